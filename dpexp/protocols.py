@@ -97,7 +97,7 @@ Paper      dpexp.reporting.paper                 a value, all of one reproductio
     bibliography      what else is known of where it appeared, by BibTeX's names; asked by `dpexp cite`; default: none
     overlays          figures that can also be drawn with theory laid over them; default: none
     theory            what it predicts of cells of any experiment; asked by `dpexp plot RESULT --theory`; default: None
-    headlines, what_to_know   what a reader should see first; asked by `dpexp claims`; default: none
+    headlines, what_to_know   what a reader should see first, and its rows; asked by `dpexp claims`; default: none
 Plugin     dpexp.plugins                         a value, everything that one file outside the package adds
 """
 

@@ -87,7 +87,7 @@ def summary(paper: Any, claims: list[dict[str, Any]], costs: dict[str, Any]) -> 
     parts = [
         f'---\ntitle: "[Re] {paper.title}"\nauthor: dpexp contributors\nabstract: |\n  {abstract}\n---',
         "# What to know",
-        "\n".join(f"* {sentence}" for sentence in paper.what_to_know),
+        "\n".join(f"* {one.says}" for one in paper.what_to_know),
         "# How it was reproduced",
         f"{runs(paper, costs)} {METHOD}",
         *listed("What holds", holds),

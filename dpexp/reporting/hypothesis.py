@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from dpexp.core.errors import DpexpError
 from dpexp.reporting.evidence import Evidence, Run
@@ -48,6 +48,37 @@ def of_settings(words: str, settings: Mapping[str, T], holds: Callable[[T], bool
         lambda evidence: [name for name, setting in settings.items() if not holds(setting)],
         lambda evidence: ["a setting outside"] if not holds(outside) else [],
     )
+
+
+def of_rows(
+    words: str,
+    load: Callable[[Evidence], Sequence[Mapping[str, Any]]],
+    holds: Callable[[Mapping[str, Any]], bool],
+    name: Callable[[Mapping[str, Any]], str],
+    **outside: Any,
+) -> Hypothesis:
+    """A hypothesis about rows of stored results. `outside` is what a row that violates it says."""
+
+    def broken(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+        return list(dict.fromkeys(name(row) for row in rows if not holds(row)))
+
+    return Hypothesis(
+        words,
+        lambda evidence: broken(load(evidence)),
+        lambda evidence: broken([{**row, **outside} for row in load(evidence)]),
+    )
+
+
+def assumed(words: str, holds: Callable[[T], bool], outside: T) -> Callable[[Mapping[str, T]], Hypothesis]:
+    """An assumption as a row, which several claims make: asked of settings, by name, it is a hypothesis about these."""
+    return lambda settings: of_settings(words, settings, holds, outside)
+
+
+def assumed_of_runs(
+    words: str, holds: Callable[[Run], bool], outside: Callable[[Run], Run]
+) -> Callable[[Callable[[Evidence], Sequence[Run]]], Hypothesis]:
+    """The same of the runs that a check uses."""
+    return lambda used: of_runs(words, used, holds, outside)
 
 
 def require(claim_id: str, hypotheses: Sequence[Hypothesis], evidence: Evidence) -> None:

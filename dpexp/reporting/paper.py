@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dpexp.reporting.claim import Claim
+from dpexp.reporting.claim import Claim, Verdict
 from dpexp.reporting.figure import Figure
 from dpexp.reporting.of_results.theory import Theory
 from dpexp.reporting.table import Table
@@ -19,6 +19,14 @@ class NotClaimed(NamedTuple):
     place: str
     what: str
     because: str
+
+
+class ToKnow(NamedTuple):
+    """A sentence for a reader who will use the paper. Its numbers are those of the rows on which it rests."""
+
+    says: str
+    rests_on: Mapping[str, Verdict]
+    """the claims of the paper that carry it, by id, each with the verdict that the sentence presumes"""
 
 
 @dataclass(frozen=True)
@@ -45,8 +53,8 @@ class Paper:
     """what it predicts of cells of any experiment, for reference slopes and `dpexp plot RESULT --theory`"""
     headlines: Mapping[str, str] = field(default_factory=dict)
     """the claims that a reader should see first, by their ids, each with what it found in one sentence"""
-    what_to_know: tuple[str, ...] = ()
-    """five sentences for a reader who will use the paper"""
+    what_to_know: tuple[ToKnow, ...] = ()
+    """five sentences that a page begins with"""
 
 
 def in_words(module: str) -> dict[str, Any]:
@@ -60,6 +68,6 @@ def in_words(module: str) -> dict[str, Any]:
     found: dict[str, Any] = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     return {
         "headlines": found.get("headlines", {}),
-        "what_to_know": tuple(found.get("what_to_know", ())),
+        "what_to_know": tuple(ToKnow(**entry) for entry in found.get("what_to_know", ())),
         "not_claimed": tuple(NotClaimed(**entry) for entry in found.get("not_claimed", ())),
     }

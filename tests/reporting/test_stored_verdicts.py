@@ -586,7 +586,7 @@ def test_a_page_begins_with_what_to_know_and_what_its_authors_should(paper, tmp_
     call("claims", "--paper", paper.id, "--results", ROOT / "results", "--out", tmp_path, code=None)
     text = (tmp_path / "claims" / f"{paper.id}.md").read_text()
     know, to_authors, rest = re.split("^## (?:What its authors should know|The claims)$", text, flags=re.MULTILINE)
-    assert all(sentence in know for sentence in paper.what_to_know)
+    assert all(one.says in know for one in paper.what_to_know)
     last = verdicts.read(ROOT / "results").verdicts
     for claim in paper.claims:
         told = f"\u201c{claim.quote}\u201d" in to_authors and f"(`{claim.id}`)" in to_authors

@@ -23,6 +23,7 @@ from dpexp.privacy.accounting.epoch_losses import EpochLoss, epoch_loss
 from dpexp.privacy.accounting.loss_distributions import step_loss
 from dpexp.privacy.accounting.random_allocation import ATOMS, REACH, Atoms
 from dpexp.privacy.accounting.window_sums import UNIT
+from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing, Figure
 from dpexp.reporting.row import above, near, row
 
@@ -162,10 +163,8 @@ def small_steps() -> dict[str, tuple[float, float]]:
 def draw(results: Path) -> Drawing:
     """The scaled difference against epsilon / mu^2: brackets, and the line of the limit."""
     import pandas as pd
-    from matplotlib.figure import Figure as Canvas
 
-    canvas = Canvas(figsize=(6.4, 4.6), layout="constrained")
-    axes = canvas.subplots()
+    canvas, (axes,) = style.panels(6.4, 4.6, log=False)
     records = []
     for (t, z), colour in zip(KINDS, ("#2b6cb8", "#2a9d6f", "#d98c00", "#a50f4c"), strict=True):
         of = [one for one in compared(KINDS) if (one.t, one.z) == (t, z) and one.ratio <= FAR]
@@ -178,8 +177,7 @@ def draw(results: Path) -> Drawing:
     axes.axhline(0, color="#555555", linewidth=0.8, linestyle=":")
     axes.annotate("balls in bins is worse", (FAR, 0.05), ha="right", va="bottom", fontsize=8)
     axes.annotate("Poisson is worse", (FAR, -0.05), ha="right", va="top", fontsize=8)
-    axes.set_xlabel(r"$\epsilon / \mu^2$")
-    axes.set_ylabel(r"difference of $\epsilon$, in units of $u$")
+    axes.set(xlabel=r"$\epsilon / \mu^2$", ylabel=r"difference of $\epsilon$, in units of $u$")
     axes.set_title("Balls in bins against Poisson batches")
     axes.legend(frameon=False, fontsize=8)
     return Drawing(canvas, pd.DataFrame(records))

@@ -111,37 +111,30 @@ def best(evidence: Evidence, d: int, budget: str, estimator: str) -> np.ndarray:
     return min((run.values(estimator, SQUARED)[-1] for run in runs), key=lambda values: float(values.mean()))
 
 
-def _pairs(evidence: Evidence, settings: Sequence[tuple[int, str]], smaller: str, larger: str) -> list[Pair]:
-    return [
-        Pair(f"d = {d}, {budget}", best(evidence, d, budget, smaller), best(evidence, d, budget, larger))
-        for d, budget in settings
-    ]
+def best_of(
+    settings: Sequence[tuple[int, str]], smaller: str, larger: str, predicted: str
+) -> Callable[[Evidence], Outcome]:
+    """The check that one estimator has the smaller error than another, with the best alpha of each."""
 
+    def check(evidence: Evidence) -> Outcome:
+        pairs = [
+            Pair(f"d = {d}, {budget}", *(best(evidence, d, budget, name) for name in (smaller, larger)))
+            for d, budget in settings
+        ]
+        return in_order(pairs, predicted)
 
-def wins(evidence: Evidence) -> Outcome:
-    """The best alpha of each, where privacy noise is large."""
-    return in_order(
-        _pairs(evidence, WON, "extrapolated", "asgd"), "smaller squared error than the average, best alpha of each"
-    )
-
-
-def loses(evidence: Evidence) -> Outcome:
-    """The best alpha of each, where it is small."""
-    return in_order(
-        _pairs(evidence, LOST, "asgd", "extrapolated"), "the average has the smaller squared error, best alpha of each"
-    )
+    return check
 
 
 def draw(results: Path) -> Drawing:
     """Mean squared errors over tr / n against alpha, both estimators, at the last step."""
     import pandas as pd
-    from matplotlib.figure import Figure as Canvas
 
     runs = Evidence(results).runs(NAME)
-    canvas = Canvas(figsize=(7.2, 3.9), layout="constrained")
+    canvas, panels = style.panels(7.2, 3.9, 2, log=False)
     records = []
     labels = list(dict.fromkeys(run.budget for run in runs))
-    for axes, d in zip(canvas.subplots(1, 2), (5, 20), strict=True):
+    for axes, d in zip(panels, (5, 20), strict=True):
         for label in labels:
             of = sorted(
                 (run for run in runs if run.budget == label and problem_of(run).p == d + 2), key=lambda run: run.alpha
@@ -162,14 +155,12 @@ def draw(results: Path) -> Drawing:
                     {"d": d, "budget": label, "alpha": alpha, "estimator": estimator, "error_over_limit": mean}
                     for alpha, mean in zip(alphas, means, strict=True)
                 ]
-        axes.set_yscale("log")
-        axes.set_xlabel(r"$\alpha$")
-        axes.set_title(f"d = {d}")
+        axes.set(yscale="log", xlabel=r"$\alpha$", title=f"d = {d}")
         axes.axhline(1, color="#555555", linewidth=0.8, linestyle=":")
-    canvas.axes[0].set_ylabel("squared error over its limit for the average")
-    canvas.axes[0].plot([], [], color="#555555", label="extrapolated")
-    canvas.axes[0].plot([], [], color="#555555", linestyle=(0, (4, 1.6)), label="average")
-    canvas.legend(*canvas.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False)
+    panels[0].set_ylabel("squared error over its limit for the average")
+    panels[0].plot([], [], color="#555555", label="extrapolated")
+    panels[0].plot([], [], color="#555555", linestyle=(0, (4, 1.6)), label="average")
+    style.legend_below(canvas, 6)
     return Drawing(canvas, pd.DataFrame(records))
 
 
@@ -202,14 +193,16 @@ CLAIMS = (
     Claim(
         "answers/extrapolation/wins", PLACE,
         "Answers whether it is worth it: at eta = 0.2 and with large privacy noise it has the smaller error, best alpha of each.",
-        "ordering", (NAME,), wins, "joint 95%, paired by replicate", "reproduced",
+        "ordering", (NAME,), best_of(WON, "extrapolated", "asgd", "smaller squared error than the average, best alpha of each"),
+        "joint 95%, paired by replicate", "reproduced",
         "the bias that large noise has at these n is taken off; smaller steps do so too, at less cost for Huber (docs/answers.md)",
         source="ours", false_if="The average has the smaller error with joint 95% certainty in one of the settings.",
     ),
     Claim(
         "answers/extrapolation/loses", PLACE,
         "Answers where it is not: without privacy noise the average has the smaller error, with the best alpha of each.",
-        "ordering", (NAME,), loses, "joint 95%, paired by replicate", "reproduced",
+        "ordering", (NAME,), best_of(LOST, "asgd", "extrapolated", "the average has the smaller squared error, best alpha of each"),
+        "joint 95%, paired by replicate", "reproduced",
         "without a bias to take off the variance is all that changes",
         source="ours", false_if="The extrapolation has the smaller error with joint 95% certainty in one of the settings.",
     ),

@@ -74,12 +74,9 @@ def hinge(evidence: Evidence) -> Outcome:
 def draw(results: Path) -> Drawing:
     """n times the squared error of the average, over its limit, against n; the prediction as a line."""
     import pandas as pd
-    from matplotlib.figure import Figure as Canvas
 
     runs = [run for run in Evidence(results).runs(NAME) if run.budget == "2"]
-    canvas = Canvas(figsize=(6.2, 4.2), layout="constrained")
-    axes = canvas.subplots()
-    style.log_log(axes)
+    canvas, (axes,) = style.panels(6.2, 4.2)
     records = []
     for run, colour in zip(runs, ("#2b6cb8", "#e0701a", "#a50f4c"), strict=True):
         late = run.steps >= 1000
@@ -93,8 +90,7 @@ def draw(results: Path) -> Drawing:
             {"loss": label, "n": n, "measured": mean, "predicted": value}
             for n, mean, value in zip(steps, means, line, strict=True)
         ]
-    axes.set_xlabel("users n")
-    axes.set_ylabel("mean squared error of the average")
+    axes.set(xlabel="users n", ylabel="mean squared error of the average")
     axes.legend(frameon=False)
     return Drawing(canvas, pd.DataFrame(records))
 

@@ -86,11 +86,8 @@ def ratios() -> dict[str, tuple[float, float]]:
 def draw(results: Path) -> Drawing:
     """The divergence of order 8 against theta: the bound, exact laws, and the limit."""
     import pandas as pd
-    from matplotlib.figure import Figure as Canvas
 
-    canvas = Canvas(figsize=(6.2, 4.3), layout="constrained")
-    axes = canvas.subplots()
-    style.log_log(axes)
+    canvas, (axes,) = style.panels(6.2, 4.3)
     bounds = [last_iterate(DRAWN, 1.0, WIDTH / theta, WIDTH, STEPS, "symmetrised").rdp for theta in THETAS]
     axes.plot(THETAS, bounds, color="#555555", linestyle="--", label="Theorem 3.1, evaluated")
     fine, records = np.geomspace(THETAS[0], THETAS[-1], 60), []
@@ -102,8 +99,8 @@ def draw(results: Path) -> Drawing:
         records += [
             {"losses": shape, "theta": t, "bound": b, "exact": e, "limit": limit(shape, t, DRAWN)} for t, b, e in rows
         ]
-    axes.set_xlabel(r"$\theta = 2 L D / (n \eta \sigma^2)$")
-    axes.set_ylabel("Renyi divergence of order 8 of the last iterate")
+    words = "Renyi divergence of order 8 of the last iterate"
+    axes.set(xlabel=r"$\theta = 2 L D / (n \eta \sigma^2)$", ylabel=words)
     axes.legend(frameon=False)
     return Drawing(canvas, pd.DataFrame(records))
 

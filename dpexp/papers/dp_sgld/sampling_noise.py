@@ -38,8 +38,23 @@ class Scheme(NamedTuple):
     name: str
     words: str
     relation: Relation
-    of: Callable[[int, int], Made]
-    """of so many batches and epochs"""
+
+    def of(self, batches: int, epochs: int) -> Made:
+        """With so many batches and epochs.
+
+        In cyclic Poisson sampling a group has its turn in every GROUPS-th step, so that its records are drawn GROUPS
+        times as often then.
+        """
+        kind: type[Mechanism] = EpochGaussian
+        own: dict[str, Any] = {"batches": batches, "epochs": epochs}
+        if self.name in ("poisson", "fixed-size"):
+            kind, own = SampledGaussian, {"sampling_probability": 1 / batches, "steps": batches * epochs}
+        elif self.name == "cyclic-poisson":
+            cycles, unfinished = divmod(batches * epochs, GROUPS)
+            own = {"batches": GROUPS, "epochs": cycles, "sampling_probability": GROUPS / batches}
+            own |= {"unfinished": unfinished or None}
+        stated = {"sampling": self.name, "neighboring_relation": self.relation, **own}
+        return lambda z: kind.model_validate({"noise_multiplier": z, **stated})
 
 
 class Needed(NamedTuple):
@@ -54,55 +69,18 @@ class Needed(NamedTuple):
     """with this it is met"""
 
 
-def _sampled(sampling: str, relation: Relation) -> Callable[[int, int], Made]:
-    def of(batches: int, epochs: int) -> Made:
-        return lambda z: SampledGaussian.model_validate(
-            {
-                "noise_multiplier": z, "sampling_probability": 1 / batches, "steps": batches * epochs,
-                "sampling": sampling, "neighboring_relation": relation,
-            }
-        )  # fmt: skip
-
-    return of
-
-
-def _by_epochs(sampling: str, relation: Relation) -> Callable[[int, int], Made]:
-    def of(batches: int, epochs: int) -> Made:
-        return lambda z: EpochGaussian.model_validate(
-            {
-                "noise_multiplier": z, "batches": batches, "epochs": epochs, "sampling": sampling,
-                "neighboring_relation": relation,
-            }
-        )  # fmt: skip
-
-    return of
-
-
-def _in_turn(relation: Relation) -> Callable[[int, int], Made]:
-    """A group has its turn in every GROUPS-th step, so that its records are drawn GROUPS times as often then."""
-
-    def of(batches: int, epochs: int) -> Made:
-        cycles, unfinished = divmod(batches * epochs, GROUPS)
-        return lambda z: EpochGaussian(
-            noise_multiplier=z, batches=GROUPS, epochs=cycles, unfinished=unfinished or None,
-            sampling="cyclic-poisson", sampling_probability=GROUPS / batches, neighboring_relation=relation,
-        )  # fmt: skip
-
-    return of
-
-
 SCHEMES = (
-    Scheme("balls-in-bins", "balls in bins", "add-remove", _by_epochs("balls-in-bins", "add-remove")),
-    Scheme("balls-in-bins", "balls in bins", "replace-one", _by_epochs("balls-in-bins", "replace-one")),
-    Scheme("reshuffled", "a new order in every epoch", "add-remove", _by_epochs("reshuffled", "add-remove")),
-    Scheme("reshuffled", "a new order in every epoch", "replace-one", _by_epochs("reshuffled", "replace-one")),
-    Scheme("secret-bins", "one secret bin for all epochs", "add-remove", _by_epochs("secret-bins", "add-remove")),
-    Scheme("shuffled", "one order for all epochs", "add-remove", _by_epochs("shuffled", "add-remove")),
-    Scheme("shuffled", "one order for all epochs", "replace-one", _by_epochs("shuffled", "replace-one")),
-    Scheme("poisson", "Poisson", "add-remove", _sampled("poisson", "add-remove")),
-    Scheme("poisson", "Poisson", "replace-one", _sampled("poisson", "replace-one")),
-    Scheme("cyclic-poisson", f"cyclic Poisson, {GROUPS} groups", "add-remove", _in_turn("add-remove")),
-    Scheme("fixed-size", "fixed size", "replace-one", _sampled("fixed-size", "replace-one")),
+    Scheme("balls-in-bins", "balls in bins", "add-remove"),
+    Scheme("balls-in-bins", "balls in bins", "replace-one"),
+    Scheme("reshuffled", "a new order in every epoch", "add-remove"),
+    Scheme("reshuffled", "a new order in every epoch", "replace-one"),
+    Scheme("secret-bins", "one secret bin for all epochs", "add-remove"),
+    Scheme("shuffled", "one order for all epochs", "add-remove"),
+    Scheme("shuffled", "one order for all epochs", "replace-one"),
+    Scheme("poisson", "Poisson", "add-remove"),
+    Scheme("poisson", "Poisson", "replace-one"),
+    Scheme("cyclic-poisson", f"cyclic Poisson, {GROUPS} groups", "add-remove"),
+    Scheme("fixed-size", "fixed size", "replace-one"),
 )
 """schemes with the same law from below stand together, so that it is computed once"""
 

@@ -14,34 +14,22 @@ from dpexp.privacy.analyses.analysis import eps_of_delta
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.attained.walk import HockeyStick, Law, Walk, hockey_stick
 from dpexp.privacy.mechanisms import ClippedNoisySgd
-from dpexp.reporting.hypothesis import Hypothesis, of_settings
+from dpexp.reporting.hypothesis import of_settings
 from dpexp.reporting.row import EXACT, above, near, row
 
 EPSILONS = (0.01, 0.5, 4.0)
 Field = Callable[[np.ndarray], np.ndarray]
 
 
-def _repel(y: np.ndarray) -> np.ndarray:
-    return np.sign(y) * 0.5
-
-
-def _well(y: np.ndarray) -> np.ndarray:
-    return np.clip(0.8 * (y - y**3), -0.5, 0.5)
-
-
-def _flat(y: np.ndarray) -> np.ndarray:
-    return 0 * y
-
-
-FIELDS: dict[str, Field] = {"repelling": _repel, "double well": _well, "no other gradient": _flat}
+FIELDS: dict[str, Field] = {
+    "repelling": lambda y: np.sign(y) * 0.5,
+    "double well": lambda y: np.clip(0.8 * (y - y**3), -0.5, 0.5),
+    "no other gradient": lambda y: 0 * y,
+}
 
 
 def _push(shift: float) -> Field:
     return lambda y: y + shift
-
-
-def _step(field: Field) -> Field:
-    return lambda y: y + field(y)
 
 
 def _steep(y: np.ndarray) -> np.ndarray:
@@ -52,7 +40,7 @@ def _steep(y: np.ndarray) -> np.ndarray:
 def _pair(diameter: float, q: float, field: Field) -> tuple[Walk, Walk]:
     """Walks whose record pushes by -1/2 or +1/2, one record a batch."""
     kinks = tuple(np.linspace(-diameter / 2, diameter / 2, 9)[1:-1])
-    down, up = (Walk(diameter / 2, ((1 - q, _step(field)), (q, _push(s))), kinks) for s in (-0.5, 0.5))
+    down, up = (Walk(diameter / 2, ((1 - q, lambda y: y + field(y)), (q, _push(s))), kinks) for s in (-0.5, 0.5))
     return down, up
 
 
@@ -66,15 +54,13 @@ PUSH = 0.5
 """eta C in noise units: no step of a batch is longer"""
 
 
-def clipped() -> Hypothesis:
-    """No gradient is longer than the clipping norm."""
-    places = np.linspace(-3, 3, 601)
-    return of_settings(
-        "gradients are clipped at C",
-        FIELDS,
-        lambda field: bool(np.max(np.abs(field(places))) <= PUSH * (1 + 1e-9)),
-        _steep,
-    )
+PLACES = np.linspace(-3, 3, 601)
+CLIPPED = of_settings(
+    "gradients are clipped at C",
+    FIELDS,
+    lambda field: bool(np.max(np.abs(field(PLACES))) <= PUSH * (1 + 1e-9)),
+    _steep,
+)
 
 
 def bound_holds() -> dict[str, float]:
@@ -105,7 +91,7 @@ def noise_scale() -> dict[str, float]:
     """
     return {
         f"diameter {diameter:g} noise units": last_iterate_delta(0.0, SIGMA * (diameter + 2 * PUSH), q, 100)
-        / exact_delta(_pair(diameter, q, _repel), 100, 0.0)
+        / exact_delta(_pair(diameter, q, FIELDS["repelling"]), 100, 0.0)
         for diameter, q in ((2.0, 0.2), (4.0, 0.1))
     }
 
@@ -144,16 +130,6 @@ def converges() -> dict[str, tuple[float, float]]:
     return found
 
 
-def composition_first() -> dict[str, float]:
-    """Steps, over 10^5, at which composition's delta passes the bound's limit: the figure's parameters, batches of one."""
-    return crossings(same_mechanism(), lambda steps: steps / 1e5)
-
-
-def forgetful_composition() -> dict[str, float]:
-    """10^6 over the same with a baseline that takes C over the noise for a step, which forgets eta."""
-    return crossings(eta_forgotten(), lambda steps: 1e6 / steps)
-
-
 def crossings(loss: StepLoss, over: Callable[[float], float]) -> dict[str, float]:
     """Steps at which composition's delta passes the bound's limit, by eps."""
     return {f"eps = {eps:g}": over(crossing(partial(loss.delta, eps=eps), limit(eps))) for eps in EPSILONS}
@@ -167,7 +143,7 @@ CLAIMS = (
         "upper", above(bound_holds, "at least the exact delta of every loss"), "one exact value above the bound contradicts it",
         "holds as a bound", "nearly tight when one record's step is comparable with the set and the noise",
         quote="1 - [(1 - p)θ]^T/(1 - (1 - p)θ) ... where p = b/n",
-        false_if="A clipped loss on a bounded set has a larger exact delta.", hypotheses=(clipped(),),
+        false_if="A clipped loss on a bounded set has a larger exact delta.", hypotheses=(CLIPPED,),
     ),
     row(
         "hidden-state/converges", "Main result, first slide",
@@ -175,7 +151,7 @@ CLAIMS = (
         "rate", near(converges, 1e-6, "growth of delta", uncertainty=EXACT),
         "1e-6: the bound after 100 steps, exact deltas from 10^3 to 10^6", "reproduced", "after about ten steps the bound is flat",
         quote="Does differential privacy parameter of Noisy-SGD converge even for non-convex loss functions? ... Yes, provided that gradients are clipped.",
-        false_if="The bound or an exact delta of a clipped, non-convex loss goes on growing.", hypotheses=(clipped(),),
+        false_if="The bound or an exact delta of a clipped, non-convex loss goes on growing.", hypotheses=(CLIPPED,),
     ),
     row(
         "hidden-state/noise-scale", "Both slides with the algorithm",
@@ -188,14 +164,15 @@ CLAIMS = (
         "one exact value above the bound contradicts it", "misprint", "sigma Z is meant; the figure cannot tell, since sigma = 1 there",
         quote="W_t ← Π_W (ψ_{B_t}(W_{t-1}) + σ^2 Z_t)",
         false_if="With noise of standard deviation sigma^2 an exact delta exceeds the bound with lengths over sigma.",
-        hypotheses=(clipped(),),
+        hypotheses=(CLIPPED,),
     ),
     row(
         "hidden-state/figure", "Figure",
         "Sharpens the figure: at its parameters, composition of the same mechanism is the smaller bound for the first 10^5 steps.",
         "ordering",
         above(
-            composition_first, "composition of the same mechanism has the smaller delta for the first 10^5 steps at every eps",
+            lambda: crossings(same_mechanism(), lambda steps: steps / 1e5),
+            "composition of the same mechanism has the smaller delta for the first 10^5 steps at every eps",
             "step eta C = 0.01 in noise of 1, batches of one (of b: times b^2)", CROSSING, "steps at the crossing / 10^5", held="reproduced",
         ),
         "every crossing at 10^5 steps or later", "reproduced",
@@ -208,7 +185,8 @@ CLAIMS = (
         "Sharpens the figure: the bound improves on composition by 10^6 steps if the baseline's step is C and not eta C.",
         "ordering",
         above(
-            forgetful_composition, "the bound is smaller than composition with multiplier sigma / C = 1 from 10^6 steps on at the latest",
+            lambda: crossings(eta_forgotten(), lambda steps: 1e6 / steps),
+            "the bound is smaller than composition with multiplier sigma / C = 1 from 10^6 steps on at the latest",
             "Poisson sampling, one record added or removed, multiplier 1", CROSSING, "10^6 / steps at the crossing", held="reproduced",
         ),
         "every crossing at 10^6 steps or earlier", "reproduced",
@@ -221,6 +199,6 @@ CLAIMS = (
         "upper", above(hybrid_holds, "at least the exact epsilon of every loss", "", "exact law: error below 1e-4"),
         "one exact epsilon above it contradicts it", "holds as a bound",
         "the proof is three lines of docs/privacy.md; it is never worse than composition by more than the search's grid",
-        source="ours", false_if="A clipped loss on a bounded set has a larger exact epsilon.", hypotheses=(clipped(),),
+        source="ours", false_if="A clipped loss on a bounded set has a larger exact epsilon.", hypotheses=(CLIPPED,),
     ),
 )  # fmt: skip

@@ -88,11 +88,6 @@ def over_linear() -> dict[str, float]:
     return {name: attained(name, 2) / linear_law(name) for name in WITNESSES}
 
 
-def under_linear() -> dict[str, float]:
-    """The linear law as a bound for clipped losses: over what the memory attains."""
-    return {name: 1 / ratio for name, ratio in over_linear().items()}
-
-
 WIDENING = "q = 0.01, z = 0.7, T = 3,000"
 
 
@@ -167,7 +162,8 @@ CLAIMS = (
     row(
         "hidden-state/linear-loss/general", "Steinke et al., arXiv 2410.06186",
         "Corrects a reading of the heuristic: the linear-loss law bounds the last iterate of all clipped losses.",
-        "upper", above(under_linear, "the last iterate of any clipped losses tells at most what that of linear ones does", WIDE, CHAIN, "linear / attained"),
+        "upper", above(lambda: {name: 1 / ratio for name, ratio in over_linear().items()},
+            "the last iterate of any clipped losses tells at most what that of linear ones does", WIDE, CHAIN, "linear / attained"),
         "one attained epsilon above it contradicts it", "false",
         "NOT A GUARANTEE: memories of two cells already tell more; the authors call it a heuristic",
         source="ours", false_if="A clipped loss attains a larger epsilon.",

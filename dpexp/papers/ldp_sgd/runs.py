@@ -19,7 +19,7 @@ from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.reporting.checks import bound_holds, rates_agree
 from dpexp.reporting.claim import Outcome
 from dpexp.reporting.evidence import Evidence, Run
-from dpexp.reporting.hypothesis import Hypothesis, of_runs
+from dpexp.reporting.hypothesis import Hypothesis, assumed_of_runs, of_runs
 from dpexp.theory import THEOREMS
 
 Used = Callable[[Evidence], list[Run]]
@@ -102,54 +102,33 @@ def between(used: Used, words: str, low: float, high: float) -> Hypothesis:
     return decays(used, words, lambda alpha: low < alpha < high, high)
 
 
-def iterates(used: Used) -> Hypothesis:
-    """Every user takes part once, in iteration (2); with momentum it is another one."""
-    return of_runs(
-        "the runs are iteration (2), which uses every user once",
-        used,
-        lambda run: run.cell.algorithm.name == "ldp-sgd",
-        lambda run: _other(run, algorithm=ALGORITHMS["heavy-ball-ldp-sgd"]()),
-    )
-
-
-def bounded(used: Used) -> Hypothesis:
-    """Condition 1. Without a tuning constant the Huber loss is the square, whose gradient has no bound."""
-    return of_runs(
-        "gradients are bounded (Condition 1)",
-        used,
-        lambda run: math.isfinite(problem_of(run).gradient_bound()),
-        lambda run: _problem(run, "huber-linear", c=math.inf),
-    )
-
-
-def curved(used: Used) -> Hypothesis:
-    """What Condition 2 asks, at the optimum alone."""
-    return of_runs(
-        "the risk is strongly convex at the optimum (Condition 2, which cannot hold everywhere beside Condition 1)",
-        used,
-        lambda run: constants_of(run)["m"] > 0,
-        lambda run: _problem(run, "insensitive-linear"),
-    )
-
-
-def smooth(used: Used) -> Hypothesis:
-    """Condition 3, in the mean over users."""
-    return of_runs(
-        "the Hessian of the risk is Lipschitz at the optimum (Condition 3, in the mean over users)",
-        used,
-        lambda run: math.isfinite(constants_of(run)["hessian_lipschitz"]),
-        lambda run: _problem(run, "mallows-hinge"),
-    )
-
-
-def covered(used: Used) -> Hypothesis:
-    """The noise is set for at least the exact sensitivity."""
-    return of_runs(
-        "noise is set for no less than the sensitivity",
-        used,
-        lambda run: problem_of(run).noise_sensitivity() >= problem_of(run).exact_sensitivity() * (1 - 1e-12),
-        lambda run: _other(run, problem=problem_of(run).model_copy(update={"sensitivity": 1.0})),
-    )
+iterates = assumed_of_runs(
+    "the runs are iteration (2), which uses every user once",
+    lambda run: run.cell.algorithm.name == "ldp-sgd",
+    lambda run: _other(run, algorithm=ALGORITHMS["heavy-ball-ldp-sgd"]()),
+)
+"""with momentum it is another iteration"""
+bounded = assumed_of_runs(
+    "gradients are bounded (Condition 1)",
+    lambda run: math.isfinite(problem_of(run).gradient_bound()),
+    lambda run: _problem(run, "huber-linear", c=math.inf),
+)
+"""without a tuning constant the Huber loss is the square, whose gradient has no bound"""
+curved = assumed_of_runs(
+    "the risk is strongly convex at the optimum (Condition 2, which cannot hold everywhere beside Condition 1)",
+    lambda run: constants_of(run)["m"] > 0,
+    lambda run: _problem(run, "insensitive-linear"),
+)
+smooth = assumed_of_runs(
+    "the Hessian of the risk is Lipschitz at the optimum (Condition 3, in the mean over users)",
+    lambda run: math.isfinite(constants_of(run)["hessian_lipschitz"]),
+    lambda run: _problem(run, "mallows-hinge"),
+)
+covered = assumed_of_runs(
+    "noise is set for no less than the sensitivity",
+    lambda run: problem_of(run).noise_sensitivity() >= problem_of(run).exact_sensitivity() * (1 - 1e-12),
+    lambda run: _other(run, problem=problem_of(run).model_copy(update={"sensitivity": 1.0})),
+)
 
 
 def strongly(used: Used) -> tuple[Hypothesis, ...]:

@@ -112,7 +112,10 @@ def tuned_rows(results: Path, metric: str = "grad_norm") -> pd.DataFrame:
     best = rows.loc[rows.groupby(place)["mean"].idxmin()].copy()
     grids = rows.groupby(place)
     best["ends"] = [
-        ends_in_words(ends(grids.get_group(tuple(row[name] for name in place)), row, ("epochs", "tuned")))
+        ", ".join(
+            END_WORDS[at]
+            for at in ends(grids.get_group(tuple(row[k] for k in place)), row, ("epochs", "tuned")).items()
+        )
         for _, row in best.iterrows()
     ]
     return _sorted(best, "d", "eps", "N", "method")
@@ -132,11 +135,6 @@ def tuned_settings(results: Path) -> list[dict[str, Any]]:
                      "accountant": str(row.accountant), "guarantee": bool(row.guarantee)}
                 )  # fmt: skip
     return rows
-
-
-def ends_in_words(found: dict[str, str]) -> str:
-    """Such as `most epochs, largest step`; empty inside."""
-    return ", ".join(END_WORDS[axis, end] for axis, end in found.items())
 
 
 def bound_rows(results: Path) -> list[dict[str, Any]]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -105,18 +107,9 @@ def bounds(results: Path) -> Content:
     return Content(head, rows, note, records)
 
 
-def prescribed(results: Path) -> Content:
-    """Gradient norms of the prescribed runs, with F and |w| beside them."""
-    return _runs(prescribed_rows(results), ["N"], "Rippled mean, d = 10, eps = 1")
-
-
-def adult(results: Path) -> Content:
-    """The same of the runs on Adult, whose losses need not grow far away."""
-    return _runs(adult_rows(results), ["problem", "eps"], "Adult, 4,000 records")
-
-
-def _runs(found: Any, columns: list[str], what: str) -> Content:
-    records = [{str(k): v for k, v in r.items()} for r in found.to_dict("records")]
+def _runs(read: Callable[[Path], Any], columns: list[str], what: str, results: Path) -> Content:
+    """Gradient norms of runs, with F and |w| beside them: the losses of real data need not grow far away."""
+    records = [{str(k): v for k, v in r.items()} for r in read(results).to_dict("records")]
     head = [*columns, "method", "noise", "T", "mean grad norm", "final grad norm", "F", "norm of w", "diverged"]
     rows = [
         [*(f"{r[c]:,g}" if isinstance(r[c], float) else f"{r[c]:,}" if c == "N" else str(r[c]) for c in columns),
@@ -184,12 +177,14 @@ def build_grid(results: Path) -> Content:
     return Content(head, rows, note, records)
 
 
+_PRESCRIBED = partial(_runs, prescribed_rows, ["N"], "Rippled mean, d = 10, eps = 1")
+_ADULT = partial(_runs, adult_rows, ["problem", "eps"], "Adult, 4,000 records")
 MOMENTUM_TABLES = (
     Table("momentum_schedules", "Prescribed schedules and their feasibility", "momentum", (), schedules),
     Table("momentum_calibration", "Noise as printed and exact", "momentum", (), calibration),
     Table("momentum_bounds", "Bounds of Theorems 6 and 9 beside runs", "momentum", (PRESCRIBED,), bounds),
-    Table("momentum_prescribed", "Runs of the prescribed schedules", "momentum", (PRESCRIBED,), prescribed),
-    Table("momentum_adult", "Runs on a real data set", "momentum", (ADULT,), adult),
+    Table("momentum_prescribed", "Runs of the prescribed schedules", "momentum", (PRESCRIBED,), _PRESCRIBED),
+    Table("momentum_adult", "Runs on a real data set", "momentum", (ADULT,), _ADULT),
     Table("momentum_tuned", "Tuned methods", "momentum", TUNED, tuned),
     Table("momentum_grid", "Tuned methods on three problems, and at N = 100,000", "momentum", GRIDS, build_grid),
 )

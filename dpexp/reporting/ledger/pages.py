@@ -12,7 +12,7 @@ from dpexp.core.text import counted
 from dpexp.reporting.ledger.costs import Costs
 from dpexp.reporting.ledger.judgement import Judgement
 from dpexp.reporting.ledger.printed import command, counts, experiments_of, in_short, section, with_surprise
-from dpexp.reporting.paper import NotClaimed, Paper
+from dpexp.reporting.paper import NotClaimed, Paper, ToKnow
 from dpexp.reporting.table import markdown_table
 
 DEAR = (
@@ -118,7 +118,8 @@ def page(paper: str, judgements: Sequence[Judgement], of: Paper | None, costs: C
         not_claimed = of.not_claimed
         parts.append(f"{of.authors}: *{of.title}*. [All papers](../{INDEX}).")
         if of.what_to_know:
-            parts += ["## What to know", "\n".join(f"* {sentence}" for sentence in of.what_to_know)]
+            by_id = {one.id: one for one in judgements}
+            parts += ["## What to know", "\n".join(_to_know(one, by_id) for one in of.what_to_know)]
     parts += [*letter(judgements), "## The claims"]
     for title, source in (("The paper's", "paper"), ("Ours", "ours")):
         head, rows = counts(judgements, source)
@@ -132,6 +133,22 @@ def page(paper: str, judgements: Sequence[Judgement], of: Paper | None, costs: C
             markdown_table(["place", "what it says", "not settled because"], [list(one) for one in not_claimed]),
         ]
     return "\n\n".join(parts)
+
+
+def _to_know(told: ToKnow, by_id: Mapping[str, Judgement]) -> str:
+    """A sentence with links to its rows on the page, and with what is found where it presumes something else."""
+    links = [f"[{name.partition('/')[2]}]({anchor(name)})" for name in told.rests_on if name in by_id]
+    after = f" ({', '.join(links)})" if links else ""
+    return f"* {told.says}{after}" + "".join(f" **But {words}.**" for words in contradicted(told, by_id))
+
+
+def contradicted(told: ToKnow, by_id: Mapping[str, Judgement]) -> list[str]:
+    """The rows that no longer carry a sentence, in words; what is not current contradicts nothing."""
+    return [
+        f"{name} is found {by_id[name].verdict}, not {presumed}"
+        for name, presumed in told.rests_on.items()
+        if name in by_id and by_id[name].is_current and by_id[name].verdict != presumed
+    ]
 
 
 def _counted(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

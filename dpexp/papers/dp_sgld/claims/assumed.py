@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from dpexp.papers.dp_sgld.cases import Case
 from dpexp.reporting.evidence import Evidence, Run
-from dpexp.reporting.hypothesis import Hypothesis, of_runs, of_settings
+from dpexp.reporting.hypothesis import Hypothesis, assumed, of_runs, of_settings
 
 NEAR = 1e-3
 """relative: noise is calibrated to the nominal epsilon by bisection, to fewer digits than that"""
@@ -44,19 +44,12 @@ def steepest(case: Case) -> float:
     return max(abs(case.strong_convexity * theta - x) for theta, x in corners)
 
 
-def step_at_most_half(shares: Mapping[str, float]) -> Hypothesis:
-    """eta <= 1 / (2 beta); eta times beta, by name."""
-    return of_settings("eta <= 1 / (2 beta)", shares, lambda share: share <= 0.5 * (1 + 1e-12), 0.9)
-
-
-def enough_records(ratios: Mapping[str, float]) -> Hypothesis:
-    """K of Theorems 4.1 and 4.2 is positive: eps n^2 > alpha d; the ratio, by name."""
-    return of_settings("eps n^2 > alpha d, so that K is positive", ratios, lambda ratio: ratio > 1, 0.5)
-
-
-def budget(pairs: Mapping[str, tuple[float, float]]) -> Hypothesis:
-    """eps <= 2 log(1/delta); the two sides, by name."""
-    return of_settings("eps <= 2 log(1/delta)", pairs, lambda pair: 0 < pair[0] <= pair[1], (100.0, 1.0))
+step_at_most_half = assumed("eta <= 1 / (2 beta)", lambda share: share <= 0.5 * (1 + 1e-12), 0.9)
+"""eta times beta"""
+enough_records = assumed("eps n^2 > alpha d, so that K is positive", lambda ratio: ratio > 1, 0.5)
+"""the ratio of both sides, for K of Theorems 4.1 and 4.2"""
+budget = assumed("eps <= 2 log(1/delta)", lambda pair: 0 < pair[0] <= pair[1], (100.0, 1.0))
+"""the two sides"""
 
 
 def stated(experiment: str) -> Hypothesis:

@@ -17,7 +17,7 @@ from dpexp.papers.dp_sgld.tables.accuracy import order_rows
 from dpexp.papers.dp_sgld.tables.tuned import CHOSEN, METHODS, TUNED, against, tuned_accuracy_rows
 from dpexp.reporting.claim import Claim, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence
-from dpexp.reporting.hypothesis import Hypothesis
+from dpexp.reporting.hypothesis import of_rows
 
 Row = dict[str, Any]
 RIVALS = ("plain", "average", "momentum", "full")
@@ -144,20 +144,15 @@ def reduces_gap(evidence: Evidence) -> Outcome:
     )
 
 
-def _run_as_chosen() -> Hypothesis:
-    """The row functions judge the settings in `dp_sgld_chosen`, which must be those that validation picks."""
-
-    def missed(rows: Sequence[Row]) -> list[str]:
-        return [f"{METHODS[r['method']]} on {r['data']}" for r in rows if not r["behind"] < BEHIND]
-
-    return Hypothesis(
-        f"every setting that was run is validation's choice, or within {BEHIND} points of it",
-        lambda evidence: missed(tuned_accuracy_rows(evidence.results)),
-        lambda evidence: missed([{**r, "behind": 1.0} for r in tuned_accuracy_rows(evidence.results)]),
-    )
-
-
-HYPOTHESES = (_run_as_chosen(), stated(CHOSEN))
+RUN_AS_CHOSEN = of_rows(
+    f"every setting that was run is validation's choice, or within {BEHIND} points of it",
+    lambda evidence: tuned_accuracy_rows(evidence.results),
+    lambda row: row["behind"] < BEHIND,
+    lambda row: f"{METHODS[row['method']]} on {row['data']}",
+    behind=1.0,
+)
+"""the row functions judge the settings in `dp_sgld_chosen`, which must be those that validation picks"""
+HYPOTHESES = (RUN_AS_CHOSEN, stated(CHOSEN))
 SETTLES = (
     "certain over the seeds on every data set, and on new test records on one at least; the other way round on new "
     "records on one is false"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -15,12 +16,14 @@ from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.hypothesis import Hypothesis
 from dpexp.reporting.row import EVALUATED, above, row
+from dpexp.theory import THEOREMS
 from dpexp.theory.dp_sgld import decreasing, utility
 from dpexp.theory.dp_sgld.privacy import decreasing_steps
 from dpexp.theory.dp_sgld.ridge import Ridge
 from dpexp.theory.dp_sgld.softmax import implied_order_times_d, table4_ratio
 
-SEEDS = range(6)
+TOYS = {seed: Ridge(seed) for seed in range(6)}
+"""ridge regressions by the seed of their data"""
 SIGMAS = (0.0, 0.05, 0.5)
 BATCH = 4
 SHARES = (0.5, 0.05)
@@ -39,6 +42,7 @@ MOMENTS = "exact moments of ridge regression (n = 200, d = 5, batches of 4), no 
 Steps = Callable[[Ridge], np.ndarray]
 Bound = Callable[[Ridge, float, int], float]
 """of data, sigma and K"""
+Form = tuple[str, int, float, float]
 
 
 def over_risks(
@@ -46,8 +50,7 @@ def over_risks(
 ) -> dict[str, float]:
     """A bound over the exact risk of theta_K, or that averaged over theta_1 .. theta_K, on all data and with every sigma."""
     ratios = {}
-    for seed, sigma in product(SEEDS, SIGMAS):
-        toy = Ridge(seed)
+    for (seed, toy), sigma in product(TOYS.items(), SIGMAS):
         risks = toy.risks(steps(toy), sigma, batch)
         for k in at:
             risk = float(np.mean(risks[1 : k + 1])) if averaged else risks[k]
@@ -60,53 +63,40 @@ def lengthened(count: int, share: float = 0.5) -> Steps:
     return lambda toy: np.full(count, share / toy.smoothness)
 
 
-def bound_7(toy: Ridge, sigma: float, k: int, share: float = 0.5, xi_sq: float | None = None) -> float:
-    step, xi_sq = share / toy.smoothness, toy.xi_sq(BATCH) if xi_sq is None else xi_sq
-    start = toy.start_distance(sigma)
-    return utility.lemma7(k, step, toy.smoothness, toy.strong_convexity, toy.d, sigma, xi_sq, start)
+def numbers_of(toy: Ridge, **more: Any) -> dict[str, Any]:
+    """The plain numbers that the theorems ask for, of a ridge regression at the longest step."""
+    radius = 2 * float(np.linalg.norm(toy.optimum))
+    at_best = float(np.max(np.linalg.norm(toy.gradients, axis=1)))
+    # L on the ball of twice the minimiser's norm: beta times the largest distance, plus the gradients there
+    lipschitz = at_best + toy.smoothness * (radius + float(np.linalg.norm(toy.optimum)))
+    return {
+        "smoothness": toy.smoothness, "strong_convexity": toy.strong_convexity, "d": toy.d, "n": toy.n,
+        "xi_sq": toy.xi_sq(BATCH), "lipschitz": lipschitz, "step": 1 / (2 * toy.smoothness), **more,
+    }  # fmt: skip
+
+
+def lemma(name: str, toy: Ridge, sigma: float, k: int, share: float = 0.5, **more: Any) -> float:
+    """A lemma on the risk after K steps, each of this share of 1 / beta."""
+    more = {"step": share / toy.smoothness, "delta0": toy.start_distance(sigma), **more}
+    return float(THEOREMS[f"dp-sgld/{name}"](numbers_of(toy, steps=k, sigma=sigma, **more)))
 
 
 def lemma_7() -> dict[str, float]:
     """The printed constant, with the largest allowed step and a tenth of it."""
     found: dict[str, float] = {}
     for share in SHARES:
-        bound = partial(bound_7, share=share)
+        bound = partial(lemma, "lemma-7", share=share)
         found |= over_risks(bound, lengthened(LONG, share), (1, 10, LONG), label=f"beta eta = {share:g}, ")
     return found
 
 
-def relaxed_step() -> dict[str, float]:
-    """DP-GLD, that is full batches and xi = 0, at eta = 1 / (2 beta): the bound without the xi^2 term."""
-    return over_risks(partial(bound_7, xi_sq=0.0), lengthened(100), (1, 10, 100), batch=RECORDS)
-
-
 def longer(least: float) -> str:
-    gain = min(Ridge(seed).smoothness / Ridge(seed).strong_convexity for seed in SEEDS)
+    gain = min(toy.smoothness / toy.strong_convexity for toy in TOYS.values())
     return f"the step is beta / lambda = {gain:.2g} times as long as lambda / (2 beta^2), or more"
-
-
-def lemma_4_1() -> dict[str, float]:
-    """Lemma (7) with the squared diameter (2 L / lambda)^2 in place of E|theta_0 - theta*|^2."""
-
-    def bound(toy: Ridge, sigma: float, k: int) -> float:
-        size, lam, beta = _lipschitz(toy), toy.strong_convexity, toy.smoothness
-        return utility.lemma41(k, 1 / (2 * beta), beta, lam, toy.d, sigma, toy.xi_sq(BATCH), size)
-
-    return over_risks(bound, lengthened(100), (1, 100))
 
 
 def falling(toy: Ridge) -> np.ndarray:
     return decreasing_steps(toy.smoothness, toy.strong_convexity, LONG)
-
-
-def lemma_11() -> dict[str, float]:
-    """The average over theta_1 .. theta_K, as printed."""
-
-    def bound(toy: Ridge, sigma: float, k: int) -> float:
-        start = toy.start_distance(sigma)
-        return decreasing.lemma11(k, toy.smoothness, toy.strong_convexity, toy.d, sigma, toy.xi_sq(BATCH), start)
-
-    return over_risks(bound, falling, (1, 10, LONG), averaged=True)
 
 
 def floor(evidence: Evidence) -> Outcome:
@@ -116,8 +106,8 @@ def floor(evidence: Evidence) -> Outcome:
     depend on the batch; here it does, and they do up to a percent.
     """
     sums, falls, powers, shorter = [], True, [], []
-    for seed in SEEDS:
-        toy, batches = Ridge(seed), []
+    for toy in TOYS.values():
+        batches = []
         for share in SHARES:
             step = share / toy.smoothness
             steps = np.full(math.ceil(12 / (step * toy.strong_convexity)), step)
@@ -162,56 +152,32 @@ def terms(evidence: Evidence) -> Outcome:
     )
 
 
-def _lipschitz(toy: Ridge) -> float:
-    """L on the ball of twice the minimiser's norm: beta times the largest distance, plus the gradients there."""
-    radius = 2 * float(np.linalg.norm(toy.optimum))
-    at_best = float(np.max(np.linalg.norm(toy.gradients, axis=1)))
-    return at_best + toy.smoothness * (radius + float(np.linalg.norm(toy.optimum)))
+def forms(toy: Ridge, theorem: str, renyi: Sequence[tuple[float, float]], pair: tuple[float, float]) -> Iterator[Form]:
+    """Label, prescribed K and sigma, and the bound of Theorem 4.1 or 4.2 on the risk: in the Renyi form, and in (eps, delta)."""
+    asked = [(f"order {a:g}, eps {eps:g}", "", {"order": a, "eps": eps}) for a, eps in renyi]
+    asked.append((f"({pair[0]:g}, 1e-3)", "/eps-delta", {"eps": pair[0], "delta": pair[1]}))
+    for label, form, budget in asked:
+        numbers = numbers_of(toy, **budget)
+        steps, bound = (THEOREMS[f"dp-sgld/{theorem}{form}{part}"](numbers) for part in ("/steps", ""))
+        yield label, math.ceil(steps), THEOREMS[f"dp-sgld/theorem-4-1{form}/sigma"](numbers), bound
 
 
 def theorem_4_1() -> dict[str, float]:
     """With the prescribed sigma and K, in the Renyi and the (eps, delta) form."""
-    ratios = {}
-    for seed in SEEDS:
-        toy = Ridge(seed)
-        size, lam, beta, n, xi = _lipschitz(toy), toy.strong_convexity, toy.smoothness, toy.n, toy.xi_sq(BATCH)
-        forms = [
-            (
-                f"order {order:g}, eps {eps:g}",
-                utility.theorem41_steps(order, eps, beta, lam, toy.d, n),
-                utility.theorem41_sigma(order, eps, lam, size, n),
-                utility.theorem41(order, eps, beta, lam, toy.d, size, n, xi),
-            )
-            for order, eps in RENYI
-        ]
-        sigma, bound = utility.dp_sigma(*DP, lam, size, n), utility.theorem41_dp(*DP, beta, lam, toy.d, size, n, xi)
-        forms.append(("(1, 1e-3)", utility.theorem41_dp_steps(*DP, beta, lam, toy.d, n), sigma, bound))
-        for label, steps, sigma, bound in forms:
-            ratios[f"data {seed}, {label}"] = bound / toy.risks(lengthened(math.ceil(steps))(toy), sigma, BATCH)[-1]
-    return ratios
+    return {
+        f"data {seed}, {label}": bound / toy.risks(lengthened(steps)(toy), sigma, BATCH)[-1]
+        for seed, toy in TOYS.items()
+        for label, steps, sigma, bound in forms(toy, "theorem-4-1", RENYI, DP)
+    }
 
 
 def theorem_4_2() -> dict[str, float]:
     """With the prescribed sigma and K, in both forms; the average over theta_1 .. theta_K."""
     ratios = {}
-    for seed in SEEDS:
-        toy = Ridge(seed)
-        size, lam, beta, n = _lipschitz(toy), toy.strong_convexity, toy.smoothness, toy.n
-        forms = [
-            (
-                f"order {order:g}, eps {eps:g}",
-                decreasing.theorem42_steps(order, eps, beta, lam, toy.d, n),
-                utility.theorem41_sigma(order, eps, lam, size, n),
-                decreasing.theorem42(order, eps, lam, toy.d, size, n),
-            )
-            for order, eps in RENYI_DECREASING
-        ]
-        pair = DP_DECREASING
-        sigma, bound = utility.dp_sigma(*pair, lam, size, n), decreasing.theorem42_dp(*pair, lam, toy.d, size, n)
-        forms.append(("(0.5, 1e-3)", decreasing.theorem42_dp_steps(*pair, beta, lam, toy.d, n), sigma, bound))
-        for label, steps, sigma, bound in forms:
-            risks = toy.risks(decreasing_steps(beta, lam, math.ceil(steps)), sigma, BATCH)
-            ratios[f"data {seed}, {label}, K = {math.ceil(steps):,}"] = bound / float(np.mean(risks[1:]))
+    for seed, toy in TOYS.items():
+        for label, steps, sigma, bound in forms(toy, "theorem-4-2", RENYI_DECREASING, DP_DECREASING):
+            risks = toy.risks(decreasing_steps(toy.smoothness, toy.strong_convexity, steps), sigma, BATCH)
+            ratios[f"data {seed}, {label}, K = {steps:,}"] = bound / float(np.mean(risks[1:]))
         ratios[f"data {seed}, (0.5, 1e-3), the last iterate as printed"] = bound / float(risks[-1])
     return ratios
 
@@ -220,11 +186,6 @@ def _paper_scale() -> tuple[float, float]:
     """The (eps, delta) forms at beta = 55, lambda = .001, d = 5130, L = 15, n = 50000 and (1, 1e-5)."""
     last = utility.theorem41_dp(1, 1e-5, 55, 0.001, 5130, 15, 50_000, 0.0)
     return last, decreasing.theorem42_dp(1, 1e-5, 0.001, 5130, 15, 50_000)
-
-
-def table_4_values() -> dict[str, float]:
-    """The Renyi orders that the printed ratios imply, were d the number of parameters."""
-    return {name: _product(row) / (row.classes * row.width) for name, row in TABLE4.items()}
 
 
 def with_classes(least: float) -> str:
@@ -236,12 +197,9 @@ def _product(row: PrintedConstants) -> float:
     return implied_order_times_d(1.0, row.n, row.condition, row.ratio)
 
 
-def table_4_conclusion() -> dict[str, float]:
-    """1e-2 over the ratios with the number of parameters and the orders implied by the classes."""
-    return {
-        name: 1e-2 / table4_ratio(1.0, row.n, _product(row) / row.classes, row.classes * row.width, row.condition)
-        for name, row in TABLE4.items()
-    }
+def _ratio(row: PrintedConstants) -> float:
+    """With the number of parameters and the order implied by the classes."""
+    return table4_ratio(1.0, row.n, _product(row) / row.classes, row.classes * row.width, row.condition)
 
 
 def _sizes(orders: tuple[tuple[float, float], ...]) -> Hypothesis:
@@ -270,7 +228,8 @@ CLAIMS = (
         "dp-sgld/utility/relaxed-step", "Section 4.1, side note, and the contributions",
         "The utility bound of DP-GLD holds for steps up to 1 / (2 beta), not only up to lambda / (2 beta^2).",
         "upper",
-        above(relaxed_step, "at least E risk of theta_K with full batches", "", MOMENTS, more=longer),
+        above(partial(over_risks, partial(lemma, "lemma-7", xi_sq=0.0), lengthened(100), (1, 10, 100), batch=RECORDS),
+            "at least E risk of theta_K with full batches", "", MOMENTS, more=longer),
         ONE_RISK, "holds as a bound",
         "co-coercivity needs no more; the statement of the lemma prints eta < 1 / (2 beta), the theorem uses equality",
         quote="We also relax assumptions on the step size ... to only verify η ≤ 1/(2β)",
@@ -280,7 +239,7 @@ CLAIMS = (
         "dp-sgld/lemma-4-1", "Section 4.1, Lemma 4.1",
         "On a set of diameter at most 2 L / lambda, E risk of theta_K is at most 2 beta L^2 / lambda^2 exp(-lambda eta K) + beta eta xi^2 / (2 lambda) + beta d sigma^2 / lambda.",
         "upper",
-        above(lemma_4_1, "at least E risk of theta_K", "", MOMENTS),
+        above(partial(over_risks, partial(lemma, "lemma-4-1"), lengthened(100), (1, 100)), "at least E risk of theta_K", "", MOMENTS),
         ONE_RISK, "holds as a bound",
         "Lemma (7) with the largest distance that the set allows",
         quote="2βL^2/λ^2 e^(-ληK) + βη xi^2/(2λ) + βdσ^2/λ",
@@ -290,7 +249,8 @@ CLAIMS = (
         "dp-sgld/lemma-11", "Section 4.2, lemma with equation (11)",
         "With decreasing steps, the average E risk is at most 2 beta/K E|theta_0 - theta*|^2 + 4 xi^2/(K lambda) log(1 + lambda K/(4 beta)) + 2 d sigma^2.",
         "upper",
-        above(lemma_11, "at least the average E risk of theta_1 .. theta_K", "", MOMENTS),
+        above(partial(over_risks, partial(lemma, "lemma-11"), falling, (1, 10, LONG), averaged=True),
+            "at least the average E risk of theta_1 .. theta_K", "", MOMENTS),
         "one exact average above the bound contradicts it", "holds as a bound",
         "loose by 4 and more; it speaks of an average that Theorem 3.1 does not protect",
         quote="2β/K E[|θ_0 - θ*|_2^2] + 4xi^2/(Kλ) log(1 + λK/(4β)) + 2dσ^2",
@@ -341,7 +301,8 @@ CLAIMS = (
         "dp-sgld/table-4/values", "Table 4, last column",
         "The printed ratios are those of the d of the theorems.",
         "value",
-        above(table_4_values, "ratios of eps n^2 / (alpha d) over (beta / lambda)^2 with d = C (p + 1) parameters, for an order above 1",
+        above(lambda: {name: _product(row) / (row.classes * row.width) for name, row in TABLE4.items()},
+            "ratios of eps n^2 / (alpha d) over (beta / lambda)^2 with d = C (p + 1) parameters, for an order above 1",
               "", "printed to two digits", "implied alpha", with_classes, held="reproduced"),
         "an implied Renyi order below 1 is impossible", "false",
         "they follow with d = number of classes and alpha near 25",
@@ -352,7 +313,8 @@ CLAIMS = (
         "dp-sgld/table-4/conclusion", "Section 5.2, last sentence",
         "The ratio is of magnitude 1e-3 or less, so that K is quadratic in n.",
         "ordering",
-        above(table_4_conclusion, "ratios of 1e-2 or less: the first term of K's maximum is the larger one, and K grows as n^2",
+        above(lambda: {name: 1e-2 / _ratio(row) for name, row in TABLE4.items()},
+            "ratios of 1e-2 or less: the first term of K's maximum is the larger one, and K grows as n^2",
               "d = C (p + 1)", "printed to two digits", "1e-2 / ratio", held="reproduced"),
         "a ratio above 1e-2 would contradict it", "reproduced",
         "with the right d the ratios are smaller still",

@@ -68,6 +68,9 @@ def _full(name: str) -> float:
     return smoothness_full(Softmax(data=DataSource(name=name)).train.features, 0.0)  # type: ignore[arg-type]
 
 
+SHOWN = ("eta", "steps", "batch_size", "n", "strong_convexity", "size", "radius", "shift", "leaving")
+
+
 def build_counterexamples(results: Path) -> Content:
     """One row for each setting: exact and claimed divergences, and the claimed epsilon with its exact delta."""
     records: list[dict[str, Any]] = []
@@ -76,15 +79,7 @@ def build_counterexamples(results: Path) -> Content:
         records.append(
             {
                 "setting": case.name,
-                "eta": case.eta,
-                "steps": case.steps,
-                "batch_size": case.batch_size,
-                "n": case.n,
-                "strong_convexity": case.strong_convexity,
-                "size": case.size,
-                "radius": case.radius,
-                "shift": case.shift,
-                "leaving": case.leaving,
+                **{name: getattr(case, name) for name in SHOWN},
                 **{f"exact_{a:g}": case.law.renyi(a) for a in TESTED_ORDERS},
                 **{f"certain_{a:g}": case.certain(a) for a in TESTED_ORDERS},
                 **{f"claimed_{a:g}": a * case.slope for a in TESTED_ORDERS},

@@ -15,7 +15,7 @@ from dpexp.papers.ldp_sgd.runs import between as between_alphas
 from dpexp.reporting.checks import JOINT, Pair, Ratio, in_order, predictions_agree, rates_agree
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence, Run
-from dpexp.reporting.slopes import RATE_TOLERANCE, rate, rate_tolerance
+from dpexp.reporting.slopes import RATE_TOLERANCE, Slope, rate, rate_tolerance
 from dpexp.store.stats import interval, paired_difference, t_quantile
 from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, remark_exponent
 
@@ -84,25 +84,30 @@ def average_in_order(runs: Used, predicted: str, closer: bool = True) -> Callabl
     return check
 
 
+def last_slopes(runs: Sequence[Run], metric: str) -> dict[str, tuple[Run, str, Slope]]:
+    """The slope of a metric over the last decade, for every run and both estimators."""
+    return {
+        f"{run.name}, {e}": (run, e, rate(run.steps, run.values(e, metric)).last)
+        for run in runs
+        for e in ("sgd", "asgd")
+    }
+
+
 def alpha_one(evidence: Evidence) -> Outcome:
     """Slopes at alpha = 1, where the start is forgotten like n^(-2 eta m) at best."""
-    runs = ALPHA_ONE(evidence)
-    slopes = {
-        f"{r.name}, {e}": rate(r.steps, r.values(e, "param_distance_sq")).last for r in runs for e in ("sgd", "asgd")
-    }
-    converging = [name for name, slope in slopes.items() if slope.ci_hi < -RATE_TOLERANCE]
+    found = last_slopes(ALPHA_ONE(evidence), "param_distance_sq")
+    slopes = {name: slope for name, (*_, slope) in found.items()}
+    converging = any(slope.ci_hi < -RATE_TOLERANCE for slope in slopes.values())
     moved = [
-        np.sqrt(r.values(e, "param_distance_sq")[-1].mean() / constants_of(r)["delta0"])
-        for r in runs
-        for e in ("sgd", "asgd")
+        np.sqrt(run.values(e, "param_distance_sq")[-1].mean() / constants_of(run)["delta0"])
+        for run, e, _ in found.values()
     ]
-    steep = min(slope.slope for slope in slopes.values())
-    exponents = sorted({2 * constants_of(r)["eta"] * constants_of(r)["m"] for r in runs})
+    exponents = sorted({2 * constants_of(run)["eta"] * constants_of(run)["m"] for run, *_ in found.values()})
     return Outcome(
         "false" if converging else "reproduced",
         f"slopes near 0: the start is forgotten like n^-{exponents[-1]:.3f} (linear), n^-{exponents[0]:.4f} (logistic)",
-        f"steepest slope {steep:.3f} of {len(slopes)}; root mean square distance at the end {min(moved):.2f} to {max(moved):.2f} "
-        "times that at the start",
+        f"steepest slope {min(slope.slope for slope in slopes.values()):.3f} of {len(slopes)}; root mean square distance at the "
+        f"end {min(moved):.2f} to {max(moved):.2f} times that at the start",
         "95% interval a slope",
         {name: [slope.slope, slope.ci_lo, slope.ci_hi] for name, slope in slopes.items()},
     )
@@ -128,18 +133,15 @@ def by_budget(experiment: str) -> Callable[[Evidence], Outcome]:
 
 def diminishing(evidence: Evidence) -> Outcome:
     """Slopes of the mean distance over the last decade, logistic, all budgets, alpha in (0, 1)."""
-    runs = FIGURE_3(evidence)
-    level = 1 - JOINT / (2 * len(runs))
+    found = last_slopes(FIGURE_3(evidence), "param_distance")
     slopes, beyond = {}, []
-    for run in runs:
-        for e in ("sgd", "asgd"):
-            last = rate(run.steps, run.values(e, "param_distance")).last
-            reach = t_quantile(run.values(e, "param_distance").shape[1] - 1, level) * last.se
-            slopes[f"{run.name}, {e}"] = (last.slope, reach)
-            if run.values(e, "param_distance")[-1].mean() > math.sqrt(constants_of(run)["delta0"]):
-                beyond.append(f"{run.name}, {e}")
-    rising = [name for name, (slope, reach) in slopes.items() if slope - reach > 0]
-    flat = [name for name, (slope, reach) in slopes.items() if slope - reach <= 0 <= slope + reach]
+    for name, (run, e, last) in found.items():
+        values = run.values(e, "param_distance")
+        slopes[name] = [last.slope, t_quantile(values.shape[1] - 1, 1 - JOINT / len(found)) * last.se]
+        if values[-1].mean() > math.sqrt(constants_of(run)["delta0"]):
+            beyond.append(name)
+    rising = any(slope - reach > 0 for slope, reach in slopes.values())
+    flat = any(abs(slope) <= reach for slope, reach in slopes.values())
     measured = f"slopes {min(s for s, _ in slopes.values()):.2f} to {max(s for s, _ in slopes.values()):.2f} in {len(slopes)} curves"
     if beyond:
         measured += f"; {len(beyond)} still end beyond the start: {', '.join(beyond)}"
@@ -148,7 +150,7 @@ def diminishing(evidence: Evidence) -> Outcome:
         "every mean distance falls at the end",
         measured,
         f"joint 95% over {len(slopes)}",
-        {name: list(pair) for name, pair in slopes.items()},
+        {**slopes},
     )
 
 

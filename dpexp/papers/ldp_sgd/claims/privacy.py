@@ -22,13 +22,10 @@ EXPERIMENTS = ("linear_d5", "linear_d10", "linear_d20", "logistic_d5", "logistic
 
 
 RUNS = used(EXPERIMENTS, alpha=0.5)
+LINEAR, LOGISTIC = (linear(PROBLEMS[name]()) for name in ("huber-linear", "mallows-logistic"))
 MIXED = used(("figure1", "linear_d5"), alpha=0.5)
 POWER = 0.2
 """by how much the noise power may differ from the claimed: the smallest that 200 replicates can decide"""
-
-
-def is_private(run: Run) -> bool:
-    return run.budget != "non-private"
 
 
 def noise_unit(run: Run) -> float:
@@ -78,7 +75,7 @@ def as_computed(run: Run) -> bool:
 
 def theorem_1(evidence: Evidence) -> Outcome:
     """The ledger's exact parameter is at most the largest budget, and the noise that it rests on was injected."""
-    private = {e: [r for r in evidence.runs(e, alpha=0.5) if is_private(r)] for e in EXPERIMENTS}
+    private = {e: [r for r in evidence.runs(e, alpha=0.5) if r.budget != "non-private"] for e in EXPERIMENTS}
     looks = sum(len(runs) - 1 for runs in private.values())
     noise = []
     for experiment, runs in private.items():
@@ -123,22 +120,6 @@ def theorem_2(evidence: Evidence) -> Outcome:
     )
 
 
-def sensitivity() -> dict[str, float]:
-    """The printed sensitivity of the linear problem over the exact one, 2 sqrt 2 c."""
-    problem = linear(PROBLEMS["huber-linear"]())
-    return {"d = 5, c = 1.345": problem.paper_sensitivity() / problem.exact_sensitivity()}
-
-
-def more_noise(ratio: float) -> str:
-    return f"{ratio**2 - 1:.1%} of noise power"
-
-
-def two_gradient_bounds() -> dict[str, float]:
-    """2 C0 over the exact sensitivity of both problems of section 5, each a closed form."""
-    problems = [PROBLEMS["huber-linear"](), PROBLEMS["mallows-logistic"]()]
-    return {p.name: 2 * p.gradient_bound() / p.exact_sensitivity() for p in map(linear, problems)}
-
-
 def parallel() -> dict[str, tuple[float, float]]:
     """Two mechanisms of mu = 1 that both see the whole of S, as the union says: sqrt 2-GDP, and not max = 1.
 
@@ -162,7 +143,8 @@ CLAIMS = (
     row(
         "ldp-sgd/section-3/sensitivity", "Section 3, below Condition 1",
         "The sensitivity of the gradient is at most 2 C0.",
-        "upper", above(two_gradient_bounds, "2 C0 is at least the sensitivity", "d = 5", "none: closed forms", "2 C0 / sensitivity"),
+        "upper", above(lambda: {p.name: 2 * p.gradient_bound() / p.exact_sensitivity() for p in (LINEAR, LOGISTIC)},
+            "2 C0 is at least the sensitivity", "d = 5", "none: closed forms", "2 C0 / sensitivity"),
         "none: two closed forms are compared", "holds as a bound",
         "attained in the limit for logistic regression; 4% above the exact value for the linear problem",
         quote="this ensures that the sensitivity of nabla f(theta, x) does not exceed 2C_0",
@@ -196,8 +178,10 @@ CLAIMS = (
         "The sensitivity of the linear gradient is at most sqrt(8 c^2 + c^4 / 4).",
         "value",
         above(
-            sensitivity, "sqrt(8 c^2 + c^4 / 4) is at least the sensitivity", "", "none: closed form, approached by searched pairs in the tests",
-            "printed / exact", more=more_noise,
+            lambda: {"d = 5, c = 1.345": LINEAR.paper_sensitivity() / LINEAR.exact_sensitivity()},
+            "sqrt(8 c^2 + c^4 / 4) is at least the sensitivity", "", "none: closed form, approached by searched pairs in the tests",
+            "printed / exact",
+            more=lambda ratio: f"{ratio**2 - 1:.1%} of noise power",
         ),
         "none: two closed forms are compared", "holds as a bound",
         "the paper says that it is the sensitivity; the largest coefficient block and the largest scale block exclude each other",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,36 +17,37 @@ from dpexp.papers.ldp_sgd.runs import constants_of, used
 from dpexp.reporting.claim import Claim, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.row import EVALUATED, Printing, above, near, row
+from dpexp.theory import THEOREMS
 from dpexp.theory.ldp_sgd.linearised import linearised_moments, modes_of
 from dpexp.theory.ldp_sgd.psi import psi
 from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, STRONGLY, remark_exponent
-from dpexp.theory.ldp_sgd.theorem3 import theorem3_printed, theorem3_recursion
-from dpexp.theory.ldp_sgd.theorem4 import theorem4_printed_log10, theorem4_without_b
-from dpexp.theory.ldp_sgd.theorem5 import theorem5_last_iterate, theorem5_printed
-from dpexp.theory.ldp_sgd.theorem6 import theorem6_visible
 
-STEP, START, M_LOW, M_HIGH, C0 = 0.2, 7.0, 0.0831, 0.1764, 1.98
+NUMBERS: dict[str, Any] = {
+    "eta": 0.2, "p": 7.0, "min_mu": 1.0, "delta0": 7.0, "gradient_bound": 1.98, "m": 0.0831, "M": 0.1764,
+    "hessian_lipschitz": 0.0583, "public_trace": 35.8, "sensitivity": 3.91, "mean_inverse_square": 1.0,
+}  # fmt: skip
+STEP, M_LOW, M_HIGH = (NUMBERS[name] for name in ("eta", "m", "M"))
 FAR = np.array([1e30, 1e33])
 LAST = np.array([100_000])
 SLACK = 0.02
 """what a logarithm adds to a local exponent at n = 10^30 is 1 / log n = 0.0145"""
-CURVATURE: dict[str, Any] = {"M": M_HIGH, "hessian_lipschitz": 0.0583, "public_trace": 35.8}
-NOISE: dict[str, Any] = {"sensitivity": 3.91, "mean_inverse_square": 1.0}
 Cases = Mapping[str, tuple[float, float]]
 
 
-def _flat(alpha: float, delta0: float = START, p: float = 7.0, mu: float = 1.0) -> dict[str, Any]:
-    return {"eta": STEP, "alpha": alpha, "gradient_bound": C0, "p": p, "min_mu": mu, "delta0": delta0}
+def bound(theorem: str, steps: np.ndarray, **changed: Any) -> np.ndarray:
+    """A theorem at these numbers, but for those that are changed; alpha is among them."""
+    found: np.ndarray = THEOREMS[f"ldp-sgd/{theorem}"]({**NUMBERS, "steps": steps, **changed})
+    return found
 
 
 def bound_of_sgd(p: float, mu: float) -> float:
     """Theorem 3 at n = 10^5, alpha = 1/2."""
-    return float(theorem3_printed(LAST, m=M_LOW, **_flat(0.5, START, p, mu))[0])
+    return float(bound("theorem-3", LAST, alpha=0.5, p=p, min_mu=mu)[0])
 
 
 def bound_of_asgd(p: float, mu: float) -> float:
     """Theorem 4 at n = 10^5, alpha = 2/3, where its summation B leaves room for the digits of the rest."""
-    return float(10 ** theorem4_printed_log10(LAST, m=M_LOW, **_flat(2 / 3, START, p, mu), **CURVATURE)[0])
+    return float(10 ** bound("theorem-4", LAST, alpha=2 / 3, p=p, min_mu=mu)[0])
 
 
 def _local(values: np.ndarray) -> float:
@@ -53,24 +55,9 @@ def _local(values: np.ndarray) -> float:
     return float(np.log(values[1] / values[0]) / np.log(FAR[1] / FAR[0]))
 
 
-def rate_of_theorem_3(alpha: float) -> float:
-    """Exponent of n in Theorem 3."""
-    return _local(theorem3_printed(FAR, m=M_LOW, **_flat(alpha)))
-
-
-def rate_without_b(alpha: float) -> float:
-    """Exponent of n in Theorem 4: what contains the finite B is of order n^-2, and is left out."""
-    return _local(theorem4_without_b(FAR, m=M_LOW, **_flat(alpha), **CURVATURE))
-
-
-def rate_of_sgd(alpha: float) -> float:
-    """Exponent of n in Theorem 5 as printed."""
-    return _local(theorem5_printed(FAR, M=M_HIGH, **_flat(alpha)))
-
-
-def rate_of_asgd(alpha: float) -> float:
-    """Exponent of n in the visible terms of Theorem 6."""
-    return _local(theorem6_visible(FAR, **_flat(alpha)))
+def rate_of(theorem: str, alpha: float) -> float:
+    """Exponent of n in a theorem; of Theorem 4 without B, which is finite and adds terms of order n^-2."""
+    return _local(bound(theorem, FAR, alpha=alpha))
 
 
 DIMENSIONS = (6.0, 11.0, 21.0, 51.0, 101.0)
@@ -106,12 +93,8 @@ def same_manner() -> Cases:
 
 def start_in_theorem_4() -> Cases:
     """The exponent of what delta0 adds to Theorem 4: all that is left of it without gradients and noise."""
-    alone = CURVATURE | {"public_trace": 0.0, "m": M_LOW}
-    found = {}
-    for alpha in (0.0, 1 / 3, 0.5, 2 / 3):
-        share = theorem4_without_b(FAR, **alone | _flat(alpha) | {"gradient_bound": 0.0})
-        found[f"alpha = {alpha:.3g}"] = (-2.0, _local(share))
-    return found
+    alone = partial(bound, "theorem-4/without-b", FAR, public_trace=0.0, gradient_bound=0.0)
+    return {f"alpha = {alpha:.3g}": (-2.0, _local(alone(alpha=alpha))) for alpha in (0.0, 1 / 3, 0.5, 2 / 3)}
 
 
 def start_in_the_average() -> str:
@@ -128,19 +111,19 @@ def start_in_theorem_5() -> Cases:
     """The exponent of what delta0 adds to Theorem 5, beside that of the whole."""
     found = {}
     for alpha in (0.4, 0.45, 0.6, 0.65, 0.7, 0.8, 0.9):
-        whole, without = (theorem5_printed(FAR, M=M_HIGH, **_flat(alpha, delta0)) for delta0 in (START, 0.0))
+        whole, without = bound("theorem-5", FAR, alpha=alpha), bound("theorem-5", FAR, alpha=alpha, delta0=0.0)
         found[f"alpha = {alpha:g}"] = (_local(whole), _local(whole - without))
     return found
 
 
 def falls_like(
-    id: str, place: str, statement: str, of: Callable[[float], float], alphas: Sequence[float], why: str, quote: str
+    id: str, place: str, statement: str, theorem: str, alphas: Sequence[float], why: str, quote: str
 ) -> Claim:
-    """A bound's exponents of n beside those of the remark on it; `of` names estimator and convexity in `REMARKS`."""
-    printed = {alpha: remark_exponent(*REMARKS[of], alpha) for alpha in alphas}
+    """A bound's exponents of n beside those of the remark on it."""
+    printed = {alpha: remark_exponent(*REMARKS[theorem], alpha) for alpha in alphas}
 
     def cases() -> Cases:
-        return {f"alpha = {alpha:g}": (value, of(alpha)) for alpha, value in printed.items() if value is not None}
+        return {f"alpha = {a:g}": (value, rate_of(theorem, a)) for a, value in printed.items() if value is not None}
 
     return row(
         id, place, statement, "rate", near(cases, SLACK, "exponent of n"), LOGARITHM, "reproduced", why, quote=quote,
@@ -148,12 +131,13 @@ def falls_like(
     )  # fmt: skip
 
 
-REMARKS: dict[Callable[[float], float], tuple[str, str]] = {
-    rate_of_theorem_3: ("sgd", STRONGLY),
-    rate_without_b: ("asgd", STRONGLY),
-    rate_of_sgd: ("sgd", NON_STRONGLY),
-    rate_of_asgd: ("asgd", NON_STRONGLY),
+REMARKS = {
+    "theorem-3": ("sgd", STRONGLY),
+    "theorem-4/without-b": ("asgd", STRONGLY),
+    "theorem-5": ("sgd", NON_STRONGLY),
+    "theorem-6": ("asgd", NON_STRONGLY),
 }
+"""estimator and convexity of the remark on a theorem"""
 MIXED = used(("budget_mix",))
 
 
@@ -161,8 +145,7 @@ def smallest_budget(evidence: Evidence) -> Outcome:
     """Theorem 3 for mixed budgets whose smallest is 1, over Theorem 3 for mu = 1 for all."""
     bounds = {}
     for run in MIXED(evidence):
-        numbers = {key: constants_of(run)[key] for key in ("m", "steps", *_flat(0.5))}
-        bounds[run.budget] = float(theorem3_printed(**numbers)[-1])
+        bounds[run.budget] = float(THEOREMS["ldp-sgd/theorem-3"](constants_of(run))[-1])
     mixed = {budget: bound / bounds["1"] for budget, bound in bounds.items() if budget not in ("1", "2")}
     same = all(math.isclose(ratio, 1.0, rel_tol=1e-9) for ratio in mixed.values()) and bounds["2"] < bounds["1"]
     return Outcome(
@@ -178,13 +161,12 @@ def smallest_budget(evidence: Evidence) -> Outcome:
 
 def alpha_one() -> dict[str, float]:
     """At alpha = 1, where the printed bound has a limit above 0: the recursion of its proof at 10^7 over that at 10^5."""
-    n = np.array([10**5, 10**7])
-    found = theorem3_recursion(n, eta=STEP, alpha=1.0, m=M_LOW, gradient_bound=C0, p=7, delta0=START, **NOISE)
+    found = bound("theorem-3/recursion", np.array([10**5, 10**7]), alpha=1.0)
     return {"eta m = 0.0166": float(found[1] / found[0])}
 
 
 def as_slowly(ratio: float) -> str:
-    printed = float(theorem3_printed(np.array([1e30]), m=M_LOW, **_flat(1.0))[0])
+    printed = float(bound("theorem-3", np.array([1e30]), alpha=1.0)[0])
     slope = math.log(abs(ratio)) / math.log(100)
     return f"like n^{slope:.4f}, where n^(-2 eta m) is n^{-2 * STEP * M_LOW:.4f}; the printed bound stays above {printed:.3g}"
 
@@ -201,7 +183,7 @@ def psi_over_limit() -> Cases:
 
 def half(printing: Printing) -> Outcome:
     """At alpha = 1/2 the third case of Theorem 5 divides by (1 - 2 alpha)^(1/2) = 0."""
-    finite = bool(np.all(np.isfinite(theorem5_printed(FAR, M=M_HIGH, **_flat(0.5)))))
+    finite = bool(np.all(np.isfinite(bound("theorem-5", FAR, alpha=0.5))))
     claimed = printing(1.0, float(finite)) == 1
     return Outcome(
         "reproduced" if claimed == finite else "misprint",
@@ -215,12 +197,9 @@ def half(printing: Printing) -> Outcome:
 
 def without_averaging() -> dict[str, float]:
     """A bound for the iterate itself below alpha = 1/3, at 10^6 over that at 10^4."""
-    found = {}
-    for alpha in (0.2, 0.25, 0.3):
-        same: dict[str, Any] = {"eta": STEP, "alpha": alpha, "gradient_bound": C0, "p": 7, "delta0": START}
-        bound = theorem5_last_iterate(np.array([10**4, 10**6]), **same, **NOISE)
-        found[f"alpha = {alpha:g}"] = float(bound[1] / bound[0])
-    return found
+    at = np.array([10**4, 10**6])
+    found = {alpha: bound("theorem-5/last-iterate", at, alpha=alpha) for alpha in (0.2, 0.25, 0.3)}
+    return {f"alpha = {alpha:g}": float(last / first) for alpha, (first, last) in found.items()}
 
 
 def _term(alpha: float, factor: float = 1.0, step: float = STEP) -> np.ndarray:
@@ -256,14 +235,16 @@ def _vanish(term: np.ndarray) -> bool:
 
 def best_rate() -> Cases:
     """The least exponent of Theorem 6 over alpha, and where it is."""
-    found = {alpha: rate_of_asgd(alpha) for alpha in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)}
+    found = {alpha: rate_of("theorem-6", alpha) for alpha in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)}
     best = min(found, key=lambda alpha: found[alpha])
     return {"the least": (-0.5, found[best]), "its alpha": (0.5, best)}
 
 
 def gain() -> Cases:
     """Theorem 6's exponent minus Theorem 5's: below 0 before alpha = 2/3, and 0 from there on."""
-    found = {a: rate_of_asgd(a) - rate_of_sgd(a) for a in (0.36, 0.4, 0.45, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9)}
+    found = {
+        a: rate_of("theorem-6", a) - rate_of("theorem-5", a) for a in (0.36, 0.4, 0.45, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9)
+    }
     printed = {
         a: -(1 - a if a > 0.5 else a) + (a / 2 if a > 0.5 else (3 * a - 1) / 2) if a < 2 / 3 else 0.0 for a in found
     }
@@ -284,7 +265,7 @@ STRONG = (
     ),
     falls_like(
         "ldp-sgd/remark-1/rate", "Remark 1, convergence rate", "The bound of Theorem 3 falls like n^-alpha for alpha in [0, 1).",
-        rate_of_theorem_3, (0.0, 0.2, 0.4, 0.5, 0.6, 0.8), "and so does the error, see ldp-sgd/remark-1/rate-of-the-error",
+        "theorem-3", (0.0, 0.2, 0.4, 0.5, 0.6, 0.8), "and so does the error, see ldp-sgd/remark-1/rate-of-the-error",
         "the predominant convergence rate is O(n^-alpha) for alpha in [0,1)",
     ),
     row(
@@ -346,7 +327,7 @@ STRONG = (
     falls_like(
         "ldp-sgd/remark-2/rate", "Remark 2, convergence rate",
         "The bound of Theorem 4 falls like n^-1 for alpha up to 1/2 and like n^-2(1-alpha) above.",
-        rate_without_b, (0.1, 0.2, 0.4, 0.5, 0.6, 0.8),
+        "theorem-4/without-b", (0.1, 0.2, 0.4, 0.5, 0.6, 0.8),
         "of the bound, once n is large enough for its constant B; the error falls otherwise, see ldp-sgd/table-1/strong/asgd/below-half",
         "For alpha in [0, 1/2], the predominant convergence rate is O(n^-1), while for alpha in (1/2, 1), the predominant "
         "convergence rate becomes O(n^-2(1-alpha)).",
@@ -380,7 +361,7 @@ CONVEX = (
     falls_like(
         "ldp-sgd/remark-3/rate", "Remark 3, convergence rate",
         "The bound of Theorem 5 falls like n^-(3 alpha - 1)/2, n^-alpha/2 and n^-(1 - alpha) in its three intervals.",
-        rate_of_sgd, (0.4, 0.45, 0.55, 0.6, 0.7, 0.8),
+        "theorem-5", (0.4, 0.45, 0.55, 0.6, 0.7, 0.8),
         "inside the intervals; at 1/2 see ldp-sgd/theorem-5/half, and for the error ldp-sgd/remark-3/ends",
         "for alpha in (1/2, 2/3], the convergence rate is O(n^-alpha/2), while for alpha in (2/3, 1) the convergence rate becomes "
         "O(n^-(1-alpha))",
@@ -388,7 +369,7 @@ CONVEX = (
     falls_like(
         "ldp-sgd/remark-4/rate", "Remark 4, first two sentences",
         "The bound of Theorem 6 falls like n^-alpha below alpha = 1/2 and like n^(alpha - 1) above.",
-        rate_of_asgd, (0.0, 0.2, 0.4, 0.6, 0.8),
+        "theorem-6", (0.0, 0.2, 0.4, 0.6, 0.8),
         "of the two terms that can be read; for the error see ldp-sgd/remark-4/ends",
         "follows O(n^-alpha) when alpha in [0, 1/2). However, in the range 1/2 < alpha < 1, it adheres to O(n^alpha-1).",
     ),

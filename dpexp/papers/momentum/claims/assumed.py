@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from operator import itemgetter
 from typing import Any
 
 from dpexp.papers.momentum.rows import DELTA, prescribed_rows
 from dpexp.reporting.evidence import Evidence
-from dpexp.reporting.hypothesis import Hypothesis, of_settings
+from dpexp.reporting.hypothesis import Hypothesis, assumed, of_rows
 from dpexp.theory.momentum.formulas import Prescription
 
 ROUNDED = 1 - 1e-9
@@ -17,55 +18,39 @@ NORMALISED = ("tree", "reduced")
 """methods whose every step has length eta"""
 
 
-def memory(pairs: Mapping[str, tuple[int, float]]) -> Hypothesis:
-    """alpha >= 1 / N; pairs of N and alpha."""
-    return of_settings("alpha >= 1 / N", pairs, lambda p: p[1] * p[0] >= ROUNDED, (100, 0.001))
-
-
-def mixing(gammas: Mapping[str, float]) -> Hypothesis:
-    """gamma <= 1/2."""
-    return of_settings("gamma <= 1/2", gammas, lambda gamma: gamma <= 0.5, 0.9)
-
-
-def intended(budgets: Mapping[str, tuple[float, float]]) -> Hypothesis:
-    """delta <= exp(-eps), the condition that is meant; pairs of eps and delta."""
-    return of_settings("delta <= exp(-eps)", budgets, lambda b: b[1] <= math.exp(-b[0]), (40.0, DELTA))
-
-
-def as_printed(budgets: Mapping[str, tuple[float, float]]) -> Hypothesis:
-    """delta >= exp(-eps), as printed; pairs of eps and delta."""
-    return of_settings("delta >= exp(-eps)", budgets, lambda b: b[1] >= math.exp(-b[0]), (1.0, DELTA))
-
-
-def multiplier(sigmas: Mapping[str, tuple[float, float]]) -> Hypothesis:
-    """sigma >= 4 sqrt(log 1/delta) / eps, of Theorem 8; pairs of eps and sigma."""
-
-    def holds(pair: tuple[float, float]) -> bool:
-        return pair[1] >= 4 * math.sqrt(math.log(1 / DELTA)) / pair[0] * ROUNDED
-
-    return of_settings("sigma >= 4 sqrt(log 1/delta) / eps", sigmas, holds, (1.0, 1.0))
+memory = assumed("alpha >= 1 / N", lambda p: p[1] * p[0] >= ROUNDED, (100, 0.001))
+"""pairs of N and alpha"""
+mixing = assumed("gamma <= 1/2", lambda gamma: gamma <= 0.5, 0.9)
+intended = assumed("delta <= exp(-eps)", lambda b: b[1] <= math.exp(-b[0]), (40.0, DELTA))
+"""the condition that is meant; pairs of eps and delta"""
+as_printed = assumed("delta >= exp(-eps)", lambda b: b[1] >= math.exp(-b[0]), (1.0, DELTA))
+multiplier = assumed(
+    "sigma >= 4 sqrt(log 1/delta) / eps",
+    lambda pair: pair[1] >= 4 * math.sqrt(math.log(1 / DELTA)) / pair[0] * ROUNDED,
+    (1.0, 1.0),
+)
+"""of Theorem 8; pairs of eps and sigma"""
 
 
 def scheduled(method: str, schedule: Callable[[int, int, float, float], Prescription], words: str) -> Hypothesis:
     """Stored runs with printed noise follow a theorem's schedule, whose own conditions hold."""
 
-    def steps(evidence: Evidence, more: int) -> list[str]:
+    def steps(evidence: Evidence) -> list[dict[str, Any]]:
         rows: Any = prescribed_rows(evidence.results)
         rows = rows[(rows.method == method) & (rows.variant == "paper")]
-        made = {
-            int(row.N): (schedule(int(row.N), int(row.d), float(row.eps), DELTA), int(row.step))
-            for row in rows.itertuples()
-        }
-        return [f"N = {n}" for n, (s, run) in made.items() if s.refused or s.alpha > 1 or abs(s.steps - run - more) > 1]
+        made = {int(r.N): (schedule(int(r.N), int(r.d), float(r.eps), DELTA), int(r.step)) for r in rows.itertuples()}
+        return [
+            {"N": n, "off": s.steps - run, "stands": not s.refused and s.alpha <= 1} for n, (s, run) in made.items()
+        ]
 
-    return Hypothesis(words, lambda evidence: steps(evidence, 0), lambda evidence: steps(evidence, 10))
+    return of_rows(words, steps, lambda r: r["stands"] and abs(r["off"]) <= 1, lambda r: f"N = {r['N']}", off=10)
 
 
 def normalised() -> Hypothesis:
     """Every step of the stored runs has length eta."""
 
-    def methods(evidence: Evidence, also: tuple[str, ...] = ()) -> list[str]:
-        rows: Any = prescribed_rows(evidence.results, "lemma5_slack")
-        return [name for name in (*dict.fromkeys(rows.method), *also) if name not in NORMALISED]
+    def methods(evidence: Evidence) -> list[dict[str, Any]]:
+        return [{"method": name} for name in prescribed_rows(evidence.results, "lemma5_slack").method]
 
-    return Hypothesis("every step has length eta", methods, lambda evidence: methods(evidence, ("plain",)))
+    name: Callable[[Mapping[str, Any]], str] = itemgetter("method")
+    return of_rows("every step has length eta", methods, lambda r: r["method"] in NORMALISED, name, method="plain")

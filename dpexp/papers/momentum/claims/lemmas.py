@@ -47,10 +47,13 @@ def lemma_7() -> dict[str, float]:
 
 
 def equation_3(reshuffled: bool) -> Rule:
-    """Equation (3) against the momentum on random gradients, every sum as printed."""
+    """Equation (3) against the momentum on random gradients, every sum as printed.
+
+    Equations (2) and (3): G and D are sums over windows of one epoch, weighted by (1 - alpha)^(distance from t).
+    """
 
     def errors() -> dict[str, tuple[float, float]]:
-        return {f"N = {n}": (0.0, error) for n, error in equation_three_errors(reshuffled).items()}
+        return {f"N = {n}": (0.0, _error(n, 1 / n, 0.3, reshuffled)) for n in (5, 8, 13)}
 
     order = "a fresh order in every epoch" if reshuffled else "one order that repeats"
     return near(
@@ -84,16 +87,9 @@ CLAIMS = (
 )  # fmt: skip
 
 
-def equation_three_errors(reshuffled: bool, sizes: tuple[int, ...] = (5, 8, 13), epochs: int = 5) -> dict[int, float]:
-    """Largest |alpha (C_t + r_t) - m_t| over t by N, without noise; gradients are unit normal.
-
-    Equations (2) and (3): G and D are sums over windows of one epoch, weighted by (1 - alpha)^(distance from t).
-    """
-    return {n: _error(n, epochs * n, 1 / n, 0.3, reshuffled, np.random.default_rng(n)) for n in sizes}
-
-
-def _error(n: int, steps: int, alpha: float, gamma: float, reshuffled: bool, rng: np.random.Generator) -> float:
-    beta, epochs = 1 - alpha, -(-steps // n)
+def _error(n: int, alpha: float, gamma: float, reshuffled: bool, epochs: int = 5) -> float:
+    """Largest |alpha (C_t + r_t) - m_t| over t, without noise; gradients are unit normal."""
+    beta, steps, rng = 1 - alpha, epochs * n, np.random.default_rng(n)
     orders = [rng.permutation(n) if reshuffled or q == 0 else None for q in range(epochs)]
     items = np.concatenate([orders[0] if order is None else order for order in orders])[:steps]
     anchored, own = rng.standard_normal((epochs, n)), rng.standard_normal(steps)

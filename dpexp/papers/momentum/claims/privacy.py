@@ -147,19 +147,10 @@ def in_one_order(
     return ratios
 
 
-def rounded_up(least: float) -> str:
-    return f"with T / N rounded up in V: {min(in_one_order(SHORT_RUNS, count=largest_count).values()):.3g} at least"
-
-
 def whole_saving() -> dict[str, float]:
     """Printed noise of Algorithm 1 over that of exact sensitivity and conversion, at Theorem 6's schedule."""
     sizes = {f"N = {n}": (n, theorem6_schedule(n, 10, 1.0, DELTA).steps) for n in (250, 1000, 4000)}
     return {k: slack * theorem4_sigma(1.0, DELTA) * mu_of(1.0, DELTA) for k, slack in in_one_order(sizes).items()}
-
-
-def theorem_4_hypothesis() -> dict[str, float]:
-    """delta over the exact one at eps = 40, where delta >= exp(-eps)."""
-    return {f"eps = {LARGE:g}, delta = {DELTA:g}": DELTA / delta_of(1 / theorem4_sigma(LARGE, DELTA), LARGE)}
 
 
 def of_fresh_orders(n: int) -> float:
@@ -169,10 +160,6 @@ def of_fresh_orders(n: int) -> float:
     """
     beta = 1 - 1 / n
     return 2 * (1 + beta ** (n & -n) / (1 - beta**n))
-
-
-def one_order_node(least: float) -> str:
-    return f"one order that repeats: 4 / {2 * largest_node_sensitivity(1000, 1e-3):.3g}; approached as T grows"
 
 
 def counts() -> dict[str, float]:
@@ -265,7 +252,8 @@ THEOREM_4 = (
           quote="f(w, x) is G-Lipschitz for all w in R^d, x in X, Algorithm 1 is (z, z/(2σ^2)) Renyi-differentially private for all z",
           false_if="For some alpha the exact mu of the printed noise is above 1 / sigma."),
     row("momentum/theorem-4/any-length", "Theorem 4", "No condition on T is needed.", "guarantee",
-          above(lambda: in_one_order(SHORT_RUNS), "the run is 1 / sigma-GDP for any T", "one order", EXACT, WHAT, rounded_up, otherwise="misprint"),
+          above(lambda: in_one_order(SHORT_RUNS), "the run is 1 / sigma-GDP for any T", "one order", EXACT, WHAT,
+                lambda least: f"with T / N rounded up in V: {min(in_one_order(SHORT_RUNS, count=largest_count).values()):.3g} at least", otherwise="misprint"),
           ONE_CASE, "misprint",
           "V counts T / N uses of a record where it may have one more; from a quarter of an epoch on, the factor 4 pays for that",
           quote="f(w, x) is G-Lipschitz for all w in R^d, x in X, Algorithm 1 is (z, z/(2σ^2)) Renyi-differentially private for all z",
@@ -281,7 +269,9 @@ THEOREM_4 = (
           source="ours", false_if="At some eps the exact conversion needs a larger sigma.", hypotheses=(intended(BUDGETS),)),
     row("momentum/theorem-4/hypothesis", "Theorem 4, its condition", "The printed sigma gives (eps, delta)-DP if delta >= exp(-eps).",
           "guarantee",
-          above(theorem_4_hypothesis, "(eps, delta)-DP whenever delta >= exp(-eps)", "", EXACT, "exact delta / delta", held="reproduced", otherwise="misprint", turned=True),
+          above(lambda: {f"eps = {LARGE:g}, delta = {DELTA:g}": DELTA / delta_of(1 / theorem4_sigma(LARGE, DELTA), LARGE)},
+              "(eps, delta)-DP whenever delta >= exp(-eps)", "", EXACT, "exact delta / delta", held="reproduced",
+              otherwise="misprint", turned=True),
           "one counterexample", "misprint", "the inequality is the wrong way round",
           quote="if δ ≥ exp(-ϵ), then with σ ≥ 2√(log(1/δ))/ϵ, Algorithm 1 is (ϵ, δ)-differentially private",
           false_if="At some eps and delta >= exp(-eps) the exact delta is larger.", hypotheses=(as_printed({"eps = 40": (LARGE, DELTA)}),)),
@@ -294,7 +284,8 @@ THEOREM_4 = (
           source="ours", false_if="The exact noise is larger than the printed one."),
     row("momentum/theorem-4/node", "Proof sketch of Theorem 4", "A node's sensitivity is at most 4 alpha G.", "upper",
           above(lambda: {f"N = {n}": 4 / of_fresh_orders(n) for n in (9, 10, 100, 1000)}, "no node's sensitivity exceeds 4 alpha G for alpha >= 1 / N",
-                "reshuffled", "closed form", "4 alpha G / supremum", one_order_node),
+                "reshuffled", "closed form", "4 alpha G / supremum",
+                lambda least: f"one order that repeats: 4 / {2 * largest_node_sensitivity(1000, 1e-3):.3g}; approached as T grows"),
           "closed form; one larger value contradicts it", "false",
           "reshuffling can put a record last in one epoch and early in the next, first where N is odd, twice in a node no longer than an epoch",
           quote="any given datapoint x_i can contribute at most ⌈|y - z|/N⌉ gradient terms ... ≤ 4αG for α ≥ 1/N",

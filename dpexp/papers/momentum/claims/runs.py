@@ -6,7 +6,7 @@ Theorems 6 and 9 are held against runs at their schedules; tuned runs say whethe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from dpexp.papers.momentum.rows import (
 )
 from dpexp.reporting.claim import Claim, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence
-from dpexp.reporting.hypothesis import Hypothesis
+from dpexp.reporting.hypothesis import of_rows
 from dpexp.reporting.row import near, row
 from dpexp.reporting.slopes import RATE_TOLERANCE, slope_weights
 from dpexp.theory.momentum.formulas import theorem6_printed, theorem6_schedule, theorem9_printed, theorem9_schedule
@@ -244,49 +244,36 @@ def smaller(
     return check
 
 
-def by_iterates() -> Hypothesis:
-    """Algorithm 2 with the noise that its iterates need, and not with that of all nodes, which is two to three times."""
-
-    def others(rows: list[dict[str, Any]]) -> list[str]:
-        return [r["place"] for r in rows if r["method"] == "reduced" and not r["iterates"]]
-
-    return Hypothesis(
-        "the noise of Algorithm 2 is what its iterates need, certified for every position of a record",
-        lambda evidence: others(grid_places(evidence.results)),
-        lambda evidence: others([{**r, "iterates": False} for r in grid_places(evidence.results)]),
-    )
+def _setting(row: Mapping[str, Any]) -> str:
+    return f"{METHODS[row['method']]}, N = {row['N']:,}, d = {row['d']}, eps = {row['eps']:g}"
 
 
-def of_grids(words: str, holds: Callable[[dict[str, Any]], bool], **outside: Any) -> Hypothesis:
-    """An assumption about every private setting of the tuned grids; `outside` is what a setting that violates it says."""
-
-    def broken(rows: list[dict[str, Any]]) -> list[str]:
-        found = (
-            f"{METHODS[r['method']]}, N = {r['N']:,}, d = {r['d']}, eps = {r['eps']:g}" for r in rows if not holds(r)
-        )
-        return list(dict.fromkeys(found))
-
-    return Hypothesis(
-        words,
-        lambda evidence: broken(tuned_settings(evidence.results)),
-        lambda evidence: broken([{**r, **outside} for r in tuned_settings(evidence.results)]),
-    )
-
-
+CERTIFIED_BY_ITERATES = "the noise of Algorithm 2 is what its iterates need, certified for every position of a record"
+of_tuned = partial(of_rows, load=lambda evidence: tuned_settings(evidence.results), name=_setting)
 GRIDS_ASSUME = (
-    of_grids("every method's noise is set by an analysis that holds for it", lambda r: r["guarantee"], guarantee=False),
-    of_grids(
-        "the noise of Algorithm 2 is what its iterates need, certified for every position of a record",
-        lambda r: r["method"] != "reduced" or r["accountant"].startswith("certified-iterates"),
+    of_tuned(
+        "every method's noise is set by an analysis that holds for it", holds=lambda r: r["guarantee"], guarantee=False
+    ),
+    of_tuned(
+        CERTIFIED_BY_ITERATES,
+        holds=lambda r: r["method"] != "reduced" or r["accountant"].startswith("certified-iterates"),
         accountant="exact-sensitivities",
     ),
-    of_grids(
+    of_tuned(
         "both algorithms have alpha = 1 / N",
-        lambda r: r["method"] not in ("tree", "reduced") or abs(r["alpha_n"] - 1) < 1e-9,
+        holds=lambda r: r["method"] not in ("tree", "reduced") or abs(r["alpha_n"] - 1) < 1e-9,
         alpha_n=2.0,
     ),
 )
-"""of the tuned runs"""
+"""of every private setting of the tuned grids"""
+BY_ITERATES = of_rows(
+    CERTIFIED_BY_ITERATES,
+    lambda evidence: grid_places(evidence.results),
+    lambda r: r["method"] != "reduced" or r["iterates"],
+    lambda r: str(r["place"]),
+    iterates=False,
+)
+"""and not with that of all nodes, which is two to three times as large"""
 
 
 IDEA = (
@@ -312,12 +299,12 @@ IDEA = (
           "intervals apart in most settings, and the other way round in none", "not at this sample size",
           "a longer memory lowers Algorithm 1's noise most: part of what Algorithm 2 gains at alpha = 1/N is owed to that alpha",
           source="ours", false_if="In most settings Algorithm 2 ends with certainly larger gradients, and with smaller ones in none.",
-          hypotheses=(by_iterates(),)),
+          hypotheses=(BY_ITERATES,)),
     Claim("momentum/section-4/full-batch-tuned", "Section 4, alpha tuned, against a baseline",
           "Extends section 4 by runs: with alpha tuned too, noisy full-batch descent ends with smaller gradients than Algorithm 2, on three problems.", "ordering",
           GRIDS, smaller(grid_places, "descent", "noisy full-batch descent ends with smaller gradients than Algorithm 2 on three problems", other=True),
           "intervals apart in most settings, and the other way round in none", "not at this sample size",
           "all means agree with it, and 8 replicates set half of them apart: with other noise it was more; full batches spend no budget on the order of records; at N = 100,000 a few epochs of single records are too short a path",
           source="ours", false_if="In most settings full-batch descent ends with certainly larger gradients, and with smaller ones in none.",
-          hypotheses=(by_iterates(),)),
+          hypotheses=(BY_ITERATES,)),
 )  # fmt: skip

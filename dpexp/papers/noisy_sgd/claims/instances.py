@@ -14,7 +14,7 @@ import numpy as np
 
 from dpexp.privacy.accounting.sampled_gaussian import largest_order
 from dpexp.privacy.attained.walk import Law, Walk, renyi, shifting
-from dpexp.reporting.hypothesis import Hypothesis, of_settings
+from dpexp.reporting.hypothesis import Hypothesis, assumed
 
 HALF, SLOPE, Q = 12.5, 0.25, 0.1
 MULTIPLIER, WIDTH = 1 / (2 * SLOPE), 2 * HALF
@@ -40,12 +40,8 @@ def springs(half: float, q: float) -> tuple[Walk, Walk]:
     A step without the record goes to 0, one with it by `half` noise units from where it is: all losses are convex,
     L-Lipschitz on the set and M-smooth, and eta <= 2 / M.
     """
-    minus, plus = (Walk(half, ((1 - q, _to_the_middle), (q, pushed(sign * half)))) for sign in (-1, 1))
+    minus, plus = (Walk(half, ((1 - q, lambda y: 0 * y), (q, pushed(sign * half)))) for sign in (-1, 1))
     return minus, plus
-
-
-def _to_the_middle(y: np.ndarray) -> np.ndarray:
-    return 0 * y
 
 
 def pushed(shift: float) -> Callable[[np.ndarray], np.ndarray]:
@@ -89,25 +85,16 @@ class Wide(NamedTuple):
     width: float
 
 
-def small_steps(points: Mapping[str, Point]) -> Hypothesis:
-    """Convex smooth losses and eta <= 2 / M: gradient steps do not expand."""
-    outside = Point(0.1, 10.0, 2.0, 2.5)
-    return of_settings("eta is at most 2 / M", points, lambda p: p.curvature <= 2, outside)
-
-
-def enough_noise(points: Mapping[str, Point]) -> Hypothesis:
-    """sigma > 8 sqrt(2) L / b, that is b sigma / (2 L) > 4 sqrt(2)."""
-    outside = Point(0.1, 2.0, 2.0)
-    return of_settings("sigma > 8 sqrt(2) L / b", points, lambda p: p.multiplier > 4 * math.sqrt(2), outside)
-
-
-def order_in_range(points: Mapping[str, Point]) -> Hypothesis:
-    """1 < alpha <= alpha*(b / n, b sigma / (2 sqrt(2) L)), with rounding of alpha* allowed for."""
-
-    def holds(p: Point) -> bool:
-        return 1 < p.order <= largest_order(p.q, p.multiplier / math.sqrt(2)) * (1 + 1e-9)
-
-    return of_settings("1 < alpha <= alpha*(b/n, b sigma / (2 sqrt(2) L))", points, holds, Point(0.1, 6.0, 100.0))
+EQUAL = 1 + 1e-9
+"""bounds of hypotheses are met with equality, up to rounding"""
+small_steps = assumed("eta is at most 2 / M", lambda p: p.curvature <= 2, Point(0.1, 10.0, 2.0, 2.5))
+"""convex smooth losses, so that gradient steps do not expand"""
+enough_noise = assumed("sigma > 8 sqrt(2) L / b", lambda p: p.multiplier > 4 * math.sqrt(2), Point(0.1, 2.0, 2.0))
+order_in_range = assumed(
+    "1 < alpha <= alpha*(b/n, b sigma / (2 sqrt(2) L))",
+    lambda p: 1 < p.order <= largest_order(p.q, p.multiplier / math.sqrt(2)) * EQUAL,
+    Point(0.1, 6.0, 100.0),
+)
 
 
 def upper_bound(points: Mapping[str, Point]) -> tuple[Hypothesis, ...]:
@@ -117,49 +104,28 @@ def upper_bound(points: Mapping[str, Point]) -> tuple[Hypothesis, ...]:
 
 C_D, C_SIGMA, C_ALPHA, ORDER = 1e3, 1e-3, 1e-7, 100.0
 """the constants of Theorem 4.1, footnote 11"""
-EQUAL = 1 + 1e-9
-"""hypotheses are met with equality, up to rounding"""
+wide_set = assumed("D >= 1000 eta L", lambda s: s.width * EQUAL >= C_D * s.batch * s.slope, Wide(1.0, 1, 1.0, 100.0))
+little_noise = assumed(
+    "sigma^2 <= D^2 / (1000 eta^2 T-bar)",
+    lambda s: C_SIGMA * s.width**2 * EQUAL >= 0.75 * s.width / (s.q * s.slope),
+    Wide(1.0, 1, 0.01, 100.0),
+)
+"""T-bar = 0.75 D n / (L eta) = 0.75 width / (q slope)"""
 
 
 def lower_bound(settings: Mapping[str, Wide]) -> tuple[Hypothesis, ...]:
-    """D >= c_D eta L and sigma^2 <= c_sigma D^2 / (eta^2 T-bar), T-bar = 0.75 D n / (L eta) = 0.75 width / (q slope)."""
-    return (
-        of_settings(
-            "D >= 1000 eta L", settings, lambda s: s.width * EQUAL >= C_D * s.batch * s.slope, Wide(1.0, 1, 1.0, 100.0)
-        ),
-        of_settings(
-            "sigma^2 <= D^2 / (1000 eta^2 T-bar)",
-            settings,
-            lambda s: C_SIGMA * s.width**2 * EQUAL >= 0.75 * s.width / (s.q * s.slope),
-            Wide(1.0, 1, 0.01, 100.0),
-        ),
-    )
+    """What Theorem 4.1 assumes."""
+    return wide_set(settings), little_noise(settings)
 
 
-def contracting(rates: Mapping[str, float]) -> Hypothesis:
-    """Every update is a contraction."""
-    return of_settings("every update contracts, by a factor of at most 1", rates, lambda c: 0 <= c <= 1, 1.1)
-
-
-def best_step(settings: Mapping[str, tuple[float, float]]) -> Hypothesis:
-    """eta = 2 / (M + m): quadratics of curvature m contract by c = (kappa - 1) / (kappa + 1); (kappa, c) pairs."""
-
-    def holds(pair: tuple[float, float]) -> bool:
-        kappa, c = pair
-        return kappa >= 1 and abs(c - (kappa - 1) / (kappa + 1)) < 1e-12
-
-    return of_settings("eta = 2 / (M + m)", settings, holds, (3.0, 0.9))
-
-
-def lemma_2_12(points: Mapping[str, tuple[float, float, float]]) -> tuple[Hypothesis, ...]:
-    """q < 1/5, sigma >= 4 and 1 < alpha <= alpha*(q, sigma); (q, sigma, alpha) triples."""
-    return (
-        of_settings("q < 1/5", points, lambda p: 0 < p[0] < 0.2, (0.3, 4.0, 2.0)),
-        of_settings("sigma >= 4", points, lambda p: p[1] >= 4, (0.1, 1.0, 2.0)),
-        of_settings(
-            "1 < alpha <= alpha*(q, sigma)",
-            points,
-            lambda p: 1 < p[2] <= largest_order(p[0], p[1]) * (1 + 1e-9),
-            (0.1, 4.0, 50.0),
-        ),
-    )
+contracting = assumed("every update contracts, by a factor of at most 1", lambda c: 0 <= c <= 1, 1.1)
+best_step = assumed(
+    "eta = 2 / (M + m)", lambda p: p[0] >= 1 and abs(p[1] - (p[0] - 1) / (p[0] + 1)) < 1e-12, (3.0, 0.9)
+)
+"""quadratics of curvature m contract by c = (kappa - 1) / (kappa + 1); (kappa, c) pairs"""
+LEMMA_2_12 = (
+    assumed("q < 1/5", lambda p: 0 < p[0] < 0.2, (0.3, 4.0, 2.0)),
+    assumed("sigma >= 4", lambda p: p[1] >= 4, (0.1, 1.0, 2.0)),
+    assumed("1 < alpha <= alpha*(q, sigma)", lambda p: 1 < p[2] <= largest_order(p[0], p[1]) * EQUAL, (0.1, 4.0, 50.0)),
+)
+"""(q, sigma, alpha) triples"""

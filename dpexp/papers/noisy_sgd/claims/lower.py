@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
@@ -32,7 +31,7 @@ from dpexp.privacy.analyses.last_iterate import composed, last_iterate
 from dpexp.privacy.attained.walk import HockeyStick, Law, Walk, renyi
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
-from dpexp.reporting.hypothesis import Hypothesis, of_settings
+from dpexp.reporting.hypothesis import assumed
 from dpexp.reporting.row import EXACT, above, near, row
 
 CONVERTED = 2 * math.sqrt(17)
@@ -178,9 +177,8 @@ REMARK = {
 }
 
 
-def at_most_one(cases: Mapping[str, Converted]) -> Hypothesis:
-    """Remark 1.4 speaks of bounds of the order of 1 at most."""
-    return of_settings("(1.3) is at most 1", cases, lambda c: c.printed <= 1, Converted(0.1, 0.05, 10**7, 1e-5))
+at_most_one = assumed("(1.3) is at most 1", lambda c: c.printed <= 1, Converted(0.1, 0.05, 10**7, 1e-5))
+"""Remark 1.4 speaks of bounds of the order of 1 at most"""
 
 
 def remark_tight() -> dict[str, float]:
@@ -240,13 +238,11 @@ every loss whose steps are as long as the record's push and the others' 1/2"""
 def without_convexity() -> dict[str, float]:
     """Exact divergences of a repelling, non-convex walk on a bounded set after 10^6 steps, over 1.01 times the earlier one."""
     kinks = tuple(np.linspace(-HALF_4, HALF_4, 9)[1:-1])
-    pair = [Walk(HALF_4, ((0.9, repelled), (0.1, pushed(sign * PUSH))), kinks) for sign in (-1, 1)]
+    pair = [
+        Walk(HALF_4, ((0.9, lambda y: y + np.sign(y) * 0.5), (0.1, pushed(sign * PUSH))), kinks) for sign in (-1, 1)
+    ]
     early, late = (renyi(Law(pair[0], t), Law(pair[1], t), ORDER_8) for t in (10**3, 10**6))
     return {f"D_8 = {early:.4g} and {late:.4g}, at most {CEILING:g}": late / (1.01 * early)}
-
-
-def repelled(y: np.ndarray) -> np.ndarray:
-    return y + np.sign(y) * 0.5
 
 
 CLAIMS = (

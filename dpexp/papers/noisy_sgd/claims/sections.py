@@ -8,8 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from dpexp.core.bisection import first_whole
-from dpexp.papers.noisy_sgd.claims.instances import MULTIPLIER, SLOPE, Point, Q, both, opposite, small_steps
-from dpexp.papers.noisy_sgd.claims.instances import lemma_2_12 as lemma_2_12_assumes
+from dpexp.papers.noisy_sgd.claims.instances import LEMMA_2_12, MULTIPLIER, SLOPE, Point, Q, both, opposite, small_steps
 from dpexp.privacy.accounting.sampled_gaussian import base_from_mixture, largest_order, mixture_from_base, symmetrised
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
@@ -214,7 +213,7 @@ SAMPLING = (
         "loose by 3 to 4, in either order of the neighbours, which is why the theorem's order of magnitude survives",
         quote="If α ≤ α*(q,σ), then S_α(q,σ) ≤ 2αq^2/σ^2",
         false_if="At q < 1/5, sigma >= 4 and some alpha up to alpha* the divergence is above the bound.",
-        hypotheses=lemma_2_12_assumes(TRIPLES),
+        hypotheses=tuple(of(TRIPLES) for of in LEMMA_2_12),
     ),
 )  # fmt: skip
 
