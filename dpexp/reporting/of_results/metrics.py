@@ -27,6 +27,15 @@ METRICS = {
         r"\mathrm{E}\,\|\beta - \beta^*\|^2", "mean squared distance of the coefficients", "parameter squared", True
     ),
     "loss_gap": Metric(r"\mathrm{E}\,F(\theta) - F(\theta^*)", "mean loss gap", "loss", True),
+    "param_distance_sq_controlled": Metric(
+        r"\mathrm{E}_c\,\|\theta - \theta^*\|^2",
+        "mean squared distance to the optimum, linear part exact",
+        "parameter squared",
+        True,
+    ),
+    "loss_gap_controlled": Metric(
+        r"\mathrm{E}_c\,F(\theta) - F(\theta^*)", "mean loss gap, linear part exact", "loss", True
+    ),
     "projections": Metric("", "projections of the scale so far", "steps"),
     "test_accuracy": Metric("", "held-out accuracy", "share of records", False, True),
     "train_loss": Metric("", "training loss", "loss"),
