@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
+
+from pydantic import Field
 
 from dpexp.algorithms.covering import Covering, Seen, shown
 from dpexp.core.stages import first_stage
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from dpexp.algorithms.schedules import Schedule
     from dpexp.inference.methods import Interval
     from dpexp.inference.models import Model
@@ -23,6 +28,10 @@ class CentralNewton(Covering):
     """Noisy means of moments, gradients, Hessians and scores of all records, and an interval for every coordinate."""
 
     name: Literal["central-newton"] = "central-newton"
+    persons: bool = False
+    """whether records are persons, who hold 1 + Poisson(2) rows that depend on each other"""
+    steep: Annotated[float, Field(ge=0, le=32)] = 0.0
+    """the true slopes are steep, -steep, steep / 2 and again, times those of the problem; 0: those of the problem"""
 
     estimators: ClassVar[tuple[str, ...]] = ("central-newton",)
     schedules: ClassVar[tuple[str, ...]] = ("prescribed",)
@@ -63,6 +72,9 @@ class CentralNewton(Covering):
 
         return as_fitted(model_of(problem))
 
+    def population(self, problem: LinearPredictorProblem) -> Population:
+        return replace(super().population(problem), steep=self.steep, persons=self.persons)
+
     def noise(self, model: Model, budget: Budget, n: int) -> float:
         return super().noise(model, budget, n) / n
 
@@ -81,15 +93,18 @@ class CentralNewton(Covering):
         from dpexp.inference.populations import Strangers
         from dpexp.inference.targets import target_of
 
-        x, y, _ = Strangers(model, law, seed, lanes).records(n)
+        records: list[tuple[np.ndarray, np.ndarray, np.ndarray | None]]
+        if law.persons:
+            records = [law.panel(generator(seed, lane, "data"), n) for lane in lanes]
+        else:
+            x, y, _ = Strangers(model, law, seed, lanes).records(n)
+            records = [(x[..., k], y[:, k], None) for k in range(len(lanes))]
         found: list[list[Interval | Seen]] = []
         for _, budget in settings:
             planned = plan_central(model, cast(float, budget.constant), n)
             fits = [
-                fit_central(
-                    planned, x[..., k], y[:, k], budget.constant, generator(seed, lane, "noise").standard_normal
-                )
-                for k, lane in enumerate(lanes)
+                fit_central(planned, z, y, budget.constant, generator(seed, lane, "noise").standard_normal, owners)
+                for lane, (z, y, owners) in zip(lanes, records, strict=True)
             ]
             found.append([shown(fits, target_of(model, law).theta, self.level)])
         return found

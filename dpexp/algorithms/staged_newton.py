@@ -41,8 +41,8 @@ class StagedNewton(Covering):
     """times the public guess of the curvature, from which the first steps follow"""
     messages: Literal["gaussian", "caps"] = "gaussian"
     """`caps`: with delta = 0, by cap sampling; epsilon is the one whose messages are mu-GDP and not less"""
-    weights: Literal["budget", "equal"] = "budget"
-    """of users whose budgets differ"""
+    weights: Literal["budget", "equal", "rising"] = "budget"
+    """of users whose budgets differ; `rising`: equal, and users whose outcome is below its centre have half of it"""
 
     estimators: ClassVar[tuple[str, ...]] = ("staged-newton",)
     schedules: ClassVar[tuple[str, ...]] = ("prescribed",)
@@ -61,6 +61,8 @@ class StagedNewton(Covering):
             found.append("if every user sends a Hessian nobody sends a gradient: every is 2 or more, or 0")
         if self.messages == "caps" and not (budget.constant and budget.constant <= 8):
             found.append("messages by caps need one budget for all users, mu of at most 8")
+        if self.weights == "rising" and not (self.messages == "gaussian" and problem.has_scale):
+            found.append("budgets that rise are tried with Gaussian messages and a scale that is estimated")
         return found
 
     @first_stage
@@ -85,13 +87,18 @@ class StagedNewton(Covering):
     def noise(self, model: Model, budget: Budget, n: int) -> float:
         from dpexp.inference.predicted import noise_of
 
-        return noise_of(model, budget.draw(GRID, 1), self.weights == "equal").gradients
+        return noise_of(model, self.budgets(budget), self.weights != "budget").gradients
+
+    def budgets(self, budget: Budget) -> np.ndarray:
+        """The law of budgets of users."""
+        drawn = budget.draw(GRID, 1)
+        return np.append(drawn, drawn / 2) if self.weights == "rising" else drawn  # outcomes have a symmetric law
 
     def plan(self, model: Model, budget: Budget, n: int) -> tuple[Planned, Design]:
         """What is public before anybody is asked."""
         from dpexp.inference.fitting import plan_local
 
-        planned = plan_local(model, budget.draw(GRID, 1), n, self.weights == "equal")
+        planned = plan_local(model, self.budgets(budget), n, self.weights != "budget")
         planned = replace(planned, every=self.every or planned.every)
         return planned, replace(planned.design, curvature=self.guess * planned.design.curvature)
 
@@ -125,7 +132,10 @@ class StagedNewton(Covering):
             [talk for talk, (_, design) in zip(talks, plans, strict=True) if design.every == every]
             for every in sorted({design.every for _, design in plans})
         ]
-        together(groups, SimulatedCrowd(plans[0][0].model, law, budgets, seed, lanes, self.weights == "budget"))
+        crowd = SimulatedCrowd(
+            plans[0][0].model, law, budgets, seed, lanes, self.weights == "budget", self.weights == "rising"
+        )
+        together(groups, crowd)
         return [
             [shown([of_outcome(planned, design, talk.result, lane) for lane in range(len(lanes))], theta, self.level)]
             for talk, (planned, design) in zip(talks, plans, strict=True)

@@ -35,6 +35,8 @@ NORMALS_OF_ERRORS: dict[Errors, int] = {"normal": 1, "student": 4, "exponential"
 RESPONSES: dict[Errors, int] = {
     "normal": NORMAL, "student": STUDENT, "exponential": EXPONENTIAL, "heteroscedastic": HETEROSCEDASTIC,
 }  # fmt: skip
+MORE_ROWS, CORRELATION = 2.0, 0.5
+"""of persons: rows beyond the first, on average, and the correlation of the normals that any two rows are made of"""
 
 
 @dataclass(frozen=True)
@@ -57,11 +59,20 @@ class Population:
     """the last covariate is sigma_z with this probability and -sigma_z otherwise; 0: normal like the others"""
     narrow: float = 1.0
     """by what the last covariate is divided: its range is stated so many times too wide"""
+    steep: float = 0.0
+    """0, or slopes that are steep, -steep, steep / 2 and again, times beta"""
+    persons: bool = False
+    """whether a record is a person, who holds 1 + Poisson(2) rows, as `panel` draws them"""
 
     @property
     def right(self) -> bool:
-        """Whether covariates are those of the public guess."""
-        return not self.rho and not self.rare and self.narrow == 1
+        """Whether predictors are those of the public guess."""
+        return not self.rho and not self.rare and self.narrow == 1 and not self.steep
+
+    @property
+    def slopes(self) -> np.ndarray:
+        """The true slopes over beta [d]."""
+        return np.resize(self.steep * np.array([1.0, -1.0, 0.5]), self.d) if self.steep else np.ones(self.d)
 
     @property
     def normals(self) -> int:
@@ -77,7 +88,7 @@ class Population:
         own, common = math.sqrt(1 - self.rho), math.sqrt(self.rho)
         below = rounded(float(ndtri(self.rare))) if self.rare else -math.inf
         numbers = (self.sigma_z, own, common, self.beta, self.sigma, self.bend, below, self.narrow)
-        return Numbers(response, *(float(number) for number in numbers))
+        return Numbers(response, self.slopes, *(float(number) for number in numbers))
 
     def records(self, g: np.ndarray, uniform: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Covariates [users, d, ...] and responses [users, ...] from normals [users, normals, ...] and uniforms."""
@@ -88,11 +99,19 @@ class Population:
         if not self.right:
             last = np.where(z[:, -1] <= self.numbers.below, 1.0, -1.0) if self.rare else z[:, -1]
             z = np.concatenate([z[:, :-1], last[:, None] / self.narrow], axis=1)
-        t = self.beta * (1 + self.sigma_z * _sum_over_covariates(z)) + self.bend * (z[:, 0] ** 2 - 1)
+        slopes = self.slopes.reshape(-1, *(1,) * (z.ndim - 2))
+        t = self.beta * (1 + self.sigma_z * _sum_over_covariates(slopes * z)) + self.bend * (z[:, 0] ** 2 - 1)
         x = self.sigma_z * z
         if self.binary:
             return x, (uniform <= logistic(t)).astype(np.float64)
         return x, t + self.sigma * self._errors(g[:, used:], z[:, 0])
+
+    def panel(self, rng: np.random.Generator, persons: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Covariates [rows, d], responses and owners [rows] of persons whose rows are correlated by `CORRELATION`."""
+        owners = np.repeat(np.arange(persons), 1 + rng.poisson(MORE_ROWS, persons))
+        g = math.sqrt(CORRELATION) * rng.standard_normal((persons, self.normals))[owners]
+        g += math.sqrt(1 - CORRELATION) * rng.standard_normal(g.shape)
+        return *self.records(g, rng.random(len(g))), owners
 
     def _errors(self, g: np.ndarray, z: np.ndarray) -> np.ndarray:
         """Errors in units of sigma from standard normals g [users, ...]."""
@@ -211,9 +230,9 @@ class SimulatedCrowd:
 
     def __init__(
         self, model: Model, law: Population, budgets: Sequence[Budgets], seed: int, replicates: Sequence[int],
-        weighted: bool = True,
+        weighted: bool = True, rising: bool = False,
     ) -> None:  # fmt: skip
-        self.model, self.strangers = model, Strangers(model, law, seed, replicates)
+        self.model, self.strangers, self.rising = model, Strangers(model, law, seed, replicates), rising
         self.weights = [Weights(model, budget, weighted) for budget in budgets]
         self.random_budgets = any(budget.constant is None for budget in budgets)
         self.noises: dict[int, Rows] = {}
@@ -221,6 +240,9 @@ class SimulatedCrowd:
     def blocks(self, count: int, asked: Sequence[tuple[int, int, Wanted]]) -> list[Users]:
         drawn = self.strangers.next(count, self.random_budgets)
         weights = [weight.next(count, drawn.uniform) for weight in self.weights]
+        if self.rising:  # budgets are half as large where the outcome is below its centre
+            less = np.where(drawn.y < self.strangers.law.beta, 2.0, 1.0)
+            weights = [(inverse * less, v, u) for inverse, v, u in weights]
         noise: dict[int, np.ndarray] = {}
         rows = np.arange(count + 1)
         for group, _, wanted in asked:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from dpexp.engine.compiled import compiled
 from dpexp.engine.lanes import vectormath as _overloads  # noqa: F401 - teaches the compiler exp on lanes
 from dpexp.engine.lanes.elementwise import logistic, maximum, sqrt, where
@@ -24,6 +26,8 @@ class Numbers(NamedTuple):
 
     response: int
     """its kind"""
+    slopes: np.ndarray
+    """over beta [d]"""
     sigma_z: float
     own: float
     """sqrt(1 - rho), the share of a covariate that is its own"""
@@ -56,7 +60,7 @@ def fill_records(g, uniform, law, x, y, w):
                 if law.below > -math.inf:
                     z = where(z <= law.below, 1.0, -1.0)
                 z = z / law.narrow
-            total = total + z
+            total = total + law.slopes[j] * z
             if j == 0:
                 first = z
             scaled = law.sigma_z * z

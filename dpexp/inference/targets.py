@@ -42,10 +42,10 @@ def target_of(model: Model, law: Population) -> Target:
     if law.binary and law.bend:
         raise UsageError("a logistic target is known for a right model only")
     if law.errors == "normal" and not law.bend:
-        theta = model.problem.optimum()
+        theta = model.problem.optimum() * np.append(1.0, np.append(law.slopes, [1.0] * model.has_scale))
         if model.has_scale:
             theta = np.append(theta[:-1], law.sigma)
-        if law.right and law.sigma == model.problem.fixed_scale:
+        if law.right and not law.persons and law.sigma == model.problem.fixed_scale:
             curvature = model.problem.curvature()
             return Target(theta, rounded(curvature.hessian), rounded(curvature.score_covariance))
     elif not law.right:
@@ -108,5 +108,10 @@ def _simulated(model: Model, law: Population, theta: np.ndarray) -> tuple[np.nda
         x, y = np.concatenate([np.ones((size, 1)), z[..., 0]], axis=1), y[:, 0]
         hessian += model.hessians(theta, x, y).mean(axis=0)
         g = model.problem.gradient(theta, x, y)
+        if law.persons:  # a message is the mean over a person's rows
+            z, y, owners = law.panel(rng, size)
+            g = model.problem.gradient(theta, np.concatenate([np.ones((len(y), 1)), z], axis=1), y)
+            begins = np.flatnonzero(np.diff(owners, prepend=-1))
+            g = np.add.reduceat(g, begins, axis=0) / np.bincount(owners)[:, None]
         scores += g.T @ g / size
     return hessian / (DRAWS // size), scores / (DRAWS // size)

@@ -16,9 +16,10 @@ from dpexp.config.yamlfile import ConfigError
 from dpexp.core.seeds import generator
 from dpexp.inference.fitting import Fitted, fit_central, fit_local, of_outcome, plan_central, plan_local
 from dpexp.inference.intervals import Release, intervals
+from dpexp.inference.lockstep import Wanted
 from dpexp.inference.methods import symmetric_interval
 from dpexp.inference.models import model_of, unit_model
-from dpexp.inference.populations import Population, Simulated, Strangers
+from dpexp.inference.populations import Population, Simulated, SimulatedCrowd, Strangers
 from dpexp.inference.predicted import noise_of
 from dpexp.inference.refusals import Checked, Reason
 from dpexp.inference.staged_newton import staged_newton
@@ -27,6 +28,7 @@ from dpexp.papers.inference.coverage import verdict
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.huber_linear import HuberLinear
+from dpexp.problems.logistic import MallowsLogistic
 
 
 @pytest.mark.parametrize(
@@ -53,6 +55,58 @@ def test_the_target_is_where_the_mean_gradient_is_zero():
     z, y = law.records(rng.standard_normal((n, law.normals)), np.zeros(n))
     g = model.problem.gradient(model.problem.optimum(), np.concatenate([np.ones((n, 1)), z], axis=1), y)
     assert np.any(np.abs(g.mean(0)) > 10 * g.std(0) / math.sqrt(n))
+
+
+@pytest.mark.parametrize("law", [Population(3, steep=1.5, binary=True), Population(3, steep=2.0, sigma=1.0)])
+def test_the_target_of_steep_slopes(law):
+    """The mean gradient is 0 at 1, s, -s, s / 2, and not where all are 1."""
+    model = model_of(MallowsLogistic(d=3) if law.binary else HuberLinear(d=3, sigma=1.0))
+    rng, n = np.random.default_rng(1), 200_000
+    z, y = law.records(rng.standard_normal((n, law.normals)), rng.random(n))
+    theta = target_of(model, law).theta
+    assert theta[1:4] == pytest.approx([law.steep, -law.steep, law.steep / 2])
+    for at, is_it in ((theta, True), (model.problem.optimum(), False)):
+        g = model.problem.gradient(at, np.concatenate([np.ones((n, 1)), z], axis=1), y)
+        assert np.all(np.abs(g.mean(0)) < 4.5 * g.std(0) / math.sqrt(n)) == is_it
+
+
+def test_persons_hold_rows_that_depend_on_each_other():
+    """Rows have the law of single ones; S is that of means over a person's rows, and smaller by what they share."""
+    law, model = Population(2, sigma=1.0, persons=True), model_of(HuberLinear(d=2, sigma=1.0))
+    x, y, owners = law.panel(np.random.default_rng(3), 60_000)
+    held = np.bincount(owners)
+    assert (np.diff(owners) >= 0).all()
+    assert held.min() == 1
+    assert held.mean() == pytest.approx(3, abs=0.03)
+    assert held.var() == pytest.approx(2, abs=0.06)
+    e = y - 1 - x.sum(axis=1)
+    first = np.flatnonzero(np.diff(owners, prepend=-1))[held > 1]
+    for values in (x[:, 0], e):
+        assert values.std() == pytest.approx(1, abs=0.02)
+        assert np.corrcoef(values[first], values[first + 1])[0, 1] == pytest.approx(0.5, abs=0.02)
+    single, persons = target_of(model, replace(law, persons=False)), target_of(model, law)
+    assert (persons.theta == single.theta).all()
+    assert persons.hessian == pytest.approx(single.hessian, abs=0.01)
+    g = model.problem.gradient(single.theta, np.concatenate([np.ones((len(y), 1)), x], axis=1), y)
+    sums = np.zeros((len(held), model.p))
+    np.add.at(sums, owners, g)
+    means = sums / held[:, None]
+    assert persons.scores == pytest.approx(means.T @ means / len(held), abs=0.004)
+    assert np.all(np.diag(persons.scores) < 0.8 * np.diag(single.scores))
+
+
+def test_budgets_rise_with_the_outcome():
+    """Users below the centre have half of the budget, half of the users; all messages weigh the same."""
+    law, model = Population(2), model_of(HuberLinear(d=2))
+    crowd = SimulatedCrowd(model, law, [ConstantBudget(mu=2.0)], 7, range(8), False, True)
+    users = crowd.blocks(900, [(0, 0, Wanted(900, 0, 5))])[0]
+    assert (users.inverse_mu == np.where(users.y < 1, 1.0, 0.5)).all()
+    assert np.mean(users.y < 1) == pytest.approx(0.5, abs=0.02)
+    assert (users.v == 1).all()
+    rising = StagedNewton(weights="rising")
+    assert noise_of(model, rising.budgets(ConstantBudget(mu=2.0)), True).gradients == pytest.approx((0.25 + 1) / 2)
+    for problem in (MallowsLogistic(d=2), HuberLinear(d=2, scale="known")):
+        assert rising.complaints(problem, None, ConstantBudget(mu=2.0), 10_000)
 
 
 @pytest.mark.parametrize(

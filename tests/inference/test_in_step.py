@@ -186,6 +186,7 @@ def test_logistic_steps_are_shorter_than_plans_are_careful():
         {}, {"rho": 0.5}, {"errors": "student"}, {"errors": "exponential"}, {"errors": "heteroscedastic"},
         {"bend": 0.5, "sigma_z": 0.7, "beta": -1.5, "sigma": 3.0}, {"binary": True}, {"binary": True, "rho": 0.3},
         {"rare": 0.05}, {"narrow": 4.0, "rho": 0.2}, {"rare": 0.3, "narrow": 2.0, "binary": True},
+        {"steep": 2.5}, {"steep": 3.0, "beta": -0.5, "binary": True},
     ],
 )  # fmt: skip
 def test_compiled_records_are_those_of_the_law(law):

@@ -78,7 +78,10 @@ def _setting(one: Any) -> str:
     words += [f"a level of {one['rare']:.0%}"] if _is_there(one, "rare") and one["rare"] else []
     words += [f"a range {one['narrow']:g}x too wide"] if _is_there(one, "narrow") and one["narrow"] != 1 else []
     words += [f"errors x {one['spread']:g}"] if _is_there(one, "spread") and one["spread"] != 1 else []
-    words += ["equal weights"] if _is_there(one, "weights") and one["weights"] == "equal" else []
+    words += [f"slopes x {one['steep']:g}"] if _is_there(one, "steep") and one["steep"] else []
+    words += ["persons"] if _is_there(one, "persons") and one["persons"] else []
+    weights = {"equal": ["equal weights"], "rising": ["budgets that rise with the outcome"]}
+    words += weights.get(one["weights"], []) if _is_there(one, "weights") else []
     words += ["delta = 0"] if one.get("messages") == "caps" else []
     return ", ".join(words)
 
