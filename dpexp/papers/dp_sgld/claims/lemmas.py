@@ -181,20 +181,8 @@ def of_the_mean() -> dict[str, float]:
     return ratios
 
 
-def sign() -> dict[str, float]:
-    """The least curvature of the printed loss log softmax(W x)_y + lambda |W|^2 at W = 0, over lambda."""
-    return {"as printed": (2 * LAMBDA - float(np.linalg.eigvalsh(_at_zero())[-1])) / LAMBDA}
-
-
-def with_minus(least: float) -> str:
-    found = float(np.linalg.eigvalsh(_at_zero())[0]) + 2 * LAMBDA
-    return f"with the minus sign the least curvature is {found:.3g}, which is 2 lambda"
-
-
-def _at_zero() -> np.ndarray:
-    return record_hessian(np.zeros((CLASSES, WIDTH)), features(0)[0])
-
-
+AT_ZERO = np.linalg.eigvalsh(record_hessian(np.zeros((CLASSES, WIDTH)), features(0)[0]))
+"""curvatures of the loss at W = 0 without the regulariser; the printed loss has them with the other sign"""
 REGRESSION = (
     row(
         "dp-sgld/lemma-smoothness", "Section 5.1, lemma",
@@ -219,8 +207,10 @@ REGRESSION = (
         "dp-sgld/section-5-1/sign", "Section 5.1, the loss",
         "The printed loss, log softmax(W x)_y + lambda |W|^2, is lambda-strongly convex.",
         "value",
-        above(sign, "a loss of which lambda |W|^2 makes every curvature at least lambda", f"lambda = {LAMBDA:g}", "Hessian: rounding",
-              "least curvature / lambda", with_minus, "reproduced", "misprint"),
+        above(lambda: {"as printed": (2 * LAMBDA - float(AT_ZERO[-1])) / LAMBDA},
+            "a loss of which lambda |W|^2 makes every curvature at least lambda", f"lambda = {LAMBDA:g}", "Hessian: rounding",
+              "least curvature / lambda",
+              lambda least: f"with the minus sign the least curvature is {float(AT_ZERO[0]) + 2 * LAMBDA:.3g}, which is 2 lambda", "reproduced", "misprint"),
         "a negative curvature contradicts it", "misprint",
         "the minus sign is missing, and lambda |W|^2 gives 2 lambda where the proof has lambda",
         quote="The loss with regularization writes ℓ(𝐖,𝐱) = log(𝝈(𝐖𝐱))_y + λ|𝐖|_2^2",

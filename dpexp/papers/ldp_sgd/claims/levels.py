@@ -96,13 +96,15 @@ def variance(evidence: Evidence) -> Outcome:
     predicted = (
         f"tr(H^-1 S_mu H^-1) / n, with the privacy noise in S_mu; the printed S has a trace {factor:.0f} times smaller"
     )
-    over = levels_agree(QUADRATIC, "asgd", "param_distance_sq", _private_variance, 0.15, predicted)
+    over = levels_agree(
+        QUADRATIC,
+        "asgd",
+        "param_distance_sq",
+        lambda run: constants_of(run)["private_trace"] / run.steps,
+        0.15,
+        predicted,
+    )
     return over(evidence)
-
-
-def _private_variance(run: Run) -> np.ndarray:
-    level: np.ndarray = constants_of(run)["private_trace"] / run.steps
-    return level
 
 
 def bias(evidence: Evidence) -> Outcome:
@@ -118,17 +120,14 @@ def bias(evidence: Evidence) -> Outcome:
         squared = float(place.unit_bias[-1] * mean_step) ** 2
         covariance = float(averaged_covariance(place.hessian, place.covariance)[-1, -1]) / n
         shares.append(squared / (squared + covariance))
-        ratios.append(ratio_to(run.traits["alpha"], _scale_error(run), squared + covariance, len(runs)))
+        whole, coefficients = (run.values("asgd", f"{name}_distance_sq")[-1] for name in ("param", "coef"))
+        # of the scale alone: the coefficients have no bias, by symmetry
+        ratios.append(ratio_to(run.traits["alpha"], whole - coefficients, squared + covariance, len(runs)))
     predicted = (
         "variance tr / n plus squared bias (H^-1 F'''[V] / 2 times the mean step), of which the bias is "
         f"{min(shares):.0%} to {max(shares):.0%}; without a bias the ratio would be {1 / (1 - min(shares)):.2g} or more"
     )
     return predictions_agree(ratios, 0.15, predicted)
-
-
-def _scale_error(run: Run) -> np.ndarray:
-    """Squared error of the averaged scale at the end, [R]: the coefficients have no bias, by symmetry."""
-    return (run.values("asgd", "param_distance_sq") - run.values("asgd", "coef_distance_sq"))[-1]
 
 
 RECURSION = "the exact second moments of the linearised iteration"

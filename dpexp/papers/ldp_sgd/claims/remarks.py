@@ -40,16 +40,6 @@ def bound(theorem: str, steps: np.ndarray, **changed: Any) -> np.ndarray:
     return found
 
 
-def bound_of_sgd(p: float, mu: float) -> float:
-    """Theorem 3 at n = 10^5, alpha = 1/2."""
-    return float(bound("theorem-3", LAST, alpha=0.5, p=p, min_mu=mu)[0])
-
-
-def bound_of_asgd(p: float, mu: float) -> float:
-    """Theorem 4 at n = 10^5, alpha = 2/3, where its summation B leaves room for the digits of the rest."""
-    return float(10 ** bound("theorem-4", LAST, alpha=2 / 3, p=p, min_mu=mu)[0])
-
-
 def _local(values: np.ndarray) -> float:
     """Local exponent of n between the two far steps."""
     return float(np.log(values[1] / values[0]) / np.log(FAR[1] / FAR[0]))
@@ -60,6 +50,24 @@ def rate_of(theorem: str, alpha: float) -> float:
     return _local(bound(theorem, FAR, alpha=alpha))
 
 
+def bound_of_sgd(p: float, mu: float) -> float:
+    """Theorem 3 at n = 10^5, alpha = 1/2."""
+    return float(bound("theorem-3", LAST, alpha=0.5, p=p, min_mu=mu)[0])
+
+
+def bound_of_asgd(p: float, mu: float) -> float:
+    """Theorem 4 at n = 10^5, alpha = 2/3, where its summation B leaves room for the digits of the rest."""
+    return float(10 ** bound("theorem-4", LAST, alpha=2 / 3, p=p, min_mu=mu)[0])
+
+
+def _fall(theorem: str, first: int, last: int, alpha: float) -> float:
+    """A bound at the last step over that at the first."""
+    found = bound(theorem, np.array([first, last]), alpha=alpha)
+    return float(found[1] / found[0])
+
+
+WITHOUT_NOISE = partial(bound, "theorem-4/without-b", FAR, public_trace=0.0, gradient_bound=0.0)
+"""all that is left of Theorem 4 is what delta0 adds"""
 DIMENSIONS = (6.0, 11.0, 21.0, 51.0, 101.0)
 BUDGETS = (0.5, 1.0, 2.0, 3.0)
 
@@ -89,12 +97,6 @@ def same_manner() -> Cases:
         for found in (in_dimension(bound, f"of d, {name}"), in_budget(bound, f"of mu, {name}"))
         for label, pair in found.items()
     }
-
-
-def start_in_theorem_4() -> Cases:
-    """The exponent of what delta0 adds to Theorem 4: all that is left of it without gradients and noise."""
-    alone = partial(bound, "theorem-4/without-b", FAR, public_trace=0.0, gradient_bound=0.0)
-    return {f"alpha = {alpha:.3g}": (-2.0, _local(alone(alpha=alpha))) for alpha in (0.0, 1 / 3, 0.5, 2 / 3)}
 
 
 def start_in_the_average() -> str:
@@ -159,12 +161,6 @@ def smallest_budget(evidence: Evidence) -> Outcome:
     )
 
 
-def alpha_one() -> dict[str, float]:
-    """At alpha = 1, where the printed bound has a limit above 0: the recursion of its proof at 10^7 over that at 10^5."""
-    found = bound("theorem-3/recursion", np.array([10**5, 10**7]), alpha=1.0)
-    return {"eta m = 0.0166": float(found[1] / found[0])}
-
-
 def as_slowly(ratio: float) -> str:
     printed = float(bound("theorem-3", np.array([1e30]), alpha=1.0)[0])
     slope = math.log(abs(ratio)) / math.log(100)
@@ -193,13 +189,6 @@ def half(printing: Printing) -> Outcome:
         else "the bound is infinite at every n; the second case, which prints alpha > 1/2, is finite there",
         EVALUATED,
     )
-
-
-def without_averaging() -> dict[str, float]:
-    """A bound for the iterate itself below alpha = 1/3, at 10^6 over that at 10^4."""
-    at = np.array([10**4, 10**6])
-    found = {alpha: bound("theorem-5/last-iterate", at, alpha=alpha) for alpha in (0.2, 0.25, 0.3)}
-    return {f"alpha = {alpha:g}": float(last / first) for alpha, (first, last) in found.items()}
 
 
 def _term(alpha: float, factor: float = 1.0, step: float = STEP) -> np.ndarray:
@@ -273,7 +262,8 @@ STRONG = (
         "At alpha = 1 convergence of LDP-SGD is not assured.",
         "rate",
         above(
-            alpha_one, "no convergence is assured at alpha = 1", "the recursion of the proof of Theorem 3", EVALUATED,
+            lambda: {"eta m = 0.0166": _fall("theorem-3/recursion", 10**5, 10**7, 1.0)},
+            "no convergence is assured at alpha = 1", "the recursion of the proof of Theorem 3", EVALUATED,
             "bound at n = 10^7 / at 10^5", as_slowly, "reproduced", "misleading",
         ),
         "a bound that falls from n = 10^5 to 10^7", "misleading",
@@ -318,7 +308,8 @@ STRONG = (
     row(
         "ldp-sgd/remark-2/start", "Remark 2, initial condition",
         "In the bound of Theorem 4 what the start adds falls like n^-2.",
-        "rate", near(start_in_theorem_4, SLACK, "exponent of n in what the start adds", more=start_in_the_average), LOGARITHM, "false",
+        "rate", near(lambda: {f"alpha = {a:.3g}": (-2.0, _local(WITHOUT_NOISE(alpha=a))) for a in (0.0, 1 / 3, 0.5, 2 / 3)},
+            SLACK, "exponent of n in what the start adds", more=start_in_the_average), LOGARITHM, "false",
         "the bound has the start over m n^(2(1-alpha)) eta^2, without the factor by which the iterate has forgotten it by then. The "
         "sentence is true of the average, which the theorem does not show",
         quote="For all alpha in [0, 1), the initial condition diminishes at rate O(n^-2).",
@@ -393,7 +384,8 @@ CONVEX = (
         "Averaging extends the range of alpha with convergence from (1/3, 1) to (0, 1).",
         "rate",
         above(
-            without_averaging, "convergence for alpha <= 1/3 needs averaging", "ldp-sgd/theorem-5/last-iterate, which is proved", EVALUATED,
+            lambda: {f"alpha = {a:g}": _fall("theorem-5/last-iterate", 10**4, 10**6, a) for a in (0.2, 0.25, 0.3)},
+            "convergence for alpha <= 1/3 needs averaging", "ldp-sgd/theorem-5/last-iterate, which is proved", EVALUATED,
             "bound for the iterate at n = 10^6 / at 10^4", None, "reproduced", "misleading",
         ),
         "a bound on the iterate that falls between n = 10^4 and 10^6", "misleading",
