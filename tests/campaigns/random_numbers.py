@@ -29,7 +29,7 @@ from scipy import special, stats
 
 from dpexp.core.seeds import stream_states
 from dpexp.engine.compiled import compiled
-from dpexp.engine.finite_sum.normals import Normals
+from dpexp.engine.finite_sum.noise_process import Normals
 from dpexp.engine.lanes.streams import fill_normal, next_state
 from dpexp.engine.lanes.vectors import LANES, load, store
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from dpexp.core.elementary import discounts
 from dpexp.engine.finite_sum import noise_process
-from dpexp.engine.finite_sum.discounts import discounts
 from dpexp.engine.finite_sum.following import company_of, follow, follow_all
 from dpexp.engine.finite_sum.loop import Data, Momentum, Order, Together
 from dpexp.engine.finite_sum.losses import LOSSES

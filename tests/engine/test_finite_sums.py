@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpexp.engine.finite_sum import losses
-from dpexp.problems import PROBLEMS, linear_canaries
+from dpexp.problems import PROBLEMS, canaries
 from dpexp.problems.finite_sum import FiniteSum
 
 SUMS = {name: kind for name, kind in PROBLEMS.items() if issubclass(kind, FiniteSum)}
@@ -107,7 +107,7 @@ def test_the_stated_sensitivity_is_the_largest_difference_of_a_loss(name, y, mon
 
 
 def test_a_linear_canary_has_the_slope_that_it_says():
-    value, slope = linear_canaries._value, linear_canaries._slope
+    value, slope = canaries._value, canaries._slope
     for u, y in [(-2.0, 0.5), (0.25, -3.0), (1.5, 2.0)]:
         assert value(u + 1, y, None) - value(u, y, None) == pytest.approx(slope(u, y, None), rel=1e-12)
         assert value(u, y, None) == pytest.approx(u * slope(u, y, None), rel=1e-12)

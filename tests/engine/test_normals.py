@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from dpexp.core.seeds import stream_state
-from dpexp.engine.finite_sum.normals import Normals
+from dpexp.engine.finite_sum.noise_process import Normals
 from tests.oracles.streams import normals
 
 

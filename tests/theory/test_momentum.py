@@ -8,7 +8,6 @@ import pytest
 from scipy.optimize import brentq
 
 from dpexp.privacy.accounting.gdp import delta_of
-from dpexp.theory.momentum.lemmas import lemma5_printed, lemma5_sharp, lemma7_printed, lemma7_terms
 from dpexp.theory.momentum.multipliers import (
     theorem4_rdp,
     theorem4_sigma,
@@ -18,6 +17,10 @@ from dpexp.theory.momentum.multipliers import (
     theorem8_sigma_best_order,
 )
 from dpexp.theory.momentum.schedules import (
+    lemma5_printed,
+    lemma5_sharp,
+    lemma7_printed,
+    lemma7_terms,
     theorem6_printed,
     theorem6_schedule,
     theorem6_terms,

@@ -19,8 +19,8 @@ from functools import lru_cache
 import numpy as np
 from numba import njit
 
+from dpexp.core.elementary import discounts
 from dpexp.engine.compiled import compiled
-from dpexp.engine.finite_sum.discounts import discounts
 from dpexp.engine.lanes.vectors import LANES
 
 

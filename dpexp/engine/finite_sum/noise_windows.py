@@ -41,8 +41,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from dpexp.core.elementary import discounts as powers
 from dpexp.engine.compiled import compiled
-from dpexp.engine.finite_sum.discounts import discounts as powers
 from dpexp.engine.finite_sum.noise_designs import lowest_digit, tree_noise, tree_slots, tree_variance
 
 

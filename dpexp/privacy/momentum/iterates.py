@@ -43,7 +43,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dpexp.engine.finite_sum.discounts import discounts
+from dpexp.core.elementary import discounts
 from dpexp.privacy.momentum.difference_bound import certified, largest_form
 from dpexp.privacy.momentum.trees import cover
 

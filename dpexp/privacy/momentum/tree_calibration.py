@@ -13,8 +13,8 @@ from typing import Literal
 
 import numpy as np
 
+from dpexp.core.elementary import discounts
 from dpexp.core.stages import first_stage
-from dpexp.engine.finite_sum.discounts import discounts
 
 
 @dataclass(frozen=True)

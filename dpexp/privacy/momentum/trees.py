@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from dpexp.engine.finite_sum.discounts import discounts
+from dpexp.core.elementary import discounts
 
 Keep = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """keep(starts, ends) -> which nodes count"""

@@ -27,8 +27,8 @@ from dpexp.privacy.audit.claim import claim_of
 from dpexp.privacy.audit.statistics import LEAST_DIMENSION, counts, of_correlated_steps, of_replaced_steps, whitening
 from dpexp.privacy.budgets import Target
 from dpexp.privacy.mechanisms.released import Released, Stated
+from dpexp.problems.canaries import LinearCanaries
 from dpexp.problems.finite_sum import FiniteSum
-from dpexp.problems.linear_canaries import LinearCanaries
 from dpexp.reporting.audit.auditable import Attained, Copy, Look, Seen
 
 RECORDS = 6

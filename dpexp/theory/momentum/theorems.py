@@ -1,6 +1,5 @@
 """The statements of `momentum`, with what each bounds and when it may be trusted."""
 
-from dpexp.theory.momentum.lemmas import lemma5_printed, lemma5_sharp, lemma7_printed
 from dpexp.theory.momentum.multipliers import (
     theorem4_rdp,
     theorem4_sigma,
@@ -9,7 +8,15 @@ from dpexp.theory.momentum.multipliers import (
     theorem8_sigma,
     theorem8_sigma_best_order,
 )
-from dpexp.theory.momentum.schedules import theorem6_printed, theorem6_schedule, theorem9_printed, theorem9_schedule
+from dpexp.theory.momentum.schedules import (
+    lemma5_printed,
+    lemma5_sharp,
+    lemma7_printed,
+    theorem6_printed,
+    theorem6_schedule,
+    theorem9_printed,
+    theorem9_schedule,
+)
 from dpexp.theory.theorem import Theorem
 
 _NORMALISED = ("L-smooth", "every step has length eta")
