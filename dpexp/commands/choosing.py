@@ -11,8 +11,16 @@ from dpexp.commands.mechanism_arguments import number, values_of
 from dpexp.core.errors import UsageError
 from dpexp.core.text import up
 from dpexp.privacy.analyses.analysis import Analysis
-from dpexp.privacy.analyses.private_selection import LOOSE, curve_of_run, law, looseness, selection
-from dpexp.privacy.number_of_runs import MOST_RUNS, MOST_SHAPE, NumberOfRuns
+from dpexp.privacy.analyses.private_selection import (
+    LOOSE,
+    MOST_RUNS,
+    MOST_SHAPE,
+    NumberOfRuns,
+    curve_of_run,
+    law,
+    looseness,
+    selection,
+)
 
 if TYPE_CHECKING:
     from dpexp.privacy.mechanisms.released import Released

@@ -26,9 +26,9 @@ from dpexp.reporting.statement import (
 if TYPE_CHECKING:
     from dpexp.commands.choosing import Best
     from dpexp.config.cells import Cell, Experiment
+    from dpexp.privacy.analyses.private_selection import NumberOfRuns
     from dpexp.privacy.mechanisms.mechanism import Mechanism
     from dpexp.privacy.mechanisms.released import Released
-    from dpexp.privacy.number_of_runs import NumberOfRuns
     from dpexp.privacy.pairs.certified import Certificate
     from dpexp.reporting.tradeoff import Attacker, Questions
 

@@ -22,7 +22,7 @@ from dpexp.config.settings import label
 from dpexp.core.errors import UsageError
 from dpexp.core.text import counted, up
 from dpexp.privacy.analyses.analysis import ALL, Analysis
-from dpexp.privacy.analyses.together import together
+from dpexp.privacy.analyses.composition import composition_of_runs
 
 NOT_PRIVATE = "Reproducible run: not private in deployment."
 REPRODUCIBLE = (
@@ -85,7 +85,7 @@ def joint(experiment: Experiment) -> list[Joint]:
                 (_composable(mechanism.analyses(), cell, experiment.deltas[0]), count)
                 for mechanism, cell, count in zip(mechanisms, cells, counts, strict=True)
             ]
-            analysis = together(runs)
+            analysis = composition_of_runs(runs)
         relation = relations.pop() if len(relations) == 1 else ""
         found.append(Joint(records, len(cells), sum(counts), relation, analysis))
     return found

@@ -1,12 +1,15 @@
 """The run card of a training program that is not dpexp: what `dpexp receipt` asks of it, and how it is read.
 
-A card is YAML or JSON. What it leaves out is assumed, and the receipt lists every such field. An accountant's history
-or a tree of events becomes a card as well (`dpexp.config.card_imports`).
+A card is YAML or JSON. What it leaves out is assumed, and the receipt lists every such field. The history of an Opacus
+accountant or an event tree of dp_accounting becomes a card as well. Both say what was accounted, not what ran: the
+sampler stays unknown. They are read as JSON, and neither library is needed. An accountant writes its history by
+`json.dump(engine.accountant.state_dict(), file)`, and an event its tree by `json.dump(event.to_named_tuple(), file)`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -15,6 +18,7 @@ from pydantic import Field, ValidationError, model_validator
 from dpexp.config.words import explain, suggest
 from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, YamlErrors, read
 from dpexp.core.parameters import Count, Parameters, RecordCount
+from dpexp.privacy.accounting.gaussian_events import NotAccounted, is_event, kinds_of
 
 Sampler = Literal[
     "poisson", "truncated-poisson", "fixed-size", "k-of-t", "balls-in-bins", "shuffled", "reshuffled", "cyclic",
@@ -131,8 +135,6 @@ def read_card(path: Path | None, given: Mapping[str, Any], tree: Any = None) -> 
 
     Raises ConfigError with everything that is wrong.
     """
-    from dpexp.config.card_imports import imported
-
     at = Position(str(path) if path else "arguments")
     try:
         root = read(path) if path else _located({} if tree is None else tree, at)
@@ -203,3 +205,66 @@ def _phases(root: Located, issues: list[Issue]) -> tuple[dict[str, Any], ...]:
 
 def _word(value: object) -> str:
     return "not known" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+HISTORY = "an accountant's history says what was accounted, not what ran: the sampler is not known from it"
+TREE = "an event says what was accounted, not what ran: the sampler is not known from it"
+CENTRAL_LIMIT = "the accountant `gdp` approximates by the central limit theorem, and can state less than is true"
+PhaseValues = tuple[float, float, int]
+"""noise multiplier, sampling probability, steps"""
+
+
+def imported(root: Located) -> tuple[Located, tuple[str, ...]] | None:
+    """The fields of a card, and what has to be said, of a history or an event tree; None where it is neither."""
+    if isinstance(root.value, dict) and "history" in root.value:
+        return _of_history(root)
+    value = root.plain()
+    if is_event(value):
+        return _of_event(value, root.where)
+    return None
+
+
+def _of_history(root: Located) -> tuple[Located, tuple[str, ...]]:
+    """`{"history": [[sigma, q, steps], ...], "mechanism": "rdp"}`."""
+    entries = root.value["history"].plain()
+    good = isinstance(entries, tuple) and entries and all(isinstance(e, tuple) and len(e) == 3 for e in entries)
+    if not good or not all(isinstance(x, int | float) for entry in entries for x in entry):
+        raise ConfigError([Issue(root.value["history"].where, "a history is [[sigma, sample_rate, steps], ...]")])
+    own = {key: value for key, value in root.value.items() if key not in ("history", "mechanism")}
+    notes = [HISTORY]
+    if "mechanism" in root.value and root.value["mechanism"].value == "gdp":
+        notes.append(CENTRAL_LIMIT)
+    return _fields(entries, {"accounted_as": "poisson"}, own, root), tuple(notes)
+
+
+def _fields(phases: Sequence[PhaseValues], more: dict[str, Any], own: dict[str, Located], root: Located) -> Located:
+    """A card's fields from phases, of which equal neighbours become one."""
+    merged = [(*kind, sum(p[2] for p in same)) for kind, same in groupby(phases, key=lambda p: (p[0], p[1]))]
+    columns = zip(("noise_multiplier", "sampling_probability", "steps"), zip(*merged, strict=True), strict=True)
+    at = root.where
+    values = {name: Located([Located(x, at) for x in column], at) for name, column in columns}
+    values |= {name: Located(value, at) for name, value in more.items()}
+    return Located(values | own, at, dict(root.keys))
+
+
+def _of_event(tree: tuple[Any, ...], at: Position) -> tuple[Located, tuple[str, ...]]:
+    """The tree of an event of dp_accounting, as nested lists."""
+    try:
+        kinds = kinds_of(tree)
+    except NotAccounted as error:
+        raise _refused(str(error), at) from None
+    samplers = {kind.sampler for kind in kinds if kind.sampling_probability < 1} or {"full-batch"}
+    if len(samplers) > 1:
+        raise _refused(f"batches of several kinds ({', '.join(sorted(samplers))})", at)
+    (sampler,) = samplers
+    more: dict[str, Any] = {"accounted_as": sampler}
+    for kind in kinds:
+        more |= {name: value for name in ("records", "cap") if (value := getattr(kind, name)) is not None}
+    if sampler == "fixed-size":
+        more["relation"] = "replace-one"
+    phases = [(kind.noise_multiplier, kind.sampling_probability, kind.steps) for kind in kinds]
+    return _fields(phases, more, {}, Located({}, at)), (TREE,)
+
+
+def _refused(what: str, at: Position) -> ConfigError:
+    return ConfigError([Issue(at, f"cannot account {what}", "nothing of a tree is left out: account it elsewhere")])

@@ -21,10 +21,9 @@ from dpexp.engine.softmax import batches as drawn
 from dpexp.engine.softmax import loop as engine
 from dpexp.engine.softmax.measuring import tally
 from dpexp.privacy.accounting.gdp import eps_of, rdp_of
-from dpexp.privacy.analyses.private_selection import curve_of_run, selection
+from dpexp.privacy.analyses.private_selection import NumberOfRuns, curve_of_run, number_of_runs, selection
 from dpexp.privacy.budgets import Target
 from dpexp.privacy.mechanisms.tuned_runs import TunedRuns
-from dpexp.privacy.number_of_runs import NumberOfRuns, number_of_runs
 from dpexp.problems.softmax import Softmax
 from tests.conftest import call, numbers
 

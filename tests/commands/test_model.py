@@ -23,7 +23,7 @@ from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
 from dpexp.data.dataset import prepare
 from dpexp.data.labelled import read_labelled
 from dpexp.data.public_inputs import PublicInputs
-from dpexp.privacy.analyses.together import together
+from dpexp.privacy.analyses.composition import composition_of_runs
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from dpexp.problems import softmax
 from dpexp.store import Folder, cell_of, fingerprint, generation, load_cells, load_generation, publish, simulating
@@ -317,11 +317,11 @@ def test_composition_of_runs_is_no_smaller_than_one_and_no_larger_than_the_sum()
     ]
     full = SampledGaussian(noise_multiplier=4, sampling_probability=1, steps=4, sampling="full-batch").analyses()[0]
     for runs in ([(analyses[0], 2)], [(analyses[0], 1), (analyses[1], 3)], [(analyses[1], 1), (full, 2)]):
-        eps = together(runs).eps(1e-5)
+        eps = composition_of_runs(runs).eps(1e-5)
         count = sum(k for _, k in runs)
         assert max(a.eps(1e-5) for a, _ in runs) < eps < sum(k * a.eps(1e-5 / count) for a, k in runs)
-    assert together([(full, 9)]).mu == pytest.approx(3 * full.mu)
-    assert together([(analyses[0], 1)]) is analyses[0]
+    assert composition_of_runs([(full, 9)]).mu == pytest.approx(3 * full.mu)
+    assert composition_of_runs([(analyses[0], 1)]) is analyses[0]
 
 
 def test_the_statement_says_what_is_not_private(here):

@@ -32,11 +32,10 @@ from typing import Any
 from dpexp.core.text import up
 from dpexp.privacy.accounting.gdp import eps_of, rdp_of
 from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
-from dpexp.privacy.analyses.private_selection import Curve, curve_of_run, law, looseness, selection
-from dpexp.privacy.analyses.together import together
+from dpexp.privacy.analyses.composition import composition_of_runs
+from dpexp.privacy.analyses.private_selection import Curve, NumberOfRuns, curve_of_run, law, looseness, selection
 from dpexp.privacy.mechanisms.private_selection import NO_CURVE
 from dpexp.privacy.mechanisms.released import Released
-from dpexp.privacy.number_of_runs import NumberOfRuns
 
 PUBLIC = "the held-out records, by which runs are compared, are public"
 NOISY = (
@@ -91,7 +90,7 @@ class TunedRuns:
     def whole_grid(self, delta: float) -> float:
         """Epsilon of running every candidate once and releasing all runs with their scores, by composition."""
         runs = [(_composable(one, delta), count) for one, count in Counter(self.candidates).items()]
-        return max(self._score_eps(delta, len(self.candidates)), together(runs).eps(delta))
+        return max(self._score_eps(delta, len(self.candidates)), composition_of_runs(runs).eps(delta))
 
     @property
     def looseness(self) -> float:

@@ -32,7 +32,7 @@ from dpexp.engine.softmax import loop as engine
 from dpexp.engine.softmax.batches import Batches
 from dpexp.engine.softmax.steps import CLIP_SLACK
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
-from dpexp.privacy.analyses.together import together
+from dpexp.privacy.analyses.composition import composition_of_runs
 from dpexp.privacy.audit.claim import claim_of
 from dpexp.privacy.audit.statistics import counts, of_batches
 from dpexp.privacy.budgets import Target
@@ -135,7 +135,7 @@ class BatchesAudit:
         every = min((one for one in valid if one.released == ALL), key=self._eps)
         own = mechanism.analysis
         last = own if own.valid and own.released == LAST and self._eps(own) < self._eps(every) else every
-        return {ALL: every, LAST: last, REPLICATES: together([(every, self.kind.replicates)])}
+        return {ALL: every, LAST: last, REPLICATES: composition_of_runs([(every, self.kind.replicates)])}
 
     def _eps(self, analysis: Analysis) -> float:
         return analysis.eps(self.budget.delta)
