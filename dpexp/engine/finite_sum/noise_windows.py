@@ -1,7 +1,7 @@
 """Noise of Algorithm 2 of `momentum` for one order repeated in every epoch: two recursions over windows of one epoch.
 
-With an order that repeats, the noisy estimate is the momentum plus a data-independent sequence. In the notation of the
-algorithm, with b = (1 - alpha)^N and q = (t - 1) // N:
+(a) With an order that repeats, the noisy estimate is the momentum plus a data-independent sequence. In the notation of
+the algorithm, with b = (1 - alpha)^N and q = (t - 1) // N:
 
     q = 0:   C_t = G[1, t]
     q = 1:   H_t = G[t-N+1, t]
@@ -17,16 +17,19 @@ steps ago. H_t stands for the sum over the last N steps. The step N earlier used
 of an epoch ago plus the changes of its gradients, and H_t mixes this estimate with a fresh one in the shares 1 - gamma
 and gamma. The paper's sums only unroll the two recursions.
 
-The nodes of COMPOSE(a, b) first grow and then shrink. They grow up to the peak p: the number from a - 1 to b that most
-powers of 2 divide. With c = a - 1 and low(k) the largest power of 2 that divides k, they end at
+(b) The nodes of COMPOSE(a, b) first grow and then shrink. They grow up to the peak p: the number from a - 1 to b that
+most powers of 2 divide. With c = a - 1 and low(k) the largest power of 2 that divides k, they end at
 
     c + low(c), and so on from there, up to p;     then at the prefixes of b in binary that are beyond p, up to b.
 
-As a window moves on by one step, its peak stays most of the time. The sum from p to b is then the newest node plus the
-sum from p to b - low(b), and that was computed at the step b - low(b). The sum from c to p is the node that begins
-after c plus the sum from c + low(c) to p. Where c is even, the same was needed for c - 1. Where it is odd, the sums
-from c, c + 1, c + 3, ... are missing, up to (c - 1) + low(c - 1): a logarithm of N of them at worst, and one a step in
-the mean. So both are kept for each power of 2. A new peak comes a few times in an epoch. All are then added up afresh.
+(c) As a window moves on by one step, its peak stays most of the time. The sum from p to b is then the newest node plus
+the sum from p to b - low(b), and that was computed at the step b - low(b).
+
+(d) The sum from c to p is the node that begins after c plus the sum from c + low(c) to p. Where c is even, the same was
+needed for c - 1. Where it is odd, the sums from c, c + 1, c + 3, ... are missing, up to (c - 1) + low(c - 1): a
+logarithm of N of them at worst, and one a step in the mean. So both are kept for each power of 2.
+
+(e) A new peak comes a few times in an epoch. All are then added up afresh.
 
 Standard deviations are those of the node noise of the four streams `first`, `later`, `change`, `residual`
 (`dpexp.privacy.momentum.tree_streams`) in units of the momentum, so the factor alpha is part of them.
@@ -146,10 +149,10 @@ def window_noise(
             drawn += 1
             level += 1
 
-        # 2. COMPOSE over the last N steps: the sum from c to the peak, and from there to t
+        # 2. COMPOSE over the last N steps (b): the sum from c to the peak, and from there to t
         c = max(0, t - n)
         peak = _peak(c, t)
-        if peak != memory.peak[0]:
+        if peak != memory.peak[0]:  # (e)
             memory.peak[0] = peak
             if c < peak:
                 _climb(memory, n, t, c, peak, peak)
@@ -159,8 +162,8 @@ def window_noise(
                     _fall(memory, n, t, end, digit, peak)
                     end += 1 << digit
         else:
-            _fall(memory, n, t, t & (t - 1), lowest_digit(t), peak)
-            if c & 1 == 1:  # then c > 1, since c = 1 has another peak than 0
+            _fall(memory, n, t, t & (t - 1), lowest_digit(t), peak)  # (c)
+            if c & 1 == 1:  # (d); then c > 1, since c = 1 has another peak than 0
                 _climb(memory, n, t, c, c - 1 + ((c - 1) & (1 - c)), peak)
         up, factor = -1, 0.0
         if c < peak:
@@ -168,7 +171,7 @@ def window_noise(
         down = lowest_digit(t) if peak < t else -1
         _combine(factor, memory.rising[up], 1.0, memory.falling[down], sums)
 
-        # 3. the two recursions; windows[place] and totals[place] still hold H and C of step t - N
+        # 3. the two recursions of (a); windows[place] and totals[place] still hold H and C of step t - N
         place = (t - 1) % n
         if t <= n:
             for j in range(d):

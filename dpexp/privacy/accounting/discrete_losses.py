@@ -1,14 +1,15 @@
 """A privacy loss on a grid that is certainly worse, or certainly better, than that of a given hockey-stick curve.
 
-Write gamma = e^eps and f(gamma) = sup over events of p - gamma r. A measure with mass m_k on the losses l_k has the
+(a) Write gamma = e^eps and f(gamma) = sup over events of p - gamma r. A measure with mass m_k on the losses l_k has the
 curve h(gamma) = sum of m_k (1 - gamma e^(-l_k))_+. If h >= f for all gamma >= 0, T such losses in a row are at least
 as bad as T steps of f, and if h <= f they are at most as bad: replace one factor of the product at a time, because the
 curve of a product is the average of one factor's curve over the other factor's loss. Measures of total mass below 1
 are allowed from below, and mass that is never bounded from above.
 
-From above, h is the polygon through points of f on the grid: chords of a convex function lie above it
-(connect-the-dots, Doroshenko et al., 2022). From below (ours), the polygon is sunk until no chord is above f, and its
-convex hull is taken.
+(b) From above, h is the polygon through points of f on the grid: chords of a convex function lie above it
+(connect-the-dots, Doroshenko et al., 2022).
+
+(c) From below (ours), the polygon is sunk until no chord is above f, and its convex hull is taken.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ def from_above(curve: Curve, exchanged: Curve, cells: int, interval: float, accu
     negative it is set to 0, which raises the curve.
     """
     excess, unbounded = _excess(curve, exchanged, cells, interval)
+    # (b): the chords' law has as masses the changes of their slope
     masses = _masses(excess * (1 + accuracy), interval)
     return _trimmed(-cells, np.maximum(masses, 0.0), unbounded * (1 + accuracy))
 
@@ -49,32 +51,36 @@ def from_above(curve: Curve, exchanged: Curve, cells: int, interval: float, accu
 def from_below(curve: Curve, exchanged: Curve, cells: int, interval: float, accuracy: float) -> Discrete:
     """A measure whose curve is nowhere above the given one: what it composes to is attained.
 
-    Let a cell lie between grid points a and b with the midpoint c, and let the masses of the chords on the grid of half
-    the interval be m_a, m_c, m_b. f is convex, so in [a, c] it is above the chord that ends in a and above the chord
-    that begins in c, both extended. With rho = e^(interval / 2) the chord [a, b] lies over these two by at most
+    (d) Let a cell lie between grid points a and b with the midpoint c, and let the masses of the chords on the grid of
+    half the interval be m_a, m_c, m_b. f is convex, so in [a, c] it is above the chord that ends in a and above the
+    chord that begins in c, both extended. With rho = e^(interval / 2) the chord [a, b] lies over these two by at most
 
         depth = A (g + B w) / (A + B),  A = m_a + m_c / (1 + rho),  B = m_c / (rho (1 + rho)),
         g = m_c (rho - 1) / (1 + rho)  (chord over f at c),   w = rho - 1   (in units of gamma_a, as A and B),
 
-    where the first line rises from a with slope A and the second falls to g at c with slope B; likewise from b. Sinking
-    each grid point by the greater depth of its two cells puts the polygon below f: on each cell by at least the cell's
-    own depth. The depth is 3/16 f'' (width)^2 where f is smooth, half as much again as the chord's true height.
-    At both ends the excess over (1 - gamma)_+ is set to 0 one point further in than it is positive: the polygon falls,
-    and (1 - gamma)_+ <= f. Grid points at which the polygon is not convex are dropped, which lowers it.
+    where the first line rises from a with slope A and the second falls to g at c with slope B; likewise from b.
+    (e) Sinking each grid point by the greater depth of its two cells puts the polygon below f: on each cell by at least
+    the cell's own depth. The depth is 3/16 f'' (width)^2 where f is smooth, half as much again as the chord's true
+    height.
+    (f) At both ends the excess over (1 - gamma)_+ is set to 0 one point further in than it is positive: the polygon
+    falls, and (1 - gamma)_+ <= f.
+    (g) Grid points at which the polygon is not convex are dropped, which lowers it.
     """
     excess, _ = _excess(curve, exchanged, 2 * cells, interval / 2)
     fine = np.maximum(_masses(excess, interval / 2), 0.0)
     fine[2 * cells] = max(fine[2 * cells], 0.0)
     sunk = excess[::2] * (1 - accuracy)
-    depth = _depths(fine, interval)
+    depth = _depths(fine, interval)  # (d)
+    # (e)
     sunk[:-1] -= np.concatenate([depth[:1], np.maximum(depth[:-1], depth[1:])])
     sunk[-1] -= depth[-1]
+    # (f)
     left, right = np.flatnonzero(sunk[:cells] <= 0), np.flatnonzero(sunk[cells:] <= 0)
     sunk[: (left[-1] if len(left) else -1) + 2] = 0.0
     sunk[cells + (right[0] if len(right) else len(sunk) - cells) - 1 :] = 0.0
     if not sunk.any():
         return Discrete(0, np.zeros(1), 0.0)
-    return _trimmed(-cells, _convex(sunk, cells, interval), 0.0)
+    return _trimmed(-cells, _convex(sunk, cells, interval), 0.0)  # (g)
 
 
 def _excess(curve: Curve, exchanged: Curve, cells: int, interval: float) -> tuple[np.ndarray, float]:
@@ -99,7 +105,7 @@ def _depths(fine: np.ndarray, interval: float) -> np.ndarray:
     rho = math.exp(interval / 2)
     start, middle, end = fine[:-2:2], fine[1:-1:2], fine[2::2]
     gap = middle * (rho - 1) / (1 + rho)
-    rise, fall = start + middle / (1 + rho), middle / (rho * (1 + rho))
+    rise, fall = start + middle / (1 + rho), middle / (rho * (1 + rho))  # A and B of (d), and those from b
     back_rise, back_fall = end / rho**2 + middle / (rho * (1 + rho)), middle / (1 + rho)
     with np.errstate(invalid="ignore"):
         one = rise / (rise + fall) * (gap + fall * (rho - 1))  # in this order nothing underflows

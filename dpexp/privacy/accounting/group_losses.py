@@ -1,7 +1,7 @@
 """k records at once under Poisson sampling: how a step with all of them differs from one without any.
 
-Each of the k records is in a batch with probability q, independently. In noise units a record moves the sum by at most
-mu. Then the pair
+(a) Each of the k records is in a batch with probability q, independently. In noise units a record moves the sum by at
+most mu. Then the pair
 
     P = sum_j Bin(k, q; j) N(j mu, 1)    against    Q = N(0, 1)
 
@@ -13,14 +13,17 @@ standard normal the likelihood ratio to the law without the records is
     L = sum_S p_S exp(<Z, g_S> - |g_S|^2 / 2),    a function of the normal variables <Z, g_S> with the covariances
     G_ST = <g_S, g_T>, which are at most G'_ST = |S| |T| mu^2, those of the pair above.
 
-Let f be convex, G(t) = (1 - t) G + t G', and X a centred normal vector with the covariance G(t). With the terms
+(b) Let f be convex, G(t) = (1 - t) G + t G', and X a centred normal vector with the covariance G(t). With the terms
 e_S = exp(X_S - G_SS(t) / 2) and L_t = sum p_S e_S, Gaussian integration by parts gives
 
     d/dt E f(L_t) = 1/2 sum_{S,T} (G'_ST - G_ST) E[ f''(L_t) p_S p_T e_S e_T ] >= 0.
 
-So E f(L) grows to its value for the pair, for every convex f. With f(x) = (x - e^eps)_+ and (1 - e^eps x)_+ these are
-the hockey-stick divergences in both orders; so the pair dominates, and steps compose by their loss distributions (Zhu,
-Dong and Wang, 2022). Constant gradients attain it.
+So E f(L) grows to its value for the pair, for every convex f. (c) With f(x) = (x - e^eps)_+ and (1 - e^eps x)_+ these
+are the hockey-stick divergences in both orders; so the pair dominates, and steps compose by their loss distributions
+(Zhu, Dong and Wang, 2022). Constant gradients attain it.
+
+(d) The best event of the pair is a half-line, since log P / Q = log sum_j p_j e^(j mu x - (j mu)^2 / 2) increases: it
+ends at the place t where that is eps, and there the difference of the two probabilities has no negative term.
 
 It says nothing of groups of which some are added and others removed, nor of the cyclic-poisson groups of records that
 take turns: there the generic conversion holds.
@@ -114,7 +117,7 @@ def _log_ratio(counts: np.ndarray, logs: np.ndarray, mu: float, x: np.ndarray) -
 
 
 def _place(counts: np.ndarray, logs: np.ndarray, mu: float, eps: np.ndarray) -> np.ndarray:
-    """Where the log ratio is eps; -inf where it is larger everywhere.
+    """t of (d), where the log ratio is eps; -inf where it is larger everywhere.
 
     The ratio less P(no record) is a sum of exponentials of slopes mu to k mu, whose logarithm is convex and increasing:
     from above Newton's method falls to the root.
@@ -126,7 +129,8 @@ def _place(counts: np.ndarray, logs: np.ndarray, mu: float, eps: np.ndarray) -> 
     counts, logs = counts[1:], logs[1:]
     kept = np.isfinite(logs)
     slopes, heights = mu * counts[kept], logs[kept] - (mu * counts[kept]) ** 2 / 2
-    x = ((wanted - heights[:, None]) / slopes[:, None]).min(axis=0)  # where the first of the terms reaches it alone
+    # where the first of the terms reaches it alone: the sum is larger there, so that this is on the right of the root
+    x = ((wanted - heights[:, None]) / slopes[:, None]).min(axis=0)
     for _ in range(NEWTON):
         terms = heights[:, None] + slopes[:, None] * x
         most = terms.max(axis=0)
@@ -141,7 +145,7 @@ def _place(counts: np.ndarray, logs: np.ndarray, mu: float, eps: np.ndarray) -> 
 
 
 def _removing(counts: np.ndarray, logs: np.ndarray, mu: float, eps: np.ndarray) -> np.ndarray:
-    """The mixture against N(0, 1). At the best event x > t, with e^eps = sum_j p_j e^{j mu t - (j mu)^2 / 2},
+    """The mixture against N(0, 1). At the best event x > t of (d), with e^eps = sum_j p_j e^{j mu t - (j mu)^2 / 2},
 
     P(x > t) - e^eps Q(x > t) = sum_j p_j (Phi(j mu - t) - e^{j mu t - (j mu)^2 / 2} Phi(-t)): no term is negative.
     """

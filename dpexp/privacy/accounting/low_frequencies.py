@@ -3,15 +3,16 @@
 A law w of cells n, with mean m, deviation s and fourth central moment mu_4, has the transform F(v) = sum of w_n
 e^(-i v n) at angles v in [0, pi]. Of T factors nearly all of F^T is 0, and two bounds prove it:
 
-* Near 0. |F|^2 = E cos(v (n - n')) for independent n, n', cos x <= 1 - x^2 / 2 + x^4 / 24, E (n - n')^2 = 2 s^2 and E
+(a) Near 0. |F|^2 = E cos(v (n - n')) for independent n, n', cos x <= 1 - x^2 / 2 + x^4 / 24, E (n - n')^2 = 2 s^2 and E
   (n - n')^4 = 2 mu_4 + 6 s^4. So -log |F(v)| >= s^2 v^2 / 2 (1 - v^2 c / 12), c = mu_4 / s^2 + 3 s^2, which increases
   as far as v^2 = 6 / c.
-* Beyond. |F| changes by at most E |n - m| <= s for each unit of the angle. So it is at most its values at M evenly
+(b) Beyond. |F| changes by at most E |n - m| <= s for each unit of the angle. So it is at most its values at M evenly
   spaced angles, the transform of the law wrapped onto M points, plus pi s / M.
 
-Where both leave less than e^-60 of the product from some angle on, the frequencies below it are all that is needed:
-some 40, as many as the sum's deviation goes into its window, however long that is. Each is summed over the cells of the
-laws, of which there are few.
+(c) Where both leave less than e^-60 of the product from some angle on, the frequencies below it are all that is
+  needed: some 40, as many as the sum's deviation goes into its window, however long that is.
+(d) Each is summed over the cells of the laws, of which there are few: cells are first + L a + b, so that e^(-i v n) is
+  a product of two numbers of the unit circle, and a sum over all cells is one over b, b < L, and then one over a.
 """
 
 from __future__ import annotations
@@ -63,10 +64,11 @@ def highest(factors: Sequence[Factor], size: int) -> int | None:
     """The K so that frequencies above it are nothing of the product, on `size` points; None where a transform of all
     points is faster, or where the two bounds do not show it."""
     moments = [_moments(factor) for factor in factors]
+    # where (a) still increases for every factor: v^2 = 6 / c with the largest c
     top = math.sqrt(6 / max(fourth / square + 3 * square for square, fourth in moments))
 
     def near(angle: float) -> float:
-        """-log of the product at an angle up to `top`, at least."""
+        """-log of the product at an angle up to `top`, at least: (a), added up over the factors."""
         square = angle * angle
         return sum(
             factor.times * s * square / 2 * (1 - square * (fourth / s + 3 * s) / 12)
@@ -75,6 +77,7 @@ def highest(factors: Sequence[Factor], size: int) -> int | None:
 
     if top >= math.pi or near(top) < LEFT_OUT:
         return None
+    # (c): (a) gives the angle, and (b) has to hold from `top` on, where (a) ends
     angle = narrow(lambda angle: near(angle) >= LEFT_OUT, 0.0, top, relative=1e-3).above
     most = math.ceil(angle * size / (2 * math.pi))
     cells = sum(len(factor.cells) for factor in factors)
@@ -98,7 +101,8 @@ def _moments(factor: Factor) -> tuple[float, float]:
 
 def _beyond(factor: Factor, deviation: float, angle: float, part: float, most: int) -> float:
     """-log |F| from an angle on, at least; 0 where `most` samples are too few."""
-    lost = deviation * deviation * angle * angle / 4  # of 1 at this angle, by the first bound
+    # by (a) -log |F| is at least s^2 v^2 / 4 where v^2 = 6 / c; so many samples make pi s / M a part of that
+    lost = deviation * deviation * angle * angle / 4
     samples = 1 << math.ceil(math.log2(max(16.0, math.pi * deviation / (part * lost))))
     if samples > most:
         return 0.0
@@ -107,6 +111,7 @@ def _beyond(factor: Factor, deviation: float, angle: float, part: float, most: i
     # the first of these samples is the last one before the angle
     after = sampled[math.floor(angle * samples / (2 * math.pi)) :]
     largest = math.sqrt(float((np.square(after.real) + np.square(after.imag)).max()))
+    # (b)
     bound = largest + math.pi * deviation / samples + _SAMPLED
     return -math.log(bound) if bound < 1 else 0.0
 
@@ -114,9 +119,8 @@ def _beyond(factor: Factor, deviation: float, angle: float, part: float, most: i
 def transform(factor: Factor, last: int, size: int) -> Transform:
     """Of one law at frequencies 0 .. `last` of `size` points.
 
-    Cells are first + L a + b, so that e^(-i v n) is a product of two numbers of the unit circle, each known to 9 u, and
-    a sum over all cells is one over b, b < L, and then one over a, a < A. Terms have sizes of sum 1 at most: rounding
-    is below (L + A + 24) u in either part, u = 2^-53.
+    By step (d), with a < A. Points of the circle are known to 9 u, and terms have sizes of sum 1 at most: rounding is
+    below (L + A + 24) u in either part, u = 2^-53.
     """
     first, span = int(factor.cells[0]), int(factor.cells[-1] - factor.cells[0]) + 1
     length = math.isqrt(span - 1) + 1
@@ -128,10 +132,11 @@ def transform(factor: Factor, last: int, size: int) -> Transform:
     real, imaginary = np.zeros(last + 1), np.zeros(last + 1)
     at_once = max(1, _AT_ONCE // (length * (last + 1)))
     for row in range(0, rows, at_once):
-        some = weights[row * length : (row + at_once) * length].reshape(-1, length, 1)
-        a, b = (some * cosine).sum(axis=1), (some * sine).sum(axis=1)  # b of e^(+i v n)
-        starts = first + length * np.arange(row, row + len(some))
+        block = weights[row * length : (row + at_once) * length].reshape(-1, length, 1)
+        a, b = (block * cosine).sum(axis=1), (block * sine).sum(axis=1)  # b of e^(+i v n)
+        starts = first + length * np.arange(row, row + len(block))
         c, d = circle(np.outer(starts, frequencies) % size, size)
         real += (a * c - b * d).sum(axis=0)
         imaginary -= (a * d + b * c).sum(axis=0)
+    # of both parts together: the root of 2 is below 1.5
     return Transform(real, imaginary, 1.5 * (length + rows + 24) * UNIT)

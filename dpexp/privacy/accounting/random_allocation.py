@@ -1,23 +1,26 @@
 """A record in one of t batches, chosen at random: its privacy loss, surely too large or surely too small.
 
-All t noisy sums are released. With noise of standard deviation 1 and a record that moves its sum by mu, the pair of
+(a) All t noisy sums are released. With noise of standard deviation 1 and a record that moves its sum by mu, the pair of
 laws is P = 1/t sum_j N(mu e_j, I) against Q = N(0, I) on R^t. It dominates every scheme in which a record draws its
 batch independently of all others and is added or removed: given the batches of all others, a release is a fixed
 function of y = mu I + noise, with I the record's pattern, of earlier releases and of noise that does not depend on I.
-Constant gradients attain it, so that it is exact. One coordinate is N(mu, 1) against N(0, 1); for a group A of a
-batches and B of b batches, with P_A the first law given that the record is in A,
+Constant gradients attain it, so that it is exact.
+
+(b) One coordinate is N(mu, 1) against N(0, 1); for a group A of a batches and B of b batches, with P_A the first law
+given that the record is in A,
 
     P = a / (a + b) P_A x Q_B + b / (a + b) Q_A x P_B,    Q = Q_A x Q_B,
 
-so that t batches take about log2 t combinations. A pair is kept as atoms: masses p, q and the loss l = log p / q. If
+so that t batches take about log2 t combinations. The loss of a pair of atoms, one of each group, is the logarithm of
+a / (a + b) e^(l_A) + b / (a + b) e^(l_B). A pair is kept as atoms: masses p, q and the loss l = log p / q. If
 one channel makes P_A, Q_A out of P_A', Q_A', then combinations of the first are made out of those of the second, so
 that atoms may be changed after every combination:
 
-* above (`OnGrid`): an atom between g and g + h becomes two, with the masses (1 - y) q and y q under Q and e^g (1 - y) q
-  and e^(g + h) y q under P, where y = (e^(l - g) - 1) / (e^h - 1). P and Q keep their masses, and merging the two gives
-  the atom back. Below the grid p is kept and the rest of q becomes a loss of -infinity; above it q is kept and the rest
-  of p becomes +infinity.
-* below (`Atoms`): the atoms of a cell are merged into one, which is a channel for any cells.
+(c) above (`OnGrid`): an atom between g and g + h becomes two, with the masses (1 - y) q and y q under Q and e^g (1 - y)
+  q and e^(g + h) y q under P, where y = (e^(l - g) - 1) / (e^h - 1). P and Q keep their masses, and merging the two
+  gives the atom back. Below the grid p is kept and the rest of q becomes a loss of -infinity; above it q is kept and
+  the rest of p becomes +infinity.
+(d) below (`Atoms`): the atoms of a cell are merged into one, which is a channel for any cells.
 
 Epochs are independent: their losses are summed by `tilted`. From above every rounding error enlarges a mass, and curves
 grow with masses; from below the relative error of the masses is carried along. One law serves both orders of the pair.
@@ -112,7 +115,7 @@ def normal_above(mu: float) -> OnGrid:
     h = _power_of_two(mu / FINE)
     half = math.ceil(mu * (mu / 2 + REACH) / h)
     x, width = h / mu * np.arange(-half, half + 1), h / mu
-    # y is averaged over the outcomes of a cell, by a quadrature of positive terms
+    # y of (c) is averaged over the outcomes of a cell, by a quadrature of positive terms
     nodes, weights = gauss_legendre(_NODES)
     ahead = (nodes + 1) / 2 * h
     at = x[:-1, None] + (nodes + 1) / 2 * width
@@ -142,7 +145,7 @@ def combined(a: OnGrid, batches_a: int, b: OnGrid, batches_b: int) -> OnGrid:
     step = h / times
 
     def put(offset: float, start: int, masses: np.ndarray) -> None:
-        """Add masses on the losses h (start + k) + offset."""
+        """Add masses on the losses h (start + k) + offset, each divided between two points of the grid: (c)."""
         cell = math.floor(offset / step)
         ahead = min(max(offset - cell * step, 0.0), step)
         slack = 8 * UNIT * (1 + abs(offset)) / step  # the logarithm is off by so much
@@ -153,7 +156,7 @@ def combined(a: OnGrid, batches_a: int, b: OnGrid, batches_b: int) -> OnGrid:
         out[at:end:times] += z * masses
         out[at + 1 : end + 1 : times] += y * masses
 
-    # pairs of atoms k apart: their loss is that of the first and log(share + (1 - share) e^(k h))
+    # (b), pairs of atoms k apart: their loss is that of the first and log(share + (1 - share) e^(k h))
     shift = b.start - a.start
     for k in range(0 if twins else shift - len(a.q) + 1, shift + len(b.q)):
         i, j = max(0, shift - k), max(0, k - shift)
@@ -165,7 +168,7 @@ def combined(a: OnGrid, batches_a: int, b: OnGrid, batches_b: int) -> OnGrid:
             put(math.log(1 - share + share * math.exp(-k * h)), b.start + j, masses)
         else:
             put(math.log(share + (1 - share) * math.exp(k * h)), a.start + i, masses)
-    # where Q_B alone lies at -infinity, the loss is that of A and log share
+    # where Q_B alone lies at -infinity, e^(l_B) is 0, and the loss that of A and log share
     if b.q_only:
         put(math.log(share), a.start, a.q * b.q_only)
     if a.q_only:
@@ -177,7 +180,7 @@ def combined(a: OnGrid, batches_a: int, b: OnGrid, batches_b: int) -> OnGrid:
 
 
 def _trimmed(pair: OnGrid) -> OnGrid:
-    """Without the ends, which have no mass to speak of; from above."""
+    """Without the ends, which have no mass to speak of: what (c) does below the grid and above it."""
     p, q = pair.p, pair.q
     under, over = np.cumsum(q), np.cumsum(p[::-1])[::-1]
     left = int(np.searchsorted(under, TRIMMED, side="right"))
@@ -249,6 +252,7 @@ def mixed(a: Atoms, batches_a: int, b: Atoms, batches_b: int) -> Atoms:
         return _merged(*_pairs_of_twins(a), relative)
     share = batches_a / (batches_a + batches_b)
     q = np.outer(a.q, b.q).ravel()
+    # (b)
     p = (share * np.outer(a.p, b.q) + (1 - share) * np.outer(a.q, b.p)).ravel()
     return _merged(p, q, relative)
 
@@ -271,7 +275,7 @@ def _pairs_of_twins(one: Atoms) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _merged(p: np.ndarray, q: np.ndarray, relative: float) -> Atoms:
-    """Atoms of similar losses as one; far ones, which have no mass to speak of, are one at either end."""
+    """Atoms of similar losses as one (d); far ones, which have no mass to speak of, are one at either end."""
     losses = log(np.maximum(p, 1e-300) / np.maximum(q, 1e-300))
     scan = np.linspace(float(losses.min()), float(losses.max()), 500)
     cell = np.minimum(((losses - scan[0]) * (499 / ((scan[-1] - scan[0]) or 1.0))).astype(np.int64), 499)

@@ -1,45 +1,47 @@
 """Sums of independent losses, at any delta: Fourier transforms of the tilted law, with a bound on all rounding.
 
-A Fourier transform computes masses with an absolute error of about 1e-16, and delta = 1e-14 is a sum of masses below
-that. So each loss is tilted first: w(l) = p(l) e^(t l - K(t)), K(t) = log sum p(l) e^(t l), with one rate t > 0 for all
-factors. The product of the tilted laws is the tilted product, with K's added, so that with G the tilted law of the sum
-and K the sum of the K's,
+(a) A Fourier transform computes masses with an absolute error of about 1e-16, and delta = 1e-14 is a sum of masses
+below that. So each loss is tilted first: w(l) = p(l) e^(t l - K(t)), K(t) = log sum p(l) e^(t l), with one rate t > 0
+for all factors.
+
+(b) The product of the tilted laws is the tilted product, with K's added, so that with G the tilted law of the sum and K
+the sum of the K's,
 
     delta(eps) = sum over l > eps of p(l) (1 - e^(eps - l)) = e^(K - t eps) sum over l > eps of G(l) k(l - eps),
     k(x) = e^(-t x) (1 - e^-x) <= kappa(t) = t^t / (1 + t)^(1 + t).
 
-With t at the saddle point, K'(t) = eps + 1 / t + 1 / (1 + t), the second factor is about 1 / (t (1 + t) sqrt(2 pi
+(c) With t at the saddle point, K'(t) = eps + 1 / t + 1 / (1 + t), the second factor is about 1 / (t (1 + t) sqrt(2 pi
 K'')), so that an absolute error in G is a relative one in delta. Every t is valid; a bad one is only loose.
 
 Errors, all charged against the stated side (u = 2^-53, N points of the transform, W cells of the window, T_k
 factors of the k-th law w_k, F_k its transform, |F_k| <= 1):
 
-* Window. Tilted mass outside it is at most 2 e^-36 by Chernoff's bound; the transform wraps it around. It changes delta
-  by at most e^(K - t eps) kappa 2 e^-36. So N needs to be no larger than the window, and laws are wrapped onto it.
-* Forward transforms. The 2-norm of a transform's error is at most eps_F = 8 u log2 N times that of its result (Higham,
-  Accuracy and Stability, Theorem 24.2, for radix 2, with 7 u a level; a radix 3 or 5 pass done as a dense product costs
-  less than 8 u a bit, and N has at most one such factor). So |error of F_k|_2 <= eps_F sqrt(N) |w_k|_2. One factor of
-  the product is replaced at a time; all others are at most 1, or 1 + e_k where already replaced, e_k = eps_F sqrt(N)
-  |w_k|_2: the product's error has 2-norm at most exp(sum T_k e_k) sum T_k eps_F sqrt(N) |w_k|_2.
-* Powers, by squaring: a product of complex numbers has a relative error of at most sqrt(5) u (Brent, Percival and
+(d) Window. Tilted mass outside it is at most 2 e^-36 by Chernoff's bound; the transform wraps it around. It changes
+  delta by at most e^(K - t eps) kappa 2 e^-36. So N needs to be no larger than the window; laws are wrapped onto it.
+(e) Forward transforms. The 2-norm of a transform's error is at most eps_F = 8 u log2 N times that of its result
+  (Higham, Accuracy and Stability, Theorem 24.2, for radix 2, with 7 u a level; a radix 3 or 5 pass done as a dense
+  product costs less than 8 u a bit, and N has at most one such factor). So |error of F_k|_2 <= eps_F sqrt(N) |w_k|_2.
+  One factor of the product is replaced at a time; all others are at most 1, or 1 + e_k where already replaced, e_k =
+  eps_F sqrt(N) |w_k|_2: the product's error has 2-norm at most exp(sum T_k e_k) sum T_k eps_F sqrt(N) |w_k|_2.
+(f) Powers, by squaring: a product of complex numbers has a relative error of at most sqrt(5) u (Brent, Percival and
   Zimmermann, 2007), and the error of each of the factors. So a product of n factors, in any order, has one of at most
   (1 + sqrt(5) u)^(n - 1) - 1 <= q = 3 u n, n = sum T_k. Entries below 1e-150, or whose power is below e^-700, are set
   to 0: together they are far below E.
-* Few frequencies. `low_frequencies` knows the transform of a law at each of the 2 K + 1 that are left to d_k. So the
+(g) Few frequencies. `low_frequencies` knows the transform of a law at each of the 2 K + 1 that are left to d_k. So the
   product's error has 2-norm at most exp(sum T_k d_k) sum T_k d_k sqrt((2 K + 1) / N), in place of the first term of E,
   and e^-60 for all frequencies that are left out.
-* Inverse transform: eps_F times the 2-norm of the spectrum. Transforms have |g|_2 = |G|_2 / sqrt(N). Altogether the
+(h) Inverse transform: eps_F times the 2-norm of the spectrum. Transforms have |g|_2 = |G|_2 / sqrt(N). Altogether the
   masses are off by g with
 
       |g|_2 <= E = exp(sum T_k e_k) sum T_k eps_F |w_k|_2 + q |F|_2 / sqrt(N) + eps_F |F|_2 / sqrt(N),
 
   and delta by at most e^(K - t eps) E |k|_2 (Cauchy and Schwarz). On a grid of interval h, k being unimodal,
   |k|_2^2 <= kappa^2 + (integral of k^2) / h = kappa^2 + 2 / (2t (2t + 1) (2t + 2) h).
-* Tilting: w has the relative error rho = u (8 + |log p| + |t l| + |K|), hence G at most exp(sum T_k rho_k), cell by
+(i) Tilting: w has the relative error rho = u (8 + |log p| + |t l| + |K|), hence G at most exp(sum T_k rho_k), cell by
   cell.
-* Sums over the window, of e^(-t x) and of e^(-(1 + t) x): `window_sums` bounds their rounding. Where it makes them of
+(j) Sums over the window, of e^(-t x) and of e^(-(1 + t) x): `window_sums` bounds their rounding. Where it makes them of
   the frequencies, there is no inverse transform, and E has no third term.
-* Losses are grid points to 2 u relative: the sum moves by at most 2 u sum T_k max |l|, which is added to eps.
+(k) Losses are grid points to 2 u relative: the sum moves by at most 2 u sum T_k max |l|, which is added to eps.
 
 Negative entries of the computed G are kept: setting them to 0 would add up their absolute values.
 """
@@ -152,7 +154,7 @@ class Composed:
         """The eps for which the rate is best, and about log delta there."""
         if rate not in self._saddles:
             value, mean, variance = self._cumulants(rate)
-            eps = mean - 1 / rate - 1 / (1 + rate)
+            eps = mean - 1 / rate - 1 / (1 + rate)  # (c)
             level = value - rate * eps - math.log(rate * (1 + rate) * math.sqrt(2 * math.pi * variance) + 1)
             self._saddles[rate] = eps, level
         return self._saddles[rate]
@@ -302,10 +304,12 @@ def _tilt(law: Discrete, count: int, interval: float, rate: float) -> _Tilt:
     cells = np.flatnonzero(law.masses).astype(np.float64)
     losses = interval * (law.start + cells)
     log_masses = log(law.masses[law.masses > 0])
+    # (a), the largest exponent taken out, so that no power overflows
     exponents = log_masses + rate * losses
     top = float(exponents.max())
     cumulant = top + math.log(float(exp(exponents - top).sum()))
     weights = exp(exponents - cumulant)
+    # (i)
     rounding = UNIT * (8 + float((np.abs(log_masses) + np.abs(rate * losses)).max()) + abs(cumulant))
     used = weights > 0  # below 1e-308: far less than what the window misses
     cells, weights = cells[used], weights[used]
@@ -322,13 +326,13 @@ class Tilted:
         tilts = [_tilt(law, count, interval, rate) for law, count in parts]
         self.interval, self.rate = interval, rate
         self.cumulant = math.fsum(t.count * t.cumulant for t in tilts)
-        low, high = _window(tilts)
+        low, high = _window(tilts)  # (d)
         origin = sum(t.count * t.start for t in tilts)
         if high - low + 1 > MOST_CELLS and not few:
             raise TooWide(f"{high - low + 1} cells")
-        spectrum, error = _sum(tilts, high - low + 1, few)
+        spectrum, error = _sum(tilts, high - low + 1, few)  # E but for its third term: (e) or (g), and (f)
         middle = sum(t.count * t.middle for t in tilts)
-        # the rate is the saddle point of the loss K'(t) - 1 / t - 1 / (1 + t), and K' is the mean of the tilted sum
+        # (c): the rate is the saddle point of this loss, since K'(t) is the mean of the tilted sum
         self._saddle = math.fsum(t.count * (t.start + t.mean) for t in tilts) - (1 / rate + 1 / (1 + rate)) / interval
         decays = interval * rate, interval * (1 + rate)
         # losses below 0 are not needed for eps >= 0
@@ -337,19 +341,21 @@ class Tilted:
             self._sums: WindowSums = CellSums(np.zeros(1), decays)
         else:
             self._sums, inverted = window_sums(spectrum, first - middle, high + 1 - first, decays)
+            # (h), where there is an inverse transform
             error += inverted * 8 * UNIT * math.log2(spectrum.size) * spectrum.length
         self.cells, self._first, self._side = self._sums.cells, first + origin, side
         self.held = self._sums.held
         kappa = math.exp(rate * math.log(rate) - (1 + rate) * math.log1p(rate))
         spread = 2 / (2 * rate * (2 * rate + 1) * (2 * rate + 2) * interval)  # integral of k^2, in cells
+        # E |k|_2 of (h), and what the window of (d) misses; both over e^(K - t eps)
         self._error = math.sqrt(kappa**2 + spread) * error + 2 * kappa * math.exp(-_OUTSIDE)
-        self._tilting = math.exp(min(sum(t.count * t.rounding for t in tilts), 700.0))
-        self._shift = 2 * UNIT * sum(t.count * t.farthest for t in tilts)
+        self._tilting = math.exp(min(sum(t.count * t.rounding for t in tilts), 700.0))  # (i)
+        self._shift = 2 * UNIT * sum(t.count * t.farthest for t in tilts)  # (k)
 
     def _bound(self, k: int) -> float:
         """A bound on delta at the k-th loss."""
         near, far, rounding = self._sums.at(k)
-        charge = self._error + rounding
+        charge = self._error + rounding  # (d) to (h), and (j)
         if self._side == "above":
             return max(near - far + charge, 0.0) * self._scale(k) * self._tilting
         return max(near - far - charge, 0.0) * self._scale(k) / self._tilting
@@ -374,6 +380,7 @@ class Tilted:
         if not 0 <= k < self.cells:
             return None
         near, far, _ = self._sums.at(k)
+        # (b) with k(x) = e^(-t x) - e^(-(1 + t) x), whose two sums are known at the next loss of the grid
         return self._scale(k) * (near - math.exp(eps - self.loss(k)) * far), self._charge(k)
 
     def loss(self, k: int) -> float:
@@ -384,7 +391,7 @@ class Tilted:
         return math.exp(min(self.cumulant - self.rate * self.loss(k), 700.0))
 
     def _charge(self, k: int) -> float:
-        """Errors of delta at eps between the losses k - 1 and k: those at k - 1 are the larger ones."""
+        """Errors of delta at eps between the losses k - 1 and k: e^(K - t eps) falls, so those at k - 1 are larger."""
         return self._scale(k - 1) * (self._error + self._sums.at(k).rounding)
 
     def _between(self, k: int, level: float) -> float:
@@ -451,7 +458,7 @@ def _window(tilts: Sequence[_Tilt]) -> tuple[int, int]:
     centre = math.fsum(t.count * t.mean for t in tilts)
     variance = math.fsum(t.count * float((t.weights * (t.cells - t.mean) ** 2).sum()) for t in tilts)
     rates = _DEVIATION_RATES / math.sqrt(max(variance, 1e-12))
-    # any rate is valid, to the left or to the right: which is best can be read off roughly
+    # P(sum >= x) <= M(r) e^(-r x) for any r > 0, and r < 0 to the left: which is best can be read off roughly
     both = np.stack([-rates, rates])
     about = np.sum([t.coarse.log_moments(both.ravel()) for t in tilts], axis=0).reshape(both.shape)
     best = both[[0, 1], ((about + _OUTSIDE) / rates).argmin(axis=1)]
@@ -482,6 +489,7 @@ def _by_the_lowest(factors: Sequence[Factor], last: int, size: int) -> tuple[Spe
         growth += factor.times * one.error
         real, imaginary = _product(real, imaginary, *_power(one.real, one.imaginary, factor.times))
     found = Spectrum(np.arange(last + 1), real, imaginary, size)
+    # (g), the first term of E, and what is left out
     forward = growth * math.sqrt((2 * last + 1) / size)
     return found, math.exp(min(growth, 700.0)) * forward + _taken(factors, found) + math.exp(-LEFT_OUT)
 
@@ -494,11 +502,12 @@ def _by_all_frequencies(factors: Sequence[Factor], size: int) -> tuple[Spectrum,
     for cells, weights, count in factors:
         wrapped = np.bincount(cells % size, weights=weights, minlength=size)
         error = per_transform * math.sqrt(float(np.square(wrapped).sum()))
-        forward += count * error
+        forward += count * error  # (e): T_k eps_F |w_k|_2, and T_k e_k below
         growth += count * error * math.sqrt(size)
         found = np.fft.rfft(wrapped)
         if kept is not None:
             found = found[kept]
+        # (f): a power below e^-700 is 0
         large = np.square(found.real) + np.square(found.imag) > math.exp(-2 * _VANISHED / count)
         used = np.flatnonzero(large)
         power = _power(found.real[used], found.imag[used], count)
@@ -514,7 +523,7 @@ def _by_all_frequencies(factors: Sequence[Factor], size: int) -> tuple[Spectrum,
 
 
 def _taken(factors: Sequence[Factor], spectrum: Spectrum) -> float:
-    """What powers and products lose."""
+    """What powers and products lose: q |F|_2 / sqrt(N) of (f) and (h)."""
     return 3 * UNIT * sum(factor.times for factor in factors) * spectrum.length
 
 

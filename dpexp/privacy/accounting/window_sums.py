@@ -1,16 +1,21 @@
 """Sums over a window of a law that is known by its cells, or by the few frequencies that many steps leave of it.
 
-For masses G_j, j < W, and a decay d > 0 per cell they are s_d(k) = sum over j >= k of G_j e^(-d (j - k)): what
+(a) For masses G_j, j < W, and a decay d > 0 per cell they are s_d(k) = sum over j >= k of G_j e^(-d (j - k)): what
 `dpexp.privacy.accounting.tilted` makes a curve of, at two decays. The masses come from a spectrum of N points,
 
     G_j = (1 / N) sum over f of F_f e^(i w_f (b + j)),   w_f = 2 pi f / N,
 
-b being the place of the first cell in the transform. With many frequencies an inverse transform gives the masses. After
-many steps all but the lowest hundred or so are 0, and each of them is a geometric sum: with z_f = e^(i w_f - d),
+b being the place of the first cell in the transform. With many frequencies an inverse transform gives the masses.
+
+(b) After many steps all but the lowest hundred or so are 0, and each of them is a geometric sum over the cells from k
+to W: with z_f = e^(i w_f - d),
 
     s_d(k) = P(b + k) - e^(-d (W - k)) P(b + W),   P(n) = sum over f of A_f e^(i w_f n),   A_f = F_f / (N (1 - z_f)),
 
-which asks for no mass, however many cells the window has. Sums of complex conjugates are twice the real part of one.
+which asks for no mass, however many cells the window has.
+
+(c) Sums of complex conjugates are twice the real part of one. A quotient by 1 - z_f = (1 - e^-d cos w) - i e^-d sin w
+is a product with its conjugate, over the square of its size.
 """
 
 from __future__ import annotations
@@ -59,7 +64,7 @@ class Spectrum(NamedTuple):
     @property
     def length(self) -> float:
         """2-norm of the masses, by Parseval's equation."""
-        # the full spectrum has every entry twice but for the first and, in an even size, the last
+        # the full spectrum has every entry twice but for the first and, in an even size, the last: never too small
         return math.sqrt(2 * float((np.square(self.real) + np.square(self.imaginary)).sum()) / self.size)
 
     def masses(self) -> np.ndarray:
@@ -86,6 +91,7 @@ class CellSums:
         return self._known[k]
 
     def _sum(self, k: int, weights: np.ndarray) -> float:
+        """s_d(k) of (a)."""
         ahead = self.masses[k : k + len(weights)]
         return float((ahead * weights[: len(ahead)]).sum())
 
@@ -106,7 +112,7 @@ class FrequencySums:
         self._known: dict[int, Sums] = {}
 
     def _each(self, decay: float) -> tuple[np.ndarray, np.ndarray]:
-        """A_f, twice but for frequencies without a conjugate."""
+        """A_f of (b), twice but for frequencies without a conjugate (c)."""
         kept, size = self.spectrum.kept, self.spectrum.size
         twice = np.where((kept == 0) | (2 * kept == size), 1.0, 2.0) / size
         (_, half_sine), (_, sine) = circle(kept, 2 * size), circle(kept, size)
@@ -120,6 +126,7 @@ class FrequencySums:
     def at(self, k: int) -> Sums:
         if k not in self._known:
             place = circle(self.spectrum.kept * ((self.begin + k) % self.spectrum.size), self.spectrum.size)
+            # (b): P(b + k), and what it has from the window's end on
             near, far = (
                 _real_part(term, place) - math.exp(-decay * (self.cells - k)) * end
                 for term, decay, end in zip(self._terms, self.decays, self._ends, strict=True)

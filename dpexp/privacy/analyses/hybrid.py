@@ -1,16 +1,18 @@
 """The hybrid bound (ours): the last R steps composed, everything before them contracted away.
 
-Run both chains up to step T - R and let M be the law that follows from one chain's iterate with the other's last R
+(a) Run both chains up to step T - R and let M be the law that follows from one chain's iterate with the other's last R
 steps. Between M and the chain that shares its last steps only the R-step kernel acts, which contracts hockey-stick
 divergences by eta_e1(K^R); between M and the chain that shares its first steps only R steps are composed. If
 P <= e^e1 M + d1 and M <= e^e2 Q + d2 on all events, then P <= e^(e1 + e2) Q + d1 + e^e1 d2 (insert the second into the
-first); the order of the two can be exchanged. No convexity is needed, only a bounded set; with it the contraction is
-far stronger.
+first). No convexity is needed, only a bounded set; with it the contraction is far stronger.
 
-The contraction is eta_e(K) = sup over y, y' of the hockey stick of K(y) against K(y') at e. Two laws of hockey stick h
-go to laws of at most eta_e(K) h: write P - e^e Q = h A - (h + e^e - 1) B with laws A and B. Since h <= 1 and e >= 0,
-h + e^e - 1 >= h e^e, so the image is at most h (A K - e^e B K), whose positive part has mass at most h eta_e(K). So
-eta_e(K^R) <= eta_e(K)^R, and as h <= 1 before the last R steps, that is the d1 which e1 leaves.
+(b) The order of the two can be exchanged: with the composition first, P <= e^e2 M + d2 and M <= e^e1 Q + d1 give
+P <= e^(e1 + e2) Q + d2 + e^e2 d1.
+
+(c) The contraction is eta_e(K) = sup over y, y' of the hockey stick of K(y) against K(y') at e. Two laws of hockey
+stick h go to laws of at most eta_e(K) h: write P - e^e Q = h A - (h + e^e - 1) B with laws A and B. Since h <= 1 and e
+>= 0, h + e^e - 1 >= h e^e, so the image is at most h (A K - e^e B K), whose positive part has mass at most h eta_e(K).
+So eta_e(K^R) <= eta_e(K)^R, and as h <= 1 before the last R steps, that is the d1 which e1 leaves.
 """
 
 from __future__ import annotations
@@ -89,7 +91,7 @@ def _over_steps(
     # by a power, and cost the composition, which grows about like the root of R, half as many per cent.
     for factor in (1.0, 1.015, 1.03, 1.06, 1.12, 1.25):
         r = min(steps, math.ceil(least * factor))
-        left = math.exp(log_contracted(r))
+        left = math.exp(log_contracted(r))  # d1 of (c)
         if left >= delta or e1 + max((v for k, v in known.items() if k <= r), default=0.0) > held * ALIKE:
             continue
         if e1 == 0:  # both orders leave the composition at most delta - left, and contraction first all of it
@@ -99,10 +101,10 @@ def _over_steps(
                 known[r] = composed(r, delta)
             if e1 + known[r] > held * ALIKE:
                 continue
-            # contraction first: left + e^e1 share = delta, and epsilon is e1 plus that of the composition at `share`
+            # (a), contraction first: left + e^e1 share = delta, and epsilon is e1 plus the composition's at `share`
             share = (delta - left) * math.exp(-e1)
             after = e1 + composed(r, share) if share > LEAST_DELTA else math.inf
-            # composition first: its delta at e2 plus e^e2 left, again with the sum e1 + e2
+            # (b), composition first: its delta at e2 plus e^e2 left, again with the sum e1 + e2
             eps = min(after, e1 + _exchanged(composed, r, left, delta))
         found = min(found, Hybrid(float(eps), r, e1))
         held = min(held, found.eps)
@@ -144,7 +146,7 @@ def hybrid_delta(
     contractions = {e1: log_contracted(e1) for e1 in {share * eps for share in (0.0, *SHARES)}}
     for r in lengths:
         for e1, contracted in contractions.items():
-            # both orders: left + e^e1 rest with the contraction first, rest + e^(eps - e1) left with it last
+            # (a) with d1 = left and d2 = rest, then (b) with e2 = eps - e1
             left, rest = math.exp(contracted(int(r))), composed(int(r), eps - e1)
             value = min(left + math.exp(e1) * rest, rest + math.exp(eps - e1) * left)
             best[steps >= r] = np.minimum(best[steps >= r], value)

@@ -1,24 +1,27 @@
 """How much convex steps of random length contract: the law of the total noise that hides a distance.
 
-Two chains start at most `width` noise units apart, share their batches, and step t has Lipschitz constant c_t, drawn
-independently. To bring them together, shifts a_t >= 0 are paid: z_0 = width, z_t = c_t z_{t-1} - a_t, z_R = 0, so that
-sum_t a_t prod_{s > t} c_s = width prod_s c_s. By Cauchy-Schwarz the least sum of squares is width^2 / X_R with
-X_R = sum_t prod_{s <= t} c_s^-2, and shifts inside Gaussian noise compose to one Gaussian (shifted interpolation; Bok,
-Su and Altschuler, 2024). Hockey-stick divergences are jointly convex, so that over random c
+(a) Two chains start at most `width` noise units apart, share their batches, and step t has Lipschitz constant c_t,
+drawn independently. To bring them together, shifts a_t >= 0 are paid: z_0 = width, z_t = c_t z_{t-1} - a_t, z_R = 0, so
+that sum_t a_t prod_{s > t} c_s = width prod_s c_s. By Cauchy-Schwarz the least sum of squares is width^2 / X_R with X_R
+= sum_t prod_{s <= t} c_s^-2, and shifts inside Gaussian noise compose to one Gaussian (shifted interpolation; Bok, Su
+and Altschuler, 2024).
+
+(b) Hockey-stick divergences are jointly convex, so that over random c
 
     eta_e(K^R) <= E theta_e(width / sqrt(X_R)),    X_R = a_R (1 + X_{R-1}),    X_0 = 0,    a_t = c_t^-2,
 
 the last in law, as the c_t are exchangeable. An expanding step (c > 1) needs no special case. Blocks of steps multiply.
 
-The law of X is written on a grid without ever stating less. As a function of X, f = theta_e(width / sqrt X) decreases,
-is concave up to X* and convex from there on; a tangent in the concave part makes it a convex function F >= f. A
-mean-preserving split of X between two points of the grid can only raise the mean of a convex function, and every map
-X -> a (1 + X) is affine in X and in a, so that F stays convex and decreasing under it. Hence X, and a itself, may be
-split at every step; and what lies above the grid may be moved down to its end.
+The law of X is written on a grid without ever stating less. (c) As a function of X, f = theta_e(width / sqrt X)
+decreases, is concave up to X* and convex from there on; a tangent in the concave part makes it a convex function
+F >= f. (d) A mean-preserving split of X between two points of the grid can only raise the mean of a convex function,
+and every map X -> a (1 + X) is affine in X and in a, so that F stays convex and decreasing under it. Hence X, and a
+itself, may be split at every step; and what lies above the grid may be moved down to its end.
 
-Many steps are gathered: over s of them X becomes sum_j prod_{i <= j} a_i + (prod a_i) X. Where no step expands every
-product is at least 1, which leaves at least s + (prod a) X; otherwise every product is at least A = prod min(1, a_i),
-which leaves at least A (s + X). In units of s this is again one affine map a step, and smaller X is on the safe side.
+(e) Many steps are gathered: over s of them X becomes sum_j prod_{i <= j} a_i + (prod a_i) X. Where no step expands
+every product is at least 1, which leaves at least s + (prod a) X; otherwise every product is at least A = prod min(1,
+a_i), which leaves at least A (s + X). In units of s this is again one affine map a step, and smaller X is on the safe
+side.
 """
 
 from __future__ import annotations
@@ -74,7 +77,7 @@ class Factors:
 
 
 def few(values: np.ndarray, masses: np.ndarray) -> Factors:
-    """The law on about `_LEVELS` of its values, masses split between neighbours with the mean kept."""
+    """The law on about `_LEVELS` of its values, masses split between neighbours with the mean kept: (d) for a."""
     points, place = np.unique(values, return_inverse=True)
     weights = np.bincount(place, weights=masses, minlength=len(points))
     if len(points) <= _LEVELS:
@@ -82,6 +85,7 @@ def few(values: np.ndarray, masses: np.ndarray) -> Factors:
     share = np.cumsum(weights) / weights.sum()
     even = np.linspace(0, len(points) - 1, _LEVELS // 2).round().astype(int)
     likely = np.searchsorted(share, np.linspace(0.01, 0.99, _LEVELS // 2)).clip(max=len(points) - 1)
+    # 1 is kept, so that (e) can tell steps that do not expand from others
     kept = set(even) | set(likely) | set(np.flatnonzero(points == 1))
     levels = points[sorted(kept)]
     return Factors(levels, _split(points, weights, levels))
@@ -121,6 +125,7 @@ class RandomContraction:
         lengths, laws = self._laws
         x = self._gathered * self._grid
         thetas = _thetas(eps, self.width, x)
+        # (c): F for several tangents; (b): the least of their means is a bound too
         majorants = (np.maximum(thetas, _tangent(eps, self.width, x, share)) for share in _TANGENTS)
         means = np.min([(laws * majorant).sum(axis=1) for majorant in majorants], axis=0)
         # the factor covers the rounding of some thousand positive sums
@@ -133,7 +138,8 @@ class RandomContraction:
         sizes = poisson_sizes(self.records, self.q)
         c = step_factors(sizes.counts, self.least, self.largest)
         with np.errstate(divide="ignore", over="ignore"):
-            values = np.minimum(1 / (c * c), self._top)  # a (1 + X) >= a: beyond the grid's end in any case
+            # a (1 + X) >= a: beyond the grid's end in any case, where (d) moves it
+            values = np.minimum(1 / (c * c), self._top)
         return few(np.append(values, 0.0), np.append(sizes.masses, sizes.dropped))
 
     @property
@@ -174,19 +180,19 @@ class RandomContraction:
         return lengths[: len(laws)], np.array(laws)
 
     def _transition(self) -> Any:
-        """The matrix [N, N] of one (gathered) step of X: column x holds the masses of its images."""
+        """The matrix [N, N] of one (gathered) step of X: column x holds the masses of its images, split as in (d)."""
         from scipy.sparse import csr_matrix
 
         x, one, s = self._grid, self._factors, self._gathered
         if s == 1:
-            maps = [(p, a * (1 + x)) for a, p in zip(one.values, one.masses, strict=True)]
-        else:
+            maps = [(p, a * (1 + x)) for a, p in zip(one.values, one.masses, strict=True)]  # (b)
+        else:  # (e), with x = X / s: 1 + (prod a) x without expansion, A (1 + x) otherwise
             shrinks = one.values >= 1
             never = float(one.masses[shrinks].sum()) ** s  # no expansion in s steps
             grown = Factors(one.values[shrinks], one.masses[shrinks]).power(s) if never > 0 else few(x[:0], x[:0])
             lost = few(np.minimum(one.values, 1.0), one.masses).power(s)
             rest = lost.masses.copy()
-            rest[lost.values == 1] -= never
+            rest[lost.values == 1] -= never  # A = 1 without expansion, which is the other case
             maps = [(p, 1 + a * x) for a, p in zip(grown.values, grown.masses, strict=True)]
             maps += [(p, a * (1 + x)) for a, p in zip(lost.values, np.maximum(rest, 0), strict=True)]
         rows, columns, entries = [], [], []

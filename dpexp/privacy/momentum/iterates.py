@@ -26,12 +26,12 @@ It needs steps of constant length, true G and L, an order that is independent of
 
 Q from above, by dense algebra. With R the noise of the residuals' tree, sigma its deviation and C_win the rest,
 
-(a) row t of W is the window (t - N, t] of one epoch, over the nodes of its cover;
-(b) C_win = (1 - f E)^-1 (1 - (1 - gamma) J E)^-1 W, with f = (1 - alpha)^N, E the shift by an epoch and J the
+(d) row t of W is the window (t - N, t] of one epoch, over the nodes of its cover;
+(e) C_win = (1 - f E)^-1 (1 - (1 - gamma) J E)^-1 W, with f = (1 - alpha)^N, E the shift by an epoch and J the
     projection on the steps after 2 N;
-(c) (R^-1 v)_t = v_t - (1 - alpha)^lb(t) v_{t - lb(t)}, lb(t) the lowest binary digit of t. So the noise of R^-1 m_hat
+(f) (R^-1 v)_t = v_t - (1 - alpha)^lb(t) v_{t - lb(t)}, lb(t) the lowest binary digit of t. So the noise of R^-1 m_hat
     over sigma has the covariance S = 1 + M M', M = R^-1 C_win / sigma, which is at least 1;
-(d) with B = R^-1 A U / sigma, Q = B' S^-1 B. For any X, with F = B - S X, Q = X'B + F'(X + S^-1 F). So X'B is off by a
+(g) with B = R^-1 A U / sigma, Q = B' S^-1 B. For any X, with F = B - S X, Q = X'B + F'(X + S^-1 F). So X'B is off by a
     form of at most |F| (|X| + |F|), which is added, and only the rounding of these products is trusted.
 """
 
@@ -107,17 +107,17 @@ def bounded(every: Sequence[np.ndarray], G: float, move: float, allowed: float =
         bounds, solved = np.full(len(group), np.inf), np.zeros(len(group), dtype=bool)
         index, sets, most = len(group) // 2, [], (-1.0, 0)
         while True:
-            found = largest_form(every[group[index]], 2 * G, 2 * move)
-            sets.append(found.weights)
+            program = largest_form(every[group[index]], 2 * G, 2 * move)
+            sets.append(program.weights)
             open_ = np.flatnonzero(~solved & (bounds > best))
             for first in range(0, len(open_), _BLOCK):
-                some = open_[first : first + _BLOCK]
-                grams = np.array([every[i] for i in group[some]])
-                bounds[some] = np.minimum(bounds[some], certified(grams, found.weights, 2 * G, 2 * move))
-            bounds[index], solved[index] = found.upper, True
-            best, most = max(best, found.upper), max(most, (found.upper, len(sets) - 1))
-            if found.lower > lower:
-                lower, at = found.lower, int(group[index])
+                block = open_[first : first + _BLOCK]
+                grams = np.array([every[i] for i in group[block]])
+                bounds[block] = np.minimum(bounds[block], certified(grams, program.weights, 2 * G, 2 * move))
+            bounds[index], solved[index] = program.upper, True
+            best, most = max(best, program.upper), max(most, (program.upper, len(sets) - 1))
+            if program.lower > lower:
+                lower, at = program.lower, int(group[index])
             index = int(np.argmax(np.where(solved, 0.0, bounds)))
             if solved[index] or bounds[index] <= best * _SLACK:
                 break
@@ -130,8 +130,8 @@ def forms(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray) -> l
     """Q [K, K] from above for every place 0..N-1 that is visited."""
     fade, residual = discounts(alpha, max(steps, 2 * n) + 1), float(stds[3])
     windows = window_map(n, steps, alpha, gamma, stds)
-    shown = (windows @ windows.T).toarray()  # (a)
-    for _ in range(2):  # (b) and (c), for rows and then for columns
+    shown = (windows @ windows.T).toarray()  # (d)
+    for _ in range(2):  # (e) and (f), for rows and then for columns
         for weight, begin in ((1 - gamma, 2 * n), (fade[n], n)):
             for first in range(begin, steps, n):
                 shown[first : first + n] += weight * shown[first - n : min(first, steps - n)]
@@ -139,18 +139,18 @@ def forms(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray) -> l
     covariance = np.eye(steps) + shown / residual**2
     lag = np.subtract.outer(np.arange(steps), np.arange(steps))
     signal = _without_tree(np.where(lag >= 0, fade[np.maximum(lag, 0)], 0.0), fade) / residual
-    solved = np.linalg.solve(covariance, signal)  # (d), for all places at once
-    left = signal - covariance @ solved
-    found = []
+    solved = np.linalg.solve(covariance, signal)  # X of (g), for all places at once
+    left = signal - covariance @ solved  # F
+    grams = []
     for place in range(min(n, steps)):
         b, x, f = (part[:, place::n] for part in (signal, solved, left))
         form, off = x.T @ b, float(np.linalg.norm(f) * (np.linalg.norm(x) + np.linalg.norm(f)))
-        found.append((form + form.T) / 2 + off * np.eye(len(form)))
-    return found
+        grams.append((form + form.T) / 2 + off * np.eye(len(form)))
+    return grams
 
 
 def _without_tree(values: np.ndarray, fade: np.ndarray) -> np.ndarray:
-    """R^-1 of columns, for residual nodes of unit deviation: step (c)."""
+    """R^-1 of columns, for residual nodes of unit deviation: step (f)."""
     times = np.arange(1, len(values) + 1)
     lowest = times & -times
     held = lowest < times
@@ -160,7 +160,7 @@ def _without_tree(values: np.ndarray, fade: np.ndarray) -> np.ndarray:
 
 
 def window_map(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray) -> sparse.csr_matrix:
-    """W [T, nodes] of step (a), for unit normals at the nodes.
+    """W [T, nodes] of step (d), for unit normals at the nodes.
 
     Columns are nodes of G, with weight gamma once two epochs are over, and of D, both of those that end within two
     epochs; later ones enter as gamma G + (1 - gamma) D alone.
