@@ -125,8 +125,8 @@ def run(
     `deployment` releases on private records: its noise is drawn from the operating system and cannot be drawn again.
     """
     from dpexp.commands import run as command
-    from dpexp.commands.sharing import require_private_records
-    from dpexp.commands.waiting import Waiting
+    from dpexp.commands.joint_releases import require_private_records
+    from dpexp.commands.progress import ProgressLine
     from dpexp.config.resources import require_room
     from dpexp.core.errors import DpexpError
 
@@ -140,7 +140,7 @@ def run(
     require_room(experiment, jobs, cluster=scheduler is not None)
     if deployment:
         require_private_records(experiment)
-    with nullcontext() if quiet else Waiting("run"):
+    with nullcontext() if quiet else ProgressLine("run"):
         document, _, code = command.run_all([experiment], request)
     if code:
         failed = [cell for cell in document["cells"] if cell["status"] == "failed"]

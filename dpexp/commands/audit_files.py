@@ -31,7 +31,7 @@ UNCOVERED = "measured accuracy and loss, which no statement covers"
 
 def of_config(path: Path, sets: Sequence[str], data: tuple[Path, Path], effort: Effort) -> Audited:
     """Audit all that leaves runs of a config on either file, which takes the place of its own records'."""
-    from dpexp.commands.sharing import joint, require_private_records
+    from dpexp.commands.joint_releases import joint, require_private_records
 
     experiments = [_on(path, sets, file) for file in data]
     require_private_records(experiments[0])

@@ -708,7 +708,7 @@ def _command() -> Any:
 
     Every command shows the step it is at when it takes long.
     """
-    from dpexp.commands.waiting import shown
+    from dpexp.commands.progress import shown
 
     command: Any = typer.main.get_command(app)
     shared = [option for option in command.params if option.name in ("plugin", "debug")]

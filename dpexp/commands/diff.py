@@ -14,8 +14,8 @@ import numpy as np
 
 from dpexp.config.cells import stored_cell
 from dpexp.config.expressions import matches
+from dpexp.config.messages import suggest
 from dpexp.config.settings import Settings, Words, flat, named, varying
-from dpexp.config.words import suggest
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.text import counted, guess
 from dpexp.reporting.accuracies import said_of_records

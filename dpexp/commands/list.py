@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from dpexp.config.experiment_file import load_experiment
+from dpexp.config.messages import listed
 from dpexp.config.shipped import shipped
-from dpexp.config.words import listed
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import ResultsMissing
 from dpexp.core.files import Damaged

@@ -39,7 +39,7 @@ def understood(name: str) -> Iterator[None]:
 
 def kind_of(name: str) -> type[Mechanism]:
     if name not in MECHANISMS:
-        from dpexp.config.words import listed
+        from dpexp.config.messages import listed
 
         raise UsageError(f"no mechanism '{name}'", f"{guess(name, MECHANISMS)}mechanisms: {listed(MECHANISMS)}")
     return MECHANISMS[name]
@@ -122,7 +122,7 @@ def mechanism_of(name: str, values: dict[str, Any]) -> Mechanism:
     else:
         if not problems:
             return built
-    from dpexp.config.words import suggest  # with the reader of configs, which a statement does not need
+    from dpexp.config.messages import suggest  # with the reader of configs, which a statement does not need
 
     elsewhere = values.get("sampling")
     if name != EPOCHS and elsewhere in get_args(MECHANISMS[EPOCHS].model_fields["sampling"].annotation):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpexp.commands.sharing import NOT_PRIVATE
+from dpexp.commands.joint_releases import NOT_PRIVATE
 from dpexp.config.settings import Words, flat, named, varying
 from dpexp.core.errors import UsageError
 from dpexp.core.files import Damaged, atomically

@@ -24,7 +24,7 @@ from dpexp.reporting.statement import (
 )
 
 if TYPE_CHECKING:
-    from dpexp.commands.choosing import Best
+    from dpexp.commands.best_of_runs import Best
     from dpexp.config.cells import Cell, Experiment
     from dpexp.privacy.analyses.private_selection import NumberOfRuns
     from dpexp.privacy.mechanisms.mechanism import Mechanism
@@ -56,10 +56,10 @@ def of_config_asked(
     words: Sequence[str], sets: Sequence[str], deployment: bool, tradeoff: bool, out: Path | None
 ) -> Located:
     """The statement of the one config file among these words; the others are questions about an attacker."""
-    from dpexp.commands import choosing
+    from dpexp.commands import best_of_runs
 
     rest, asked = questions_among(words, tradeoff)
-    rest, drawn = choosing.split(rest)
+    rest, drawn = best_of_runs.number_of_runs_among(rest)
     found = of_config(only_path(rest), sets, deployment)
     found.asked, found.drawn, found.out = asked, drawn, out or FIGURES
     return found
@@ -87,7 +87,7 @@ class Located(ConfigStatement):
 
     def __init__(self, path: Path, experiment: Experiment, deployment: bool, results: Path) -> None:
         from dpexp.commands.data_notices import notices
-        from dpexp.commands.sharing import cautions, joint, require_private_records
+        from dpexp.commands.joint_releases import cautions, joint, require_private_records
         from dpexp.store.folder import Folder
         from dpexp.store.generation import deployed_in
 
@@ -120,7 +120,7 @@ class Located(ConfigStatement):
     @cached_property
     def _best(self) -> Best | None:
         """The price of keeping the best of the settings' runs. Raises UsageError where no theorem covers them."""
-        from dpexp.commands.choosing import best_of
+        from dpexp.commands.best_of_runs import best_of
 
         if self.drawn is None:
             return None

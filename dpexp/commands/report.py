@@ -227,8 +227,8 @@ def _statements(experiments: Sequence[Stored], alone: bool) -> dict[str, str]:
     which current results are.
     """
     from dpexp.commands.data_notices import notices
+    from dpexp.commands.joint_releases import cautions
     from dpexp.commands.privacy import of_experiment
-    from dpexp.commands.sharing import cautions
     from dpexp.config.experiment_file import load_experiment
     from dpexp.store.folder import Folder
     from dpexp.store.generation import deployed_in

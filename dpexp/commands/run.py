@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpexp.commands.data_notices import notices, remarks
-from dpexp.commands.sharing import cautions, require_private_records
+from dpexp.commands.joint_releases import cautions, require_private_records
 from dpexp.config.cells import Cell, Experiment
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.expressions import matches

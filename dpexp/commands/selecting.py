@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
+from dpexp.config.messages import listed
 from dpexp.config.shipped import shipped as shipped_configs
-from dpexp.config.words import listed
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
 from dpexp.core.files import Damaged
 from dpexp.core.terminal import note

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, ValidationError, model_validator
 
-from dpexp.config.words import explain, suggest
+from dpexp.config.messages import explain, suggest
 from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, YamlErrors, read
 from dpexp.core.parameters import Count, Parameters, RecordCount
 from dpexp.privacy.accounting.gaussian_events import NotAccounted, is_event, kinds_of

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from dpexp.config.cells import SECTIONS, Cell, Experiment
+from dpexp.config.messages import suggest
 from dpexp.config.reader import Reader
 from dpexp.config.shipped import MARK, shipped
 from dpexp.config.tuning import TUNE
-from dpexp.config.words import suggest
 from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, YamlErrors, decode, parse, read_bytes
 from dpexp.core.errors import UsageError
 from dpexp.core.scalars import yaml_in_line

@@ -19,9 +19,9 @@ from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.algorithm import AlgorithmBase
 from dpexp.algorithms.schedules import SCHEDULES, Schedule
 from dpexp.config.cells import OF_THE_EXPERIMENT, SECTIONS, Cell, Experiment, RunSettings, shared_names, smoke
+from dpexp.config.messages import allowed, explain, kind, listed, show, suggest
 from dpexp.config.settings import differences
 from dpexp.config.tuning import OVER, TUNE, merged, place
-from dpexp.config.words import allowed, explain, kind, listed, show, suggest
 from dpexp.config.yamlfile import ConfigError, Issue, Located, Position
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Parameters

@@ -12,8 +12,8 @@ from typing import Any
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.config.cells import RunSettings
+from dpexp.config.messages import allowed, suggest
 from dpexp.config.reader import REGISTRIES, parameters_of, problems_of, takes_a_list
-from dpexp.config.words import allowed, suggest
 from dpexp.config.yamlfile import ConfigError, Issue
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Parameters

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from dpexp.algorithms import ALGORITHMS
-from dpexp.config.words import kind, suggest
+from dpexp.config.messages import kind, suggest
 from dpexp.config.yamlfile import Located, Position
 
 TUNE = "tune"

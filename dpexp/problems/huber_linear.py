@@ -10,9 +10,9 @@ from pydantic import Field
 
 from dpexp.core.parameters import Positive
 from dpexp.engine.lanes.elementwise import Value, maximum, minimum, normal_density, normal_square_below
+from dpexp.problems.gauss_rules import ShortRule, short_rules
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.mallows import cubic_moment, moment_matrix, symmetrised
-from dpexp.problems.short_rules import ShortRule, short_rules
 
 
 def response(t: Value, e: Value, k: np.ndarray) -> Value:

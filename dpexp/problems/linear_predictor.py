@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dpexp.engine.linear.measuring import Measured
     from dpexp.engine.linear.one_pass import Model
     from dpexp.engine.linear.quadrature import Rules
-    from dpexp.problems.short_rules import ShortRule
+    from dpexp.problems.gauss_rules import ShortRule
 
 
 def mallows_weight(norm_sq: Value) -> Value:

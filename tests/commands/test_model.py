@@ -15,7 +15,7 @@ import dpexp
 from dpexp.algorithms import ALGORITHMS
 from dpexp.commands import model as command
 from dpexp.commands import privacy
-from dpexp.commands.sharing import NOT_PRIVATE, joint
+from dpexp.commands.joint_releases import NOT_PRIVATE, joint
 from dpexp.config.experiment_file import load_experiment, read_experiment
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.digests import hash_of_data

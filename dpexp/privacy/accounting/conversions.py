@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from dpexp.core.brent import least
 from dpexp.core.elementary import geomspace
-from dpexp.core.modelled import EACH_SIDE, least_modelled
+from dpexp.core.surrogate_minimum import EACH_SIDE, least_modelled
 from dpexp.engine.elementary import log
 
 ORDERS = 1 + geomspace(5e-4, 4e3, 25)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.core.modelled import EACH_SIDE, least_modelled
+from dpexp.core.surrogate_minimum import EACH_SIDE, least_modelled
 from dpexp.engine.elementary import exp
 from dpexp.privacy.accounting.sampled_gaussian import at_each, base_from_mixture, mixture_from_base, symmetrised
 

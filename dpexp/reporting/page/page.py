@@ -15,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from dpexp.core.version import VERSION
-from dpexp.reporting.page import curves, fits, ledger, origin, overview, statements
+from dpexp.reporting.page import curves, fits, ledger, overview, provenance, statements
 from dpexp.reporting.page.experiments import Stored
 from dpexp.reporting.page.figures import Shown
 from dpexp.reporting.page.ledger import Ledger
@@ -63,7 +63,7 @@ def html(page: Page) -> str:
         "figures": figures,
         "claims": ledger.section(page.ledger) if page.ledger is not None else _no_claims(),
         "privacy": _privacy(page),
-        "origin": origin.section(page.experiments),
+        "origin": provenance.section(page.experiments),
         "about": _about(),
         **scripts,
     }

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dpexp.commands import waiting
+from dpexp.commands import progress
 from dpexp.core.steps import each, finished, tell
 from dpexp.core.terminal import note, say
 from dpexp.engine import compiling
@@ -63,10 +63,10 @@ def entered(monkeypatch):
     @contextmanager
     def entered(command):
         clock = ByHand()
-        monkeypatch.setattr(waiting, "time", clock)
+        monkeypatch.setattr(progress, "time", clock)
         kinds = SimpleNamespace(Event=lambda: clock, RLock=threading.RLock, Thread=threading.Thread)
-        monkeypatch.setattr(waiting, "threading", kinds)
-        with waiting.Waiting(command):
+        monkeypatch.setattr(progress, "threading", kinds)
+        with progress.ProgressLine(command):
             yield clock
 
     return entered
@@ -139,7 +139,7 @@ def test_who_is_quick_or_speaks_shows_nothing(entered, monkeypatch):
 
 
 def test_time_left_is_said_only_of_steps_that_take_alike():
-    shown = waiting.Waiting("advise")
+    shown = progress.ProgressLine("advise")
     shown.told("trial 1 of 3: 0 of 8 done", 0.0)
     begin = shown.series_since
     assert shown.line(begin + 4).startswith("advise: trial 1 of 3: 0 of 8 done, 4.")
@@ -173,15 +173,15 @@ MECHANISM = ("--mechanism", "sampled-gaussian", "sampling_probability=0.01", "st
 @pytest.fixture
 def at_once(monkeypatch):
     """No patience at all: every step is a line before the next begins."""
-    monkeypatch.setattr(waiting.Waiting, "_watch", lambda self: None)
-    told = waiting.Waiting.told
+    monkeypatch.setattr(progress.ProgressLine, "_watch", lambda self: None)
+    told = progress.ProgressLine.told
 
     def every(self, step, done):
         told(self, step, done)
         if step:
             self._write(f"{self.line(time.monotonic())}\n")
 
-    monkeypatch.setattr(waiting.Waiting, "told", every)
+    monkeypatch.setattr(progress.ProgressLine, "told", every)
 
 
 COMMANDS = [

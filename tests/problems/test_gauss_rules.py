@@ -10,9 +10,9 @@ import pytest
 from numpy.polynomial.hermite_e import hermeval
 from scipy import integrate
 
+from dpexp.problems.gauss_rules import SIZES, short_rules
 from dpexp.problems.huber_linear import HuberLinear, conditional_risk, log_risk_derivative
 from dpexp.problems.mallows import mean_weight, rule
-from dpexp.problems.short_rules import SIZES, short_rules
 
 LAWS = [(1, 1.0), (2, 0.3), (5, 1.0), (20, 1.0), (5, 3.0), (5, 0.2), (20, 0.1)]
 

@@ -9,8 +9,8 @@ import pytest
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.commands import privacy
+from dpexp.commands.joint_releases import NOT_PRIVATE, cautions
 from dpexp.commands.report import report
-from dpexp.commands.sharing import NOT_PRIVATE, cautions
 from dpexp.config.experiment_file import load_experiment, read_experiment
 from dpexp.privacy.budgets import Target
 from dpexp.problems.softmax import Softmax

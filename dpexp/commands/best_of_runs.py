@@ -71,7 +71,7 @@ class Best(NamedTuple):
         )
 
 
-def split(words: Sequence[str]) -> tuple[list[str], NumberOfRuns | None]:
+def number_of_runs_among(words: Sequence[str]) -> tuple[list[str], NumberOfRuns | None]:
     """What else is given, and the law of the number of runs; None where it is not asked for."""
     mine = [word for word in words if word.partition("=")[0] in KEYS and "=" in word]
     rest = [word for word in words if word not in mine]

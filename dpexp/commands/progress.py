@@ -32,7 +32,7 @@ KNOWN_FROM = 0.05
 """share of a series that is done from which the time left is shown: before, it is no more than a guess"""
 
 
-class Waiting:
+class ProgressLine:
     """Shows the steps that are told while it is entered."""
 
     def __init__(self, command: str) -> None:
@@ -50,7 +50,7 @@ class Waiting:
         self.rewritten = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self.open = listening(self.told), compiling.listening(self.compiling)
 
-    def __enter__(self) -> Waiting:
+    def __enter__(self) -> ProgressLine:
         for one in self.open:
             one.__enter__()
         self.thread.start()
@@ -138,7 +138,7 @@ def shown(command: str, body: Callable[..., Any]) -> Callable[..., Any]:
     def patient(**options: Any) -> Any:
         if options.get("as_json") or options.get("quiet") or options.get("form") == "json":
             return body(**options)
-        with Waiting(command):
+        with ProgressLine(command):
             return body(**options)
 
     return patient
