@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dpexp.engine.finite_sum.following import Stepper
     from dpexp.engine.finite_sum.loop import Data, Order
     from dpexp.privacy.budgets import Budget
-    from dpexp.theory.momentum.schedules import Prescription
+    from dpexp.theory.momentum.formulas import Prescription
 
 MOST_STEPS = 20_000_000
 """more steps than this are refused: an hour and more"""

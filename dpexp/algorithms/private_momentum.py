@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.mechanism import Mechanism
     from dpexp.privacy.mechanisms.released import Stated
-    from dpexp.theory.momentum.schedules import Prescription
+    from dpexp.theory.momentum.formulas import Prescription
 
 Weight = Share
 

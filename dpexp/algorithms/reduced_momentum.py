@@ -42,8 +42,7 @@ class ReducedMomentum(PrivateMomentum):
 
     @first_stage
     def printed(self) -> Printed:
-        from dpexp.theory.momentum.multipliers import theorem8_sigma
-        from dpexp.theory.momentum.schedules import theorem9_schedule
+        from dpexp.theory.momentum.formulas import theorem8_sigma, theorem9_schedule
 
         return Printed(theorem9_schedule, theorem8_sigma, 3)
 

@@ -45,8 +45,7 @@ class TreeMomentum(PrivateMomentum):
 
     @first_stage
     def printed(self) -> Printed:
-        from dpexp.theory.momentum.multipliers import theorem4_sigma
-        from dpexp.theory.momentum.schedules import theorem6_schedule
+        from dpexp.theory.momentum.formulas import theorem4_sigma, theorem6_schedule
 
         return Printed(theorem6_schedule, theorem4_sigma, 1)
 

@@ -78,52 +78,52 @@ class _Analyses:
 
 
 def members(subject: Subject[Any], toys: ToyExperiments) -> str:
-    found, names = _Analyses(subject), []
-    value = found.settings()[0]
-    if found.added is None:
-        if found.kind.noise_field not in found.kind.model_fields:
-            raise Failed(f"noise_field is '{found.kind.noise_field}', which is no parameter", found.kind)
+    checked, names = _Analyses(subject), []
+    value = checked.settings()[0]
+    if checked.added is None:
+        if checked.kind.noise_field not in checked.kind.model_fields:
+            raise Failed(f"noise_field is '{checked.kind.noise_field}', which is no parameter", checked.kind)
         pairs = value.describe()
         if not pairs or not all(len(p) == 2 and all(isinstance(w, str) and w for w in p) for p in pairs):
-            raise Failed("describe() is a list of (topic, sentence)", found.kind.describe)
-    for analysis in found.of(value):
+            raise Failed("describe() is a list of (topic, sentence)", checked.kind.describe)
+    for analysis in checked.of(value):
         if not isinstance(analysis, Analysis):
-            raise Failed(f"gives {type(analysis).__name__}, not an Analysis", found.at)
+            raise Failed(f"gives {type(analysis).__name__}, not an Analysis", checked.at)
         if not (analysis.name and analysis.source and analysis.released in (ALL, LAST) and list(analysis.assumptions)):
-            raise Failed(f"{analysis.name}: an analysis says its name, source, release and assumptions", found.at)
+            raise Failed(f"{analysis.name}: an analysis says its name, source, release and assumptions", checked.at)
         analysis.statement([1e-5])
         names.append(analysis.name)
     if len(set(names)) < len(names):
-        raise Failed(f"two analyses have one name: {', '.join(names)}", found.at)
+        raise Failed(f"two analyses have one name: {', '.join(names)}", checked.at)
     return ", ".join(names)
 
 
 def in_delta(subject: Subject[Any], toys: ToyExperiments) -> str:
-    found, count = _Analyses(subject), 0
-    for value in found.settings():
-        for analysis in found.of(value):
+    checked, count = _Analyses(subject), 0
+    for value in checked.settings():
+        for analysis in checked.of(value):
             eps = [analysis.eps(delta) for delta in DELTAS]
             if any(math.isnan(e) or e < 0 for e in eps):
-                raise Failed(f"{_shown(value, analysis)}: eps is {eps} at delta {DELTAS}", found.at)
+                raise Failed(f"{_shown(value, analysis)}: eps is {eps} at delta {DELTAS}", checked.at)
             if any(b > a * DIGITS for a, b in itertools.pairwise(eps)):
-                raise Failed(f"{_shown(value, analysis)}: eps grows with delta: {eps} at {DELTAS}", found.at)
+                raise Failed(f"{_shown(value, analysis)}: eps grows with delta: {eps} at {DELTAS}", checked.at)
             if not analysis.valid and not analysis.refused.strip():
-                raise Failed(f"{_shown(value, analysis)}: refused without a reason", found.at)
+                raise Failed(f"{_shown(value, analysis)}: refused without a reason", checked.at)
             count += 1
     return f"{count} analyses at {len(DELTAS)} deltas"
 
 
-def _compared(found: _Analyses, field: str, factors: tuple[float, ...], falling: bool) -> str:
+def _compared(checked: _Analyses, field: str, factors: tuple[float, ...], falling: bool) -> str:
     """Epsilon along a field: it falls, or grows, as it should; refused analyses are not compared."""
     count = 0
-    for value in found.settings():
+    for value in checked.settings():
         start = value.model_dump()[field]  # as a plain number, also where it is the budget that everybody has
         series: dict[str, list[float]] = {}
         for factor in factors:
             changed = type(value).model_validate(
                 {name: getattr(value, name) for name in type(value).model_fields} | {field: type(start)(start * factor)}
             )
-            for analysis in found.of(changed):
+            for analysis in checked.of(changed):
                 if analysis.valid:
                     series.setdefault(analysis.name, []).append(analysis.eps(1e-5))
         for name, eps in series.items():
@@ -131,23 +131,23 @@ def _compared(found: _Analyses, field: str, factors: tuple[float, ...], falling:
             if any(b > a * DIGITS for a, b in itertools.pairwise(ordered)):
                 at = ", ".join(f"{start * factor:g}" for factor in factors)
                 way = "more noise costs more" if falling else "more steps cost less"
-                raise Failed(f"{name}: {way}: eps is {eps} at {field} = {at}", found.at)
+                raise Failed(f"{name}: {way}: eps is {eps} at {field} = {at}", checked.at)
             count += len(eps) > 1
     return f"{count} analyses along {field}"
 
 
 def in_noise(subject: Subject[Any], toys: ToyExperiments) -> str:
-    found = _Analyses(subject)
-    return _compared(found, found.kind.noise_field, (0.5, 1.0, 2.0), found.kind.more_noise_is_larger)
+    checked = _Analyses(subject)
+    return _compared(checked, checked.kind.noise_field, (0.5, 1.0, 2.0), checked.kind.more_noise_is_larger)
 
 
 def in_steps(subject: Subject[Any], toys: ToyExperiments) -> str:
-    found = _Analyses(subject)
-    if "steps" not in found.kind.model_fields:
+    checked = _Analyses(subject)
+    if "steps" not in checked.kind.model_fields:
         raise NotTried("has no steps")
-    if found.kind.noise_for_all_steps:
+    if checked.kind.noise_for_all_steps:
         raise NotTried("its noise is set for all steps together, so it grows with them")
-    return _compared(found, "steps", (1.0, 2.0, 5.0), False)
+    return _compared(checked, "steps", (1.0, 2.0, 5.0), False)
 
 
 def above_attained(subject: Subject[Any], toys: ToyExperiments) -> str:
@@ -155,24 +155,26 @@ def above_attained(subject: Subject[Any], toys: ToyExperiments) -> str:
 
     What pairs attain rises as delta falls, and is as much of all iterates as of the last one.
     """
-    found, count = _Analyses(subject), 0
-    for value in found.settings():
-        bounds, analyses = every_lower_bound(value), found.of(value)
+    checked, count = _Analyses(subject), 0
+    for value in checked.settings():
+        bounds, analyses = every_lower_bound(value), checked.of(value)
         for said in refuted(analyses, bounds, (1e-5, 1e-2)).values():
-            raise Failed(f"{_shown(value, analyses[0])}: {said}", found.at)
+            raise Failed(f"{_shown(value, analyses[0])}: {said}", checked.at)
         for bound in bounds:
             if not 0 <= bound.eps(1e-2) <= bound.eps(1e-5) * DIGITS:
-                raise Failed(f"{bound.name} attains {bound.eps(1e-2)} at 1e-2 and {bound.eps(1e-5)} at 1e-5", found.at)
+                raise Failed(
+                    f"{bound.name} attains {bound.eps(1e-2)} at 1e-2 and {bound.eps(1e-5)} at 1e-5", checked.at
+                )
         count += 2 * sum(a.valid and covers(a, bound) for a in analyses for bound in bounds)
     return counted(count, "comparison") if count else "no pair of neighbours is known exactly"
 
 
 def edges(subject: Subject[Any], toys: ToyExperiments) -> str:
     """Nothing dies at the ends: no noise or all of it, no step, delta close to 0 and to 1; and epsilon is a number."""
-    found, count = _Analyses(subject), 0
-    value = found.settings()[0]
+    checked, count = _Analyses(subject), 0
+    value = checked.settings()[0]
     given = {name: getattr(value, name) for name in type(value).model_fields}
-    ends: list[dict[str, Any]] = [{}, {found.kind.noise_field: 0.0}, {found.kind.noise_field: math.inf}]
+    ends: list[dict[str, Any]] = [{}, {checked.kind.noise_field: 0.0}, {checked.kind.noise_field: math.inf}]
     if "steps" in given:
         ends.append({"steps": 0})
     for end in ends:
@@ -180,11 +182,11 @@ def edges(subject: Subject[Any], toys: ToyExperiments) -> str:
             changed = type(value).model_validate(given | end)
         except ValueError:
             continue  # a mechanism may refuse it by its fields
-        for analysis in found.of(changed):
+        for analysis in checked.of(changed):
             for delta in (1e-300, 1 - 1e-12):
                 eps = analysis.eps(delta)
                 if math.isnan(eps) or eps < 0:
-                    raise Failed(f"{_shown(changed, analysis)}: eps is {eps} at delta = {delta}", found.at)
+                    raise Failed(f"{_shown(changed, analysis)}: eps is {eps} at delta = {delta}", checked.at)
                 count += 1
     return f"{count} values of epsilon"
 

@@ -14,7 +14,7 @@ from dpexp.conformance.experiments import ToyExperiments
 from dpexp.papers.ldp_sgd.predictions import constants
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.huber_linear import HuberLinear
-from dpexp.theory.momentum.schedules import Prescription
+from dpexp.theory.momentum.formulas import Prescription
 from dpexp.theory.theorem import Theorem
 
 Thing = Subject[Theorem]

@@ -55,16 +55,16 @@ def orthonormal(measure: Rule, most: int) -> Orthonormal:
     Every polynomial is made orthogonal to all before it, twice, since rounding would lose that after a few.
     """
     z, mass = measure.nodes, math.fsum(measure.weights)
-    found = np.empty((most + 1, len(z)))
-    found[0] = np.sqrt(measure.weights / mass)
+    polynomials = np.empty((most + 1, len(z)))
+    polynomials[0] = np.sqrt(measure.weights / mass)
     roots = np.empty(most)
     for k in range(most):
-        new, before = z * found[k], found[: k + 1]
+        new, before = z * polynomials[k], polynomials[: k + 1]
         for _ in range(2):
             shares = (before * new).sum(axis=1)
             new = new - (before * shares[:, None]).sum(axis=0)
         roots[k] = math.sqrt(np.sum(new * new))
-        found[k + 1] = new / roots[k]
+        polynomials[k + 1] = new / roots[k]
     return Orthonormal(mass, roots)
 
 
@@ -176,9 +176,9 @@ def short_rules(d: int, sigma_z: float, points: int, log_derivative: Callable[[i
     measure = rule(d, sigma_z, points)
     polynomials = orthonormal(measure, SIZES[-1])
     logs = log(polynomials.roots)
-    found = []
+    rules = []
     for n, (nodes, weights) in zip(SIZES, gauss(polynomials, SIZES), strict=True):
         log_norm = math.log(polynomials.mass) + 2 * math.fsum(logs[:n])
         log_bound = log_norm + log_derivative(2 * n) - math.lgamma(2 * n + 1)
-        found.append(ShortRule(math.exp((math.log(ERROR) - log_bound) / (2 * n)), nodes, weights))
-    return tuple(found)
+        rules.append(ShortRule(math.exp((math.log(ERROR) - log_bound) / (2 * n)), nodes, weights))
+    return tuple(rules)

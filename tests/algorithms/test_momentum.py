@@ -19,7 +19,7 @@ from dpexp.privacy.mechanisms.gradient_recursion import recursion_coefficients, 
 from dpexp.privacy.momentum.tree_streams import occurrence_sensitivities, stream_mu, stream_sensitivities, unit_split
 from dpexp.privacy.momentum.trees import cover
 from dpexp.problems import PROBLEMS
-from dpexp.theory.momentum.schedules import lemma5_sharp
+from dpexp.theory.momentum.formulas import lemma5_sharp
 from tests.oracles import momentum as literal
 from tests.oracles.streams import normals
 

@@ -40,7 +40,7 @@ from dpexp.privacy.momentum.trees import (
     reshuffled_order,
     squared_sensitivities,
 )
-from dpexp.theory.momentum.schedules import theorem6_schedule, theorem9_schedule
+from dpexp.theory.momentum.formulas import theorem6_schedule, theorem9_schedule
 from tests.oracles import trees
 
 DELTA = 1e-5

@@ -22,8 +22,13 @@ from dpexp.privacy.accounting.gdp import mu_of
 from dpexp.privacy.momentum.tree_calibration import exact_node_std, printed_node_std
 from dpexp.privacy.momentum.tree_streams import printed_counts, printed_sensitivities
 from dpexp.privacy.momentum.trees import cover, prefix_cover, printed_count
-from dpexp.theory.momentum.multipliers import theorem4_sigma, theorem8_sigma
-from dpexp.theory.momentum.schedules import Prescription, theorem6_schedule, theorem9_schedule
+from dpexp.theory.momentum.formulas import (
+    Prescription,
+    theorem4_sigma,
+    theorem6_schedule,
+    theorem8_sigma,
+    theorem9_schedule,
+)
 
 SAMPLES = 300
 """steps that a mean over a long run is taken over: enough for a few per cent, as the sums differ by a factor of a few"""

@@ -24,7 +24,7 @@ from dpexp.problems import PROBLEMS
 from dpexp.problems.finite_sum import FiniteSum
 from dpexp.problems.robust_means import RippledMean
 from dpexp.store import at_last_step, load_summary
-from dpexp.theory.momentum.schedules import theorem6_printed, theorem9_printed
+from dpexp.theory.momentum.formulas import theorem6_printed, theorem9_printed
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -25,7 +25,7 @@ from dpexp.papers.momentum.rows import (
 from dpexp.privacy.momentum.tree_calibration import multipliers
 from dpexp.privacy.momentum.trees import fixed_order, printed_count, reshuffled_bound, squared_sensitivities
 from dpexp.reporting.table import Column, Content, Table, by_column
-from dpexp.theory.momentum.schedules import theorem6_printed, theorem6_schedule, theorem9_printed, theorem9_schedule
+from dpexp.theory.momentum.formulas import theorem6_printed, theorem6_schedule, theorem9_printed, theorem9_schedule
 
 GRID = [(n, d, eps) for n in (100, 1000, 10_000, 100_000) for d in (10, 100) for eps in (0.5, 1.0, 4.0)]
 

@@ -108,9 +108,9 @@ def _depths(fine: np.ndarray, interval: float) -> np.ndarray:
     rise, fall = start + middle / (1 + rho), middle / (rho * (1 + rho))  # A and B of (d), and those from b
     back_rise, back_fall = end / rho**2 + middle / (rho * (1 + rho)), middle / (1 + rho)
     with np.errstate(invalid="ignore"):
-        one = rise / (rise + fall) * (gap + fall * (rho - 1))  # in this order nothing underflows
-        other = back_rise / (back_rise + back_fall) * (gap + back_fall * rho * (rho - 1))
-    return np.nan_to_num(np.maximum(one, other))  # 0 / 0: no mass, no depth
+        forward = rise / (rise + fall) * (gap + fall * (rho - 1))  # in this order nothing underflows
+        backward = back_rise / (back_rise + back_fall) * (gap + back_fall * rho * (rho - 1))
+    return np.nan_to_num(np.maximum(forward, backward))  # 0 / 0: no mass, no depth
 
 
 def _convex(excess: np.ndarray, middle: int, interval: float) -> np.ndarray:
@@ -121,15 +121,15 @@ def _convex(excess: np.ndarray, middle: int, interval: float) -> np.ndarray:
     """
     kept = _ends(excess, middle, interval)
     for _ in range(30):
-        found = _bends(excess, kept, middle, interval)
-        if not (found < 0).any():
+        bends = _bends(excess, kept, middle, interval)
+        if not (bends < 0).any():
             break
-        kept = kept[found >= 0]
+        kept = kept[bends >= 0]
     else:
         kept = _walked(excess, kept, middle, interval)
-        found = np.maximum(_bends(excess, kept, middle, interval), 0.0)  # rounding of points on a line: 1e-16 of a mass
+        bends = np.maximum(_bends(excess, kept, middle, interval), 0.0)  # rounding of points on a line: 1e-16 of a mass
     masses = np.zeros(len(excess))
-    masses[kept] = found
+    masses[kept] = bends
     return masses
 
 
@@ -143,11 +143,11 @@ def _bends(excess: np.ndarray, kept: np.ndarray, middle: int, interval: float) -
     # up to gamma = 1 heights are over the line 1 - gamma: the chord that leaves it falls by the rest of the line too
     last = int(np.searchsorted(kept, middle, side="right")) - 1
     falls[last] -= expm1(interval * (kept[last] - middle))
-    found = np.zeros(len(kept))
-    found[1:] += falls / -expm1(-gaps)
-    found[:-1] -= falls / expm1(gaps)
-    found[last] += exp(interval * (kept[last] - middle))
-    return found
+    bends = np.zeros(len(kept))
+    bends[1:] += falls / -expm1(-gaps)
+    bends[:-1] -= falls / expm1(gaps)
+    bends[last] += exp(interval * (kept[last] - middle))
+    return bends
 
 
 def _walked(excess: np.ndarray, kept: np.ndarray, middle: int, interval: float) -> np.ndarray:
@@ -184,13 +184,13 @@ def _ends(excess: np.ndarray, middle: int, interval: float) -> np.ndarray:
     at = np.arange(first + 1, last)
     eps = interval * (at - middle)
     over = excess[at] + np.maximum(expm1(eps), 0.0)  # over the line 1 - gamma, divided by gamma - gamma_first
-    one = int(at[np.argmin(over / (exp(eps) * -expm1(interval * (first - at))))])
+    foot = int(at[np.argmin(over / (exp(eps) * -expm1(interval * (first - at))))])
     height = excess[at] + np.maximum(-expm1(eps), 0.0)
-    other = int(at[np.argmin(height / -expm1(-interval * (last - at)))])  # divided by gamma_last - gamma
-    other = max(one, other)  # equal but for rounding where one point is left
+    head = int(at[np.argmin(height / -expm1(-interval * (last - at)))])  # divided by gamma_last - gamma
+    head = max(foot, head)  # equal but for rounding where one point is left
     keep = np.ones(count, dtype=bool)
-    keep[first + 1 : one] = False
-    keep[other + 1 : last] = False
+    keep[first + 1 : foot] = False
+    keep[head + 1 : last] = False
     return np.flatnonzero(keep)
 
 

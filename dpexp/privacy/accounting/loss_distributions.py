@@ -85,8 +85,8 @@ class StepLoss:
             "replace-one": (curves.opposite,),
             "fixed-size": (curves.symmetrised,),
         }[self.scheme]
-        found = [partial(kind, q=self.q, mu=self.mu) for kind in kinds]
-        return list(zip(found, found[::-1], strict=True))
+        partials = [partial(kind, q=self.q, mu=self.mu) for kind in kinds]
+        return list(zip(partials, partials[::-1], strict=True))
 
     @cached_property
     def spread(self) -> float:
@@ -191,11 +191,11 @@ class StepLoss:
             for finer in (1, FINER):  # a grid wider than the bulk of the losses has nothing to show from below
                 laws = _composed(parts, reach, "below", finer)
                 try:
-                    found = max((law.eps(delta) for law in laws), default=0.0)
+                    eps = max((law.eps(delta) for law in laws), default=0.0)
                 except TooWide:
                     break
-                if found > 0 or not laws or self.spread > 10 * self.top(reach) / _MOST_STEP_CELLS:
-                    return found
+                if eps > 0 or not laws or self.spread > 10 * self.top(reach) / _MOST_STEP_CELLS:
+                    return eps
             else:
                 return 0.0
         return 0.0
@@ -224,13 +224,13 @@ def eps_of_steps(parts: Steps, delta: float) -> float:
         return 0.0
     if delta <= 0:  # a share of a delta, in a bound that splits it, can be too small for a number
         return math.inf
-    steps, found = sum(count for _, count in parts), math.inf
+    steps, eps = sum(count for _, count in parts), math.inf
     for reach in _reaches(parts, delta):
         # every order of the neighbours must be covered, so the worst of them counts
         with contextlib.suppress(TooWide):
-            found = max((law.eps(delta) for law in _composed(parts, reach, "above")), default=math.inf)
+            eps = max((law.eps(delta) for law in _composed(parts, reach, "above")), default=math.inf)
             break
-    return found if steps < ROUGH and math.isfinite(found) else min(found, plain_eps(parts, delta))
+    return eps if steps < ROUGH and math.isfinite(eps) else min(eps, plain_eps(parts, delta))
 
 
 def plain_eps(parts: Steps, delta: float) -> float:

@@ -79,12 +79,12 @@ class MixedStep(StepLoss):
         """Step (a), at the points of step (c)."""
         every = len(self.shares) <= FEW
         at = np.arange(len(eps)) if every else np.unique(np.minimum(_ladder(len(eps)), len(eps) - 1))
-        found = np.zeros(len(at))
+        heights = np.zeros(len(at))
         for k in range(0, len(weights), AT_ONCE):
-            some = slice(k, k + AT_ONCE), np.newaxis
-            for term in weights[some] * curve(eps[at] - shift[some], self.shares[some], self.distances[some]):
-                found += term
-        return np.interp(np.exp(eps), np.exp(eps[at]), found)
+            block = slice(k, k + AT_ONCE), np.newaxis
+            for term in weights[block] * curve(eps[at] - shift[block], self.shares[block], self.distances[block]):
+                heights += term
+        return np.interp(np.exp(eps), np.exp(eps[at]), heights)
 
     def top(self, reach: float) -> float:
         """The largest loss of a kind at `reach` noise units beyond its far mean, its own log ratio included."""

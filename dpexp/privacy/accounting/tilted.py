@@ -122,7 +122,7 @@ class Composed:
     @cached_property
     def _coarse(self) -> list[tuple[np.ndarray, np.ndarray, int]]:
         """Losses, log masses and counts of about the same laws on a few hundred points, to choose rates with."""
-        found = []
+        laws = []
         for law, count in self.parts:
             cells = np.arange(len(law.masses), dtype=np.float64)
             total = law.masses.sum()
@@ -134,8 +134,8 @@ class Composed:
             masses = np.add.reduceat(law.masses, starts)
             used = masses > 0
             centres = np.add.reduceat(law.masses * cells, starts)[used] / masses[used]
-            found.append((self.interval * (law.start + centres), log(masses[used]), count))
-        return found
+            laws.append((self.interval * (law.start + centres), log(masses[used]), count))
+        return laws
 
     def _cumulants(self, rate: float) -> tuple[float, float, float]:
         """K and its first two derivatives, roughly."""
@@ -186,9 +186,9 @@ class Composed:
         """
         power = min(max(power, _FIRST), _LAST)
         first = self._transform(RATIO**power)
-        found, share = answer(first)
-        if share <= _POOR or first.held > _SEARCHED or (self.side == "above" and found <= enough):
-            return found
+        bound, share = answer(first)
+        if share <= _POOR or first.held > _SEARCHED or (self.side == "above" and bound <= enough):
+            return bound
         sign = 1.0 if self.side == "above" else -1.0
 
         def value(log_rate: float) -> float:
@@ -201,7 +201,7 @@ class Composed:
         golden = (math.sqrt(5) - 1) / 2
         inner, outer = high - golden * (high - low), low + golden * (high - low)
         at_inner, at_outer = value(inner), value(outer)
-        best = min(sign * found, at_inner, at_outer)
+        best = min(sign * bound, at_inner, at_outer)
         for _ in range(8):
             if at_inner <= at_outer:
                 high, outer, at_outer = outer, inner, at_inner
@@ -408,23 +408,23 @@ class Tilted:
         k = self._fewest(delta)
         if k >= self.cells:
             return math.inf, math.inf
-        found = self.loss(k)
+        eps = self.loss(k)
         if k == 0:
-            return (found + self._shift, math.inf) if found > 0 else (0.0, 0.0)
+            return (eps + self._shift, math.inf) if eps > 0 else (0.0, 0.0)
         share = self._charge(k) / delta
         if self._sums.at(k).far > 0:
-            found = self._between(k, delta / self._tilting - self._charge(k))
-        return max(0.0, found) * (1 + 1e-13) + self._shift, share
+            eps = self._between(k, delta / self._tilting - self._charge(k))
+        return max(0.0, eps) * (1 + 1e-13) + self._shift, share
 
     def eps_below(self, delta: float) -> Answer:
         """An eps with delta(eps) >= delta, the largest but for rounding; 0 where the window has none."""
         k = self._fewest(delta)
         if k == 0:
             return 0.0, math.inf if self.loss(0) > 0 else 0.0
-        found = self.loss(k - 1)
+        eps = self.loss(k - 1)
         if k < self.cells and self._sums.at(k).far > 0:
-            found = max(found, self._between(k, delta * self._tilting + self._charge(k)))
-        return max(0.0, found * (1 - 1e-13) - self._shift), self._charge(k - 1) / delta
+            eps = max(eps, self._between(k, delta * self._tilting + self._charge(k)))
+        return max(0.0, eps * (1 - 1e-13) - self._shift), self._charge(k - 1) / delta
 
     def delta_above(self, eps: float) -> Answer:
         """A bound on delta(eps) from above."""
@@ -433,8 +433,8 @@ class Tilted:
         if at is None:
             return 1.0 if self._cell(eps) < 0 else self._bound(self.cells - 1), math.inf
         value, charge = at
-        found = max(0.0, (value + charge) * self._tilting)
-        return found, charge / found if found > 0 else math.inf
+        bound = max(0.0, (value + charge) * self._tilting)
+        return bound, charge / bound if bound > 0 else math.inf
 
     def delta_below(self, eps: float) -> Answer:
         """A bound on delta(eps) from below."""
@@ -443,8 +443,8 @@ class Tilted:
         if at is None:
             return self._bound(0) if self._cell(eps) < 0 else 0.0, math.inf
         value, charge = at
-        found = max(0.0, (value - charge) / self._tilting)
-        return found, charge / found if found > 0 else math.inf
+        bound = max(0.0, (value - charge) / self._tilting)
+        return bound, charge / bound if bound > 0 else math.inf
 
     def _cell(self, eps: float) -> int:
         """The first loss of the window that is at least eps; -1 for an eps before the window."""
@@ -463,9 +463,9 @@ def _window(tilts: Sequence[_Tilt]) -> tuple[int, int]:
     about = np.sum([t.coarse.log_moments(both.ravel()) for t in tilts], axis=0).reshape(both.shape)
     best = both[[0, 1], ((about + _OUTSIDE) / rates).argmin(axis=1)]
     ends = (centre + (np.sum([t.log_moments(best) for t in tilts], axis=0) + _OUTSIDE) / best).tolist()
-    most = sum(t.count * int(t.cells[-1]) for t in tilts)
-    least = sum(t.count * int(t.cells[0]) for t in tilts)
-    return max(least, math.floor(ends[0])), min(most, math.ceil(ends[1]))
+    largest = sum(t.count * int(t.cells[-1]) for t in tilts)
+    smallest = sum(t.count * int(t.cells[0]) for t in tilts)
+    return max(smallest, math.floor(ends[0])), min(largest, math.ceil(ends[1]))
 
 
 def _sum(tilts: Sequence[_Tilt], cells: int, few: bool) -> tuple[Spectrum, float]:
@@ -485,13 +485,13 @@ def _by_the_lowest(factors: Sequence[Factor], last: int, size: int) -> tuple[Spe
     """From the frequencies up to `last`."""
     real, imaginary, growth = np.ones(1), np.zeros(1), 0.0
     for factor in factors:
-        one = transform(factor, last, size)
-        growth += factor.times * one.error
-        real, imaginary = _product(real, imaginary, *_power(one.real, one.imaginary, factor.times))
-    found = Spectrum(np.arange(last + 1), real, imaginary, size)
+        law = transform(factor, last, size)
+        growth += factor.times * law.error
+        real, imaginary = _product(real, imaginary, *_power(law.real, law.imaginary, factor.times))
+    spectrum = Spectrum(np.arange(last + 1), real, imaginary, size)
     # (g), the first term of E, and what is left out
     forward = growth * math.sqrt((2 * last + 1) / size)
-    return found, math.exp(min(growth, 700.0)) * forward + _taken(factors, found) + math.exp(-LEFT_OUT)
+    return spectrum, math.exp(min(growth, 700.0)) * forward + _taken(factors, spectrum) + math.exp(-LEFT_OUT)
 
 
 def _by_all_frequencies(factors: Sequence[Factor], size: int) -> tuple[Spectrum, float]:
@@ -504,13 +504,13 @@ def _by_all_frequencies(factors: Sequence[Factor], size: int) -> tuple[Spectrum,
         error = per_transform * math.sqrt(float(np.square(wrapped).sum()))
         forward += count * error  # (e): T_k eps_F |w_k|_2, and T_k e_k below
         growth += count * error * math.sqrt(size)
-        found = np.fft.rfft(wrapped)
+        law = np.fft.rfft(wrapped)
         if kept is not None:
-            found = found[kept]
+            law = law[kept]
         # (f): a power below e^-700 is 0
-        large = np.square(found.real) + np.square(found.imag) > math.exp(-2 * _VANISHED / count)
+        large = np.square(law.real) + np.square(law.imag) > math.exp(-2 * _VANISHED / count)
         used = np.flatnonzero(large)
-        power = _power(found.real[used], found.imag[used], count)
+        power = _power(law.real[used], law.imag[used], count)
         if kept is None:
             kept, (real, imaginary) = used, power
         else:
@@ -533,14 +533,14 @@ def _power(real: np.ndarray, imaginary: np.ndarray, count: int) -> tuple[np.ndar
         parts = [slice(k, k + _AT_ONCE) for k in range(0, len(real), _AT_ONCE)]
         a, b = zip(*(_power(real[part], imaginary[part], count) for part in parts), strict=True)
         return np.concatenate(a), np.concatenate(b)
-    found = None
+    product = None
     while True:
         if count & 1:
-            found = (real, imaginary) if found is None else _product(*found, real, imaginary)
+            product = (real, imaginary) if product is None else _product(*product, real, imaginary)
         count >>= 1
         if not count:
-            assert found is not None
-            return found
+            assert product is not None
+            return product
         half = real * imaginary  # twice it has the bits of the sum of the two equal products
         real, imaginary = real * real - imaginary * imaginary, half + half
 

@@ -77,8 +77,8 @@ class Profile:
             return delta_of(self.mu, eps)
         if self.direct is not None:
             return self.direct(eps)
-        found = self._sought(eps)
-        return found if self.attained or found < _LOOSE else min(found, self._implied(eps, found))
+        sought = self._sought(eps)
+        return sought if self.attained or sought < _LOOSE else min(sought, self._implied(eps, sought))
 
     def _sought(self, eps: float) -> float:
         """The delta whose epsilon is `eps`."""
@@ -91,16 +91,16 @@ class Profile:
             low, high = 2 * low, low
         if low < LEAST_LOG:
             return 0.0 if self.attained else _delta(high)
-        found = narrow(lambda x: self._at(x) <= eps, low, high, absolute=EXACT if self.attained else NEAR)
-        return _delta(found.below if self.attained else found.above)
+        ends = narrow(lambda x: self._at(x) <= eps, low, high, absolute=EXACT if self.attained else NEAR)
+        return _delta(ends.below if self.attained else ends.above)
 
-    def _implied(self, eps: float, found: float) -> float:
+    def _implied(self, eps: float, sought: float) -> float:
         """A delta that a larger epsilon guarantees at `eps`, where that is less than `found`; else anything larger.
 
         Exact profiles imply no more than they say. Others, such as those of private selection, have an epsilon that
         never falls to 0, so that they say nothing of the smallest; then the best of some places is taken.
         """
-        if self._at_least(FIRST_LOG, eps) >= found:
+        if self._at_least(FIRST_LOG, eps) >= sought:
             return 1.0
         return min(self._at_least(FIRST_LOG * (1 - k / _START), eps) for k in range(_START))
 

@@ -51,8 +51,8 @@ def gamma_of(shape: float, mean: float) -> float:
     """The gamma, rounded down, with which the mean number of runs is at least `mean` >= 1."""
     if mean <= 1:
         return 1.0
-    found = narrow(lambda x: mean_runs(shape, math.exp(-x)) >= mean, 0.0, 600.0, relative=1e-13)
-    return math.exp(-found.above)
+    exponent = narrow(lambda x: mean_runs(shape, math.exp(-x)) >= mean, 0.0, 600.0, relative=1e-13)
+    return math.exp(-exponent.above)
 
 
 def price_of_repeating(curve: Curve, shape: float, gamma: float) -> float:

@@ -132,10 +132,10 @@ def _walks(moves: Moves, width: float, replaced: bool) -> list[Walk]:
 def _sticks(moves: Moves, width: float, steps: int, replaced: bool) -> Sequence[HockeyStick]:
     from dpexp.privacy.attained.walk import HockeyStick, Law
 
-    one, *others = (Law(walk, steps) for walk in _walks(moves, width, replaced))
-    pairs = [pair for none in others for pair in ((one, none), (none, one))]
+    record, *others = (Law(walk, steps) for walk in _walks(moves, width, replaced))
+    pairs = [pair for other in others for pair in ((record, other), (other, record))]
     if replaced:  # opposite slopes are each other's mirror image: one order is enough
-        pairs.append((one, one.mirrored(moves.walk(width / 2, -1.0, False))))
+        pairs.append((record, record.mirrored(moves.walk(width / 2, -1.0, False))))
     return [HockeyStick(*pair) for pair in pairs]
 
 
@@ -208,7 +208,7 @@ def covers(analysis: Analysis, bound: LowerBound) -> bool:
 
 def refuted(analyses: Iterable[Analysis], bounds: Sequence[LowerBound], deltas: Sequence[float]) -> dict[str, str]:
     """The valid analyses that some pair refutes at one of the deltas, by name, with both lines in words."""
-    found: dict[str, str] = {}
+    complaints: dict[str, str] = {}
     shown = [(bound, bound.at(deltas)) for bound in bounds]
     for analysis in analyses:
         promised = analysis.at(deltas) if analysis.valid else []
@@ -216,5 +216,7 @@ def refuted(analyses: Iterable[Analysis], bounds: Sequence[LowerBound], deltas: 
             for delta, eps, low in zip(deltas, promised, attained, strict=True):
                 if covers(analysis, bound) and low > eps * (1 + ROUNDING) + 1e-12:
                     said = f"{analysis.name} promises {up(eps)}, and {bound.name} attains {down(low)}"
-                    found.setdefault(analysis.name, f"an error of dpexp, please report it: at delta = {delta:g} {said}")
-    return found
+                    complaints.setdefault(
+                        analysis.name, f"an error of dpexp, please report it: at delta = {delta:g} {said}"
+                    )
+    return complaints

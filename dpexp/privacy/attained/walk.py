@@ -335,14 +335,14 @@ class HockeyStick:
             ratio = float((room / np.maximum(cost, 1e-300)).max())
             return min(math.log(ratio), LARGEST) if ratio > 1 else 0.0
 
-        found = attains(*self._events)
+        eps = attains(*self._events)
         for _ in range(20):
-            p, q = self._pieces(found)
-            event = p > math.exp(found) * q
-            last, found = found, attains(p[event].sum(keepdims=True), q[event].sum(keepdims=True))
-            if abs(found - last) <= 1e-4 * min(1.0, last):  # the next would move by about the square
+            p, q = self._pieces(eps)
+            event = p > math.exp(eps) * q
+            last, eps = eps, attains(p[event].sum(keepdims=True), q[event].sum(keepdims=True))
+            if abs(eps - last) <= 1e-4 * min(1.0, last):  # the next would move by about the square
                 break
-        return found
+        return eps
 
     @cached_property
     def _events(self) -> tuple[np.ndarray, np.ndarray]:

@@ -87,9 +87,9 @@ class PartitionedLaw(Law):
     @cached_property
     def masses(self) -> np.ndarray:
         # the start is the last of the places, if it is one of them
-        found = sum(walk.matrix @ m[: len(walk.matrix)] + self._begun(walk) * m[len(walk.matrix) :].sum()
+        after = sum(walk.matrix @ m[: len(walk.matrix)] + self._begun(walk) * m[len(walk.matrix) :].sum()
                     for walk, _, m in self._parts)  # fmt: skip
-        return np.asarray(found / np.sum(found))
+        return np.asarray(after / np.sum(after))
 
     def density(self, x: np.ndarray) -> np.ndarray:
         """Density inside, at x [A]."""
@@ -189,15 +189,15 @@ def _sizes(others: int, q: float) -> list[tuple[float, int]]:
     if q == 1:
         return [(1.0, others)]
     mode = min(others, int((others + 1) * q))
-    found = {mode: 1.0}
+    ratios = {mode: 1.0}
     for step in (1, -1):
         k = mode
-        while 0 <= k + step <= others and found[k] > LEAST:
+        while 0 <= k + step <= others and ratios[k] > LEAST:
             up, down = (others - k) * q, k * (1 - q)
-            found[k + step] = found[k] * (up / ((k + 1) * (1 - q)) if step > 0 else down / ((others - k + 1) * q))
+            ratios[k + step] = ratios[k] * (up / ((k + 1) * (1 - q)) if step > 0 else down / ((others - k + 1) * q))
             k += step
-    total = math.fsum(found.values())
-    return [(mass / total, k) for k, mass in sorted(found.items())]
+    total = math.fsum(ratios.values())
+    return [(mass / total, k) for k, mass in sorted(ratios.items())]
 
 
 def _moved(update: Update, others: int, included: bool, y: np.ndarray) -> np.ndarray:
@@ -211,13 +211,13 @@ def _ends(one: Update, other: Update, finer: int) -> tuple[float, ...]:
     h = one.half_width
     moves = [move for update in (one, other) for share in (0.0, 1.0) for _, move in _moves(update, share)]
     knots = {k for u in (one, other) for drift in (u.others, u.record) if drift is not None for k in drift.knots}
-    found: list[float] = []
+    edges: list[float] = []
     for a, b in pairwise(sorted({-h, h, *(k for k in knots if -h < k < h)})):
         near, far = a + (b - a) / 4, b - (b - a) / 4  # drifts may jump at the ends
         moved = max(float(np.ptp(move(np.array([near, far])))) for move in moves) * 2
         count = max(1, math.ceil(max(moved, b - a) / PANEL))
-        found += np.linspace(a, b, 1 + finer * count).tolist()
-    return tuple(found)
+        edges += np.linspace(a, b, 1 + finer * count).tolist()
+    return tuple(edges)
 
 
 def count_of_sizes(n: int, q: float) -> int:

@@ -298,8 +298,8 @@ def _statistic(kind: linear.Statistic) -> Build:
 
 def _confined(s: Setting, a: Assumes, c: float) -> Attained | None:
     """A contracting walk without walls: walls 11 deviations beyond its means change nothing that can be seen."""
-    most = 1 / s.multiplier / (1 - abs(c))
-    half = most + 12 / math.sqrt(1 - c * c)
+    farthest = 1 / s.multiplier / (1 - abs(c))
+    half = farthest + 12 / math.sqrt(1 - c * c)
     if half > 60:
         return None
     boxed = replace(s, diameter=2 * half * s.parameter_noise_std)

@@ -233,10 +233,10 @@ def least(setting: Setting, assumes: Assumes, kind: Kind, at: float) -> float:
 
 def exact_pair(family: Family, setting: Setting, assumes: Assumes, shape: Sequence[float]) -> Attained:
     """The family's laws there; ValueError where it has none."""
-    found = family.build(setting, assumes, tuple(shape))
-    if found is None:
+    laws = family.build(setting, assumes, tuple(shape))
+    if laws is None:
         raise ValueError(f"the family {family.name} has no pair at these parameters")
-    return found
+    return laws
 
 
 def confirmed(exact: Attained, kind: Kind, at: float) -> tuple[float, float, str]:

@@ -96,22 +96,22 @@ class NoisySgd(BatchedMechanism):
         return self.diameter / parameter_noise(self.noise_std, self.step_size)
 
     def analyses(self) -> list[Analysis]:
-        found = composition(self.q, self.multiplier, self.steps, self.sampling, self.neighboring_relation)
+        every = composition(self.q, self.multiplier, self.steps, self.sampling, self.neighboring_relation)
         if not self._noisy:
-            return found
+            return every
         refused = self._not_smooth()
         c = min(1.0, self.contraction) if self.strong_convexity and not refused else 1.0
         if self.sampling in ONCE_AN_EPOCH:
-            found += self._partitioned(c, refused)
+            every += self._partitioned(c, refused)
         else:
-            found += self._iteration(c, refused or self._not_bounded(c) or self._not_fixed_size())
+            every += self._iteration(c, refused or self._not_bounded(c) or self._not_fixed_size())
             if self.sampling in ("full-batch", "fixed-size") and self.batch_size == self.n:  # all records in every step
-                found.append(self._full_batch(c, refused or self._not_bounded(c)))
+                every.append(self._full_batch(c, refused or self._not_bounded(c)))
         gradients = "gradients of norm at most L"
         move = 2 / self.multiplier * self.batch_size
-        found.append(self.contraction_bound(self.width, move, gradients))
-        found.append(self.hybrid_bound(self.multiplier, self.width, move, gradients, self._convex()))
-        return found
+        every.append(self.contraction_bound(self.width, move, gradients))
+        every.append(self.hybrid_bound(self.multiplier, self.width, move, gradients, self._convex()))
+        return every
 
     def _convex(self) -> LogContraction | None:
         """How steps of convex smooth losses contract, None where that is not known.

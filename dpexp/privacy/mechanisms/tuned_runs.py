@@ -67,7 +67,7 @@ class TunedRuns:
 
     @property
     def sampling(self) -> str:
-        return ", ".join(dict.fromkeys(one.sampling for one in self.candidates))
+        return ", ".join(dict.fromkeys(candidate.sampling for candidate in self.candidates))
 
     @cached_property
     def analysis(self) -> Analysis:
@@ -75,9 +75,11 @@ class TunedRuns:
         curve = self._curve
         if curve is None:
             return gaussian_analysis("private-selection", "", ALL, math.inf, (), NO_CURVE)
-        one = (text for released in self._distinct for a in released.analyses() if a.valid for text in a.assumptions)
+        assumed = (
+            text for released in self._distinct for a in released.analyses() if a.valid for text in a.assumptions
+        )
         scored = PUBLIC if self.score_noise is None else NOISY.format(noise=self.score_noise)
-        return selection(curve, self.drawn.runs, self.drawn.shape, OF_ONE_RUN, tuple(dict.fromkeys(one)), scored)
+        return selection(curve, self.drawn.runs, self.drawn.shape, OF_ONE_RUN, tuple(dict.fromkeys(assumed)), scored)
 
     def analyses(self) -> list[Analysis]:
         """The one of private selection."""
@@ -85,22 +87,22 @@ class TunedRuns:
 
     def one_run(self, delta: float) -> float:
         """Epsilon of one run, its score among what it releases."""
-        return max(self._score_eps(delta, 1), *(_least(one, delta) for one in self._distinct))
+        return max(self._score_eps(delta, 1), *(_least(candidate, delta) for candidate in self._distinct))
 
     def whole_grid(self, delta: float) -> float:
         """Epsilon of running every candidate once and releasing all runs with their scores, by composition."""
-        runs = [(_composable(one, delta), count) for one, count in Counter(self.candidates).items()]
+        runs = [(_composable(candidate, delta), count) for candidate, count in Counter(self.candidates).items()]
         return max(self._score_eps(delta, len(self.candidates)), composition_of_runs(runs).eps(delta))
 
     @property
     def looseness(self) -> float:
         """How many times the epsilon of a candidate's run its Renyi curve states, of the candidates the largest."""
-        found = [(one.analyses(), curve_of_run(one.analyses())) for one in self._distinct]
-        return max((looseness(analyses, c, self.delta) for analyses, c in found if c is not None), default=math.inf)
+        curves = [(candidate.analyses(), curve_of_run(candidate.analyses())) for candidate in self._distinct]
+        return max((looseness(analyses, c, self.delta) for analyses, c in curves if c is not None), default=math.inf)
 
     def row(self, deltas: Sequence[float]) -> dict[str, Any]:
         """Columns of cells.parquet; the noise is the least of the candidates'."""
-        rows = [one.row(()) for one in self._distinct]
+        rows = [candidate.row(()) for candidate in self._distinct]
         return {
             "noise_multiplier": min(float(row["noise_multiplier"]) for row in rows),
             "accountant": self.analysis.name,
@@ -148,7 +150,7 @@ class TunedRuns:
     @cached_property
     def _curve(self) -> Curve | None:
         """Renyi curve of one run, as derived above; None where a candidate has none."""
-        curves = [curve_of_run(one.analyses()) for one in self._distinct]
+        curves = [curve_of_run(candidate.analyses()) for candidate in self._distinct]
         known = [curve for curve in curves if curve is not None]
         if len(known) < len(curves):
             return None
@@ -169,12 +171,12 @@ def _some(texts: list[str]) -> str:
     return texts[0] + (f"; {len(texts) - 1} more of other candidates" if len(texts) > 1 else "")
 
 
-def _least(one: Released, delta: float) -> float:
-    return min((a.eps(delta) for a in one.analyses() if a.valid and a.released == ALL), default=math.inf)
+def _least(released: Released, delta: float) -> float:
+    return min((a.eps(delta) for a in released.analyses() if a.valid and a.released == ALL), default=math.inf)
 
 
-def _composable(one: Released, delta: float) -> Analysis:
+def _composable(released: Released, delta: float) -> Analysis:
     """The analysis by which a run is composed with others: one of its steps or of Gaussian DP, else the smallest."""
-    covering = [a for a in one.analyses() if a.valid and a.released == ALL]
+    covering = [a for a in released.analyses() if a.valid and a.released == ALL]
     additive = [a for a in covering if a.steps or a.mu is not None]
     return min(additive or covering, key=lambda a: a.eps(delta))

@@ -46,7 +46,7 @@ def multipliers(eps: float, delta: float, theorem: Literal[4, 8] = 4) -> Multipl
     from dpexp.core.brent import root
     from dpexp.privacy.accounting.conversions import eps_of_curve
     from dpexp.privacy.accounting.gdp import mu_of
-    from dpexp.theory.momentum.multipliers import (
+    from dpexp.theory.momentum.formulas import (
         theorem4_sigma,
         theorem4_sigma_best_order,
         theorem8_sigma,

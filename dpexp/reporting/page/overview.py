@@ -20,89 +20,94 @@ from dpexp.reporting.page.provenance import duration, seconds
 
 def section(experiments: Sequence[Stored], absent: Mapping[str, Sequence[str]]) -> Markup:
     """`absent` are experiments of a paper that are not here, by paper."""
-    states = Counter(one.status for one in experiments)
+    states = Counter(stored.status for stored in experiments)
     counts = ", ".join(f"{count} {status}" for status, count in states.items())
     meaning = "Current means that today's code, data and config give these numbers."
     found = f"{counted(len(experiments), 'experiment')}: {counts}. {meaning}" if counts else "No experiment."
     parts: list[Markup | None] = [tag("p", found, id="states")]
-    wrong = [one for one in experiments if one.status != CURRENT]
+    wrong = [stored for stored in experiments if stored.status != CURRENT]
     if wrong:
-        parts.append(tag("div", (_refused(one) for one in wrong), class_="warning", id="refused"))
+        parts.append(tag("div", (_refused(stored) for stored in wrong), class_="warning", id="refused"))
     for paper, names in absent.items():
         parts.append(tag("p", f"Experiments of {paper} that are not in this folder: {', '.join(names)}.",
                          class_="warning"))  # fmt: skip
-    timed = any(seconds(one) is not None for one in experiments)  # else the section on provenance says so, once
+    timed = any(seconds(stored) is not None for stored in experiments)  # else the section on provenance says so, once
     head = ["experiment", "state", "settings", "replicates", *(["core time"] if timed else []), "what it is"]
-    parts.append(table(head, [_row(one, timed) for one in experiments], "Experiments"))
+    parts.append(table(head, [_row(stored, timed) for stored in experiments], "Experiments"))
     parts.append(tag("h3", "Settings, command and config"))
-    parts += [_card(one, len(experiments) == 1) for one in experiments]
+    parts += [_card(stored, len(experiments) == 1) for stored in experiments]
     return join(parts)
 
 
-def _refused(one: Stored) -> Markup:
-    words = tag("p", tag("strong", f"{one.name} is {one.status}"), f": {one.why}. Nothing of it is shown. ")
-    return join([words, copyable(one.hint.removeprefix("run: "), f"command for {one.name}") if one.hint else None])
+def _refused(stored: Stored) -> Markup:
+    words = tag("p", tag("strong", f"{stored.name} is {stored.status}"), f": {stored.why}. Nothing of it is shown. ")
+    return join(
+        [words, copyable(stored.hint.removeprefix("run: "), f"command for {stored.name}") if stored.hint else None]
+    )
 
 
-def state(one: Stored) -> Markup:
+def state(stored: Stored) -> Markup:
     """The state in a word, with a colour that is not alone in saying it."""
-    words = one.status if one.profile != "smoke" else f"{one.status}, toy size"
-    return tag("span", words, class_="state", data_state=one.status)
+    words = stored.status if stored.profile != "smoke" else f"{stored.status}, toy size"
+    return tag("span", words, class_="state", data_state=stored.status)
 
 
-def _row(one: Stored, timed: bool) -> list[Markup | str]:
-    spent = seconds(one)
-    link = tag("a", one.name, href=f"#experiment-{one.name}", class_="name")
-    counts = ["-", "-"] if one.gathered is None else [f"{len(one.gathered.runs):,}", _replicates(one)]
-    time = "-" if spent is None or one.gathered is None else duration(spent)
-    return [link, state(one), *counts, *([time] if timed else []), _in_short(one)]
+def _row(stored: Stored, timed: bool) -> list[Markup | str]:
+    spent = seconds(stored)
+    link = tag("a", stored.name, href=f"#experiment-{stored.name}", class_="name")
+    counts = ["-", "-"] if stored.gathered is None else [f"{len(stored.gathered.runs):,}", _replicates(stored)]
+    time = "-" if spent is None or stored.gathered is None else duration(spent)
+    return [link, state(stored), *counts, *([time] if timed else []), _in_short(stored)]
 
 
-def _replicates(one: Stored) -> str:
-    return from_to(int(run.row["replicates"]) for run in one.gathered.runs) if one.gathered else "-"
+def _replicates(stored: Stored) -> str:
+    return from_to(int(run.row["replicates"]) for run in stored.gathered.runs) if stored.gathered else "-"
 
 
-def _in_short(one: Stored) -> str:
+def _in_short(stored: Stored) -> str:
     """The first sentence of the comment on top of the config."""
-    return about(one.config[1]).partition(". ")[0].rstrip(".")
+    return about(stored.config[1]).partition(". ")[0].rstrip(".")
 
 
-def _card(one: Stored, unfolded: bool) -> Markup:
-    _, text = one.config
+def _card(stored: Stored, unfolded: bool) -> Markup:
+    _, text = stored.config
     parts: list[Markup | None] = []
-    if one.gathered is not None:
-        runs, words = one.gathered.runs, one.gathered.words
+    if stored.gathered is not None:
+        runs, words = stored.gathered.runs, stored.gathered.words
         vary = varying(run.settings for run in runs)
         secret = (
-            one.generation is not None and one.generation.deployed.keys() >= one.generation.manifest["cells"].keys()
+            stored.generation is not None
+            and stored.generation.deployed.keys() >= stored.generation.manifest["cells"].keys()
         )
         seeds = (
-            "of the operating system, kept nowhere" if secret else ", ".join(map(str, one.manifest.get("seeds", [])))
+            "of the operating system, kept nowhere" if secret else ", ".join(map(str, stored.manifest.get("seeds", [])))
         )
         facts = [("varies", tag("ul", (tag("li", values(runs, words, name)) for name in vary)) if vary else "nothing"),
-                 ("the same in all", constants(runs, words)), ("replicates", _replicates(one)),
+                 ("the same in all", constants(runs, words)), ("replicates", _replicates(stored)),
                  ("seeds", seeds)]  # fmt: skip
         parts.append(tag("dl", ((tag("dt", name), tag("dd", said)) for name, said in facts)))
     else:
-        parts.append(tag("p", f"{one.status}: {one.why}", class_="warning"))
-    parts += [tag("p", f"{remark}.", class_="remark") for remark in one.remarks]
-    parts.append(copyable(one.command, f"command for {one.name}"))
-    parts.append(config(one) if text else tag("p", "The config is not there now: the settings above are what was run."))
-    title = [tag("span", one.name, class_="name"), " ", state(one)]
-    return folded(title, *parts, class_="card", open=unfolded, id=f"experiment-{one.name}")
+        parts.append(tag("p", f"{stored.status}: {stored.why}", class_="warning"))
+    parts += [tag("p", f"{remark}.", class_="remark") for remark in stored.remarks]
+    parts.append(copyable(stored.command, f"command for {stored.name}"))
+    parts.append(
+        config(stored) if text else tag("p", "The config is not there now: the settings above are what was run.")
+    )
+    title = [tag("span", stored.name, class_="name"), " ", state(stored)]
+    return folded(title, *parts, class_="card", open=unfolded, id=f"experiment-{stored.name}")
 
 
-def config(one: Stored, whose: str = "") -> Markup | None:
+def config(stored: Stored, whose: str = "") -> Markup | None:
     """The config file as it is now; results whose settings are other than it says are stale.
 
     `whose` tells its label from that of the same config elsewhere on the page.
     """
-    path, text = one.config
+    path, text = stored.config
     if not text:
         return None
-    changed = one.manifest.get("config", {}).get("set", [])
+    changed = stored.manifest.get("config", {}).get("set", [])
     note = f" On the command line: {'; '.join(changed)}." if changed else ""
-    return join([tag("p", tag("code", path), note), copyable(text, f"config of {one.name}{whose}")])
+    return join([tag("p", tag("code", path), note), copyable(text, f"config of {stored.name}{whose}")])
 
 
 class Numbers(NamedTuple):
@@ -129,14 +134,14 @@ def final_values(finals: Sequence[Final]) -> Markup:
     if not finals:
         return tag("p", "No result here is current, so there are no values.")
     cards = []
-    for one in finals:
+    for final in finals:
         parts: list[Markup] = []
-        for numbers in one.tables:
+        for numbers in final.tables:
             parts.append(tag("h4", numbers.title))
-            parts.append(table(numbers.head, numbers.rows, f"{numbers.title} of {one.experiment}"))
+            parts.append(table(numbers.head, numbers.rows, f"{numbers.title} of {final.experiment}"))
             parts.append(tag("p", numbers.note, class_="remark"))
-        parts += [tag("p", remark, class_="remark") for remark in one.remarks]
-        title = tag("span", one.experiment, class_="name")
-        cards.append(folded(title, *parts, tag("p", tag("code", one.command)), class_="card", open=len(finals) == 1,
-                            id=f"final-{one.experiment}"))  # fmt: skip
+        parts += [tag("p", remark, class_="remark") for remark in final.remarks]
+        title = tag("span", final.experiment, class_="name")
+        cards.append(folded(title, *parts, tag("p", tag("code", final.command)), class_="card", open=len(finals) == 1,
+                            id=f"final-{final.experiment}"))  # fmt: skip
     return join(cards)

@@ -1,19 +1,17 @@
 """The statements of `momentum`, with what each bounds and when it may be trusted."""
 
-from dpexp.theory.momentum.multipliers import (
-    theorem4_rdp,
-    theorem4_sigma,
-    theorem4_sigma_best_order,
-    theorem8_rdp,
-    theorem8_sigma,
-    theorem8_sigma_best_order,
-)
-from dpexp.theory.momentum.schedules import (
+from dpexp.theory.momentum.formulas import (
     lemma5_printed,
     lemma5_sharp,
     lemma7_printed,
+    theorem4_rdp,
+    theorem4_sigma,
+    theorem4_sigma_best_order,
     theorem6_printed,
     theorem6_schedule,
+    theorem8_rdp,
+    theorem8_sigma,
+    theorem8_sigma_best_order,
     theorem9_printed,
     theorem9_schedule,
 )

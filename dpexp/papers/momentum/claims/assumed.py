@@ -9,7 +9,7 @@ from typing import Any
 from dpexp.papers.momentum.rows import DELTA, prescribed_rows
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.hypothesis import Hypothesis, of_settings
-from dpexp.theory.momentum.schedules import Prescription
+from dpexp.theory.momentum.formulas import Prescription
 
 ROUNDED = 1 - 1e-9
 """alpha N of the schedules is 1 up to rounding"""

@@ -14,7 +14,7 @@ from dpexp.privacy.momentum.trees import node_counts
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.row import Rule, above, near, row
-from dpexp.theory.momentum.schedules import lemma7_printed, theorem9_schedule
+from dpexp.theory.momentum.formulas import lemma7_printed, theorem9_schedule
 
 
 def lemma_5(evidence: Evidence) -> Outcome:

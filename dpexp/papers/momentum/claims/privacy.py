@@ -48,8 +48,7 @@ from dpexp.privacy.momentum.trees import (
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.row import above, row
-from dpexp.theory.momentum.multipliers import theorem4_sigma, theorem8_sigma
-from dpexp.theory.momentum.schedules import theorem6_schedule
+from dpexp.theory.momentum.formulas import theorem4_sigma, theorem6_schedule, theorem8_sigma
 
 FIRST_EPOCH = 3
 CONFIDENCE = 0.975

@@ -35,7 +35,7 @@ from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.hypothesis import Hypothesis
 from dpexp.reporting.row import near, row
 from dpexp.reporting.slopes import RATE_TOLERANCE, slope_weights
-from dpexp.theory.momentum.schedules import theorem6_printed, theorem6_schedule, theorem9_printed, theorem9_schedule
+from dpexp.theory.momentum.formulas import theorem6_printed, theorem6_schedule, theorem9_printed, theorem9_schedule
 
 
 def printed_bound(theorem: int, evidence: Evidence) -> Outcome:

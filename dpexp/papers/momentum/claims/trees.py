@@ -9,7 +9,7 @@ import numpy as np
 from dpexp.papers.momentum.claims.assumed import memory
 from dpexp.privacy.momentum.trees import cover, node_counts
 from dpexp.reporting.row import above, row
-from dpexp.theory.momentum.schedules import theorem9_schedule
+from dpexp.theory.momentum.formulas import theorem9_schedule
 
 COUNTED = "counted"
 LENGTH = 64
