@@ -330,8 +330,8 @@ def discounts(alpha: float, count: int) -> np.ndarray:
     two rounded numbers, and its relative error counts as often as it is large.
     """
     if alpha == 1:
-        return (np.arange(count) == 0).astype(float)
+        return np.asarray(np.arange(count) == 0, dtype=float)
     rate, length = math.log1p(-alpha), math.isqrt(max(0, count - 1)) + 1
     near = np.array([math.exp(rate * j) for j in range(length)])
     far = np.array([math.exp(rate * (length * i)) for i in range(-(-count // length))])
-    return np.multiply.outer(far, near).ravel()[:count]
+    return np.asarray(np.multiply.outer(far, near).ravel()[:count])
