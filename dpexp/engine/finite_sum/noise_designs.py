@@ -129,11 +129,18 @@ def _multiply(left: np.ndarray, right: np.ndarray) -> None:
 @lru_cache(maxsize=1)
 def tree_variance(alpha: float, steps: int) -> np.ndarray:
     """sum over (y, z) in COMPOSE(1, t) of (1 - alpha)^(2 (t-z)), t = 1..T; [T]. O(T log T) time."""
-    t = np.arange(1, steps + 1)
-    end, total, weights = t.copy(), np.zeros(steps), discounts(alpha, 2 * steps)[::2]
-    while end.any():
-        total += np.where(end > 0, weights[np.minimum(t - end, steps - 1)], 0.0)
-        end &= end - 1  # also 0 & -1 = 0
+    return _tree_sums(np.ascontiguousarray(discounts(alpha, 2 * steps)[::2]))
+
+
+@compiled(kept=True)
+def _tree_sums(weights: np.ndarray) -> np.ndarray:
+    """sum of weights[t - z] over COMPOSE(1, t), from z = t down, for t = 1..T; [T]."""
+    total = np.zeros(len(weights))
+    for t in range(1, len(weights) + 1):
+        end = t
+        while end > 0:
+            total[t - 1] += weights[t - end]
+            end &= end - 1
     return total
 
 

@@ -267,38 +267,31 @@ def stream_variances(n: int, steps: int, alpha: float, gamma: float) -> np.ndarr
 
 
 @lru_cache(maxsize=1)
-def _new_in_windows(n: int, steps: int, alpha: float) -> list[tuple[np.ndarray, np.ndarray]]:
+def _new_in_windows(n: int, steps: int, alpha: float) -> list[np.ndarray]:
     """`_window_variances` of the steps of each epoch: settings that differ in gamma alone follow each other."""
-    weights = powers(alpha, 2 * n + 1)[::2]  # a variance takes the square of a discount
-    return [_window_variances(np.arange(start + 1, start + n + 1), n, weights) for start in range(0, steps, n)]
+    weights = np.ascontiguousarray(powers(alpha, 2 * n + 1)[::2])  # a variance takes the square of a discount
+    return [_window_variances(start, n, weights) for start in range(0, steps, n)]
 
 
-def _window_variances(t: np.ndarray, n: int, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """sum of weights[t-z] over COMPOSE(max(1, t - N + 1), t): nodes with z <= 2 N, and the others.
+@compiled(kept=True)
+def _window_variances(start: int, n: int, weights: np.ndarray) -> np.ndarray:
+    """sum of weights[t-z] over COMPOSE(max(1, t - N + 1), t) for the N steps after `start`: nodes with z <= 2 N, and
+    the others; [2, N].
 
     From the step before the window the ends climb by the lowest binary digit while they stay within t; what remains
     are the digits of t, taken away from the lowest up.
     """
-    early, late = np.zeros(len(t)), np.zeros(len(t))
-
-    def add(end: np.ndarray, open_: np.ndarray) -> None:
-        weight = np.where(open_, weights[np.minimum(t - end, n)], 0.0)
-        near = np.where(end <= 2 * n, weight, 0.0)
-        early[:] += near
-        late[:] += weight - near
-
-    covered = np.maximum(0, t - n)
-    while True:
-        longer = covered + (covered & -covered)
-        open_ = (longer > covered) & (longer <= t)
-        if not open_.any():
-            break
-        covered = np.where(open_, longer, covered)
-        add(covered, open_)
-    rest, end = [], t
-    while (end > covered).any():
-        rest.append((end, end > covered))
-        end = np.where(end > covered, end & (end - 1), end)
-    for last, open_ in reversed(rest):
-        add(last, open_)
-    return early, late
+    sums, rest = np.zeros((2, n)), np.empty(64, np.int64)
+    for k in range(n):
+        t = start + k + 1
+        end = max(0, t - n)
+        while end > 0 and end + (end & -end) <= t:
+            end += end & -end
+            sums[1 if end > 2 * n else 0, k] += weights[t - end]
+        count, last = 0, t
+        while last > end:
+            rest[count] = last
+            count, last = count + 1, last & (last - 1)
+        for place in range(count - 1, -1, -1):
+            sums[1 if rest[place] > 2 * n else 0, k] += weights[t - rest[place]]
+    return sums
