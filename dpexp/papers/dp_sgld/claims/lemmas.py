@@ -119,7 +119,7 @@ DIFFUSION = (
         false_if="For two Gaussian diffusions the left side is the larger one.",
     ),
     row(
-        "dp-sgld/lemma-sensitivity", "Section 3.3, lemma [Sensitivity]",
+        "dp-sgld/lemma-sensitivity", "Section 3.3, after the lemma [Sensitivity]",
         "Given the batch, the conditional mean gradients of two neighbours differ by at most 2 L / n.",
         "upper",
         above(sensitivity, "the conditional mean drifts differ by at most 2 L / n, given the batch", "n = 6, m = 2", "counted", "printed / counted"),

@@ -254,12 +254,12 @@ def both_limits() -> dict[str, tuple[float, float]]:
 
 CLAIMS = (
     exceeded(
-        "dp-sgld/theorem-3-1", "Section 3.3, before Theorem 3.1",
+        "dp-sgld/theorem-3-1", "Section 3.3, Theorem 3.1",
         "For mini-batches, the Renyi divergence of the last iterate is at most 4 alpha L^2 / (lambda n^2 sigma^2) (1 - exp(-lambda/2 sum eta)).",
         CASES, _claimed, "ε = 4αL^2/(λn^2σ^2) (1 - e^(-λ/2 sum_(k=1..K) η_k))",
     ),
     row(
-        "dp-sgld/theorem-3-1/index", "Algorithm 1 and section 3.1",
+        "dp-sgld/theorem-3-1/index", "Algorithm 1 and Theorem 3.1",
         "The steps that Algorithm 1 takes, k = 0 .. K-1, are those whose sum the theorems take, k = 1 .. K.",
         "value",
         near(lambda: {_of_sums(*s): (1.0, total_decreasing_step(*s) / total_decreasing_step(*s, first=1)) for s in SUMS},
@@ -307,7 +307,7 @@ CLAIMS = (
         **FOR_EVERY_C, hypotheses=assumed.theorem_3_1(CASES)[1:2],
     ),
     row(
-        "dp-sgld/lemma-3-3", "Section 3.3, before Lemma 3.3",
+        "dp-sgld/lemma-3-3", "Section 3.3, Lemma 3.3",
         "For mini-batches, the laws of the iterates satisfy c-LSI with c = lambda / (2 sigma^2).",
         "guarantee",
         above(lemma_3_3, "tails of theta_K at most exp(-lambda r^2 / (4 sigma^2)), as c-LSI implies", "", CERTAIN, "tail / allowed", turned=True),
@@ -318,18 +318,18 @@ CLAIMS = (
         hypotheses=assumed.theorem_3_1(CASES)[:1],
     ),
     exceeded(
-        "dp-sgld/corollary-3-1", "Section 3.3, before Corollary 3.1",
+        "dp-sgld/corollary-3-1", "Section 3.3, Corollary 3.1",
         "With constant steps and c-LSI laws, the divergence is at most 2 alpha L^2 / (c n^2 sigma^4) (1 - exp(-sigma^2 c eta K)).",
         CONSTANT_STEPS, _without_constant, "ε = 2αL^2/(cn^2σ^4) (1 - e^(-cσ^2ηK))",
         **FOR_EVERY_C, hypotheses=assumed.theorem_3_1(CONSTANT_STEPS)[1:2],
     ),
     exceeded(
-        "dp-sgld/corollary-3-2", "Abstract, Corollary 3.2",
+        "dp-sgld/corollary-3-2", "Section 3.3, Corollary 3.2",
         "With constant steps, strongly convex and smooth losses, the bound of Theorem 3.1 holds with sum eta = eta K.",
         CONSTANT_STEPS, _claimed, "ε = 4αL^2/(λn^2σ^2) (1 - e^(-ληK/2))",
     ),
     exceeded(
-        "dp-sgld/corollary-3-3", "Section 3.3, before Corollary 3.3",
+        "dp-sgld/corollary-3-3", "Section 3.3, Corollary 3.3",
         "With decreasing steps, the divergence is at most 4 alpha L^2 / (lambda n^2 sigma^2) lambda K / (4 beta + lambda K).",
         DECREASING_STEPS, _claimed, "4αL^2/(λn^2σ^2) λK/(4β + λK)",
         why="the first step alone exceeds it",

@@ -213,7 +213,7 @@ CLAIMS = (
         false_if="A quadratic example has a larger exact risk.", hypotheses=(STEPS,),
     ),
     row(
-        "dp-sgld/utility/relaxed-step", "Section 4.1, side note, and the contributions",
+        "dp-sgld/utility/relaxed-step", "Contributions; section 4.1, side note, says the same",
         "The utility bound of DP-GLD holds for steps up to 1 / (2 beta), not only up to lambda / (2 beta^2).",
         "upper",
         above(partial(over_risks, partial(lemma, "lemma-7", xi_sq=0.0), lengthened(100), (1, 10, 100), batch=RECORDS),

@@ -335,7 +335,7 @@ STRONG = (
 )  # fmt: skip
 CONVEX = (
     row(
-        "ldp-sgd/theorem-5/half", "Remark 3, convergence rate; Theorem 5, third case",
+        "ldp-sgd/theorem-5/half", "Theorem 5, third case; Remark 3, convergence rate",
         "At alpha = 1/2 the bound of the third case is finite, of order n^-1/4.",
         "upper", half, "none", "misprint", "it divides by (1 - 2 alpha)^(1/2); the interval of the case should be open at 1/2",
         quote="(1 - 2alpha)^{1/2} psi_{3alpha/2-1/2}(n), alpha in [1/3, 1/2]",

@@ -79,7 +79,7 @@ CLAIMS = (
     row("momentum/equation-3/fixed", "Equation (3), Lemma 17", "Corrects equation (3): with one order that repeats, the estimate without noise is the momentum.",
           "value", equation_3(reshuffled=False), "1e-10 on unit-normal gradients", "reproduced", "exact when the order repeats",
           source="ours", false_if="With one order that repeats, equation (3) is not the momentum."),
-    row("momentum/equation-3/reshuffled", "Section 4, before equation (3)", "With the reshuffling of Algorithm 2, the estimate without noise is the momentum.",
+    row("momentum/equation-3/reshuffled", "Section 4, equation (3)", "With the reshuffling of Algorithm 2, the estimate without noise is the momentum.",
           "value", equation_3(reshuffled=True), "1e-10 on unit-normal gradients", "false",
           "it needs the record of step t to be that of step t - N; momentum plus noise is then not private either",
           quote="G_[1,t] = (1-α)^(t-r) G_[1,r] + sum_(i=0..q-1) (1-α)^(Ni) (1-γ)^(q-(i+1)) G_[r+1,r+N]",

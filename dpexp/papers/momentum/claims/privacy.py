@@ -298,7 +298,7 @@ THEOREM_4 = (
           quote="there are at most T/N different a", false_if="Some record of one order is in more than V nodes."),
 )  # fmt: skip
 THEOREM_8 = (
-    Claim("momentum/theorem-8", "Theorem 8", "Algorithm 2 with the noise of its box makes its iterates private.", "guarantee",
+    Claim("momentum/theorem-8", "Algorithm 2, its box; Theorem 8", "Algorithm 2 with the noise of its box makes its iterates private.", "guarantee",
           (), theorem_8, "one smooth loss that needs a larger delta contradicts the box; so does less than needed with L what is meant", "misprint",
           "the box sets 2 eta N, in which the L of its own input is missing; Lemma 7 has it, in 128 (G + 2 L) and in 16 eta L",
           quote="Set δ_G = 4G, δ_Δ = δ_r = 2ηN.",

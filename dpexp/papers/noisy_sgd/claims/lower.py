@@ -283,7 +283,7 @@ CLAIMS = (
         hypotheses=lower_bound(DRIFTING),
     ),
     row(
-        "noisy-sgd/remark-1-4", "Remark 1.4, before equation (1.3)",
+        "noisy-sgd/remark-1-4", "Remark 1.4, equation (1.3)",
         "Epsilon is at most of the order of L / (n sigma) sqrt(min(T, T-bar) log 1/delta).",
         "upper", above(remark_upper, f"at most {CONVERTED:.2g} L / (n sigma) sqrt(min(T, T-bar) log 1/delta)"),
         "one exact epsilon above 8.2 times (1.3) contradicts it", "holds as a bound",
