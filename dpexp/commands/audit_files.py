@@ -150,7 +150,6 @@ def stored(experiment: Experiment, data: Sequence[Path]) -> Leaves:
 
     Both files of `data` go by one name, and so do the settings, whose names are hashes of it too.
     """
-    from dpexp.commands.data_notices import notices
     from dpexp.commands.privacy import of_experiment
     from dpexp.commands.report import report
     from dpexp.store.files import read_sealed
@@ -165,7 +164,7 @@ def stored(experiment: Experiment, data: Sequence[Path]) -> Leaves:
         page = report(place.root, None).read_text()
         manifest = json.loads(place.manifest.read_text())
         del manifest["seals"], manifest["checksum"]  # of what is compared itself
-    said = [of_experiment(experiment, deployment=True).text(), *notices(experiment), _words(page)]
+    said = [of_experiment(experiment, deployment=True).text(), *experiment.notices(), _words(page)]
     document = {"manifest": manifest, "cells": cells, "models": models, "printed": [text.splitlines() for text in said]}
     text = json.dumps(document, default=str)
     for number, cell in enumerate(experiment.cells):

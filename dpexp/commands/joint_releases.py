@@ -22,7 +22,7 @@ from dpexp.config.settings import label
 from dpexp.core.errors import UsageError
 from dpexp.core.text import counted, up
 from dpexp.privacy.analyses.analysis import ALL, Analysis
-from dpexp.privacy.analyses.composition import composition_of_runs
+from dpexp.privacy.analyses.composition_of_runs import composition_of_runs
 
 NOT_PRIVATE = "Reproducible run: not private in deployment."
 REPRODUCIBLE = (

@@ -86,7 +86,6 @@ class Located(ConfigStatement):
     out: Path
 
     def __init__(self, path: Path, experiment: Experiment, deployment: bool, results: Path) -> None:
-        from dpexp.commands.data_notices import notices
         from dpexp.commands.joint_releases import cautions, joint, require_private_records
         from dpexp.store.folder import Folder
         from dpexp.store.generation import deployed_in
@@ -98,7 +97,7 @@ class Located(ConfigStatement):
         self.path, self.deployment, self.name = path, every <= deployed, experiment.name
         self.settings = len(experiment.cells)
         said = cautions(experiment, deployed=deployed)
-        super().__init__(released(experiment), experiment.deltas, notices(experiment), said)
+        super().__init__(released(experiment), experiment.deltas, experiment.notices(), said)
         self.together = [one.document(experiment.deltas) for one in joint(experiment)]
 
     def document(self) -> dict[str, Any]:

@@ -226,7 +226,6 @@ def _statements(experiments: Sequence[Stored], alone: bool) -> dict[str, str]:
     Of others what is said of their data and of releasing several runs. They are those of the config as it is now, of
     which current results are.
     """
-    from dpexp.commands.data_notices import notices
     from dpexp.commands.joint_releases import cautions
     from dpexp.commands.privacy import of_experiment
     from dpexp.config.experiment_file import load_experiment
@@ -244,7 +243,7 @@ def _statements(experiments: Sequence[Stored], alone: bool) -> dict[str, str]:
             local = all(run.row.get("gdp_valid") in (True, False) for run in one.gathered.runs)
             if not (local or alone):  # to name its mechanisms alone would calibrate the noise of every one again
                 deployed = deployed_in(Folder(one.results, one.name))
-                found[one.name] = _beside(notices(experiment), cautions(experiment, deployed=deployed))
+                found[one.name] = _beside(experiment.notices(), cautions(experiment, deployed=deployed))
                 continue
             statement = of_experiment(experiment, results=one.results)
             few = len(statement.central) <= MOST_STATED

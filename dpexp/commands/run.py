@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp.commands.data_notices import notices, remarks
+from dpexp.commands.data_remarks import remarks
 from dpexp.commands.joint_releases import cautions, require_private_records
 from dpexp.config.cells import Cell, Experiment
 from dpexp.config.experiment_file import load_experiment
@@ -222,7 +222,7 @@ def _reports(experiments: list[Experiment], request: Request) -> Iterator[Report
     def asked(experiment: Experiment) -> Options:
         secret = [cell.cell_id for cell in experiment.cells] if request.deployment else []
         odd = [] if request.quiet else remarks(experiment)  # they read the table once more
-        for notice in (*notices(experiment, own=True), *odd, *cautions(experiment, True, secret)):
+        for notice in (*experiment.notices(own=True), *odd, *cautions(experiment, True, secret)):
             note(f"{experiment.name}: {notice}", request.quiet)
         return Options(
             request.results, request.jobs, request.backend, request.force, request.fail_fast, request.quiet,

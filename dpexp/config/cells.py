@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import secrets
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
@@ -225,6 +224,11 @@ class Experiment:
         """Deltas at which epsilon is reported: those of every cell, in the order of the config."""
         return tuple(dict.fromkeys(delta for cell in self.cells for delta in cell.privacy.deltas))
 
+    def notices(self, own: bool = False) -> list[str]:
+        """What is said of the data, their encoding and what is not private, each sentence once; or only of own data."""
+        spoken = [cell.problem.notices() for cell in self.cells if cell.problem.files() or not own]
+        return list(dict.fromkeys(notice for notices in spoken for notice in notices))
+
 
 def smoke(settings: RunSettings, size: tuple[int, int] = (2000, 8)) -> RunSettings:
     """The toy size of `--profile smoke`: at most so many steps and replicates, and 20 checkpoints."""
@@ -258,19 +262,6 @@ def _jsonable(value: Any) -> Any:
     if isinstance(value, float):
         return "inf" if math.isinf(value) else int(value) if value.is_integer() and abs(value) < 2**53 else value
     return value
-
-
-def dealt_in_secret(cell: Cell) -> Cell:
-    """The cell with its records dealt into parts by a seed of the operating system; others have no parts.
-
-    The seed is kept nowhere, as that of the noise is not. Where records are replaced, places decide (docs/data.md). If
-    their order is secret and uniform, the statement holds whatever the order of the file is, also of one that is
-    sorted.
-    """
-    from dpexp.problems.softmax import Softmax
-
-    problem = cell.problem
-    return replace(cell, problem=problem.dealt_anew(secrets.randbits(63))) if isinstance(problem, Softmax) else cell
 
 
 def is_noisy(cell: Cell) -> bool:

@@ -10,27 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
+from dpexp.conformance.experiments import Failed, NotTried, ToyExperiments
 from dpexp.core.errors import DpexpError
-
-if TYPE_CHECKING:
-    from dpexp.conformance.experiments import ToyExperiments
 
 T = TypeVar("T")
 Outcome = Literal["ok", "failed", "not tried"]
-
-
-class Failed(Exception):
-    """A promise that is not kept, in words; `at` is the function or class whose lines are to be looked at."""
-
-    def __init__(self, message: str, at: object = None) -> None:
-        super().__init__(message)
-        self.at = at
-
-
-class NotTried(Exception):
-    """Why a check says nothing here."""
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from dpexp.conformance.check import Check, Failed, NotTried, Subject
-from dpexp.conformance.experiments import ToyExperiments
+from dpexp.conformance.check import Check, Subject
+from dpexp.conformance.experiments import Failed, NotTried, ToyExperiments
 from dpexp.core.errors import ResultsMissing
 from dpexp.core.text import counted
 from dpexp.reporting.claim import VERDICTS, Claim, Outcome, quotation_fault

@@ -1,4 +1,4 @@
-"""Toy results: the experiments that a figure, table or claim declares, computed once each and only when asked for."""
+"""What a check has: toy results, computed once each when asked for, and how it says that a promise is broken."""
 
 from __future__ import annotations
 
@@ -7,9 +7,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dpexp.config.shipped import FOLDER
-from dpexp.conformance.check import Failed, NotTried
 from dpexp.core.digests import digest
 from dpexp.core.text import counted
+
+
+class Failed(Exception):
+    """A promise that is not kept, in words; `at` is the function or class whose lines are to be looked at."""
+
+    def __init__(self, message: str, at: object = None) -> None:
+        super().__init__(message)
+        self.at = at
+
+
+class NotTried(Exception):
+    """Why a check says nothing here."""
 
 
 class ToyExperiments:

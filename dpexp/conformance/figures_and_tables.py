@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from dpexp.conformance.check import Check, Failed, NotTried, Subject
-from dpexp.conformance.experiments import ToyExperiments
+from dpexp.conformance.check import Check, Subject
+from dpexp.conformance.experiments import Failed, NotTried, ToyExperiments
 from dpexp.core.errors import ResultsMissing
 from dpexp.core.standard_json import BESIDE
 from dpexp.core.text import counted

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dpexp.conformance.check import Check, Failed, Subject
-from dpexp.conformance.experiments import ToyExperiments
+from dpexp.conformance.check import Check, Subject
+from dpexp.conformance.experiments import Failed, ToyExperiments
 from dpexp.core.text import counted
 from dpexp.reporting.paper import Paper
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.conformance.check import Check, Failed, NotTried, Subject
-from dpexp.conformance.experiments import ToyExperiments
+from dpexp.conformance.check import Check, Subject
+from dpexp.conformance.experiments import Failed, NotTried, ToyExperiments
 from dpexp.conformance.settings import examples
 
 Kind = Subject[type[Any]]

@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dpexp.config.cells import Cell, Experiment, dealt_in_secret
+from dpexp.config.cells import Cell, Experiment
 from dpexp.config.resources import needs_of_worker
+from dpexp.config.secret_parts import dealt_in_secret
 from dpexp.config.settings import setting
 from dpexp.core.errors import DpexpError
 from dpexp.core.files import Damaged

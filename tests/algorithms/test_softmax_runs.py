@@ -9,7 +9,7 @@ import pytest
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.commands import data_notices, privacy, validate
+from dpexp.commands import privacy, validate
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import ResultsMissing
@@ -344,7 +344,7 @@ def test_how_records_are_encoded_is_said(tmp_path):
     shipped = tmp_path / "shipped.yaml"
     shipped.write_text(TOY)
     assert len(validate.validate([shipped], [], "paper")[0]) == 1
-    assert "BSD-3-Clause" in data_notices.notices(load_experiment(shipped))[0]
+    assert "BSD-3-Clause" in load_experiment(shipped).notices()[0]
 
 
 @pytest.mark.parametrize("below", ["", "~"])

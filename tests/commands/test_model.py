@@ -23,7 +23,7 @@ from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
 from dpexp.data.dataset import prepare
 from dpexp.data.labelled import read_labelled
 from dpexp.data.public_inputs import PublicInputs
-from dpexp.privacy.analyses.composition import composition_of_runs
+from dpexp.privacy.analyses.composition_of_runs import composition_of_runs
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from dpexp.problems import softmax
 from dpexp.store import Folder, cell_of, fingerprint, generation, load_cells, load_generation, publish, simulating

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from dpexp.privacy.accounting.epoch_losses import EpochLoss, epoch_loss
 from dpexp.privacy.analyses.analysis import ALL, Analysis, Relation, gaussian_analysis
 from dpexp.privacy.analyses.composition import DIVIDED, NOISE, ONE_BATCH, composition, composition_lower, distance
-from dpexp.privacy.attained.lower_bounds import LowerBound, linear_epochs, linear_last, secret_order
+from dpexp.privacy.attained.lower_bounds import LowerBound, linear_cyclic, linear_last
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Steps
 
 EpochSampling = Literal["balls-in-bins", "secret-bins", "cyclic-poisson", "shuffled", "reshuffled"]
@@ -141,3 +141,32 @@ class EpochGaussian(Mechanism):
 
 def _with(analysis: Analysis, assumption: str) -> Analysis:
     return replace(analysis, assumptions=(*analysis.assumptions, assumption))
+
+
+def secret_order(
+    batches: int, epochs: int, multiplier: float, relation: Relation, fresh: bool, independent: bool
+) -> LowerBound:
+    """All noisy sums of whole epochs, constant gradients: balls in bins, rounded down.
+
+    `fresh`: a new batch in every epoch; else one for all, and then the sums of the batches over the epochs are one
+    epoch with the noise over sqrt(epochs). `independent`: records draw their batches independently, so that the
+    gradients of the others say nothing and are 0; a replaced record is then compared with one of gradient 0. Else the
+    records are cut into batches of equal size, all others have the gradient -C, and the record C or -C: every sum is
+    -b C, and one of them 2 C more.
+    """
+    if relation == "replace-one" and not independent:
+        mu, pair = 2 / multiplier, "constant gradients: the record's C against -C; all others' are -C"
+    else:
+        other = "0" if relation == "replace-one" else "no record's"
+        mu, pair = 1 / multiplier, f"constant gradients: the record's C against {other}; all others' are 0"
+    times = epochs if fresh else 1
+    loss = epoch_loss(mu if fresh else mu * math.sqrt(epochs), batches)
+    return LowerBound("exact-composition", ALL, pair, partial(loss.attained, times))
+
+
+def linear_epochs(batches: int, epochs: int, multiplier: float, relation: Relation) -> LowerBound:
+    """The last iterate after whole epochs: linear losses add up, and the record is in `epochs` of the batches.
+
+    Which ones they are does not matter to the sum.
+    """
+    return linear_cyclic(epochs, multiplier, batches * epochs, 2.0 if relation == "replace-one" else 1.0)

@@ -32,7 +32,7 @@ from typing import Any
 from dpexp.core.text import up
 from dpexp.privacy.accounting.gdp import eps_of, rdp_of
 from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
-from dpexp.privacy.analyses.composition import composition_of_runs
+from dpexp.privacy.analyses.composition_of_runs import composition_of_runs
 from dpexp.privacy.analyses.private_selection import Curve, NumberOfRuns, curve_of_run, law, looseness, selection
 from dpexp.privacy.mechanisms.private_selection import NO_CURVE
 from dpexp.privacy.mechanisms.released import Released

@@ -32,7 +32,7 @@ from dpexp.engine.softmax import loop as engine
 from dpexp.engine.softmax.batches import Batches
 from dpexp.engine.softmax.steps import CLIP_SLACK
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
-from dpexp.privacy.analyses.composition import composition_of_runs
+from dpexp.privacy.analyses.composition_of_runs import composition_of_runs
 from dpexp.privacy.audit.claim import claim_of
 from dpexp.privacy.audit.statistics import counts, of_batches
 from dpexp.privacy.budgets import Target

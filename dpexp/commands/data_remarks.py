@@ -1,4 +1,4 @@
-"""What is said of the records that a config names: their encoding, what is not private, and what is odd about them."""
+"""What is odd about the user's own tables that a config names, as `validate` and `run` remark it."""
 
 from __future__ import annotations
 

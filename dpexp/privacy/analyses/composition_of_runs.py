@@ -1,0 +1,66 @@
+"""What several runs on the same records give away together, where each has batches and noise of its own.
+
+Gaussian parameters add up as squares, loss distributions are composed as if all were one run of different steps, and
+where neither is known for all of them, epsilons and deltas add up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache
+
+from dpexp.privacy.accounting.loss_distributions import Scheme, StepLoss, Steps, eps_of_steps, step_loss
+from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, gaussian_analysis
+
+GAUSSIAN = "Gaussian composition: the root of the sum of the squared mu (Dong, Roth and Su, 2022)"
+LOSSES = "privacy loss distributions of the steps of all runs, composed"
+BASIC = "basic composition: epsilons add up, each at its share of delta"
+INDEPENDENT = "every run has batches and noise of its own"
+
+
+def composition_of_runs(runs: Sequence[tuple[Analysis, int]]) -> Analysis:
+    """The analysis of releasing all runs: an analysis of each kind of run, and how many there are of it.
+
+    All must speak of the same neighbours, and be valid. One run is its own analysis.
+    """
+    runs = [(analysis, count) for analysis, count in runs if count]
+    if len(runs) == 1 and runs[0][1] == 1:
+        return runs[0][0]
+    released = ALL if all(analysis.released == ALL for analysis, _ in runs) else LAST
+    assumptions = tuple(dict.fromkeys([INDEPENDENT, *(text for analysis, _ in runs for text in analysis.assumptions)]))
+    if all(analysis.mu is not None for analysis, _ in runs):
+        mu = math.sqrt(math.fsum(count * float(analysis.mu or 0) ** 2 for analysis, count in runs))
+        return gaussian_analysis("together", GAUSSIAN, released, mu, assumptions)
+    parts = _parts(runs)
+    if parts:
+        return Analysis("together", LOSSES, released, cache(lambda d: eps_of_steps(parts, d)), assumptions, steps=parts)
+    number = sum(count for _, count in runs)
+
+    def eps(delta: float) -> float:
+        return math.fsum(count * analysis.eps(delta / number) for analysis, count in runs)
+
+    return Analysis("together", BASIC, released, cache(eps), assumptions)
+
+
+def _parts(runs: Sequence[tuple[Analysis, int]]) -> Steps:
+    """The steps of all runs, where all are composed of steps of one scheme; empty otherwise."""
+    schemes = {step.scheme for analysis, _ in runs for step, _ in analysis.steps}
+    if len(schemes) != 1 or not all(analysis.steps or _finite(analysis) for analysis, _ in runs):
+        return ()
+    scheme = schemes.pop()
+    counts: dict[StepLoss, int] = {}
+    for analysis, count in runs:
+        for step, steps in analysis.steps or _gaussian_step(float(analysis.mu or 0), scheme):
+            counts[step] = counts.get(step, 0) + count * steps
+    return tuple(counts.items())
+
+
+def _finite(analysis: Analysis) -> bool:
+    return analysis.mu is not None and math.isfinite(analysis.mu)
+
+
+def _gaussian_step(mu: float, scheme: Scheme) -> Steps:
+    """mu-GDP as one step on all records: its noise in the units of `StepLoss`, whose opposite means are 2 apart."""
+    distance = 2.0 if scheme == "replace-one" else 1.0
+    return ((step_loss(1.0, distance / mu, scheme), 1),) if mu > 0 else ()
