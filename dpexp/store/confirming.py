@@ -10,7 +10,8 @@ Machine code is kept under a key of all that it was made from (`dpexp.engine.ide
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from dpexp.config.cells import Cell, Experiment
@@ -19,25 +20,32 @@ from dpexp.core.errors import DpexpError
 from dpexp.core.files import Damaged
 from dpexp.core.terminal import note
 from dpexp.core.text import few
-from dpexp.store.executors import EXECUTORS
+from dpexp.store.executors import Task, threads
 from dpexp.store.files import write_document
 from dpexp.store.fingerprint import changed, code_of, edited_after, statement_of
 from dpexp.store.folder import Folder
 from dpexp.store.generation import Generation, config_today, read_generation, summary_code, what_changed
 from dpexp.store.partials import chunks_of
 from dpexp.store.rows import Ended, row_of, same
-from dpexp.store.run import AGAIN, Options, simulate_chunk
-from dpexp.store.simulating import Done
+from dpexp.store.run import AGAIN, Options
+from dpexp.store.simulating import Done, simulate
 from dpexp.store.stamps import confirmed_by, moved, stamp_in, witness_of
 
 CURRENT, CONFIRMED, STALE = "current", "confirmed", "stale"
 RIGHT = (CURRENT, CONFIRMED)
+Known = dict[tuple[str, int], dict[str, Any] | str]
+"""by cell id and number of replicates: the witness that today's code gives, or why there is none"""
 Found = dict[str, tuple[str, str]]
 """by cell id: current, confirmed, stale, incomplete or missing, and why"""
 
 
-def confirm(experiment: Experiment, options: Options) -> Found:
-    """Find out which stored cells are what today's code gives, and stamp these. Raises DpexpError, as a run does."""
+def confirm(
+    experiment: Experiment, options: Options, known: Known | None = None, after: Sequence[Experiment] = ()
+) -> Found:
+    """Find out which stored cells are what today's code gives, and stamp these. Raises DpexpError, as a run does.
+
+    `known` has what was computed with another experiment of the same command, and `after` are those that follow.
+    """
     folder = Folder(options.results, experiment.name)
     cells = [cell for cell in experiment.cells if options.only is None or cell.cell_id in options.only]
     with folder.locked():
@@ -46,7 +54,7 @@ def confirm(experiment: Experiment, options: Options) -> Found:
         except (FileNotFoundError, Damaged) as error:
             why = "not computed yet" if isinstance(error, FileNotFoundError) else str(error)
             return {cell.cell_id: ("missing", why) for cell in cells}
-        found = _confirmed(cells, experiment, generation, options)
+        found = _confirmed(cells, experiment, generation, options, {} if known is None else known, after)
         why = read_generation(folder).what_is_stale()
     if why and options.only is None and all(status in RIGHT for status, _ in found.values()):
         found = dict.fromkeys(found, (STALE, why))  # it has settings that the config does not name any more
@@ -56,22 +64,29 @@ def confirm(experiment: Experiment, options: Options) -> Found:
     return found
 
 
-def _confirmed(cells: Sequence[Cell], experiment: Experiment, generation: Generation, options: Options) -> Found:
+def _confirmed(
+    cells: Sequence[Cell],
+    experiment: Experiment,
+    generation: Generation,
+    options: Options,
+    known: Known,
+    after: Sequence[Experiment],
+) -> Found:
     rows = {row["cell_id"]: row for row in generation.cells.table().to_pylist()}
-    known = {cell.cell_id: _settled(cell, experiment, generation, rows) for cell in cells}
-    todo = [cell for cell in cells if known[cell.cell_id] is None]
-    found = {cell_id: one for cell_id, one in known.items() if one is not None}
+    told = {cell.cell_id: _settled(cell, experiment, generation, rows) for cell in cells}
+    todo = [cell for cell in cells if told[cell.cell_id] is None]
+    found = {cell_id: one for cell_id, one in told.items() if one is not None}
     codes = [statement_of(cell) for cell in todo]
     before = edited_after(codes, experiment.read_at)
-    fresh = _witnesses(todo, generation.manifest, options)
+    fresh = _witnesses(todo, generation.manifest, options, known, after)
     if late := before or edited_after(codes, experiment.read_at):
         raise DpexpError(f"{experiment.name}: {few(late)} changed after this process had read it", AGAIN)
     for cell in todo:
-        told, now = stamp_in(generation.manifest, cell.cell_id).witness, fresh[cell.cell_id]
+        then, now = stamp_in(generation.manifest, cell.cell_id).witness, fresh[cell.cell_id]
         if isinstance(now, str):
             found[cell.cell_id] = STALE, now
-        elif told is not None and told != now:
-            what = "its numbers are" if told["numbers"] != now["numbers"] else "the summary of its numbers is"
+        elif then is not None and then != now:
+            what = "its numbers are" if then["numbers"] != now["numbers"] else "the summary of its numbers is"
             found[cell.cell_id] = STALE, f"{what} not what is stored ({confirmed_by(now)} computed again)"
         else:
             found[cell.cell_id] = CONFIRMED, f"by {confirmed_by(now)}"
@@ -115,22 +130,47 @@ def _sorted(received: dict[str, list[Any]] | None) -> list[str]:
     return sorted(repr(value) for some in (received or {}).values() for value in some)
 
 
-def _witnesses(cells: Sequence[Cell], manifest: Mapping[str, Any], options: Options) -> dict[str, dict[str, Any] | str]:
-    """The witness of every cell as today's code gives it, from one chunk of every pass; or why there is none."""
-    passes: dict[tuple[str, int], list[Cell]] = {}
-    for cell in cells:
-        stored = manifest["computed_from"][cell.cell_id]
-        count = (stored.get("witness") or {}).get("replicates") or min(cell.algorithm.witnesses, stored["replicates"])
-        passes.setdefault((cell.pass_key, count), []).append(cell)
-    chunks = [c for (_, count), some in passes.items() for c in chunks_of(some, range(count), lanes=count)]
-    found: dict[str, dict[str, Any] | str] = {}
-    tasks = [(simulate_chunk, (chunk,)) for chunk in sorted(chunks, key=lambda chunk: -chunk.seconds)]
-    for number, (result, _) in EXECUTORS["threads"](tasks, max(1, min(options.jobs, len(tasks)))):
-        (chunk,) = tasks[number][1]
-        for place, cell in enumerate(chunk.cells):
+def _witnesses(
+    cells: Sequence[Cell], manifest: Mapping[str, Any], options: Options, known: Known, after: Sequence[Experiment]
+) -> dict[str, dict[str, Any] | str]:
+    """The witness of every cell as today's code gives it, from one chunk of every pass; or why there is none.
+
+    What is asked of the same pass `after` this, by other experiments, is computed with it and kept among the `known`.
+    """
+    wanted = {(cell.cell_id, _replicates(cell, manifest)): cell for cell in cells}
+    passes: dict[tuple[str, int], dict[str, Cell]] = {}
+    for (cell_id, count), cell in [*wanted.items(), *_asked_later(after, {cell.pass_key for cell in cells}, options)]:
+        if (cell_id, count) not in known:
+            passes.setdefault((cell.pass_key, count), {})[cell_id] = cell
+    chunks = [c for (_, count), some in passes.items() for c in chunks_of([*some.values()], range(count), lanes=count)]
+    chunks.sort(key=lambda chunk: -chunk.seconds)
+    tasks: list[Task] = [(simulate, (chunk.cells, chunk.replicates)) for chunk in chunks]
+    for number, result in threads(tasks, max(1, min(options.jobs, len(tasks)))):
+        for place, cell in enumerate(chunks[number].cells):
             done = isinstance(result, Done)
-            found[cell.cell_id] = witness_of(cell, result.passed.of(place)) if done else result.error
-    return found
+            found = witness_of(cell, result.passed.of(place)) if done else result.error
+            known[cell.cell_id, len(chunks[number].replicates)] = found
+    return {cell_id: known[cell_id, count] for cell_id, count in wanted}
+
+
+def _replicates(cell: Cell, manifest: Mapping[str, Any]) -> int:
+    """Of which the witness of a stored cell is, or will be."""
+    stored = manifest["computed_from"][cell.cell_id]
+    told = stored.get("witness") or {"replicates": min(cell.algorithm.witnesses, stored["replicates"])}
+    return int(told["replicates"])
+
+
+def _asked_later(
+    after: Sequence[Experiment], passes: Container[str], options: Options
+) -> Iterator[tuple[tuple[str, int], Cell]]:
+    """The cells of other experiments in these passes whose simulation has other code than they were computed with."""
+    for experiment in after:
+        cells = [cell for cell in experiment.cells if cell.pass_key in passes]
+        with suppress(FileNotFoundError, Damaged):
+            manifest = read_generation(Folder(options.results, experiment.name)).manifest if cells else {}
+            for cell in cells:
+                if cell.cell_id in manifest["computed_from"] and moved(cell, stamp_in(manifest, cell.cell_id))[0]:
+                    yield (cell.cell_id, _replicates(cell, manifest)), cell
 
 
 def _stamp(

@@ -35,7 +35,7 @@ from dpexp.store.planning import CellPlan
 from dpexp.store.provenance import arithmetic, commit, machine, versions
 from dpexp.store.rows import Ended, ended, row_of
 from dpexp.store.stamps import witness_of
-from dpexp.store.stats import summary_table
+from dpexp.store.stats import summary_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -172,4 +172,6 @@ def _write(
 
 
 def _written(cell: Cell, file: Stored, data: CellData) -> Written:
-    return Written(file, ended(cell, data), summary_table(cell, data))
+    import pyarrow as pa
+
+    return Written(file, ended(cell, data), pa.table(summary_columns(cell, data)))

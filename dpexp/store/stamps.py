@@ -17,7 +17,7 @@ from dpexp.core.text import counted
 from dpexp.engine.result import CellData
 from dpexp.store.cell_files import Stored, digest_of
 from dpexp.store.fingerprint import changed, code_of, statement_of
-from dpexp.store.stats import summary_table
+from dpexp.store.stats import summary_columns
 
 if TYPE_CHECKING:
     from dpexp.config.cells import Cell
@@ -38,15 +38,17 @@ class Stamp(NamedTuple):
     """how it was found that this code gives these numbers; empty where it computed them"""
 
 
+_TYPES = {"O": "string", "i": "int64", "f": "double"}
+"""of columns, by numpy's kinds, as the summary's file calls them"""
+
+
 def witness_of(cell: Cell, data: CellData) -> dict[str, Any]:
     """What proves a cell's numbers, from replicates that begin with the first: digests of them and of their summary."""
     count = min(cell.algorithm.witnesses, data.values.shape[-1])
     few = data._replace(values=np.ascontiguousarray(data.values[..., :count]))
-    table = summary_table(cell, few)
     hashed = hashlib.sha256()
-    for name in table.column_names:
-        hashed.update(f"{name} {table[name].type}".encode())
-        column = table[name].to_numpy()
+    for name, column in summary_columns(cell, few).items():
+        hashed.update(f"{name} {_TYPES[column.dtype.kind]}".encode())
         hashed.update("\n".join(column).encode() if column.dtype == object else np.ascontiguousarray(column).data)
     return {"replicates": count, "numbers": digest_of(few), "summary": hashed.hexdigest()[:32]}
 

@@ -20,7 +20,6 @@ Nothing is taken over survivors: a mean over a diverged replicate is inf or nan,
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -28,8 +27,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from dpexp.config.cells import Cell
     from dpexp.engine.result import CellData
 
@@ -222,26 +219,19 @@ def with_distance(data: CellData) -> list[tuple[str, np.ndarray]]:
     return [*(("param_distance", np.sqrt(values)) for values in squares), *columns]
 
 
-def summary_table(cell: Cell, data: CellData) -> pa.Table:
-    """Rows of summary.parquet for one cell: by estimator, then metric, then step."""
-    import pyarrow as pa
-
+def summary_columns(cell: Cell, data: CellData) -> dict[str, np.ndarray]:
+    """Rows of summary.parquet for one cell, column by column: by estimator, then metric, then step."""
     columns_of, diverged = with_distance(data), too_far(data, cell.run.diverged_above)
     e, k, m = len(data.estimators), len(data.steps), len(columns_of)
     each = [summarise(values, diverged) for _, values in columns_of]
 
-    def names(codes: np.ndarray, labels: Sequence[str]) -> pa.Array:
-        coded = pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(list(labels)))
-        return coded.cast(pa.string())
-
-    columns = {
-        "cell_id": names(np.zeros(e * m * k), [cell.cell_id]),
-        "estimator": names(np.repeat(np.arange(e), m * k), data.estimators),
+    return {
+        "cell_id": np.full(e * m * k, cell.cell_id, object),
+        "estimator": np.repeat(np.array(data.estimators, object), m * k),
         "step": np.tile(data.steps, e * m),
-        "metric": names(np.tile(np.repeat(np.arange(m), k), e), [name for name, _ in columns_of]),
+        "metric": np.tile(np.repeat(np.array([name for name, _ in columns_of], object), k), e),
+        **{name: np.stack([one[name] for one in each], axis=1).ravel() for name in COLUMNS},
     }
-    found = {name: np.stack([one[name] for one in each], axis=1).ravel() for name in COLUMNS}
-    return pa.table({**columns, **found})
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from dpexp.config.experiment_file import load_experiment, read_experiment
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
 from dpexp.core.stages import OutOfStage, first_stage, plain, received, resolving, simulating
 from dpexp.engine.linear import one_pass
-from dpexp.store import Folder, fingerprint, load_generation, load_summary
+from dpexp.store import Folder, confirming, fingerprint, load_generation, load_summary
 from dpexp.store.confirming import confirm
 from dpexp.store.fingerprint import code_of, statement_of
 from dpexp.store.planning import plan
@@ -154,6 +154,25 @@ def test_a_summary_that_is_computed_otherwise_is_not_confirmed(edited, monkeypat
     right = stats.summarise
     monkeypatch.setattr(stats, "summarise", lambda *given: {k: 1.5 * v for k, v in right(*given).items()})
     assert states(config, options) == {"stale"}
+
+
+def test_experiments_of_one_pass_are_simulated_together_and_judged_alone(edited, monkeypatch, tmp_path):
+    texts = [TINY, TINY.replace("experiment: small", "experiment: other").replace("mu: [1, ", "mu: [3, ")]
+    results, experiments = tmp_path / "results", []
+    for number, text in enumerate(texts):
+        (tmp_path / f"{number}.yaml").write_text(text)
+        experiments.append(load_experiment(tmp_path / f"{number}.yaml"))
+        run(experiments[-1], Options(results, quiet=True))
+    edited(ENGINE)
+    calls, known, original = [], {}, confirming.simulate
+    monkeypatch.setattr(confirming, "simulate", lambda *given: calls.append(given[0]) or original(*given))
+    first = confirm(experiments[0], Options(results, quiet=True), known, experiments[1:])
+    other = next(cell for cell in experiments[1].cells if cell.cell_id not in first)
+    monkeypatch.setitem(known, (other.cell_id, 8), known[other.cell_id, 8] | {"numbers": "another"})
+    second = confirm(experiments[1], Options(results, quiet=True), known)
+    assert [len(cells) for cells in calls] == [len({*first, *second})]
+    assert {status for status, _ in first.values()} == {"confirmed"}
+    assert {cell_id for cell_id, (status, _) in second.items() if status == "stale"} == {other.cell_id}
 
 
 def test_rows_that_state_something_else_are_not_confirmed(edited, monkeypatch, tmp_path):
