@@ -150,8 +150,8 @@ def stored(experiment: Experiment, data: Sequence[Path]) -> Leaves:
 
     Both files of `data` go by one name, and so do the settings, whose names are hashes of it too.
     """
-    from dpexp.commands.notices import notices
     from dpexp.commands.privacy import of_experiment
+    from dpexp.commands.remarks import notices
     from dpexp.commands.report import report
     from dpexp.store.files import read_sealed
     from dpexp.store.folder import Folder

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpexp.commands.fitted import fitting_columns, terminal_width
+from dpexp.commands.terminal_columns import fitting_columns, terminal_width
 from dpexp.config.expressions import matches
 from dpexp.config.settings import Settings, Words, flat, named, varying
 from dpexp.config.stored import stored_cell

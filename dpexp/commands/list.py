@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from dpexp.commands.fitted import fitting_columns, in_lines
+from dpexp.commands.terminal_columns import fitting_columns, in_lines
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.shipped import shipped
 from dpexp.config.words import listed

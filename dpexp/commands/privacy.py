@@ -73,7 +73,7 @@ class Located(ConfigStatement):
     out: Path
 
     def __init__(self, path: Path, experiment: Experiment, deployment: bool, results: Path) -> None:
-        from dpexp.commands.notices import notices
+        from dpexp.commands.remarks import notices
         from dpexp.commands.sharing import cautions, joint, require_private_records
         from dpexp.store.folder import Folder
         from dpexp.store.generation import deployed_in

@@ -1,16 +1,29 @@
-"""What `dpexp validate` and `dpexp run` remark on the table of a config: to its owner, on stderr or beside "ok"."""
+"""What is said of the records that a config names: to all, and what is odd about a table to its owner alone."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpexp.config.cells import Experiment
-from dpexp.problems.softmax import DataSource, Softmax
+
+if TYPE_CHECKING:
+    from dpexp.problems.softmax import DataSource
+
+
+def notices(experiment: Experiment, own: bool = False) -> list[str]:
+    """What is said of the data of a config, their encoding and what is not private, each sentence once; or only of a
+    user's own."""
+    problems = [cell.problem for cell in experiment.cells]
+    spoken = [problem.notices() for problem in problems if problem.files() or not own]
+    return list(dict.fromkeys(notice for notices in spoken for notice in notices))
 
 
 def remarks(experiment: Experiment) -> list[str]:
-    """What is odd about the user's own tables of a config, each sentence once."""
+    """What is odd about the user's own tables, each sentence once; on stderr or beside "ok"."""
+    from dpexp.problems.softmax import Softmax
+
     problems = [cell.problem for cell in experiment.cells if isinstance(cell.problem, Softmax)]
     tables = {p.data.model_dump_json(): p.data for p in problems if p.data.path and p.data.target}
     return list(dict.fromkeys(remark for source in tables.values() for remark in _of(source)))

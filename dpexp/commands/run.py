@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp.commands.fitted import fitting_columns
-from dpexp.commands.notices import notices
 from dpexp.commands.profiles import known_profile
-from dpexp.commands.remarks import remarks
+from dpexp.commands.remarks import notices, remarks
 from dpexp.commands.sharing import cautions, require_private_records
+from dpexp.commands.terminal_columns import fitting_columns
 from dpexp.config.cells import Cell, Experiment
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.expressions import matches

@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpexp.commands.fitted import terminal_width
 from dpexp.commands.selecting import at_hand, select, stem, those_made, unless_refused
+from dpexp.commands.terminal_columns import terminal_width
 from dpexp.core.errors import UsageError
 from dpexp.core.steps import tell
 from dpexp.reporting.of_results.gather import Source

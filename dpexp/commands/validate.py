@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dpexp.commands.notices import notices
 from dpexp.commands.profiles import known_profile
-from dpexp.commands.remarks import remarks
+from dpexp.commands.remarks import notices, remarks
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.resources import require_room
 from dpexp.config.yamlfile import ConfigError, Issue

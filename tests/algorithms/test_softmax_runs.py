@@ -9,7 +9,7 @@ import pytest
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.commands import notices, privacy, validate
+from dpexp.commands import privacy, remarks, validate
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import ResultsMissing
@@ -345,7 +345,7 @@ def test_how_records_are_encoded_is_said(tmp_path):
     shipped = tmp_path / "shipped.yaml"
     shipped.write_text(TOY)
     assert len(validate.validate([shipped], [], "paper")[0]) == 1
-    assert "BSD-3-Clause" in notices.notices(load_experiment(shipped))[0]
+    assert "BSD-3-Clause" in remarks.notices(load_experiment(shipped))[0]
 
 
 @pytest.mark.parametrize("below", ["", "~"])

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from dpexp.commands.fitted import fitting_columns, in_lines
+from dpexp.commands.terminal_columns import fitting_columns, in_lines
 from tests.conftest import call
 
 ODD = """experiment: odd
