@@ -33,7 +33,7 @@ from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.engine.lanes.elementwise import Value
 from dpexp.engine.linear.rule import Memory, Numbers, Received, Rule
 from dpexp.engine.result import Passed
-from dpexp.inference.rounding import rounded
+from dpexp.inference.public_numbers import rounded
 from dpexp.privacy.budgets import Budget, ConstantBudget, ListBudget
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.theory.ldp_sgd.linearised import Modes, linearised_moments, modes_of

@@ -209,7 +209,7 @@ class Seen(NamedTuple):
 
 def measured(seen: Interval | Seen, theta: np.ndarray, bound: np.ndarray, level: float, d: int) -> np.ndarray:
     """The metrics [len(METRICS), 8] of a model with d slopes."""
-    from dpexp.inference.critical_values import normal
+    from dpexp.inference.public_numbers import normal
 
     if not isinstance(seen, Seen):
         covered = (seen.low <= theta) & (theta <= seen.high)
@@ -229,8 +229,8 @@ def _grouped(values: np.ndarray, d: int) -> np.ndarray:
 def shown(fits: Sequence[Fitted], theta: np.ndarray, level: float) -> Seen:
     """What `dpexp fit` shows of at most eight fits about the target theta; the last one stands for those that lack."""
     from dpexp.engine.lanes.vectors import LANES
-    from dpexp.inference.critical_values import normal
     from dpexp.inference.intervals import judged, level_of
+    from dpexp.inference.public_numbers import normal
 
     found, p = [], len(theta)
     for fit in fits:

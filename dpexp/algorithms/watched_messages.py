@@ -29,12 +29,11 @@ from dpexp.core.errors import UsageError
 from dpexp.core.seeds import generator
 from dpexp.engine.lanes.vectors import LANES
 from dpexp.inference.lockstep import Talk, Wanted
-from dpexp.inference.messages import Users
+from dpexp.inference.messages import Sums, Users, symmetric
 from dpexp.inference.models import Model, model_of
 from dpexp.inference.paths import Walk
 from dpexp.inference.populations import SimulatedCrowd
 from dpexp.inference.staged_newton import SHARES, TIMES, Server, stages
-from dpexp.inference.sums import Sums, symmetric
 from dpexp.privacy.budgets import Budget
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 

@@ -14,8 +14,8 @@ import numpy as np
 from dpexp.core.errors import UsageError
 from dpexp.core.text import Printed, columns, guess
 from dpexp.data.regression import Units
-from dpexp.inference.critical_values import normal
 from dpexp.inference.intervals import Interval, Release, intervals, judged, level_of
+from dpexp.inference.public_numbers import normal
 from dpexp.reporting.digits import estimate_row, level_in_digits
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ from dpexp.core.files import atomically
 from dpexp.core.text import Printed, columns, counted, few, up
 from dpexp.data.records import read_table, table_of_frame
 from dpexp.data.regression import Units, covariates
-from dpexp.inference.critical_values import normal
 from dpexp.inference.fitting import Fitted, Planned
 from dpexp.inference.intervals import FLAT
 from dpexp.inference.newton import standard_errors
+from dpexp.inference.public_numbers import normal
 from dpexp.inference.pure_messages import PureModel
 from dpexp.inference.refusals import Checked
 from dpexp.inference.staged_newton import SHARES, TIMES

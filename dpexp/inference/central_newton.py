@@ -46,8 +46,7 @@ import numpy as np
 
 from dpexp.inference.intervals import Release
 from dpexp.inference.models import GUESSED_VARIANCE, Model
-from dpexp.inference.newton import regularise
-from dpexp.inference.uneven_lengths import longer
+from dpexp.inference.newton import longer, regularise
 from dpexp.inference.users import Normals
 from dpexp.problems.huber_linear import HuberLinear, normal_moments
 from dpexp.problems.mallows import WEIGHT_CAP

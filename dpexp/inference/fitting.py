@@ -13,6 +13,7 @@ import numpy as np
 
 from dpexp.inference.central_newton import allocation, central_newton, hessian_deviation, step_deviation
 from dpexp.inference.intervals import Release
+from dpexp.inference.messages import symmetric
 from dpexp.inference.models import Doubt, Model, careful
 from dpexp.inference.newton import mean_hessian, standard_errors
 from dpexp.inference.predicted import (
@@ -26,7 +27,6 @@ from dpexp.inference.predicted import (
 from dpexp.inference.pure_messages import PureModel, PureServer
 from dpexp.inference.refusals import Checked, Reason, after, before, of_guess, too_few, two_digits
 from dpexp.inference.staged_newton import Design, Outcome, staged_newton
-from dpexp.inference.sums import symmetric
 from dpexp.inference.users import Normals, Records
 
 Kind = Literal["local", "central"]

@@ -11,7 +11,7 @@ parameters. Its level is measured, not proved, unless se_H = 0, where it is Wald
 
     a   bounded if and only if |lambda_i| > z se_H for every eigenvalue of Hhat whose direction a has a part in: far
         out along a unit e, Q tends to (2 / se_H^2) (e'H^2e - (e'He)^2 / 2), of which the least is min lambda_i^2 / 2
-    b   the test is inverted where both e_j > .2 (`uneven_lengths`, the variation of Wald's length) and more than .3 of
+    b   the test is inverted where both e_j > .2 (`relative_errors`, the variation of Wald's length) and more than .3 of
         the variance lies along directions with |lambda| < 4 se_H; either alone loses coordinates that are known
     c   Q = 0 at t_1 = -Hhat^-1 D g, which is inside. From it each side is walked until the least Q at this value of a't
         is above the quantile, and a root is the end. Omega moves with t, so Q as a whole is made least
@@ -27,9 +27,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from dpexp.core.brent import root
-from dpexp.inference.critical_values import normal
-from dpexp.inference.newton import regularise
-from dpexp.inference.uneven_lengths import lengthened, less_excess, relative_errors
+from dpexp.inference.newton import lengthened, less_excess, regularise, relative_errors
+from dpexp.inference.public_numbers import normal
 
 UNEVEN, ALONG_FLAT, FLAT = 0.2, 0.3, 4.0
 """e_j, share of the variance, and standard errors of an eigenvalue, of step b"""

@@ -12,8 +12,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from dpexp.inference.messages import Users
-from dpexp.inference.sums import Sums
+from dpexp.inference.messages import Sums, Users
 from dpexp.inference.users import BLOCK, Source
 
 T = TypeVar("T")

@@ -15,6 +15,10 @@ of its own: with `Model.stretch` the same Delta holds for D_a grad f, and the se
     Hessian user    theta_i = theta_{i-1}
 
 and adds to its sums what was sent, with the point at which it was sent, which is theta_{i-1}.
+
+What a server keeps of one stage are sums over users, O(p^2) numbers for each replicate. Gradient users count with the
+weight v_i, Hessian users with u_i (inference, section 3.2). Symmetric matrices are kept as their upper triangle, row by
+row.
 """
 
 from __future__ import annotations
@@ -29,8 +33,45 @@ from numba import njit
 
 from dpexp.engine.compiled import compiled
 from dpexp.engine.lanes import vectormath as _overloads  # noqa: F401 - teaches the compiler exp on lanes
+from dpexp.engine.lanes.aligned import lanes_zeros
 from dpexp.engine.lanes.elementwise import maximum, where
 from dpexp.engine.lanes.vectors import load, read, reals, store
+
+
+class Sums(NamedTuple):
+    """Sums over the users of one stage, for eight replicates; float64, the last axis has length 8."""
+
+    v: np.ndarray
+    """[3, 8]: sum of v_i, of v_i^2, and the number of gradient users"""
+    points: np.ndarray
+    """A [p, 8]: sum of v_i theta_{i-1}"""
+    gradients: np.ndarray
+    """G [p, 8]: sum of v_i m_i"""
+    squares: np.ndarray
+    """Q [p (p + 1) / 2, 8]: sum of v_i^2 m_i m_i'"""
+    u: np.ndarray
+    """[3, 8]: sum of u_i, of (u_i Delta_H / mu_i)^2, and the number of Hessian users"""
+    hessians: np.ndarray
+    """M [p (p + 1) / 2, 8]: sum of u_i M_i"""
+
+    def __add__(self, other: object) -> Sums:
+        assert isinstance(other, Sums)
+        return Sums(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+def no_sums(p: int) -> Sums:
+    """Sums over nobody."""
+    triangle = p * (p + 1) // 2
+    return Sums(*(lanes_zeros(rows) for rows in (3, p, p, triangle, 3, triangle)))
+
+
+def symmetric(triangle: np.ndarray, p: int) -> np.ndarray:
+    """Matrices [8, p, p] from upper triangles [p (p + 1) / 2, 8]."""
+    rows, columns = np.triu_indices(p)
+    full = np.empty((triangle.shape[-1], p, p))
+    full[:, rows, columns] = full[:, columns, rows] = triangle.T
+    return full
+
 
 ROOT_HALF = math.sqrt(0.5)
 

@@ -29,12 +29,12 @@ from typing import NamedTuple
 import numpy as np
 
 from dpexp.engine.lanes.vectors import LANES
-from dpexp.inference import critical_values
+from dpexp.inference import public_numbers
+from dpexp.inference.messages import symmetric
 from dpexp.inference.models import Model
 from dpexp.inference.newton import corrected, mean_hessian, regularise, standard_errors
 from dpexp.inference.paths import Path, Snapshot, since
 from dpexp.inference.small_matrices import inverses, products, pseudo_inverses
-from dpexp.inference.sums import symmetric
 
 
 class Interval(NamedTuple):
@@ -67,7 +67,7 @@ def plug_in(model: Model, end: Snapshot, burned: Snapshot, level: float) -> Inte
     inverse = inverses(regularise(mean, error) / scaling)
     noise = symmetric(sums.squares, model.p) / (sums.v[2] ** 2)[:, None, None]
     bar = (end.sums.total - burned.sums.total).T / (end.users - burned.users)
-    return symmetric_interval(bar, critical_values.normal(level) * standard_errors(products(inverse, noise, inverse)))
+    return symmetric_interval(bar, public_numbers.normal(level) * standard_errors(products(inverse, noise, inverse)))
 
 
 def free_hessian(end: Snapshot, burned: Snapshot) -> np.ndarray:
@@ -87,7 +87,7 @@ def plug_in_free(end: Snapshot, burned: Snapshot, level: float) -> Interval:
     noise = symmetric(sums.squares, p) / (sums.v[2] ** 2)[:, None, None]
     errors = standard_errors(products(inverse, noise, inverse.transpose(0, 2, 1)))
     bar = (end.sums.total - burned.sums.total).T / (end.users - burned.users)
-    return symmetric_interval(bar, critical_values.normal(level) * errors)
+    return symmetric_interval(bar, public_numbers.normal(level) * errors)
 
 
 def random_scaling(end: Snapshot, level: float, burned: Snapshot | None = None) -> Interval:
@@ -102,13 +102,13 @@ def random_scaling(end: Snapshot, level: float, burned: Snapshot | None = None) 
     bar = total / n
     steps_square = n * (n + 1) * (2 * n + 1) / 6
     variance = np.maximum(square - 2 * bar * weighted + bar**2 * steps_square, 0.0) / float(n) ** 2
-    return symmetric_interval(bar.T, critical_values.random_scaling(level) * np.sqrt(variance / n).T)
+    return symmetric_interval(bar.T, public_numbers.random_scaling(level) * np.sqrt(variance / n).T)
 
 
 def newton_oracle(end: Snapshot, burned: Snapshot, hessian: np.ndarray, level: float) -> Interval:
     """theta~ and its interval from the messages between two snapshots, with H [p, p] at the target."""
     found = corrected(since(end, burned), np.broadcast_to(hessian, (LANES, *hessian.shape)), np.zeros(LANES))
-    return symmetric_interval(found.theta, critical_values.normal(level) * standard_errors(found.covariance))
+    return symmetric_interval(found.theta, public_numbers.normal(level) * standard_errors(found.covariance))
 
 
 def averages(chains: Sequence[Path]) -> np.ndarray:
@@ -123,7 +123,7 @@ def averages(chains: Sequence[Path]) -> np.ndarray:
 def t_chains(means: np.ndarray, level: float) -> Interval:
     """From the averages [K, 8, p]."""
     count = len(means)
-    half = critical_values.student(level, count - 1) * means.std(axis=0, ddof=1) / math.sqrt(count)
+    half = public_numbers.student(level, count - 1) * means.std(axis=0, ddof=1) / math.sqrt(count)
     return symmetric_interval(means.mean(axis=0), half)
 
 

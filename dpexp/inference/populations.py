@@ -21,12 +21,20 @@ from dpexp.engine.lanes.aligned import lanes_empty
 from dpexp.engine.lanes.elementwise import logistic
 from dpexp.engine.lanes.streams import fill_uniform
 from dpexp.engine.lanes.vectors import LANES
-from dpexp.inference.drawing import Rows
 from dpexp.inference.lockstep import Wanted
 from dpexp.inference.messages import Users
 from dpexp.inference.models import Model
-from dpexp.inference.record_kernel import BINARY, EXPONENTIAL, HETEROSCEDASTIC, NORMAL, STUDENT, Numbers, fill_records
-from dpexp.inference.rounding import rounded
+from dpexp.inference.public_numbers import rounded
+from dpexp.inference.simulated_records import (
+    BINARY,
+    EXPONENTIAL,
+    HETEROSCEDASTIC,
+    NORMAL,
+    STUDENT,
+    Numbers,
+    Rows,
+    fill_records,
+)
 from dpexp.inference.users import gradient_weights, hessian_users, hessian_weights
 
 Errors = Literal["normal", "student", "exponential", "heteroscedastic"]

@@ -14,11 +14,9 @@ from typing import get_args
 import numpy as np
 
 from dpexp.inference.models import VARIANCE_OF_STEPS, Doubt, Model
-from dpexp.inference.newton import regularise, standard_errors
-from dpexp.inference.pace import guessed_median
+from dpexp.inference.newton import less_excess, longer, regularise, standard_errors
 from dpexp.inference.small_matrices import eigensystems, eigenvalues, inverses, products
-from dpexp.inference.staged_newton import SHARES, Design
-from dpexp.inference.uneven_lengths import less_excess, longer
+from dpexp.inference.staged_newton import SHARES, Design, guessed_median
 from dpexp.inference.users import gradient_weights, hessian_weights
 
 DRAWS = 128
@@ -143,7 +141,7 @@ def expected_errors(
 
 
 def careful_errors(model: Model, design: Design, noise: Noise) -> np.ndarray:
-    """`expected_errors`, as shown, [p] under the worst of the guessed law and those of `doubts`, in each coordinate."""
+    """`expected_errors`, as shown, [p] under the worst of the guessed law and those of `Doubt`, in each coordinate."""
     laws = [model, *(replace(model, doubt=doubt) for doubt in get_args(Doubt))]
     return np.asarray(np.max([expected_errors(law, design, noise, True, True) for law in laws], axis=0))
 
@@ -174,11 +172,12 @@ def _scores(model: Model, noise: Noise) -> np.ndarray:
 def correction_moment(model: Model, design: Design, noise: Noise) -> np.ndarray:
     """E d d' [p, p] for the correction d = H^-1 sum v_i m_i, for a quadratic risk and many short steps.
 
-    Steps follow from the measured curvature (`pace`), so h is the median eigenvalue of H, whatever was guessed. In a
-    direction of curvature h_j the iterate of a stage with N gradient users forgets in t = T h_j / h relaxation times.
-    Let b^2 / N be the variance of H^-1 times its mean message, and B a Brownian motion on [0, t]. The stage
-    starts off by e, its points have the mean e phi(t) - (b / sqrt(N t)) int (1 - exp(-(t - s))) dB_s, and H^-1 times
-    its mean message is that plus (b / sqrt(N t)) B_t. So d = e phi(t) + (b / sqrt(N t)) int exp(-(t - s)) dB_s, with
+    Steps follow from the measured curvature (`measured_pace`), so h is the median eigenvalue of H, whatever was
+    guessed. In a direction of curvature h_j the iterate of a stage with N gradient users forgets in t = T h_j / h
+    relaxation times. Let b^2 / N be the variance of H^-1 times its mean message, and B a Brownian motion on [0, t]. The
+    stage starts off by e, its points have the mean e phi(t) - (b / sqrt(N t)) int (1 - exp(-(t - s))) dB_s, and H^-1
+    times its mean message is that plus (b / sqrt(N t)) B_t. So d = e phi(t) + (b / sqrt(N t)) int exp(-(t - s)) dB_s,
+    with
 
         phi(t) = (1 - exp(-t)) / t,     Var d = phi(t)^2 E e^2 + phi(2 t) b^2 / N.
 

@@ -27,10 +27,9 @@ from numba import njit
 
 from dpexp.core.cap_sampling import cap, deviation
 from dpexp.engine.compiled import compiled
-from dpexp.inference.messages import Users
+from dpexp.inference.messages import Sums, Users
 from dpexp.inference.models import Model
 from dpexp.inference.staged_newton import Server
-from dpexp.inference.sums import Sums
 from dpexp.inference.users import Normals
 from dpexp.problems.huber_linear import HuberLinear
 

@@ -18,7 +18,7 @@ from dpexp.core.errors import UsageError
 from dpexp.core.gauss_legendre import gauss_legendre
 from dpexp.inference.models import Model
 from dpexp.inference.populations import Population
-from dpexp.inference.rounding import rounded
+from dpexp.inference.public_numbers import rounded
 from dpexp.problems.mallows import rule
 
 DRAWS = 400_000

@@ -43,9 +43,13 @@ class Law:
     local: tuple[tuple[int, float], ...] = ((60_000, 2.0),)
 
 
-def logistic(slopes: tuple[float, ...], intercept: float = 0.0) -> Draw:
+def logistic(slopes: tuple[float, ...], intercept: float = 0.0, share: float | None = None) -> Draw:
+    """Of standardised columns; the last one a level with this share."""
+
     def draw(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
         z = rng.standard_normal((n, len(slopes)))
+        if share is not None:
+            z[:, -1] = np.where(rng.random(n) < share, 1.0, -1.0)
         t = intercept + z @ np.array(slopes)
         return z / math.sqrt(len(slopes)), (rng.random(n) < 1 / (1 + np.exp(-t))).astype(float)
 
@@ -122,6 +126,10 @@ LAWS = {
     "diamonds": Law(unit_model("huber-linear", 20), _diamonds, ((40_000, 0.3), (40_000, 1.0), (40_000, 3.0))),
     "steep": Law(LOGIT3, logistic((3.0, -3.0, 1.5)), ((3000, 1.0), (6000, 1.0), (24_000, 1.0), (24_000, 3.0))),
     "steep, off centre": Law(LOGIT3, logistic((3.0, -2.0, 1.5), 1.0), ((4000, 1.0), (40_000, 0.3), (40_000, 3.0))),
+    "logistic, level 3%": Law(unit_model("mallows-logistic", 5), logistic((0.447,) * 5, 1.0, 0.03), ((5000, 1.0),)),
+    "logistic, level 4%": Law(
+        unit_model("mallows-logistic", 5), logistic((0.5, 0.5, -0.5, 0.5, -0.6), -1.0, 0.04), ((5000, 1.0),)
+    ),
     "flat": Law(LOGIT3, logistic((0.5, 0.5, 0.5)), ((2000, 1.0),)),
     "ones 2%": Law(LOGIT3, logistic((0.5, 0.5, 0.5), -4.1), ((5000, 1.0),), ((60_000, 4.0),)),
     "incomes": Law(unit_model("mallows-logistic", 6), _incomes, ((4000, 1.0), (8000, 1.0), (40_000, 1.0))),

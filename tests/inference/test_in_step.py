@@ -10,7 +10,6 @@ from scipy.integrate import quad
 from dpexp.algorithms.path_intervals import PathIntervals
 from dpexp.algorithms.schedules import SCHEDULES, Power
 from dpexp.algorithms.staged_newton import StagedNewton
-from dpexp.inference.drawing import Rows
 from dpexp.inference.fitting import released
 from dpexp.inference.intervals import judged
 from dpexp.inference.lockstep import Talk, together
@@ -24,6 +23,7 @@ from dpexp.inference.predicted import (
     guessed_curvature,
     noise_of,
 )
+from dpexp.inference.simulated_records import Rows
 from dpexp.inference.staged_newton import Design, Server, staged_newton, stages
 from dpexp.inference.users import BLOCK, SPREAD
 from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget, UniformBudget
@@ -191,7 +191,7 @@ def test_logistic_steps_are_shorter_than_plans_are_careful():
 )  # fmt: skip
 def test_compiled_records_are_those_of_the_law(law):
     """`Population.records` says the same law in numpy; other numbers give other records."""
-    from dpexp.inference.record_kernel import fill_records
+    from dpexp.inference.simulated_records import fill_records
 
     population, rng = Population(3, **law), np.random.default_rng(6)
     normals, uniform = rng.standard_normal((400, population.normals, 8)), rng.random((400, 8))

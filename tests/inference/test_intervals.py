@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from dpexp.inference.intervals import Release, _inverted, intervals
-from dpexp.inference.newton import regularise
-from dpexp.inference.uneven_lengths import less_excess
+from dpexp.inference.newton import less_excess, regularise
 from tests.conftest import share
 
 Z = 1.959963984540054

@@ -4,14 +4,12 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from dpexp.inference.doubts import heavy_tails
-from dpexp.inference.flatter import flatter
-from dpexp.inference.models import careful, model_of
-from dpexp.inference.pace import FARTHEST_PACE, guessed_median, measured_pace
+from dpexp.inference.messages import no_sums
+from dpexp.inference.models import careful, heavy_tails, model_of
 from dpexp.inference.populations import Population, Simulated
 from dpexp.inference.predicted import best_every, careful_errors, expected_errors, guessed_curvature, noise_of
-from dpexp.inference.staged_newton import Design, staged_newton
-from dpexp.inference.sums import no_sums
+from dpexp.inference.staged_newton import FARTHEST_PACE, Design, guessed_median, measured_pace, staged_newton
+from dpexp.inference.third_derivatives import flatter
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.logistic import MallowsLogistic

@@ -14,10 +14,10 @@ from dpexp.commands.fit import Request, entering
 from dpexp.core.standard_json import standard_json
 from dpexp.data.public_inputs import PublicInputs
 from dpexp.inference.central_newton import _Owner
+from dpexp.inference.messages import symmetric
 from dpexp.inference.models import MODELS, unit_model
 from dpexp.inference.pure_messages import PureServer, pure
 from dpexp.inference.staged_newton import Server
-from dpexp.inference.sums import symmetric
 from dpexp.inference.users import Records
 from tests.campaigns.fit_of_persons import fits, targets
 from tests.oracles.private_messages import Loss, huber, logistic, stage

@@ -10,10 +10,10 @@ from scipy.stats import binomtest
 from dpexp.core.cap_sampling import cap, deviation, eps_at, gaussian_mu
 from dpexp.inference.fitting import fit_local, plan_local
 from dpexp.inference.intervals import intervals
+from dpexp.inference.messages import symmetric
 from dpexp.inference.models import unit_model
 from dpexp.inference.pure_messages import POOL, PureServer, pure
 from dpexp.inference.staged_newton import Design, staged_newton
-from dpexp.inference.sums import symmetric
 from dpexp.inference.users import Records
 from tests.conftest import share
 

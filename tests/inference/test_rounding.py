@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dpexp.inference.rounding import KEPT, rounded
+from dpexp.inference.public_numbers import KEPT, rounded
 
 
 def wanted(value):

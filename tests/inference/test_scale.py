@@ -7,11 +7,10 @@ import pytest
 
 from dpexp.inference import staged_newton as method
 from dpexp.inference.models import model_of
-from dpexp.inference.newton import Corrected
+from dpexp.inference.newton import Corrected, longer, made_up
 from dpexp.inference.populations import Population, Simulated
 from dpexp.inference.predicted import guessed_curvature
-from dpexp.inference.scale_bias import scale_bias
-from dpexp.inference.uneven_lengths import longer, made_up
+from dpexp.inference.third_derivatives import scale_bias
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.logistic import MallowsLogistic

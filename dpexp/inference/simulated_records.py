@@ -1,4 +1,4 @@
-"""The compiled loop of `dpexp.inference.populations`: records of users from their random numbers, in lanes.
+"""The compiled loops of `dpexp.inference.populations`: normals, and the records of users that they make, in lanes.
 
 The laws are those of `Population.records`, written once more for lanes.
 """
@@ -12,9 +12,39 @@ import numpy as np
 
 from dpexp.engine.compiled import compiled
 from dpexp.engine.lanes import vectormath as _overloads  # noqa: F401 - teaches the compiler exp on lanes
+from dpexp.engine.lanes.aligned import lanes_empty
 from dpexp.engine.lanes.elementwise import logistic, maximum, sqrt, where
-from dpexp.engine.lanes.vectors import load, read, reals, store
+from dpexp.engine.lanes.streams import fill_normal
+from dpexp.engine.lanes.vectors import LANES, load, read, reals, store
 from dpexp.problems.linear_predictor import mallows_weight
+
+
+@compiled(kept=True)
+def _fill(state, out, count):
+    fill_normal(state, out, count)
+
+
+class Rows:
+    """A stream of rows of normals [width, 8], which are the same rows however many are taken at a time."""
+
+    def __init__(self, state: np.ndarray, width: int) -> None:
+        self.state, self.width = state, width
+        self.spare = np.empty((0, width, LANES))
+        """at most one row: normals are drawn in pairs, and half a pair must not be lost"""
+
+    def take(self, count: int) -> np.ndarray:
+        """The next rows [count, width, 8]."""
+        if count == 0:
+            return np.empty((0, self.width, LANES))
+        old = len(self.spare)
+        need = max(0, count - old)
+        drawn = need + need * self.width % 2
+        rows = lanes_empty(old + drawn, self.width)
+        rows[:old] = self.spare
+        _fill(self.state, rows[old:].reshape(-1, LANES), drawn * self.width)
+        self.spare = rows[count:].copy()  # a view would keep all of the rows in memory
+        return rows[:count]
+
 
 weight_of = compiled(mallows_weight, forceinline=True)
 BINARY, NORMAL, STUDENT, EXPONENTIAL, HETEROSCEDASTIC = range(5)
