@@ -9,6 +9,11 @@ from dpexp.reporting.verdict import power_and_seeds
 
 State = Literal["current", "unconfirmed", "stale", "missing"]
 """unconfirmed: judged by other code, from the same results; `dpexp claims --confirm` finds out if it is the same"""
+SHOWN = (
+    *("id", "paper", "place", "source", "quote", "statement", "kind", "hypotheses", "false_if"),
+    *("predicted", "measured", "uncertainty", "tolerance", "verdict", "expected_verdict", "configs", "why"),
+)
+"""what the line of a claim says first, of the claim and of what was found, by stable keys"""
 FOUND = ("predicted", "measured", "uncertainty", "verdict", "numbers")
 """what a check finds; all of it is null where no current verdict is stored"""
 
@@ -62,13 +67,8 @@ class Judgement:
     def document(self) -> dict[str, Any]:
         """The line for programs, with stable keys. What is not current is null, and stands under `before` at most."""
         found = self.found if self.is_current else {}
-        keys = ("id", "paper", "place", "source", "quote", "statement", "kind", "hypotheses", "false_if")
         return {
-            **{key: self.claim[key] for key in keys},
-            **{key: found.get(key) for key in ("predicted", "measured", "uncertainty")},
-            "tolerance": self.claim["tolerance"],
-            "verdict": found.get("verdict"),
-            **{key: self.claim[key] for key in ("expected_verdict", "configs", "why")},
+            **{key: self.claim[key] if key in self.claim else found.get(key) for key in SHOWN},
             "noticed": power_and_seeds(self.id),
             "numbers": found.get("numbers"),
             "state": self.state,

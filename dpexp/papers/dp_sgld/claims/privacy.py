@@ -375,7 +375,8 @@ CLAIMS = (
         "The paper's theorem gives epsilon = 1.0 for its DP-SGLD runs.",
         "value",
         near(lambda: _epsilons(True), 0.15, "epsilon at delta = 1e-5 by Corollary 3.2 and Proposition 2.1",
-             more=lambda: "with K in epochs in place of iterations: " + ", ".join(f"{eps:.3f} ({name})" for name, (_, eps) in _epsilons(False).items()),
+             more=lambda: "with K in epochs in place of iterations: " + ", ".join(
+                 f"{eps:.3f} ({name})" for name, (_, eps) in _epsilons(False).items()),
              uncertainty=f"none: evaluated as printed; settings of {CODE}"),
         "15% of 1.0, for rounding and choices that are not printed", "false",
         "it was evaluated with K = epochs where it counts iterations: then it gives 0.98 to 1.10",

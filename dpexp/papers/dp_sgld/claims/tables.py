@@ -150,7 +150,9 @@ CLAIMS = (
         "dp-sgld/table-1/printed", "Section 5.2",
         "In every row of tables 1 and 2 DP-SGLD is more accurate than DP-SGD.",
         "ordering",
-        above(lambda: {f"table {table}, {name}": (mine - theirs) / 0.1 for table, lines in ACCURACIES.items() for name, mine, theirs, _ in lines}, "DP-SGLD is above DP-SGD in every row", "", "printed to 0.1, without an error",
+        above(lambda: {f"table {table}, {name}": (mine - theirs) / 0.1
+                       for table, lines in ACCURACIES.items() for name, mine, theirs, _ in lines},
+              "DP-SGLD is above DP-SGD in every row", "", "printed to 0.1, without an error",
             "difference / 0.1", lambda least: "; ".join(map(beside, ACCURACIES)), "reproduced"),
         "none: printed numbers", "false",
         "on Pneumonia both are 58.8; on CIFAR-10 it is so, by 0.9 to 2.3 points in one run each",

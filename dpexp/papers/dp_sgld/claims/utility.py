@@ -292,7 +292,8 @@ CLAIMS = (
         above(lambda: {name: _product(row) / (row.classes * row.width) for name, row in TABLE4.items()},
             "ratios of eps n^2 / (alpha d) over (beta / lambda)^2 with d = C (p + 1) parameters, for an order above 1",
               "", "printed to two digits", "implied alpha",
-              lambda least: "with d the number of classes: " + ", ".join(f"{_product(row) / row.classes:.1f} ({k})" for k, row in TABLE4.items()), held="reproduced"),
+              lambda least: "with d the number of classes: " + ", ".join(
+                  f"{_product(row) / row.classes:.1f} ({k})" for k, row in TABLE4.items()), held="reproduced"),
         "an implied Renyi order below 1 is impossible", "false",
         "they follow with d = number of classes and alpha near 25",
         quote="CIFAR10 Resnet18 55 5.5 ×10^4 ... 3.2 ×10^-3",

@@ -68,7 +68,9 @@ def reads() -> dict[str, float]:
 
 CLAIMS = (
     row("momentum/figure-1", "Section 2, figure 1", "A step of a stream of t is in at most ceil(log2 t) + 1 nodes.", "upper",
-        above(lambda: {f"t = {t}": (math.ceil(math.log2(t)) + 1) / node_counts(np.arange(t)).max() for t in (2, 3, 8, 13, 64, 100, 1000, 1024)}, "no step is in more than ceil(log2 t) + 1 nodes", "", COUNTED, "printed / counted"),
+        above(lambda: {f"t = {t}": (math.ceil(math.log2(t)) + 1) / node_counts(np.arange(t)).max()
+                       for t in (2, 3, 8, 13, 64, 100, 1000, 1024)},
+              "no step is in more than ceil(log2 t) + 1 nodes", "", COUNTED, "printed / counted"),
         "one larger count contradicts it", "holds as a bound", "attained by complete trees",
         quote="each g_i only affects its ancestors, or at most ⌈log t⌉ + 1 nodes",
         false_if="Some step of a stream is in more nodes."),

@@ -176,7 +176,9 @@ CLAIMS = (
     ),
     row(
         "noisy-sgd/appendix-a4/number", "Appendix A.4, last display but one", "P(N(0, 1) >= -0.1 / sqrt(0.001)) is 0.999993.",
-        "value", near(lambda: {"P(N(0, 1) >= -0.1 / sqrt(0.001))": (0.999993, math.erfc(-0.1 / math.sqrt(0.001) / math.sqrt(2)) / 2)}, 5e-7, "probability", "misprint"), "half of the last printed digit", "misprint",
+        "value",
+        near(lambda: {"P(N(0, 1) >= -0.1 / sqrt(0.001))": (0.999993, math.erfc(-0.1 / math.sqrt(0.001) / math.sqrt(2)) / 2)},
+             5e-7, "probability", "misprint"), "half of the last printed digit", "misprint",
         "it is 0.9992; nothing depends on it, and the next display prints 0.99993",
         quote="P[N(0, 1) ≥ -0.1/√0.001] ≈ 0.999993", false_if="The probability differs from 0.999993 by more than half of the last digit.",
     ),

@@ -255,7 +255,8 @@ CLAIMS = (
         "noisy-sgd/proposition-2-17", "Section 2.4, Proposition 2.17",
         "Noisy contractions whose updates differ by s_t are within alpha/2 sum a_t^2 / sigma_t^2 for admissible a_t.",
         "upper", above(
-            lambda: {f"order {a:g}, T = {t}": a / 2 * t * (2 * SLOPE) ** 2 / both(opposite(SLOPE, q=1.0), t, a) for t in (1, 10, 100) for a in (2.0, 8.0)},
+            lambda: {f"order {a:g}, T = {t}": a / 2 * t * (2 * SLOPE) ** 2 / both(opposite(SLOPE, q=1.0), t, a)
+                     for t in (1, 10, 100) for a in (2.0, 8.0)},
             SUM, WIDE), ONE_VALUE, "holds as a bound",
         "attained while the walls are far; the bound grows with T for ever, the divergence does not",
         quote="is non-negative for all t and satisfies z_T = 0. Then ... α/2 sum_{t=1}^T a_t^2/σ_t^2",
