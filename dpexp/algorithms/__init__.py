@@ -4,6 +4,7 @@ from dpexp.algorithms.algorithm import Algorithm
 from dpexp.algorithms.batch_descent import BatchDescent
 from dpexp.algorithms.central_newton import CentralNewton
 from dpexp.algorithms.clipped_ldp_sgd import ClippedLdpSgd
+from dpexp.algorithms.controlled_ldp_sgd import ControlledLdpSgd
 from dpexp.algorithms.dp_sgd import DpSgd
 from dpexp.algorithms.dp_sgld import DpSgld
 from dpexp.algorithms.extrapolated_ldp_sgd import ExtrapolatedLdpSgd
@@ -25,6 +26,7 @@ ALGORITHMS: Registry[type[Algorithm]] = Registry(
         "clipped-ldp-sgd": ClippedLdpSgd,
         "heavy-ball-ldp-sgd": HeavyBallLdpSgd,
         "extrapolated-ldp-sgd": ExtrapolatedLdpSgd,
+        "controlled-ldp-sgd": ControlledLdpSgd,
         "dp-sgld": DpSgld,
         "dp-sgd": DpSgd,
         "sgd": Sgd,

@@ -18,6 +18,8 @@ class Metric(NamedTuple):
     """whether it lies between 0 and 1, so that a linear axis shows it best"""
 
 
+CONTROLLED = "_controlled"
+"""ends the name of the same mean from fewer replicates, by a control variate"""
 METRICS = {
     "param_distance_sq": Metric(
         r"\mathrm{E}\,\|\theta - \theta^*\|^2", "mean squared distance to the optimum", "parameter squared", True
@@ -27,6 +29,15 @@ METRICS = {
         r"\mathrm{E}\,\|\beta - \beta^*\|^2", "mean squared distance of the coefficients", "parameter squared", True
     ),
     "loss_gap": Metric(r"\mathrm{E}\,F(\theta) - F(\theta^*)", "mean loss gap", "loss", True),
+    "param_distance_sq_controlled": Metric(
+        r"\mathrm{E}_c\,\|\theta - \theta^*\|^2",
+        "mean squared distance to the optimum, linear part exact",
+        "parameter squared",
+        True,
+    ),
+    "loss_gap_controlled": Metric(
+        r"\mathrm{E}_c\,F(\theta) - F(\theta^*)", "mean loss gap, linear part exact", "loss", True
+    ),
     "projections": Metric("", "projections of the scale so far", "steps"),
     "test_accuracy": Metric("", "held-out accuracy", "share of records", False, True),
     "train_loss": Metric("", "training loss", "loss"),

@@ -13,7 +13,7 @@ from dpexp.reporting.fitting import without_constants
 from dpexp.reporting.of_results.choose import ESTIMATOR, needed
 from dpexp.reporting.of_results.gather import Gathered
 from dpexp.reporting.of_results.lines import Line, fitted, lines_of
-from dpexp.reporting.of_results.metrics import metric_of
+from dpexp.reporting.of_results.metrics import CONTROLLED, metric_of
 from dpexp.reporting.of_results.parameters import constants
 from dpexp.reporting.slopes import Rate
 from dpexp.reporting.table import Content
@@ -22,8 +22,13 @@ from dpexp.store.stats import CI_NAME
 if TYPE_CHECKING:
     import pandas as pd
 
+PAYS = 3.0
+"""how many replicates one with its control must be worth: it takes as long as two or three"""
 BESIDE = {
-    "param_distance_sq": ("loss_gap",),
+    "param_distance_sq": ("param_distance_sq_controlled", "loss_gap"),
+    "param_distance_sq_controlled": ("param_distance_sq",),
+    "loss_gap": ("loss_gap_controlled",),
+    "loss_gap_controlled": ("loss_gap",),
     "test_accuracy": ("train_loss",),
     "grad_norm": ("objective", "test_accuracy"),
     "train_loss": ("test_accuracy",),
@@ -45,11 +50,20 @@ def content_of(gathered: Gathered, metric: str | None = None, estimators: Sequen
         _record(names, [lines[name][k] for name in shown], shown, slopes[k], deltas) for k in range(len(lines[main]))
     ]
     has_slopes = any(isinstance(found, Rate) for found in slopes)
-    head = [*names, *shown, *(["slope", "state"] if has_slopes else []), *(f"eps at {d}" for d in deltas), "diverged"]
+    saved = ["saved"] if "replicates_saved" in records[0] else []
+    head = [
+        *names,
+        *shown,
+        *saved,
+        *(["slope", "state"] if has_slopes else []),
+        *(f"eps at {d}" for d in deltas),
+        "diverged",
+    ]
     rows = [
         [
             *(gathered.words.value(name, record[name]) for name in names),
             *(within(record[name], record[f"{name}_ci_lo"], record[f"{name}_ci_hi"]) for name in shown),
+            *([_saved(record["replicates_saved"])] if saved else []),
             *(_slope_cells(slopes[k]) if has_slopes else []),
             *(_eps(record, delta) for delta in deltas),
             f"{record['n_diverged']} of {record['n']}",
@@ -88,6 +102,10 @@ def _record(
         record |= {name: float(end["mean"]), f"{name}_se": float(end["se"]), f"{name}_ci_lo": float(end["ci_lo"]),
                    f"{name}_ci_hi": float(end["ci_hi"]),
                    f"{name}_ci_half": float(end["ci_hi"] - end["ci_lo"]) / 2}  # fmt: skip
+    plain = shown[0].removesuffix(CONTROLLED)
+    if plain in shown and plain + CONTROLLED in shown:
+        wide, narrow = record[f"{plain}_se"], record[f"{plain}{CONTROLLED}_se"]
+        record["replicates_saved"] = (wide / narrow) ** 2 if narrow > 0 and math.isfinite(wide / narrow) else None
     found = slope if isinstance(slope, Rate) else None
     record |= {
         "slope": None if found is None else found.last.slope,
@@ -102,6 +120,13 @@ def _record(
 
 def _float(value: Any) -> float | None:
     return None if value is None or (isinstance(value, float) and math.isnan(value)) else float(value)
+
+
+def _saved(times: float | None) -> str:
+    """In two digits, which is what a ratio of two variances has."""
+    if times is None:
+        return "-"
+    return f"{float(f'{times:.2g}'):g}" + ("" if times > PAYS else ", does not pay")
 
 
 def _slope_cells(slope: Rate | str) -> list[str]:
@@ -137,6 +162,11 @@ def _note(
         "both its ends where one is much nearer than the other"
     )
     words = [f"At the last step ({last}), {'one replicate' if replicates == '1' else mean}. {meanings}."]
+    if any(name.endswith(CONTROLLED) for name in shown):
+        words.append(
+            "Saved: for one replicate, how many without the control variate give the same error; it pays beyond "
+            f"{PAYS:g}, since it takes as long as two or three."
+        )
     if any(isinstance(found, Rate) for found in slopes):
         words.append(
             "Slope: of log mean on log step over the last decade; a rate only where it has settled, transient where "

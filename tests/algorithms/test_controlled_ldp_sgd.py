@@ -1,0 +1,267 @@
+"""Controlled LDP-SGD: the linear recursion against literal ones, unbiasedness, and second moments that are wrong."""
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpexp
+import dpexp.algorithms.controlled_ldp_sgd as controlled
+from dpexp.algorithms.controlled_ldp_sgd import ControlledLdpSgd, exact, linear
+from dpexp.algorithms.ldp_sgd import LdpSgd
+from dpexp.algorithms.schedules import Constant, Power
+from dpexp.privacy.budgets import ConstantBudget, ListBudget, UniformBudget
+from dpexp.problems import PROBLEMS
+from tests.algorithms.test_ldp_sgd import CASES, SEED, STEPS, N, budget_of, states_of
+from tests.conftest import call
+from tests.oracles import bounds, ldp_sgd
+from tests.oracles.streams import normals
+
+QUICK = ("huber joint scale", "logistic")
+KINDS = (*QUICK, "huber known scale", "huber, other numbers", "huber, one covariate", "insensitive")
+each_case = pytest.mark.parametrize(
+    "case", [case if case in QUICK else pytest.param(case, marks=pytest.mark.slow) for case in KINDS]
+)
+SETTINGS = [
+    (Power(eta=0.2, alpha=0.5), ConstantBudget(mu=1.0)),
+    (Power(eta=0.3, alpha=1 / 3), UniformBudget(uniform=(1.0, 2.0))),
+    (Constant(eta=0.05), ConstantBudget(mu=2.0)),
+    (Power(eta=0.2, alpha=0.5), ConstantBudget(mu=math.inf)),
+]
+ERROR = 4.5
+"""standard errors beyond which a mean is no longer what it should be: seven in a million, for a normal mean"""
+SCALES = (2 / 3, 3 / 2)
+
+
+def controls(problem, settings, steps=STEPS, seed=SEED, replicates=range(8)):
+    return ControlledLdpSgd().controls(problem, settings, np.asarray(steps), seed, list(replicates))
+
+
+def covariance_of(problem, budget):
+    noise = problem.noise_sensitivity() ** 2 * budget.mean_inverse_square
+    return problem.curvature().score_covariance + noise * np.eye(problem.p)
+
+
+# --- the recursion itself
+
+
+@each_case
+def test_the_recursion_is_the_literal_one_on_the_same_users(case):
+    """|e|^2 and e' H e / 2 of the full matrices, user by user from the streams, less full second moments; to 1e-9."""
+    problem, formulas = CASES[case]
+    gradient, response = formulas(problem)
+    hessian, optimum = problem.curvature().hessian, list(problem.optimum())
+    replicates = [0, 3]
+    got = controls(problem, SETTINGS, replicates=replicates)
+    root = np.linalg.cholesky(hessian).T
+    for (s, (schedule, budget)), (lane, replicate) in itertools.product(enumerate(SETTINGS), enumerate(replicates)):
+        states = states_of(replicate)
+        normal = problem.response_noise == "normal"
+        data = ldp_sgd.users(states, problem.d, problem.sigma_z, problem.beta, response, normal)
+        directions, mu = normals(states["noise"]), budget_of(budget, states)
+        error, total, wanted = problem.start() - problem.optimum(), 0.0, []
+        for i in range(1, N + 1):
+            g = np.array(gradient(optimum, *next(data)))
+            noise = problem.noise_sensitivity() / mu(i) * np.array([next(directions) for _ in optimum])
+            error = error - schedule.eta * i ** -getattr(schedule, "alpha", 0.0) * (hessian @ error + g + noise)
+            total = total + error
+            if i in STEPS:
+                wanted.append([[np.sum((m @ e) ** 2) * f for m, f in ((np.eye(problem.p), 1), (root, 0.5))]
+                               for e in (error, total / i)])  # fmt: skip
+        size = np.array(wanted).transpose(1, 0, 2)  # estimators, K, metrics
+        for k, n in enumerate(STEPS.tolist()):
+            alpha, covariance = getattr(schedule, "alpha", 0.0), covariance_of(problem, budget)
+            start = problem.start() - problem.optimum()
+            plain = bounds.second_moments(n, schedule.eta, alpha, hessian, covariance, start)
+            turned = root @ hessian @ np.linalg.inv(root)  # the recursion of root e, whose square is e' H e
+            lost = bounds.second_moments(n, schedule.eta, alpha, turned, root @ covariance @ root.T, root @ start)
+            away = size[:, k] - np.stack([plain, np.array(lost) / 2], axis=1)
+            np.testing.assert_allclose(got[s, :, k, :, lane], away, rtol=1e-8, atol=1e-9 * np.abs(size[:, k]).max())
+
+
+def test_what_stands_beside_is_ldp_sgd_to_the_last_bit_and_numbers_depend_on_nothing_else():
+    problem = CASES["huber joint scale"][0]
+    whole = ControlledLdpSgd().simulate(problem, SETTINGS, STEPS, SEED, list(range(11))).values
+    plain = LdpSgd().simulate(problem, SETTINGS, STEPS, SEED, list(range(11))).values
+    assert np.array_equal(whole[:, :, :, :4], plain)
+    for s, setting in enumerate(SETTINGS):
+        few = ControlledLdpSgd().simulate(problem, [setting], STEPS[[2, 9]], SEED, [9, 2]).values
+        assert np.array_equal(few[0], whole[s][:, [2, 9]][..., [9, 2]])
+    mechanism = ControlledLdpSgd().mechanism(problem, *SETTINGS[0], 777)
+    assert mechanism == LdpSgd().mechanism(problem, *SETTINGS[0], 777)
+
+
+def test_what_is_left_of_the_start_does_not_depend_on_where_products_are_cut(monkeypatch):
+    schedule, steps = Power(eta=1.5, alpha=1 / 3), (1, 2, 63, 64, 65, 1000)
+    whole = controlled._left(schedule, 0.9, steps)
+    factors = np.cumprod([1 - 0.9 * 1.5 * i ** (-1 / 3) for i in range(1, 1001)])
+    means = np.cumsum(factors) / np.arange(1, 1001)
+    at = np.array(steps) - 1
+    np.testing.assert_allclose(whole, np.stack([factors[at], means[at]], axis=1), rtol=1e-11)
+    controlled._left.cache_clear()
+    monkeypatch.setattr(controlled, "TOGETHER", 64)
+    assert np.array_equal(controlled._left(schedule, 0.9, steps), whole)
+
+
+# --- the exact second moment
+
+
+def z_scores(values):
+    """Means over replicates, the last axis, in their standard errors."""
+    return values.mean(axis=-1) / (values.std(axis=-1, ddof=1) / math.sqrt(values.shape[-1]))
+
+
+@pytest.mark.parametrize("case", QUICK)
+def test_the_exact_moment_is_that_of_numpys_random_numbers(case):
+    """The literal recursion with full matrices, 8,000 times at once, on users and noise of another generator."""
+    problem, n, count = CASES[case][0], 60, 8000
+    rng = np.random.default_rng(11)
+    budget, eta, alpha = ConstantBudget(mu=2.0), 0.4, 0.5
+    hessian = problem.curvature().hessian
+    error, total = np.tile(problem.start() - problem.optimum(), (count, 1)), 0.0
+    for i in range(1, n + 1):
+        g = problem.gradient(problem.optimum(), *problem.sample(rng, count))
+        noise = problem.noise_sensitivity() / budget.mu * rng.standard_normal(g.shape)
+        error = error - eta * i**-alpha * (error @ hessian + g + noise)
+        total = total + error
+    found = exact(Power(eta=eta, alpha=alpha), linear(problem, budget).modes, np.array([n]))[:, 0].sum(axis=-1)
+    squares = np.array([np.sum(error**2, axis=1), np.sum((total / n) ** 2, axis=1)])
+    assert np.all(np.abs(z_scores(squares - found[:, None])) < ERROR)
+    for scale in SCALES:
+        assert np.all(np.abs(z_scores(squares - scale * found[:, None])) > 3 * ERROR)
+
+
+WRONG = {
+    "moment": lambda by: ("exact", lambda *a: by * exact(*a)),
+    "covariance": lambda by: ("noisy_covariance", lambda *a: by * covariance_of_message(*a)),
+    "noise": lambda by: ("noisy_covariance", lambda s, delta, m: covariance_of_message(s, delta, by * m)),
+    "start": lambda by: ("modes_of", lambda h, s, start: modes_as_they_are(h, s, math.sqrt(by) * start)),
+}
+covariance_of_message, modes_as_they_are = controlled.noisy_covariance, controlled.modes_of
+
+
+@pytest.mark.parametrize("case", QUICK)
+def test_a_wrong_second_moment_is_noticed(case, monkeypatch):
+    """The linear recursion's mean is its exact one within errors, and two thirds or three halves of it are not.
+
+    The start is looked for after three steps, while it counts. A wrong Hessian is another recursion, whose moment is exact
+    too: it makes the control worse, and never wrong.
+    """
+    problem = CASES[case][0]
+    settings, steps = [(Power(eta=0.5, alpha=0.5), ConstantBudget(mu=3.0))], np.array([3, 400])
+
+    def scores():
+        for kept in (linear, controlled._exact):
+            kept.cache_clear()
+        runs = [controls(problem, settings, steps, 3, range(k, k + 8)) for k in range(0, 512, 8)]
+        return np.abs(z_scores(np.concatenate(runs, axis=-1)))[0]  # estimators, K, metrics
+
+    assert np.all(scores() < ERROR)
+    for what, by in itertools.product(WRONG, SCALES):
+        with monkeypatch.context() as changed:
+            changed.setattr(controlled, *WRONG[what](by))
+            worst = scores()[:, 0 if what == "start" else 1]
+            assert np.all(worst.max(axis=-1) > (ERROR if what == "start" else 2 * ERROR)), (what, by, worst)
+    curved = type(problem).curvature
+    monkeypatch.setattr(
+        type(problem), "curvature", lambda self: curved(self)._replace(hessian=1.3 * curved(self).hessian)
+    )
+    assert np.all(scores() < ERROR)
+    monkeypatch.undo()
+    assert np.all(scores() < ERROR)  # and nothing that is wrong is kept
+
+
+# --- unbiased, and worth it
+
+
+@pytest.mark.parametrize("case", [*QUICK, "huber known scale"])
+def test_controlled_and_plain_agree_within_their_errors_with_five_seeds(case):
+    """At the very start, on the way and at the end; and with the known scale, where most is linear, much is saved."""
+    problem, steps = CASES[case][0], np.array([3, 100, 3000])
+    settings = [(Power(eta=1.0, alpha=0.5), ConstantBudget(mu=mu)) for mu in (2.0, math.inf)]
+    algorithm = ControlledLdpSgd()
+    plain, ours = (
+        [algorithm.metrics.index(name) for name in names]
+        for names in (("param_distance_sq", "loss_gap"), ("param_distance_sq_controlled", "loss_gap_controlled"))
+    )
+    spread = []
+    for seed in range(5):
+        values = algorithm.simulate(problem, settings, steps, seed, list(range(64))).values
+        one, other = values[:, :, :, plain], values[:, :, :, ours]
+        assert np.all(np.abs(z_scores(one - other)) < ERROR)
+        spread.append(one.var(axis=-1) / other.var(axis=-1))
+    if case == "huber known scale":
+        assert np.all(np.median(spread, axis=0)[:, 0, -1] > [[2, 2], [8, 8]])  # of the last iterate, by budget
+
+
+# --- what is refused, and what is shown
+
+CONFIG = """experiment: controlled
+problem: {name: PROBLEM}
+algorithm: {name: controlled-ldp-sgd}
+schedule: {eta: ETA, alpha: 1/2}
+privacy: {mu: MU}
+run: {n: 3000, replicates: 24, seed: 3, checkpoints: 40}
+"""
+
+
+def config(folder, problem="huber-linear", eta="1", mu="[1, inf]"):
+    path = folder / "controlled.yaml"
+    path.write_text(CONFIG.replace("PROBLEM", problem).replace("ETA", eta).replace("MU", mu))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"problem": "mallows-hinge"}, "huber-linear, mallows-logistic, insensitive-linear, and pinball-linear"),
+        ({"problem": "pinball-linear, tau: 0.3"}, "has no exact second moment"),
+        ({"problem": "insensitive-linear, width: 9"}, "singular"),
+        ({"eta": "30"}, "its first step size, 30, must be at most"),
+        ({"mu": "{list: [1, 2]}"}, "a list of budgets"),
+    ],
+)
+def test_where_no_second_moment_is_known_a_config_is_refused_where_it_stands(tmp_path, changes, words):
+    said = call("validate", config(tmp_path, **changes), code=2).stderr
+    assert "controlled.yaml:3:" in said
+    assert words in said
+
+
+def test_a_scale_without_residuals_is_refused():
+    kind = PROBLEMS["huber-linear"]
+
+    class Odd(kind):
+        score = staticmethod(lambda t, y, scale, k: kind.score(2 * t, y, scale, k))
+
+    schedule, budget = SETTINGS[0]
+    assert ControlledLdpSgd().complaints(kind(), schedule, budget, 10) == []
+    assert "residuals" in ControlledLdpSgd().complaints(Odd(), schedule, budget, 10)[0]
+    assert "noise of its own" in ControlledLdpSgd().complaints(kind(), schedule, ListBudget(list=(1.0, 2.0)), 10)[0]
+
+
+def test_a_table_puts_both_means_beside_each_other_and_says_what_is_saved(tmp_path):
+    path, where = config(tmp_path, "huber-linear, d: 5, scale: known, sigma: 1.5"), ("--results", tmp_path / "results")
+    call("run", path, "-q", *where)
+    of = dpexp.read("controlled", results=tmp_path / "results").summary.set_index(
+        ["cell_id", "estimator", "metric", "step"]
+    )
+    plain, ours = "param_distance_sq", "param_distance_sq_controlled"
+    for metric in (plain, ours):
+        found = json.loads(call("table", "controlled", *where, "--metric", metric, "--format", "json").stdout)
+        assert "as long as two or three" in found["note"]
+        for row in found["rows"]:
+            wide, narrow = (of.loc[(row["cell_id"], row["estimator"], name, 3000)] for name in (plain, ours))
+            assert row["replicates_saved"] == pytest.approx((wide.se / narrow.se) ** 2)
+            assert row[f"{ours}_ci_half"] == pytest.approx((narrow.ci_hi - narrow.ci_lo) / 2)
+            assert isinstance(row["slope"], float)
+    words = call("table", "controlled", *where).stdout
+    assert "does not pay" in words  # the average at mu = 1
+    lines = [line for line in words.splitlines() if "non-private" in line and " sgd " in line]
+    assert len(lines) == 1
+    assert "does not pay" not in lines[0]
+    call("plot", "controlled", *where, "--metric", ours, "--theory", "--out", tmp_path, "--format", "svg")
+    (numbers,) = tmp_path.glob("*.csv")
+    assert {"mean", "prediction", "bound"} <= set(pd.read_csv(numbers))
