@@ -115,12 +115,15 @@ SINGLE = Tolerance(1e-4, 0.0, "runs in 32 bits")
 RECORDS = Tolerance(0.0, 2e-3, "a share of records, of which a few lie on the boundary between two classes")
 INTERVALS = Tolerance(1e-6, 0.0, "lengths and errors of intervals, from small systems of equations in 64 bits")
 RUNS = Tolerance(0.0, 1 / 64, "a share of runs, one of which may have its interval's end at the truth")
+DIFFERENCE = Tolerance(1e-9, 0.0, "differences of numbers of short runs in 64 bits")
 COORDINATES = ("intercept", "slopes", "first_slope", "last_slope", "last")
 BY_METRIC = {
     "param_distance_sq": SHORT,
     "param_distance": SHORT,
     "coef_distance_sq": SHORT,
     "loss_gap": SHORT,
+    "param_distance_sq_controlled": DIFFERENCE,
+    "loss_gap_controlled": DIFFERENCE,
     "projections": SHORT,
     "objective": LONG,
     "grad_norm": LONG,

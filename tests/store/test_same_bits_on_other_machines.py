@@ -46,6 +46,7 @@ CONFIGS = {  # parts of a config, one line each; to add another is to add a line
     "adult": ("problem: {name: logistic-ridge, data: adult, N: 50}", RUN, TARGET, PATH, "algorithm: {name: tree-momentum, epochs: 8}"),
     "sampled": (MEAN, RUN, TARGET, "schedule: {name: constant, eta: 0.2}", SAMPLED),
     "linear": ("problem: {name: huber-linear, d: [5, 20]}", ONE_PASS, STEPS, BUDGETS, "algorithm: {name: ldp-sgd}"),
+    "controlled": ("problem: {name: mallows-logistic}", ONE_PASS, STEPS, BUDGETS, "algorithm: {name: controlled-ldp-sgd}"),
     "logistic": ("problem: {name: mallows-logistic}", ONE_PASS, STEPS, BUDGETS, "algorithm: {name: clipped-ldp-sgd, clip: 0.5}"),
     "flat": ("problem: {name: insensitive-linear}", ONE_PASS, STEPS, "privacy: {mu: 2}", "algorithm: {name: heavy-ball-ldp-sgd, momentum: 0.5}"),
     "pinball": ("problem: {name: pinball-linear}", ONE_PASS, STEPS, "privacy: {mu: 2}", "algorithm: {name: ldp-sgd}"),

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from dpexp.algorithms.controlled_ldp_sgd import ControlledLdpSgd
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.schedules import Constant, Power
 from dpexp.config.cells import Cell
 from dpexp.papers.ldp_sgd.predictions import asymptote, constants, decay_of, is_flat, linear, local, predicted
+from dpexp.reporting.of_results.metrics import CONTROLLED
 from dpexp.reporting.of_results.theory import Theory
 from dpexp.theory import THEOREMS
 from dpexp.theory.ldp_sgd.table1 import corrected_exponent
@@ -24,7 +26,7 @@ BOUNDS = {
 
 def covers(cell: Cell) -> bool:
     """Whether a cell is the paper's algorithm with a step size eta i^-alpha, on a problem whose curvature is known."""
-    known = type(cell.algorithm) is LdpSgd and type(cell.schedule) in (Power, Constant)
+    known = type(cell.algorithm) in (LdpSgd, ControlledLdpSgd) and type(cell.schedule) in (Power, Constant)
     return known and linear(cell.problem).knows_curvature
 
 
@@ -33,6 +35,7 @@ def exponent(cell: Cell, estimator: str, metric: str) -> float | None:
 
     Where the Hessian is not singular the loss gap is between two multiples of the squared distance near the optimum.
     """
+    metric = metric.removesuffix(CONTROLLED)
     powers = {"param_distance_sq": 1.0, "loss_gap": 1.0, "param_distance": 0.5}
     if not covers(cell) or metric not in powers or is_flat(linear(cell.problem)):
         return None
@@ -43,6 +46,7 @@ def exponent(cell: Cell, estimator: str, metric: str) -> float | None:
 
 def curves(cell: Cell, estimator: str, metric: str, steps: np.ndarray) -> Mapping[str, np.ndarray]:
     """Bound, prediction and asymptote of a cell at these steps, as far as the paper has them."""
+    metric = metric.removesuffix(CONTROLLED)
     if not covers(cell) or (metric, estimator) not in BOUNDS:
         return {}
     problem, schedule, budget = linear(cell.problem), cell.schedule, cell.privacy.mu

@@ -18,6 +18,8 @@ class Metric(NamedTuple):
     """whether it lies between 0 and 1, so that a linear axis shows it best"""
 
 
+CONTROLLED = "_controlled"
+"""ends the name of the same mean from fewer replicates, by a control variate"""
 METRICS = {
     "param_distance_sq": Metric(
         r"\mathrm{E}\,\|\theta - \theta^*\|^2", "mean squared distance to the optimum", "parameter squared", True

@@ -13,7 +13,7 @@ from dpexp.reporting.of_results.choose import ESTIMATOR, needed
 from dpexp.reporting.of_results.gather import Gathered
 from dpexp.reporting.of_results.labels import constants
 from dpexp.reporting.of_results.lines import Line, fitted, lines_of
-from dpexp.reporting.of_results.metrics import metric_of
+from dpexp.reporting.of_results.metrics import CONTROLLED, metric_of
 from dpexp.reporting.slopes import Rate
 from dpexp.reporting.table import Content
 from dpexp.reporting.terminal_tables import without_constants
@@ -22,10 +22,8 @@ from dpexp.store.stats import CI_NAME
 if TYPE_CHECKING:
     import pandas as pd
 
-CONTROLLED = "_controlled"
-"""ends the name of the same mean from fewer replicates, by a control variate"""
-PAYS = 4.0
-"""how many replicates one with its control must be worth: it takes as long as two to four"""
+PAYS = 3.0
+"""how many replicates one with its control must be worth: it takes as long as two or three"""
 BESIDE = {
     "param_distance_sq": ("param_distance_sq_controlled", "loss_gap"),
     "param_distance_sq_controlled": ("param_distance_sq",),
@@ -167,7 +165,7 @@ def _note(
     if any(name.endswith(CONTROLLED) for name in shown):
         words.append(
             "Saved: for one replicate, how many without the control variate give the same error; it pays beyond "
-            f"{PAYS:g}, since it takes as long as two to four."
+            f"{PAYS:g}, since it takes as long as two or three."
         )
     if any(isinstance(found, Rate) for found in slopes):
         words.append(
