@@ -35,7 +35,10 @@ from dpexp.engine.linear.rule import Memory, Numbers, Received, Rule
 from dpexp.engine.result import Passed
 from dpexp.inference.public_numbers import rounded
 from dpexp.privacy.budgets import Budget, ConstantBudget, ListBudget
+from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.linear_predictor import LinearPredictorProblem
+from dpexp.problems.logistic import MallowsLogistic
+from dpexp.problems.pinball_linear import PinballLinear
 from dpexp.theory.ldp_sgd.linearised import Modes, linearised_moments, modes_of
 from dpexp.theory.ldp_sgd.sandwich import noisy_covariance
 
@@ -46,7 +49,6 @@ if TYPE_CHECKING:
 
 TOGETHER = 65536
 """steps whose factors are multiplied at once"""
-KNOWN_FOR = "huber-linear, mallows-logistic, insensitive-linear, and pinball-linear with tau: 1/2"
 
 
 def update(theta: Value, received: Received, memory: Memory, numbers: Numbers) -> tuple[Value, Memory]:
@@ -83,6 +85,8 @@ class ControlledLdpSgd(OnePassAlgorithm):
         "param_distance_sq_controlled",
         "loss_gap_controlled",
     )
+    runs_on: ClassVar[tuple[type, ...]] = (HuberLinear, MallowsLogistic, PinballLinear)
+    """problems whose Hessian and covariance at theta* are known, and whose users can be asked there"""
 
     def rule(self) -> Rule:
         return LdpSgd().rule()
@@ -246,8 +250,11 @@ def _shape_at_optimum(shape: Shape) -> Shape:
 @lru_cache(maxsize=64)
 def _unknown(problem: LinearPredictorProblem) -> tuple[str, ...]:
     """Why the second moment of a problem's linearised recursion is not known; empty where it is."""
-    if not problem.knows_curvature or not np.array_equal(problem.optimum()[: problem.d + 1], problem.true_coefficients):
-        return (f"the linearised recursion of {problem.name} has no exact second moment here; {KNOWN_FOR} have one",)
+    if not np.array_equal(problem.optimum()[: problem.d + 1], problem.true_coefficients):
+        return (
+            f"the optimum of {problem.name} is not at the true coefficients (for pinball-linear it is with tau: 1/2), "
+            "where alone the second moment of the linearised recursion is exact",
+        )
     if problem.has_scale and not _is_of_residuals(problem):
         return (f"the score of {problem.name} is no function of residuals, so its gradient at theta* is not drawn",)
     curvature = problem.curvature()

@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -217,16 +218,15 @@ def config(folder, problem="huber-linear", eta="1", mu="[1, inf]"):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"problem": "mallows-hinge"}, "huber-linear, mallows-logistic, insensitive-linear, and pinball-linear"),
-        ({"problem": "pinball-linear, tau: 0.3"}, "has no exact second moment"),
-        ({"problem": "insensitive-linear, width: 9"}, "singular"),
+        ({"problem": "mallows-hinge"}, "huber-linear, mallows-logistic, pinball-linear"),
+        ({"problem": "pinball-linear, tau: 0.3"}, "where alone the second moment"),
         ({"eta": "30"}, "its first step size, 30, must be at most"),
         ({"mu": "{list: [1, 2]}"}, "a list of budgets"),
     ],
 )
 def test_where_no_second_moment_is_known_a_config_is_refused_where_it_stands(tmp_path, changes, words):
     said = call("validate", config(tmp_path, **changes), code=2).stderr
-    assert "controlled.yaml:3:" in said
+    assert re.search(r"controlled.yaml:[23]:\d+: ", said)
     assert words in said
 
 
