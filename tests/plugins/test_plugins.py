@@ -293,7 +293,9 @@ def test_an_edit_of_a_plug_in_that_is_loaded_stops_the_run(lab):
 
 def test_code_of_ours_that_only_a_plug_in_uses_counts(tmp_path):
     write(
-        tmp_path, "own.py", NAMED.replace("import helper", "from dpexp.privacy.mechanisms import stated\nimport helper")
+        tmp_path,
+        "own.py",
+        NAMED.replace("import helper", "from dpexp.privacy.mechanisms import released\nimport helper"),
     )
     write(tmp_path, "helper.py", "NAME = 'own'\n")
     with plugins.using(tmp_path / "own.py"):
