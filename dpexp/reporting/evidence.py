@@ -17,8 +17,8 @@ from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.core.text import fraction
 from dpexp.engine.result import CellData
 from dpexp.reporting.contradictions import contradiction
-from dpexp.store import Folder, cell_of, load_generation, not_as_configured, require_trajectories
-from dpexp.store.reading import command_of
+from dpexp.store import Folder, cell_of, load_generation
+from dpexp.store.reading import command_of, not_as_configured, require_trajectories
 
 
 @dataclass(frozen=True)
