@@ -21,7 +21,6 @@ from dpexp.core.text import counted, guess
 from dpexp.reporting.accuracies import said_of_records
 from dpexp.reporting.terminal_tables import fitting_columns, terminal_width
 from dpexp.store import (
-    OnlySummaries,
     at_last_step,
     cell_of,
     load_cells,
@@ -31,6 +30,7 @@ from dpexp.store import (
 )
 from dpexp.store.folder import experiments_in, holds_results
 from dpexp.store.generation import Generation
+from dpexp.store.reading import OnlySummaries
 from dpexp.store.stats import CI_LEVEL, interval, paired_difference, t_quantile
 
 MAIN = "param_distance_sq"

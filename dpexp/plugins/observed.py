@@ -22,9 +22,10 @@ import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import lru_cache, wraps
+from importlib import import_module
 from importlib.util import source_from_cache
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import FrameType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -71,7 +72,7 @@ _SEEN: dict[str, dict[str, State | None]] = {}
 _WRITTEN: set[str] = set()
 """files and variables that the followed code has written itself"""
 _SAYING: set[Callable[..., Any]] = set()
-"""functions of pandas that say what they open"""
+"""functions of pandas and Python that say what they do"""
 _THREADS: WeakKeyDictionary[threading.Thread, str] = WeakKeyDictionary()
 """threads that were started on behalf of a plug-in, and its first name: they may run a library's function alone"""
 _REPORTED: list[dict[str, str]] = []
@@ -83,8 +84,8 @@ def watch(package: str) -> None:
     if not WATCHED:
         sys.addaudithook(_heard)
         os.environ.__class__ = os.environb.__class__ = _Environment  # type: ignore[assignment]
-        importlib.import_module = _import_module
-        threading.Thread.start = _start  # type: ignore[method-assign]
+        _have_said(importlib, "import_module", _imports)
+        _have_said(threading.Thread, "start", _starts)
     WATCHED.add(package)
 
 
@@ -307,48 +308,45 @@ def require_followed(module: str) -> None:
         raise UsageError(f"a plug-in imports {module}, which opens files of which Python is not told", _INSTEAD)
 
 
-_python_starts = threading.Thread.start
-
-
-@wraps(_python_starts)
-def _start(self: threading.Thread) -> None:
-    if (top := _behind()) is not None:
-        _THREADS[self] = top
-    _python_starts(self)
-
-
-_python_imports = importlib.import_module
-
-
-@wraps(_python_imports)
-def _import_module(name: str, package: str | None = None) -> ModuleType:
-    if _behind(direct=True) is not None:
-        require_followed(name)
-    module = _python_imports(name, package)
-    follow_pandas()
-    return module
-
-
 def follow_pandas() -> None:
     """Have pandas say which files it leaves to a library that opens them past Python. A folder of them is refused."""
-    pandas = sys.modules.get("pandas")
     for name in ("read_parquet", "read_feather", "read_orc"):
-        original = getattr(pandas, name, None)
-        if original is not None and original not in _SAYING:
-            _SAYING.add(said := _saying(original))
-            setattr(pandas, name, said)
+        _have_said(sys.modules.get("pandas"), name, _reads)
 
 
-def _saying(original: Callable[..., Any]) -> Callable[..., Any]:
+def _have_said(owner: Any, name: str, say: Callable[..., None]) -> None:
+    """Have a function of a library or of Python say what it is called with, before it does its work."""
+    original = getattr(owner, name, None)
+    if original is None or original in _SAYING:
+        return
+
     @wraps(original)
-    def read(path: Any, *arguments: Any, **options: Any) -> Any:
-        if isinstance(path, str | os.PathLike):
-            if os.path.isdir(path) and _behind() is not None:
-                raise UsageError(f"a plug-in reads the folder {os.fspath(path)} at once", "read file by file")
-            _opened(os.fsdecode(path), os.O_RDONLY)
-        return original(path, *arguments, **options)
+    def saying(*arguments: Any, **options: Any) -> Any:
+        say(*arguments, **options)
+        return original(*arguments, **options)
 
-    return read
+    _SAYING.add(saying)
+    setattr(owner, name, saying)
+
+
+def _reads(path: Any, *_: Any, **more: Any) -> None:
+    if isinstance(path, str | os.PathLike):
+        if os.path.isdir(path) and _behind() is not None:
+            raise UsageError(f"a plug-in reads the folder {os.fspath(path)} at once", "read file by file")
+        _opened(os.fsdecode(path), os.O_RDONLY)
+
+
+def _starts(self: threading.Thread) -> None:
+    if (top := _behind()) is not None:
+        _THREADS[self] = top
+
+
+def _imports(name: str, package: str | None = None) -> None:
+    if _behind(direct=True) is not None:
+        require_followed(name)
+        if name.partition(".")[0] == "pandas":
+            import_module("pandas")
+            follow_pandas()
 
 
 class _Environment(os._Environ[str]):

@@ -19,8 +19,8 @@ from dpexp.config.cells import Cell, is_noisy, stored_cell
 from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.core.text import fraction
 from dpexp.engine.result import CellData
-from dpexp.store import Folder, cell_of, load_generation, not_as_configured, require_trajectories
-from dpexp.store.reading import command_of
+from dpexp.store import Folder, cell_of, load_generation
+from dpexp.store.reading import command_of, not_as_configured, require_trajectories
 
 ROUNDING = 1e-9
 """relative to the largest gap: losses are means of up to a million terms, each right to 1e-16"""

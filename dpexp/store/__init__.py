@@ -4,10 +4,9 @@
 `manifest.json` are derived from it, one generation at a time.
 """
 
-from dpexp.store.files import SCHEMA_VERSION, write_text
-from dpexp.store.folder import Folder, NotWritable
+from dpexp.store.files import write_text
+from dpexp.store.folder import Folder
 from dpexp.store.reading import (
-    OnlySummaries,
     at_last_step,
     cell_of,
     load_cells,
@@ -15,15 +14,10 @@ from dpexp.store.reading import (
     load_parameters,
     load_summary,
     load_trajectories,
-    not_as_configured,
-    require_trajectories,
 )
 
 __all__ = [
-    "SCHEMA_VERSION",
     "Folder",
-    "NotWritable",
-    "OnlySummaries",
     "at_last_step",
     "cell_of",
     "load_cells",
@@ -31,7 +25,5 @@ __all__ = [
     "load_parameters",
     "load_summary",
     "load_trajectories",
-    "not_as_configured",
-    "require_trajectories",
     "write_text",
 ]

@@ -369,20 +369,15 @@ def _file_name(name: str) -> str:
     kind, _, path = name.partition(" ")
     if kind == "file":
         return path
-    if plugin := plugin_of(name):
-        return _file_of_plugin(plugin, name)
+    if plugin := plugin_of(name):  # as the user would write it; by the plug-in's name where that is not loaded
+        inside, loaded = name.partition(":")[2], LOADED.get(plugin)
+        below = inside if kind == "data" else inside.replace(".", "/") + ".py"
+        return (
+            loaded.shown_as(loaded.source(inside) or loaded.root / below)
+            if loaded
+            else f"{below} of the plug-in {plugin}"
+        )
     if kind == "data":
         return f"dpexp/{path}"
     source = source_of(name)
     return f"dpexp/{source.relative_to(ROOT).as_posix()}" if source else name.replace(".", "/") + ".py"
-
-
-def _file_of_plugin(plugin: str, name: str) -> str:
-    """A plug-in's module or data file, as the user would write it; by the plug-in's name where that is not loaded."""
-    inside = name.partition(":")[2]
-    path = inside if name.startswith("data ") else inside.replace(".", "/") + ".py"
-    loaded = LOADED.get(plugin)
-    if loaded is None:
-        return f"{path} of the plug-in {plugin}"
-    source = loaded.source(inside)
-    return loaded.shown_as(source if source is not None else loaded.root / path)

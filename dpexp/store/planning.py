@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -82,32 +83,31 @@ def _plan_cell(
 ) -> CellPlan:
     everything = range(wanted)
     released = _deployed(cell, folder, manifest) if cell.problem.files() else None
+    if released is not None and force:
+        return CellPlan(cell, "stale", f"--force, although {released.reason}", everything, 0, released.file)
     if released is not None:
-        if not force:
-            return released
-        reason = f"--force, although {released.reason}"
-        return CellPlan(cell, "stale", reason, everything, 0, released.file)
+        return released
+    anew = partial(CellPlan, cell, replicates=everything, stored=0)
     try:
         file = stored_cell_file(folder, cell.cell_id)
     except FileNotFoundError:
-        return CellPlan(cell, "missing", "not computed yet", everything, 0)
+        return anew("missing", "not computed yet")
     except Damaged as error:
-        return CellPlan(cell, "damaged", str(error), everything, 0)
+        return anew("damaged", str(error))
     if force:
-        return CellPlan(cell, "stale", "--force", everything, 0, file)
+        return anew("stale", "--force", file=file)
     if deployment:
-        reason = "a reproducible run is stored, whose noise is no secret"
-        return CellPlan(cell, "stale", reason, everything, 0, file)
+        return anew("stale", "a reproducible run is stored, whose noise is no secret", file=file)
     stamp = stamp_of(cell, file, manifest)
     files, received = moved(cell, stamp, resolve)
     if received:
-        return CellPlan(cell, "stale", f"what the run receives changed: {few(received)}", everything, 0, file)
+        return anew("stale", f"what the run receives changed: {few(received)}", file=file)
     if files:
         status = "unconfirmed" if stamp.witness is not None and not cell.problem.files() else "stale"
-        return CellPlan(cell, status, f"{what_changed(files)} changed: {few(files)}", everything, 0, file)
+        return anew(status, f"{what_changed(files)} changed: {few(files)}", file=file)
     stored = file.replicates
     if cell.problem.files() and (why := lacking(cell, min(stored, wanted), file, folder)):
-        return CellPlan(cell, "incomplete", why, everything, 0, file)
+        return anew("incomplete", why, file=file)
     warning = _mixture(file.metadata["arithmetic"])
     if stored < wanted:
         reason = f"{stored} of {wanted} replicates"

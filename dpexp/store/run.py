@@ -23,10 +23,11 @@ from dpexp.core.files import Damaged
 from dpexp.core.steps import tell
 from dpexp.core.terminal import note
 from dpexp.engine.result import CellData
-from dpexp.store import Folder, NotWritable, partials
+from dpexp.store import partials
 from dpexp.store.cell_files import model_if_whole
 from dpexp.store.executors import EXECUTORS, Task
 from dpexp.store.fingerprint import changed, edited_after, forget, source_states, statement_of
+from dpexp.store.folder import Folder, NotWritable
 from dpexp.store.partials import Chunk, Keeping, chunks_of
 from dpexp.store.planning import CellPlan, derived_state, plan
 from dpexp.store.publish import Computed, Fresh, publish

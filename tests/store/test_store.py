@@ -18,10 +18,11 @@ from dpexp.config.experiment_file import load_experiment
 from dpexp.core import files as whole
 from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.core.files import Damaged, read_bytes_sealed, write_bytes_sealed
-from dpexp.store import Folder, NotWritable, cell_of, load_cells, load_generation, load_summary, load_trajectories
+from dpexp.store import Folder, cell_of, load_cells, load_generation, load_summary, load_trajectories
 from dpexp.store import folder as folders
 from dpexp.store import run as running
 from dpexp.store.files import read_document, read_sealed, write_document, write_table
+from dpexp.store.folder import NotWritable
 from dpexp.store.run import Options, run
 from tests.campaigns.faults import damage
 from tests.conftest import SMALL, call, numbers

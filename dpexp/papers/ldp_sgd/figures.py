@@ -11,7 +11,7 @@ from dpexp.core.text import fraction
 from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing, Figure
 from dpexp.reporting.slopes import local_slopes
-from dpexp.store import load_cells, load_summary, load_trajectories, not_as_configured
+from dpexp.store.reading import load_cells, load_summary, load_trajectories, not_as_configured
 from dpexp.theory.ldp_sgd.table1 import STRONGLY, corrected_exponent, table1_exponent
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from dpexp.reporting.of_results.choose import ESTIMATOR
 from dpexp.reporting.of_results.gather import Gathered, Run
 from dpexp.reporting.of_results.metrics import metric_of
 from dpexp.reporting.slopes import Rate, SlopeError, rate
-from dpexp.store import OnlySummaries, cell_of
+from dpexp.store.reading import OnlySummaries, cell_of
 
 if TYPE_CHECKING:
     import pandas as pd
