@@ -44,9 +44,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.inference.intervals import Release
+from dpexp.inference.intervals import Release, judged
 from dpexp.inference.models import GUESSED_VARIANCE, Model
-from dpexp.inference.newton import longer, regularise
+from dpexp.inference.newton import regularise
 from dpexp.inference.users import Normals
 from dpexp.problems.huber_linear import HuberLinear, normal_moments
 from dpexp.problems.mallows import WEIGHT_CAP
@@ -289,8 +289,8 @@ def central_newton(
     # g
     middle_noise = scores_noise / counted
     release = Release(point, gradient, of_gradient, hessian, error, model.hessian_scaling, middle_noise, debiased=True)
-    inverse, change, covariance = release.sandwich()
-    factor = longer(covariance, inverse, np.array(error), model.hessian_scaling, middle_noise)
+    _, change, covariance = release.sandwich()
+    factor = judged(release, np.eye(model.p), 0.95)[0] / np.sqrt(np.maximum(np.diag(covariance), 1e-300))
     covariance *= np.outer(factor, factor)
     coefficients = change[: model.d + 1]
     predictions = math.sqrt(coefficients @ moments @ coefficients) / scale

@@ -202,12 +202,10 @@ def less_excess(
     return np.asarray(np.maximum(own - excess, own / 2))
 
 
-def longer(
-    covariance: np.ndarray, inverse: np.ndarray, error: np.ndarray, scaling: np.ndarray, middle_error: float = 0.0
-) -> np.ndarray:
+def longer(covariance: np.ndarray, inverse: np.ndarray, error: np.ndarray, scaling: np.ndarray) -> np.ndarray:
     """By what factor the standard errors of C [..., p, p] become longer [..., p], for H^-1 [..., p, p]."""
     own = np.diagonal(covariance, axis1=-2, axis2=-1)
-    return lengthened(relative_errors(covariance, inverse, own, error, scaling, middle_error))  # both are symmetric
+    return lengthened(relative_errors(covariance, inverse, own, error, scaling))  # both are symmetric
 
 
 def lengthened(e: np.ndarray) -> np.ndarray:
