@@ -19,7 +19,7 @@ from dpexp.algorithms.softmax_runs import MOST_STEPS, Noise, SoftmaxAlgorithm, n
 from dpexp.core.parameters import Positive
 from dpexp.core.stages import first_stage, received
 from dpexp.engine.softmax.loop import langevin_scale
-from dpexp.privacy.mechanisms.noisy_batches import BatchSampling
+from dpexp.privacy.batch_sampling import BatchSampling
 from dpexp.problems.softmax import Softmax
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from dpexp.core.stages import first_stage
 from dpexp.engine.result import Passed
 from dpexp.engine.softmax import batches as drawn
 from dpexp.engine.softmax import loop as engine
-from dpexp.privacy.mechanisms.noisy_batches import INTO_BINS, RELATIONS, BatchSampling, Epochs
+from dpexp.privacy.batch_sampling import INTO_BINS, RELATIONS, BatchSampling, Epochs
 from dpexp.problems.softmax import Softmax
 
 if TYPE_CHECKING:

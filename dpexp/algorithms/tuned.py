@@ -30,8 +30,8 @@ from dpexp.core.seeds import generator
 from dpexp.core.stages import first_stage, received
 from dpexp.engine.result import Passed
 from dpexp.privacy.analyses.private_selection import NumberOfRuns, number_of_runs
+from dpexp.privacy.batch_sampling import BatchSampling
 from dpexp.privacy.budgets import Target
-from dpexp.privacy.mechanisms.noisy_batches import BatchSampling
 from dpexp.problems.softmax import Softmax
 
 if TYPE_CHECKING:

@@ -20,11 +20,11 @@ from dpexp.engine.softmax.measuring import tally
 from dpexp.privacy.accounting.epoch_losses import MOST_NOISES, coarser, epoch_loss, varying_epochs_eps
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.audit.statistics import of_batches
+from dpexp.privacy.batch_sampling import Epochs
 from dpexp.privacy.budgets import Target
 from dpexp.privacy.exact.outcome import Cells, EitherOrder
 from dpexp.privacy.mechanisms import EpochGaussian
 from dpexp.privacy.mechanisms import langevin_accounting as accounting
-from dpexp.privacy.mechanisms.noisy_batches import Epochs
 from dpexp.problems.softmax import Softmax
 from tests.oracles import binned_epochs
 from tests.oracles.composition import epsilon

@@ -51,7 +51,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpexp.privacy.mechanisms.noisy_batches import BatchSampling, Epochs
+from dpexp.privacy.batch_sampling import BatchSampling, Epochs
 
 RIDGE_OF_STEPS = 1e-10
 """added to the covariance, over its mean diagonal: singular ones are what faults give"""

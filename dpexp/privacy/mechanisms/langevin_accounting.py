@@ -32,11 +32,11 @@ from dpexp.privacy.analyses.composition import (
     random_step,
     visits,
 )
+from dpexp.privacy.batch_sampling import INTO_BINS, RELATIONS, BatchSampling, Epochs
 from dpexp.privacy.budgets import raised
 from dpexp.privacy.mechanisms.epoch_gaussian import ALLOCATION, GROUPS, INDEPENDENT
 from dpexp.privacy.mechanisms.langevin import CONVERTED, PRINTED, Langevin
 from dpexp.privacy.mechanisms.langevin_run import Groups, LangevinRun, steps_of, varying_eps
-from dpexp.privacy.mechanisms.noisy_batches import INTO_BINS, RELATIONS, BatchSampling, Epochs
 from dpexp.theory.dp_sgld.privacy import eps_of_slope, sigma_for_eps, theorem31
 
 

@@ -19,8 +19,8 @@ import numpy as np
 
 from dpexp.privacy.accounting.loss_distributions import Scheme, Steps, eps_of_steps, step_loss
 from dpexp.privacy.analyses.analysis import Relation
+from dpexp.privacy.batch_sampling import RELATIONS, BatchSampling, Epochs
 from dpexp.privacy.mechanisms.mechanism import langevin_gradient_noise
-from dpexp.privacy.mechanisms.noisy_batches import RELATIONS, BatchSampling, Epochs
 
 GROWTH = 1.05
 """noises of one group differ by at most this factor. Rounding down takes 2.5 % of the noise on average, and epsilon,

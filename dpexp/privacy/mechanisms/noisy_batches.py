@@ -1,41 +1,11 @@
-"""How algorithms on batches draw them, who is protected under each scheme, and the mechanism of their noisy sums."""
+"""The noisy sums of an algorithm on batches, as a mechanism: the one of exactly the scheme that draws the batches."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
-
 from dpexp.privacy.analyses.composition import Sampling
+from dpexp.privacy.batch_sampling import RELATIONS, BatchSampling, Epochs
 from dpexp.privacy.mechanisms.epoch_gaussian import EpochGaussian
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
-
-if TYPE_CHECKING:
-    from dpexp.privacy.analyses.analysis import Relation
-
-BatchSampling = Literal["poisson", "fixed-size", "shuffled", "balls-in-bins", "secret-bins", "cyclic-poisson"]
-"""what a config calls the sampling schemes of algorithms on batches"""
-RELATIONS: dict[BatchSampling, Relation] = {
-    "poisson": "add-remove",
-    "fixed-size": "replace-one",
-    "shuffled": "replace-one",
-    "balls-in-bins": "add-remove",
-    "secret-bins": "add-remove",
-    "cyclic-poisson": "add-remove",
-}
-"""sampling scheme -> the neighbours for which its privacy is stated"""
-INTO_BINS: tuple[BatchSampling, ...] = ("balls-in-bins", "secret-bins")
-"""a record is in one batch of every epoch, and nobody sees in which"""
-
-
-@dataclass(frozen=True)
-class Epochs:
-    """Steps that go round: how many make an epoch, and with what probability a record is in those that it may be in."""
-
-    batches: int
-    """steps of an epoch: bins, or public groups"""
-    share: float = 1.0
-    """of cyclic-poisson: the probability of a record of the group whose turn it is"""
-
 
 SCHEMES: dict[BatchSampling, Sampling] = {
     "poisson": "poisson",

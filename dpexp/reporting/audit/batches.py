@@ -35,9 +35,9 @@ from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.analyses.composition_of_runs import composition_of_runs
 from dpexp.privacy.audit.claim import claim_of
 from dpexp.privacy.audit.statistics import counts, of_batches
+from dpexp.privacy.batch_sampling import RELATIONS, BatchSampling
 from dpexp.privacy.budgets import Target
 from dpexp.privacy.mechanisms.langevin_accounting import AccountedLangevin
-from dpexp.privacy.mechanisms.noisy_batches import RELATIONS, BatchSampling
 from dpexp.privacy.mechanisms.released import Stated
 from dpexp.problems.canaries import PREPARED, Canaries
 from dpexp.problems.softmax import Softmax

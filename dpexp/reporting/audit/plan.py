@@ -13,7 +13,7 @@ from dpexp.algorithms.path_intervals import PathIntervals
 from dpexp.algorithms.softmax_runs import SoftmaxAlgorithm
 from dpexp.algorithms.staged_newton import StagedNewton
 from dpexp.config.cells import Cell, Experiment
-from dpexp.privacy.mechanisms.noisy_batches import RELATIONS
+from dpexp.privacy.batch_sampling import RELATIONS
 from dpexp.problems.finite_sum import FiniteSum
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.softmax import Softmax
