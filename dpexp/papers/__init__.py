@@ -21,7 +21,7 @@ from dpexp.plugins.loading import where
 from dpexp.reporting.claim import Claim
 from dpexp.reporting.figure import Figure
 from dpexp.reporting.of_results.theory import Theory
-from dpexp.reporting.paper import Paper
+from dpexp.reporting.paper import Paper, ToKnow
 from dpexp.reporting.table import Table
 
 T = TypeVar("T")
@@ -37,6 +37,9 @@ def papers() -> Registry[Paper]:
     found: Registry[Paper] = Registry("paper", PAPERS)
     for loaded in LOADED.values():
         for paper in _each(loaded.plugin.papers, Paper, loaded):
+            if not all(isinstance(sentence, ToKnow) for sentence in paper.what_to_know):
+                message = f"{where(loaded, paper.id)}: what_to_know has a sentence without the claims that it rests on"
+                raise UsageError(message, f"each is a {ToKnow.__module__}.{ToKnow.__name__}")
             found.add(paper.id, paper, where(loaded, paper.id))
     return found
 

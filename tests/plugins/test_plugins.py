@@ -442,6 +442,18 @@ def test_files_that_cannot_be_plug_ins(tmp_path):
         assert list(plugin.LOADED) == ["own.py"]
 
 
+def test_a_sentence_to_know_that_rests_on_nothing_is_said(tmp_path):
+    text = (
+        "from dpexp.plugins import Plugin\nfrom dpexp.reporting.paper import Paper\n"
+        "PLUGIN = Plugin(papers=(Paper(id='own', title='Own', authors='A', what_to_know=('It holds.',)),))\n"
+    )
+    with (
+        plugins.using(write(tmp_path, "own.py", text)),
+        pytest.raises(UsageError, match=r"own\.py:3: what_to_know has a sentence without the claims"),
+    ):
+        papers()
+
+
 def test_a_figure_that_is_taken_or_is_no_figure_is_said(tmp_path):
     file = write(tmp_path, "own.py", "from dpexp.plugins import Plugin\nPLUGIN = Plugin(figures=(3,))\n")
     with (
