@@ -19,6 +19,7 @@ import argparse
 import contextlib
 import dataclasses
 import io
+import math
 import random
 import re
 import resource
@@ -269,9 +270,9 @@ class Outcome(NamedTuple):
 
 
 def attempt(action: Callable[[], Any], limit: float = LIMIT_S) -> Outcome:
-    """Do it under a limit of CPU time; DpexpError is the only exception that a user should meet."""
+    """Do it under a limit of CPU time, or none (inf); DpexpError is the only exception that a user should meet."""
     signal.signal(signal.SIGPROF, _stop)
-    signal.setitimer(signal.ITIMER_PROF, 2 * limit)
+    signal.setitimer(signal.ITIMER_PROF, 2 * limit if math.isfinite(limit) else 0)
     begin = time.process_time()
     kind, detail, value = "ok", "", None
     try:
@@ -339,9 +340,15 @@ def ran(path: Path, results: Path, rng: random.Random) -> str:
 
 
 def campaign(
-    seed: int, count: int, runs: int, folder: Path, show: int = 0, log: Callable[[str], object] = print
+    seed: int,
+    count: int,
+    runs: int,
+    folder: Path,
+    show: int = 0,
+    log: Callable[[str], object] = print,
+    limits: tuple[float, float] = (LIMIT_S, RUN_LIMIT_S),
 ) -> Counter:
-    """All counts; `show` examples of each kind of fault are printed."""
+    """All counts; `show` examples of each kind of fault are printed. Limits: of a look at a config, and of a run."""
     texts = [path.read_text() for path in CONFIGS]
     own = own_configs(folder)
     texts += own * 3  # as often as a handful of the others
@@ -354,7 +361,7 @@ def campaign(
             ("validate", lambda: validated(path)),
             ("dry run", lambda: running.dry_run(request(path, folder / "results"))),
         ):
-            outcome = attempt(action)
+            outcome = attempt(action, limits[0])
             slowest = max(slowest, outcome.seconds)
             counts[f"{name}: {outcome.kind}"] += 1
             if outcome.kind in ("other", "slow"):
@@ -372,7 +379,7 @@ def campaign(
     again = dict(enumerate(mutants(seed, count, texts)))
     for number in chosen:
         path.write_bytes(again[number].encode("utf-8", "surrogatepass"))
-        outcome = attempt(lambda number=number: ran(path, folder / f"run{number}", random.Random(number)), RUN_LIMIT_S)
+        outcome = attempt(lambda number=number: ran(path, folder / f"run{number}", random.Random(number)), limits[1])
         fault = (
             outcome.detail
             if outcome.kind == "other"
