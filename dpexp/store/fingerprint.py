@@ -60,8 +60,8 @@ ROWS = ("dpexp.store.rows", "dpexp.config.cells")
 NO_NUMBERS = frozenset(
     f"dpexp.{name}"
     for name in (
-        *("core.errors", "core.listeners", "engine.compiling", "plugins", "plugins.loaded"),
-        *("core.cache_folder", "core.files", "engine.identity", "engine.tools"),
+        *("core.errors", "core.steps", "engine.compiling", "plugins", "plugins.loaded"),
+        *("core.files", "engine.identity", "engine.tools"),
         *("plugins.observed", "store.fingerprint", "store.folder", "store.generation", "store.source_code"),
         "store.stamps",
     )
