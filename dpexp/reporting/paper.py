@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dpexp.reporting.claim import Claim, Verdict
-from dpexp.reporting.figure import Figure
-from dpexp.reporting.of_results.theory import Theory
-from dpexp.reporting.table import Table
+if TYPE_CHECKING:
+    from dpexp.reporting.claim import Claim, Verdict
+    from dpexp.reporting.figure import Figure
+    from dpexp.reporting.of_results.theory import Theory
+    from dpexp.reporting.table import Table
 
 
 class NotClaimed(NamedTuple):
