@@ -28,7 +28,7 @@ def tried(case):
     needed = getattr(subject.value, "needs", ()) or getattr(subject.value, "experiments", ())
     if COSTLY & set(needed):
         return check.name == "members"
-    if subject.name in DEAR and check.name != "members":
+    if subject.name in DEAR and check.name not in ("members", "hypotheses"):
         return AT_LENGTH
     if subject.kind == "figure" and OTHER_DIMENSION.search(subject.name) and check.name == "drawn":
         return in_share(subject.name, 10)

@@ -7,8 +7,16 @@ import subprocess
 import sys
 import textwrap
 
+import numba
 import pytest
 
+from dpexp.algorithms.heavy_ball_ldp_sgd import HeavyBallLdpSgd
+from dpexp.engine import identity
+from dpexp.engine.finite_sum import loop
+from dpexp.engine.finite_sum.losses import LOSSES
+from dpexp.engine.linear.kernel import compiled_segment
+from dpexp.engine.softmax import steps
+from dpexp.problems.huber_linear import HuberLinear
 from tests.conftest import ROOT
 
 PROGRAM = """
@@ -182,6 +190,41 @@ def test_of_the_environment_only_what_numba_reads_counts(monkeypatch):
     assert changed != before
     monkeypatch.setenv("NUMBA_SOMETHING_NEW", "2")
     assert settings() not in (before, changed)
+
+
+CALLED = {
+    "pass": {
+        "dpexp.engine.linear.kernel": "draw moved step keep segment remember <lambda>",
+        "dpexp.engine.lanes.streams": "next_state unit fill_uniform fill_normal",
+        "dpexp.problems.huber_linear": "response score",
+        "dpexp.problems.linear_predictor": "mallows_weight",
+        "dpexp.algorithms.heavy_ball_ldp_sgd": "update",
+    },
+    "softmax": {
+        "dpexp.engine.softmax.steps": "_score _add _scores _add_all _clipped_slopes _sums project _move steps",
+    },
+    "momentum": {
+        "dpexp.engine.finite_sum.loop": "move momentum_steps",
+        "dpexp.engine.finite_sum.losses": "_logistic_gradient dot sigmoid",
+    },
+}
+"""kernel -> module -> its functions that are called, however indirectly: written down by hand from the text of the kernels"""
+
+
+def test_all_that_a_shipped_kernel_calls_is_looked_at():
+    """What is looked at counts, as above; lanes count by their text besides."""
+    kernels = {
+        "pass": compiled_segment(HuberLinear().model().shape, HeavyBallLdpSgd().rule().source, None),
+        "softmax": steps.steps,
+        "momentum": loop.momentum_steps_of(LOSSES["logistic-ridge"]),
+    }
+    for name, kernel in kernels.items():
+        assert isinstance(kernel, numba.core.dispatcher.Dispatcher)
+        seen = identity._Seen()
+        seen.value(kernel)
+        found = {(function.__module__, function.__name__) for function in seen.functions}
+        wanted = {(module, function) for module, names in CALLED[name].items() for function in names.split()}
+        assert wanted <= found, name
 
 
 LANES_OF_ANOTHER_TEXT = """

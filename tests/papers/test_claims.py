@@ -385,7 +385,7 @@ UNDECIDED_BY_SURROGATES = {
     *(f"answers/extrapolation/{name}" for name in ("rate", "price", "wins", "loses")),
 }
 FROM_RESULTS = [name for name, claim in BY_ID.items() if claim.experiments and name not in UNDECIDED_BY_SURROGATES]
-"""claims that stored results settle; those that theory alone settles are tested with all others' fields"""
+"""claims that stored results settle; those that theory alone settles are tried by the conformance suite"""
 
 
 @pytest.fixture(scope="module")
@@ -397,13 +397,6 @@ def good():
 def settled(good):
     """The outcome of a claim on the stored means, found once."""
     return cache(lambda name: BY_ID[name].settled(evidence_of(name, good)))
-
-
-@pytest.mark.parametrize("name", [name for name, claim in BY_ID.items() if claim.hypotheses and not claim.experiments])
-def test_a_claim_from_theory_is_judged_inside_its_hypotheses_and_refused_outside(name):
-    for hypothesis in BY_ID[name].hypotheses:
-        assert hypothesis.broken(None) == [], hypothesis.words
-        assert hypothesis.refused(None), hypothesis.words
 
 
 def test_every_claim_is_tested_on_wrong_data():
@@ -696,8 +689,9 @@ def test_settings_of_section_4_are_those_that_its_claims_speak_of(name, monkeypa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name, claim in BY_ID.items() if claim.hypotheses])
+@pytest.mark.parametrize("name", [name for name, claim in BY_ID.items() if claim.hypotheses and claim.experiments])
 def test_hypotheses_hold_of_what_is_stored_and_refuse_what_violates_them(name, good):
+    """Those of claims that theory alone settles are tried by the conformance suite."""
     for hypothesis in BY_ID[name].hypotheses:
         assert hypothesis.broken(good) == [], hypothesis.words
         assert hypothesis.refused(good), hypothesis.words

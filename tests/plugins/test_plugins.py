@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import sys
 import textwrap
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.papers import claims, figures, papers, tables
 from dpexp.plugins import loaded as plugin
 from dpexp.plugins import loading as plugins
+from dpexp.plugins import observed
 from dpexp.plugins.importing import PREFIX
 from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 from dpexp.reporting.evidence import Evidence
@@ -33,7 +35,6 @@ from dpexp.store.reading import load_generation
 from dpexp.store.run import Options, run
 from dpexp.store.simulating import simulate
 from dpexp.theory import THEOREMS
-from tests.campaigns.plugin_edits import campaign
 from tests.conftest import at_length, call, installed, numbers
 from tests.plugin_lab import write_lab
 
@@ -274,8 +275,45 @@ def test_an_installed_package_offers_a_plug_in_by_its_entry_point(lab, tmp_path,
 # --- what results depend on ------------------------------------------------------------------------------------------
 
 
-def test_edits_of_a_plug_in_and_its_helpers_are_noticed_and_harmless_ones_are_not():
-    assert campaign(edits=16, harmless_edits=10, seed=1)[:2] == ([], [])
+EDITS = {
+    "lab.py": ("mechanism.mu.largest / 2", "mechanism.mu.largest / 3"),
+    "problem.py": ("sigma: Positive = 2.0", "sigma: Positive = 2.5"),
+    "scores.py": ("y < t", "y <= t"),
+    "inner/__init__.py": ("", "EXTRA = 1"),
+    "inner/steps.py": ("theta - eta[i]", "theta + eta[i]"),
+    "inner/sizes.py": ("i**-0.5", "i**-0.25"),
+    "inner/shown.py": ('"at most 50"', '"at most 60"'),
+    "numbers.csv": ("1,2", "1,3"),
+}
+HARMLESS = {
+    "problem.py": ('"""The problem of the plug-in."""', '"""Another text."""'),
+    "inner/sizes.py": ("    return", "    # a comment\n\n    return"),
+    "notes.py": ("", "X = 1"),
+    "test_lab.py": ("", "from lab import PLUGIN"),
+}
+
+
+@pytest.mark.parametrize(("edits", "noticed"), [(EDITS, True), (HARMLESS, False)])
+def test_edits_of_a_plug_in_and_its_helpers_are_noticed_and_harmless_ones_are_not(lab, edits, noticed):
+    """Its file, all that it imports and reads; not comments, docstrings, what lies beside it, and where it lies."""
+
+    def code(folder):
+        fingerprint.forget()
+        with plugins.using(folder / "lab.py"):
+            found = code_of(load_experiment(folder / "lab.yaml").cells[0])
+            return found | observed.found(found)
+
+    folder = lab.parent
+    reads = "from pathlib import Path\nTABLE = Path(__file__).with_name('numbers.csv').read_text()\n"
+    write(folder, "scores.py", (folder / "scores.py").read_text() + reads)
+    write(folder, "numbers.csv", "1,2\n")
+    before = code(folder)
+    for name, (old, new) in edits.items():
+        shutil.copytree(folder, copy := folder.with_name(f"edited {name}".replace("/", " ")))
+        text = (copy / name).read_text() if (copy / name).exists() else ""
+        assert old in text
+        write(copy, name, text.replace(old, new) if old else new)
+        assert (code(copy) != before) == noticed, name
 
 
 def test_an_edit_of_a_plug_in_that_is_loaded_stops_the_run(lab):

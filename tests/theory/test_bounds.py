@@ -207,16 +207,12 @@ def test_every_bound_is_positive_and_falls_with_privacy_spent_and_with_users(nam
             assert np.all(np.diff(values, axis=1) < 0)
 
 
-@pytest.mark.parametrize("name", THEOREMS)
-def test_every_theorem_says_what_it_is(name):
-    theorem = THEOREMS[name]
-    assert theorem.paper == name.split("/")[0]
-    assert theorem.place
-    assert theorem.valid
-    assert theorem.estimator in (("sgd", "asgd", "both") if theorem.paper == "ldp-sgd" else ("last", "mean"))
-    assert theorem.function.__doc__
-    if theorem.kind in ("upper", "guarantee", "prescription"):
-        assert theorem.assumes
+def test_theorems_say_what_they_assume():
+    """The rest of what they say is tried by the conformance suite."""
+    for name, theorem in THEOREMS.items():
+        assert theorem.estimator in (("sgd", "asgd", "both") if theorem.paper == "ldp-sgd" else ("last", "mean")), name
+        assert theorem.function.__doc__, name
+        assert theorem.assumes or theorem.kind not in ("upper", "guarantee", "prescription"), name
 
 
 def test_a_missing_constant_is_named():

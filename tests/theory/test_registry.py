@@ -1,6 +1,7 @@
 """THEOREMS holds the statements of every paper; each can be evaluated from plain numbers alone."""
 
-import numpy as np
+import math
+
 import pytest
 
 from dpexp.theory import THEOREMS
@@ -31,10 +32,8 @@ def test_every_paper_with_a_folder_has_statements():
     assert set(EVALUATED) > {"momentum/theorem-4", "momentum/theorem-9", "dp-sgld/theorem-3-1", "dp-sgld/theorem-4-2"}
 
 
-@pytest.mark.parametrize("name", EVALUATED)
-def test_a_statement_needs_no_more_than_the_numbers_of_its_paper(name):
-    assert np.isfinite(value(name))
-    assert value(name) > 0
+def test_a_statement_needs_no_more_than_the_numbers_of_its_paper():
+    assert all(0 < value(name) < math.inf for name in EVALUATED)
 
 
 @pytest.mark.parametrize("name", [name for name, t in EVALUATED.items() if t.kind == "guarantee"])
