@@ -63,14 +63,15 @@ class UsersAudit:
         self, problem: LinearPredictorProblem, algorithm: OnePassAlgorithm, schedule: StepSizes, budget: Budget, n: int,
         stated: Sequence[Analysis],
     ) -> None:  # fmt: skip
-        self.problem, self.rule, self.schedule, self.budget = problem, algorithm.rule(), schedule, budget
+        self.problem, self.rule = algorithm.messages(problem), algorithm.rule()
+        self.schedule, self.budget = schedule, budget
         self.algorithm, self.sensitivities = algorithm.name, algorithm.sensitivities(problem)
         self.label = f"{algorithm.name} on {problem.name}, mu = {budget.label}"
         self.classes = classes_of(budget, n)
         self.users = min(n, MOST_USERS, USERS * max(1, len(self.classes)))
         self.size = f"the first {self.users} of {n:,} users"
         self.stated = min((one for one in stated if one.valid), key=lambda one: math.inf if one.mu is None else one.mu)
-        self.y = furthest_responses(problem, algorithm)
+        self.y = furthest_responses(self.problem, algorithm)
 
     @cached_property
     def looks(self) -> Sequence[Look]:
