@@ -124,12 +124,8 @@ def _full_multiplier(algorithm: BatchDescent, steps: int, mu: float, eps: float,
 @first_stage
 @lru_cache(maxsize=512)
 def _poisson_multiplier(algorithm: BatchDescent, steps: int, eps: float, delta: float) -> float:
-    """The least multiplier with which the ledger states (eps, delta), to a relative 1e-6, from above.
-
-    It is rounded up to seven digits, another relative 1e-6 at most: the last digits of a search are not the same on
-    every machine, and would be those of every iterate.
-    """
-    from dpexp.privacy.accounting.calibration import calibrate
+    """The least multiplier with which the ledger states (eps, delta), to a relative 1e-6, from above and rounded up."""
+    from dpexp.privacy.accounting.calibration import calibrate, rounded_up
     from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 
     found = calibrate(
@@ -139,6 +135,5 @@ def _poisson_multiplier(algorithm: BatchDescent, steps: int, eps: float, delta: 
         eps,
         "all-iterates",
         algorithm.accountant,
-    ).value
-    scale = 10.0 ** (6 - math.floor(math.log10(found)))
-    return math.ceil(found * scale) / scale
+    )
+    return rounded_up(found.value)

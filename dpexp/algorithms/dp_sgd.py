@@ -89,13 +89,14 @@ class DpSgd(SoftmaxAlgorithm):
 @first_stage
 @lru_cache(maxsize=256)
 def _multiplier(algorithm: DpSgd, records: int, n: int, eps: float, delta: float) -> float:
-    from dpexp.privacy.accounting.calibration import calibrate
+    from dpexp.privacy.accounting.calibration import calibrate, rounded_up
 
-    return calibrate(
+    found = calibrate(
         lambda z: algorithm._released(records, n, z),
         type(algorithm._released(records, n, 1.0)),
         lambda analysis: analysis.eps(delta),
         eps,
         "all-iterates",
         algorithm._analysis(records),
-    ).value
+    )
+    return rounded_up(found.value)

@@ -336,15 +336,19 @@ def _one_run(
 ) -> float | None:
     """The largest epsilon of one run whose price is at most (eps, delta); None where there is none.
 
-    It is found to a part of 10,000, and then lowered until the price is seen to be at most the target.
+    It is found to a part of 10,000, and then lowered until the price is seen to be at most the target. It has nine
+    digits after the point, since further ones of a search are not the same on every machine.
     """
     tuned = kind.model_validate_json(algorithm, strict=False)
     data = Softmax.model_validate_json(problem, strict=False)
 
+    def rounded(log_eps: float) -> float:
+        return math.floor(1e9 * math.exp(log_eps)) / 1e9
+
     @cache
     def excess(log_eps: float) -> float:
         """log of the price over the target, about linear in the logarithm of one run's epsilon."""
-        run = Target(eps=math.exp(log_eps), delta=delta)
+        run = Target(eps=rounded(log_eps), delta=delta)
         price = tuned.release_of(data, candidates, run).analysis.eps(delta)
         return math.log(price / eps) if price else -math.inf
 
@@ -359,7 +363,7 @@ def _one_run(
     found = root(lambda x: max(excess(x), -1.0), low, high, xtol=TOLERANCE)
     while excess(found) > 0:
         found -= TOLERANCE
-    return math.exp(found)
+    return rounded(found)
 
 
 class TunedDpSgd(Tuned, DpSgd):  # type: ignore[misc]  # it releases the best of several runs

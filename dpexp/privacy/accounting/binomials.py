@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpexp.engine.elementary import exp, log, log1p
+from dpexp.privacy.accounting.quiet_functions import exp, log, log1p
 
 
 def binomial_log_masses(counts: np.ndarray, trials: int, probability: float) -> np.ndarray:

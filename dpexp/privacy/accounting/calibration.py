@@ -88,6 +88,15 @@ def least_noise(eps_of_noise: Callable[[float], float], eps: float, tolerance: f
     return math.exp(x)
 
 
+def rounded_up(noise: float) -> float:
+    """The noise with seven digits, a relative 1e-6 larger at most, which is what a search leaves open too.
+
+    The last digits of a search are not the same on every machine, and would be those of every iterate.
+    """
+    scale = 10.0 ** (6 - math.floor(math.log10(noise)))
+    return math.ceil(noise * scale) / scale
+
+
 def _solve(f: Callable[[float], float], level: float, tolerance: float) -> float:
     """The smallest x with f(x) <= level, from above and to a relative tolerance in e^x; inf if there is none.
 

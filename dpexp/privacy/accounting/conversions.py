@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dpexp.core.brent import least
 from dpexp.core.elementary import geomspace
 from dpexp.core.surrogate_minimum import EACH_SIDE, least_modelled
-from dpexp.engine.elementary import log
+from dpexp.privacy.accounting.quiet_functions import log
 
 ORDERS = 1 + geomspace(5e-4, 4e3, 25)
 """orders at which curves are evaluated before the best is refined"""

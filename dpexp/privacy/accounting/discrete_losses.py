@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.engine.elementary import exp, expm1
+from dpexp.privacy.accounting.quiet_functions import exp, expm1
 
 Curve = Callable[[np.ndarray], np.ndarray]
 """eps -> delta"""

@@ -16,7 +16,7 @@ import numpy as np
 from dpexp.core.brent import root
 from dpexp.core.elementary import erfcx_of
 from dpexp.core.gauss_legendre import gauss_legendre
-from dpexp.engine.elementary import erfcx, exp
+from dpexp.privacy.accounting.quiet_functions import erfcx, exp
 
 NEAR = 0.5
 """below this mu a difference of two Mills ratios loses digits, and its integral form is used"""

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpexp.engine.elementary import exp, expm1, log, log_ndtr, ndtr
+from dpexp.privacy.accounting.quiet_functions import exp, expm1, log, log_ndtr, ndtr
 
 Curve = Callable[[np.ndarray], np.ndarray]
 

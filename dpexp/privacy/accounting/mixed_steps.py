@@ -23,11 +23,11 @@ from functools import cached_property, lru_cache, partial
 
 import numpy as np
 
-from dpexp.engine.elementary import exp
 from dpexp.privacy.accounting import hockey_sticks
 from dpexp.privacy.accounting.binomials import binomial_log_masses, likely_counts
 from dpexp.privacy.accounting.discrete_losses import Discrete
 from dpexp.privacy.accounting.loss_distributions import REACHES, Curve, Scheme, StepLoss
+from dpexp.privacy.accounting.quiet_functions import exp
 from dpexp.privacy.accounting.tilted import Side
 
 LEAST_KIND = 1e-19

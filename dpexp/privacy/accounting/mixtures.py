@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpexp.core.brent import root
-from dpexp.engine.elementary import exp, expm1, log, log1p, log_ndtr
+from dpexp.privacy.accounting.quiet_functions import exp, expm1, log, log1p, log_ndtr
 
 BELOW = 60.0
 """a region whose integrand lies this many nats under its maximum is left out: e^-60 = 9e-27, so that a million such

@@ -18,7 +18,7 @@ import numpy as np
 
 from dpexp.core.bisection import narrow
 from dpexp.core.gauss_legendre import gauss_legendre
-from dpexp.engine.elementary import exp, expm1, log, log1p
+from dpexp.privacy.accounting.quiet_functions import exp, expm1, log, log1p
 
 Nodes = Callable[[float, float, float, float], tuple[np.ndarray, np.ndarray]]
 """order, q, noise, power -> nodes and steps of a quadrature"""

@@ -59,9 +59,9 @@ import numpy as np
 
 from dpexp.core.bisection import first_reached
 from dpexp.core.elementary import distinct, geomspace
-from dpexp.engine.elementary import exp, log
 from dpexp.privacy.accounting.discrete_losses import Discrete
 from dpexp.privacy.accounting.low_frequencies import LEFT_OUT, Factor, highest, transform
+from dpexp.privacy.accounting.quiet_functions import exp, log
 from dpexp.privacy.accounting.window_sums import UNIT, CellSums, Spectrum, WindowSums, window_sums
 
 Side = Literal["above", "below"]

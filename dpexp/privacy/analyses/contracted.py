@@ -15,8 +15,8 @@ from typing import Protocol
 import numpy as np
 
 from dpexp.core.elementary import distinct, geomspace
-from dpexp.engine.elementary import log
 from dpexp.privacy.accounting.gdp import delta_of, deltas_of
+from dpexp.privacy.accounting.quiet_functions import log
 from dpexp.privacy.analyses.last_iterate import shift
 
 

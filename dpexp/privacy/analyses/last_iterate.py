@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpexp.core.surrogate_minimum import EACH_SIDE, least_modelled
-from dpexp.engine.elementary import exp
+from dpexp.privacy.accounting.quiet_functions import exp
 from dpexp.privacy.accounting.sampled_gaussian import at_each, base_from_mixture, mixture_from_base, symmetrised
 
 STEP: dict[str, Callable[[float, float, float], float]] = {

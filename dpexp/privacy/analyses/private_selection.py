@@ -25,9 +25,9 @@ import numpy as np
 
 from dpexp.core.bisection import narrow
 from dpexp.core.brent import least
-from dpexp.engine.elementary import log
 from dpexp.privacy.accounting.conversions import ORDERS, eps_of_curve
 from dpexp.privacy.accounting.loss_distributions import Steps
+from dpexp.privacy.accounting.quiet_functions import log
 from dpexp.privacy.analyses.analysis import ALL, Analysis, renyi_analysis
 
 Curve = Callable[[float], float]

@@ -34,9 +34,9 @@ from typing import Any
 import numpy as np
 
 from dpexp.core.elementary import distinct, geomspace
-from dpexp.engine.elementary import exp, log
 from dpexp.privacy.accounting.binomials import poisson_sizes, step_factors
 from dpexp.privacy.accounting.gdp import delta_of, deltas_of
+from dpexp.privacy.accounting.quiet_functions import exp, log
 from dpexp.privacy.analyses.contracted import Blocks
 
 _LEVELS = 48

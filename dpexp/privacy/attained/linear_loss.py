@@ -22,11 +22,11 @@ from functools import cached_property
 import numpy as np
 
 from dpexp.core.brent import root
-from dpexp.engine.elementary import log
 from dpexp.privacy.accounting.binomials import binomial_log_masses, likely_counts
 from dpexp.privacy.accounting.gdp import delta_of, eps_of
 from dpexp.privacy.accounting.loss_distributions import Scheme
 from dpexp.privacy.accounting.mixtures import GaussianMixture, hockey_stick_of, renyi_of
+from dpexp.privacy.accounting.quiet_functions import log
 
 _FLOOR = -120.0
 """log probability of a number of visits below which it does not have an atom of its own"""

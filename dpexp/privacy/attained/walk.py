@@ -21,7 +21,7 @@ import numpy as np
 
 from dpexp.core.elementary import distinct
 from dpexp.core.gauss_legendre import gauss_legendre
-from dpexp.engine.elementary import log, ndtr
+from dpexp.privacy.accounting.quiet_functions import log, ndtr
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
-from dpexp.privacy.accounting.calibration import Unreachable, calibrate, least_noise
+from dpexp.privacy.accounting.calibration import Unreachable, calibrate, least_noise, rounded_up
 from dpexp.privacy.accounting.epoch_losses import epoch_loss, varying_epochs_eps
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, gaussian_analysis
 from dpexp.privacy.analyses.composition import (
@@ -165,7 +165,7 @@ def _least_sigma(run: LangevinRun, accountant: Accountant, eps: float, delta: fl
         total = run.total_of_epochs if accountant == "published" else run.total_step
         return sigma_for_eps(eps, delta, run.lipschitz, run.n, run.strong_convexity, total)
     per_sigma = run.multiplier(1.0)
-    least = least_noise(lambda z: composed(run, z).eps(delta), eps) / per_sigma
+    least = rounded_up(least_noise(lambda z: composed(run, z).eps(delta), eps) / per_sigma)
     if accountant != "last-iterate":
         return least
     try:
@@ -174,7 +174,7 @@ def _least_sigma(run: LangevinRun, accountant: Accountant, eps: float, delta: fl
         ).value
     except Unreachable:
         return least
-    return min(best, least)
+    return min(rounded_up(best), least)
 
 
 def analysis_of(run: LangevinRun, accountant: Accountant, sigma: float) -> Analysis:
