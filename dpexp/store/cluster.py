@@ -14,18 +14,18 @@ import gc
 import logging
 import os
 import pickle
-import queue
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.text import counted
 from dpexp.plugins import observed
-from dpexp.store.executors import Task, seal
+from dpexp.store.executors import Task
 from dpexp.store.worker import CODE, EDITED, PLUGINS, Asked, Memory, Parcel, Unlike, answer, compute, facts
 
 if TYPE_CHECKING:
@@ -76,9 +76,15 @@ def on_cluster(
         return
     with _silence(), _connected(scheduler) as client:
         expected = facts(asked)
-        threads = _accepted(client, scheduler, asked, expected, room)
-        parcels = (_call(compute, Parcel(seal(task), asked, expected)) for task in tasks)
-        yield from _Errand(client, scheduler, asked, expected).results(parcels, threads)
+        _require_alike(client, scheduler, asked, expected, room)
+        calls = (_call(compute, Parcel(pickle.dumps(task), asked, expected)) for task in tasks)
+        for number, result in _results(client, scheduler, asked.run, calls):
+            if isinstance(result, Unlike):
+                wrong = _complaints((result.facts, None), expected, room, result.address)
+                raise UsageError("; ".join(wrong), f"{_advice(wrong[0])}; {GIVEN_BACK}")
+            value, read = result
+            observed.add(read)
+            yield number, value
 
 
 class _Call(NamedTuple):
@@ -94,8 +100,7 @@ class _Call(NamedTuple):
 def _call(function: Callable[[Any], Any], argument: Any) -> bytes:
     """Bytes whose unpickling on a worker is the call.
 
-    A worker that dask hands our function itself would import dpexp while it reads dask's message. Where there is no
-    dpexp that ends the worker, without a word to us. Inside a task it is an error like any other.
+    The scheduler needs no dpexp then, and a worker that has none says so: in a task that is an error like any other.
     """
     return pickle.dumps(_Call(function, argument))
 
@@ -115,27 +120,27 @@ def _silence() -> Iterator[None]:
 def _connected(scheduler: str) -> Iterator[Client]:
     from distributed import Client
 
-    why = ""
-    with warnings.catch_warnings(), _nothing_collected():
-        warnings.simplefilter("ignore")  # of other versions: these are compared below
+    with _undisturbed():
         try:
             client = Client(scheduler, set_as_default=False, name="dpexp", timeout=min(patience(), 30.0))
         except (OSError, ValueError, TypeError, ImportError) as error:
             why = str(error).split("\n")[0] or type(error).__name__
-    if why:
-        hint = "start one with: dask scheduler, which prints its address; for instance tcp://127.0.0.1:8786"
-        raise UsageError(f"--scheduler {scheduler}: no dask scheduler answers: {why}", hint)
+            hint = "start one with: dask scheduler, which prints its address; for instance tcp://127.0.0.1:8786"
+            raise UsageError(f"--scheduler {scheduler}: no dask scheduler answers: {why}", hint) from None
     try:
         yield client
+    except Exception as error:
+        if client.status != "running" or isinstance(error, OSError):
+            raise DpexpError(f"the scheduler {scheduler} is gone", GIVEN_BACK) from None
+        raise
     finally:
-        with warnings.catch_warnings(), _nothing_collected():
-            warnings.simplefilter("ignore")
-            client.close(timeout=2)
+        with _undisturbed():
+            client.close(timeout=2)  # the scheduler forgets its tasks
 
 
 @contextmanager
-def _nothing_collected() -> Iterator[None]:
-    """Without collecting garbage in here; what there is goes before.
+def _undisturbed() -> Iterator[None]:
+    """Without warnings of other versions, which are compared, and without collecting garbage, which is done before.
 
     A client that could not connect, or lost its scheduler, stops its loop when it is collected, and asks for a lock for
     that. The next client holds this lock while it starts and stops. Collected in between, the two wait for each other.
@@ -144,51 +149,52 @@ def _nothing_collected() -> Iterator[None]:
     collects = gc.isenabled()
     gc.disable()
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
     finally:
         if collects:
             gc.enable()
 
 
-def _accepted(client: Client, scheduler: str, asked: Asked, expected: Mapping[str, str], room: Room) -> int:
-    """The threads of the cluster, once every worker that is there has given the answers of this process."""
+def _require_alike(client: Client, scheduler: str, asked: Asked, expected: Mapping[str, str], room: Room) -> None:
+    """Wait for workers, and raise UsageError unless all that are there give the answers of this process."""
     until = time.monotonic() + patience()
-    while not (workers := client.nthreads()):
-        if time.monotonic() > until:
-            hint = f"dask worker {scheduler} starts one; {WAIT}=3600 waits an hour for the first"
-            raise UsageError(f"--scheduler {scheduler}: no worker has come in {patience():g} s", hint)
-        time.sleep(0.1)
+    try:
+        client.wait_for_workers(1, timeout=patience())
+    except TimeoutError:
+        hint = f"dask worker {scheduler} starts one; {WAIT}=3600 waits an hour for the first"
+        raise UsageError(f"--scheduler {scheduler}: no worker has come in {patience():g} s", hint) from None
     questions = {
         address: client.submit(
             pickle.loads, _call(answer, asked), workers=[address], allow_other_workers=False, pure=False,
             priority=1000, key=f"dpexp-question-{asked.run}-{number}",
         )
-        for number, address in enumerate(sorted(workers))
+        for number, address in enumerate(sorted(client.nthreads()))
     }  # fmt: skip
-    try:
-        complaints, answered = [], 0
-        for address, question in questions.items():
-            found = _reply(question, max(0.1, until + patience() - time.monotonic()))
-            if found is None and address not in client.nthreads():
-                continue  # it has left, which workers may do
-            answered += 1
-            complaints += _complaints(found, expected, room, address)
-    finally:
-        client.cancel(list(questions.values()))
+    replies = {
+        address: _reply(question, max(0.1, until + patience() - time.monotonic()))
+        for address, question in questions.items()
+    }
+    there = client.nthreads()  # workers may leave at any time
+    replies = {address: found for address, found in replies.items() if found is not None or address in there}
+    complaints = [what for address, found in replies.items() for what in _complaints(found, expected, room, address)]
     if complaints:
         more = f" (and {len(complaints) - 3} more)" if len(complaints) > 3 else ""
-        raise UsageError("; ".join(complaints[:3]) + more, _advice(complaints))
-    if not answered:
+        raise UsageError("; ".join(complaints[:3]) + more, _advice(complaints[0]))
+    if not replies:
         raise DpexpError(f"all workers of {scheduler} have left", GIVEN_BACK)
-    return sum(client.nthreads().values())
 
 
-def _reply(question: Future[Any], seconds: float) -> tuple[dict[str, str], Memory] | Exception | None:
-    """What a worker answers, or the error that it answers with; None where it says nothing."""
+Reply = tuple[dict[str, str], Memory | None] | Exception | None
+"""what a worker answers, or the error that it answers with; None where it says nothing"""
+
+
+def _reply(question: Future[Any], seconds: float) -> Reply:
     from distributed import CancelledError
 
     try:
-        found: tuple[dict[str, str], Memory] = question.result(timeout=seconds)
+        found: Reply = question.result(timeout=seconds)
         return found
     except (TimeoutError, CancelledError):
         return None
@@ -196,145 +202,89 @@ def _reply(question: Future[Any], seconds: float) -> tuple[dict[str, str], Memor
         return error
 
 
-def _complaints(
-    found: tuple[dict[str, str], Memory] | Exception | None, expected: Mapping[str, str], room: Room, address: str
-) -> list[str]:
-    """What is wrong with a worker, each with its address."""
+def _complaints(found: Reply, expected: Mapping[str, str], room: Room, address: str) -> list[str]:
+    """What is wrong with a worker, each with its address: `worker A: numpy 2.3.0, and 2.4.6 here`."""
     if found is None:
         return [f"worker {address} gave no answer in {patience():g} s"]
     if isinstance(found, Exception):
         return [f"worker {address} has not the same dpexp: {type(found).__name__}: {found}"]
     there, memory = found
-    wrong = [f"worker {address}: {what}" for what in _differences(expected, there)]
-    need = memory.threads * room.task + room.records
-    if memory.bytes is not None and need > memory.bytes:
-        tasks = counted(memory.threads, "task")
-        wrong.append(
-            f"worker {address}: needs {need:,} bytes of memory for {tasks} at a time, {memory.bytes:,} are there"
-        )
-    return wrong
-
-
-def _differences(expected: Mapping[str, str], found: Mapping[str, str]) -> list[str]:
-    """What a worker has that the parent has not, or the other way round: `numpy 2.3.0, and 2.4.6 here`."""
-    differing = [name for name in expected if found.get(name) != expected[name]]
-    return [
-        f"{found.get(name)} was {EDITED}" if name == EDITED
-        else str(found.get(name)) if name == PLUGINS
-        else f"{name} {found.get(name)}, and {expected[name]} here"
-        for name in differing
+    wrong = [
+        f"{there.get(name)} was {EDITED}" if name == EDITED
+        else str(there.get(name)) if name == PLUGINS
+        else f"{name} {there.get(name)}, and {expected[name]} here"
+        for name in expected if there.get(name) != expected[name]
     ]  # fmt: skip
+    need = 0 if memory is None else memory.threads * room.task + room.records
+    if memory is not None and memory.bytes is not None and need > memory.bytes:
+        tasks = counted(memory.threads, "task")
+        wrong.append(f"needs {need:,} bytes of memory for {tasks} at a time, {memory.bytes:,} are there")
+    return [f"worker {address}: {what}" for what in wrong]
 
 
-def _advice(complaints: Sequence[str]) -> str:
-    """What helps against the first complaint."""
-    first = complaints[0]
-    if "bytes of memory" in first:
-        return "start workers with fewer threads or more memory: dask worker --nthreads 1 --memory-limit 8GB"
-    if "no answer" in first:
-        return f"it may be busy with other work: {WAIT}=600 waits ten minutes"
-    if f" was {EDITED}" in first or "when this process read it" in first:
-        return "restart the workers"
-    if ": file " in first or "plug-in" in first:
-        return "every worker must see the same files under the same paths: give absolute paths on a shared disk"
-    if CODE in first or "dpexp" in first:
-        return "install the same dpexp for every worker, and restart the workers"
-    if ": processor " in first or ": linear algebra " in first:
-        return "the last bits could differ: start dpexp itself on a machine of the workers' kind"
-    return "use the same environment for dpexp and for every worker"
+SAME_FILES = "every worker must see the same files under the same paths: give absolute paths on a shared disk"
+SAME_CODE = "install the same dpexp for every worker, and restart the workers"
+OTHER_BITS = "the last bits could differ: start dpexp itself on a machine of the workers' kind"
+ADVICE = {
+    "bytes of memory": "start workers with fewer threads or more memory: dask worker --nthreads 1 --memory-limit 8GB",
+    "no answer": f"it may be busy with other work: {WAIT}=600 waits ten minutes",
+    f" was {EDITED}": "restart the workers",
+    "when this process read it": "restart the workers",
+    ": file ": SAME_FILES,
+    "plug-in": SAME_FILES,
+    CODE: SAME_CODE,
+    "dpexp": SAME_CODE,
+    ": processor ": OTHER_BITS,
+    ": linear algebra ": OTHER_BITS,
+}
+"""what helps, by what a complaint says"""
 
 
-class _Errand:
-    """One run of some tasks on a cluster whose workers were accepted."""
+def _advice(complaint: str) -> str:
+    other = "use the same environment for dpexp and for every worker"
+    return next((hint for said, hint in ADVICE.items() if said in complaint), other)
 
-    def __init__(self, client: Client, scheduler: str, asked: Asked, expected: Mapping[str, str]) -> None:
-        self.client, self.scheduler, self.asked, self.expected = client, scheduler, asked, expected
-        self.arrived: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
-        self.out: dict[str, tuple[int, Future[Any]]] = {}
-        """by key: the task's number, and what stands for its result"""
-        self.seen = time.monotonic()
-        """when a worker was last there"""
 
-    def results(self, parcels: Iterator[bytes], threads: int) -> Generator[tuple[int, Any], None, None]:
-        """(task number, result) as they come in; where it is given up, dask is told to drop the rest."""
-        numbered, looked = enumerate(parcels), time.monotonic()
+def _results(client: Client, scheduler: str, run: str, calls: Iterator[bytes]) -> Iterator[tuple[int, Any]]:
+    """(number, result) of calls as workers give them."""
+    from distributed import CancelledError, wait
+
+    numbered, seen = enumerate(calls), time.monotonic()
+    out: dict[Future[Any], int] = {}
+    while True:
+        if threads := sum(client.nthreads().values()):
+            seen = time.monotonic()
+        elif time.monotonic() - seen > patience():
+            gone = f"no worker of {scheduler} is left, and none has come in {patience():g} s"
+            raise DpexpError(gone, GIVEN_BACK)
+        for number, call in islice(numbered, max(0, AHEAD * max(threads, 1) - len(out))):
+            out[client.submit(pickle.loads, call, key=f"dpexp-{run}-{number}", pure=False)] = number
+        if not out:
+            return
         try:
-            while self._hand_out(numbered, AHEAD * threads):
-                if time.monotonic() - looked > 1:
-                    threads, looked = self._threads() or threads, time.monotonic()
-                try:
-                    future = self.arrived.get(timeout=0.5)
-                except queue.Empty:
-                    self._require_scheduler()
-                    continue
-                result, read = self._result_of(future)
-                observed.add(read)
-                number, _ = self.out.pop(future.key)
-                del future  # dask forgets a result that nobody holds
-                yield number, result
-        finally:
-            if self.out and self.client.status == "running":
-                self.client.cancel([future for _, future in self.out.values()])
-            self.out.clear()
+            with client.as_current():
+                done = wait([*out], timeout=1, return_when="FIRST_COMPLETED").done
+            for future in done:
+                result = _result_of(future, scheduler)
+                yield out.pop(future), result
+        except TimeoutError:
+            pass  # nothing is done yet, or the worker of a result has died, and it is computed again
+        except CancelledError:
+            raise DpexpError(f"the cluster at {scheduler} gave up a task: was it restarted?", GIVEN_BACK) from None
 
-    def _hand_out(self, numbered: Iterator[tuple[int, bytes]], most: int) -> int:
-        """Submit tasks until so many are out; how many are."""
-        while len(self.out) < most and (following := next(numbered, None)) is not None:
-            number, parcel = following
-            self._require_scheduler()
-            future = self.client.submit(pickle.loads, parcel, key=f"dpexp-{self.asked.run}-{number}", pure=False)
-            self.out[future.key] = number, future
-            future.add_done_callback(self.arrived.put)
-        return len(self.out)
 
-    def _threads(self) -> int:
-        """Of all workers that are there now. Raises DpexpError where there has been none for long."""
-        self._require_scheduler()
-        try:
-            threads: int = sum(self.client.nthreads().values())
-        except OSError:
-            raise self._lost() from None
-        now = time.monotonic()
-        if threads:
-            self.seen = now
-        elif now - self.seen > patience():
-            raise DpexpError(
-                f"no worker of {self.scheduler} is left, and none has come in {patience():g} s", GIVEN_BACK
-            )
-        return threads
+def _result_of(future: Future[Any], scheduler: str) -> Any:
+    """What a task gave. Raises TimeoutError where it has to be computed again."""
+    from distributed import CancelledError
+    from distributed.scheduler import KilledWorker
 
-    def _result_of(self, future: Future[Any]) -> Any:
-        """What a task gave. Where its worker has died since, dask computes it again meanwhile."""
-        from distributed import CancelledError
-        from distributed.scheduler import KilledWorker
-
-        while True:
-            try:
-                result = future.result(timeout=5)
-            except TimeoutError:
-                self._threads()
-            except CancelledError:
-                self._require_scheduler()
-                raise DpexpError(
-                    f"the cluster at {self.scheduler} gave up a task: was it restarted?", GIVEN_BACK
-                ) from None
-            except KilledWorker as error:
-                what = f"{counted(error.allowed_failures + 1, 'worker')} of {self.scheduler} died of one task"
-                hint = f"was memory too small? a worker with fewer threads needs less; {GIVEN_BACK}"
-                raise DpexpError(what, hint) from None
-            except Exception as error:
-                self._require_scheduler()
-                what = f"a worker of {self.scheduler} cannot do its task: {type(error).__name__}: {error}"
-                raise UsageError(what, f"has one joined that has not the same dpexp? {GIVEN_BACK}") from None
-            else:
-                if isinstance(result, Unlike):
-                    wrong = [f"worker {result.address}: {one}" for one in _differences(self.expected, result.facts)]
-                    raise UsageError("; ".join(wrong), f"{_advice(wrong)}; {GIVEN_BACK}")
-                return result
-
-    def _require_scheduler(self) -> None:
-        if self.client.status != "running":
-            raise self._lost()
-
-    def _lost(self) -> DpexpError:
-        return DpexpError(f"the scheduler {self.scheduler} is gone", GIVEN_BACK)
+    try:
+        return future.result(timeout=5)
+    except (TimeoutError, CancelledError):
+        raise
+    except KilledWorker as error:
+        what = f"{counted(error.allowed_failures + 1, 'worker')} of {scheduler} died of one task"
+        raise DpexpError(what, f"was memory too small? a worker with fewer threads needs less; {GIVEN_BACK}") from None
+    except Exception as error:
+        what = f"a worker of {scheduler} cannot do its task: {type(error).__name__}: {error}"
+        raise UsageError(what, f"has one joined that has not the same dpexp? {GIVEN_BACK}") from None

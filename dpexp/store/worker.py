@@ -22,7 +22,6 @@ from dpexp.core.memory import memory_of_machine
 from dpexp.plugins import loading, observed
 from dpexp.plugins.loaded import LOADED
 from dpexp.store import fingerprint
-from dpexp.store.executors import Sealed, Task
 from dpexp.store.provenance import arithmetic, versions
 
 CODE = "files of dpexp"
@@ -65,7 +64,8 @@ class Unlike(NamedTuple):
 class Parcel(NamedTuple):
     """One task on its way to a worker."""
 
-    sealed: Sealed
+    task: bytes
+    """can be read once the plug-ins are loaded"""
     asked: Asked
     expected: dict[str, str]
     """the facts of the parent"""
@@ -89,11 +89,12 @@ def facts(asked: Asked) -> dict[str, str]:
     }
 
 
-def facts_of_worker(asked: Asked) -> dict[str, str]:
-    """The same for a worker, which first loads the plug-ins of the run, and looks at every file anew."""
+@contextmanager
+def prepared(asked: Asked) -> Iterator[dict[str, str]]:
+    """A worker with the plug-ins of the run and no others; gives its facts. It has looked at every file anew."""
     pin()
     with STAGE.set_for(asked.plugins) as missing:
-        return _answered(asked) | ({PLUGINS: missing} if missing else {})
+        yield _answered(asked) | ({PLUGINS: missing} if missing else {})
 
 
 @lru_cache(maxsize=8)
@@ -136,21 +137,18 @@ def answer(asked: Asked) -> tuple[dict[str, str], Memory]:
 
     worker = get_worker()
     limits = [memory_of_machine(), worker.memory_manager.memory_limit]
-    return facts_of_worker(asked), Memory(min((n for n in limits if n), default=None), worker.state.nthreads)
+    with prepared(asked) as found:
+        return found, Memory(min((n for n in limits if n), default=None), worker.state.nthreads)
 
 
 def compute(parcel: Parcel) -> Any:
     """Run on a worker: the result of a task and what plug-ins have read; or Unlike, where it is not like the parent."""
-    found = facts_of_worker(parcel.asked)
-    if found != parcel.expected:
-        from distributed import get_worker
+    with prepared(parcel.asked) as found:
+        if found != parcel.expected:
+            from distributed import get_worker
 
-        return Unlike(get_worker().address, found)
-    with STAGE.set_for(parcel.sealed.plugins) as missing:
-        if missing:
-            raise UsageError(missing)
-        task: Task = pickle.loads(parcel.sealed.content)
-        function, arguments = task
+            return Unlike(get_worker().address, found)
+        function, arguments = pickle.loads(parcel.task)
         result = function(*arguments), observed.report()
     if threads_of_linear_algebra() > 1:
         raise UsageError("something else in this worker gave linear algebra several threads", "use other workers")
@@ -175,7 +173,12 @@ class Stage:
         with self._changed:
             self._changed.wait_for(lambda: not self._inside or plugins == self._plugins)
             if not self._inside:
-                self._enter(plugins)
+                self._plugins, self._missing = plugins, ""
+                try:
+                    if loading.use_only(plugins):
+                        fingerprint.forget()
+                except UsageError as error:
+                    self._missing = error.message
             self._inside += 1
         try:
             yield self._missing
@@ -183,14 +186,6 @@ class Stage:
             with self._changed:
                 self._inside -= 1
                 self._changed.notify_all()
-
-    def _enter(self, plugins: tuple[str, ...]) -> None:
-        self._plugins, self._missing = plugins, ""
-        try:
-            if loading.use_only(plugins):
-                fingerprint.forget()
-        except UsageError as error:
-            self._missing = error.message
 
 
 STAGE = Stage()
