@@ -428,6 +428,7 @@ def test_a_tuned_run_resumes_and_has_the_same_bits_whoever_computes_it(tmp_path)
     assert row["one_run_eps_1e-05"] < row["eps_1e-05"] <= 2
 
 
+@pytest.mark.slow
 def test_the_statement_has_all_three_prices(tmp_path):
     path = tmp_path / "tuned.yaml"
     path.write_text(CONFIG)

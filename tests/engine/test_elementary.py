@@ -138,6 +138,7 @@ def test_few_numbers_load_no_compiler_and_many_do():
     assert outcome(calls(1.05)) == "True True"
 
 
+@pytest.mark.slow
 def test_where_numba_is_off_numpy_answers():
     assert outcome(calls(1.05), NUMBA_DISABLE_JIT="1") == "True False"
 

@@ -255,6 +255,7 @@ def test_transforms_are_as_accurate_as_stated():
             assert error > 0 or size < 10
 
 
+@pytest.mark.slow
 def test_a_leap_of_the_tilted_mean():
     """About 5 batches hold the record, and one large loss is as likely as many small ones: no rate fits an eps between.
 
