@@ -40,6 +40,10 @@ SLOW = {
     "dpexp privacy --mechanism epoch-gaussian": "batches of whole epochs, from both sides",
     "dpexp privacy --mechanism clipped-noisy-sgd": "exact laws of last iterates",
     "dpexp privacy tuned.yaml": "the price of tuning at every setting",
+    "dpexp privacy --mechanism noisy-sgd n=10000 ": "Renyi curves of every analysis",
+    "dpexp privacy --mechanism sampled-gaussian noise_multiplier=1.1 ": "loss distributions of a thousand steps",
+    "dpexp judge wrong_bound.py": "hundreds of exact laws",
+    "dpexp receipt card.yaml": "attained and stated, under both orders",
 }
 """examples with output that are run with the slow tests, by how they begin, and why"""
 NOT_RUN = {
@@ -358,7 +362,12 @@ def completed(text: str) -> str:
     return text
 
 
-@pytest.mark.parametrize("block", all_blocks("yaml"), ids=str)
+def with_dear_ones(found: list[Block]) -> list:
+    """The budget of a tuned algorithm is solved for anew with every setting."""
+    return [pytest.param(block, marks=[pytest.mark.slow] * ("tune:" in block.text)) for block in found]
+
+
+@pytest.mark.parametrize("block", with_dear_ones(all_blocks("yaml")), ids=str)
 def test_configs_are_valid(block, desk):
     from dpexp.config.card import card_of
     from dpexp.config.experiment_file import read_experiment
