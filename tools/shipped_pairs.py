@@ -15,10 +15,10 @@ from typing import Any
 
 from dpexp.core.digests import digest
 from dpexp.privacy.mechanisms.clipped_noisy_sgd import ClippedNoisySgd
+from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
 from dpexp.privacy.pairs.kept import document_of, one_a_decade, pair_of
-from dpexp.privacy.pairs.projected import projected_run
-from dpexp.privacy.pairs.shipped import DELTA, HASH, STORE, Entry, Searched, stored
+from dpexp.privacy.pairs.shipped import DELTA, HASH, STORE, Entry, stored
 
 SECONDS = {DELTA: 10.0, 1e-3: 4.0, 1e-8: 4.0}
 """of CPU time for the search of one pair, by delta"""
@@ -59,7 +59,7 @@ CONVEX = (
 """the same with eta m; eta M = 1"""
 
 
-def mechanisms() -> Iterator[Searched]:
+def mechanisms() -> Iterator[Mechanism]:
     """The grid, with noise 1 and step size 1."""
     for sampling, relation, n, b, h, u, steps in CLIPPED:
         run = {"n": n, "batch_size": b, "steps": steps, "sampling": sampling, "neighboring_relation": relation}
@@ -71,24 +71,24 @@ def mechanisms() -> Iterator[Searched]:
         yield NoisySgd.model_validate(run | unit | {"lipschitz": u, "smoothness": 1.0, "strong_convexity": m})
 
 
-def best_bound(mechanism: Searched, delta: float = DELTA) -> tuple[str, float]:
+def best_bound(mechanism: Mechanism, delta: float = DELTA) -> tuple[str, float]:
     """The smallest valid epsilon for the last iterate, which bounds on all iterates cover, and its analysis."""
     valid = [(a.eps(delta), a.name) for a in mechanism.analyses() if a.valid]
     eps, name = min(valid)
     return name, eps
 
 
-def before(mechanism: Searched, delta: float = DELTA) -> float:
+def before(mechanism: Mechanism, delta: float = DELTA) -> float:
     """What today's pair attains: `exact-walk`."""
     return max((b.eps(delta) for b in mechanism.lower_bounds() if b.name == "exact-walk"), default=0.0)
 
 
-def searched(mechanism: Searched) -> Entry:
+def searched(mechanism: Mechanism) -> Entry:
     """An entry from scratch."""
     from dpexp.privacy.pairs.certified import NotCertified, certified, evaluated
     from dpexp.privacy.pairs.search import search
 
-    space, found = projected_run(mechanism), []
+    space, found = mechanism.projected_run(), []
     larger = max(1.0, (space.half_width + 2 * space.reach) / 7)  # more places, and a farther way
     for delta, seconds in SECONDS.items():
         for pair in reversed(search(space, delta, larger * seconds, time.process_time)):

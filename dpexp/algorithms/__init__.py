@@ -15,6 +15,7 @@ from dpexp.algorithms.path_intervals import PathIntervals
 from dpexp.algorithms.reduced_momentum import ReducedMomentum
 from dpexp.algorithms.sgd import Sgd
 from dpexp.algorithms.staged_newton import StagedNewton
+from dpexp.algorithms.stretched_ldp_sgd import StretchedLdpSgd
 from dpexp.algorithms.tree_momentum import TreeMomentum
 from dpexp.algorithms.tuned import TunedDpSgd, TunedDpSgld, TunedSgd
 from dpexp.core.registry import Registry
@@ -27,6 +28,7 @@ ALGORITHMS: Registry[type[Algorithm]] = Registry(
         "heavy-ball-ldp-sgd": HeavyBallLdpSgd,
         "extrapolated-ldp-sgd": ExtrapolatedLdpSgd,
         "controlled-ldp-sgd": ControlledLdpSgd,
+        "stretched-ldp-sgd": StretchedLdpSgd,
         "dp-sgld": DpSgld,
         "dp-sgd": DpSgd,
         "sgd": Sgd,

@@ -2,8 +2,9 @@
 
 An algorithm of this kind is its parameters and a `rule()`: how a user rescales its gradient, how the server moves the
 iterate, and what the server remembers (`dpexp.engine.linear.rule`). Where a user's gradient is not the problem's own it
-also says by `sensitivities()` how far the message of one user can move. All else follows: the pass, the average of the
-iterates, the metrics, the noise and the privacy statement.
+also says by `sensitivities()` how far the message of one user can move, and where a message has other units than a
+gradient, by `messages()`, what it is. All else follows: the pass, the average of the iterates, the metrics, the noise
+and the privacy statement.
 """
 
 from __future__ import annotations
@@ -50,6 +51,10 @@ class OnePassAlgorithm(AlgorithmBase):
     def sensitivities(self, problem: LinearPredictorProblem) -> Sensitivities:
         """Replace-one sensitivity of what a user sends: that of the problem's gradient unless the rule rescales it."""
         return Sensitivities(problem.noise_sensitivity(), problem.exact_sensitivity())
+
+    def messages(self, problem: LinearPredictorProblem) -> LinearPredictorProblem:
+        """The problem whose gradients, once the rule has rescaled them, are what users send before noise: itself."""
+        return problem
 
     def complaints(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """What is wrong with a setting: losses whose optimum or noise is not known."""
@@ -114,7 +119,7 @@ class OnePassAlgorithm(AlgorithmBase):
         states = self.states(steps)
         at = np.searchsorted(states, steps)
         values = np.empty((len(settings), len(self.estimators), len(steps), len(self.metrics), len(replicates)))
-        rule, model, delta = self.rule(), problem.model(), self.sensitivities(problem).noise
+        rule, model, delta = self.rule(), self.messages(problem).model(), self.sensitivities(problem).noise
         for first in range(0, len(replicates), LANES):
             lanes = list(replicates[first : first + LANES])
             found = run_lane_group(model, rule, [Setting(*s) for s in settings], delta, states, seed, lanes)

@@ -2,38 +2,26 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
+import json
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dpexp.config.experiment_file import load_experiment
-from dpexp.config.messages import listed
-from dpexp.config.shipped import shipped
-from dpexp.config.yamlfile import ConfigError
-from dpexp.core.errors import ResultsMissing
-from dpexp.core.files import Damaged
-from dpexp.core.text import counted
+from dpexp.core.digests import digest, files_below
+from dpexp.core.files import state_of
 from dpexp.plugins.loaded import LOADED
-from dpexp.plugins.loading import registries
-from dpexp.reporting.page.experiments import about
+from dpexp.reporting import kept_figures
 from dpexp.reporting.terminal_tables import fitting_columns, in_lines
-from dpexp.store import Folder, load_generation
-from dpexp.store.files import read_document
-from dpexp.store.fingerprint import changed, code_of, plugins_missing
-from dpexp.store.generation import read_generation
-from dpexp.store.planning import CellPlan, derived_state, plan
-
-
-def names_in_use() -> dict[str, Iterable[str]]:
-    """Everything that a config or command can name."""
-    from dpexp.papers import figures, papers, tables
-
-    return {**registries(), "figures": figures(), "tables": tables(), "claims of": papers()}
+from dpexp.store.fingerprint import hash_of_all
+from dpexp.store.provenance import versions
 
 
 def shipped_configs() -> tuple[dict[str, Any], str]:
     """The configs that come with dpexp: document and text."""
+    from dpexp.config.shipped import shipped
+    from dpexp.reporting.page.experiments import about
+
     rows = [
         {"name": name, "config": f"@{name}", "about": about(path.read_text(encoding="utf-8"))}
         for name, path in shipped().items()
@@ -43,77 +31,35 @@ def shipped_configs() -> tuple[dict[str, Any], str]:
     return {"shipped": rows}, text
 
 
-def _trouble(results: Path, experiment: str) -> str:
-    """What readers say against stored summaries, or how they were confirmed; empty where they are shown as computed."""
-    try:
-        told = load_generation(results, experiment).confirmed
-    except ResultsMissing as error:
-        told = error.message.removeprefix(f"{Folder(results, experiment).root}: ")
-    return f", {told}" if told else ""
-
-
-def _needs(folder: Path) -> str:
-    """Which plug-ins stored results need that are not loaded; empty where there are none."""
-    try:
-        codes = read_document(folder / "manifest.json")["code"].values()
-    except (Damaged, OSError):
-        return ""
-    names = plugins_missing(codes)
-    return f"; computed with {', '.join(names)}, not loaded here" if names else ""
-
-
-def changed_files(plans: Iterable[CellPlan]) -> list[str]:
-    """All files that changed since stale cells were computed, of which a message names the first few."""
-    stale = [(p.file.code, p.cell) for p in plans if p.status in ("stale", "unconfirmed") and p.file is not None]
-    return sorted({name for code, cell in stale for name in changed(code, code_of(cell))})
-
-
 def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
-    """Document and text."""
-    from dpexp.store.run import identity
+    """Document and text.
 
-    rows, cells, experiments = [], [], []
-    for path in sorted(configs.glob("*.yaml")):
-        try:
-            experiment = load_experiment(path)
-        except ConfigError as error:
-            problems = counted(len(error.issues), "problem")
-            rows.append([path.stem, str(path), "", f"invalid: {problems}, see dpexp validate {path}"])
-            continue
-        plans = plan(experiment, results, resolve=False)
-        states = Counter(p.status for p in plans)
-        state = ", ".join(f"{n} {status}" for status, n in states.items())
-        stored = Folder(results, experiment.name)
-        if states["current"] == len(plans):
-            why = derived_state(experiment, stored, plans)
-            confirmed = "" if why else read_generation(stored).confirmed
-            state += f"; summaries to write again: {why}" if why else f", {confirmed}" if confirmed else ""
-        elif states["current"] == 0 and stored.summary.exists():
-            state += f" (but summaries are stored{_trouble(results, experiment.name)})"
-        rows.append([experiment.name, str(path), str(len(plans)), state])
-        experiments.append(
-            {
-                "experiment": experiment.name,
-                "config": str(path),
-                "cells": len(plans),
-                "status": dict(states),
-                "changed": changed_files(plans),
-            }
-        )
-        for p in plans:
-            named = identity(p.cell)
-            cells.append({"experiment": experiment.name, **named, "status": p.status, "reason": p.reason})
-    known = {row[0] for row in rows}
-    if results.is_dir():
-        for folder in sorted(results.iterdir()):
-            if (folder / "manifest.json").exists() and folder.name not in known:
-                state = f"results without a config in {configs} (--configs DIR looks elsewhere)"
-                rows.append([folder.name, "", "", state + _needs(folder)])
-    names = names_in_use()
+    Reading every cell takes seconds. What was found is kept with the states of all files that it follows from, and
+    shown again while none is another one: neither code of dpexp, nor a config, a result or the user's own data.
+    """
+    place = digest(["list", os.getcwd(), str(configs), str(results)])
+    kept = kept_figures.load(place)
+    found = json.loads(kept["found"]) if kept and not LOADED else None
+    if found is None or found["from"] != _states(configs, results, found["own"]):
+        from dpexp.commands import inventory as reading
+
+        before = _states(configs, results, [])
+        found = reading.inventory(configs, results)
+        own = found.pop("own")
+        if own is not None and not LOADED and before == _states(configs, results, []):
+            document = {**found, "own": own, "from": _states(configs, results, own)}
+            kept_figures.keep(place, {"found": json.dumps(document).encode()})
+    rows = found["rows"]
     text = fitting_columns(rows, ["experiment", "config", "cells", "state"]) if rows else f"no configs in {configs}"
     if not configs.is_dir():
         text += "\n\nconfigs that come with dpexp: dpexp list --shipped; one to start from: dpexp init"
-    text += "\n\n" + in_lines([(kind, listed(entries)) for kind, entries in names.items() if entries])
-    document = {"cells": cells, "experiments": experiments}
-    loaded = {one.name: str(one.shown) for one in LOADED.values()}
-    return {**document, "registries": {k: list(v) for k, v in names.items()}, "plugins": loaded}, text
+    return found["document"], text + "\n\n" + in_lines(
+        [(kind, names) for kind, names in found["names"].items() if names]
+    )
+
+
+def _states(configs: Path, results: Path, own: Sequence[str]) -> str:
+    """Changes with dpexp, its libraries, the configs, the results and some data of the user."""
+    places = [configs, results, *(Path(path).expanduser() for path in own)]
+    files = [path for place in places for path in files_below(place)]
+    return digest([hash_of_all(), versions(), [(str(path), state_of(path)) for path in files]])

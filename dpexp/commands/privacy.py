@@ -201,7 +201,7 @@ def of_mechanism(
 
 
 def _searched(mechanism: Mechanism, deltas: Sequence[float], seconds: float, place: Path | None) -> list[Certificate]:
-    from dpexp.privacy.pairs.projected import NotSearched
+    from dpexp.privacy.exact.projected_run import NotSearched
     from dpexp.privacy.pairs.stated import searched
 
     if not 0 < seconds < math.inf:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp.commands.data_remarks import remarks
 from dpexp.commands.joint_releases import cautions, require_private_records
 from dpexp.config.cells import Cell, Experiment
 from dpexp.config.experiment_file import load_experiment
@@ -20,7 +19,6 @@ from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import UsageError
 from dpexp.core.terminal import note
 from dpexp.core.text import columns, counted, duration, few
-from dpexp.problems.softmax import Softmax
 from dpexp.reporting.terminal_tables import fitting_columns
 from dpexp.store import Folder, speeds
 from dpexp.store.executors import BACKENDS
@@ -178,7 +176,7 @@ def overhead_s(cells: Sequence[Cell]) -> float:
     compiled_before = kept is not None and any(one.is_file() for one in kept.iterdir())
     sources = {str(cell.parameters["problem"].get("data")): cell.problem.memory() for cell in cells}
     read = sum(sources.values())
-    calibrated = sum(cell.privacy.eps is not None and isinstance(cell.problem, Softmax) for cell in cells)
+    calibrated = sum(cell.privacy.eps is not None and cell.problem.held_out_records > 0 for cell in cells)
     return 0.4 + 0.03 * len(cells) + 1e-8 * read + 0.5 * calibrated + (0.0 if compiled_before else 3.7)
 
 
@@ -222,7 +220,7 @@ def _reports(experiments: list[Experiment], request: Request) -> Iterator[Report
 
     def asked(experiment: Experiment) -> Options:
         secret = [cell.cell_id for cell in experiment.cells] if request.deployment else []
-        odd = [] if request.quiet else remarks(experiment)  # they read the table once more
+        odd = [] if request.quiet else experiment.remarks()  # they read the table once more
         for notice in (*experiment.notices(own=True), *odd, *cautions(experiment, True, secret)):
             note(f"{experiment.name}: {notice}", request.quiet)
         return Options(

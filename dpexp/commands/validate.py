@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dpexp.commands.data_remarks import remarks
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.resources import require_room
 from dpexp.config.yamlfile import ConfigError, Issue
@@ -45,7 +44,7 @@ def check(path: Path, sets: Sequence[str], profile: str) -> Checked:
         require_room(experiment)
     except ConfigError as error:
         return Checked(path, 0, (), tuple(error.issues))
-    said = (*experiment.notices(own=True), *remarks(experiment))
+    said = (*experiment.notices(own=True), *experiment.remarks())
     return Checked(path, len(experiment.cells), said, ())
 
 

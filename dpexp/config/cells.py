@@ -229,6 +229,10 @@ class Experiment:
         spoken = [cell.problem.notices() for cell in self.cells if cell.problem.files() or not own]
         return list(dict.fromkeys(notice for notices in spoken for notice in notices))
 
+    def remarks(self) -> list[str]:
+        """What is odd about the user's own tables, each sentence once. They are read for it."""
+        return list(dict.fromkeys(remark for cell in self.cells for remark in cell.problem.remarks()))
+
 
 def smoke(settings: RunSettings, size: tuple[int, int] = (2000, 8)) -> RunSettings:
     """The toy size of `--profile smoke`: at most so many steps and replicates, and 20 checkpoints."""

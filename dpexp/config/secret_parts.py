@@ -10,10 +10,8 @@ import secrets
 from dataclasses import replace
 
 from dpexp.config.cells import Cell
-from dpexp.problems.softmax import Softmax
 
 
 def dealt_in_secret(cell: Cell) -> Cell:
     """The cell with its records dealt into parts by a seed of the operating system; others have no parts."""
-    problem = cell.problem
-    return replace(cell, problem=problem.dealt_anew(secrets.randbits(63))) if isinstance(problem, Softmax) else cell
+    return replace(cell, problem=cell.problem.dealt_anew(secrets.randbits(63)))

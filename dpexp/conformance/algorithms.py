@@ -343,7 +343,7 @@ def messages(subject: Kind, toys: ToyExperiments) -> str:
         rule, exact = algorithm.rule(), algorithm.sensitivities(problem).exact
         if not np.isfinite(rule.sent(np.zeros((1, problem.p)))).all():
             raise Failed("a gradient of length 0 is sent as something that is no number", rule.rescale)
-        most = furthest(problem, rng, rule.sent, exact * (1 + ROUNDING))
+        most = furthest(algorithm.messages(problem), rng, rule.sent, exact * (1 + ROUNDING))
         if not most <= exact * (1 + ROUNDING):  # nor is nan
             told = f"on {problem.name} two users send messages {most:.6g} apart, the sensitivity says {exact:.6g}"
             raise Failed(f"{told} ({algorithm})", subject.value.sensitivities)

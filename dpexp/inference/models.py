@@ -23,7 +23,7 @@ from dpexp.core.errors import UsageError
 from dpexp.engine.lanes.elementwise import Value, logistic, where
 from dpexp.inference.public_numbers import rounded
 from dpexp.inference.small_matrices import eigenvalues
-from dpexp.problems.huber_linear import HuberLinear, normal_moments
+from dpexp.problems.huber_linear import HuberLinear, largest_stretch, normal_moments
 from dpexp.problems.linear_predictor import LinearPredictorProblem, mallows_weight
 from dpexp.problems.logistic import MallowsLogistic
 from dpexp.problems.mallows import moment_matrix
@@ -233,16 +233,6 @@ class Model:
             found[..., :q, q] = found[..., q, :q] = (w * ts)[..., None] * x
             found[..., q, q] = w * ss
         return found
-
-
-def largest_stretch(c: float) -> float:
-    """The largest a, rounded down, by which the scale's entry of a gradient can be multiplied at the same Delta.
-
-    For two records the squared distance of D_a g is at most max over 0 <= p <= c of (c + p)^2 (2 + a^2 (c - p)^2 / 4)
-    for any 0 <= kappa <= c^2, which is 8 c^2 = Delta^2 up to a = sqrt(11 + 5 sqrt 5) / c (fit2, section 2.1, with the
-    proof; no larger a has that Delta).
-    """
-    return math.floor(1000 * math.sqrt(11 + 5 * math.sqrt(5)) / c) / 1000
 
 
 def doubted_hessian(hessian: np.ndarray, model: Model) -> np.ndarray:

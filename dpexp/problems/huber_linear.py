@@ -72,6 +72,36 @@ def normal_moments(c: float) -> NormalMoments:
     return NormalMoments(square + c * c * outside, inside, square, fourth + c**4 * outside)
 
 
+def furthest_messages(c: float, a: float = 1.0) -> float:
+    """Largest distance of D_a g and D_a g', D_a = diag(1, ..., 1, a), for the gradients of two records at one theta.
+
+    It is the maximum over 0 <= p <= c of (c + p) sqrt(2 + a^2 (c - p)^2 / 4), whatever 0 <= kappa <= c^2. Proof: with
+    v = sqrt(w) |psi| <= sqrt(w) c, and w |x| <= sqrt(2 w), the squared distance is at most
+
+        F = 2 (v1 + v2)^2 + a^2 E^2 / 4,   E = kappa (w1 - w2) - v1^2 + v2^2
+
+    (a) F is convex in w1 - w2, so largest at an end; by symmetry w1 = 1 and w2 = (v2 / c)^2, where
+        E = kappa - v1^2 + (1 - kappa / c^2) v2^2.
+    (b) Where E >= 0, F grows with v2: at v2 = c it is the square of the above at p = v1.
+    (c) Where E < 0, F grows with v1: at v1 = c, -E = (1 - kappa / c^2) (c^2 - v2^2), so it is at most that at p = v2.
+    (d) It is attained by one x with |x|^2 = 2, psi = c and psi' = -p.
+    (e) The derivative in p has the sign of 4 / a^2 - p (c - p): the maximum is at p = c or, where a c > 4, possibly at
+        the smaller root of p (c - p) = 4 / a^2.
+    """
+    roots = [] if a * c <= 4 else [(c - math.sqrt(c * c - 16 / (a * a))) / 2]
+    return max((c + p) * math.sqrt(2 + (a * (c - p)) ** 2 / 4) for p in (c, *roots))
+
+
+def largest_stretch(c: float) -> float:
+    """The largest a, rounded down, at which messages are no farther apart than 2 sqrt 2 c, as at p = c.
+
+    With p = c t and A = (a c)^2 / 4 the square of `furthest_messages` is c^2 (1 + t)^2 (2 + A (1 - t)^2). It is at most
+    8 c^2 on [0, 1] if and only if A is at most the least value of 2 (3 + t) / ((1 + t)^2 (1 - t)) there. Its derivative
+    has the sign of t^2 + 4 t - 1, so this is at t = sqrt 5 - 2, and it is (11 + 5 sqrt 5) / 4.
+    """
+    return math.floor(1000 * math.sqrt(11 + 5 * math.sqrt(5)) / c) / 1000
+
+
 class HuberLinear(LinearPredictorProblem):
     """y = x'beta* + N(0, sigma^2); theta = (beta, scale), or beta alone when the scale is known."""
 
@@ -131,17 +161,8 @@ class HuberLinear(LinearPredictorProblem):
         return math.sqrt(max(ends))
 
     def exact_sensitivity(self) -> float:
-        """Largest distance of two gradients at one theta: 2 sqrt 2 c unless c > 4.
-
-        With p = |psi|, opposite signs and |x|^2 = 2, the squared distance is (p1 + p2)^2 (2 + (p1 - p2)^2 / 4). For
-        p1 >= p2 it increases in p1, so p1 = c, and its derivative in p2 has the sign of 4 - p2 (c - p2): the maximum is
-        at p2 = c or, where c > 4, possibly at the smaller root of p2 (c - p2) = 4.
-        """
-        if not self.has_scale:
-            return super().exact_sensitivity()
-        c = self.c
-        candidates = [c] if c <= 4 else [c, (c - math.sqrt(c * c - 16)) / 2]
-        return max((c + p) * math.sqrt(2 + (c - p) ** 2 / 4) for p in candidates)
+        """Largest distance of two gradients at one theta: 2 sqrt 2 c unless c > 4 (`furthest_messages`)."""
+        return furthest_messages(self.c) if self.has_scale else super().exact_sensitivity()
 
     def paper_sensitivity(self) -> float:
         """sqrt(8 c^2 + c^4 / 4) (section 5.1), which bounds the blocks apart; 2 sqrt 2 c when the scale is known."""

@@ -67,6 +67,8 @@ class LinearPredictorProblem(ProblemBase):
     No data are kept: every user is drawn when it is their turn.
     """
 
+    fresh_users: ClassVar[bool] = True
+
     d: Dimension = 5
     """number of random covariates; x has d + 1 entries"""
     sigma_z: Positive = 1.0

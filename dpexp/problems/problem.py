@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from dpexp.core.parameters import Named, Parameters
 
@@ -15,6 +15,9 @@ class Problem(Named, Protocol):
     a `dpexp.problems.linear_predictor.LinearPredictorProblem`, those on a finite sum a
     `dpexp.problems.finite_sum.FiniteSum`, those on labelled records a `dpexp.problems.softmax.Softmax`.
     """
+
+    fresh_users: ClassVar[bool]
+    """whether every step asks a user who comes once, so that steps are users; default False"""
 
     def memory(self) -> int:
         """Bytes of the data that are kept. Asked by `dpexp.config.resources`; default 0."""
@@ -28,14 +31,29 @@ class Problem(Named, Protocol):
     def files(self) -> Mapping[str, str]:
         """The user's own data files, path -> hash. Asked by `dpexp.store.fingerprint`; default: none."""
 
+    def remarks(self) -> Sequence[str]:
+        """What is odd about the user's own table, said to its owner by `validate` and `run` alone; default: nothing."""
+
     def legend(self) -> Mapping[str, Any]:
         """What released parameters mean, as JSON: asked by `dpexp.store.cell_files`, of files; default: {}."""
+
+    @property
+    def held_out_records(self) -> int:
+        """Records on which an accuracy is measured; default 0: none is."""
+
+    def held_out_classes(self) -> Mapping[str, int]:
+        """How many of them are of each class. Reads them: raises DataError where they are gone; default {}."""
+
+    def dealt_anew(self, seed: int) -> Problem:
+        """The same records of a user, held out by another seed; default: the problem, which holds out none of them."""
 
 
 class ProblemBase(Parameters):
     """The members of `Problem` with their defaults: no data are kept, read or spoken of."""
 
     name: str
+
+    fresh_users: ClassVar[bool] = False
 
     def memory(self) -> int:
         """No data are kept."""
@@ -52,6 +70,23 @@ class ProblemBase(Parameters):
         """No file of the user is read."""
         return {}
 
+    def remarks(self) -> Sequence[str]:
+        """No table is odd."""
+        return ()
+
     def legend(self) -> Mapping[str, Any]:
         """Nothing is known of the parameters."""
         return {}
+
+    @property
+    def held_out_records(self) -> int:
+        """No accuracy is measured."""
+        return 0
+
+    def held_out_classes(self) -> Mapping[str, int]:
+        """No record is held out."""
+        return {}
+
+    def dealt_anew(self, seed: int) -> ProblemBase:
+        """No record is dealt."""
+        return self

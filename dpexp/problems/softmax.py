@@ -22,10 +22,11 @@ from dpexp.core.seeds import generator
 from dpexp.data.dataset import BIAS, NORM, Dataset, Shape, Split, held_out, prepare, split
 from dpexp.data.drafting import BLANKS
 from dpexp.data.encode import limits_of
+from dpexp.data.labelled import columns_of_file
 from dpexp.data.loading import DATASETS, TEST_FRACTION, load
 from dpexp.data.membership import GROUP, VALIDATION, split_by_draws
 from dpexp.data.public_inputs import PublicInputs
-from dpexp.data.records import FORMATS
+from dpexp.data.records import FORMATS, read_table
 from dpexp.problems.problem import ProblemBase
 from dpexp.theory.dp_sgld.softmax import data_lipschitz, minimiser_radius, smoothness_of_norm
 
@@ -198,6 +199,11 @@ class Softmax(ProblemBase):
         validation = held_out(records - test, self.validation_fraction)
         return records - test - validation, validation
 
+    def held_out_classes(self) -> Mapping[str, int]:
+        """Held-out records of each class. Raises DataError, or OSError where they are not where they were."""
+        test = self.split.test
+        return dict(zip(test.classes, np.bincount(test.labels, minlength=len(test.classes)).tolist(), strict=True))
+
     def dealt_anew(self, seed: int) -> Softmax:
         """The same records of a user, test and validation records drawn by another seed; shipped data as they are."""
         return self if self.data.path is None else self.model_copy(update={"data_seed": seed})
@@ -239,6 +245,10 @@ class Softmax(ProblemBase):
             return (f"{source.note} {source.licence}. {NOT_COVERED} {BY_PLACE}",)
         number = BY_THEMSELVES.format(records=self.data.records) if self.data.records else BY_PLACE
         return (f"{self.train.note} {NOT_COVERED} {number}",)
+
+    def remarks(self) -> Sequence[str]:
+        """What is odd about the user's own table."""
+        return _remarked(self.data.model_dump_json()) if self.data.path and self.data.target else ()
 
     @property
     def n(self) -> int:
@@ -289,6 +299,18 @@ def _loaded(source: str) -> Split:
     if asked.random_features is None:
         return parts
     return Split(*(_expanded(part, asked.random_features) for part in parts))
+
+
+@lru_cache(maxsize=1)
+def _remarked(source: str) -> tuple[str, ...]:
+    from dpexp.data.remarks import majority, remarks
+
+    data = DataSource.model_validate_json(source, strict=False)
+    table = read_table(Path(os.path.expanduser(str(data.path))))
+    columns, classes = columns_of_file(table.header, table.where, str(data.target), data.public)
+    said = [*remarks(table, columns, classes), *majority(table, classes)]
+    shown = Path(table.where).name
+    return tuple(remark if remark.startswith(table.where) else f"{shown}: {remark}" for remark in said)
 
 
 def _expanded(data: Dataset, count: int) -> Dataset:

@@ -6,11 +6,8 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from dpexp.config.cells import stored_cell
 from dpexp.core.errors import DpexpError
-from dpexp.problems.softmax import Softmax
 from dpexp.store import at_last_step, load_parameters, load_summary
 from dpexp.store.stats import t_quantile
 
@@ -90,8 +87,7 @@ def said_of_records(results: Path, experiment: str) -> str:
     found: dict[int, float] = {}
     for cell_id, mean, n in zip(last["cell_id"], last["mean"].astype(float), last["n"].astype(int), strict=True):
         try:
-            problem = stored_cell(experiment, parameters[cell_id]).problem
-            records = problem.held_out_records if isinstance(problem, Softmax) else 0
+            records = stored_cell(experiment, parameters[cell_id]).problem.held_out_records
         except (DpexpError, ValueError):
             continue
         if records and math.isfinite(mean):
@@ -113,15 +109,14 @@ def said_of_majority(gathered: Gathered) -> str:
     found = []
     for run in gathered.runs:
         problem = run.cell.problem
-        if not isinstance(problem, Softmax) or str(run.row["cell_id"]) in run.generation.deployed:
+        if str(run.row["cell_id"]) in run.generation.deployed:
             continue
         try:
-            test = problem.split.test
+            counts, own_files = problem.held_out_classes(), problem.files()
         except (DpexpError, ValueError, OSError):  # the records are not where they were
             continue
-        counts = np.bincount(test.labels, minlength=1)
-        if counts.sum():
-            own = " (read off the records: for you, not for release)" if problem.data.path else ""
-            name = test.classes[int(counts.argmax())]
-            found.append(f"{counts.max() / counts.sum():.4g}, class {name}{own}")
+        if any(counts.values()):
+            own = " (read off the records: for you, not for release)" if own_files else ""
+            name = max(counts, key=lambda kind: counts[kind])
+            found.append(f"{counts[name] / sum(counts.values()):.4g}, class {name}{own}")
     return f"Always naming the largest class has the accuracy {'; '.join(dict.fromkeys(found))}." if found else ""

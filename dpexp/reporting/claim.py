@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Literal
 
 from dpexp.reporting.evidence import Evidence
@@ -66,6 +66,25 @@ class Claim:
         """What the check finds. Raises OutsideHypotheses where a setting that it uses violates a hypothesis."""
         require(self.id, self.hypotheses, evidence)
         return self.check(evidence)
+
+
+@dataclass(frozen=True)
+class Check:
+    """What settles a claim of our papers. Its words stand in `claims.yaml`: see `dpexp.reporting.paper.in_rows`."""
+
+    check: Callable[[Evidence], Outcome]
+    experiments: tuple[str, ...] = ()
+    hypotheses: tuple[Hypothesis, ...] = ()
+    sabotage: Callable[[Evidence], Evidence] | None = None
+
+    def assuming(self, *hypotheses: Hypothesis) -> Check:
+        """The same check, of which the claim assumes these of the settings that it uses."""
+        return replace(self, hypotheses=hypotheses)
+
+    def claim(self, id: str, **words: Any) -> Claim:
+        """The claim that it settles. One without a quotation is ours."""
+        source: Source = "paper" if words.get("quote") else "ours"
+        return Claim(id=id, source=source, **{"why": "", **words}, **vars(self))
 
 
 def quotation_fault(claim: Claim) -> str:

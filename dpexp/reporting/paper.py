@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dpexp.reporting.claim import Claim, Verdict
-from dpexp.reporting.figure import Figure
-from dpexp.reporting.of_results.theory import Theory
-from dpexp.reporting.table import Table
+if TYPE_CHECKING:
+    from dpexp.reporting.claim import Check, Claim, Verdict
+    from dpexp.reporting.figure import Figure
+    from dpexp.reporting.of_results.theory import Theory
+    from dpexp.reporting.table import Table
 
 
 class NotClaimed(NamedTuple):
@@ -62,12 +63,28 @@ def in_words(module: str) -> dict[str, Any]:
 
     It stands in `in_words.yaml` beside the file of the module.
     """
-    import yaml
-
-    text = (Path(module).parent / "in_words.yaml").read_text(encoding="utf-8")
-    found: dict[str, Any] = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    found = _read(Path(module).with_name("in_words.yaml"))
     return {
         "headlines": found.get("headlines", {}),
         "what_to_know": tuple(ToKnow(**entry) for entry in found.get("what_to_know", ())),
         "not_claimed": tuple(NotClaimed(**entry) for entry in found.get("not_claimed", ())),
     }
+
+
+def in_rows(module: str, checks: Mapping[str, Check]) -> tuple[Claim, ...]:
+    """The claims of a paper, for `Paper`: checks by id, with their words, which are rows of `claims.yaml`.
+
+    It stands beside the file of the module. The order is that of the rows. Raises ValueError for a row without a check,
+    or a check without a row.
+    """
+    rows = _read(Path(module).with_name("claims.yaml"))
+    if alone := sorted(rows.keys() ^ checks.keys()):
+        raise ValueError(f"{module}: a row without a check, or a check without a row: {', '.join(alone)}")
+    return tuple(checks[name].claim(name, **words) for name, words in rows.items())
+
+
+def _read(path: Path) -> dict[str, Any]:
+    import yaml
+
+    found: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return found

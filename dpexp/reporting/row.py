@@ -1,4 +1,4 @@
-"""A claim as a row: one rule that holds what is printed beside what is found, and tries itself on a wrong paper.
+"""Rules that settle a row: what is printed beside what is found; and each tries itself on a wrong paper.
 
 A rule is told how the paper prints a number. The sabotage of a row is a paper that prints another one: first what is
 found, which must not be accused; then a number below every other, which must not be confirmed.
@@ -10,12 +10,10 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from functools import cache
-from typing import Literal
 
 from dpexp.core.text import few
-from dpexp.reporting.claim import Claim, Outcome, Source, Verdict
+from dpexp.reporting.claim import Check, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence
-from dpexp.reporting.hypothesis import Hypothesis
 
 EXACT = "exact law: error below 1e-9"
 ROUNDING = 1e-9
@@ -35,28 +33,13 @@ def case_of(ratios: Mapping[str, float], end: Callable[[Iterable[float]], float]
 
 Printing = Callable[[float, float], float]
 """what stands in the paper, from what is printed and what is found"""
-Kind = Literal["guarantee", "upper", "rate", "prediction", "ordering", "value"]
 Rule = Callable[[Printing], Outcome]
 EVALUATED = "none: evaluated as printed"
 WRONG: Sequence[Printing] = (lambda printed, found: found, lambda printed, found: -abs(printed) - 1)
 
 
-def row(
-    id: str,
-    place: str,
-    statement: str,
-    kind: Kind,
-    rule: Rule,
-    tolerance: str,
-    expected: Verdict,
-    why: str,
-    *,
-    false_if: str,
-    quote: str = "",
-    source: Source = "paper",
-    hypotheses: tuple[Hypothesis, ...] = (),
-) -> Claim:
-    """The claim that a rule settles, from theory alone."""
+def by_rule(rule: Rule) -> Check:
+    """A rule as the check of a claim, from theory alone."""
 
     def check(evidence: Evidence) -> Outcome:
         return rule(getattr(evidence, "printing", as_it_stands))
@@ -69,10 +52,7 @@ def row(
                 break
         return other
 
-    return Claim(
-        id, place, statement, kind, (), check, tolerance, expected, why, sabotage, quote=quote, source=source,
-        false_if=false_if, hypotheses=hypotheses,
-    )  # fmt: skip
+    return Check(check, sabotage=sabotage)
 
 
 def as_it_stands(printed: float, found: float) -> float:
@@ -88,7 +68,7 @@ def near(
     otherwise: Verdict = "false",
     more: Callable[[], str] | None = None,
     uncertainty: str = EVALUATED,
-) -> Rule:
+) -> Check:
     """Reproduced where in every case what is found is what is printed, up to a tolerance. `cases`: printed, found."""
 
     cases = cache(cases)
@@ -108,7 +88,7 @@ def near(
             {label: list(pair) for label, pair in pairs.items()},
         )
 
-    return rule
+    return by_rule(rule)
 
 
 def above(
@@ -121,7 +101,7 @@ def above(
     held: Verdict = "holds as a bound",
     otherwise: Verdict = "false",
     turned: bool = False,
-) -> Rule:
+) -> Check:
     """Holds as a bound where no bound over exact value is below 1. `more`: further words, from the least ratio.
 
     `turned`: the words have exact value over bound, the largest first; `what` says so.
@@ -144,4 +124,4 @@ def above(
         numbers = {"least": found[worst], "most": max(found.values()), "cases": many, "below": below}
         return Outcome(otherwise if below else held, predicted, measured, uncertainty, numbers)
 
-    return rule
+    return by_rule(rule)

@@ -379,9 +379,9 @@ def _local_block(mechanisms: Sequence[LocalGaussian], who: Sequence[str], deltas
     noises = dict.fromkeys((m.noise_sensitivity, m.exact_sensitivity) for m in mechanisms)
     several = len(noises) > 1
     used, exact = next(iter(noises))
-    scale = "Delta / mu_i on every coordinate of the gradient."
+    scale = "Delta / mu_i on every coordinate of the message."
     if not several:
-        scale = f"{used:.6g} / mu_i on every coordinate of the gradient;\nthe exact sensitivity is {exact:.6g}."
+        scale = f"{used:.6g} / mu_i on every coordinate of the message;\nthe exact sensitivity is {exact:.6g}."
     lines = ["Local Gaussian mechanism: every user adds noise to their own gradient before sending it."]
     lines += _topics(
         [

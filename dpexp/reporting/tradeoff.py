@@ -14,9 +14,8 @@ from dpexp.privacy.accounting.group_losses import of_group
 from dpexp.privacy.accounting.loss_distributions import eps_of_steps
 from dpexp.privacy.accounting.tradeoff import Group, Profile
 from dpexp.privacy.analyses.analysis import Analysis
-from dpexp.privacy.analyses.composition import POISSON
+from dpexp.privacy.analyses.composition import GROUPS, POISSON
 from dpexp.privacy.attained.lower_bounds import LowerBound
-from dpexp.privacy.mechanisms.epoch_gaussian import GROUPS
 
 if TYPE_CHECKING:
     from dpexp.reporting.figure import Drawing, Written

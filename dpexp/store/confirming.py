@@ -28,7 +28,7 @@ from dpexp.store.generation import Generation, config_today, read_generation, su
 from dpexp.store.partials import chunks_of
 from dpexp.store.rows import Ended, row_of, same
 from dpexp.store.run import AGAIN, Options
-from dpexp.store.simulating import Done, simulate
+from dpexp.store.simulating import Done, Failed, simulate
 from dpexp.store.stamps import confirmed_by, moved, stamp_in, witness_of
 
 CURRENT, CONFIRMED, STALE = "current", "confirmed", "stale"
@@ -143,13 +143,19 @@ def _witnesses(
         if (cell_id, count) not in known:
             passes.setdefault((cell.pass_key, count), {})[cell_id] = cell
     chunks = [c for (_, count), some in passes.items() for c in chunks_of([*some.values()], range(count), lanes=count)]
-    chunks.sort(key=lambda chunk: -chunk.seconds)
-    tasks: list[Task] = [(simulate, (chunk.cells, chunk.replicates)) for chunk in chunks]
-    for number, result in threads(tasks, max(1, min(options.jobs, len(tasks)))):
-        for place, cell in enumerate(chunks[number].cells):
-            done = isinstance(result, Done)
-            found = witness_of(cell, result.passed.of(place)) if done else result.error
-            known[cell.cell_id, len(chunks[number].replicates)] = found
+    while chunks:  # a second time only for cells of chunks that failed: each by itself
+        chunks.sort(key=lambda chunk: -chunk.seconds)
+        tasks: list[Task] = [(simulate, (chunk.cells, chunk.replicates)) for chunk in chunks]
+        again = []
+        for number, result in threads(tasks, max(1, min(options.jobs, len(tasks)))):
+            if isinstance(result, Failed) and len(chunks[number].cells) > 1:
+                again += chunks[number].alone
+                continue
+            for place, cell in enumerate(chunks[number].cells):
+                done = isinstance(result, Done)
+                found = witness_of(cell, result.passed.of(place)) if done else result.error
+                known[cell.cell_id, len(chunks[number].replicates)] = found
+        chunks = again
     return {cell_id: known[cell_id, count] for cell_id, count in wanted}
 
 
@@ -169,7 +175,8 @@ def _asked_later(
         with suppress(FileNotFoundError, Damaged):
             manifest = read_generation(Folder(options.results, experiment.name)).manifest if cells else {}
             for cell in cells:
-                if cell.cell_id in manifest["computed_from"] and moved(cell, stamp_in(manifest, cell.cell_id))[0]:
+                told = stamp_in(manifest, cell.cell_id) if cell.cell_id in manifest["computed_from"] else None
+                if told is not None and changed(told.code, code_of(cell)):
                     yield (cell.cell_id, _replicates(cell, manifest)), cell
 
 

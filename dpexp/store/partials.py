@@ -7,7 +7,7 @@ import contextlib
 import io
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,11 @@ class Chunk:
         content = [[cell.cell_id, digest(code_of(cell)), cell.received_numbers] for cell in self.cells]
         released = [[cell.run.release, statement_of(cell)] for cell in self.cells if cell.problem.files()]
         return digest([content, self.replicates, arithmetic(), *released, *["deployment"] * self.deployment], 20)
+
+    @property
+    def alone(self) -> list[Chunk]:
+        """The same, cell by cell: what fails beside others may work alone, or fail for one of them only."""
+        return [replace(self, cells=(cell,)) for cell in self.cells]
 
 
 def save(folder: Path, chunk: Chunk, done: Done) -> None:

@@ -240,11 +240,10 @@ def _compute(
         for chunk in chunks_of(cells, replicates)
     ]
     found = yield from _finished(experiment, chunks, keeping, options, check)
-    # What fails beside others may work alone, or fail for one of them only: none may be lost for another's fault.
     shared = [chunk for chunk, result in found if isinstance(result, Failed) and len(chunk.cells) > 1]
     if not shared:
         return found
-    alone = [replace(chunk, cells=(cell,)) for chunk in shared for cell in chunk.cells]
+    alone = [one for chunk in shared for one in chunk.alone]
     note(f"{experiment.name}: {len(alone)} parts of the cells that failed together are tried one by one", options.quiet)
     kept = [(chunk, result) for chunk, result in found if chunk not in shared]
     return kept + (yield from _finished(experiment, alone, keeping, options, check))

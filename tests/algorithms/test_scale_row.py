@@ -1,4 +1,4 @@
-"""What `docs/ldp-sgd.md` says of messages whose scale row is stretched before the noise, by a program apart."""
+"""`stretched-ldp-sgd`: against a literal loop, `ldp-sgd` itself, and a program apart; and what its messages cost."""
 
 import math
 
@@ -7,10 +7,13 @@ import pytest
 
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.schedules import Power
-from dpexp.inference.models import largest_stretch
+from dpexp.algorithms.stretched_ldp_sgd import StretchedLdpSgd
+from dpexp.conformance.problems import furthest
 from dpexp.privacy.budgets import ConstantBudget
-from dpexp.problems.huber_linear import HuberLinear
-from tests.oracles import scale_row
+from dpexp.problems.huber_linear import HuberLinear, furthest_messages, largest_stretch
+from tests.algorithms.test_ldp_sgd import CASES, SEED, SETTINGS, STEPS, N, budget_of, states_of
+from tests.oracles import ldp_sgd, one_pass, scale_row
+from tests.oracles.streams import normals
 
 EXACT, PAPER = 2 * math.sqrt(2) * scale_row.C, math.sqrt(8 * scale_row.C**2 + scale_row.C**4 / 4)
 
@@ -41,16 +44,77 @@ def test_the_stretch_costs_no_sensitivity():
     assert HuberLinear(d=2, sensitivity="exact").noise_sensitivity() == pytest.approx(EXACT)
 
 
-def test_paths_are_those_of_the_algorithm_and_gain_as_stated():
-    """a = 1 is `ldp-sgd` of the package, with other random numbers; 3.5 gains in the scale."""
+@pytest.mark.parametrize("case", ["huber joint scale", "huber, other numbers"])
+def test_the_pass_is_the_literal_loop(case):
+    """On the engine's own random numbers, budgets of all kinds and projections included: noise by coordinate, Delta / mu and
+    Delta / (a mu), is added to the gradient of the package's other oracle."""
+    problem, formulas = CASES[case]
+    algorithm, a = StretchedLdpSgd(stretch=2.7), np.append(np.ones(problem.d + 1), 2.7)
+    found = algorithm.simulate(problem, SETTINGS, STEPS, SEED, [0, 3])
+    gradient, response = formulas(problem)
+    for s, (schedule, budget) in enumerate(SETTINGS):
+        for r, replicate in enumerate((0, 3)):
+            states = states_of(replicate)
+            path = one_pass.one_pass(
+                lambda *at: list(a * gradient(*at)), math.inf, lambda i, eta, theta, sent: theta - eta * (sent / a),
+                ldp_sgd.users(states, problem.d, problem.sigma_z, problem.beta, response, True),
+                normals(states["noise"]), budget_of(budget, states), problem.noise_sensitivity(), schedule.eta,
+                getattr(schedule, "alpha", 0.0), list(problem.start()), problem.scale_min, N,
+            )  # fmt: skip
+            for e, steps in enumerate((path.theta, path.average)):
+                away = np.sum((np.array(steps)[STEPS - 1] - problem.optimum()) ** 2, axis=1)
+                np.testing.assert_allclose(found.values[s, e, :, 0, r], away, rtol=1e-10)
+            np.testing.assert_array_equal(found.values[s, 0, :, 3, r], np.array(path.projections)[STEPS - 1])
+    assert found.values[:, 0, :, 3].any()
+
+
+def test_without_stretch_or_noise_it_is_ldp_sgd():
+    """To the last bit: at a = 1 in every setting, and at a = 2 where there is no noise to be divided."""
+    problem = HuberLinear(d=3)
+    plain, same, doubled = (
+        algorithm.simulate(problem, SETTINGS, STEPS, SEED, [0, 5]).values
+        for algorithm in (LdpSgd(), StretchedLdpSgd(stretch=1.0), StretchedLdpSgd(stretch=2.0))
+    )
+    np.testing.assert_array_equal(same, plain)
+    np.testing.assert_array_equal(doubled[-1], plain[-1])
+    assert (doubled[:-1] != plain[:-1]).any()
+
+
+@pytest.mark.parametrize(("a", "expected"), [(3.51, 3.8099075), (3.6, 3.8712708), (4, 4.1590550), (6, 5.7713519)])
+def test_the_largest_distance_of_messages(a, expected):
+    """Above 3.501 it is more than 2 sqrt 2 c. A grid agrees, and a search over pairs of records comes near to it, not above."""
+    assert furthest_messages(scale_row.C, a) == pytest.approx(expected, abs=1e-7)
+    assert furthest_messages(scale_row.C, a) == pytest.approx(scale_row.largest_distance(a), rel=1e-6)
+    messages = StretchedLdpSgd(stretch=a).messages(HuberLinear(d=2))
+    most = furthest(messages, np.random.default_rng(1), lambda g: g, math.inf)
+    assert 0.99 * expected < most <= expected * (1 + 1e-9)
+
+
+def test_at_no_cost_in_privacy_or_not_at_all():
+    """The statement is that of `ldp-sgd`; a stretch that would cost privacy, and a scale that is known, are refused."""
+    problem, rest = HuberLinear(d=2), (Power(), ConstantBudget(mu=1.0), 1000)
+    for a in (1.0, 3.5, 3.501):
+        assert not StretchedLdpSgd(stretch=a).complaints(problem, *rest)
+        assert StretchedLdpSgd(stretch=a).mechanism(problem, *rest) == LdpSgd().mechanism(problem, *rest)
+    (costly,) = StretchedLdpSgd(stretch=3.51).complaints(problem, *rest)
+    assert "at most 3.501" in costly
+    assert not StretchedLdpSgd(stretch=3.51).mechanism(problem.model_copy(update={"sensitivity": "exact"}), *rest).holds
+    (known,) = StretchedLdpSgd().complaints(HuberLinear(scale="known"), *rest)
+    assert "scale: known" in known
+
+
+def test_paths_are_those_of_the_algorithms_and_gain_as_stated():
+    """a = 1 is `ldp-sgd` of the package and a = 3.5 its variant, with other random numbers; 3.5 gains in the scale."""
     n, runs = 3000, 400
     found = scale_row.averages(1.0, (1.0, 3.5), EXACT, n, runs, 7, d=2)
     of_scale, of_all = scale_row.squared_errors(found)
     problem = HuberLinear(d=2, sensitivity="exact")
     setting = (Power(eta=0.2, alpha=0.5), ConstantBudget(mu=1.0))
-    passed = LdpSgd().simulate(problem, [setting], np.array([n]), 3, list(range(runs)))
-    own = passed.values[0, 1, 0, 0]
-    plain = np.sum((found[0] - np.append(np.ones(3), 2.0)) ** 2, axis=1)
-    assert abs(own.mean() - plain.mean()) < 4.5 * math.hypot(own.std(), plain.std()) / math.sqrt(runs)
+    for oracle, algorithm in zip(found, (LdpSgd(), StretchedLdpSgd()), strict=True):
+        passed = algorithm.simulate(problem, [setting], np.array([n]), 3, list(range(runs)))
+        away = (oracle - problem.optimum()) ** 2
+        for metric, theirs in ((0, away.sum(axis=1)), (1, away[:, :-1].sum(axis=1))):
+            own = passed.values[0, 1, 0, metric]
+            assert abs(own.mean() - theirs.mean()) < 4.5 * math.hypot(own.std(), theirs.std()) / math.sqrt(runs)
     assert of_all[1] < 0.9 * of_all[0]
     assert of_scale[1] < 0.6 * of_scale[0]

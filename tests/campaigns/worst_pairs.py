@@ -14,8 +14,8 @@ import sys
 import time
 
 from dpexp.privacy.exact.memory import Memory
+from dpexp.privacy.exact.projected_run import ProjectedRun
 from dpexp.privacy.pairs.certified import NotCertified, certified, evaluated
-from dpexp.privacy.pairs.projected import ProjectedRun
 from dpexp.privacy.pairs.search import nothing, search
 
 DELTA = 1e-5

@@ -10,10 +10,11 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from dpexp.commands import list as listing
+from dpexp.commands import inventory
 from dpexp.commands.cli import app
 from dpexp.config.experiment_file import load_experiment
 from dpexp.core.version import VERSION
+from dpexp.store.planning import plan
 from tests.config.test_config import GOOD, MISTAKES
 from tests.conftest import AT_LENGTH, COMMAND, COSTLY, ROOT, call
 
@@ -235,6 +236,45 @@ def test_diff_of_any_results_names_what_differs_and_matches_the_rest(tmp_path):
     assert "did you mean 'train_loss'" in call("diff", a, b, "--metric", "train_lose", code=2).stderr
 
 
+def test_a_list_is_shown_again_until_something_that_it_follows_from_changes(tmp_path, monkeypatch):
+    """What is kept stands in one place for the folder, and not for a config, a result or code that is another one."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DPEXP_CACHE", str(tmp_path / "kept"))
+    config, read = tmp_path / "configs" / "good.yaml", []
+    config.parent.mkdir()
+    config.write_text(GOOD)
+    monkeypatch.setattr(inventory, "plan", lambda *asked, **named: read.append(asked) or plan(*asked, **named))
+    first = said("list"), said("list", "--json")
+    assert len(read) == 1
+    assert json.loads(first[1])["cells"][0]["status"] == "missing"
+    assert (said("list"), said("list", "--json")) == first
+    for change in (
+        lambda: config.write_text(GOOD.replace("eta: 0.2", "eta: 0.3")),
+        lambda: config.with_name("another.yaml").write_text(GOOD.replace("experiment: good", "experiment: other")),
+        lambda: call("run", config, "-q", cwd=tmp_path),
+        lambda: monkeypatch.setattr("dpexp.commands.list.hash_of_all", lambda: "of edited code"),
+    ):
+        change()
+        before = len(read)
+        anew = said("list")
+        after = len(read)
+        assert after > before
+        assert said("list") == anew
+        assert len(read) == after
+    assert {cell["status"] for cell in json.loads(said("list", "--json"))["cells"]} == {"current", "missing"}
+
+
+def test_a_list_with_a_wrong_config_is_read_anew(tmp_path, monkeypatch):
+    """It may ask too much of this machine, which is no file."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DPEXP_CACHE", str(tmp_path / "kept"))
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs" / "large.yaml").write_text(GOOD.replace("experiment: good", "experiment: large") + "odd: 1\n")
+    assert "invalid" in said("list")
+    monkeypatch.setattr(inventory, "counted", lambda *asked: "no problem")
+    assert "invalid: no problem" in said("list")
+
+
 def test_list_names_every_changed_file_for_programs(monkeypatch):
     """A message names the first three; `--json` has them all, once each, and those of stale cells alone."""
     old = SimpleNamespace(code={f"dpexp.module_{k}": "then" for k in range(5)})
@@ -243,5 +283,5 @@ def test_list_names_every_changed_file_for_programs(monkeypatch):
         SimpleNamespace(status=status, file=file, cell=None)
         for status, file in (("stale", old), ("stale", old), ("current", other), ("missing", None))
     ]
-    monkeypatch.setattr(listing, "code_of", lambda cell: {})
-    assert listing.changed_files(plans) == [f"dpexp/module_{k}.py" for k in range(5)]
+    monkeypatch.setattr(inventory, "code_of", lambda cell: {})
+    assert inventory.changed_files(plans) == [f"dpexp/module_{k}.py" for k in range(5)]

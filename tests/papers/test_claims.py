@@ -18,19 +18,27 @@ import pytest
 
 from dpexp.config.cells import stored_cell
 from dpexp.engine.result import CellData
-from dpexp.papers import claims
+from dpexp.papers import answers, claims
+from dpexp.papers.answers import bins, extrapolation, kinks, private_regime
+from dpexp.papers.dp_sgld.claims import tuned
+from dpexp.papers.ldp_sgd.claims import privacy, remarks, strong
+from dpexp.papers.noisy_sgd.claims import lower, sections
 from dpexp.privacy.analyses.last_iterate import Optimum
+from dpexp.reporting.checks import JOINT
 from dpexp.reporting.evidence import Evidence, Run
 from dpexp.reporting.ledger.judgement import Judgement
 from dpexp.reporting.ledger.printed import latex, listed, markdown, surprises
 from dpexp.reporting.ledger.settling import kept
 from dpexp.reporting.ledger.verdicts import Verdict
+from dpexp.reporting.paper import in_rows
+from dpexp.reporting.slopes import RATE_TOLERANCE
 from dpexp.theory.dp_sgld.decreasing import lemma11
 from tests.conftest import ROOT
 
 RESULTS = ROOT / "results"
 CLAIMS = claims()
 BY_ID = {claim.id: claim for some in CLAIMS.values() for claim in some}
+CHECKS = bins.CHECKS | extrapolation.CHECKS | kinks.CHECKS | private_regime.CHECKS
 METRICS = ("param_distance_sq", "coef_distance_sq", "loss_gap", "projections")
 REPLICATES = 40
 
@@ -397,6 +405,41 @@ def good():
 def settled(good):
     """The outcome of a claim on the stored means, found once."""
     return cache(lambda name: BY_ID[name].settled(evidence_of(name, good)))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("ldp-sgd/theorem-1", f"at a joint {1 - JOINT:.0%} level"),
+        ("ldp-sgd/theorem-1", f"within {privacy.POWER:.0%} of it"),
+        ("ldp-sgd/theorem-2", f"within {privacy.POWER:.0%} of the claimed"),
+        ("ldp-sgd/remark-1/rate", f"{remarks.SLACK} in a local exponent"),
+        ("ldp-sgd/remark-4/accelerates", f"{2 * remarks.SLACK} in the difference"),
+        ("ldp-sgd/remark-1/rate-of-the-error", f"{RATE_TOLERANCE} in the exponent"),
+        ("ldp-sgd/remark-1/dimension-of-the-error", f"{strong.QUARTER} in the exponent"),
+        ("ldp-sgd/remark-1/budget-of-the-error", f"{RATE_TOLERANCE} in the exponent"),
+        ("ldp-sgd/introduction/sensitivity", f"{RATE_TOLERANCE} in the exponent"),
+        ("ldp-sgd/remark-3/ends", f"{RATE_TOLERANCE} in the exponent"),
+        ("ldp-sgd/table-1/strong/sgd/below-half", f"{RATE_TOLERANCE} in the exponent"),
+        ("ldp-sgd/section-5/alpha-1", f"below -{RATE_TOLERANCE} with certainty"),
+        ("ldp-sgd/figure-3/floor", f"below -{RATE_TOLERANCE} with certainty"),
+        ("ldp-sgd/figure-4/consistent", f"by {RATE_TOLERANCE} or half of it"),
+        ("noisy-sgd/theorem-1-3/tight", f"a factor of {lower.CONSTANT_AT_100:,} at order 100"),
+        ("noisy-sgd/section-1-3/true-answer", f"between {1 / sections.CONSTANT:g} and 1"),
+        ("dp-sgld/table-1/reduces-gap", f"at least {tuned.CONSIDERABLE:.0%} of the gap"),
+        ("answers/extrapolation/price", f"{extrapolation.TOLERANCE:.0%}, "),
+        ("answers/kinks/pinball", f"{kinks.TOLERANCE:.0%}, "),
+    ],
+)
+def test_a_tolerance_in_words_is_the_number_of_the_check(name, words):
+    assert words in BY_ID[name].tolerance
+
+
+def test_a_row_without_a_check_and_a_check_without_a_row_are_named():
+    with pytest.raises(ValueError, match="answers/kinks/hinge, answers/kinks/pinball"):
+        in_rows(answers.__file__, {name: check for name, check in CHECKS.items() if "kinks" not in name})
+    with pytest.raises(ValueError, match="answers/none"):
+        in_rows(answers.__file__, {**CHECKS, "answers/none": CHECKS["answers/kinks/hinge"]})
 
 
 def test_every_claim_is_tested_on_wrong_data():

@@ -13,11 +13,12 @@ import dpexp
 from dpexp.core.errors import UsageError
 from dpexp.core.files import write_bytes_sealed
 from dpexp.core.gauss_legendre import gauss_legendre
+from dpexp.privacy.exact.projected_run import NotSearched, ProjectedRun
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.pairs import kept, shipped, stated
 from dpexp.privacy.pairs.certified import NotCertified, certified, evaluated
 from dpexp.privacy.pairs.gradient import Landscape, ways
-from dpexp.privacy.pairs.projected import NotAllowed, NotSearched, Pair, ProjectedRun, projected_run
+from dpexp.privacy.pairs.projected import NotAllowed, Pair
 from dpexp.privacy.pairs.search import KNOTS, _refined, nothing, search, trap
 from tests.oracles import node_laws
 from tests.oracles.density_grid import GridPair
@@ -269,7 +270,7 @@ CLIPPED = {"n": 6, "batch_size": 2, "step_size": 0.5, "clip": 2.0, "noise_std": 
 @pytest.mark.slow
 def test_a_statement_says_what_kept_pairs_attain_and_computes_it_anew(by_turns, monkeypatch, tmp_path):
     mechanism = MECHANISMS["clipped-noisy-sgd"](**CLIPPED)
-    assert projected_run(mechanism) == SMALL
+    assert mechanism.projected_run() == SMALL
     (today,) = stated.every_lower_bound(mechanism, tmp_path)
     assert today.name == "exact-walk"
     # a file may say that a pair is good: what is printed is what it attains, and never less than today's pair
@@ -339,19 +340,19 @@ def test_the_command_says_what_cannot_be_searched():
 )
 def test_what_is_not_searched_says_why(name, change, why):
     with pytest.raises(NotSearched, match=why):
-        projected_run(MECHANISMS[name](**(CLIPPED | change)))
+        MECHANISMS[name](**(CLIPPED | change)).projected_run()
 
 
 def test_every_mechanism_with_a_last_iterate_on_a_set_has_a_space():
     base = {"n": 60, "batch_size": 6, "step_size": 0.1, "lipschitz": 1.0, "diameter": 1.0, "steps": 50}
-    free = projected_run(MECHANISMS["noisy-sgd"](**base, noise_std=2.0))
-    convex = projected_run(MECHANISMS["noisy-sgd"](**base, noise_std=2.0, smoothness=2.0, strong_convexity=0.5))
+    free = MECHANISMS["noisy-sgd"](**base, noise_std=2.0).projected_run()
+    convex = MECHANISMS["noisy-sgd"](**base, noise_std=2.0, smoothness=2.0, strong_convexity=0.5).projected_run()
     assert (free.half_width, free.reach, free.convex) == pytest.approx((2.5, 0.5, False))
     assert (convex.convex, convex.bend) == (True, pytest.approx(0.05))
     langevin = MECHANISMS["langevin"](**base, sigma=1.0, smoothness=2.0, strong_convexity=0.5)
-    assert projected_run(langevin) == projected_run(langevin.as_noisy_sgd)
+    assert langevin.projected_run() == langevin.as_noisy_sgd.projected_run()
     with pytest.raises(NotSearched, match="noisy-sgd"):
-        projected_run(MECHANISMS["sampled-gaussian"](noise_multiplier=1.0, sampling_probability=0.1, steps=3))
+        MECHANISMS["sampled-gaussian"](noise_multiplier=1.0, sampling_probability=0.1, steps=3).projected_run()
 
 
 def test_the_shipped_map():

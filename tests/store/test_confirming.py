@@ -175,6 +175,33 @@ def test_experiments_of_one_pass_are_simulated_together_and_judged_alone(edited,
     assert {cell_id for cell_id, (status, _) in second.items() if status == "stale"} == {other.cell_id}
 
 
+def test_a_cell_that_fails_in_a_shared_chunk_fails_alone(edited, monkeypatch, tmp_path):
+    """Two experiments, of which the second has a setting that today's code cannot simulate: the first one's are right."""
+    texts = [TINY, TINY.replace("experiment: small", "experiment: other").replace("alpha: [1/3", "alpha: [2/3")]
+    results, experiments = tmp_path / "results", []
+    for number, text in enumerate(texts):
+        (tmp_path / f"{number}.yaml").write_text(text)
+        experiments.append(load_experiment(tmp_path / f"{number}.yaml"))
+        run(experiments[-1], Options(results, quiet=True))
+    original = Power.step_sizes
+
+    def failing(self, first, last):
+        if self.alpha > 0.6:
+            raise RuntimeError("no such schedule")
+        return original(self, first, last)
+
+    monkeypatch.setattr(Power, "step_sizes", failing)
+    edited("dpexp.algorithms.schedules")
+    known = {}
+    first = confirm(experiments[0], Options(results, quiet=True), known, experiments[1:])
+    second = confirm(experiments[1], Options(results, quiet=True), known)
+    assert {status for status, _ in first.values()} == {"confirmed"}
+    for cell in experiments[1].cells:
+        status, why = second[cell.cell_id]
+        fails = cell.schedule.alpha > 0.6
+        assert (status, "no such schedule" in why) == ("stale" if fails else "confirmed", fails)
+
+
 def test_rows_that_state_something_else_are_not_confirmed(edited, monkeypatch, tmp_path):
     from dpexp.privacy.mechanisms import local_gaussian
 

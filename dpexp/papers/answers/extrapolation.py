@@ -18,7 +18,7 @@ from dpexp.algorithms.extrapolated_ldp_sgd import ends, weights
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.reporting import style
 from dpexp.reporting.checks import Pair, in_order, predictions_agree, rates_agree, ratio_to
-from dpexp.reporting.claim import Claim, Outcome
+from dpexp.reporting.claim import Check, Outcome
 from dpexp.reporting.evidence import Evidence, Run
 from dpexp.reporting.figure import Drawing, Figure
 from dpexp.theory.ldp_sgd.linearised import modes_of
@@ -174,36 +174,14 @@ FIGURE = Figure(
     draw,
 )
 
-PLACE = "Does extrapolation give LDP-ASGD its 1/n back?"
-CLAIMS = (
-    Claim(
-        "answers/extrapolation/rate", PLACE,
-        "Answers it: extrapolated to step size 0, LDP-SGD's squared error falls like 1/n also for alpha below 1/2.",
-        "rate", (NAME,), rate, "0.1 in the exponent or half of it, between two decades", "reproduced",
-        "the intercept of the iterates on their step sizes has no bias of the first order",
-        source="ours", false_if="A settled slope is less steep than -1 by more than the tolerance with its whole 95% interval.",
+
+CHECKS = {
+    "answers/extrapolation/rate": Check(rate, (NAME,)),
+    "answers/extrapolation/price": Check(price, (NAME,)),
+    "answers/extrapolation/wins": Check(
+        best_of(WON, "extrapolated", "asgd", "smaller squared error than the average, best alpha of each"), (NAME,),
     ),
-    Claim(
-        "answers/extrapolation/price", PLACE,
-        "Answers what it costs: without privacy noise the squared error is that of the linearised recursion, start included.",
-        "prediction", (NAME,), price, f"{TOLERANCE:.0%}, with joint 95% intervals", "reproduced",
-        "near the optimum the risk is quadratic; privacy noise takes iterates out of this region, and then it costs more (docs/answers.md)",
-        source="ours", false_if="A mean squared error is off by more than a quarter with its whole joint 95% interval.",
+    "answers/extrapolation/loses": Check(
+        best_of(LOST, "asgd", "extrapolated", "the average has the smaller squared error, best alpha of each"), (NAME,),
     ),
-    Claim(
-        "answers/extrapolation/wins", PLACE,
-        "Answers whether it is worth it: at eta = 0.2 and with large privacy noise it has the smaller error, best alpha of each.",
-        "ordering", (NAME,), best_of(WON, "extrapolated", "asgd", "smaller squared error than the average, best alpha of each"),
-        "joint 95%, paired by replicate", "reproduced",
-        "the bias that large noise has at these n is taken off; smaller steps do so too, at less cost for Huber (docs/answers.md)",
-        source="ours", false_if="The average has the smaller error with joint 95% certainty in one of the settings.",
-    ),
-    Claim(
-        "answers/extrapolation/loses", PLACE,
-        "Answers where it is not: without privacy noise the average has the smaller error, with the best alpha of each.",
-        "ordering", (NAME,), best_of(LOST, "asgd", "extrapolated", "the average has the smaller squared error, best alpha of each"),
-        "joint 95%, paired by replicate", "reproduced",
-        "without a bias to take off the variance is all that changes",
-        source="ours", false_if="The extrapolation has the smaller error with joint 95% certainty in one of the settings.",
-    ),
-)  # fmt: skip
+}  # fmt: skip

@@ -1,10 +1,10 @@
 """`hidden-state`: the privacy loss of the last iterate without convexity, on a bounded set."""
 
 from dpexp.papers.hidden_state import memory
-from dpexp.papers.hidden_state.claims import CLAIMS
+from dpexp.papers.hidden_state.claims import CHECKS
 from dpexp.papers.hidden_state.figures import ATTAINED_MAP, ATTAINED_MAP_FIGURE, HIDDEN_STATE_FIGURE
 from dpexp.papers.hidden_state.memory import MEMORY_WIDTH
-from dpexp.reporting.paper import Paper, in_words
+from dpexp.reporting.paper import Paper, in_rows, in_words
 
 PAPER = Paper(
     id="hidden-state",
@@ -16,7 +16,7 @@ PAPER = Paper(
         "year": "2023",
         "note": "reproduced from the slides",
     },
-    claims=(*CLAIMS, *memory.CLAIMS),
+    claims=in_rows(__file__, CHECKS | memory.CHECKS),
     figures=(HIDDEN_STATE_FIGURE, MEMORY_WIDTH, ATTAINED_MAP_FIGURE),
     tables=(ATTAINED_MAP,),
     **in_words(__file__),

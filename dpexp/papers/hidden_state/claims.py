@@ -15,7 +15,7 @@ from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.attained.walk import HockeyStick, Law, Walk, hockey_stick
 from dpexp.privacy.mechanisms import ClippedNoisySgd
 from dpexp.reporting.hypothesis import of_settings
-from dpexp.reporting.row import EXACT, above, near, row
+from dpexp.reporting.row import EXACT, above, near
 
 EPSILONS = (0.01, 0.5, 4.0)
 Field = Callable[[np.ndarray], np.ndarray]
@@ -136,69 +136,28 @@ def crossings(loss: StepLoss, over: Callable[[float], float]) -> dict[str, float
 
 
 CROSSING = "privacy loss distribution: the crossing to 2%"
-CLAIMS = (
-    row(
-        "hidden-state/main", "Main result, second slide",
-        "delta(eps, T) <= q theta (1 - x^T) / (1 - x), x = (1 - q) theta, holds for clipped, non-convex losses on a bounded set.",
-        "upper", above(bound_holds, "at least the exact delta of every loss"), "one exact value above the bound contradicts it",
-        "holds as a bound", "nearly tight when one record's step is comparable with the set and the noise",
-        quote="1 - [(1 - p)θ]^T/(1 - (1 - p)θ) ... where p = b/n",
-        false_if="A clipped loss on a bounded set has a larger exact delta.", hypotheses=(CLIPPED,),
+
+
+CHECKS = {
+    "hidden-state/main": above(bound_holds, "at least the exact delta of every loss").assuming(CLIPPED),
+    "hidden-state/converges": near(converges, 1e-6, "growth of delta", uncertainty=EXACT).assuming(CLIPPED),
+    "hidden-state/noise-scale": above(
+        noise_scale, "with noise sigma^2 Z, delta is at most the bound with theta((dia + 2 eta C) / sigma)",
+        f"sigma = {SIGMA:g}, T = 100, eps = 0", otherwise="misprint",
+    ).assuming(CLIPPED),
+    "hidden-state/figure": above(
+        lambda: crossings(same_mechanism(), lambda steps: steps / 1e5),
+        "composition of the same mechanism has the smaller delta for the first 10^5 steps at every eps",
+        "step eta C = 0.01 in noise of 1, batches of one (of b: times b^2)", CROSSING, "steps at the crossing / 10^5",
+        held="reproduced",
     ),
-    row(
-        "hidden-state/converges", "Main result, first slide",
-        "For clipped, non-convex losses delta converges as the number of steps grows.",
-        "rate", near(converges, 1e-6, "growth of delta", uncertainty=EXACT),
-        "1e-6: the bound after 100 steps, exact deltas from 10^3 to 10^6", "reproduced", "after about ten steps the bound is flat",
-        quote="Does differential privacy parameter of Noisy-SGD converge even for non-convex loss functions? ... Yes, provided that gradients are clipped.",
-        false_if="The bound or an exact delta of a clipped, non-convex loss goes on growing.", hypotheses=(CLIPPED,),
+    "hidden-state/figure/eta-forgotten": above(
+        lambda: crossings(eta_forgotten(), lambda steps: 1e6 / steps),
+        "the bound is smaller than composition with multiplier sigma / C = 1 from 10^6 steps on at the latest",
+        "Poisson sampling, one record added or removed, multiplier 1", CROSSING, "10^6 / steps at the crossing",
+        held="reproduced",
     ),
-    row(
-        "hidden-state/noise-scale", "Both slides with the algorithm",
-        "The noise of a step has standard deviation sigma^2, and theta takes lengths over sigma.",
-        "value",
-        above(
-            noise_scale, "with noise sigma^2 Z, delta is at most the bound with theta((dia + 2 eta C) / sigma)",
-            f"sigma = {SIGMA:g}, T = 100, eps = 0", otherwise="misprint",
-        ),
-        "one exact value above the bound contradicts it", "misprint", "sigma Z is meant; the figure cannot tell, since sigma = 1 there",
-        quote="W_t ← Π_W (ψ_{B_t}(W_{t-1}) + σ^2 Z_t)",
-        false_if="With noise of standard deviation sigma^2 an exact delta exceeds the bound with lengths over sigma.",
-        hypotheses=(CLIPPED,),
-    ),
-    row(
-        "hidden-state/figure", "Figure",
-        "Sharpens the figure: at its parameters, composition of the same mechanism is the smaller bound for the first 10^5 steps.",
-        "ordering",
-        above(
-            lambda: crossings(same_mechanism(), lambda steps: steps / 1e5),
-            "composition of the same mechanism has the smaller delta for the first 10^5 steps at every eps",
-            "step eta C = 0.01 in noise of 1, batches of one (of b: times b^2)", CROSSING, "steps at the crossing / 10^5", held="reproduced",
-        ),
-        "every crossing at 10^5 steps or later", "reproduced",
-        "the bound does not use that a record's step is only eta C / b; composition is smaller up to 2e5 (eps = 0.01) to "
-        "1e9 steps (eps = 4)",
-        source="ours", false_if="Composition's delta passes the bound's limit before 10^5 steps.",
-    ),
-    row(
-        "hidden-state/figure/eta-forgotten", "Figure",
-        "Sharpens the figure: the bound improves on composition by 10^6 steps if the baseline's step is C and not eta C.",
-        "ordering",
-        above(
-            lambda: crossings(eta_forgotten(), lambda steps: 1e6 / steps),
-            "the bound is smaller than composition with multiplier sigma / C = 1 from 10^6 steps on at the latest",
-            "Poisson sampling, one record added or removed, multiplier 1", CROSSING, "10^6 / steps at the crossing", held="reproduced",
-        ),
-        "every crossing at 10^6 steps or earlier", "reproduced",
-        "an accountant with multiplier sigma / C describes a step 1 / eta = 100 times as large",
-        source="ours", false_if="Composition with multiplier 1 stays below the bound's limit beyond 10^6 steps.",
-    ),
-    row(
-        "hidden-state/hybrid", "beyond the slides",
-        "Completes the main result: composition of the last steps plus contraction before is a bound without convexity.",
-        "upper", above(hybrid_holds, "at least the exact epsilon of every loss", "", "exact law: error below 1e-4"),
-        "one exact epsilon above it contradicts it", "holds as a bound",
-        "the proof is three lines of docs/privacy.md; it is never worse than composition by more than the search's grid",
-        source="ours", false_if="A clipped loss on a bounded set has a larger exact epsilon.", hypotheses=(CLIPPED,),
-    ),
-)  # fmt: skip
+    "hidden-state/hybrid": above(
+        hybrid_holds, "at least the exact epsilon of every loss", "", "exact law: error below 1e-4",
+    ).assuming(CLIPPED),
+}  # fmt: skip

@@ -23,7 +23,7 @@ from dpexp.privacy.exact.update import Update, constant
 from dpexp.privacy.pairs import shipped
 from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing, Figure
-from dpexp.reporting.row import above, near, row
+from dpexp.reporting.row import above, near
 
 DELTA = 1e-5
 SHARE = 0.99
@@ -131,56 +131,6 @@ def convex() -> dict[str, float]:
 
 
 CHAIN, WIDE = "exact finite chain, rounded down", "24 noise units wide, epsilon at delta = 1e-5"
-CLAIMS = (
-    row(
-        "hidden-state/memory", "beyond the slides",
-        "Sharpens the question: without convexity the last iterate can tell more than that of linear losses, on a bounded set.",
-        "ordering", above(over_linear, "a last iterate that tells more than that of linear losses", WIDE, CHAIN, "attained / linear", held="reproduced"),
-        "every ratio above 1", "reproduced",
-        "a clipped loss can keep the privacy loss of all steps so far in the place of the iterate (docs/hidden-state.md)",
-        source="ours", false_if="The memory attains less than linear losses at one of the settings.",
-    ),
-    row(
-        "hidden-state/memory/width", "beyond the slides",
-        "Completes the main result: what hidden state can hide without convexity is a matter of the set's width.",
-        "ordering",
-        above(
-            widens, "the share of composition's epsilon grows with the width, from less than a half to more than three quarters", WIDENING,
-            "exact finite chain, and composition, both rounded down", "room, at widths in noise units", held="reproduced",
-        ),
-        "the share grows with the width, from below 1/2 to above 3/4", "reproduced",
-        "a wider set holds more counts of a finer loss: at widths of a thousand noise units most of composition is attained",
-        source="ours", false_if="The share of composition's epsilon does not grow, or stays below three quarters.",
-    ),
-    row(
-        "hidden-state/linear-loss/attained", "Steinke et al., arXiv 2410.06186",
-        "Completes the slides: the last iterate of linear losses on an unbounded set attains the linear-loss law.",
-        "value", near(linear_is_attained, 1e-5, "epsilon over the law's", uncertainty="two exact laws that share no code with it"),
-        "1e-5 relative, above the errors of all three", "reproduced", "constant gradients add up, and walls that are never met change nothing",
-        source="ours", false_if="An exact law of linear losses differs from it by more than 1e-5.",
-    ),
-    row(
-        "hidden-state/linear-loss/general", "Steinke et al., arXiv 2410.06186",
-        "Corrects a reading of the heuristic: the linear-loss law bounds the last iterate of all clipped losses.",
-        "upper", above(lambda: {name: 1 / ratio for name, ratio in over_linear().items()},
-            "the last iterate of any clipped losses tells at most what that of linear ones does", WIDE, CHAIN, "linear / attained"),
-        "one attained epsilon above it contradicts it", "false",
-        "NOT A GUARANTEE: memories of two cells already tell more; the authors call it a heuristic",
-        source="ours", false_if="A clipped loss attains a larger epsilon.",
-    ),
-    row(
-        "hidden-state/linear-loss/convex", "Steinke et al., arXiv 2410.06186",
-        "Sharpens the heuristic: the linear-loss law bounds the last iterate of convex losses.",
-        "upper",
-        above(
-            convex, "the last iterate of convex losses tells at most what that of linear ones does", "bounded sets in one dimension; open",
-            "certified pairs; a search that finds nothing proves nothing", "linear / attained", held="not testable",
-        ),
-        "one attained epsilon above it contradicts it; none proves it", "not testable",
-        "open: convex losses have no such memory in one dimension, and unbounded sets and higher dimensions were not searched",
-        source="ours", false_if="A pair of convex losses attains a larger epsilon.",
-    ),
-)  # fmt: skip
 
 
 COLOURS = ("#2b6cb8", "#a50f4c", "#2a9d6f")
@@ -225,3 +175,30 @@ MEMORY_WIDTH = Figure(
     (),
     draw,
 )
+
+
+CHECKS = {
+    "hidden-state/memory": above(
+        over_linear, "a last iterate that tells more than that of linear losses", WIDE, CHAIN, "attained / linear",
+        held="reproduced",
+    ),
+    "hidden-state/memory/width": above(
+        widens,
+        "the share of composition's epsilon grows with the width, from less than a half to more than three quarters",
+        WIDENING, "exact finite chain, and composition, both rounded down", "room, at widths in noise units",
+        held="reproduced",
+    ),
+    "hidden-state/linear-loss/attained": near(
+        linear_is_attained, 1e-5, "epsilon over the law's", uncertainty="two exact laws that share no code with it",
+    ),
+    "hidden-state/linear-loss/general": above(
+        lambda: {name: 1 / ratio for name, ratio in over_linear().items()},
+        "the last iterate of any clipped losses tells at most what that of linear ones does", WIDE, CHAIN,
+        "linear / attained",
+    ),
+    "hidden-state/linear-loss/convex": above(
+        convex, "the last iterate of convex losses tells at most what that of linear ones does",
+        "bounded sets in one dimension; open", "certified pairs; a search that finds nothing proves nothing",
+        "linear / attained", held="not testable",
+    ),
+}  # fmt: skip

@@ -1,20 +1,20 @@
 """`ldp-sgd`: SGD under local differential privacy with budgets of the users' own, and its average."""
 
 from dpexp.papers.ldp_sgd import trajectories
-from dpexp.papers.ldp_sgd.claims import CLAIMS
+from dpexp.papers.ldp_sgd.claims import CHECKS
 from dpexp.papers.ldp_sgd.figures import FIGURE1, SWEEPS
 from dpexp.papers.ldp_sgd.figures import RATES as RATES_FIGURE
 from dpexp.papers.ldp_sgd.of_cells import LDP_SGD_THEORY
 from dpexp.papers.ldp_sgd.tables import FINAL_LINEAR, FINAL_LOGISTIC, TABLE1
 from dpexp.papers.ldp_sgd.tables import RATES as RATES_TABLE
-from dpexp.reporting.paper import Paper, in_words
+from dpexp.reporting.paper import Paper, in_rows, in_words
 
 PAPER = Paper(
     id="ldp-sgd",
     title="Non-asymptotic analysis of stochastic gradient descent under local differential privacy guarantee",
     authors="Anonymous",
     bibliography={"note": "under double-blind review"},
-    claims=CLAIMS,
+    claims=in_rows(__file__, CHECKS),
     figures=(FIGURE1, *(trajectories.figure(plan) for plan in trajectories.plans()), RATES_FIGURE, SWEEPS),
     tables=(TABLE1, RATES_TABLE, FINAL_LINEAR, FINAL_LOGISTIC),
     configs=(

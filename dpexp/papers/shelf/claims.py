@@ -14,8 +14,8 @@ from dpexp.privacy.accounting.conversions import classic_eps
 from dpexp.privacy.accounting.loss_distributions import step_loss
 from dpexp.privacy.accounting.sampled_gaussian import mixture_from_base
 from dpexp.privacy.mechanisms import MECHANISMS
-from dpexp.reporting.claim import Claim, Outcome, Verdict
-from dpexp.reporting.row import Printing, Rule, row
+from dpexp.reporting.claim import Check, Claim, Outcome, Verdict
+from dpexp.reporting.row import Printing, by_rule
 
 ORDERS = (*(1 + k / 10 for k in range(1, 100)), *range(12, 64))
 """the Renyi orders of the accountants that these pages used"""
@@ -105,7 +105,7 @@ def verdict(entry: Entry, printed: float) -> Verdict:
     return "misleading" if at.replaced > printed else "not testable"
 
 
-def epsilon(entry: Entry) -> Rule:
+def epsilon(entry: Entry) -> Check:
     """The printed epsilon beside three others."""
 
     def rule(printing: Printing) -> Outcome:
@@ -121,7 +121,7 @@ def epsilon(entry: Entry) -> Rule:
             at._asdict(),
         )
 
-    return rule
+    return by_rule(rule)
 
 
 WHY = {
@@ -138,13 +138,19 @@ EXPECTED: dict[str, Verdict] = {
     "opacus/mnist-head-1": "misprint",
     "opacus/char-lstm": "holds as a bound",
 }
+CHECKS = {f"shelf/{entry.id}": epsilon(entry) for entry in entries()}
 CLAIMS: tuple[Claim, ...] = tuple(
-    row(
-        f"shelf/{entry.id}", entry.place, f"Epsilon is {entry.printed:g} at delta {entry.delta:g}.", "guarantee",
-        epsilon(entry), "half of the last printed digit, or a thousandth", expected, f"{WHY[expected]}. Batches: {entry.loader}",
+    CHECKS[f"shelf/{entry.id}"].claim(
+        f"shelf/{entry.id}",
+        place=entry.place,
+        statement=f"Epsilon is {entry.printed:g} at delta {entry.delta:g}.",
+        kind="guarantee",
+        tolerance="half of the last printed digit, or a thousandth",
+        expected=expected,
+        why=f"{WHY[expected]}. Batches: {entry.loader}",
         quote=entry.quote,
         false_if="A pair of neighbours attains more than the printed epsilon with the batches that the program draws.",
     )
     for entry in entries()
     for expected in [EXPECTED.get(entry.id, "misleading")]
-)  # fmt: skip
+)

@@ -30,6 +30,9 @@ PLD = (
 NOISE = "noise is Gaussian and fresh in every step"
 FIXED = "batches of fixed size without replacement, fresh in every step"
 POISSON = "every record is in a batch independently with probability q, fresh in every step"
+GROUPS = (
+    "which group a record is in follows from its public place or, where records are added or removed, from itself alone"
+)
 ONE_BATCH = "every record is in one batch an epoch"
 OTHERS = "a record that is added or removed leaves all others in their batches"
 PUBLIC = (

@@ -8,6 +8,7 @@ from typing import ClassVar
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.analyses.composition import ONCE_AN_EPOCH, composition
 from dpexp.privacy.attained.lower_bounds import LowerBound, Moves, exact_walk
+from dpexp.privacy.exact.projected_run import NO_LAW, NotSearched, ProjectedRun
 from dpexp.privacy.mechanisms.batched import BatchedMechanism
 from dpexp.privacy.mechanisms.mechanism import Length, Noise, Size, gradient_noise
 
@@ -56,6 +57,11 @@ class ClippedNoisySgd(BatchedMechanism):
         same = ((1.0, 1.0),)
         moves = Moves(self.q, 1 / self.multiplier, same, same)
         return exact_walk(moves, self.diameter / self.noise_std, self.steps, replaced, pair)
+
+    def projected_run(self) -> ProjectedRun:
+        if not self._noisy:
+            raise NotSearched(NO_LAW)
+        return self.in_one_dimension(self.diameter / self.noise_std, self.step_size * self.clip / self.noise_std)
 
     def describe(self) -> list[tuple[str, str]]:
         return self.described(f"standard deviation {self.noise_std:g} on the parameter")

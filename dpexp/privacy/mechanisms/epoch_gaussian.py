@@ -11,7 +11,15 @@ from pydantic import Field, model_validator
 
 from dpexp.privacy.accounting.epoch_losses import EpochLoss, epoch_loss
 from dpexp.privacy.analyses.analysis import ALL, Analysis, Relation, gaussian_analysis
-from dpexp.privacy.analyses.composition import DIVIDED, NOISE, ONE_BATCH, composition, composition_lower, distance
+from dpexp.privacy.analyses.composition import (
+    DIVIDED,
+    GROUPS,
+    NOISE,
+    ONE_BATCH,
+    composition,
+    composition_lower,
+    distance,
+)
 from dpexp.privacy.attained.lower_bounds import LowerBound, linear_cyclic, linear_last
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Steps
 
@@ -24,9 +32,6 @@ SAMPLING: dict[EpochSampling, str] = {
     "reshuffled": "a new random order of the records in every epoch, cut into batches of equal size",
 }
 INDEPENDENT = "every record draws its batches independently of all others, and nobody sees which"
-GROUPS = (
-    "which group a record is in follows from its public place or, where records are added or removed, from itself alone"
-)
 ALLOCATION = "privacy loss distribution of a random allocation, by pairwise combination, rounded up (docs/privacy.md)"
 REPLACED = "; the record is removed, and then the other one added"
 SHOWN = "Gaussian composition (Dong, Roth and Su, 2022), with every record's batches shown"

@@ -19,6 +19,7 @@ from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, gaussian_analys
 from dpexp.privacy.analyses.composition import (
     DIVIDED,
     FIXED,
+    GROUPS,
     NOISE,
     ONE_BATCH,
     PLD,
@@ -34,7 +35,7 @@ from dpexp.privacy.analyses.composition import (
 )
 from dpexp.privacy.batch_sampling import INTO_BINS, RELATIONS, BatchSampling, Epochs
 from dpexp.privacy.budgets import raised
-from dpexp.privacy.mechanisms.epoch_gaussian import ALLOCATION, GROUPS, INDEPENDENT
+from dpexp.privacy.mechanisms.epoch_gaussian import ALLOCATION, INDEPENDENT
 from dpexp.privacy.mechanisms.langevin import CONVERTED, PRINTED, Langevin
 from dpexp.privacy.mechanisms.langevin_run import Groups, LangevinRun, steps_of, varying_eps
 from dpexp.theory.dp_sgld.privacy import eps_of_slope, sigma_for_eps, theorem31

@@ -15,6 +15,7 @@ from pydantic import BeforeValidator, Field
 
 from dpexp.core.parameters import Parameters
 from dpexp.privacy.analyses.analysis import Analysis, Relation
+from dpexp.privacy.exact.projected_run import NotSearched, ProjectedRun
 
 if TYPE_CHECKING:
     from dpexp.privacy.attained.lower_bounds import LowerBound
@@ -54,6 +55,10 @@ class Mechanism(Parameters):
     def lower_bounds(self) -> list[LowerBound]:
         """What pairs of neighbours attain, where that is known exactly."""
         return []
+
+    def projected_run(self) -> ProjectedRun:
+        """It in one dimension, where a pair of neighbours can be searched for. Raises NotSearched: why not."""
+        raise NotSearched("a pair can be searched for noisy-sgd, clipped-noisy-sgd and langevin")
 
     def describe(self) -> list[tuple[str, str]]:
         """Who is protected and what is released, as (topic, sentence) pairs."""

@@ -20,6 +20,7 @@ from dpexp.privacy.analyses.last_iterate import (
 )
 from dpexp.privacy.analyses.random_contraction import random_contraction
 from dpexp.privacy.attained.lower_bounds import LowerBound, Moves, exact_walk
+from dpexp.privacy.exact.projected_run import NO_LAW, NotSearched, ProjectedRun
 from dpexp.privacy.mechanisms.batched import BatchedMechanism
 from dpexp.privacy.mechanisms.mechanism import Curvature, Length, Noise, Size, parameter_noise
 
@@ -245,6 +246,13 @@ class NoisySgd(BatchedMechanism):
     def _not_bounded(self, c: float) -> str:
         bounded = math.isfinite(self.width) or (self.sampling == "full-batch" and c < 1)
         return "" if bounded else "needs a bounded set: give diameter"
+
+    def projected_run(self) -> ProjectedRun:
+        if not self._noisy:
+            raise NotSearched(NO_LAW)
+        convex = self.smoothness is not None or self.strong_convexity > 0
+        reach = self.lipschitz / self.noise_std  # eta L over eta noise_std
+        return self.in_one_dimension(self.width, reach, convex, self.step_size * self.strong_convexity)
 
     def describe(self) -> list[tuple[str, str]]:
         on_parameter = parameter_noise(self.noise_std, self.step_size)

@@ -15,7 +15,8 @@ from typing import Any
 
 from dpexp.core.text import down
 from dpexp.privacy.exact import runs
-from dpexp.privacy.pairs.projected import Pair, ProjectedRun
+from dpexp.privacy.exact.projected_run import ProjectedRun
+from dpexp.privacy.pairs.projected import Pair
 
 SAME = 1e-6
 """relative difference, of epsilon"""

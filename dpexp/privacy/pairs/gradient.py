@@ -20,7 +20,8 @@ from functools import cached_property
 import numpy as np
 
 from dpexp.core.gauss_legendre import gauss_legendre
-from dpexp.privacy.pairs.projected import Pair, ProjectedRun
+from dpexp.privacy.exact.projected_run import ProjectedRun
+from dpexp.privacy.pairs.projected import Pair
 
 NODES = 8
 """of a panel"""

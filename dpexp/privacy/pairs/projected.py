@@ -1,60 +1,15 @@
-"""What a search for the worst pair of neighbours needs to know of a mechanism, in units of one step's noise.
-
-y' = clip(y + f(y) + Z, -h, h) in a step without the record and y + (1 - 1/b) f(y) + r(y) / b + Z in a step with it (of
-Poisson batches: k / b times f, k ~ Bin(n - 1, q)), with |f| <= u and |r| <= u, u = eta C / noise. The factor 1 - 1/b is
-the place of the record in its batch: without it the others would pull harder than b records may.
-"""
+"""A pair of neighbours for a mechanism in one dimension: what the others do, where the run starts, and the record."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
 
-from dpexp.privacy.exact.runs import count_of_sizes
+from dpexp.privacy.exact.projected_run import ProjectedRun
 from dpexp.privacy.exact.update import Drift, Update, affine, constant
-from dpexp.privacy.mechanisms.clipped_noisy_sgd import ClippedNoisySgd
-from dpexp.privacy.mechanisms.langevin import Langevin
-from dpexp.privacy.mechanisms.mechanism import Mechanism
-from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
 
 ROUNDING = 1e-12
 """relative room for the rounding of products at the clip"""
-Sampling = Literal["fixed-size", "poisson", "full-batch"]
-
-
-@dataclass(frozen=True)
-class ProjectedRun:
-    """A mechanism on a bounded set in one dimension."""
-
-    sampling: Sampling
-    n: int
-    batch_size: int
-    steps: int
-    half_width: float
-    """h, half of the set's diameter"""
-    reach: float
-    """u, the longest step of a batch without its noise"""
-    replaced: bool
-    """whether the neighbour has another record in the place, or none"""
-    convex: bool = False
-    bend: float = 0.0
-    """eta m: convex losses are quadratics of this curvature, with a linear part"""
-
-    @property
-    def q(self) -> float:
-        """Probability that a record is in a batch."""
-        return 1.0 if self.sampling == "full-batch" else self.batch_size / self.n
-
-    @property
-    def room(self) -> float:
-        """The linear part that the clip leaves beside the curvature, at the wall where both add up."""
-        return self.reach - self.bend * self.half_width
-
-    def document(self) -> dict[str, Any]:
-        """As plain numbers, by which a stored pair says whose it is."""
-        return asdict(self)
 
 
 class NotAllowed(ValueError):
@@ -127,52 +82,3 @@ class Pair:
             f"one dimension, [-h, h]: the record's step is {sign}eta C / b against {against}; the others' steps over "
             f"eta C are, linear between {len(self.values)} places from wall to wall, {listed}; {begin}"
         )
-
-
-WIDEST = 60.0
-"""noise units: wider sets take minutes, and there the memory of `dpexp.privacy.exact.memory` tells more"""
-MOST_SIZES = 400
-"""batch sizes that a step of Poisson sampling may mix"""
-
-
-class NotSearched(ValueError):
-    """No pair can be searched for; says why."""
-
-
-def projected_run(mechanism: Mechanism) -> ProjectedRun:
-    """The mechanism in noise units. Raises NotSearched."""
-    if isinstance(mechanism, Langevin):
-        return projected_run(mechanism.as_noisy_sgd)
-    if not isinstance(mechanism, NoisySgd | ClippedNoisySgd):
-        raise NotSearched("a pair can be searched for noisy-sgd, clipped-noisy-sgd and langevin")
-    noise, sampling = mechanism.noise_std, mechanism.sampling
-    if not (mechanism.steps > 0 and 0 < noise < math.inf):
-        raise NotSearched("without steps or without noise there is no law to search")
-    if sampling not in ("fixed-size", "poisson", "full-batch"):
-        raise NotSearched("searched with a fresh batch in every step, or a full one")
-    replaced = mechanism.neighboring_relation == "replace-one"
-    if sampling == "fixed-size" and not replaced:
-        raise NotSearched("batches of fixed size are defined for replace-one neighbours")
-    if sampling == "full-batch" and mechanism.batch_size != mechanism.n:
-        raise NotSearched("full batches hold all n records: give batch_size = n")
-    if isinstance(mechanism, NoisySgd):
-        width, reach = mechanism.width, mechanism.lipschitz / noise  # eta L over eta noise_std
-        convex = mechanism.smoothness is not None or mechanism.strong_convexity > 0
-        bend = mechanism.step_size * mechanism.strong_convexity
-    else:
-        width, reach, convex, bend = (
-            mechanism.diameter / noise,
-            mechanism.step_size * mechanism.clip / noise,
-            False,
-            0.0,
-        )
-    if not width <= WIDEST:
-        raise NotSearched(f"needs a set at most {WIDEST:g} noise units wide; it is {width:g}")
-    found = ProjectedRun(
-        sampling, mechanism.n, mechanism.batch_size, mechanism.steps, width / 2, reach, replaced, convex, bend
-    )
-    if sampling == "poisson" and count_of_sizes(found.n, found.q) > MOST_SIZES:
-        raise NotSearched(f"the batches have more than {MOST_SIZES} sizes that matter")
-    if convex and found.room <= 0:
-        raise NotSearched("the curvature leaves no room for a linear part of the gradient")
-    return found

@@ -20,8 +20,9 @@ from itertools import product
 import numpy as np
 
 from dpexp.core.brent import least
+from dpexp.privacy.exact.projected_run import ProjectedRun
 from dpexp.privacy.pairs.gradient import Landscape
-from dpexp.privacy.pairs.projected import Pair, ProjectedRun
+from dpexp.privacy.pairs.projected import Pair
 
 KNOTS, FINER = 13, 25
 ITERATIONS = 45

@@ -17,23 +17,23 @@ from typing import Any
 
 from dpexp.core.digests import digest
 from dpexp.core.errors import UsageError
-from dpexp.privacy.mechanisms.clipped_noisy_sgd import ClippedNoisySgd
-from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
+from dpexp.privacy.exact.projected_run import ProjectedRun
+from dpexp.privacy.mechanisms import MECHANISMS
+from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.pairs.kept import Known, known_of
-from dpexp.privacy.pairs.projected import Pair, ProjectedRun, projected_run
+from dpexp.privacy.pairs.projected import Pair
 from dpexp.privacy.pairs.shipped_hash import SHA256
 
 STORE, HASH = Path(__file__).with_name("shipped.json"), Path(__file__).with_name("shipped_hash.py")
 DELTA = 1e-5
 """at which the map is drawn"""
-Searched = ClippedNoisySgd | NoisySgd
 
 
 @dataclass(frozen=True)
 class Entry:
     """One mechanism of the map; epsilons at `DELTA`."""
 
-    mechanism: Searched
+    mechanism: Mechanism
     analysis: str
     """the smallest valid bound on the last iterate"""
     bound: float
@@ -47,7 +47,7 @@ class Entry:
 
     @property
     def run(self) -> ProjectedRun:
-        return projected_run(self.mechanism)
+        return self.mechanism.projected_run()
 
 
 @lru_cache(maxsize=1)
@@ -84,9 +84,8 @@ def _same(a: ProjectedRun, b: ProjectedRun) -> bool:
 
 
 def _read(entry: dict[str, Any]) -> Entry:
-    kind = ClippedNoisySgd if entry["mechanism"] == "clipped-noisy-sgd" else NoisySgd
-    mechanism = kind(**entry["parameters"])
-    space = projected_run(mechanism)
+    mechanism = MECHANISMS[entry["mechanism"]](**entry["parameters"])
+    space = mechanism.projected_run()
     pairs, certified = (tuple(part) for part in zip(*(known_of(held, space) for held in entry["pairs"]), strict=True))
     numbers = (entry["bound"], entry["before"], entry["after"])
     return Entry(mechanism, entry["analysis"], *numbers, pairs, certified)

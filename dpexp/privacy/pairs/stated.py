@@ -10,10 +10,10 @@ from pathlib import Path
 
 from dpexp.privacy.analyses.analysis import ALL, LAST
 from dpexp.privacy.attained.lower_bounds import LowerBound
+from dpexp.privacy.exact.projected_run import NotSearched, ProjectedRun
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.pairs import kept, shipped
 from dpexp.privacy.pairs.certified import Certificate, NotCertified, certified, curve, evaluated
-from dpexp.privacy.pairs.projected import NotSearched, ProjectedRun, projected_run
 from dpexp.privacy.pairs.search import search
 
 NAME = "worst-pair"
@@ -31,7 +31,7 @@ def every_lower_bound(
     """
     found = mechanism.lower_bounds()
     with suppress(NotSearched):
-        space = projected_run(mechanism)
+        space = mechanism.projected_run()
         pairs = [*shipped.pairs_of(space), *kept.read(space, place), *((c.pair, c.eps) for c in fresh)]
         if known := list(dict.fromkeys(pairs)):
             found = [*found, line(space, known, found)]
@@ -71,7 +71,7 @@ def searched(mechanism: Mechanism, deltas: Sequence[float], seconds: float, plac
 
     Raises NotSearched for a mechanism without a space to search.
     """
-    space, found = projected_run(mechanism), []
+    space, found = mechanism.projected_run(), []
     for delta in deltas:
         for pair in reversed(search(space, delta, seconds / len(deltas))):
             try:

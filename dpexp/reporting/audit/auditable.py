@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from dpexp.config.cells import Cell
 from dpexp.privacy.analyses.analysis import Analysis, Released
 from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.audit.claim import Claim
@@ -96,3 +97,7 @@ class Auditable(Protocol):
 
     def observe(self, seed: int, replicates: range) -> Sequence[Seen]:
         """Run these replicates, and return what each look has seen. A replicate depends on its number and the seed."""
+
+
+Audits = Callable[[Cell], "Sequence[Auditable] | str | None"]
+"""The audits of a cell; or why it has none, in words; or None where its algorithm or problem is of another kind."""

@@ -24,7 +24,7 @@ import numpy as np
 
 from dpexp.algorithms.dp_sgd import DpSgd
 from dpexp.algorithms.dp_sgld import DpSgld
-from dpexp.algorithms.softmax_runs import Noise, run_of, step_sizes
+from dpexp.algorithms.softmax_runs import Noise, SoftmaxAlgorithm, run_of, step_sizes
 from dpexp.config.cells import Cell
 from dpexp.core.seeds import generator
 from dpexp.core.text import counted
@@ -41,7 +41,7 @@ from dpexp.privacy.mechanisms.langevin_accounting import AccountedLangevin
 from dpexp.privacy.mechanisms.released import Stated
 from dpexp.problems.canaries import PREPARED, Canaries
 from dpexp.problems.softmax import Softmax
-from dpexp.reporting.audit.auditable import LAST_AND_AVERAGE, LOUD, Attained, Copy, Look, Seen
+from dpexp.reporting.audit.auditable import COPIES, CROWD, LAST_AND_AVERAGE, LOUD, TOGETHER, Attained, Copy, Look, Seen
 
 RECORDS, BATCH = 8, 2
 """of a copy: a record is in a quarter of the batches, and often alone there"""
@@ -294,3 +294,17 @@ class BatchesAudit:
         shares[..., label] -= 1
         lengths = np.linalg.norm(shares, axis=-1, keepdims=True) * self.problem.length + CLIP_SLACK
         return np.asarray((shares * np.minimum(1.0, self.clip / lengths))[..., None] * x)
+
+
+def audits_of_batches(cell: Cell) -> Sequence[BatchesAudit] | str | None:
+    """An audit of each kind of copy of DP-SGD or DP-SGLD."""
+    problem, algorithm, budget = cell.problem, cell.algorithm, cell.privacy.mu
+    if isinstance(algorithm, SoftmaxAlgorithm) and algorithm.tuned:
+        return f"{algorithm.name}: what is audited are runs, and not the choice among them; leave out the section tune"
+    if not (isinstance(algorithm, DpSgd | DpSgld) and isinstance(problem, Softmax)):
+        return None
+    assert budget.target is not None  # its reader asks for one
+    added = RELATIONS[algorithm.sampling] == "add-remove"
+    random = added and algorithm.batch_size < problem.n and isinstance(algorithm, DpSgd)
+    copies = (*COPIES, CROWD, TOGETHER) if random else (*COPIES, TOGETHER)
+    return [BatchesAudit(cell, problem, algorithm, budget.target[1], copy) for copy in copies]

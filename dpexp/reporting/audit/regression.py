@@ -15,6 +15,7 @@ import numpy as np
 from dpexp.algorithms.path_intervals import PathIntervals
 from dpexp.algorithms.staged_newton import StagedNewton
 from dpexp.algorithms.watched_messages import Sent, StepSizes, Watched
+from dpexp.config.cells import Cell
 from dpexp.engine.lanes.vectors import LANES
 from dpexp.privacy.analyses.analysis import ALL, Analysis
 from dpexp.privacy.audit.claim import gaussian_claim
@@ -87,3 +88,14 @@ class RegressionAudit:
 def _inside(mu: float, one: BudgetClass) -> bool:
     """Whether a user's mu is of the class. The engine has 1 / mu, whose inverse may differ from mu in a last digit."""
     return one.smallest * (1 - ROUNDED) <= mu <= one.largest * (1 + ROUNDED)
+
+
+def audits_of_regression(cell: Cell) -> Sequence[RegressionAudit] | str | None:
+    """One audit of a private regression whose users send Gaussian messages."""
+    problem, algorithm, budget, n = cell.problem, cell.algorithm, cell.privacy.mu, cell.run.n
+    if isinstance(algorithm, StagedNewton) and algorithm.messages == "caps":
+        return f"{algorithm.name}, messages: caps: their exact law is that of dpexp privacy --mechanism cap-sampling"
+    if not (isinstance(algorithm, StagedNewton | PathIntervals) and isinstance(problem, LinearPredictorProblem)):
+        return None
+    stated = algorithm.mechanism(problem, cell.schedule, budget, n).analyses()
+    return [RegressionAudit(problem, algorithm, cell.schedule, budget, n, stated)]

@@ -29,7 +29,7 @@ from dpexp.privacy.budgets import Target
 from dpexp.privacy.mechanisms.released import Released, Stated
 from dpexp.problems.canaries import LinearCanaries
 from dpexp.problems.finite_sum import FiniteSum
-from dpexp.reporting.audit.auditable import Attained, Copy, Look, Seen
+from dpexp.reporting.audit.auditable import COPIES, Attained, Copy, Look, Seen
 
 RECORDS = 6
 """of a copy: in each step one of them, or all, or a sample"""
@@ -39,6 +39,8 @@ NOISES = 1500
 """replicates from which the covariance of the noise is taken, in every coordinate"""
 FAR_SEED = 2**40
 """added to the seed of these, so that they are other runs"""
+DELTA = 1e-5
+"""of the copy's target, where the config gives a mu"""
 
 
 class SumsAudit:
@@ -171,3 +173,16 @@ class SumsAudit:
     def deviation(self) -> float:
         """Of fresh noise on the sums."""
         return float(np.sqrt(np.mean(self.noises**2)))
+
+
+def audits_of_sums(cell: Cell) -> Sequence[SumsAudit] | str | None:
+    """An audit of each kind of copy of an algorithm on a finite sum."""
+    problem, algorithm, budget = cell.problem, cell.algorithm, cell.privacy.mu
+    if not (isinstance(algorithm, FiniteSumAlgorithm) and isinstance(problem, FiniteSum)):
+        return None
+    if cell.schedule.name == "prescribed":
+        return f"{algorithm.name}: a prescribed schedule fixes the size; path-length or constant steps are audited"
+    if not algorithm.noise:
+        return f"{algorithm.name}, noise: false: no privacy is claimed"
+    delta = budget.target[1] if budget.target else DELTA
+    return [SumsAudit(cell, problem, algorithm, delta, copy) for copy in COPIES]

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from dpexp.algorithms.one_pass import OnePassAlgorithm
+from dpexp.config.cells import Cell
 from dpexp.core.errors import UsageError
 from dpexp.core.seeds import stream_states
 from dpexp.engine.lanes.elementwise import Value, where
@@ -62,14 +63,15 @@ class UsersAudit:
         self, problem: LinearPredictorProblem, algorithm: OnePassAlgorithm, schedule: StepSizes, budget: Budget, n: int,
         stated: Sequence[Analysis],
     ) -> None:  # fmt: skip
-        self.problem, self.rule, self.schedule, self.budget = problem, algorithm.rule(), schedule, budget
+        self.problem, self.rule = algorithm.messages(problem), algorithm.rule()
+        self.schedule, self.budget = schedule, budget
         self.algorithm, self.sensitivities = algorithm.name, algorithm.sensitivities(problem)
         self.label = f"{algorithm.name} on {problem.name}, mu = {budget.label}"
         self.classes = classes_of(budget, n)
         self.users = min(n, MOST_USERS, USERS * max(1, len(self.classes)))
         self.size = f"the first {self.users} of {n:,} users"
         self.stated = min((one for one in stated if one.valid), key=lambda one: math.inf if one.mu is None else one.mu)
-        self.y = furthest_responses(problem, algorithm)
+        self.y = furthest_responses(self.problem, algorithm)
 
     @cached_property
     def looks(self) -> Sequence[Look]:
@@ -363,3 +365,12 @@ def furthest_responses(problem: LinearPredictorProblem, algorithm: OnePassAlgori
     apart = np.where(distances >= distances.max() * (1 - 1e-9), np.abs(tried[:, None] - tried[None]), -1.0)
     a, b = np.unravel_index(int(np.argmax(apart)), apart.shape)
     return float(tried[min(a, b)]), float(tried[max(a, b)])
+
+
+def audits_of_users(cell: Cell) -> Sequence[UsersAudit] | None:
+    """One audit of an algorithm on fresh users, each of whom sends one message."""
+    problem, algorithm, budget, n = cell.problem, cell.algorithm, cell.privacy.mu, cell.run.n
+    if not (isinstance(algorithm, OnePassAlgorithm) and isinstance(problem, LinearPredictorProblem)):
+        return None
+    stated = algorithm.mechanism(problem, cell.schedule, budget, n).analyses()
+    return [UsersAudit(problem, algorithm, cell.schedule, budget, n, stated)]

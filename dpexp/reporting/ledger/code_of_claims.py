@@ -1,6 +1,6 @@
 """What code a verdict comes from: the modules that a claim's check runs through, by the store's fingerprints.
 
-It starts where the claim is written, where the functions that its check calls are, and where a check is carried out.
+It starts where the check is made, where the functions that it calls are, and where a check is carried out.
 All that these import counts, as it does for a cell.
 """
 
@@ -32,26 +32,18 @@ def code_of_claim(claim: Claim) -> dict[str, str]:
 
 
 def _written_in(claim: Claim) -> Iterator[str]:
-    """Where the claim is defined, with the numbers and words that its check is made from: modules that hold it.
+    """Where the check of a claim is made, with the numbers that it is made from: of ours the modules that list it.
 
-    A claim of a plug-in counts with the plug-in's file. One of ours that no module holds, because it was changed,
-    counts with all claims of its paper.
+    A claim of a plug-in counts with the plug-in's file. Its words, which no verdict comes from, are no code.
     """
     for loaded in LOADED.values():
         lists = (loaded.plugin.claims, *(paper.claims for paper in loaded.plugin.papers))
         if any(one is claim for some in lists for one in some):
             yield loaded.key(loaded.inside)
             return
-    ours = {name: module for name, module in sys.modules.items() if name.startswith(f"{PAPERS}.")}
-    listing = {name: _claims_in(vars(module).values()) for name, module in ours.items() if name not in REGISTRIES}
-    found = [name for name, claims in listing.items() if any(one is claim for one in claims)]
-    of_paper = [name for name, claims in listing.items() if any(one.paper == claim.paper for one in claims)]
-    yield from found or of_paper
-
-
-def _claims_in(values: Iterable[object]) -> list[Claim]:
-    lists = [value for value in values if isinstance(value, tuple | list)]
-    return [one for value in lists for one in value if isinstance(one, Claim)]
+    for name, module in list(sys.modules.items()):
+        if name.startswith(f"{PAPERS}.") and name not in REGISTRIES and claim.id in vars(module).get("CHECKS", ()):
+            yield name
 
 
 def modules_behind(value: object) -> set[str]:

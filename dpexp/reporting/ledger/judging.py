@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dpexp.core.errors import DpexpError, ResultsMissing
@@ -100,10 +100,15 @@ def _identities(claims: Sequence[Claim], results: Path) -> dict[str, str]:
 def keep(
     results: Path, fresh: dict[str, Verdict], known: Sequence[Claim], headlines: Mapping[str, str] | None = None
 ) -> None:
-    """Put fresh verdicts into the file, beside those of other claims; nothing is written where nothing changes."""
+    """Put fresh verdicts into the file, beside those of other claims, and what claims say now.
+
+    Nothing is written where nothing changes.
+    """
     with verdicts.held(results):
         ledger = verdicts.read(results)
-        everything = verdicts.merged(ledger, fresh, [claim.id for claim in known])
+        merged = verdicts.merged(ledger, fresh, [claim.id for claim in known])
+        said = {claim.id: verdicts.described(claim) for claim in known}
+        everything = {name: replace(one, claim=said.get(name, one.claim)) for name, one in merged.items()}
         standing = Standing(results, verdicts.Ledger(everything))
         current = all(standing.judgement(claim).is_current for claim in known)
         seen = unchanged(results, everything, [claim.id for claim in known], headlines or {}) if current else None

@@ -150,10 +150,7 @@ def _describe_axes(scene: Scene, axes: Axes, number: int, columns: int) -> None:
 
 
 def _steps(scene: Scene) -> str:
-    from dpexp.problems.linear_predictor import LinearPredictorProblem
-
-    fresh = all(isinstance(run.cell.problem, LinearPredictorProblem) for run in scene.gathered.runs)
-    return "steps = users" if fresh else "steps"
+    return "steps = users" if all(run.cell.problem.fresh_users for run in scene.gathered.runs) else "steps"
 
 
 # --- panels

@@ -7,9 +7,9 @@ from itertools import combinations, product
 
 import numpy as np
 
-from dpexp.reporting.claim import Claim, Outcome
+from dpexp.reporting.claim import Check, Outcome
 from dpexp.reporting.evidence import Evidence
-from dpexp.reporting.row import above, near, row
+from dpexp.reporting.row import above, near
 from dpexp.theory.dp_sgld.softmax import smoothness_full
 
 STEP = 1e-4
@@ -99,38 +99,6 @@ def sensitivity() -> dict[str, float]:
     return {"given the batch": 2 * size / n / max(apart), "over batches": 2 * size / n / (sum(apart) / len(apart))}
 
 
-DIFFUSION = (
-    row(
-        "dp-sgld/lemma-3-1", "Section 3.1, Lemma 3.1",
-        "Given the batch, the law of the tracing diffusion obeys the printed Fokker-Planck equation.",
-        "value",
-        near(lemma_3_1, 1e-5, "difference of both sides, densities of order 0.3", uncertainty="central differences: error of order 1e-7"),
-        "1e-5, for central differences", "reproduced",
-        "it is an equation for the law given the batch; privacy needs the law over batches",
-        quote="For the SDE (3), the equivalent Fokker-Planck equation at time",
-        false_if="Both sides differ for a Gaussian example.",
-    ),
-    Claim(
-        "dp-sgld/lemma-3-2", "Section 3.2, Lemma 3.2",
-        "Under c-LSI the Renyi divergence obeys inequality (4).",
-        "upper", (), lemma_3_2, "rounding 1e-12", "holds as a bound",
-        "attained by Gaussian laws at one gap for each gamma",
-        quote="1/γ αS_g^2/(4σ^2) - 2(1-γ)σ^2c [R(α,t)/α + (α-1)",
-        false_if="For two Gaussian diffusions the left side is the larger one.",
-    ),
-    row(
-        "dp-sgld/lemma-sensitivity", "Section 3.3, after the lemma [Sensitivity]",
-        "Given the batch, the conditional mean gradients of two neighbours differ by at most 2 L / n.",
-        "upper",
-        above(sensitivity, "the conditional mean drifts differ by at most 2 L / n, given the batch", "n = 6, m = 2", "counted", "printed / counted"),
-        "one larger difference contradicts it", "false",
-        "2 L / n is the mean over batches of a difference that is 2 L / m where the record is in the batch; the divergence is not linear in it",
-        quote="We now substitute the sensitivity S_g ... with 2L/n",
-        false_if="For some batch the mean gradients of two neighbours differ by more than 2 L / n.",
-    ),
-)  # fmt: skip
-
-
 CLASSES, RECORDS, WIDTH, LAMBDA = 3, 12, 2, 0.01
 
 
@@ -183,37 +151,30 @@ def of_the_mean() -> dict[str, float]:
 
 AT_ZERO = np.linalg.eigvalsh(record_hessian(np.zeros((CLASSES, WIDTH)), features(0)[0]))
 """curvatures of the loss at W = 0 without the regulariser; the printed loss has them with the other sign"""
-REGRESSION = (
-    row(
-        "dp-sgld/lemma-smoothness", "Section 5.1, lemma",
-        "The loss of every record is beta-smooth, with beta = lambda_max(sum x x^T / n) / 2 + lambda.",
-        "upper",
-        above(of_a_record, "the loss of every record is beta-smooth", "longest record of 12", "Hessian: rounding", "beta / curvature"),
-        "one larger curvature contradicts it", "false",
-        "it is the constant of the mean loss, as the proof shows; the theorems need that of every record, lambda_max(x x^T) / 2 + lambda",
-        quote="strongly convex and ... β-smooth, with ... β = 1/2 λ",
-        false_if="The loss of some record has a larger curvature.",
+
+
+CHECKS = {
+    "dp-sgld/lemma-3-1": near(
+        lemma_3_1, 1e-5, "difference of both sides, densities of order 0.3",
+        uncertainty="central differences: error of order 1e-7",
     ),
-    row(
-        "dp-sgld/lemma-smoothness/mean", "Section 5.1, lemma",
-        "Corrects the lemma: with the regulariser lambda/2 |W|^2, beta is a smoothness constant of the mean loss.",
-        "upper",
-        above(of_the_mean, "the mean loss is beta-smooth", "", "largest curvature found", "beta / curvature"),
-        "one larger curvature contradicts it", "holds as a bound",
-        "softmax probabilities give at most 1/2",
-        source="ours", false_if="The mean loss has a larger curvature somewhere.",
+    "dp-sgld/lemma-3-2": Check(lemma_3_2),
+    "dp-sgld/lemma-sensitivity": above(
+        sensitivity, "the conditional mean drifts differ by at most 2 L / n, given the batch", "n = 6, m = 2",
+        "counted", "printed / counted",
     ),
-    row(
-        "dp-sgld/section-5-1/sign", "Section 5.1, the loss",
-        "The printed loss, log softmax(W x)_y + lambda |W|^2, is lambda-strongly convex.",
-        "value",
-        above(lambda: {"as printed": (2 * LAMBDA - float(AT_ZERO[-1])) / LAMBDA},
-            "a loss of which lambda |W|^2 makes every curvature at least lambda", f"lambda = {LAMBDA:g}", "Hessian: rounding",
-              "least curvature / lambda",
-              lambda least: f"with the minus sign the least curvature is {float(AT_ZERO[0]) + 2 * LAMBDA:.3g}, which is 2 lambda", "reproduced", "misprint"),
-        "a negative curvature contradicts it", "misprint",
-        "the minus sign is missing, and lambda |W|^2 gives 2 lambda where the proof has lambda",
-        quote="The loss with regularization writes ℓ(𝐖,𝐱) = log(𝝈(𝐖𝐱))_y + λ|𝐖|_2^2",
-        false_if="The printed loss has a curvature below 0.",
+    "dp-sgld/lemma-smoothness": above(
+        of_a_record, "the loss of every record is beta-smooth", "longest record of 12", "Hessian: rounding",
+        "beta / curvature",
     ),
-)  # fmt: skip
+    "dp-sgld/lemma-smoothness/mean": above(
+        of_the_mean, "the mean loss is beta-smooth", "", "largest curvature found", "beta / curvature",
+    ),
+    "dp-sgld/section-5-1/sign": above(
+        lambda: {"as printed": (2 * LAMBDA - float(AT_ZERO[-1])) / LAMBDA},
+        "a loss of which lambda |W|^2 makes every curvature at least lambda", f"lambda = {LAMBDA:g}",
+        "Hessian: rounding", "least curvature / lambda",
+        lambda least: f"with the minus sign the least curvature is {float(AT_ZERO[0]) + 2 * LAMBDA:.3g}, which is 2 lambda",
+        "reproduced", "misprint",
+    ),
+}  # fmt: skip

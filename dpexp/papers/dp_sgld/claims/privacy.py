@@ -14,10 +14,10 @@ from dpexp.papers.dp_sgld.exact_law import QuadraticLangevin
 from dpexp.papers.dp_sgld.printed import CODE, DELTA, RUNS, PrintedRun
 from dpexp.privacy.accounting.loss_distributions import step_loss
 from dpexp.privacy.accounting.sampled_gaussian import mixture_from_base
-from dpexp.reporting.claim import Claim, Outcome
+from dpexp.reporting.claim import Check, Outcome
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.hypothesis import Hypothesis, of_settings
-from dpexp.reporting.row import above, near, row
+from dpexp.reporting.row import above, near
 from dpexp.theory.dp_sgld.privacy import (
     corollary32,
     corollary33,
@@ -27,14 +27,6 @@ from dpexp.theory.dp_sgld.privacy import (
 )
 from dpexp.theory.dp_sgld.utility import dp_sigma, theorem41_dp_steps
 
-WHY = (
-    "the proof averages the drift over batches inside a Renyi divergence, which is not linear in it: m cannot drop out"
-)
-ONE_VALUE = "one certain value above the bound contradicts it"
-FOR_EVERY_C = {
-    "tolerance": "one certain value above the bound for every c contradicts it",
-    "false_if": "An example has a certainly larger divergence than the bound has for any c.",
-}
 CONSTANT_STEPS = tuple(case for case in CASES if not case.decreasing)
 DECREASING_STEPS = tuple(case for case in CASES if case.decreasing)
 PRESCRIBED = Case("sigma and K as prescribed, eps = 1", 0.5, 20, 1, 1000, 1.0, 31.0, 41.1)
@@ -60,18 +52,7 @@ def _without_constant(case: Case, order: float) -> float:
     return 2 * order * case.lipschitz**2 * case.eta * case.steps / case.n**2
 
 
-def exceeded(
-    id: str,
-    place: str,
-    statement: str,
-    cases: Sequence[Case],
-    claimed: Callable[[Case, float], float],
-    quote: str,
-    why: str = WHY,
-    tolerance: str = ONE_VALUE,
-    false_if: str = "An example that meets every hypothesis has a certainly larger divergence.",
-    hypotheses: tuple[Hypothesis, ...] = (),
-) -> Claim:
+def exceeded(cases: Sequence[Case], claimed: Callable[[Case, float], float]) -> Check:
     """A claimed divergence, which is false: it is held over what a threshold test certifies, for every case and order."""
 
     def ratios() -> dict[str, float]:
@@ -79,11 +60,8 @@ def exceeded(
         return {f"{case.name}, order {order:g}": claimed(case, order) / certain(case, order) for case, order in pairs}
 
     predicted = "at least the divergence of the last iterates on neighbours"
-    rule = above(ratios, predicted, "", CERTAIN, "exact / claimed", turned=True)
-    return row(
-        id, place, statement, "guarantee", rule, tolerance, "false", why, quote=quote, false_if=false_if,
-        hypotheses=hypotheses or assumed.theorem_3_1(cases),
-    )  # fmt: skip
+    held = above(ratios, predicted, "", CERTAIN, "exact / claimed", turned=True)
+    return held.assuming(*assumed.theorem_3_1(cases))
 
 
 CERTAIN = "exact laws of quadratics, less the probability of leaving the set: certain"
@@ -252,151 +230,52 @@ def both_limits() -> dict[str, tuple[float, float]]:
     }
 
 
-CLAIMS = (
-    exceeded(
-        "dp-sgld/theorem-3-1", "Section 3.3, Theorem 3.1",
-        "For mini-batches, the Renyi divergence of the last iterate is at most 4 alpha L^2 / (lambda n^2 sigma^2) (1 - exp(-lambda/2 sum eta)).",
-        CASES, _claimed, "ε = 4αL^2/(λn^2σ^2) (1 - e^(-λ/2 sum_(k=1..K) η_k))",
+CHECKS = {
+    "dp-sgld/theorem-3-1": exceeded(CASES, _claimed),
+    "dp-sgld/theorem-3-1/index": near(
+        lambda: {_of_sums(*s): (1.0, total_decreasing_step(*s) / total_decreasing_step(*s, first=1)) for s in SUMS},
+        1e-12, "sum of the steps taken / of those in the theorem", "misprint", uncertainty="exact sums",
     ),
-    row(
-        "dp-sgld/theorem-3-1/index", "Algorithm 1 and Theorem 3.1",
-        "The steps that Algorithm 1 takes, k = 0 .. K-1, are those whose sum the theorems take, k = 1 .. K.",
-        "value",
-        near(lambda: {_of_sums(*s): (1.0, total_decreasing_step(*s) / total_decreasing_step(*s, first=1)) for s in SUMS},
-            1e-12, "sum of the steps taken / of those in the theorem", "misprint", uncertainty="exact sums"),
-        "exact sums", "misprint",
-        "one of the two is off by one index; constant steps do not notice, decreasing ones by 11% at K = 3",
-        quote="k = 0, .., K-1 Sample batch ... 1 - e^(-λ/2 sum_(k=1..K) η_k)",
-        false_if="The two sums differ.",
-    ),
-    exceeded(
-        "dp-sgld/theorem-4-1/privacy", "Section 4.1, Theorem 4.1",
-        "With the prescribed sigma, step and K the last iterate is (alpha, epsilon)-Renyi private.",
+    "dp-sgld/theorem-4-1/privacy": exceeded(
         (PRESCRIBED,), lambda case, order: 4 * order * case.lipschitz**2 / (case.strong_convexity * case.n**2),
-        "satisfies (α,ε) ... Rényi differential privacy and",
-        why="it rests on Theorem 3.1; the bound on the risk is another claim, and holds",
-        false_if="At the prescribed settings an example has a certainly larger divergence.",
-        hypotheses=(*assumed.theorem_3_1((PRESCRIBED,)), prescribed_enough()),
+    ).assuming(*assumed.theorem_3_1((PRESCRIBED,)), prescribed_enough()),
+    "dp-sgld/theorem-3-1/eps-delta": above(
+        eps_delta, "delta at most 1e-5 at the epsilon that is claimed", "", CERTAIN, "exact delta / 1e-5", turned=True,
+    ).assuming(*assumed.theorem_3_1((PRESCRIBED, *CASES)), prescribed_enough()),
+    "dp-sgld/theorem-3-1/full-batches": above(
+        full_batches, "at least the exact divergence with full batches", "the same for every order and shift",
+        "exact Gaussian laws, L = B (which favours the theorem)", "claimed / exact",
+    ).assuming(
+        of_settings("eta < 1 / beta", {f"eta lambda = {e:g}": e for e in FULL_BATCH_STEPS}, lambda e: 0 < e < 1, 1.5),
     ),
-    row(
-        "dp-sgld/theorem-3-1/eps-delta", "Section 4.1, (eps, delta) form of Theorem 4.1",
-        "With the prescribed sigma and K the last iterate is (eps, delta)-private.",
-        "guarantee",
-        above(eps_delta, "delta at most 1e-5 at the epsilon that is claimed", "", CERTAIN, "exact delta / 1e-5", turned=True),
-        "one certain delta above 1e-5 contradicts it", "false",
-        "a record that is used with probability q and is then visible needs delta of about q",
-        quote="for ϵ ≤ 2log(1/δ) ... satisfies (ϵ,δ) ... differential privacy and",
-        false_if="At the prescribed settings an example has a certainly larger delta.",
-        hypotheses=(*assumed.theorem_3_1((PRESCRIBED, *CASES)), prescribed_enough()),
+    "dp-sgld/theorem-3-3": exceeded(CASES, _without_constant).assuming(*assumed.theorem_3_1(CASES)[1:2]),
+    "dp-sgld/lemma-3-3": above(
+        lemma_3_3, "tails of theta_K at most exp(-lambda r^2 / (4 sigma^2)), as c-LSI implies", "", CERTAIN,
+        "tail / allowed", turned=True,
+    ).assuming(*assumed.theorem_3_1(CASES)[:1]),
+    "dp-sgld/corollary-3-1": exceeded(CONSTANT_STEPS, _without_constant).assuming(
+        *assumed.theorem_3_1(CONSTANT_STEPS)[1:2],
     ),
-    row(
-        "dp-sgld/theorem-3-1/full-batches", "Theorem 3.1, m = n",
-        "Restricts Theorem 3.1 to full batches, where it holds.",
-        "guarantee",
-        above(full_batches, "at least the exact divergence with full batches", "the same for every order and shift",
-              "exact Gaussian laws, L = B (which favours the theorem)", "claimed / exact"),
-        "one exact value above the bound contradicts it", "holds as a bound",
-        "without sampling the proof has no gap; loose by 1.6 and more",
-        source="ours", false_if="With full batches an exact divergence is above the bound.",
-        hypotheses=(of_settings("eta < 1 / beta", {f"eta lambda = {e:g}": e for e in FULL_BATCH_STEPS}, lambda e: 0 < e < 1, 1.5),),
+    "dp-sgld/corollary-3-2": exceeded(CONSTANT_STEPS, _claimed),
+    "dp-sgld/corollary-3-3": exceeded(DECREASING_STEPS, _claimed),
+    "dp-sgld/corollary-3-3/sum": above(
+        sum_of_steps, "lambda K / (4 beta + lambda K) is at least 1 - exp(-lambda/2 sum_{k=1..K} eta_k)",
+        "the sum of Theorem 3.1, from 1 to K", "exact sums", "printed / exact",
     ),
-    exceeded(
-        "dp-sgld/theorem-3-3", "Section 3.3, theorem [RDP for DP-SGLD under c-LSI], called 3.3",
-        "With varying steps and c-LSI laws, the divergence is at most 2 alpha L^2 / (c n^2 sigma^4) (1 - exp(-sigma^2 c sum eta)).",
-        CASES, _without_constant, "ε = 2αL^2/(cn^2σ^4) (1 - e^(-σ^2c sum_(k=1..K) η_k))",
-        **FOR_EVERY_C, hypotheses=assumed.theorem_3_1(CASES)[1:2],
+    "dp-sgld/discussion/factor-2": near(
+        up_to_two, 0.04, "bound / composition",
+        uncertainty="quadrature: error below 1e-12; records move a step by 5% of its noise",
+    ).assuming(
+        of_settings("K is far below beta / lambda", SHORT_RUNS, lambda s: s.steps * s.strong_convexity * 2 * s.eta <= 0.02,
+                    ShortRun(2.0, 10, 0.5, 1.0, 1.0, 100)),
     ),
-    row(
-        "dp-sgld/lemma-3-3", "Section 3.3, Lemma 3.3",
-        "For mini-batches, the laws of the iterates satisfy c-LSI with c = lambda / (2 sigma^2).",
-        "guarantee",
-        above(lemma_3_3, "tails of theta_K at most exp(-lambda r^2 / (4 sigma^2)), as c-LSI implies", "", CERTAIN, "tail / allowed", turned=True),
-        "one certain tail above what c-LSI allows contradicts it", "false",
-        "given the batches the law is Gaussian with that constant, but the law is a mixture over batches: a bump of weight q far out",
-        quote="c-LSI for ... with ... c = λ/(2σ^2)",
-        false_if="A law of the iterates has a certainly larger tail than c-LSI allows.",
-        hypotheses=assumed.theorem_3_1(CASES)[:1],
+    "dp-sgld/discussion/limits": near(both_limits, 1e-3, "constant / decreasing steps"),
+    "dp-sgld/table-1/epsilon": near(
+        lambda: _epsilons(True), 0.15, "epsilon at delta = 1e-5 by Corollary 3.2 and Proposition 2.1",
+        more=lambda: "with K in epochs in place of iterations: " + ", ".join(
+            f"{eps:.3f} ({name})" for name, (_, eps) in _epsilons(False).items()),
+        uncertainty=f"none: evaluated as printed; settings of {CODE}",
     ),
-    exceeded(
-        "dp-sgld/corollary-3-1", "Section 3.3, Corollary 3.1",
-        "With constant steps and c-LSI laws, the divergence is at most 2 alpha L^2 / (c n^2 sigma^4) (1 - exp(-sigma^2 c eta K)).",
-        CONSTANT_STEPS, _without_constant, "ε = 2αL^2/(cn^2σ^4) (1 - e^(-cσ^2ηK))",
-        **FOR_EVERY_C, hypotheses=assumed.theorem_3_1(CONSTANT_STEPS)[1:2],
-    ),
-    exceeded(
-        "dp-sgld/corollary-3-2", "Section 3.3, Corollary 3.2",
-        "With constant steps, strongly convex and smooth losses, the bound of Theorem 3.1 holds with sum eta = eta K.",
-        CONSTANT_STEPS, _claimed, "ε = 4αL^2/(λn^2σ^2) (1 - e^(-ληK/2))",
-    ),
-    exceeded(
-        "dp-sgld/corollary-3-3", "Section 3.3, Corollary 3.3",
-        "With decreasing steps, the divergence is at most 4 alpha L^2 / (lambda n^2 sigma^2) lambda K / (4 beta + lambda K).",
-        DECREASING_STEPS, _claimed, "4αL^2/(λn^2σ^2) λK/(4β + λK)",
-        why="the first step alone exceeds it",
-    ),
-    row(
-        "dp-sgld/corollary-3-3/sum", "Corollary 3.3",
-        "The sum of the decreasing steps in Theorem 3.1 gives at most the printed factor lambda K / (4 beta + lambda K).",
-        "value",
-        above(sum_of_steps, "lambda K / (4 beta + lambda K) is at least 1 - exp(-lambda/2 sum_{k=1..K} eta_k)",
-              "the sum of Theorem 3.1, from 1 to K", "exact sums", "printed / exact"),
-        "exact sums", "holds as a bound",
-        "the integral is above the sum from 1 to K, by 2e-6 at the scale of table 1; printed as an equality. From 0 to K - 1, as Algorithm 1 "
-        "counts, it would be below: theorem-3-1/index",
-        quote="(1 - e^(-log(1 + λK/(4β)))) = 4αL^2/(λn^2σ^2) λK/(4β + λK)",
-        false_if="The factor with the exact sum from 1 to K is above the printed one.",
-    ),
-    row(
-        "dp-sgld/discussion/factor-2", "Section 3.3, discussion",
-        "For few steps the bound is twice what the composition analysis gives.",
-        "value",
-        near(up_to_two, 0.04, "bound / composition", uncertainty="quadrature: error below 1e-12; records move a step by 5% of its noise"),
-        "2% around 2", "reproduced",
-        "both are alpha q^2 shift^2 / 2 a step to leading order, up to the 2; so at few steps the bound is the worse one",
-        quote="reaches the baseline composition analysis from Abadi et al. (2016) up to a factor 2",
-        false_if="At few steps and small shifts the bound is not twice numeric composition.",
-        hypotheses=(
-            of_settings("K is far below beta / lambda", SHORT_RUNS, lambda s: s.steps * s.strong_convexity * 2 * s.eta <= 0.02,
-                        ShortRun(2.0, 10, 0.5, 1.0, 1.0, 100)),
-        ),
-    ),
-    row(
-        "dp-sgld/discussion/limits", "Section 3.3, discussion",
-        "Constant and decreasing steps give the same bound for few and for many steps.",
-        "value",
-        near(both_limits, 1e-3, "constant / decreasing steps"),
-        "1e-3", "reproduced",
-        "closed forms; in between the decreasing steps give the smaller one",
-        quote="both corollaries have equivalent bounds on ... also reach the same bound on",
-        false_if="The two bounds differ for K far below or far above beta / lambda.",
-    ),
-    row(
-        "dp-sgld/table-1/epsilon", "Section 5.2 and table 1",
-        "The paper's theorem gives epsilon = 1.0 for its DP-SGLD runs.",
-        "value",
-        near(lambda: _epsilons(True), 0.15, "epsilon at delta = 1e-5 by Corollary 3.2 and Proposition 2.1",
-             more=lambda: "with K in epochs in place of iterations: " + ", ".join(
-                 f"{eps:.3f} ({name})" for name, (_, eps) in _epsilons(False).items()),
-             uncertainty=f"none: evaluated as printed; settings of {CODE}"),
-        "15% of 1.0, for rounding and choices that are not printed", "false",
-        "it was evaluated with K = epochs where it counts iterations: then it gives 0.98 to 1.10",
-        quote="privacy budget (ϵ,δ) = (1.0, 10^-5) ... DP-SGLD CIFAR10 Resnet18 30 1.0 70.3",
-        false_if="For one of the runs Corollary 3.2, with K iterations, gives an epsilon off 1.0 by more than 15%.",
-    ),
-    Claim(
-        "dp-sgld/table-1/privacy", "Section 5.2 and table 1, CIFAR-10",
-        "The DP-SGLD runs on CIFAR-10 are (1, 1e-5)-private.",
-        "guarantee", (), published_privacy, "an attained epsilon above 1 contradicts it", "false",
-        "epochs were counted for iterations, and the bound does not hold for mini-batches; the runs have a sixth of DP-SGD's noise",
-        quote="privacy budget (ϵ,δ) = (1.0, 10^-5) ... DP-SGLD CIFAR10 Resnet18 30 1.0 70.3 ... DP-SGLD CIFAR10 Alexnet 30 1.0 57.5",
-        false_if="A pair of data sets needs a certainly larger epsilon at delta = 1e-5 for each of the runs.",
-    ),
-    Claim(
-        "dp-sgld/table-1/privacy/pneumonia", "Section 5.2 and table 1, Pneumonia",
-        "The DP-SGLD run on Pneumonia is (1, 1e-5)-private.",
-        "guarantee", (), pneumonia_privacy, "an attained epsilon above 1 contradicts it, a guarantee below 1 confirms it", "not testable",
-        "what is attained is below 1, what is guaranteed above: no proof and no counterexample for this run",
-        quote="privacy budget (ϵ,δ) = (1.0, 10^-5) ... DP-SGLD Pneumonia Resnet18 50 1.0 58.8",
-        false_if="A pair of data sets needs a certainly larger epsilon at delta = 1e-5.",
-    ),
-)  # fmt: skip
+    "dp-sgld/table-1/privacy": Check(published_privacy),
+    "dp-sgld/table-1/privacy/pneumonia": Check(pneumonia_privacy),
+}  # fmt: skip

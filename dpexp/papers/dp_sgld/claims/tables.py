@@ -17,9 +17,9 @@ from dpexp.papers.dp_sgld.claims.assumed import stated
 from dpexp.papers.dp_sgld.printed import ACCURACIES, FINE_TUNED, beside
 from dpexp.problems.softmax import Softmax
 from dpexp.reporting.checks import Pair, in_order
-from dpexp.reporting.claim import Claim, Outcome, Verdict
+from dpexp.reporting.claim import Check, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence, Run
-from dpexp.reporting.row import above, row
+from dpexp.reporting.row import above
 
 CONDITION = 1e4
 """the paper's beta / lambda are 5.5e4 to 2.6e5 (table 4): pairs above this are near it, the others far below"""
@@ -142,73 +142,30 @@ def table_3(evidence: Evidence) -> Outcome:
 
 
 BETTER = "a smaller held-out error than DP-SGD on every pair"
-INTERVAL = (
-    "the joint 95% interval of the ratio of mean errors over 10 seeds excludes 1 on every pair of data and lambda"
-)
-CLAIMS = (
-    row(
-        "dp-sgld/table-1/printed", "Section 5.2",
-        "In every row of tables 1 and 2 DP-SGLD is more accurate than DP-SGD.",
-        "ordering",
-        above(lambda: {f"table {table}, {name}": (mine - theirs) / 0.1
-                       for table, lines in ACCURACIES.items() for name, mine, theirs, _ in lines},
-              "DP-SGLD is above DP-SGD in every row", "", "printed to 0.1, without an error",
-            "difference / 0.1", lambda least: "; ".join(map(beside, ACCURACIES)), "reproduced"),
-        "none: printed numbers", "false",
-        "on Pneumonia both are 58.8; on CIFAR-10 it is so, by 0.9 to 2.3 points in one run each",
-        quote="As the tables show, DP-SGLD outperforms standard DP-SGD for the tasks considered",
-        false_if="A printed row has DP-SGLD at DP-SGD's accuracy or below.",
+
+
+CHECKS = {
+    "dp-sgld/table-1/printed": above(
+        lambda: {f"table {table}, {name}": (mine - theirs) / 0.1
+                 for table, lines in ACCURACIES.items() for name, mine, theirs, _ in lines},
+        "DP-SGLD is above DP-SGD in every row", "", "printed to 0.1, without an error", "difference / 0.1",
+        lambda least: "; ".join(map(beside, ACCURACIES)), "reproduced",
     ),
-    Claim(
-        "dp-sgld/table-1/ordering", "Contributions, table 1",
-        "Extends table 1 to other data: with the paper's accounting, DP-SGLD is more accurate than DP-SGD at a nominal (1, 1e-5), constant steps.",
-        "ordering", ("dp_sgld_table1",), partial(_ordered, 1, "published", "fixed-size", "false"), INTERVAL, "not at this sample size",
-        "higher means on all four pairs, certainly so on one: it adds a fifth of the noise, since the bound with K = epochs is no guarantee, "
-        "and on these data even DP-SGD is within a few tenths of a point of no DP",
-        source="ours", false_if="On some pair of data and lambda DP-SGLD is certainly less accurate.", hypotheses=(stated("dp_sgld_table1"),),
-    ),
-    Claim(
-        "dp-sgld/table-1/sound", "Section 5.2, table 1",
-        "Extends table 1 to other data: at the same privacy, soundly accounted for, DP-SGLD is more accurate than DP-SGD.",
-        "ordering", ("dp_sgld_table1",), partial(_ordered, 1, "pld", "poisson", "misleading"), INTERVAL, "misleading",
-        "true of a nominal epsilon only: with the same noise, DP-SGLD has a larger bound on gradients and a noisy start; DP-SGD clips, and "
-        "starts at 0",
-        source="ours", false_if="On some pair DP-SGLD is certainly less accurate at the same noise and neighbours.", hypotheses=(stated("dp_sgld_table1"),),
-    ),
-    Claim(
-        "dp-sgld/table-1/theorem", "Table 1 with Theorem 3.1",
-        "Completes table 1: with the printed theorem and K in iterations, DP-SGLD is less accurate than DP-SGD near the paper's beta / lambda.",
-        "ordering", ("dp_sgld_table1",), partial(_ordered, 1, "theorem-3-1", "fixed-size", "false"), INTERVAL, "reproduced",
-        "there lambda K eta is far below 1, where the bound asks for more noise than composition",
-        source="ours", false_if="On some pair with beta / lambda above 10^4 DP-SGLD is certainly more accurate.", hypotheses=(stated("dp_sgld_table1"),),
-    ),
-    Claim(
-        "dp-sgld/table-1/gap", "Contributions",
-        "Extends table 1 to other data: DP-SGLD is almost as accurate as training without privacy.",
-        "value", ("dp_sgld_table1",), gap, "one point, twice the largest printed gap", "misleading",
-        "by the published accounting, which is no privacy; with noise that is accounted for the gap is several points",
-        source="ours", false_if="The gap to no DP exceeds a point on some pair.", hypotheses=(stated("dp_sgld_table1"),),
-    ),
-    Claim(
-        "dp-sgld/table-2/ordering", "Table 2",
-        "Extends table 2 to other data: with the paper's accounting, DP-SGLD is more accurate than DP-SGD at a nominal (1, 1e-5), decreasing steps.",
-        "ordering", ("dp_sgld_table2",), partial(_ordered, 2, "published", "fixed-size", "false"), INTERVAL, "not at this sample size",
-        "as for Table 1; at the smallest regulariser the steps hardly decrease",
-        source="ours", false_if="On some pair of data and lambda DP-SGLD is certainly less accurate.", hypotheses=(stated("dp_sgld_table2"),),
-    ),
-    Claim(
-        "dp-sgld/table-2/sound", "Section 5.2, table 2",
-        "Extends table 2 to other data: at the same privacy, soundly accounted for, DP-SGLD with decreasing steps is more accurate than DP-SGD.",
-        "ordering", ("dp_sgld_table2",), partial(_ordered, 2, "pld", "poisson", "misleading"), INTERVAL, "misleading",
-        "as for Table 1",
-        source="ours", false_if="On some pair DP-SGLD is certainly less accurate at the same noise and neighbours.", hypotheses=(stated("dp_sgld_table2"),),
-    ),
-    Claim(
-        "dp-sgld/table-3", "Section 5.2, table 3",
-        "Extends table 3 to other data: training more parameters helps without privacy and not with DP-SGD.",
-        "ordering", ("dp_sgld_table3",), table_3, "the joint 95% interval of the ratio of mean errors over 10 seeds excludes 1", "not at this sample size",
-        "noise grows with the number of parameters, and DP-SGD loses .9 points where the paper prints .2; the ten stored runs leave that just "
-        "open, those with four other seeds do not. Random features stand for the unfrozen block, so accuracies do not compare",
-        source="ours", false_if="No DP certainly loses from more parameters, or DP-SGD certainly gains.", hypotheses=(stated("dp_sgld_table3"),),
-    ),
-)  # fmt: skip
+    "dp-sgld/table-1/ordering": Check(
+        partial(_ordered, 1, "published", "fixed-size", "false"), ("dp_sgld_table1",),
+    ).assuming(stated("dp_sgld_table1")),
+    "dp-sgld/table-1/sound": Check(
+        partial(_ordered, 1, "pld", "poisson", "misleading"), ("dp_sgld_table1",),
+    ).assuming(stated("dp_sgld_table1")),
+    "dp-sgld/table-1/theorem": Check(
+        partial(_ordered, 1, "theorem-3-1", "fixed-size", "false"), ("dp_sgld_table1",),
+    ).assuming(stated("dp_sgld_table1")),
+    "dp-sgld/table-1/gap": Check(gap, ("dp_sgld_table1",)).assuming(stated("dp_sgld_table1")),
+    "dp-sgld/table-2/ordering": Check(
+        partial(_ordered, 2, "published", "fixed-size", "false"), ("dp_sgld_table2",),
+    ).assuming(stated("dp_sgld_table2")),
+    "dp-sgld/table-2/sound": Check(
+        partial(_ordered, 2, "pld", "poisson", "misleading"), ("dp_sgld_table2",),
+    ).assuming(stated("dp_sgld_table2")),
+    "dp-sgld/table-3": Check(table_3, ("dp_sgld_table3",)).assuming(stated("dp_sgld_table3")),
+}  # fmt: skip

@@ -15,7 +15,7 @@ from dpexp.papers.dp_sgld.claims.assumed import stated
 from dpexp.papers.dp_sgld.printed import ACCURACIES, beside
 from dpexp.papers.dp_sgld.tables.accuracy import order_rows
 from dpexp.papers.dp_sgld.tables.tuned import CHOSEN, METHODS, TUNED, against, tuned_accuracy_rows
-from dpexp.reporting.claim import Claim, Outcome, Verdict
+from dpexp.reporting.claim import Check, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.hypothesis import of_rows
 
@@ -153,55 +153,21 @@ RUN_AS_CHOSEN = of_rows(
 )
 """the row functions judge the settings in `dp_sgld_chosen`, which must be those that validation picks"""
 HYPOTHESES = (RUN_AS_CHOSEN, stated(CHOSEN))
-SETTLES = (
-    "certain over the seeds on every data set, and on new test records on one at least; the other way round on new "
-    "records on one is false"
-)
 RUNS = (*TUNED, CHOSEN)
-CLAIMS = (
-    Claim(
-        "dp-sgld/table-1/new-records", "Table 1",
-        "Sharpens table 1: untuned and with the paper's accounting, DP-SGLD would be more accurate than DP-SGD on other test records too.",
-        "ordering", ("dp_sgld_table1",), on_new_records,
-        "certain on new test records on most pairs, the other way round on none", "not at this sample size",
-        "the differences are a few tenths of a point, and 10,000 to 16,000 test records tell a point apart; the paper's gap of 2.3 points "
-        "on its 10,000 would be clear, the one of 1.1 not",
-        source="ours", false_if="On some pair DP-SGLD is certainly less accurate, the test records' own error included.",
-        hypotheses=(stated("dp_sgld_table1"),),
-    ),
-    Claim(
-        "dp-sgld/table-1/tuned", "Table 1, tuned",
-        "Extends table 1: with both tuned and the paper's accounting, DP-SGLD is more accurate than the best DP-SGD.",
-        "ordering", RUNS, partial(_tuned, "published", None, 1, "DP-SGLD by the published accounting is above the best DP-SGD"), SETTLES, "not at this sample size",
-        "so on the images, where its noise is a small part of what sound accounting asks for; on the table of adults both are near no DP",
-        source="ours", false_if="On a data set it is certainly less accurate than the best DP-SGD, on new test records too.",
-        hypotheses=HYPOTHESES,
-    ),
-    Claim(
-        "dp-sgld/table-1/tuned-sound", "Table 1, tuned",
-        "Extends table 1: with both tuned and soundly accounted for, DP-SGLD as prescribed is less accurate than the best DP-SGD.",
-        "ordering", RUNS,
-        partial(_tuned, "prescribed", None, -1, "DP-SGLD as prescribed, soundly accounted for, is below the best DP-SGD"), SETTLES, "reproduced",
-        "it starts at noise, and its noise is set for the largest gradient that the features allow, where DP-SGD clips at a smaller one",
-        source="ours", false_if="On a data set it is certainly more accurate than the best DP-SGD, on new test records too.",
-        hypotheses=HYPOTHESES,
-    ),
-    Claim(
-        "dp-sgld/table-1/start", "Table 1, tuned",
-        "Extends table 1: soundly accounted for, DP-SGLD is more accurate started at 0 than with its prescribed start.",
-        "ordering", RUNS,
-        partial(_tuned, "zero", "prescribed", 1, "DP-SGLD started at 0 is above DP-SGLD with its prescribed start"), SETTLES, "reproduced",
-        "every weight starts at a normal draw of standard deviation sigma, which 30 epochs do not forget",
-        source="ours", false_if="On a data set the start at 0 is certainly less accurate, on new test records too.",
-        hypotheses=HYPOTHESES,
-    ),
-    Claim(
-        "dp-sgld/table-1/reduces-gap", "Section 5.2",
-        "Extends table 1 to other data: DP-SGLD considerably reduces the gap between DP-SGD and no DP.",
-        "value", RUNS, reduces_gap,
-        f"certain over seeds and at least {CONSIDERABLE:.0%} of the gap; wider on new test records too is the other way round", "misleading",
-        "true of a nominal epsilon where there is a gap to reduce; with noise that is accounted for DP-SGLD widens it",
-        source="ours", false_if="Tuned and soundly accounted for, DP-SGLD is further from no DP than DP-SGD, and no nearer by the published accounting.",
-        hypotheses=HYPOTHESES,
-    ),
-)  # fmt: skip
+
+
+CHECKS = {
+    "dp-sgld/table-1/new-records": Check(on_new_records, ("dp_sgld_table1",)).assuming(stated("dp_sgld_table1")),
+    "dp-sgld/table-1/tuned": Check(
+        partial(_tuned, "published", None, 1, "DP-SGLD by the published accounting is above the best DP-SGD"), RUNS,
+    ).assuming(*HYPOTHESES),
+    "dp-sgld/table-1/tuned-sound": Check(
+        partial(_tuned, "prescribed", None, -1, "DP-SGLD as prescribed, soundly accounted for, is below the best DP-SGD"),
+        RUNS,
+    ).assuming(*HYPOTHESES),
+    "dp-sgld/table-1/start": Check(
+        partial(_tuned, "zero", "prescribed", 1, "DP-SGLD started at 0 is above DP-SGLD with its prescribed start"),
+        RUNS,
+    ).assuming(*HYPOTHESES),
+    "dp-sgld/table-1/reduces-gap": Check(reduces_gap, RUNS).assuming(*HYPOTHESES),
+}  # fmt: skip

@@ -12,10 +12,10 @@ import numpy as np
 
 from dpexp.papers.dp_sgld.claims import assumed
 from dpexp.papers.dp_sgld.printed import TABLE4, PrintedConstants
-from dpexp.reporting.claim import Claim, Outcome
+from dpexp.reporting.claim import Check, Outcome
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.hypothesis import Hypothesis
-from dpexp.reporting.row import EVALUATED, above, row
+from dpexp.reporting.row import EVALUATED, above
 from dpexp.theory import THEOREMS
 from dpexp.theory.dp_sgld import decreasing, utility
 from dpexp.theory.dp_sgld.privacy import decreasing_steps
@@ -198,117 +198,48 @@ def _budget(pair: tuple[float, float]) -> Hypothesis:
 
 STEPS = assumed.step_at_most_half({f"beta eta = {share:g}": share for share in SHARES})
 HALF = assumed.step_at_most_half({"beta eta = 1/2": 0.5})
-ONE_RISK = "one exact risk above the bound contradicts it"
-CLAIMS = (
-    row(
-        "dp-sgld/lemma-7", "Section 4.1, lemma with equation (7)",
-        "With a constant step of at most 1 / (2 beta), E risk of theta_K is at most beta/2 E|theta_0 - theta*|^2 exp(-lambda eta K) + beta eta xi^2 / (2 lambda) + beta d sigma^2 / lambda.",
-        "upper",
-        above(lambda: {k: ratio for share in SHARES for k, ratio in over_risks(
-                  partial(lemma, "lemma-7", share=share), lengthened(LONG, share), (1, 10, LONG),
-                  label=f"beta eta = {share:g}, ").items()}, "at least E risk of theta_K", "", MOMENTS),
-        ONE_RISK, "holds as a bound",
-        "true on quadratics in every case tried; the proof as printed loses a factor 2 of the xi^2 term",
-        quote="β/2 E[|θ_0 - θ*|_2^2] e^(-ληK) + βη xi^2/(2λ) + βdσ^2/λ",
-        false_if="A quadratic example has a larger exact risk.", hypotheses=(STEPS,),
+
+
+CHECKS = {
+    "dp-sgld/lemma-7": above(
+        lambda: {k: ratio for share in SHARES for k, ratio in over_risks(
+            partial(lemma, "lemma-7", share=share), lengthened(LONG, share), (1, 10, LONG),
+            label=f"beta eta = {share:g}, ").items()},
+        "at least E risk of theta_K", "", MOMENTS,
+    ).assuming(STEPS),
+    "dp-sgld/utility/relaxed-step": above(
+        partial(over_risks, partial(lemma, "lemma-7", xi_sq=0.0), lengthened(100), (1, 10, 100), batch=RECORDS),
+        "at least E risk of theta_K with full batches", "", MOMENTS, more=longer,
+    ).assuming(HALF),
+    "dp-sgld/lemma-4-1": above(
+        partial(over_risks, partial(lemma, "lemma-4-1"), lengthened(100), (1, 100)), "at least E risk of theta_K", "",
+        MOMENTS,
+    ).assuming(HALF),
+    "dp-sgld/lemma-11": above(
+        partial(over_risks, partial(lemma, "lemma-11"), falling, (1, 10, LONG), averaged=True),
+        "at least the average E risk of theta_1 .. theta_K", "", MOMENTS,
+    ).assuming(HALF),
+    "dp-sgld/lemma-7/floor": Check(floor).assuming(STEPS),
+    "dp-sgld/lemma-11/terms": Check(terms),
+    "dp-sgld/theorem-4-1": above(
+        theorem_4_1, "at least E risk of theta_K", "", MOMENTS,
+        more=lambda least: f"at the scale of Table 1 the bound is {_paper_scale()[0]:.2g}, vacuous",
+    ).assuming(HALF, _sizes(RENYI), _budget(DP)),
+    "dp-sgld/theorem-4-2": above(
+        theorem_4_2, "at least the average E risk", "", MOMENTS,
+        more=lambda least: f"at the scale of Table 1 the bound is {_paper_scale()[1]:.3g}, vacuous",
+    ).assuming(HALF, _sizes(RENYI_DECREASING), _budget(DP_DECREASING)),
+    "dp-sgld/table-4/values": above(
+        lambda: {name: _product(row) / (row.classes * row.width) for name, row in TABLE4.items()},
+        "ratios of eps n^2 / (alpha d) over (beta / lambda)^2 with d = C (p + 1) parameters, for an order above 1", "",
+        "printed to two digits", "implied alpha",
+        lambda least: "with d the number of classes: " + ", ".join(
+            f"{_product(row) / row.classes:.1f} ({k})" for k, row in TABLE4.items()),
+        held="reproduced",
     ),
-    row(
-        "dp-sgld/utility/relaxed-step", "Contributions; section 4.1, side note, says the same",
-        "The utility bound of DP-GLD holds for steps up to 1 / (2 beta), not only up to lambda / (2 beta^2).",
-        "upper",
-        above(partial(over_risks, partial(lemma, "lemma-7", xi_sq=0.0), lengthened(100), (1, 10, 100), batch=RECORDS),
-            "at least E risk of theta_K with full batches", "", MOMENTS, more=longer),
-        ONE_RISK, "holds as a bound",
-        "co-coercivity needs no more; the statement of the lemma prints eta < 1 / (2 beta), the theorem uses equality",
-        quote="We also relax assumptions on the step size ... to only verify η ≤ 1/(2β)",
-        false_if="With full batches and eta = 1 / (2 beta) a quadratic example has a larger exact risk.", hypotheses=(HALF,),
+    "dp-sgld/table-4/conclusion": above(
+        lambda: {name: 1e-2 / _ratio(row) for name, row in TABLE4.items()},
+        "ratios of 1e-2 or less: the first term of K's maximum is the larger one, and K grows as n^2", "d = C (p + 1)",
+        "printed to two digits", "1e-2 / ratio", held="reproduced",
     ),
-    row(
-        "dp-sgld/lemma-4-1", "Section 4.1, Lemma 4.1",
-        "On a set of diameter at most 2 L / lambda, E risk of theta_K is at most 2 beta L^2 / lambda^2 exp(-lambda eta K) + beta eta xi^2 / (2 lambda) + beta d sigma^2 / lambda.",
-        "upper",
-        above(partial(over_risks, partial(lemma, "lemma-4-1"), lengthened(100), (1, 100)), "at least E risk of theta_K", "", MOMENTS),
-        ONE_RISK, "holds as a bound",
-        "Lemma (7) with the largest distance that the set allows",
-        quote="2βL^2/λ^2 e^(-ληK) + βη xi^2/(2λ) + βdσ^2/λ",
-        false_if="A quadratic example has a larger exact risk.", hypotheses=(HALF,),
-    ),
-    row(
-        "dp-sgld/lemma-11", "Section 4.2, lemma with equation (11)",
-        "With decreasing steps, the average E risk is at most 2 beta/K E|theta_0 - theta*|^2 + 4 xi^2/(K lambda) log(1 + lambda K/(4 beta)) + 2 d sigma^2.",
-        "upper",
-        above(partial(over_risks, partial(lemma, "lemma-11"), falling, (1, 10, LONG), averaged=True),
-            "at least the average E risk of theta_1 .. theta_K", "", MOMENTS),
-        "one exact average above the bound contradicts it", "holds as a bound",
-        "loose by 4 and more; it speaks of an average that Theorem 3.1 does not protect",
-        quote="2β/K E[|θ_0 - θ*|_2^2] + 4xi^2/(Kλ) log(1 + λK/(4β)) + 2dσ^2",
-        false_if="A quadratic example has a larger exact average.", hypotheses=(HALF,),
-    ),
-    Claim(
-        "dp-sgld/lemma-7/floor", "Section 4.1, after the lemma with equation (7)",
-        "The risk falls as K grows, to the sum of a term of the noise and one of the batches, which falls with eta.",
-        "value", (), floor, "2% in the sum, 1e-6 in the power of sigma", "reproduced",
-        "true of exact risks, not only of the bound",
-        quote="reaches a constant factor which is the sum of a term directly related to the variance of the noise",
-        false_if="On a quadratic the risk rises, the floors of noise and batches do not add up, or the second does not fall with eta.",
-        hypotheses=(STEPS,),
-    ),
-    Claim(
-        "dp-sgld/lemma-11/terms", "Section 4.2, after the lemma with equation (11)",
-        "The xi^2 term of the bound falls like log(K) / K, and its sigma^2 term lacks the factor beta / lambda of Lemma 4.1.",
-        "value", (), terms, "0.02 in the exponent, 2 in the factor", "reproduced",
-        "read off the two printed bounds; the second gain is beta / (2 lambda)",
-        quote="still appears as in Lemma 4.1 but without the β/λ",
-        false_if="The xi^2 term falls more slowly than log(K) / K, or the sigma^2 term is larger than 2 lambda / beta of that of Lemma 4.1.",
-    ),
-    row(
-        "dp-sgld/theorem-4-1", "Section 4.1, Theorem 4.1 and its (eps, delta) form",
-        "With the prescribed sigma and K, E risk of theta_K is at most 6 alpha beta d L^2 / (eps lambda^2 n^2) + xi^2 / (4 lambda).",
-        "upper",
-        above(theorem_4_1, "at least E risk of theta_K", "", MOMENTS,
-              more=lambda least: f"at the scale of Table 1 the bound is {_paper_scale()[0]:.2g}, vacuous"),
-        ONE_RISK, "holds as a bound",
-        "the half that speaks of risk; the privacy that it is stated with is theorem-4-1/privacy",
-        quote="6αβdL^2/(ελ^2n^2) + xi^2/(4λ)",
-        false_if="At the prescribed settings a quadratic example has a larger exact risk.",
-        hypotheses=(HALF, _sizes(RENYI), _budget(DP)),
-    ),
-    row(
-        "dp-sgld/theorem-4-2", "Section 4.2, Theorem 4.2 and its (eps, delta) form",
-        "With the prescribed sigma and K and decreasing steps, the average E risk is at most 18 alpha d L^2 / (eps lambda n^2).",
-        "upper",
-        above(theorem_4_2, "at least the average E risk", "", MOMENTS,
-              more=lambda least: f"at the scale of Table 1 the bound is {_paper_scale()[1]:.3g}, vacuous"),
-        "one exact average above the bound contradicts it", "holds as a bound",
-        "the half that speaks of risk; the (eps, delta) form prints the last iterate for the average, and is true of it too where it was tried",
-        quote="18αdL^2/(ελn^2)",
-        false_if="At the prescribed settings a quadratic example has a larger exact average.",
-        hypotheses=(HALF, _sizes(RENYI_DECREASING), _budget(DP_DECREASING)),
-    ),
-    row(
-        "dp-sgld/table-4/values", "Table 4, last column",
-        "The printed ratios are those of the d of the theorems.",
-        "value",
-        above(lambda: {name: _product(row) / (row.classes * row.width) for name, row in TABLE4.items()},
-            "ratios of eps n^2 / (alpha d) over (beta / lambda)^2 with d = C (p + 1) parameters, for an order above 1",
-              "", "printed to two digits", "implied alpha",
-              lambda least: "with d the number of classes: " + ", ".join(
-                  f"{_product(row) / row.classes:.1f} ({k})" for k, row in TABLE4.items()), held="reproduced"),
-        "an implied Renyi order below 1 is impossible", "false",
-        "they follow with d = number of classes and alpha near 25",
-        quote="CIFAR10 Resnet18 55 5.5 ×10^4 ... 3.2 ×10^-3",
-        false_if="With d the number of parameters, a printed ratio implies a Renyi order below 1.",
-    ),
-    row(
-        "dp-sgld/table-4/conclusion", "Section 5.2, last sentence",
-        "The ratio is of magnitude 1e-3 or less, so that K is quadratic in n.",
-        "ordering",
-        above(lambda: {name: 1e-2 / _ratio(row) for name, row in TABLE4.items()},
-            "ratios of 1e-2 or less: the first term of K's maximum is the larger one, and K grows as n^2",
-              "d = C (p + 1)", "printed to two digits", "1e-2 / ratio", held="reproduced"),
-        "a ratio above 1e-2 would contradict it", "reproduced",
-        "with the right d the ratios are smaller still",
-        quote="this ratio is of magnitude 10^-3 ... or less which shows that the evolution of ... is quadratic in n",
-        false_if="With d the number of parameters, a ratio is above 1e-2.",
-    ),
-)  # fmt: skip
+}  # fmt: skip

@@ -1,16 +1,5 @@
-"""The claims of `ldp-sgd`, in the paper's order."""
+"""The checks of `ldp-sgd`, by the ids of the claims in `claims.yaml`."""
 
 from dpexp.papers.ldp_sgd.claims import convex, figures, levels, privacy, rates, remarks, strong
-from dpexp.reporting.claim import Claim
 
-CLAIMS: tuple[Claim, ...] = (
-    *privacy.CLAIMS,
-    *strong.CLAIMS,
-    *remarks.STRONG,
-    *convex.CLAIMS,
-    *remarks.CONVEX,
-    *rates.CLAIMS,
-    *levels.CLAIMS,
-    *figures.CLAIMS,
-    *rates.CONVERGENCE,
-)
+CHECKS = convex.CHECKS | figures.CHECKS | levels.CHECKS | privacy.CHECKS | rates.CHECKS | remarks.CHECKS | strong.CHECKS

@@ -13,7 +13,7 @@ import numpy as np
 from dpexp.papers.ldp_sgd.runs import Used, constants_of, convex_smooth, decays, iterates, used
 from dpexp.papers.ldp_sgd.runs import between as between_alphas
 from dpexp.reporting.checks import JOINT, Pair, Ratio, in_order, predictions_agree, rates_agree
-from dpexp.reporting.claim import Claim, Outcome
+from dpexp.reporting.claim import Check, Outcome
 from dpexp.reporting.evidence import Evidence, Run
 from dpexp.reporting.slopes import RATE_TOLERANCE, Slope, rate, rate_tolerance
 from dpexp.store.stats import interval, paired_difference, t_quantile
@@ -227,116 +227,33 @@ def effective_budget(evidence: Evidence) -> Outcome:
     return predictions_agree(found, 0.05, "squared distance of mu = sqrt 2 for all, by interpolation in 1 / mu^2")
 
 
-OTHER_WAY = "With joint 95% certainty one comparison is the other way round."
-CLAIMS = (
-    Claim(
-        "ldp-sgd/figure-1/between", "Figure 1, caption",
-        "Budgets from Uniform(1, 2) give a distance between those of mu = 1 and mu = 2.",
-        "ordering", ("figure1",), between, "joint 95% over all checkpoints", "reproduced",
-        "the paper does not say alpha; all four are read, from 100 users on",
-        quote="The parameter distance for privacy budgets sampled from Unif(1,2) lies between the cases of mu = 1 and mu = 2.",
-        false_if=OTHER_WAY, hypotheses=(iterates(FIGURE_1),),
+CHECKS = {
+    "ldp-sgd/figure-1/between": Check(between, ("figure1",)).assuming(iterates(FIGURE_1)),
+    "ldp-sgd/figure-1/effective-budget": Check(effective_budget, ("figure1", "linear_d5")).assuming(iterates(MIXED)),
+    "ldp-sgd/figure-1/stable": Check(stability, ("figure1",)).assuming(iterates(STEADY)),
+    "ldp-sgd/figure-2/asgd-closer": Check(
+        average_in_order(CLOSER, "the average is closer, at every budget"), ("linear_d5", "interior_linear"),
+    ).assuming(iterates(CLOSER), between_alphas(CLOSER, "(0, 1/2)", 0.0, 0.5)),
+    "ldp-sgd/figure-2/asgd-closer-appendix": Check(
+        average_in_order(APPENDIX, "the average is closer, at every budget, for d = 10 and 20"),
+        ("linear_d10", "linear_d20"),
+    ).assuming(iterates(APPENDIX), between_alphas(APPENDIX, "(0, 1/2)", 0.0, 0.5)),
+    "ldp-sgd/figure-2/asgd-farther": Check(
+        average_in_order(FARTHER, "the average is farther, at every budget", closer=False), ("interior_linear",),
+    ).assuming(iterates(FARTHER), between_alphas(FARTHER, "(2/3, 1)", 2 / 3, 1.0)),
+    "ldp-sgd/section-5/alpha-1": Check(alpha_one, ("linear_d5", "logistic_d5")).assuming(
+        iterates(ALPHA_ONE), decays(ALPHA_ONE, "{1}", lambda a: abs(a - 1) < 1e-9, 0.5),
     ),
-    Claim(
-        "ldp-sgd/figure-1/effective-budget", "Figure 1",
-        "Sharpened: Uniform(1, 2) acts like one budget of sqrt 2 for all.",
-        "prediction", ("figure1", "linear_d5"), effective_budget, "5%, the interval included", "reproduced",
-        "E[1 / mu^2] = 1/2",
-        source="ours", false_if="One interval of measured over predicted lies outside the tolerance.",
-        hypotheses=(iterates(MIXED),),
+    "ldp-sgd/figure-2/budget": Check(by_budget("linear_d5"), ("linear_d5",)).assuming(iterates(BUDGETS)),
+    "ldp-sgd/figure-3/budget": Check(
+        by_budget("monotone_logistic"), ("monotone_logistic",),
+    ).assuming(iterates(MONOTONE)),
+    "ldp-sgd/figure-3/converges": Check(diminishing, ("logistic_d5",)).assuming(
+        iterates(FIGURE_3), between_alphas(FIGURE_3, "(0, 1)", 0.0, 1.0),
     ),
-    Claim(
-        "ldp-sgd/figure-1/stable", "Figure 1, caption",
-        "Single paths of LDP-ASGD are more stable than those of LDP-SGD.",
-        "ordering", ("figure1",), stability, "95%, paired", "reproduced", "",
-        quote="The LDP-ASGD estimator is more stable than the LDP-SGD estimator.",
-        false_if="The steps of log distance along a path are as large for the average as for the iterate.",
-        hypotheses=(iterates(STEADY),),
+    "ldp-sgd/figure-3/nearest": Check(nearest, ("logistic_d5",)).assuming(iterates(BY_DISTANCE)),
+    "ldp-sgd/figure-3/floor": Check(floor, ("logistic_d5",)).assuming(iterates(BY_DISTANCE)),
+    "ldp-sgd/figure-4/consistent": Check(consistent, ("logistic_d5",)).assuming(
+        *convex_smooth(FIGURE_3, between_alphas(FIGURE_3, "(0, 1)", 0.0, 1.0)),
     ),
-    Claim(
-        "ldp-sgd/figure-2/asgd-closer", "Section 5.1, Figure 2",
-        "For alpha in (0, 1/2) LDP-ASGD ends closer than LDP-SGD, in all privacy configurations.",
-        "ordering", ("linear_d5", "interior_linear"), average_in_order(CLOSER, "the average is closer, at every budget"), "joint 95%", "reproduced",
-        "as a distance after 300,000 users, whatever the rate",
-        quote="resulting in a diminished distance across all privacy configurations",
-        false_if=OTHER_WAY, hypotheses=(iterates(CLOSER), between_alphas(CLOSER, "(0, 1/2)", 0.0, 0.5)),
-    ),
-    Claim(
-        "ldp-sgd/figure-2/asgd-closer-appendix", "Section 5.1",
-        "Extended: the same holds for d = 10 and 20, whose figures are in an appendix that we do not have.",
-        "ordering", ("linear_d10", "linear_d20"),
-        average_in_order(APPENDIX, "the average is closer, at every budget, for d = 10 and 20"), "joint 95%", "false",
-        "at d = 10 and mu = 0.5 the average still carries the noise of its first steps; the paper says it of d = 5 only",
-        source="ours", false_if=OTHER_WAY, hypotheses=(iterates(APPENDIX), between_alphas(APPENDIX, "(0, 1/2)", 0.0, 0.5)),
-    ),
-    Claim(
-        "ldp-sgd/figure-2/asgd-farther", "Section 5.1, Figure 2",
-        "For alpha in (2/3, 1) LDP-ASGD ends farther away than LDP-SGD.",
-        "ordering", ("interior_linear",), average_in_order(FARTHER, "the average is farther, at every budget", closer=False), "joint 95%", "reproduced",
-        "the paper runs only the ends 2/3 and 1; 0.8 and 0.9 are added. A transient: see ldp-sgd/section-5/asgd-slower",
-        quote="leading to an increased distance",
-        false_if=OTHER_WAY, hypotheses=(iterates(FARTHER), between_alphas(FARTHER, "(2/3, 1)", 2 / 3, 1.0)),
-    ),
-    Claim(
-        "ldp-sgd/section-5/alpha-1", "Section 5.1, Figure 2",
-        "At alpha = 1 neither estimator has converged after 300,000 users.",
-        "rate", ("linear_d5", "logistic_d5"), alpha_one,
-        f"no slope of the squared distance may be below -{RATE_TOLERANCE} with certainty", "reproduced",
-        "it is slowness and not divergence; from the optimum the same runs would look convergent",
-        quote="Notably, when alpha = 1, neither estimator achieves convergence.",
-        false_if="One squared distance falls faster than n^-0.15 over the last decade with 95% certainty.",
-        hypotheses=(iterates(ALPHA_ONE), decays(ALPHA_ONE, "{1}", lambda a: abs(a - 1) < 1e-9, 0.5)),
-    ),
-    Claim(
-        "ldp-sgd/figure-2/budget", "Section 5.1, Figure 2",
-        "A smaller mu means a larger distance.",
-        "ordering", ("linear_d5",), by_budget("linear_d5"), "joint 95%, neighbouring budgets, every alpha", "reproduced", "",
-        quote="a reduction in the privacy budget mu is associated with an increment in distance",
-        false_if=OTHER_WAY, hypotheses=(iterates(BUDGETS),),
-    ),
-    Claim(
-        "ldp-sgd/figure-3/budget", "Section 5.2, Figure 3",
-        "Extended: a smaller mu means a larger distance in logistic regression too (read at alpha = 2/3).",
-        "ordering", ("monotone_logistic",), by_budget("monotone_logistic"), "joint 95%, neighbouring budgets; 2000 replicates, because the difference is one percent", "false",
-        "at alpha = 2/3 the start still dominates after 300,000 users, and the iterates with more noise are 1% closer; the paper "
-        "says it of linear regression only",
-        source="ours", false_if=OTHER_WAY, hypotheses=(iterates(MONOTONE),),
-    ),
-    Claim(
-        "ldp-sgd/figure-3/converges", "Section 5.2, Figure 3",
-        "Both estimators tend towards the optimum for alpha in (0, 1).",
-        "ordering", ("logistic_d5",), diminishing, "joint 95% of the last decade's slopes", "reproduced",
-        "every distance falls at the end, although two curves are then still farther away than at the start",
-        quote="both LDP-SGD and LDP-ASGD estimators exhibit a convergence tendency towards the optimal, evident from the "
-        "diminishing distance",
-        false_if="One mean distance rises over the last decade with joint 95% certainty.",
-        hypotheses=(iterates(FIGURE_3), between_alphas(FIGURE_3, "(0, 1)", 0.0, 1.0)),
-    ),
-    Claim(
-        "ldp-sgd/figure-3/nearest", "Section 5.2, Figure 3",
-        "The nearest distance reached is about 1e-2.",
-        "value", ("logistic_d5",), nearest, "half an order of magnitude, as 'approximately' is read", "reproduced", "",
-        quote="The nearest achievable distance is observed to be approximately 10^-2",
-        false_if="The smallest mean distance is more than half an order of magnitude off 1e-2.",
-        hypotheses=(iterates(BY_DISTANCE),),
-    ),
-    Claim(
-        "ldp-sgd/figure-3/floor", "Section 5.2, Figure 3",
-        "That distance indicates a deviation from the global optimum.",
-        "rate", ("logistic_d5",), floor, f"a slope below -{RATE_TOLERANCE} with certainty is no floor", "misleading",
-        "every finite sample deviates; but the distance is still falling and close to the sampling error of 300,000 users",
-        quote="indicating potential deviations from the exact global optimal parameter",
-        false_if="The nearest distance has not levelled off: it is then no floor, and misleading, as every finite sample deviates.",
-        hypotheses=(iterates(BY_DISTANCE),),
-    ),
-    Claim(
-        "ldp-sgd/figure-4/consistent", "Section 5.2, Figure 4",
-        "The loss gaps are consistent with Theorems 5 and 6.",
-        "rate", ("logistic_d5",), consistent, f"no slope above its printed exponent by {RATE_TOLERANCE} or half of it with certainty",
-        "holds as a bound",
-        "no curve falls more slowly than printed, which an upper bound allows but which confirms no rate",
-        quote="the insights derived from Figure 4 are consistent with the theoretical predictions outlined in Theorems 5 and 6",
-        false_if="One loss gap falls more slowly than its printed exponent by more than the tolerance with 95% certainty.",
-        hypotheses=convex_smooth(FIGURE_3, between_alphas(FIGURE_3, "(0, 1)", 0.0, 1.0)),
-    ),
-)  # fmt: skip
+}  # fmt: skip

@@ -25,7 +25,7 @@ from dpexp.papers.ldp_sgd.runs import (
     used,
 )
 from dpexp.reporting.checks import predictions_agree, ratio_over_decade, ratio_to
-from dpexp.reporting.claim import Claim, Outcome
+from dpexp.reporting.claim import Check, Outcome
 from dpexp.reporting.evidence import Evidence, Run, labels
 from dpexp.theory.ldp_sgd.linearised import linearised_moments
 from dpexp.theory.ldp_sgd.psi import power_sum
@@ -131,49 +131,27 @@ def bias(evidence: Evidence) -> Outcome:
 
 
 RECURSION = "the exact second moments of the linearised iteration"
-BEYOND = "One interval of measured over predicted lies outside the tolerance."
-CLAIMS = (
-    Claim(
-        "ldp-sgd/prediction/linearised", "Section 4.1",
-        "Sharpened: the linearised iteration predicts the squared distance of LDP-SGD at the end of the paper's runs.",
-        "prediction", PAPER, levels_agree(near, "sgd", "param_distance_sq", lambda run: predicted_of(run).sgd["param_distance_sq"], 0.05, RECURSION), "5%, an interval over the last decade included", "reproduced",
-        "in the runs that end near the optimum and have forgotten the start",
-        source="ours", false_if=BEYOND, hypotheses=strongly(paper_runs),
-    ),
-    Claim(
-        "ldp-sgd/prediction/loss-gap", "Section 4.1",
-        "Sharpened: the linearised iteration predicts the mean loss gap of LDP-SGD at the end of the paper's runs.",
-        "prediction", PAPER, levels_agree(near, "sgd", "loss_gap", lambda run: predicted_of(run).sgd["loss_gap"], 0.05, RECURSION), "5%, an interval over the last decade included", "reproduced",
-        "in the runs that end near the optimum and have forgotten the start",
-        source="ours", false_if=BEYOND, hypotheses=strongly(paper_runs),
-    ),
-    Claim(
-        "ldp-sgd/prediction/loss-gap-of-rates", "Section 4.1",
-        "Sharpened: the mean loss gap of LDP-SGD tends to eta_n tr(H V) / 2, where H V + V H = S_mu.",
-        "prediction", RATES, levels_agree(settled_runs, "sgd", "loss_gap",
+
+
+CHECKS = {
+    "ldp-sgd/prediction/linearised": Check(
+        levels_agree(near, "sgd", "param_distance_sq", lambda run: predicted_of(run).sgd["param_distance_sq"], 0.05, RECURSION),
+        PAPER,
+    ).assuming(*strongly(paper_runs)),
+    "ldp-sgd/prediction/loss-gap": Check(
+        levels_agree(near, "sgd", "loss_gap", lambda run: predicted_of(run).sgd["loss_gap"], 0.05, RECURSION), PAPER,
+    ).assuming(*strongly(paper_runs)),
+    "ldp-sgd/prediction/loss-gap-of-rates": Check(
+        levels_agree(settled_runs, "sgd", "loss_gap",
             lambda run: asymptote(local(problem_of(run), run.cell.privacy.mu), run.cell.schedule, run.steps).sgd["loss_gap"],
-            0.1, "eta_n tr(H V) / 2 with H V + V H = S_mu"), "10%: 128 replicates have an error of 5% over a decade", "reproduced", "",
-        source="ours", false_if=BEYOND, hypotheses=strongly(settled_runs),
-    ),
-    Claim(
-        "ldp-sgd/table-1/bias", "Table 1",
-        "Corrected: the averaged scale has the bias that the third derivative of the risk predicts.",
-        "prediction", ("rates_linear",), bias, "15%: the formula is of first order in the step size", "reproduced",
-        "only the scale breaks the symmetry of the problem",
-        source="ours", false_if=BEYOND, hypotheses=strongly_smooth(BIASED),
-    ),
-    Claim(
-        "ldp-sgd/table-1/variance", "Theorem 4, leading term",
-        "Corrected: without bias n E|theta_bar_n - theta*|^2 tends to tr(H^-1 S_mu H^-1), with the privacy noise in S_mu.",
-        "prediction", ("rates_quadratic",), variance, "15%: 128 replicates have an error of 10% over a decade", "reproduced",
-        "the printed S leaves the privacy noise out and would be too small; the theorem's other terms cover the difference",
-        source="ours", false_if=BEYOND, hypotheses=strongly_smooth(QUADRATIC),
-    ),
-    Claim(
-        "ldp-sgd/prediction/average-loss", "Theorem 4, leading term",
-        "Sharpened: without bias the mean loss gap of LDP-ASGD is that of the linearised average (alpha = 1/2 and 0.8).",
-        "prediction", ("rates_quadratic",), levels_agree(CONTROL, "asgd", "loss_gap", lambda run: predicted_of(run).asgd["loss_gap"], 0.15,
-                     "the exact second moments of the linearised average, here without a bias"), "15%: 128 replicates have an error of 10% over a decade", "reproduced", "",
-        source="ours", false_if=BEYOND, hypotheses=strongly_smooth(CONTROL),
-    ),
-)  # fmt: skip
+            0.1, "eta_n tr(H V) / 2 with H V + V H = S_mu"),
+        RATES,
+    ).assuming(*strongly(settled_runs)),
+    "ldp-sgd/table-1/bias": Check(bias, ("rates_linear",)).assuming(*strongly_smooth(BIASED)),
+    "ldp-sgd/table-1/variance": Check(variance, ("rates_quadratic",)).assuming(*strongly_smooth(QUADRATIC)),
+    "ldp-sgd/prediction/average-loss": Check(
+        levels_agree(CONTROL, "asgd", "loss_gap", lambda run: predicted_of(run).asgd["loss_gap"], 0.15,
+            "the exact second moments of the linearised average, here without a bias"),
+        ("rates_quadratic",),
+    ).assuming(*strongly_smooth(CONTROL)),
+}  # fmt: skip

@@ -12,10 +12,10 @@ from dpexp.papers.ldp_sgd.predictions import linear
 from dpexp.papers.ldp_sgd.runs import bounded, covered, iterates, problem_of, used
 from dpexp.privacy.accounting.gdp import delta_of
 from dpexp.problems import PROBLEMS
-from dpexp.reporting.checks import JOINT, Ratio, ratio_to
-from dpexp.reporting.claim import Claim, Outcome, Verdict
+from dpexp.reporting.checks import Ratio, ratio_to
+from dpexp.reporting.claim import Check, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence, Run
-from dpexp.reporting.row import above, near, row
+from dpexp.reporting.row import above, near
 from dpexp.theory.ldp_sgd.privacy import theorem1, theorem2
 
 EXPERIMENTS = ("linear_d5", "linear_d10", "linear_d20", "logistic_d5", "logistic_d10", "logistic_d20")
@@ -129,63 +129,20 @@ def parallel() -> dict[str, tuple[float, float]]:
     return {"two mechanisms with mu = 1 that both see every record": (stated, attained)}
 
 
-CLAIMS = (
-    row(
-        "ldp-sgd/proposition-2", "Proposition 2",
-        "K mechanisms, the k-th of which sees S_k united with S, are max(mu_1, ..., mu_K)-GDP together.",
-        "guarantee", near(parallel, 1e-9, "delta at eps = 1", "misprint", uncertainty="none: closed forms"),
-        "none: one counterexample in closed form", "misprint",
-        "S_k is a part of S, so that their union is S. The intersection of S_k and S is meant: then every record is seen once, and the "
-        "statement is true",
-        quote="The joint mechanism is defined as the sequence of M_k(S_k ∪ S)",
-        false_if="Two mechanisms that both see all of S together lose more than the larger of their two parameters.",
+CHECKS = {
+    "ldp-sgd/proposition-2": near(parallel, 1e-9, "delta at eps = 1", "misprint", uncertainty="none: closed forms"),
+    "ldp-sgd/section-3/sensitivity": above(
+        lambda: {p.name: 2 * p.gradient_bound() / p.exact_sensitivity() for p in (LINEAR, LOGISTIC)},
+        "2 C0 is at least the sensitivity", "d = 5", "none: closed forms", "2 C0 / sensitivity",
     ),
-    row(
-        "ldp-sgd/section-3/sensitivity", "Section 3, below Condition 1",
-        "The sensitivity of the gradient is at most 2 C0.",
-        "upper", above(lambda: {p.name: 2 * p.gradient_bound() / p.exact_sensitivity() for p in (LINEAR, LOGISTIC)},
-            "2 C0 is at least the sensitivity", "d = 5", "none: closed forms", "2 C0 / sensitivity"),
-        "none: two closed forms are compared", "holds as a bound",
-        "attained in the limit for logistic regression; 4% above the exact value for the linear problem",
-        quote="this ensures that the sensitivity of nabla f(theta, x) does not exceed 2C_0",
-        false_if="The exact sensitivity of one of the two problems is above 2 C0.",
+    "ldp-sgd/theorem-1": Check(theorem_1, EXPERIMENTS).assuming(iterates(RUNS), bounded(RUNS), covered(RUNS)),
+    "ldp-sgd/theorem-2": Check(theorem_2, ("figure1", "linear_d5")).assuming(
+        iterates(MIXED), bounded(MIXED), covered(MIXED),
     ),
-    Claim(
-        "ldp-sgd/theorem-1", "Theorem 1",
-        "After i users the iterate is max(mu_1, ..., mu_i)-GDP.",
-        "guarantee", EXPERIMENTS, theorem_1,
-        f"the interval of the injected noise power, at a joint {1 - JOINT:.0%} level, holds the claimed one and lies within {POWER:.0%} of it",
-        "holds as a bound",
-        "it holds for the whole transcript; with the paper's Delta the linear problem adds 5.7% more noise power than needed",
-        quote="The LDP-SGD estimator theta_i obtained from (2) is max{mu_1, ..., mu_i}-GDP",
-        false_if="The exact parameter of what was run is above the largest budget or not its closed form, or less noise was added than claimed.",
-        hypotheses=(iterates(RUNS), bounded(RUNS), covered(RUNS)),
+    "ldp-sgd/section-5/sensitivity": above(
+        lambda: {"d = 5, c = 1.345": LINEAR.paper_sensitivity() / LINEAR.exact_sensitivity()},
+        "sqrt(8 c^2 + c^4 / 4) is at least the sensitivity", "",
+        "none: closed form, approached by searched pairs in the tests", "printed / exact",
+        more=lambda ratio: f"{ratio**2 - 1:.1%} of noise power",
     ),
-    Claim(
-        "ldp-sgd/theorem-2", "Theorem 2",
-        "The average of the iterates is max(mu_1, ..., mu_n)-GDP.",
-        "guarantee", ("figure1", "linear_d5"), theorem_2,
-        "budgets solved from the noise must lie in [1, 2] up to rounding; the ledger must state the largest; "
-        f"the interval of the noise power lies within {POWER:.0%} of the claimed",
-        "holds as a bound",
-        "the average is computed from the transcript; a single user i is protected by the own mu_i",
-        quote="The LDP-ASGD estimator ... is max{mu_1, ..., mu_n}-GDP.",
-        false_if="A user's noise is that of a budget above the largest stated, or the exact parameter is above it or not its closed form.",
-        hypotheses=(iterates(MIXED), bounded(MIXED), covered(MIXED)),
-    ),
-    row(
-        "ldp-sgd/section-5/sensitivity", "Section 5.1",
-        "The sensitivity of the linear gradient is at most sqrt(8 c^2 + c^4 / 4).",
-        "value",
-        above(
-            lambda: {"d = 5, c = 1.345": LINEAR.paper_sensitivity() / LINEAR.exact_sensitivity()},
-            "sqrt(8 c^2 + c^4 / 4) is at least the sensitivity", "", "none: closed form, approached by searched pairs in the tests",
-            "printed / exact",
-            more=lambda ratio: f"{ratio**2 - 1:.1%} of noise power",
-        ),
-        "none: two closed forms are compared", "holds as a bound",
-        "the paper says that it is the sensitivity; the largest coefficient block and the largest scale block exclude each other",
-        quote="the global sensitivities of nabla_theta L_n(theta) is sqrt{8c^2 + c^4/4}",
-        false_if="The exact sensitivity is above the printed value.",
-    ),
-)  # fmt: skip
+}  # fmt: skip

@@ -26,7 +26,7 @@ from dpexp.papers.ldp_sgd.runs import (
     used,
 )
 from dpexp.reporting.checks import JOINT, last_decade, rates_agree
-from dpexp.reporting.claim import Claim, Outcome, Verdict
+from dpexp.reporting.claim import Check, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence, Run
 from dpexp.reporting.hypothesis import Hypothesis
 from dpexp.reporting.slopes import RATE_TOLERANCE, log_contrast, rate, slope_weights
@@ -50,104 +50,21 @@ def control(evidence: Evidence) -> Outcome:
     return rates_agree(CONTROL(evidence), "asgd", "param_distance_sq", lambda a: -1.0, "quadratic risk")
 
 
-TOLERANCE = (
-    f"{RATE_TOLERANCE} in the exponent or half of it, and between two decades; a slope that still drifts is no rate"
-)
-FASTER = "an upper bound on the rate: this flat risk is not the worst case, for which it is written"
-OFF = "One settled slope is less steep than printed by more than the tolerance with its whole 95% interval."
-
-
-def _cell(
-    convexity: str,
-    id: str,
-    row: str,
-    column: str,
-    alphas: tuple[float, ...],
-    exponent: str,
-    expected: Verdict,
-    why: str = "",
-) -> Claim:
+def _cell(convexity: str, estimator: str, column: str, alphas: tuple[float, ...]) -> Check:
     """A cell of the table: of strongly convex risks the squared distance, of others the loss gap."""
-    estimator = {"LDP-SGD": "sgd", "LDP-ASDG": "asgd"}[row]  # as the table spells them
     low, high = (float(Fraction(end.strip())) for end in column.strip("()").split(","))
     strong = convexity == STRONGLY
-    words = ("strongly convex", "squared distance") if strong else ("non-strongly convex", "loss gap")
     experiments, metric = (STRONG, "param_distance_sq") if strong else (("rates_flat",), "loss_gap")
     runs = used(experiments, alpha=alphas)
     inside = between(runs, column, low, high)
-    return Claim(
-        f"ldp-sgd/table-1/{'strong' if strong else 'convex'}/{id}", f"Table 1, row {row}, {words[0]}, column {column}",
-        f"{'Strongly' if strong else 'Not strongly'} convex, alpha in {column}: the {words[1]} of {NAMES[estimator]} falls like n^{exponent}.",
-        "rate", experiments, falls_like(runs, estimator, table1_exponent, convexity, metric=metric), TOLERANCE, expected, why,
-        quote=f"{row} ... n^{exponent}", false_if=OFF,
-        hypotheses=(iterates(runs), inside, bounded(runs), curved(runs)) if strong else convex_smooth(runs, inside),
-    )  # fmt: skip
+    return Check(
+        falls_like(runs, estimator, table1_exponent, convexity, metric=metric),
+        experiments,
+        (iterates(runs), inside, bounded(runs), curved(runs)) if strong else convex_smooth(runs, inside),
+    )
 
 
 _strong, _flat = partial(_cell, STRONGLY), partial(_cell, NON_STRONGLY)
-NAMES = {"sgd": "LDP-SGD", "asgd": "LDP-ASGD"}
-
-
-CLAIMS = (
-    _strong("sgd/below-half", "LDP-SGD", "(0, 1/2)", (1 / 3, 0.4), "-alpha", "reproduced"),
-    _strong("sgd/above-half", "LDP-SGD", "(1/2, 1)", (0.6, 2 / 3), "-alpha", "reproduced"),
-    _strong(
-        "asgd/below-half", "LDP-ASDG", "(0, 1/2)", (1 / 3, 0.4), "-1", "false",
-        "the average has a bias of order n^-alpha, so its square falls like n^-2 alpha, unless the risk is quadratic",
-    ),
-    _strong(
-        "asgd/above-half", "LDP-ASDG", "(1/2, 1)", (0.6, 2 / 3), "-2(1-alpha)", "holds as a bound",
-        "too pessimistic: the true rate is n^-1",
-    ),
-    Claim(
-        "ldp-sgd/table-1/strong/asgd/corrected", "Table 1",
-        "Corrected: the squared distance of LDP-ASGD falls like n^-min(1, 2 alpha).",
-        "rate", STRONG, falls_like(CORRECTED, "asgd", corrected_exponent), TOLERANCE, "reproduced", "variance 1 / n plus squared bias n^-2 alpha",
-        source="ours", false_if=OFF, hypotheses=strongly_smooth(CORRECTED),
-    ),
-    Claim(
-        "ldp-sgd/table-1/logistic/asgd", "Table 1",
-        "Extended: the squared distance of LDP-ASGD falls like n^-min(1, 2 alpha) in logistic regression, too.",
-        "rate", LOGISTIC, falls_like(ELSEWHERE, "asgd", corrected_exponent), TOLERANCE, "reproduced",
-        "the paper does not count it as strongly convex; at the optimum, which is all that a rate asks, it is",
-        source="ours", false_if=OFF, hypotheses=strongly_smooth(ELSEWHERE),
-    ),
-    Claim(
-        "ldp-sgd/table-1/logistic/sgd", "Table 1",
-        "Extended: the squared distance of LDP-SGD falls like n^-alpha in logistic regression, too.",
-        "rate", LOGISTIC, falls_like(ELSEWHERE, "sgd", corrected_exponent), TOLERANCE, "reproduced", "for the same reason",
-        source="ours", false_if=OFF, hypotheses=strongly_smooth(ELSEWHERE),
-    ),
-    Claim(
-        "ldp-sgd/table-1/strong/asgd/quadratic", "Table 1",
-        "Control: on a quadratic risk the squared distance of LDP-ASGD falls like n^-1 for every alpha in (0, 1).",
-        "rate", ("rates_quadratic",), control, TOLERANCE, "reproduced", "no third derivative, no bias",
-        source="ours", false_if=OFF, hypotheses=strongly_smooth(CONTROL),
-    ),
-    Claim(
-        "ldp-sgd/table-1/strong/asgd/long", "Table 1",
-        "Corrected: with the paper's own step size and start, 10^8 users show n^-2 alpha at alpha = 1/3.",
-        "rate", ("long_linear",), falls_like(LONG_BELOW, "asgd", corrected_exponent), TOLERANCE, "reproduced",
-        "300,000 users are not enough: there the slope at alpha = 1/3 is about -1 and only seems to agree with the table",
-        source="ours", false_if=OFF, hypotheses=strongly_smooth(LONG_BELOW),
-    ),
-    Claim(
-        "ldp-sgd/table-1/strong/asgd/long-above-half", "Table 1",
-        "Extended: with the paper's own step size and start, 10^8 users show n^-2(1-alpha) at alpha = 2/3.",
-        "rate", ("long_linear",), falls_like(LONG_ABOVE, "asgd", table1_exponent, STRONGLY), TOLERANCE,
-        "holds as a bound", "faster: the recursion puts the slope of that decade at -1.13, on its way to -1",
-        source="ours", false_if=OFF, hypotheses=strongly_smooth(LONG_ABOVE),
-    ),
-    _flat("sgd/below-half", "LDP-SGD", "(1/3, 1/2)", (0.4,), "-(3alpha-1)/2", "holds as a bound", FASTER),
-    _flat("sgd/middle", "LDP-SGD", "(1/2, 2/3)", (0.55, 0.6), "-alpha/2", "holds as a bound", FASTER),
-    _flat("sgd/above", "LDP-SGD", "(2/3, 1)", (0.8,), "-(1-alpha)", "holds as a bound", FASTER),
-    _flat("asgd/below-half", "LDP-ASDG", "(1/3, 1/2)", (0.4,), "-alpha", "holds as a bound", FASTER),
-    _flat("asgd/middle", "LDP-ASDG", "(1/2, 2/3)", (0.55, 0.6), "-(1-alpha)", "holds as a bound", FASTER),
-    _flat(
-        "asgd/above", "LDP-ASDG", "(2/3, 1)", (0.8,), "-(1-alpha)", "not at this sample size",
-        "after 10^7 users the slope still drifts, from -1.3 to -0.6 between two decades, both steeper than the printed -0.2",
-    ),
-)  # fmt: skip
 
 
 def slope_difference(run: Run, metric: str, looks: int) -> tuple[float, float]:
@@ -218,8 +135,6 @@ ABOVE, ABOVE_RATES = (
 )
 DRAWN_LOGISTIC = used(("logistic_d5", "interior_logistic"), alpha=(1 / 3, 0.4, 0.5, 2 / 3, 0.8, 0.9))
 SETTLED_LOGISTIC = used(("rates_logistic",))
-SLOPES = "joint 95% on the difference of the two slopes; a slope that drifts between two decades is no rate"
-BOTH = "In one run as drawn and in one that has settled the other slope is the steeper with certainty; misleading if in one sense only."
 
 
 def _assumes(drawn: Used, settled: Used, words: str, low: float, high: float) -> tuple[Hypothesis, ...]:
@@ -229,31 +144,42 @@ def _assumes(drawn: Used, settled: Used, words: str, low: float, high: float) ->
     )
 
 
-CONVERGENCE = (
-    Claim(
-        "ldp-sgd/section-5/asgd-faster", "Section 5.1, Figure 2",
-        "For alpha in (0, 1/2) LDP-ASGD converges faster than LDP-SGD.",
-        "rate", ("linear_d5", "interior_linear", "rates_linear"), compared(BELOW, BELOW_RATES, "param_distance_sq", True), SLOPES,
-        "reproduced", "",
-        quote="For alpha in (0, 1/2), the LDP-ASGD estimator exhibits faster convergence compared to the LDP-SGD estimator",
-        false_if=BOTH, hypotheses=_assumes(BELOW, BELOW_RATES, "(0, 1/2)", 0.0, 0.5),
-    ),
-    Claim(
-        "ldp-sgd/section-5/asgd-slower", "Section 5.1, Figure 2",
-        "For alpha in (2/3, 1) LDP-ASGD converges more slowly than LDP-SGD.",
-        "rate", ("interior_linear", "rates_linear", "rates_quadratic"), compared(ABOVE, ABOVE_RATES, "param_distance_sq", False),
-        SLOPES, "misleading",
-        "true of the figure, whose curves still forget their start; once they have settled, the average is the faster one",
-        quote="when alpha in (2/3, 1), the convergence of the LDP-ASGD estimator is slower than that of the LDP-SGD estimator",
-        false_if=BOTH, hypotheses=_assumes(ABOVE, ABOVE_RATES, "(2/3, 1)", 2 / 3, 1.0),
-    ),
-    Claim(
-        "ldp-sgd/figure-4/asgd-faster", "Section 5.2, Figure 4",
-        "For any alpha in (0, 1) the loss of LDP-ASGD converges faster than that of LDP-SGD.",
-        "rate", ("logistic_d5", "interior_logistic", "rates_logistic"), compared(DRAWN_LOGISTIC, SETTLED_LOGISTIC, "loss_gap", True), SLOPES,
-        "misleading",
-        "true of the rates, once both have settled; in the figure the average is the slower one from alpha = 2/3 on",
-        quote="For any alpha in (0, 1), the LDP-ASGD estimator exhibits faster convergence compared to the LDP-SGD estimator.",
-        false_if=BOTH, hypotheses=_assumes(DRAWN_LOGISTIC, SETTLED_LOGISTIC, "(0, 1)", 0.0, 1.0),
-    ),
-)  # fmt: skip
+CHECKS = {
+    "ldp-sgd/table-1/strong/sgd/below-half": _strong("sgd", "(0, 1/2)", (1 / 3, 0.4)),
+    "ldp-sgd/table-1/strong/sgd/above-half": _strong("sgd", "(1/2, 1)", (0.6, 2 / 3)),
+    "ldp-sgd/table-1/strong/asgd/below-half": _strong("asgd", "(0, 1/2)", (1 / 3, 0.4)),
+    "ldp-sgd/table-1/strong/asgd/above-half": _strong("asgd", "(1/2, 1)", (0.6, 2 / 3)),
+    "ldp-sgd/table-1/strong/asgd/corrected": Check(
+        falls_like(CORRECTED, "asgd", corrected_exponent), STRONG,
+    ).assuming(*strongly_smooth(CORRECTED)),
+    "ldp-sgd/table-1/logistic/asgd": Check(
+        falls_like(ELSEWHERE, "asgd", corrected_exponent), LOGISTIC,
+    ).assuming(*strongly_smooth(ELSEWHERE)),
+    "ldp-sgd/table-1/logistic/sgd": Check(
+        falls_like(ELSEWHERE, "sgd", corrected_exponent), LOGISTIC,
+    ).assuming(*strongly_smooth(ELSEWHERE)),
+    "ldp-sgd/table-1/strong/asgd/quadratic": Check(control, ("rates_quadratic",)).assuming(*strongly_smooth(CONTROL)),
+    "ldp-sgd/table-1/strong/asgd/long": Check(
+        falls_like(LONG_BELOW, "asgd", corrected_exponent), ("long_linear",),
+    ).assuming(*strongly_smooth(LONG_BELOW)),
+    "ldp-sgd/table-1/strong/asgd/long-above-half": Check(
+        falls_like(LONG_ABOVE, "asgd", table1_exponent, STRONGLY), ("long_linear",),
+    ).assuming(*strongly_smooth(LONG_ABOVE)),
+    "ldp-sgd/table-1/convex/sgd/below-half": _flat("sgd", "(1/3, 1/2)", (0.4,)),
+    "ldp-sgd/table-1/convex/sgd/middle": _flat("sgd", "(1/2, 2/3)", (0.55, 0.6)),
+    "ldp-sgd/table-1/convex/sgd/above": _flat("sgd", "(2/3, 1)", (0.8,)),
+    "ldp-sgd/table-1/convex/asgd/below-half": _flat("asgd", "(1/3, 1/2)", (0.4,)),
+    "ldp-sgd/table-1/convex/asgd/middle": _flat("asgd", "(1/2, 2/3)", (0.55, 0.6)),
+    "ldp-sgd/table-1/convex/asgd/above": _flat("asgd", "(2/3, 1)", (0.8,)),
+    "ldp-sgd/section-5/asgd-faster": Check(
+        compared(BELOW, BELOW_RATES, "param_distance_sq", True), ("linear_d5", "interior_linear", "rates_linear"),
+    ).assuming(*_assumes(BELOW, BELOW_RATES, "(0, 1/2)", 0.0, 0.5)),
+    "ldp-sgd/section-5/asgd-slower": Check(
+        compared(ABOVE, ABOVE_RATES, "param_distance_sq", False),
+        ("interior_linear", "rates_linear", "rates_quadratic"),
+    ).assuming(*_assumes(ABOVE, ABOVE_RATES, "(2/3, 1)", 2 / 3, 1.0)),
+    "ldp-sgd/figure-4/asgd-faster": Check(
+        compared(DRAWN_LOGISTIC, SETTLED_LOGISTIC, "loss_gap", True),
+        ("logistic_d5", "interior_logistic", "rates_logistic"),
+    ).assuming(*_assumes(DRAWN_LOGISTIC, SETTLED_LOGISTIC, "(0, 1)", 0.0, 1.0)),
+}  # fmt: skip

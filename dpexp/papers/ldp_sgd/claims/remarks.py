@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from dpexp.papers.ldp_sgd.runs import constants_of, used
-from dpexp.reporting.claim import Claim, Outcome, Verdict
+from dpexp.reporting.claim import Check, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence
-from dpexp.reporting.row import EVALUATED, Printing, above, near, row
+from dpexp.reporting.row import EVALUATED, Printing, above, by_rule, near
 from dpexp.theory import THEOREMS
 from dpexp.theory.ldp_sgd.linearised import linearised_moments, modes_of
 from dpexp.theory.ldp_sgd.psi import psi
@@ -118,19 +118,14 @@ def start_in_theorem_5() -> Cases:
     return found
 
 
-def falls_like(
-    id: str, place: str, statement: str, theorem: str, alphas: Sequence[float], why: str, quote: str
-) -> Claim:
+def falls_like(theorem: str, alphas: Sequence[float]) -> Check:
     """A bound's exponents of n beside those of the remark on it."""
     printed = {alpha: remark_exponent(*REMARKS[theorem], alpha) for alpha in alphas}
 
     def cases() -> Cases:
         return {f"alpha = {a:g}": (value, rate_of(theorem, a)) for a, value in printed.items() if value is not None}
 
-    return row(
-        id, place, statement, "rate", near(cases, SLACK, "exponent of n"), LOGARITHM, "reproduced", why, quote=quote,
-        false_if="The printed bound has another exponent of n at one of these alphas.",
-    )  # fmt: skip
+    return near(cases, SLACK, "exponent of n")
 
 
 REMARKS = {
@@ -241,157 +236,42 @@ def gain() -> Cases:
 
 
 DIGITS = 1e-4
-OF_DIGITS = "the exponent to 1e-4, which is what differences of bounds leave of their digits"
-LOGARITHM = f"{SLACK} in a local exponent, which leaves room for a logarithm"
-NONE: tuple[str, ...] = ()
-STRONG = (
-    row(
-        "ldp-sgd/section-4/psi", "Section 4.1, below Condition 3",
-        "psi_beta(t) is below t^beta / beta for beta > 0 and below -1 / beta for beta < 0, with asymptotic equality.",
-        "upper", near(psi_over_limit, 1e-9, "psi over its limit at t = 10^30"), "1e-9 in the ratio at t = 10^30", "reproduced", "",
-        quote="for beta > 0, psi_beta(t) < t^beta/beta, while for beta < 0, we have psi_beta(t) < -1/beta",
-        false_if="psi is above its limit at one t, or not equal to it at t = 10^30.",
+
+
+CHECKS = {
+    "ldp-sgd/section-4/psi": near(psi_over_limit, 1e-9, "psi over its limit at t = 10^30"),
+    "ldp-sgd/remark-1/rate": falls_like("theorem-3", (0.0, 0.2, 0.4, 0.5, 0.6, 0.8)),
+    "ldp-sgd/remark-1/alpha-1": above(
+        lambda: {"eta m = 0.0166": _fall("theorem-3/recursion", 10**5, 10**7, 1.0)},
+        "no convergence is assured at alpha = 1", "the recursion of the proof of Theorem 3", EVALUATED,
+        "bound at n = 10^7 / at 10^5", as_slowly, "reproduced", "misleading",
     ),
-    falls_like(
-        "ldp-sgd/remark-1/rate", "Remark 1, convergence rate", "The bound of Theorem 3 falls like n^-alpha for alpha in [0, 1).",
-        "theorem-3", (0.0, 0.2, 0.4, 0.5, 0.6, 0.8), "and so does the error, see ldp-sgd/remark-1/rate-of-the-error",
-        "the predominant convergence rate is O(n^-alpha) for alpha in [0,1)",
+    "ldp-sgd/remark-1/dimension": near(
+        lambda: in_dimension(bound_of_sgd), DIGITS, "exponent of d in what the noise adds to the bound",
     ),
-    row(
-        "ldp-sgd/remark-1/alpha-1", "Remark 1, convergence rate",
-        "At alpha = 1 convergence of LDP-SGD is not assured.",
-        "rate",
-        above(
-            lambda: {"eta m = 0.0166": _fall("theorem-3/recursion", 10**5, 10**7, 1.0)},
-            "no convergence is assured at alpha = 1", "the recursion of the proof of Theorem 3", EVALUATED,
-            "bound at n = 10^7 / at 10^5", as_slowly, "reproduced", "misleading",
-        ),
-        "a bound that falls from n = 10^5 to 10^7", "misleading",
-        "Theorem 3 assures none, but its own recursion does, as slowly as n^(-2 eta m)",
-        quote="For a scenario where alpha = 1, convergence of the LDP-SGD estimator theta_n is not assured.",
-        false_if="The printed bound vanishes at alpha = 1; misleading if the recursion behind it assures convergence all the same.",
+    "ldp-sgd/remark-1/budget": near(
+        lambda: in_budget(bound_of_sgd), DIGITS, "exponent of mu in what the noise adds to the bound",
     ),
-    row(
-        "ldp-sgd/remark-1/dimension", "Remark 1, parameter dimension",
-        "The bound on the error of LDP-SGD is linear in the dimension.",
-        "rate", near(lambda: in_dimension(bound_of_sgd), DIGITS, "exponent of d in what the noise adds to the bound"), OF_DIGITS,
-        "reproduced", "with C0, m and the start held fixed; for the error see ldp-sgd/remark-1/dimension-of-the-error",
-        quote="The bound exhibits a linear relationship with the dimension d, a consequence of Gaussian noise being introduced to "
-        "every parameter coordinate.",
-        false_if="What the noise adds to the printed bound has another exponent of d than 1.",
+    "ldp-sgd/remark-1/smallest-budget": Check(smallest_budget, ("budget_mix",)),
+    "ldp-sgd/remark-2/summation": Check(summation),
+    "ldp-sgd/remark-2/start": near(
+        lambda: {f"alpha = {a:.3g}": (-2.0, _local(WITHOUT_NOISE(alpha=a))) for a in (0.0, 1 / 3, 0.5, 2 / 3)}, SLACK,
+        "exponent of n in what the start adds", more=start_in_the_average,
     ),
-    row(
-        "ldp-sgd/remark-1/budget", "Remark 1, private budget",
-        "The bound on the error of LDP-SGD falls like mu^-2.",
-        "rate", near(lambda: in_budget(bound_of_sgd), DIGITS, "exponent of mu in what the noise adds to the bound"), OF_DIGITS,
-        "reproduced", "what the noise adds falls so; for the error see ldp-sgd/remark-1/budget-of-the-error",
-        quote="As mu_k increases, the overall bound of E(|theta_n - theta*|^2) reduces in a quadratic speed.",
-        false_if="What the noise adds to the printed bound has another exponent of mu than -2.",
+    "ldp-sgd/remark-2/rate": falls_like("theorem-4/without-b", (0.1, 0.2, 0.4, 0.5, 0.6, 0.8)),
+    "ldp-sgd/remark-2/factors": near(
+        same_manner, DIGITS, "exponent",
+        uncertainty=EVALUATED + ", with C_{3,0} = C_{4,0} = 0, which the paper does not define",
     ),
-    Claim(
-        "ldp-sgd/remark-1/smallest-budget", "Remark 1",
-        "The bound on the error of LDP-SGD depends on the budgets through the smallest.",
-        "value", ("budget_mix",), smallest_budget, "none: bounds are compared to 1e-9", "reproduced",
-        "of the bound; the error depends on the mean of 1 / mu_i^2, see ldp-sgd/remark-1/mean-inverse-square",
-        quote="and the smallest private budget min_k{mu_k^2} across all samples",
-        false_if="Two lists of budgets with one smallest budget have different printed bounds.",
+    "ldp-sgd/theorem-5/half": by_rule(half),
+    "ldp-sgd/remark-3/start": near(start_in_theorem_5, SLACK, "exponent of n in what the start adds"),
+    "ldp-sgd/remark-3/rate": falls_like("theorem-5", (0.4, 0.45, 0.55, 0.6, 0.7, 0.8)),
+    "ldp-sgd/remark-4/rate": falls_like("theorem-6", (0.0, 0.2, 0.4, 0.6, 0.8)),
+    "ldp-sgd/remark-4/optimal": near(best_rate, SLACK, "exponent of n"),
+    "ldp-sgd/remark-4/accelerates": near(gain, 2 * SLACK, "exponent of Theorem 6 minus that of Theorem 5"),
+    "ldp-sgd/remark-4/range": above(
+        lambda: {f"alpha = {a:g}": _fall("theorem-5/last-iterate", 10**4, 10**6, a) for a in (0.2, 0.25, 0.3)},
+        "convergence for alpha <= 1/3 needs averaging", "ldp-sgd/theorem-5/last-iterate, which is proved", EVALUATED,
+        "bound for the iterate at n = 10^6 / at 10^4", None, "reproduced", "misleading",
     ),
-    Claim(
-        "ldp-sgd/remark-2/summation", "Remark 2, summation B",
-        "The summation B is finite for all alpha in [0, 1), and O(n) for alpha = 1.",
-        "value", NONE, summation, "none: signs of exponents at k = 10^60 and 10^80", "misprint",
-        "at alpha = 0 the printed terms grow, at every step size. Either the interval is open, or eta^2 is missing before psi_(1-2 alpha), "
-        "as in the work that the theorem follows (our reading): then B is finite there for small steps, too",
-        quote="For all alpha in [0, 1), B is finite, while for alpha = 1, B = O(n).",
-        false_if="The terms of B do not vanish for one alpha in [0, 1); a misprint if that is the closed end alone.",
-    ),
-    row(
-        "ldp-sgd/remark-2/start", "Remark 2, initial condition",
-        "In the bound of Theorem 4 what the start adds falls like n^-2.",
-        "rate", near(lambda: {f"alpha = {a:.3g}": (-2.0, _local(WITHOUT_NOISE(alpha=a))) for a in (0.0, 1 / 3, 0.5, 2 / 3)},
-            SLACK, "exponent of n in what the start adds", more=start_in_the_average), LOGARITHM, "false",
-        "the bound has the start over m n^(2(1-alpha)) eta^2, without the factor by which the iterate has forgotten it by then. The "
-        "sentence is true of the average, which the theorem does not show",
-        quote="For all alpha in [0, 1), the initial condition diminishes at rate O(n^-2).",
-        false_if="The share of the start in the bound has another exponent of n than -2 for one alpha.",
-    ),
-    falls_like(
-        "ldp-sgd/remark-2/rate", "Remark 2, convergence rate",
-        "The bound of Theorem 4 falls like n^-1 for alpha up to 1/2 and like n^-2(1-alpha) above.",
-        "theorem-4/without-b", (0.1, 0.2, 0.4, 0.5, 0.6, 0.8),
-        "of the bound, once n is large enough for its constant B; the error falls otherwise, see ldp-sgd/table-1/strong/asgd/below-half",
-        "For alpha in [0, 1/2], the predominant convergence rate is O(n^-1), while for alpha in (1/2, 1), the predominant "
-        "convergence rate becomes O(n^-2(1-alpha)).",
-    ),
-    row(
-        "ldp-sgd/remark-2/factors", "Remark 2, other factors",
-        "The bounds on the errors of LDP-SGD and LDP-ASGD depend on d and mu in the same manner.",
-        "rate",
-        near(same_manner, DIGITS, "exponent", uncertainty=EVALUATED + ", with C_{3,0} = C_{4,0} = 0, which the paper does not define"),
-        OF_DIGITS, "reproduced", "of the bounds; the estimators differ, see ldp-sgd/introduction/sensitivity",
-        quote="is affected by the factors d and mu in the same manner as E(|theta_n - theta*|^2)",
-        false_if="What the noise adds to the two bounds has different exponents of d or of mu.",
-    ),
-)  # fmt: skip
-CONVEX = (
-    row(
-        "ldp-sgd/theorem-5/half", "Theorem 5, third case; Remark 3, convergence rate",
-        "At alpha = 1/2 the bound of the third case is finite, of order n^-1/4.",
-        "upper", half, "none", "misprint", "it divides by (1 - 2 alpha)^(1/2); the interval of the case should be open at 1/2",
-        quote="(1 - 2alpha)^{1/2} psi_{3alpha/2-1/2}(n), alpha in [1/3, 1/2]",
-        false_if="The third case is not finite at alpha = 1/2, which it includes.",
-    ),
-    row(
-        "ldp-sgd/remark-3/start", "Remark 3, initial condition",
-        "In the bound of Theorem 5 the initial condition vanishes at the rate of the whole.",
-        "rate", near(start_in_theorem_5, SLACK, "exponent of n in what the start adds"), LOGARITHM, "reproduced",
-        "of the bound; the error of a risk that is not quadratic does not split into a share of the start and one of the noise",
-        quote="For all alpha in (1/3, 1), the initial condition diminishes at the same rate as E{F(theta_n) - F(theta*)}.",
-        false_if="The share of the start in the bound has another exponent of n than the bound.",
-    ),
-    falls_like(
-        "ldp-sgd/remark-3/rate", "Remark 3, convergence rate",
-        "The bound of Theorem 5 falls like n^-(3 alpha - 1)/2, n^-alpha/2 and n^-(1 - alpha) in its three intervals.",
-        "theorem-5", (0.4, 0.45, 0.55, 0.6, 0.7, 0.8),
-        "inside the intervals; at 1/2 see ldp-sgd/theorem-5/half, and for the error ldp-sgd/remark-3/ends",
-        "for alpha in (1/2, 2/3], the convergence rate is O(n^-alpha/2), while for alpha in (2/3, 1) the convergence rate becomes "
-        "O(n^-(1-alpha))",
-    ),
-    falls_like(
-        "ldp-sgd/remark-4/rate", "Remark 4, first two sentences",
-        "The bound of Theorem 6 falls like n^-alpha below alpha = 1/2 and like n^(alpha - 1) above.",
-        "theorem-6", (0.0, 0.2, 0.4, 0.6, 0.8),
-        "of the two terms that can be read; for the error see ldp-sgd/remark-4/ends",
-        "follows O(n^-alpha) when alpha in [0, 1/2). However, in the range 1/2 < alpha < 1, it adheres to O(n^alpha-1).",
-    ),
-    row(
-        "ldp-sgd/remark-4/optimal", "Remark 4",
-        "The best rate of Theorem 6 is n^-1/2.",
-        "rate", near(best_rate, SLACK, "exponent of n"), LOGARITHM, "reproduced", "at alpha = 1/2, and up to a logarithm",
-        quote="Consequently, the optimal asymptotic rate stands at O(n^-1/2).",
-        false_if="The bound falls faster for another alpha, or with another exponent than -1/2 at alpha = 1/2.",
-    ),
-    row(
-        "ldp-sgd/remark-4/accelerates", "Remark 4",
-        "Averaging improves the rate of the bound for alpha < 2/3, and worsens it nowhere.",
-        "rate", near(gain, 2 * SLACK, "exponent of Theorem 6 minus that of Theorem 5"), f"{2 * SLACK} in the difference of two exponents",
-        "reproduced", "of the printed rates; from alpha = 2/3 on they are the same",
-        quote="and concurrently accelerates the rate of convergence",
-        false_if="Theorem 6 has the larger exponent of n for one alpha, or the same for one below 2/3.",
-    ),
-    row(
-        "ldp-sgd/remark-4/range", "Remark 4",
-        "Averaging extends the range of alpha with convergence from (1/3, 1) to (0, 1).",
-        "rate",
-        above(
-            lambda: {f"alpha = {a:g}": _fall("theorem-5/last-iterate", 10**4, 10**6, a) for a in (0.2, 0.25, 0.3)},
-            "convergence for alpha <= 1/3 needs averaging", "ldp-sgd/theorem-5/last-iterate, which is proved", EVALUATED,
-            "bound for the iterate at n = 10^6 / at 10^4", None, "reproduced", "misleading",
-        ),
-        "a bound on the iterate that falls between n = 10^4 and 10^6", "misleading",
-        "true of the two printed theorems; the iterate converges for every alpha in (0, 1) without averaging, by a bound that "
-        "needs no more than Theorem 6",
-        quote="through averaging, the algorithm extends the alpha range ensuring convergence, shifting it from (1/3, 1) to (0, 1)",
-        false_if="Averaging assures no convergence for one alpha <= 1/3 (see ldp-sgd/remark-4/rate); misleading if it is assured without.",
-    ),
-)  # fmt: skip
+}  # fmt: skip

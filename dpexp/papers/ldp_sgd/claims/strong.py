@@ -21,7 +21,7 @@ from dpexp.papers.ldp_sgd.runs import (
     used,
 )
 from dpexp.reporting.checks import paired_over_decade, predictions_agree
-from dpexp.reporting.claim import Claim, Outcome, Verdict
+from dpexp.reporting.claim import Check, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.slopes import RATE_TOLERANCE, log_contrast, slope_weights
 from dpexp.store.stats import t_quantile
@@ -191,115 +191,28 @@ def start_is_forgotten(evidence: Evidence) -> Outcome:
     )
 
 
-LOCAL = "m, M and C1 are those at the optimum: no m > 0 holds everywhere, and gradients would not be bounded if it did"
-ABOVE = "At one checkpoint of one run the measured mean is above the bound with joint 95% certainty."
-OFF = "One settled slope is off the stated exponent by more than the tolerance with its whole 95% interval."
-EXPONENT = f"{RATE_TOLERANCE} in the exponent or half of it, less than half the distance between competing exponents"
-CLAIMS = (
-    Claim(
-        "ldp-sgd/theorem-3", "Theorem 3",
-        "E|theta_n - theta*|^2 of LDP-SGD is below the printed bound, for alpha in [0, 1).",
-        "upper", PAPER, bounded_by("ldp-sgd/theorem-3", PAPER_RUNS), LOCAL, "holds as a bound",
-        "loose: 64 d where 4 p is needed, and the smallest budget where the mean counts",
-        quote="{eta/(m n^alpha) + eta^2 psi_{1-2alpha}(n) exp(-m eta n^{1-alpha}/2)} (1 + 64d/min_k{mu_k^2}) + exp{-2m eta psi_{1-alpha}(n)}",
-        false_if=ABOVE, hypotheses=strongly(PAPER_RUNS),
-    ),
-    Claim(
-        "ldp-sgd/theorem-3/recursion", "Theorem 3",
-        "Completed: the bound holds without its spare factor 16, as a recursion with the exact second moment of the noise.",
-        "upper", SMALL, bounded_by("ldp-sgd/theorem-3/recursion", SMALL_RUNS), LOCAL, "false",
-        "for small mu the noise drives iterates to where the curvature is below m: the local m is no global one, and only the "
-        "printed factor 64 hides it",
-        source="ours", false_if=ABOVE, hypotheses=strongly(SMALL_RUNS),
-    ),
-    Claim(
-        "ldp-sgd/theorem-4", "Theorem 4",
-        "E|theta_bar_n - theta*|^2 of LDP-ASGD is below the printed bound, for alpha in [0, 1).",
-        "upper", SMALL, theorem_4,
-        LOCAL + "; C_{3,0} and C_{4,0} are never defined and taken as 0, which lowers the bound", "misleading",
-        "it holds, but for alpha < 1/2 only because its constant B is astronomical, so that it says nothing at any n that can be run. For "
-        "n without end it cannot hold: it falls like 1 / n, and the error like n^-2 alpha (ldp-sgd/table-1/strong/asgd/corrected)",
-        quote="B = sum_{k=1}^n exp{-m eta k^{1-alpha}/4 + psi_{1-2alpha}(k) + 4 eta^3 psi_{1-3alpha}(k)}",
-        false_if=ABOVE + " Misleading where it is a million times the error of the start.", hypotheses=strongly_smooth(SMALL_RUNS),
-    ),
-    Claim(
-        "ldp-sgd/theorem-4/squared", "Theorem 4",
-        "Read otherwise: with eta^2 before psi_{1-2 alpha} in B the printed bound holds and says something.",
-        "upper", LONG, theorem_4_squared, LOCAL, "false",
-        "a reading of ours: where the theorem comes from (Moulines and Bach, 2011) the exponent has the sum of squared steps. Then B is "
-        "10^5, and the paper's own step size and start refute the bound: it lacks the squared bias, of order n^-2 alpha",
-        source="ours", false_if=ABOVE, hypotheses=strongly_smooth(LONG_RUNS),
-    ),
-    Claim(
-        "ldp-sgd/theorem-4/without-b", "Theorem 4, Remark 2",
-        "Sharpened: the terms of the bound that give its advertised rate, those without B, bound the error by themselves.",
-        "upper", SMALL, bounded_by("ldp-sgd/theorem-4/without-b", SMALL_RUNS), LOCAL, "false",
-        "they lack the square of the bias, of order n^-2 alpha; the paper claims no more than the whole bound",
-        source="ours", false_if=ABOVE, hypotheses=strongly_smooth(SMALL_RUNS),
-    ),
-    Claim(
-        "ldp-sgd/theorem-4/completed", "Theorem 4",
-        "Completed: a bound of the same kind with the bias term and the noise in S holds.",
-        "upper", SMALL, bounded_by("ldp-sgd/theorem-4/completed", SMALL_RUNS), LOCAL, "holds as a bound",
-        "derived by summation by parts and Minkowski's inequality",
-        source="ours", false_if=ABOVE, hypotheses=strongly_smooth(SMALL_RUNS),
-    ),
-    Claim(
-        "ldp-sgd/remark-1/rate-of-the-error", "Remark 1, convergence rate",
-        "Sharpened: the error E|theta_n - theta*|^2 itself falls like n^-alpha.",
-        "rate", REACHED, falls_like(REACHED_RUNS, "sgd", remark_exponent, STRONGLY), EXPONENT, "reproduced",
-        "steps large enough that 10^7 users reach the asymptotic regime; for logistic regression see ldp-sgd/table-1/logistic/sgd",
-        source="ours", false_if=OFF, hypotheses=strongly(REACHED_RUNS),
-    ),
-    Claim(
-        "ldp-sgd/remark-1/start", "Remark 1, initial condition",
-        "The start is forgotten sub-exponentially.",
-        "rate", ("logistic_d5",), start_is_forgotten,
-        "the fitted rate must lie between m and M, up to its error", "reproduced",
-        "at alpha = 2/3 the logistic problem still forgets its start after 300,000 users, which makes the factor visible",
-        quote="The initial condition diminishes sub-exponentially for alpha in [0, 1).",
-        false_if="The start is forgotten like exp(-2 h eta psi(n)) with an h outside [m, M], its error included.",
-        hypotheses=strongly(START_RUNS),
-    ),
-    Claim(
-        "ldp-sgd/remark-1/dimension-of-the-error", "Remark 1, parameter dimension",
-        "Sharpened: the error of LDP-SGD grows like d^2 under the Mallows weights, because m falls like 1 / d.",
-        "rate", ("sweep_d",), dimension_of_the_error, f"{QUARTER} in the exponent, a quarter of the distance to 1", "reproduced",
-        "linear in d only at fixed curvature, as in the printed bound",
-        source="ours", false_if="The exponent of d is off 2 by more than the tolerance with its whole 95% interval.",
-        hypotheses=strongly(SWEEP_D),
-    ),
-    Claim(
-        "ldp-sgd/remark-1/budget-of-the-error", "Remark 1, private budget",
-        "Sharpened: what the privacy noise adds to the error of LDP-SGD falls like mu^-2, as it does in the bound.",
-        "rate", ("sweep_mu",), budget_of_sgd, f"{RATE_TOLERANCE} in the exponent", "reproduced",
-        "the non-private error is subtracted; below mu = 1 the fall is steeper",
-        source="ours", false_if="The exponent of mu is off -2 by more than the tolerance with its whole 95% interval.",
-        hypotheses=strongly(SWEEP_MU),
-    ),
-    Claim(
-        "ldp-sgd/remark-1/mean-inverse-square", "Remark 1",
-        "Sharpened: the mean of 1 / mu_i^2 governs the error of LDP-SGD, where the bound has the smallest budget.",
-        "prediction", ("budget_mix",), mean_inverse_square, "5%, an interval over the last decade included", "reproduced",
-        "what a user adds to the variance is proportional to 1 / mu_i^2",
-        source="ours", false_if="An error under mixed budgets is off that of their mean of 1 / mu_i^2 by more than 5% with certainty.",
-        hypotheses=strongly(MIX_RUNS),
-    ),
-    Claim(
-        "ldp-sgd/introduction/sensitivity", "Section 1, second contribution",
-        "The errors of both estimators depend on mu in the same way.",
-        "rate", ("sweep_mu",), budget_of_asgd, f"{RATE_TOLERANCE} in the exponent", "misleading",
-        "true of the printed bounds, which the sentence sums up (ldp-sgd/remark-2/factors), and not of the estimators, which it names: for "
-        "alpha < 1/2 the bias dominates the average",
-        quote="both estimators exhibit identical sensitivity to parameter dimension and differential privacy budget",
-        false_if="The bounds contain mu in two ways; misleading where only the errors do, by more than the tolerance with certainty.",
-        hypotheses=strongly(SWEEP_MU),
-    ),
-    Claim(
-        "ldp-sgd/remark-2/half", "Remark 2, convergence rate",
-        "Sharpened: at alpha = 1/2 the squared error of the average itself falls like n^-1.",
-        "rate", REACHED, falls_like(HALF_RUNS, "asgd", remark_exponent, STRONGLY), EXPONENT, "reproduced",
-        "up to a logarithm, which the printed bound has and Remark 2 omits; inside (0, 1/2) see Table 1",
-        source="ours", false_if=OFF, hypotheses=strongly_smooth(HALF_RUNS),
-    ),
-)  # fmt: skip
+CHECKS = {
+    "ldp-sgd/theorem-3": Check(bounded_by("ldp-sgd/theorem-3", PAPER_RUNS), PAPER).assuming(*strongly(PAPER_RUNS)),
+    "ldp-sgd/theorem-3/recursion": Check(
+        bounded_by("ldp-sgd/theorem-3/recursion", SMALL_RUNS), SMALL,
+    ).assuming(*strongly(SMALL_RUNS)),
+    "ldp-sgd/theorem-4": Check(theorem_4, SMALL).assuming(*strongly_smooth(SMALL_RUNS)),
+    "ldp-sgd/theorem-4/squared": Check(theorem_4_squared, LONG).assuming(*strongly_smooth(LONG_RUNS)),
+    "ldp-sgd/theorem-4/without-b": Check(
+        bounded_by("ldp-sgd/theorem-4/without-b", SMALL_RUNS), SMALL,
+    ).assuming(*strongly_smooth(SMALL_RUNS)),
+    "ldp-sgd/theorem-4/completed": Check(
+        bounded_by("ldp-sgd/theorem-4/completed", SMALL_RUNS), SMALL,
+    ).assuming(*strongly_smooth(SMALL_RUNS)),
+    "ldp-sgd/remark-1/rate-of-the-error": Check(
+        falls_like(REACHED_RUNS, "sgd", remark_exponent, STRONGLY), REACHED,
+    ).assuming(*strongly(REACHED_RUNS)),
+    "ldp-sgd/remark-1/start": Check(start_is_forgotten, ("logistic_d5",)).assuming(*strongly(START_RUNS)),
+    "ldp-sgd/remark-1/dimension-of-the-error": Check(dimension_of_the_error, ("sweep_d",)).assuming(*strongly(SWEEP_D)),
+    "ldp-sgd/remark-1/budget-of-the-error": Check(budget_of_sgd, ("sweep_mu",)).assuming(*strongly(SWEEP_MU)),
+    "ldp-sgd/remark-1/mean-inverse-square": Check(mean_inverse_square, ("budget_mix",)).assuming(*strongly(MIX_RUNS)),
+    "ldp-sgd/introduction/sensitivity": Check(budget_of_asgd, ("sweep_mu",)).assuming(*strongly(SWEEP_MU)),
+    "ldp-sgd/remark-2/half": Check(
+        falls_like(HALF_RUNS, "asgd", remark_exponent, STRONGLY), REACHED,
+    ).assuming(*strongly_smooth(HALF_RUNS)),
+}  # fmt: skip

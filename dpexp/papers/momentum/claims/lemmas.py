@@ -11,9 +11,9 @@ from dpexp.papers.momentum.claims.assumed import memory, mixing, normalised
 from dpexp.papers.momentum.levels import printed_levels
 from dpexp.papers.momentum.rows import DELTA, METHODS, PRESCRIBED, VARIANTS, prescribed_rows
 from dpexp.privacy.momentum.trees import node_counts
-from dpexp.reporting.claim import Claim, Outcome
+from dpexp.reporting.claim import Check, Outcome
 from dpexp.reporting.evidence import Evidence
-from dpexp.reporting.row import Rule, above, near, row
+from dpexp.reporting.row import above, near
 from dpexp.theory.momentum.formulas import lemma7_printed, theorem9_schedule
 
 
@@ -46,7 +46,7 @@ def lemma_7() -> dict[str, float]:
     return ratios
 
 
-def equation_3(reshuffled: bool) -> Rule:
+def equation_3(reshuffled: bool) -> Check:
     """Equation (3) against the momentum on random gradients, every sum as printed.
 
     Equations (2) and (3): G and D are sums over windows of one epoch, weighted by (1 - alpha)^(distance from t).
@@ -59,32 +59,6 @@ def equation_3(reshuffled: bool) -> Rule:
     return near(
         errors, 1e-10, f"error of the momentum on unit-normal gradients, five epochs, {order}", uncertainty="rounding"
     )
-
-
-CLAIMS = (
-    Claim("momentum/lemma-5", "Lemma 5", "Normalised steps find a small gradient if their directions err little.",
-          "upper", (PRESCRIBED,), lemma_5, "rounding 1e-9", "holds as a bound",
-          "true on every path, also with the constants 1, 1/2, 2 in place of 3/2, 3/4, 3",
-          quote="3E[(F(w_1) - F(w_(T+1)))]/(2ηT) + 3Lη/4 + 3/T sum_(t=1..T)",
-          false_if="On some path the mean gradient norm is above the bound.", hypotheses=(normalised(),)),
-    row("momentum/lemma-7", "Lemma 7", "The noise of Algorithm 2 is at most the printed three terms.", "upper",
-          above(lemma_7, "E |m_hat - m| is at most the three terms", "one order that repeats", "means over sampled steps: a few per cent", "bound / rms"),
-          "the rms value must be below", "holds as a bound", "loose by about 30; one order that repeats",
-          quote="192Gα log_2 T √(d log(1/δ))/ϵ + 128(G + 2L)α √(ηdT log(1/δ)) log_2 T/ϵ",
-          false_if="The rms noise at Theorem 9's schedule is above the three terms.",
-          hypotheses=(
-              memory({label: (SIZES[label], s.alpha) for label, s in SCHEDULES.items()}),
-              mixing({label: s.gamma for label, s in SCHEDULES.items()}),
-          )),
-    row("momentum/equation-3/fixed", "Equation (3), Lemma 17", "Corrects equation (3): with one order that repeats, the estimate without noise is the momentum.",
-          "value", equation_3(reshuffled=False), "1e-10 on unit-normal gradients", "reproduced", "exact when the order repeats",
-          source="ours", false_if="With one order that repeats, equation (3) is not the momentum."),
-    row("momentum/equation-3/reshuffled", "Section 4, equation (3)", "With the reshuffling of Algorithm 2, the estimate without noise is the momentum.",
-          "value", equation_3(reshuffled=True), "1e-10 on unit-normal gradients", "false",
-          "it needs the record of step t to be that of step t - N; momentum plus noise is then not private either",
-          quote="G_[1,t] = (1-α)^(t-r) G_[1,r] + sum_(i=0..q-1) (1-α)^(Ni) (1-γ)^(q-(i+1)) G_[r+1,r+N]",
-          false_if="With a fresh order in every epoch, equation (3) is not the momentum."),
-)  # fmt: skip
 
 
 def _error(n: int, alpha: float, gamma: float, reshuffled: bool, epochs: int = 5) -> float:
@@ -175,23 +149,24 @@ def weight_left(n: int, alpha: float, reshuffled: bool) -> float:
     return float(abs(weights.sum() - older.sum()) / weights.sum())
 
 
-DIFFERENCES = (
-    row("momentum/section-2/partial-sums", "Section 2, tree-aggregation", "A tree's noise in any prefix sum is of the order log^1.5(t), a lot less than with noise in every term.",
-          "value",
-          above(partial_sums_noise, "noise of the order log^1.5(t) at most, and a small part of that with noise in every term for long streams",
-                "", "counted", "allowed / noise of the tree", beside_every_term),
-          "2 log2(t)^1.5, and a tenth of the other at a million steps", "holds as a bound",
-          "squared losses of Gaussians add up, so that log(t) is enough; for streams of a dozen steps the tree has more noise, not less",
-          quote="which is a lot less than the noise that we would add using advanced composition",
-          false_if="The tree's noise grows faster than log^1.5(t), or is above a tenth of the other at a million steps."),
-    row("momentum/section-4/differences", "Section 4, before Algorithm 2 is derived", "The sensitivity of m_t - m_(t-N) scales with eta N.",
-          "value",
-          near(difference, 0.01, "weight of a record over its weight in m_t, constant gradients, reshuffled", more=in_one_order,
-               uncertainty="closed form: sums of discounts"),
-          "a hundredth of the sensitivity of m_t, where the claim says 0", "false",
-          "true of one order that repeats. With a fresh order a record has another discount in each epoch, whose difference no "
-          "smoothness makes small; this is why equation (3) fails, too",
-          quote="we can show that the sensitivity of m_t - m_{t-N} scales by this same distance factor",
-          false_if="With reshuffling and gradients that do not move, a record has a weight in m_t - m_(t-N) of more than a hundredth of that in m_t.",
-          hypotheses=(memory(MEMORIES),)),
-)  # fmt: skip
+CHECKS = {
+    "momentum/lemma-5": Check(lemma_5, (PRESCRIBED,)).assuming(normalised()),
+    "momentum/lemma-7": above(
+        lemma_7, "E |m_hat - m| is at most the three terms", "one order that repeats",
+        "means over sampled steps: a few per cent", "bound / rms",
+    ).assuming(
+        memory({label: (SIZES[label], s.alpha) for label, s in SCHEDULES.items()}),
+        mixing({label: s.gamma for label, s in SCHEDULES.items()}),
+    ),
+    "momentum/equation-3/fixed": equation_3(reshuffled=False),
+    "momentum/equation-3/reshuffled": equation_3(reshuffled=True),
+    "momentum/section-2/partial-sums": above(
+        partial_sums_noise,
+        "noise of the order log^1.5(t) at most, and a small part of that with noise in every term for long streams", "",
+        "counted", "allowed / noise of the tree", beside_every_term,
+    ),
+    "momentum/section-4/differences": near(
+        difference, 0.01, "weight of a record over its weight in m_t, constant gradients, reshuffled",
+        more=in_one_order, uncertainty="closed form: sums of discounts",
+    ).assuming(memory(MEMORIES)),
+}  # fmt: skip

@@ -45,9 +45,9 @@ from dpexp.privacy.momentum.trees import (
     reshuffled_bound,
     squared_sensitivities,
 )
-from dpexp.reporting.claim import Claim, Outcome
+from dpexp.reporting.claim import Check, Outcome
 from dpexp.reporting.evidence import Evidence
-from dpexp.reporting.row import above, row
+from dpexp.reporting.row import above
 from dpexp.theory.momentum.formulas import theorem4_sigma, theorem6_schedule, theorem8_sigma
 
 FIRST_EPOCH = 3
@@ -234,91 +234,52 @@ def printed_nodes(L: float) -> float:
     return stream_mu(held, occurrence_sensitivities(n, eta, 1.0, L), list(stds))
 
 
-ONE_CASE = "less noise than needed in one case contradicts it"
-THEOREM_4 = (
-    row("momentum/theorem-4", "Theorem 4", "Algorithm 1 with the printed noise is 1 / sigma-GDP, and so (z, z / (2 sigma^2))-Renyi private.",
-          "guarantee",
-          above(over_orders, "the run with the printed noise is 1 / sigma-GDP, in any order", "over all orders", "rigorous bound over orders", WHAT),
-          ONE_CASE, "holds as a bound",
-          "nodes of the largest sensitivity are few, so the slack in V pays for what 4 alpha G lacks",
-          quote="Algorithm 1 is (z, z/(2σ^2)) Renyi-differentially private for all z",
-          false_if="For some N, T and order the exact mu of the printed noise is above 1 / sigma.",
-          hypotheses=(memory({label: (n, 1 / n) for label, (n, _) in SIZES.items()}),)),
-    row("momentum/theorem-4/any-alpha", "Theorem 4", "No condition on alpha is needed.", "guarantee",
-          above(lambda: in_one_order(SHORT_MEMORY, 1e-3), "the run is 1 / sigma-GDP for any alpha",
-                "alpha = 1 / (1000 N), one order that repeats", EXACT, WHAT, otherwise="misprint"),
-          ONE_CASE, "misprint",
-          "alpha >= 1 / N, which the proof uses and Theorem 8 prints, is left out of the statement",
-          quote="f(w, x) is G-Lipschitz for all w in R^d, x in X, Algorithm 1 is (z, z/(2σ^2)) Renyi-differentially private for all z",
-          false_if="For some alpha the exact mu of the printed noise is above 1 / sigma."),
-    row("momentum/theorem-4/any-length", "Theorem 4", "No condition on T is needed.", "guarantee",
-          above(lambda: in_one_order(SHORT_RUNS), "the run is 1 / sigma-GDP for any T", "one order", EXACT, WHAT,
-                lambda least: f"with T / N rounded up in V: {min(in_one_order(SHORT_RUNS, count=largest_count).values()):.3g} at least", otherwise="misprint"),
-          ONE_CASE, "misprint",
-          "V counts T / N uses of a record where it may have one more; from a quarter of an epoch on, the factor 4 pays for that",
-          quote="f(w, x) is G-Lipschitz for all w in R^d, x in X, Algorithm 1 is (z, z/(2σ^2)) Renyi-differentially private for all z",
-          false_if="For some T the exact mu of the printed noise is above 1 / sigma.",
-          hypotheses=(memory({label: (n, 1 / n) for label, (n, _) in SHORT_RUNS.items()}),)),
-    row("momentum/theorem-4/sigma", "Theorem 4, sigma",
-          "Corrects the condition: for delta <= exp(-eps), sigma = 2 sqrt(log(1/delta)) / eps gives (eps, delta)-DP.",
-          "guarantee",
-          above(lambda: {k: multipliers(*b).saving for k, b in BUDGETS.items()}, "the printed sigma gives (eps, delta)-DP", "delta = 1e-5", EXACT,
-                "printed / least sigma"),
-          "a smaller sigma than the exact one contradicts it", "holds as a bound",
-          "the Renyi order is fixed at a poor value; exact conversion needs 1.4 to 2.2 times less noise",
-          source="ours", false_if="At some eps the exact conversion needs a larger sigma.", hypotheses=(intended(BUDGETS),)),
-    row("momentum/theorem-4/hypothesis", "Theorem 4, its condition", "The printed sigma gives (eps, delta)-DP if delta >= exp(-eps).",
-          "guarantee",
-          above(lambda: {f"eps = {LARGE:g}, delta = {DELTA:g}": DELTA / delta_of(1 / theorem4_sigma(LARGE, DELTA), LARGE)},
-              "(eps, delta)-DP whenever delta >= exp(-eps)", "", EXACT, "exact delta / delta", held="reproduced",
-              otherwise="misprint", turned=True),
-          "one counterexample", "misprint", "the inequality is the wrong way round",
-          quote="if δ ≥ exp(-ϵ), then with σ ≥ 2√(log(1/δ))/ϵ, Algorithm 1 is (ϵ, δ)-differentially private",
-          false_if="At some eps and delta >= exp(-eps) the exact delta is larger.", hypotheses=(as_printed({"eps = 40": (LARGE, DELTA)}),)),
-    row("momentum/theorem-4/saving", "Theorem 4, as a whole",
-          "Sharpens Theorem 4: at Theorem 6's schedule its noise is more than (1, 1e-5) needs.", "upper",
-
-          above(whole_saving, "the printed noise suffices for (1, 1e-5)", "one order that repeats", EXACT, WHAT),
-          "less than the exact noise contradicts it", "holds as a bound",
-          "sensitivity, unused right nodes and conversion each waste noise; the factors multiply",
-          source="ours", false_if="The exact noise is larger than the printed one."),
-    row("momentum/theorem-4/node", "Proof sketch of Theorem 4", "A node's sensitivity is at most 4 alpha G.", "upper",
-          above(lambda: {f"N = {n}": 4 / of_fresh_orders(n) for n in (9, 10, 100, 1000)}, "no node's sensitivity exceeds 4 alpha G for alpha >= 1 / N",
-                "reshuffled", "closed form", "4 alpha G / supremum",
-                lambda least: f"one order that repeats: 4 / {2 * largest_node_sensitivity(1000, 1e-3):.3g}; approached as T grows"),
-          "closed form; one larger value contradicts it", "false",
-          "reshuffling can put a record last in one epoch and early in the next, first where N is odd, twice in a node no longer than an epoch",
-          quote="any given datapoint x_i can contribute at most ⌈|y - z|/N⌉ gradient terms ... ≤ 4αG for α ≥ 1/N",
-          false_if="Some node's sensitivity exceeds 4 alpha G at alpha = 1 / N.",
-          hypotheses=(memory({f"N = {n}": (n, 1 / n) for n in (9, 10, 100, 1000)}),)),
-    row("momentum/theorem-4/count", "Proof sketch of Theorem 4", "No record is in more than V nodes.", "upper",
-          above(counts, "no record is in more than V nodes", "", "counted", "V / largest count", where_whole, otherwise="misprint"),
-          "counted; one larger count where N divides T would make it false", "misprint",
-          "T / N must be rounded up; right whenever N divides T",
-          quote="there are at most T/N different a", false_if="Some record of one order is in more than V nodes."),
-)  # fmt: skip
-THEOREM_8 = (
-    Claim("momentum/theorem-8", "Algorithm 2, its box; Theorem 8", "Algorithm 2 with the noise of its box makes its iterates private.", "guarantee",
-          (), theorem_8, "one smooth loss that needs a larger delta contradicts the box; so does less than needed with L what is meant", "misprint",
-          "the box sets 2 eta N, in which the L of its own input is missing; Lemma 7 has it, in 128 (G + 2 L) and in 16 eta L",
-          quote="Set δ_G = 4G, δ_Δ = δ_r = 2ηN.",
-          false_if="2 L eta N is too little as well.",
-          hypotheses=(memory({"N = 3": (ATTACKED, 1 / ATTACKED)}), multiplier({"eps = 1": (1.0, theorem8_sigma(1.0, DELTA))}))),
-    row("momentum/theorem-8/proof", "After Theorem 8", "As in the proof of Theorem 4, all noisy nodes together are private: sqrt(3) / sigma-GDP.",
-          "guarantee", above(lambda: {f"L = {L:g}": math.sqrt(3) / printed_nodes(L) for L in (1.0, 2.0, 4.0)},
-                "the release of all noisy nodes is sqrt(3) / sigma-GDP for any smooth loss", "G = 1, N = 200, 200 epochs, one order", EXACT, WHAT,
-                repaired, otherwise="misprint"),
-          ONE_CASE, "misprint",
-          "the same L. With it 2 L eta N is half of what the argument for 4 G gives, and V, four times too large, pays for that",
-          quote="The proof of Theorem 8 follows the proof of tree-aggregated momentum with Renyi differential privacy as in section 3.",
-          false_if="With 2 L eta N too, the exact mu of the release of all nodes is above sqrt(3) / sigma.",
-          hypotheses=(memory({f"L = {L:g}": (200, 1 / 200) for L in (1.0, 2.0, 4.0)}),)),
-    row("momentum/theorem-8/completed", "Theorem 8, with Lemma 7",
-          "Corrects Theorem 8: with 2 L eta N, and for at least one epoch, all noisy nodes together are private in any order.",
-          "guarantee", above(completed, "the release of all noisy nodes is sqrt(3) / sigma-GDP for any smooth loss and any order", "2 L eta N, T >= N",
-                "rigorous bound over orders", WHAT),
-          ONE_CASE, "holds as a bound",
-          "the room is least near one epoch; in less than a quarter of an epoch V is too small here as in Theorem 4",
-          source="ours", false_if="For some N, T >= N and order the mu of the release of all nodes is above sqrt(3) / sigma.",
-          hypotheses=(memory({label: (n, 1 / n) for label, (n, _) in COMPLETED.items()}),)),
-)  # fmt: skip
+CHECKS = {
+    "momentum/theorem-4": above(
+        over_orders, "the run with the printed noise is 1 / sigma-GDP, in any order", "over all orders",
+        "rigorous bound over orders", WHAT,
+    ).assuming(memory({label: (n, 1 / n) for label, (n, _) in SIZES.items()})),
+    "momentum/theorem-4/any-alpha": above(
+        lambda: in_one_order(SHORT_MEMORY, 1e-3), "the run is 1 / sigma-GDP for any alpha",
+        "alpha = 1 / (1000 N), one order that repeats", EXACT, WHAT, otherwise="misprint",
+    ),
+    "momentum/theorem-4/any-length": above(
+        lambda: in_one_order(SHORT_RUNS), "the run is 1 / sigma-GDP for any T", "one order", EXACT, WHAT,
+        lambda least: f"with T / N rounded up in V: {min(in_one_order(SHORT_RUNS, count=largest_count).values()):.3g} at least",
+        otherwise="misprint",
+    ).assuming(memory({label: (n, 1 / n) for label, (n, _) in SHORT_RUNS.items()})),
+    "momentum/theorem-4/sigma": above(
+        lambda: {k: multipliers(*b).saving for k, b in BUDGETS.items()}, "the printed sigma gives (eps, delta)-DP",
+        "delta = 1e-5", EXACT, "printed / least sigma",
+    ).assuming(intended(BUDGETS)),
+    "momentum/theorem-4/hypothesis": above(
+        lambda: {f"eps = {LARGE:g}, delta = {DELTA:g}": DELTA / delta_of(1 / theorem4_sigma(LARGE, DELTA), LARGE)},
+        "(eps, delta)-DP whenever delta >= exp(-eps)", "", EXACT, "exact delta / delta", held="reproduced",
+        otherwise="misprint", turned=True,
+    ).assuming(as_printed({"eps = 40": (LARGE, DELTA)})),
+    "momentum/theorem-4/saving": above(
+        whole_saving, "the printed noise suffices for (1, 1e-5)", "one order that repeats", EXACT, WHAT,
+    ),
+    "momentum/theorem-4/node": above(
+        lambda: {f"N = {n}": 4 / of_fresh_orders(n) for n in (9, 10, 100, 1000)},
+        "no node's sensitivity exceeds 4 alpha G for alpha >= 1 / N", "reshuffled", "closed form",
+        "4 alpha G / supremum",
+        lambda least: f"one order that repeats: 4 / {2 * largest_node_sensitivity(1000, 1e-3):.3g}; approached as T grows",
+    ).assuming(memory({f"N = {n}": (n, 1 / n) for n in (9, 10, 100, 1000)})),
+    "momentum/theorem-4/count": above(
+        counts, "no record is in more than V nodes", "", "counted", "V / largest count", where_whole,
+        otherwise="misprint",
+    ),
+    "momentum/theorem-8": Check(theorem_8).assuming(
+        memory({"N = 3": (ATTACKED, 1 / ATTACKED)}), multiplier({"eps = 1": (1.0, theorem8_sigma(1.0, DELTA))}),
+    ),
+    "momentum/theorem-8/proof": above(
+        lambda: {f"L = {L:g}": math.sqrt(3) / printed_nodes(L) for L in (1.0, 2.0, 4.0)},
+        "the release of all noisy nodes is sqrt(3) / sigma-GDP for any smooth loss",
+        "G = 1, N = 200, 200 epochs, one order", EXACT, WHAT, repaired, otherwise="misprint",
+    ).assuming(memory({f"L = {L:g}": (200, 1 / 200) for L in (1.0, 2.0, 4.0)})),
+    "momentum/theorem-8/completed": above(
+        completed, "the release of all noisy nodes is sqrt(3) / sigma-GDP for any smooth loss and any order",
+        "2 L eta N, T >= N", "rigorous bound over orders", WHAT,
+    ).assuming(memory({label: (n, 1 / n) for label, (n, _) in COMPLETED.items()})),
+}  # fmt: skip

@@ -30,10 +30,10 @@ from dpexp.papers.momentum.rows import (
     tuned_rows,
     tuned_settings,
 )
-from dpexp.reporting.claim import Claim, Outcome, Verdict
+from dpexp.reporting.claim import Check, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.hypothesis import of_rows
-from dpexp.reporting.row import near, row
+from dpexp.reporting.row import near
 from dpexp.reporting.slopes import RATE_TOLERANCE, slope_weights
 from dpexp.theory.momentum.formulas import theorem6_printed, theorem6_schedule, theorem9_printed, theorem9_schedule
 
@@ -125,37 +125,6 @@ def exponent_9(n: float, d: int) -> float:
 
 
 AS_SCHEDULED = (scheduled("tree", theorem6_schedule, "runs follow Theorem 6's schedule, with T >= N and alpha <= 1"),)
-CLAIMS = (
-    Claim("momentum/theorem-6", "Theorem 6", "The bound on the mean gradient norm of Algorithm 1.", "upper",
-          (PRESCRIBED,), partial(printed_bound, 6), "95% interval of every mean", "holds as a bound",
-          "larger than G at every size that can be run",
-          quote="(3/2 R + 6L√(log_2 T log(1/δ)) + 12G√(log_2 T log(1/δ))^(1/4)) d^(1/4)",
-          false_if="A measured mean gradient norm at the prescribed schedule is certainly above the bound.",
-          hypotheses=AS_SCHEDULED),
-    Claim("momentum/theorem-6/rate", "Introduction, contributions", "At Theorem 6's schedule the gradient norm falls like N^-1/2, and the noise for privacy is why.",
-          "rate", (PRESCRIBED,), rate_6, "0.15 in the exponent; a noise-free twin with the same slope leaves nothing to test", "not testable",
-          "the schedule's own path length gives the same slope without any noise",
-          quote="This allows us to achieve the same asymptotic bound Õ(d^(1/4)/√(ϵN))",
-          false_if="The runs fall at another rate than N^-1/2 while their noise-free twins do not.",
-          hypotheses=AS_SCHEDULED),
-    Claim("momentum/theorem-9", "Theorem 9", "The bound on the mean gradient norm of Algorithm 2.", "upper",
-          (PRESCRIBED,), partial(printed_bound, 9), "95% interval of every mean", "holds as a bound", "thousands of times G",
-          quote="(3/2 R + 24K(G + 2L) + 12L)d^(1/3)/(ϵN)^(2/3) + 6G/√N + 36GK√d/(ϵN) + 9KL√d/(ϵN)",
-          false_if="A measured mean gradient norm at the prescribed schedule is certainly above the bound.",
-          hypotheses=(scheduled("reduced", theorem9_schedule, "runs follow Theorem 9's schedule, with gamma <= 1/2 and alpha <= 1"),)),
-    Claim("momentum/abstract/rate", "Abstract", "Algorithm 2 finds gradients of norm N^-2/3, for d and eps fixed.", "rate",
-          (), rate_9, "1/12 in the exponent, half of the distance between 2/3 and 1/2", "misleading",
-          "Theorem 9 has the term 1 / sqrt(N) besides, which the abstract leaves out: the rate is N^-2/3 only while N < d^2 / eps^4",
-          quote="finds a gradient of norm Õ(d^{1/3}/(ϵN)^{2/3})",
-          false_if="The printed bound of Theorem 9 falls at another rate even where N < d^2 / eps^4.",
-          hypotheses=(mixing({f"N = {n:.0e}, d = {d:.0e}": theorem9_schedule(n, d, 1.0, DELTA).gamma
-                              for n, d in ((10**40, 10), (10**44, 10), (10**25, 10**40), (10**29, 10**40))}),)),
-    Claim("momentum/theorem-9/overtakes", "Section 4, first sentence", "Algorithm 2 has the better bound, at sizes of data sets.", "ordering",
-          (), overtakes, "a crossing at 10^12 records or fewer", "misleading",
-          "true asymptotically in the first term; constants and logarithms put the crossing far beyond any data set",
-          quote="we will devise an algorithm that has an asymptotically tighter bound than Õ(d^(1/4)/√(ϵN))",
-          false_if="The printed bound of Theorem 9 is nowhere below that of Theorem 6."),
-)  # fmt: skip
 
 
 CERTIFIED = (2, 4, 8, 16)
@@ -271,35 +240,34 @@ BY_ITERATES = of_rows(
 """and not with that of all nodes, which is two to three times as large"""
 
 
-IDEA = (
-    row("momentum/section-4/noise", "Section 4, before Lemma 7", "At one path length, Algorithm 2's noise does not grow with the number of epochs, Algorithm 1's does.",
-          "rate", near(exponents, 0.05, "exponent of the noise in the epochs", more=by_their_iterates, uncertainty=EXACT), "0.05 in the exponent", "reproduced", "the idea of the paper, and it is right",
-          quote="which is smaller than the Õ(α√T/(ϵ√N)) noise that we add in Section 3",
-          false_if="From 16 to 128 epochs the noise of all nodes grows, or that of Algorithm 1 does not grow like the root."),
-    Claim("momentum/section-4/practice", "Section 4", "Completes section 4 by runs: with alpha = 1/N, as both theorems prescribe, otherwise tuned, and with certified noise, Algorithm 2 ends with smaller gradients than Algorithm 1.",
-          "ordering", TUNED, smaller(tuned_places, "tree", "Algorithm 2 ends with smaller gradients than Algorithm 1, both tuned", inside=True),
-          "intervals apart in most settings, and the other way round in none", "not at this sample size",
-          "all means agree with it, by a tenth, and 20 replicates set half of them apart: with other noise it was four of six; Algorithm 2's noise is what its iterates need, certified for every position of a record in every setting; Algorithm 1's best setting has to lie inside its grid, and a wider one of Algorithm 2 could only help it",
-          source="ours", false_if="In most settings Algorithm 2 ends with certainly larger gradients, and with smaller ones in none.",
-          hypotheses=GRIDS_ASSUME),
-    Claim("momentum/section-4/full-batch", "Section 4, against a baseline",
-          "Completes section 4 by runs: tuned, noisy gradient descent with full batches ends with smaller gradients than Algorithm 2.", "ordering",
-          TUNED, smaller(tuned_places, "descent", "noisy full-batch descent ends with smaller gradients than Algorithm 2, both tuned", other=True),
-          "intervals apart in most settings, and the other way round in none", "reproduced",
-          "full batches spend no budget on the order of records; where Algorithm 2 is best at an end of its lengths, docs/momentum.md says what lies beyond: a path of length 2 does not arrive, and at N = 500 one of length 12 is worse than one of 6",
-          source="ours", false_if="In most settings full-batch descent ends with certainly larger gradients, and with smaller ones in none.",
-          hypotheses=GRIDS_ASSUME),
-    Claim("momentum/section-4/practice-tuned", "Section 4, alpha tuned", "Extends section 4 by runs: with alpha tuned too, Algorithm 2 ends with smaller gradients than Algorithm 1, on three problems.",
-          "ordering", GRIDS, smaller(grid_places, "tree", "Algorithm 2 ends with smaller gradients than Algorithm 1, alpha tuned too on three problems"),
-          "intervals apart in most settings, and the other way round in none", "not at this sample size",
-          "a longer memory lowers Algorithm 1's noise most: part of what Algorithm 2 gains at alpha = 1/N is owed to that alpha",
-          source="ours", false_if="In most settings Algorithm 2 ends with certainly larger gradients, and with smaller ones in none.",
-          hypotheses=(BY_ITERATES,)),
-    Claim("momentum/section-4/full-batch-tuned", "Section 4, alpha tuned, against a baseline",
-          "Extends section 4 by runs: with alpha tuned too, noisy full-batch descent ends with smaller gradients than Algorithm 2, on three problems.", "ordering",
-          GRIDS, smaller(grid_places, "descent", "noisy full-batch descent ends with smaller gradients than Algorithm 2 on three problems", other=True),
-          "intervals apart in most settings, and the other way round in none", "not at this sample size",
-          "all means agree with it, and 8 replicates set half of them apart: with other noise it was more; full batches spend no budget on the order of records; at N = 100,000 a few epochs of single records are too short a path",
-          source="ours", false_if="In most settings full-batch descent ends with certainly larger gradients, and with smaller ones in none.",
-          hypotheses=(BY_ITERATES,)),
-)  # fmt: skip
+CHECKS = {
+    "momentum/theorem-6": Check(partial(printed_bound, 6), (PRESCRIBED,)).assuming(*AS_SCHEDULED),
+    "momentum/theorem-6/rate": Check(rate_6, (PRESCRIBED,)).assuming(*AS_SCHEDULED),
+    "momentum/theorem-9": Check(partial(printed_bound, 9), (PRESCRIBED,)).assuming(
+        scheduled("reduced", theorem9_schedule, "runs follow Theorem 9's schedule, with gamma <= 1/2 and alpha <= 1"),
+    ),
+    "momentum/abstract/rate": Check(rate_9).assuming(
+        mixing({f"N = {n:.0e}, d = {d:.0e}": theorem9_schedule(n, d, 1.0, DELTA).gamma
+                for n, d in ((10**40, 10), (10**44, 10), (10**25, 10**40), (10**29, 10**40))}),
+    ),
+    "momentum/theorem-9/overtakes": Check(overtakes),
+    "momentum/section-4/noise": near(
+        exponents, 0.05, "exponent of the noise in the epochs", more=by_their_iterates, uncertainty=EXACT,
+    ),
+    "momentum/section-4/practice": Check(
+        smaller(tuned_places, "tree", "Algorithm 2 ends with smaller gradients than Algorithm 1, both tuned", inside=True),
+        TUNED,
+    ).assuming(*GRIDS_ASSUME),
+    "momentum/section-4/full-batch": Check(
+        smaller(tuned_places, "descent", "noisy full-batch descent ends with smaller gradients than Algorithm 2, both tuned", other=True),
+        TUNED,
+    ).assuming(*GRIDS_ASSUME),
+    "momentum/section-4/practice-tuned": Check(
+        smaller(grid_places, "tree", "Algorithm 2 ends with smaller gradients than Algorithm 1, alpha tuned too on three problems"),
+        GRIDS,
+    ).assuming(BY_ITERATES),
+    "momentum/section-4/full-batch-tuned": Check(
+        smaller(grid_places, "descent", "noisy full-batch descent ends with smaller gradients than Algorithm 2 on three problems", other=True),
+        GRIDS,
+    ).assuming(BY_ITERATES),
+}  # fmt: skip

@@ -11,7 +11,7 @@ import numpy as np
 from dpexp.papers.noisy_sgd.claims.instances import C_ALPHA, C_D, C_SIGMA, ORDER, Wide, lower_bound, opposite
 from dpexp.papers.noisy_sgd.claims.lower import DRIFTING
 from dpexp.privacy.attained.walk import shifting
-from dpexp.reporting.row import above, near, row
+from dpexp.reporting.row import above, near
 
 DELTA, NEEDED = 0.15, 0.9
 """of item (i) of the event E, and what Observation A.1 states of its probability"""
@@ -130,79 +130,33 @@ def footnote_5() -> dict[str, tuple[float, float]]:
 
 
 COUNTED = "none: counted"
-CLAIMS = (
-    row(
-        "noisy-sgd/theorem-4-1", "Theorem 4.1, equation (4.1)",
-        "At its hypotheses and constants no smaller loss than (4.1) is possible, wherever the walks start.",
-        "value",
-        above(
-            theorem_4_1, "the divergence of order 100 is at least 10^-7 alpha L^2 / (n sigma)^2 min(T, T-bar)",
-            "theta = 1500, the least that the hypotheses allow",
-            "exact probabilities of one event, so a lower bound of the divergence", "exact, at least, / bound",
-        ),
-        "one exact divergence below (4.1) contradicts it", "holds as a bound",
-        "true with much room. The proof starts at 0: P(omega_T >= 0) = 1/2 by symmetry holds there alone; other events tell the walks "
-        "apart from elsewhere",
-        quote="from arbitrary initialization ω_0 with any parameters satisfying ... c_α αL^2/(n^2σ^2) min{T, T}",
-        false_if="At settings that meet both hypotheses the events {w > x} tell less than (4.1) from some start.",
-        hypotheses=lower_bound(EVENTS),
+
+
+CHECKS = {
+    "noisy-sgd/theorem-4-1": above(
+        theorem_4_1, "the divergence of order 100 is at least 10^-7 alpha L^2 / (n sigma)^2 min(T, T-bar)",
+        "theta = 1500, the least that the hypotheses allow",
+        "exact probabilities of one event, so a lower bound of the divergence", "exact, at least, / bound",
+    ).assuming(*lower_bound(EVENTS)),
+    "noisy-sgd/observation-a-1": above(
+        observation_a_1, "P(E) is at least 0.9, and so is each number on the way", "",
+        "binomial law, and reflection for the walk", "room",
+    ).assuming(*lower_bound(EVENTS)),
+    "noisy-sgd/appendix-a4/suffices": above(
+        lambda: {label: 0.005 / equation_4_1(s, math.inf) for label, s in DRIFTING.items() if s.q == 1},
+        "(4.1) is at most 0.005, so that refuting (100, 0.005)-RDP refutes it", what="0.005 / (4.1)",
+        uncertainty="none: evaluated",
+    ).assuming(*lower_bound(DRIFTING)),
+    "noisy-sgd/appendix-a4/number": near(
+        lambda: {"P(N(0, 1) >= -0.1 / sqrt(0.001))": (0.999993, math.erfc(-0.1 / math.sqrt(0.001) / math.sqrt(2)) / 2)},
+        5e-7, "probability", "misprint",
     ),
-    row(
-        "noisy-sgd/observation-a-1", "Appendix A.4, Observation A.1",
-        "The event E has a probability of at least 0.9, and the numbers on the way to it hold.",
-        "value",
-        above(
-            observation_a_1, "P(E) is at least 0.9, and so is each number on the way", "", "binomial law, and reflection for the walk",
-            "room",
-        ),
-        "none: a probability is at least 0.9 or it is not", "holds as a bound",
-        "Chernoff's and Doob's inequalities are used generously: the event fails a few times in a thousand",
-        quote="E occurs with large probability). P[E] ≥ 0.9",
-        false_if="At the theorem's hypotheses P(E) is below 0.9, or one of the printed inequalities fails.",
-        hypotheses=lower_bound(EVENTS),
+    "noisy-sgd/observation-a-2": above(
+        lambda: {f"D = {d:g}": (-0.5 + (1 - DELTA) * 0.75) * d / (10 / d) for d in (0.1, 1.0, 100.0)},
+        "w'' - Z is at least 10 / D", what="(w'' - Z) / (10 / D)", uncertainty="none: evaluated", otherwise="misprint",
     ),
-    row(
-        "noisy-sgd/appendix-a4/suffices", "Appendix A.4, first paragraph",
-        "Refuting (100, 0.005)-RDP proves the theorem.",
-        "value",
-        above(lambda: {label: 0.005 / equation_4_1(s, math.inf) for label, s in DRIFTING.items() if s.q == 1},
-            "(4.1) is at most 0.005, so that refuting (100, 0.005)-RDP refutes it", what="0.005 / (4.1)", uncertainty="none: evaluated"),
-        "none: (4.1) is below 0.005 or it is not", "false",
-        "no misprint: that (4.1) is greater is what the paragraph says, and then more must be refuted. It grows as the noise falls. The theorem "
-        "itself is true (its own claim)",
-        quote="the quantity in (4.1) is greater than 0.005. So it suffices to show that NOISY-SGD does not satisfy (100, 0.005)-RDP.",
-        false_if="(4.1) exceeds 0.005 at settings that the theorem covers.",
-        hypotheses=lower_bound(DRIFTING),
+    "noisy-sgd/section-3-2/not-centred": near(not_centred, 1e-12, "probability", "misprint", uncertainty=COUNTED),
+    "noisy-sgd/footnote-5": near(
+        footnote_5, 1e-12, "largest difference over eta L / b", "misprint", uncertainty=COUNTED,
     ),
-    row(
-        "noisy-sgd/appendix-a4/number", "Appendix A.4, last display but one", "P(N(0, 1) >= -0.1 / sqrt(0.001)) is 0.999993.",
-        "value",
-        near(lambda: {"P(N(0, 1) >= -0.1 / sqrt(0.001))": (0.999993, math.erfc(-0.1 / math.sqrt(0.001) / math.sqrt(2)) / 2)},
-             5e-7, "probability", "misprint"), "half of the last printed digit", "misprint",
-        "it is 0.9992; nothing depends on it, and the next display prints 0.99993",
-        quote="P[N(0, 1) ≥ -0.1/√0.001] ≈ 0.999993", false_if="The probability differs from 0.999993 by more than half of the last digit.",
-    ),
-    row(
-        "noisy-sgd/observation-a-2", "Appendix A.4, Observation A.2", "On the event E, w''_T is at least Z + 10 / D.",
-        "value",
-        above(lambda: {f"D = {d:g}": (-0.5 + (1 - DELTA) * 0.75) * d / (10 / d) for d in (0.1, 1.0, 100.0)},
-            "w'' - Z is at least 10 / D", what="(w'' - Z) / (10 / D)", uncertainty="none: evaluated", otherwise="misprint"),
-        "none: inequalities of the proof", "misprint", "D / 10 is meant and used in the next display",
-        quote="Conditional on the event E, it holds that ω_T'' ≥ Z + 10/D",
-        false_if="For some D the printed inequalities leave w'' - Z below 10 / D.",
-    ),
-    row(
-        "noisy-sgd/section-3-2/not-centred", "Section 3.2, step 1", "The bias of a step is there with probability 1 - b / n.",
-        "value", near(not_centred, 1e-12, "probability", "misprint", uncertainty=COUNTED), COUNTED, "misprint",
-        "b / n is meant, as the same sentence goes on to say",
-        quote="is only realized (i.e., Z'_t is possibly non-centered) with probability 1 - b/n",
-        false_if="A record is in a random batch with a probability other than 1 - b / n.",
-    ),
-    row(
-        "noisy-sgd/footnote-5", "Footnote 5", "Updates on adjacent data sets differ by at most eta L / b.",
-        "value", near(footnote_5, 1e-12, "largest difference over eta L / b", "misprint", uncertainty=COUNTED), COUNTED, "misprint",
-        "2 eta L / b is meant: step 3a of the proof has it. The time T-bar is of the same order",
-        quote="NOISY-SGD updates on adjacent datasets differ by at most ηL/b if the different datapoint is in the current batch",
-        false_if="Two gradients of norm at most L move an update by more than eta L / b.",
-    ),
-)  # fmt: skip
+}  # fmt: skip

@@ -29,10 +29,10 @@ from dpexp.papers.noisy_sgd.claims.instances import (
 from dpexp.privacy.analyses.analysis import eps_of_delta
 from dpexp.privacy.analyses.last_iterate import composed, last_iterate
 from dpexp.privacy.attained.walk import HockeyStick, Law, Walk, renyi
-from dpexp.reporting.claim import Claim, Outcome
+from dpexp.reporting.claim import Check, Outcome
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.hypothesis import assumed
-from dpexp.reporting.row import EXACT, above, near, row
+from dpexp.reporting.row import EXACT, above, near
 
 CONVERTED = 2 * math.sqrt(17)
 """constant of (1.3) at the best order, from the constant 17 of Theorem 3.1"""
@@ -227,93 +227,29 @@ def without_convexity() -> dict[str, float]:
     return {f"D_8 = {early:.4g} and {late:.4g}, at most {CEILING:g}": late / (1.01 * early)}
 
 
-CLAIMS = (
-    row(
-        "noisy-sgd/theorem-1-3/stops", "Abstract",
-        "The privacy loss stops growing after about T-bar = D n / (L eta) steps.",
-        "rate", near(lambda: {f"from T = {2 * KNEE:,} to 10^6": (0.0, exact(8.0, 10**6) / exact(8.0, 2 * KNEE) - 1)}, 0.01,
-             "growth of the exact divergence of order 8", uncertainty=EXACT),
-        "1% between 2 T-bar and 10^6 steps", "reproduced",
-        "it stops on the mixing time of the walk, earlier than the bound; composition grows 500 times meanwhile",
-        quote="we show that after a small burn-in period, running SGD longer leaks no further privacy",
-        false_if="The exact divergence grows by more than 1% from 2 T-bar to 10^6 steps.",
-        hypotheses=(small_steps({"linear losses": Point(Q, MULTIPLIER, 8.0)}),),
+CHECKS = {
+    "noisy-sgd/theorem-1-3/stops": near(
+        lambda: {f"from T = {2 * KNEE:,} to 10^6": (0.0, exact(8.0, 10**6) / exact(8.0, 2 * KNEE) - 1)}, 0.01,
+        "growth of the exact divergence of order 8", uncertainty=EXACT,
+    ).assuming(small_steps({"linear losses": Point(Q, MULTIPLIER, 8.0)})),
+    "noisy-sgd/theorem-1-3/tight": Check(tight).assuming(*lower_bound(DRIFTING)),
+    "noisy-sgd/theorem-1-3/large-range": above(
+        large_range, "no privacy where tightness is proved, and no constant where there is privacy", "", EXACT, "room",
+        epsilon_and_looseness, "reproduced",
+    ).assuming(*lower_bound(DRIFTING)),
+    "noisy-sgd/remark-1-4": above(
+        remark_upper, f"at most {CONVERTED:.2g} L / (n sigma) sqrt(min(T, T-bar) log 1/delta)",
+    ).assuming(at_most_one(REMARK), *upper_bound({label: case.point for label, case in REMARK.items()})),
+    "noisy-sgd/remark-1-4/tight": above(
+        remark_tight, "a matching lower bound, in the same range of parameters", "delta = 1e-5, T = 10^6", EXACT,
+        "(1.3) / 10 times the exact epsilon",
+        lambda least: f"where the lower bound holds, theta of 1500 and more, (1.3) is {BEGINS:.3g} at delta = 0.01 and what is proved is 0.1",
+        "reproduced", turned=True,
+    ).assuming(at_most_one({label: Converted(Q, slope, 10**6, 1e-5) for label, slope in SMALL.items()})),
+    "noisy-sgd/figure-1": Check(figure_1),
+    "noisy-sgd/section-1-2/convexity": above(
+        without_convexity, "without convexity the privacy loss increases with T for ever",
+        "losses that push away from 0", EXACT, "divergence after 10^6 steps / 1.01 times that after 10^3",
+        held="reproduced", otherwise="misleading",
     ),
-    Claim(
-        "noisy-sgd/theorem-1-3/tight", "Theorem 1.3",
-        "Where the hypotheses of the lower bound hold, upper and lower bound differ by a constant factor.",
-        "value", (), tight, f"a factor of {CONSTANT_AT_100:,} at order 100 and q >= 1/5, the same within 1% for every theta",
-        "reproduced",
-        "for the order 100 of the lower bound; the constant grows with the order, which the true divergence of large sets does not",
-        quote="and moreover this bound is tight up to a constant factor",
-        false_if="Inside the hypotheses of both theorems, upper over lower bound grows with theta, or is larger than stated.",
-        hypotheses=lower_bound(DRIFTING),
-    ),
-    row(
-        "noisy-sgd/theorem-1-3/large-range", "Theorem 1.3 and footnote 11",
-        "Sharpened: with the constants of the proof the range where the bound is tight is one without privacy.",
-        "value",
-        above(
-            large_range, "no privacy where tightness is proved, and no constant where there is privacy", "", EXACT, "room",
-            epsilon_and_looseness, "reproduced",
-        ),
-        "a ratio above 100 is no constant that one would state; an epsilon above 10 is no privacy",
-        "reproduced",
-        "theta = 2 L D / (n eta sigma^2) is 1500 and more there. The paper warns of it (footnote 11: no attempt has been made to optimize "
-        "these constants); the exact laws are within a constant of the bound down to theta of about 1, and 12 / theta times them below",
-        source="ours",
-        false_if="Some setting of the lower bound has an epsilon below 10, or the bound is within 100 of the exact law everywhere.",
-        hypotheses=lower_bound(DRIFTING),
-    ),
-    row(
-        "noisy-sgd/remark-1-4", "Remark 1.4, equation (1.3)",
-        "Epsilon is at most of the order of L / (n sigma) sqrt(min(T, T-bar) log 1/delta).",
-        "upper", above(remark_upper, f"at most {CONVERTED:.2g} L / (n sigma) sqrt(min(T, T-bar) log 1/delta)"),
-        "one exact epsilon above 8.2 times (1.3) contradicts it", "holds as a bound",
-        "the conversion of Theorem 3.1 at its best order, which is inside the theorem's range",
-        quote="L/(nσ) √(min{T, Dn/(Lη)} log 1/δ)",
-        false_if="An exact epsilon where (1.3) is at most 1 exceeds 8.2 times (1.3).",
-        hypotheses=(at_most_one(REMARK), *upper_bound({label: case.point for label, case in REMARK.items()})),
-    ),
-    row(
-        "noisy-sgd/remark-1-4/tight", "Remark 1.4, last sentence",
-        "A lower bound on epsilon matches (1.3) in the same range of parameters.",
-        "value",
-        above(
-            remark_tight, "a matching lower bound, in the same range of parameters", "delta = 1e-5, T = 10^6", EXACT,
-            "(1.3) / 10 times the exact epsilon",
-            lambda least: f"where the lower bound holds, theta of 1500 and more, (1.3) is {BEGINS:.3g} at delta = 0.01 and what is proved is 0.1", "reproduced", turned=True,
-        ),
-        "a ratio above 10 that grows is no constant", "false",
-        "no misprint: nothing of the kind is proved along the way. (1.3) is stated for epsilon of order 1, the lower bound needs theta of "
-        "1500: the ranges do not meet. What is proved is epsilon > 0.1 at delta = 0.01, and the exact epsilon falls like theta, (1.3) like its root",
-        quote="A matching DP lower bound, for the same large range of parameters as in Theorem 1.3, is proved along the way",
-        false_if="(1.3) is within 10 of the exact epsilon wherever (1.3) is at most 1.",
-        hypotheses=(
-            at_most_one({label: Converted(Q, slope, 10**6, 1e-5) for label, slope in SMALL.items()}),
-        ),
-    ),
-    Claim(
-        "noisy-sgd/figure-1", "Figure 1",
-        "The previous bound grows with T for ever, the new one is the smaller of it and a constant reached after about T-bar steps.",
-        "value", (), figure_1, "a crossing within a factor 10 of T-bar", "reproduced",
-        "the crossing is at 2 T-bar, because half of the noise pays for the shift",
-        quote="leak privacy ad infinitum as the number of iterations T increases ... after a small burn-in period ... there is no further "
-        "privacy loss",
-        false_if="The new bound grows beyond 3 T-bar, or meets the linear one a factor 10 away from T-bar.",
-    ),
-    row(
-        "noisy-sgd/section-1-2/convexity", "Section 1.2, discussion of assumptions",
-        "Without convex losses, privacy bounds increase with T for ever.",
-        "rate",
-        above(
-            without_convexity, "without convexity the privacy loss increases with T for ever", "losses that push away from 0", EXACT,
-            "divergence after 10^6 steps / 1.01 times that after 10^3", held="reproduced", otherwise="misleading",
-        ),
-        "1% of growth from 10^3 to 10^6 steps", "misleading",
-        "convergent bounds need no convexity on a bounded set: the last step alone gives one (`hidden-state` is another). Convexity is "
-        "what makes them small",
-        quote="Convexity appears to be essential for privacy bounds that do not increase ad infinitum",
-        false_if="The exact divergence of a non-convex walk on a bounded set stays below a bound that does not depend on T.",
-    ),
-)  # fmt: skip
+}  # fmt: skip

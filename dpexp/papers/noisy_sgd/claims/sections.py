@@ -10,9 +10,9 @@ import numpy as np
 from dpexp.core.bisection import first_whole
 from dpexp.papers.noisy_sgd.claims.instances import LEMMA_2_12, MULTIPLIER, SLOPE, Point, Q, both, opposite, small_steps
 from dpexp.privacy.accounting.sampled_gaussian import base_from_mixture, largest_order, mixture_from_base, symmetrised
-from dpexp.reporting.claim import Claim, Outcome
+from dpexp.reporting.claim import Check, Outcome
 from dpexp.reporting.evidence import Evidence
-from dpexp.reporting.row import EXACT, above, row
+from dpexp.reporting.row import EXACT, above
 
 WIDTHS = (3.0, 6.25, 12.5, 25.0)
 """diameters of the set in noise units"""
@@ -80,28 +80,6 @@ def divergence_after(q: float, slope: float, steps: int) -> float:
 
 
 LINEAR = (small_steps({"linear losses": Point(Q, MULTIPLIER, 2.0)}),)
-DOMAIN = (
-    row(
-        "noisy-sgd/section-1-2/smaller-set", "Section 1.2, boundedness",
-        "A smaller constraint set makes the privacy loss strictly smaller, after ten steps and in the limit.",
-        "ordering", above(smaller_set, "a smaller set has a strictly smaller divergence", "order 2", what="larger / smaller set", held="reproduced"),
-        "none: one divergence is larger than another by a millionth or it is not", "reproduced",
-        "the walls erase the past; soon after the start few paths have met them, and the difference is small",
-        quote="we show that this strictly improves the privacy loss, in fact making it convergent as",
-        false_if="In some setting a smaller set has the same exact divergence, or a larger one.",
-        hypotheses=LINEAR,
-    ),
-    Claim(
-        "noisy-sgd/section-1-3/true-answer", "Section 1.3, upper bound, the remark on T-bar",
-        "The privacy loss stops growing after T-bar steps up to a constant, and not earlier.",
-        "rate", (), true_answer, f"a share of T-bar between {1 / CONSTANT:g} and 1, constant up to a factor {CONSTANT:g}", "misleading",
-        "true where theta = 2 L D / (n eta sigma^2) is large, as the lower bound assumes, and where there is no privacy. In the private "
-        "regime noise mixes before drift arrives: the loss stops after about (D / (eta sigma))^2 steps, which is theta / 2 of T-bar",
-        quote="not just an artefact of our analysis, but in fact is the true answer for when the privacy loss stops increasing",
-        false_if="At large theta, half of the limit is reached in less than a tenth of T-bar; misleading where that is so at small theta alone.",
-        hypotheses=LINEAR,
-    ),
-)  # fmt: skip
 
 
 QUADRATURE = "quadrature: error below 1e-12"
@@ -191,33 +169,6 @@ def _measures(rng: np.random.Generator, d: int) -> list[tuple[np.ndarray, np.nda
     return [*found, (sphere, np.full(2 * d, 1 / (2 * d)))]
 
 
-SAMPLING = (
-    row(
-        "noisy-sgd/lemma-2-11", "Section 2.3, before Lemma 2.11",
-        "Of all measures on a ball, in any dimension, one point at its edge gives the largest divergence.",
-        "value",
-        above(
-            lemma_2_11, "the largest divergence is that of one point at the distance R", f"one point attains it to {ATTAINED:g}",
-            "quadrature: error below 1e-9", "S_alpha / divergence found", held="reproduced",
-        ),
-        "no measure above S_alpha, and one point at S_alpha to 1e-8", "reproduced",
-        "Renyi divergences are quasi-convex; the printed order of the arguments makes no difference here",
-        quote="the worst-case distribution μ is a Dirac supported on a point of maximal norm",
-        false_if="A measure on the ball has a divergence above S_alpha, or one point at its edge has not S_alpha.",
-    ),
-    row(
-        "noisy-sgd/lemma-2-12", "Section 2.3, Lemma 2.12",
-        "S_alpha is at most 2 alpha q^2 / sigma^2 for alpha up to alpha*.",
-        "upper", above(lemma_2_12, "S_alpha at most 2 alpha q^2 / sigma^2", "", QUADRATURE, "bound / largest S"),
-        "one value above the bound contradicts it", "holds as a bound",
-        "loose by 3 to 4, in either order of the neighbours, which is why the theorem's order of magnitude survives",
-        quote="If α ≤ α*(q,σ), then S_α(q,σ) ≤ 2αq^2/σ^2",
-        false_if="At q < 1/5, sigma >= 4 and some alpha up to alpha* the divergence is above the bound.",
-        hypotheses=tuple(of(TRIPLES) for of in LEMMA_2_12),
-    ),
-)  # fmt: skip
-
-
 CLIP = 1.0
 FEATURES = np.array([[3.0, 0.0], [1.0, -2.0], [0.5, 0.5]])
 """records of a logistic loss; its smoothness for a record x is |x|^2 / 4"""
@@ -286,27 +237,27 @@ def expansion() -> dict[str, float]:
     return {f"eta M = {share:g}": (factor - 1) / 1e-3 for share, factor in found}
 
 
-CLIPPING = (
-    row(
-        "noisy-sgd/section-6/clipped", "Section 6, clipped gradients",
-        "Clipped gradients of generalised linear models are gradients of convex losses; those of other convex losses are not.",
-        "value",
-        above(
-            clipped_gradients, "symmetric Jacobians and contracting steps for generalised linear models, an asymmetric Jacobian for others",
-            "", "none: closed forms on a grid", "room", held="reproduced",
-        ),
-        "Jacobians symmetric to rounding, or plainly not", "reproduced",
-        "clipping x l'(x'w) clips the number l', which stays increasing; elsewhere it turns with the gradient's direction",
-        quote="However, in general, clipped gradients do not correspond to gradients of a convex loss",
-        false_if="A logistic loss has a clipped gradient with an asymmetric Jacobian, or the quadratic has a symmetric one.",
+CHECKS = {
+    "noisy-sgd/section-1-2/smaller-set": above(
+        smaller_set, "a smaller set has a strictly smaller divergence", "order 2", what="larger / smaller set",
+        held="reproduced",
+    ).assuming(*LINEAR),
+    "noisy-sgd/section-1-3/true-answer": Check(true_answer).assuming(*LINEAR),
+    "noisy-sgd/lemma-2-11": above(
+        lemma_2_11, "the largest divergence is that of one point at the distance R",
+        f"one point attains it to {ATTAINED:g}", "quadrature: error below 1e-9", "S_alpha / divergence found",
+        held="reproduced",
     ),
-    row(
-        "noisy-sgd/section-6/clipped-expands", "Section 6, clipped gradients",
-        "Completes section 6: a clipped step of a convex, smooth loss can take two places apart, at every step size that the theorems allow.",
-        "value",
-        above(expansion, "a clipped step on a convex, smooth loss takes two places apart", "", "none: closed forms", "(factor - 1) / 0.001", held="reproduced"),
-        "a factor above 1.001", "reproduced",
-        "so the contraction of Observation 3.3 is lost, and with it the proofs; `clipped-noisy-sgd` has bounds that do not use it",
-        source="ours", false_if="No two places on the grid are taken apart.",
+    "noisy-sgd/lemma-2-12": above(
+        lemma_2_12, "S_alpha at most 2 alpha q^2 / sigma^2", "", QUADRATURE, "bound / largest S",
+    ).assuming(*tuple(of(TRIPLES) for of in LEMMA_2_12)),
+    "noisy-sgd/section-6/clipped": above(
+        clipped_gradients,
+        "symmetric Jacobians and contracting steps for generalised linear models, an asymmetric Jacobian for others",
+        "", "none: closed forms on a grid", "room", held="reproduced",
     ),
-)  # fmt: skip
+    "noisy-sgd/section-6/clipped-expands": above(
+        expansion, "a clipped step on a convex, smooth loss takes two places apart", "", "none: closed forms",
+        "(factor - 1) / 0.001", held="reproduced",
+    ),
+}  # fmt: skip

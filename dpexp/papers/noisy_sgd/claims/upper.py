@@ -27,7 +27,7 @@ from dpexp.papers.noisy_sgd.claims.instances import (
 )
 from dpexp.privacy.accounting.sampled_gaussian import base_from_mixture, largest_order, mixture_from_base
 from dpexp.privacy.analyses.last_iterate import composed, last_iterate, printed_strongly_convex
-from dpexp.reporting.row import EXACT, above, near, row
+from dpexp.reporting.row import EXACT, above, near
 
 STEPS = (1, 10, 125, 1000, 10**6)
 INSIDE = ((0.1, 5.7), (0.19, 5.7), (0.01, 6.0), (0.05, 12.0))
@@ -205,137 +205,62 @@ def remark_5_2() -> dict[str, tuple[float, float]]:
     }
 
 
-ONE_VALUE = "one exact value above the bound contradicts it"
 SUM = "alpha/2 sum a_t^2 / sigma_t^2 is at least the divergence"
 WIDE = f"width {WIDTH:g}"
-CLAIMS = (
-    row(
-        "noisy-sgd/theorem-3-1/printed", "Section 2.3, before Lemma 2.12; section 1.2 says the same of (3.6)",
-        "Equation (3.6) with the printed S_alpha bounds the Renyi divergence of the last iterate, at any order.",
-        "upper",
-        above(
-            equation_3_6, "equation (3.6) with the printed S_alpha is at least the exact divergence, at any order",
-            f"linear: {SETTING}; quadratic: n = 1000, b = 1, L = M D / 2, eta = 1 / M", more=of_a_step,
-        ),
-        ONE_VALUE, "false",
-        "no misprint: S_alpha has one order of the neighbours wherever it is used, and Renyi privacy asks for both. The other is larger, "
-        "and without limit as the order grows. Linear losses do not show it in (3.6), quadratic ones do",
-        quote="we emphasize that i) our bounds can be computed numerically for any α ≥ 1",
-        false_if="One convex, L-Lipschitz, M-smooth example has a larger exact divergence.", hypotheses=(small_steps(ANY_ORDER),),
+
+
+CHECKS = {
+    "noisy-sgd/theorem-3-1/printed": above(
+        equation_3_6, "equation (3.6) with the printed S_alpha is at least the exact divergence, at any order",
+        f"linear: {SETTING}; quadratic: n = 1000, b = 1, L = M D / 2, eta = 1 / M", more=of_a_step,
+    ).assuming(small_steps(ANY_ORDER)),
+    "noisy-sgd/theorem-3-1/conditions": above(
+        partial(inside, False),
+        "with sigma > 8 sqrt(2) L / b and alpha <= alpha*, the printed (3.6) is at least the exact divergence", WIDE,
+    ).assuming(*upper_bound(POINTS_INSIDE)),
+    "noisy-sgd/theorem-3-1/order": above(
+        partial(inside, True),
+        f"at most C alpha L^2 / (n sigma)^2 min(T, T-bar), C = {CONSTANT:g} from the printed proof", more=enough,
+    ).assuming(*upper_bound(POINTS_INSIDE)),
+    "noisy-sgd/theorem-3-1/repaired": above(
+        partial(repaired, 1.0, STEPS), "equation (3.6) with the symmetrised step is at least the exact divergence",
+        SETTING,
+    ).assuming(small_steps(ANY_ORDER)),
+    "noisy-sgd/proposition-2-17": above(
+        lambda: {f"order {a:g}, T = {t}": a / 2 * t * (2 * SLOPE) ** 2 / both(opposite(SLOPE, q=1.0), t, a)
+                 for t in (1, 10, 100) for a in (2.0, 8.0)},
+        SUM, WIDE,
+    ).assuming(contracting({"linear losses": 1.0})),
+    "noisy-sgd/proposition-3-2": above(partial(propositions, 1.0), SUM, WIDE).assuming(
+        contracting({"linear losses": 1.0}),
     ),
-    row(
-        "noisy-sgd/theorem-3-1/conditions", "Section 3.2, equation (3.6)",
-        "Inside the theorem's conditions on the noise and the order, (3.6) holds as printed.",
-        "upper",
-        above(
-            partial(inside, False), "with sigma > 8 sqrt(2) L / b and alpha <= alpha*, the printed (3.6) is at least the exact divergence",
-            WIDE,
-        ),
-        ONE_VALUE, "holds as a bound", "up to alpha* both orders of the neighbours differ by a few percent, and the shift costs far more than that",
-        quote="(T - tau) S_α(b/n, bσ_2/(2L)) + αD^2/(2η^2σ_1^2(T - tau))",
-        false_if="An exact divergence inside the conditions exceeds (3.6).", hypotheses=upper_bound(POINTS_INSIDE),
-    ),
-    row(
-        "noisy-sgd/theorem-3-1/order", "Theorem 3.1",
-        "Inside the printed conditions the loss is at most a constant times alpha L^2 / (n sigma)^2 min(T, T-bar).",
-        "upper", above(partial(inside, True), f"at most C alpha L^2 / (n sigma)^2 min(T, T-bar), C = {CONSTANT:g} from the printed proof", more=enough),
-        "the constant is that of the printed proof: 17", "holds as a bound",
-        "Lemma 2.12 loses a factor 4 in either order of the neighbours, which covers the gap in the proof",
-        quote="αL^2/(n^2σ^2) min{T, T}", false_if="One exact divergence inside the conditions exceeds 17 alpha L^2 / (n sigma)^2 min(T, T-bar).",
-        hypotheses=upper_bound(POINTS_INSIDE),
-    ),
-    row(
-        "noisy-sgd/theorem-3-1/repaired", "Theorem 3.1",
-        "Corrects (3.6): with the larger, symmetrised one-step divergence it holds at any order and noise.",
-        "upper", above(partial(repaired, 1.0, STEPS), "equation (3.6) with the symmetrised step is at least the exact divergence", SETTING),
-        ONE_VALUE, "holds as a bound", "our one-step lemma covers both orders; no exact law is known to come above it",
-        source="ours", false_if="One exact divergence exceeds the repaired bound.", hypotheses=(small_steps(ANY_ORDER),),
-    ),
-    row(
-        "noisy-sgd/proposition-2-17", "Section 2.4, Proposition 2.17",
-        "Noisy contractions whose updates differ by s_t are within alpha/2 sum a_t^2 / sigma_t^2 for admissible a_t.",
-        "upper", above(
-            lambda: {f"order {a:g}, T = {t}": a / 2 * t * (2 * SLOPE) ** 2 / both(opposite(SLOPE, q=1.0), t, a)
-                     for t in (1, 10, 100) for a in (2.0, 8.0)},
-            SUM, WIDE), ONE_VALUE, "holds as a bound",
-        "attained while the walls are far; the bound grows with T for ever, the divergence does not",
-        quote="is non-negative for all t and satisfies z_T = 0. Then ... α/2 sum_{t=1}^T a_t^2/σ_t^2",
-        false_if="Two such walks have a larger exact divergence.", hypotheses=(contracting({"linear losses": 1.0}),),
-    ),
-    row(
-        "noisy-sgd/proposition-3-2", "Section 3.1, Proposition 3.2",
-        "In a set of diameter D the same holds with sum_{t > tau} and z_t = D + sum (s_i - a_i): bounded in T.",
-        "upper", above(partial(propositions, 1.0), SUM, WIDE), ONE_VALUE, "holds as a bound",
-        "evaluated at its best horizon; within a factor 2 to 3 of the exact law where walls matter",
-        quote="If K has diameter D, then: ... α/2 sum_{t=tau+1}^T a_t^2/σ_t^2",
-        false_if="Two such walks in the set have a larger exact divergence.", hypotheses=(contracting({"linear losses": 1.0}),),
-    ),
-    row(
-        "noisy-sgd/theorem-5-1", "Section 5, equation (5.3)",
-        "For strongly convex losses, inside the theorem's conditions, equation (5.3) holds as printed.",
-        "upper", above(partial(theorem_5_1, False), "inside the conditions, the printed (5.3) is at least the exact divergence", f"c = {CONTRACTION}"),
-        ONE_VALUE, "holds as a bound", "shifts in proportion to c^(T-t) are tighter than the printed ones",
-        quote="(T - tau)Q + c^{2(T - tau)} αD^2/(2η^2σ_1^2)",
-        false_if="An exact divergence inside the conditions exceeds (5.3).", hypotheses=upper_bound(CONTRACTING),
-    ),
-    row(
-        "noisy-sgd/theorem-5-1/order", "Theorem 5.1, equation (5.1)",
-        "Inside the conditions the loss is at most a constant times alpha L^2 / (n sigma)^2 min(T, T-bar), T-bar = O~(kappa).",
-        "upper",
-        above(
-            partial(theorem_5_1, True), f"at most C alpha L^2 / (n sigma)^2 min(T, T-bar), C = {CONSTANT:g} and T-bar from the printed proof",
-            f"c = {CONTRACTION}", more=enough,
-        ),
-        "the constant and the logarithm are those of the printed proof", "holds as a bound", "Lemma 2.12 covers the gap in the proof here, too",
-        quote="αL^2/(n^2σ^2) · min{T, T} ... where T = Õ(κ)",
-        false_if="One exact divergence inside the conditions exceeds (5.1) with the constants of its proof.", hypotheses=upper_bound(CONTRACTING),
-    ),
-    row(
-        "noisy-sgd/theorem-5-1/repaired", "Theorem 5.1",
-        "Corrects (5.3): with the symmetrised one-step divergence it holds outside the conditions, too.",
-        "upper",
-        above(
-            partial(repaired, CONTRACTION, (10, 100, 10**5)), "equation (5.3), with the symmetrised step, is at least the exact divergence",
-            f"contraction {CONTRACTION}",
-        ),
-        ONE_VALUE, "holds as a bound", "the same one-step lemma as for Theorem 3.1",
-        source="ours", false_if="One exact divergence exceeds the repaired bound.", hypotheses=(small_steps(ANY_ORDER),),
-    ),
-    row(
-        "noisy-sgd/theorem-5-1/stops", "Section 5, before Theorem 5.1",
-        "For strongly convex losses the privacy loss stops growing after about kappa steps, up to logarithms.",
-        "rate", above(lambda: {k: kappa * math.log(100 * kappa) / needed(c) for k, (kappa, c) in KAPPAS.items()},
-            "no growth after kappa log(100 kappa) steps, to within 1%", what="kappa log(100 kappa) / steps needed", held="reproduced"),
-        "1% of the limit after kappa log(100 kappa) steps", "reproduced", "two runs forget their past at the rate (kappa - 1) / (kappa + 1) a step",
-        quote="after a much lower threshold of Õ(κ) iterations, there is no further privacy loss",
-        false_if="For some kappa the exact divergence is not within 1% of its limit after kappa log(100 kappa) steps.", hypotheses=(best_step(KAPPAS),),
-    ),
-    row(
-        "noisy-sgd/remark-5-2", "Remark 5.2",
-        "For strongly convex losses the loss stays bounded without a bounded set.",
-        "rate", near(remark_5_2, 1e-6, "growth of the exact D_2", uncertainty=EXACT), "1e-6, from T = 500 to 10^5 and from one set to a larger one",
-        "reproduced", "the walk never reaches the walls of a large set",
-        quote="Unlike the convex setting, in this strongly convex setting, the bounded diameter assumption can be removed.",
-        false_if="The exact divergence grows with the size of the set or, in a large one, with the number of steps.",
-        hypotheses=(small_steps({"quadratic losses": Point(Q, MULTIPLIER, 2.0, 1 - CONTRACTION)}),),
-    ),
-    row(
-        "noisy-sgd/remark-5-3", "Remark 5.3",
-        "For steps other than 2 / (M + m), kappa becomes 1 / log(1/c) with the contraction c of a step.",
-        "rate",
-        above(lambda: {f"c = {c:g}": math.ceil(math.log(100 / (1 - c)) / math.log(1 / c)) / needed(c) for c in (0.3, 0.9)},
-            "no growth after log(100 / (1 - c)) / log(1/c) steps, to within 1%",
-            what="log(100 / (1 - c)) / log(1/c) / steps needed", held="reproduced"),
-        "1% of the limit after log(100 / (1 - c)) / log(1/c) steps", "reproduced", "c is the rate at which two runs forget their past",
-        quote="apply for other stepsizes η < 2/M, with the κ factor in the final bound replaced by 1/log(1/c)",
-        false_if="For some c the exact divergence is not within 1% of its limit after log(100 / (1 - c)) / log(1/c) steps.",
-        hypotheses=(contracting({"c = 0.3": 0.3, "c = 0.9": 0.9}),),
-    ),
-    row(
-        "noisy-sgd/proposition-5-6", "Section 5, Proposition 5.6",
-        "With c-contractive updates the same holds with z_t = c^(t - tau) D + sum c^(t-i) (s_i - a_i).",
-        "upper", above(partial(propositions, CONTRACTION), SUM, WIDE), ONE_VALUE, "holds as a bound", "evaluated at its best horizon and shifts",
-        quote="z_t := c^{t-tau}D + sum_{i=tau+1}^t c^{t-i}(s_i - a_i) is non-negative for all t and satisfies z_T = 0. Then",
-        false_if="Two such walks have a larger exact divergence.", hypotheses=(contracting({"quadratic losses": CONTRACTION}),),
-    ),
-)  # fmt: skip
+    "noisy-sgd/theorem-5-1": above(
+        partial(theorem_5_1, False), "inside the conditions, the printed (5.3) is at least the exact divergence",
+        f"c = {CONTRACTION}",
+    ).assuming(*upper_bound(CONTRACTING)),
+    "noisy-sgd/theorem-5-1/order": above(
+        partial(theorem_5_1, True),
+        f"at most C alpha L^2 / (n sigma)^2 min(T, T-bar), C = {CONSTANT:g} and T-bar from the printed proof",
+        f"c = {CONTRACTION}", more=enough,
+    ).assuming(*upper_bound(CONTRACTING)),
+    "noisy-sgd/theorem-5-1/repaired": above(
+        partial(repaired, CONTRACTION, (10, 100, 10**5)),
+        "equation (5.3), with the symmetrised step, is at least the exact divergence", f"contraction {CONTRACTION}",
+    ).assuming(small_steps(ANY_ORDER)),
+    "noisy-sgd/theorem-5-1/stops": above(
+        lambda: {k: kappa * math.log(100 * kappa) / needed(c) for k, (kappa, c) in KAPPAS.items()},
+        "no growth after kappa log(100 kappa) steps, to within 1%", what="kappa log(100 kappa) / steps needed",
+        held="reproduced",
+    ).assuming(best_step(KAPPAS)),
+    "noisy-sgd/remark-5-2": near(
+        remark_5_2, 1e-6, "growth of the exact D_2", uncertainty=EXACT,
+    ).assuming(small_steps({"quadratic losses": Point(Q, MULTIPLIER, 2.0, 1 - CONTRACTION)})),
+    "noisy-sgd/remark-5-3": above(
+        lambda: {f"c = {c:g}": math.ceil(math.log(100 / (1 - c)) / math.log(1 / c)) / needed(c) for c in (0.3, 0.9)},
+        "no growth after log(100 / (1 - c)) / log(1/c) steps, to within 1%",
+        what="log(100 / (1 - c)) / log(1/c) / steps needed", held="reproduced",
+    ).assuming(contracting({"c = 0.3": 0.3, "c = 0.9": 0.9})),
+    "noisy-sgd/proposition-5-6": above(
+        partial(propositions, CONTRACTION), SUM, WIDE,
+    ).assuming(contracting({"quadratic losses": CONTRACTION})),
+}  # fmt: skip

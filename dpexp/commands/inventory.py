@@ -1,0 +1,110 @@
+"""Experiments and their state, and the registries: what `dpexp list` shows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from dpexp.config.experiment_file import load_experiment
+from dpexp.config.messages import listed
+from dpexp.config.yamlfile import ConfigError
+from dpexp.core.errors import ResultsMissing
+from dpexp.core.files import Damaged
+from dpexp.core.text import counted
+from dpexp.plugins.loaded import LOADED
+from dpexp.plugins.loading import registries
+from dpexp.store import Folder, load_generation
+from dpexp.store.files import read_document
+from dpexp.store.fingerprint import changed, code_of, plugins_missing
+from dpexp.store.generation import read_generation
+from dpexp.store.planning import CellPlan, derived_state, plan
+
+
+def names_in_use() -> dict[str, Iterable[str]]:
+    """Everything that a config or command can name."""
+    from dpexp.papers import figures, papers, tables
+
+    return {**registries(), "figures": figures(), "tables": tables(), "claims of": papers()}
+
+
+def _trouble(results: Path, experiment: str) -> str:
+    """What readers say against stored summaries, or how they were confirmed; empty where they are shown as computed."""
+    try:
+        told = load_generation(results, experiment).confirmed
+    except ResultsMissing as error:
+        told = error.message.removeprefix(f"{Folder(results, experiment).root}: ")
+    return f", {told}" if told else ""
+
+
+def _needs(folder: Path) -> str:
+    """Which plug-ins stored results need that are not loaded; empty where there are none."""
+    try:
+        codes = read_document(folder / "manifest.json")["code"].values()
+    except (Damaged, OSError):
+        return ""
+    names = plugins_missing(codes)
+    return f"; computed with {', '.join(names)}, not loaded here" if names else ""
+
+
+def changed_files(plans: Iterable[CellPlan]) -> list[str]:
+    """All files that changed since stale cells were computed, of which a message names the first few."""
+    stale = [(p.file.code, p.cell) for p in plans if p.status in ("stale", "unconfirmed") and p.file is not None]
+    return sorted({name for code, cell in stale for name in changed(code, code_of(cell))})
+
+
+def inventory(configs: Path, results: Path) -> dict[str, Any]:
+    """`rows` and `names` to show, the `document`, and which data of the user they follow from, as paths in `own`.
+
+    That is None where they follow from more than files: a config that was refused may ask too much of this machine.
+    """
+    from dpexp.store.run import identity
+
+    rows, cells, experiments = [], [], []
+    own: dict[str, None] | None = {}
+    for path in sorted(configs.glob("*.yaml")):
+        try:
+            experiment = load_experiment(path)
+        except ConfigError as error:
+            problems = counted(len(error.issues), "problem")
+            rows.append([path.stem, str(path), "", f"invalid: {problems}, see dpexp validate {path}"])
+            own = None
+            continue
+        plans = plan(experiment, results, resolve=False)
+        states = Counter(p.status for p in plans)
+        state = ", ".join(f"{n} {status}" for status, n in states.items())
+        stored = Folder(results, experiment.name)
+        if states["current"] == len(plans):
+            why = derived_state(experiment, stored, plans)
+            confirmed = "" if why else read_generation(stored).confirmed
+            state += f"; summaries to write again: {why}" if why else f", {confirmed}" if confirmed else ""
+        elif states["current"] == 0 and stored.summary.exists():
+            state += f" (but summaries are stored{_trouble(results, experiment.name)})"
+        rows.append([experiment.name, str(path), str(len(plans)), state])
+        experiments.append(
+            {
+                "experiment": experiment.name,
+                "config": str(path),
+                "cells": len(plans),
+                "status": dict(states),
+                "changed": changed_files(plans),
+            }
+        )
+        for p in plans:
+            named = identity(p.cell)
+            cells.append({"experiment": experiment.name, **named, "status": p.status, "reason": p.reason})
+            if own is not None:
+                own |= dict.fromkeys(p.cell.problem.files())
+    known = {row[0] for row in rows}
+    if results.is_dir():
+        for folder in sorted(results.iterdir()):
+            if (folder / "manifest.json").exists() and folder.name not in known:
+                state = f"results without a config in {configs} (--configs DIR looks elsewhere)"
+                rows.append([folder.name, "", "", state + _needs(folder)])
+    names = names_in_use()
+    loaded = {one.name: str(one.shown) for one in LOADED.values()}
+    registered = {kind: list(entries) for kind, entries in names.items()}
+    document = {"cells": cells, "experiments": experiments, "registries": registered, "plugins": loaded}
+    listing = {kind: listed(entries) for kind, entries in names.items()}
+    return {"rows": rows, "names": listing, "document": document, "own": None if own is None else list(own)}
