@@ -81,6 +81,11 @@ def share(cases, one_of: int = 3):
     return list(cases)[:: 1 if AT_LENGTH else one_of]
 
 
+def mostly_slow(cases, one_of=4):
+    """All of many alike cases, of which `make check` tries some, in equal distances and the same in every run."""
+    return [case if k % one_of == 0 else pytest.param(case, marks=pytest.mark.slow) for k, case in enumerate(cases)]
+
+
 LONGEST = (
     "conformance/test_shown.py", "conformance/test_conformance.py", "commands/test_fit.py", "test_docs_in_order.py",
     "papers/test_figures_and_tables.py", "test_docs.py", "store/test_faults.py", "papers/test_claims.py", "reporting/test_audit.py",

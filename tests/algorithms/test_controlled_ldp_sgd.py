@@ -242,6 +242,7 @@ def test_a_scale_without_residuals_is_refused():
     assert "noise of its own" in ControlledLdpSgd().complaints(kind(), schedule, ListBudget(list=(1.0, 2.0)), 10)[0]
 
 
+@pytest.mark.slow
 def test_a_table_puts_both_means_beside_each_other_and_says_what_is_saved(tmp_path):
     path, where = config(tmp_path, "huber-linear, d: 5, scale: known, sigma: 1.5"), ("--results", tmp_path / "results")
     call("run", path, "-q", *where)

@@ -132,6 +132,7 @@ def published_run(**changes):
     return langevin_run.LangevinRun(**(fields | changes))
 
 
+@pytest.mark.slow
 def test_the_published_epsilon_counts_epochs():
     run = published_run()
     epochs, steps = (

@@ -193,6 +193,7 @@ def test_the_price_is_that_of_another_library(law, score):
     assert found.one_run(1e-5) == pytest.approx(one.target[0], rel=1e-4)
 
 
+@pytest.mark.slow
 def test_a_held_out_record_costs_the_larger_curve_and_not_the_sum():
     """The exact law of one run with both parts of its output, for either kind of neighbour, by quadrature."""
     quiet = SimpleNamespace(analyses=lambda: [SimpleNamespace(valid=True, released="all-iterates", rdp=lambda a: rdp_of(0.6, a), steps=(), mu=0.6, assumptions=())], neighboring_relation="add-remove")  # fmt: skip
@@ -274,6 +275,7 @@ def test_the_released_run_is_the_best_by_its_private_score():
     assert others  # not always the first
 
 
+@pytest.mark.slow
 def test_one_run_for_sure_is_the_algorithm_itself():
     """K = 1: the same bits as the algorithm with the same noise, for all three algorithms."""
     problem = Softmax(regulariser=1e-2)
@@ -310,6 +312,7 @@ def many(algorithm, problem, one, count, seed=3):
     return [algorithm.selected(problem, candidates, one, np.array([10]), seed, r) for r in range(count)]
 
 
+@pytest.mark.slow
 def test_candidates_are_uniform_and_the_number_of_runs_has_its_law(untrained):
     """Where all runs are alike every candidate is released equally often, by a noisy score as by ties."""
     for score, budget in (("public", Target(eps=math.inf)), ("noisy", Target(eps=1.0))):
@@ -407,6 +410,7 @@ def test_a_fault_of_a_candidate_is_shown_where_candidates_stand(tmp_path):
     assert f"{path}:5:8:" in call("validate", str(path), code=2).stderr
 
 
+@pytest.mark.slow
 def test_a_tuned_run_resumes_and_has_the_same_bits_whoever_computes_it(tmp_path):
     path = tmp_path / "tuned.yaml"
     path.write_text(CONFIG)
@@ -428,6 +432,7 @@ def test_a_tuned_run_resumes_and_has_the_same_bits_whoever_computes_it(tmp_path)
     assert row["one_run_eps_1e-05"] < row["eps_1e-05"] <= 2
 
 
+@pytest.mark.slow
 def test_the_statement_has_all_three_prices(tmp_path):
     path = tmp_path / "tuned.yaml"
     path.write_text(CONFIG)

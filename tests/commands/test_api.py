@@ -181,6 +181,7 @@ def test_run_takes_another_number_of_replicates(tmp_path):
     assert set(found.summary.n) == {3}
 
 
+@pytest.mark.slow
 def test_levels_configs_and_pages_from_python(result, tmp_path):
     rows = dpexp.diff(result.folder, by="alpha", only="mu = 1")
     assert {*rows.level_a} == {"1/3"}

@@ -18,9 +18,18 @@ from tests.conftest import ROOT, call
 ENTRY = re.compile(r"@(misc|software)\{[A-Za-z0-9:-]+,\n(  [a-z]+ = \{.*\},\n)+\}")
 
 
-def test_everything_that_can_be_cited_is(monkeypatch):
-    sources = analyses()
-    monkeypatch.setattr("dpexp.commands.cite.analyses", lambda: sources)  # asked once, and not for every name
+@pytest.fixture(scope="module")
+def sources():
+    """Of every analysis: all mechanisms state theirs, in a second."""
+    return analyses()
+
+
+@pytest.fixture(autouse=True)
+def asked_once(sources, monkeypatch):
+    monkeypatch.setattr("dpexp.commands.cite.analyses", lambda: sources)
+
+
+def test_everything_that_can_be_cited_is(sources):
     names = [None, *PAPERS, *THEOREMS, *MECHANISMS, *sources]
     keys = []
     for name in names:

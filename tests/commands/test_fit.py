@@ -66,6 +66,12 @@ def lab(tmp_path_factory):
     return place
 
 
+@pytest.fixture(scope="module")
+def local(lab):
+    """The local fit that several tests look at: most of the time of one is reading."""
+    return dpexp.fit(lab / "people.csv", target="y", mu=2, public=lab / "public.yaml")
+
+
 def command(*arguments):
     return call("fit", *arguments, code=None)
 
@@ -104,20 +110,19 @@ def test_the_document_is_the_contracts(lab):
     assert eps <= 4
 
 
-def test_python_and_the_command_agree(lab):
+def test_python_and_the_command_agree(lab, local):
     done = command(lab / "people.csv", "--target", "y", "--mu", "2", "--public", lab / "public.yaml", "--json")
-    report = dpexp.fit(lab / "people.csv", target="y", mu=2, public=lab / "public.yaml")
-    assert json.loads(done.stdout) == json.loads(standard_json(report.document()))
-    assert str(report).startswith("huber-linear, ")
+    assert json.loads(done.stdout) == json.loads(standard_json(local.document()))
+    assert str(local).startswith("huber-linear, ")
 
 
-def test_units_of_the_table_change_nothing_but_the_units(lab, tmp_path):
+def test_units_of_the_table_change_nothing_but_the_units(local, tmp_path):
     """Ages in months and another reference level are the same fit in other words."""
     frame = people().assign(age=lambda f: f.age * 12, y=lambda f: f.y * 100 - 7)
     frame.to_csv(tmp_path / "other.csv", index=False)
     text = "ranges: {age: [240, 840], y: [-7, 5993]}\ncategories: {job: [clerk, cook, nurse]}\nerror_scale: 300"
     (tmp_path / "other.yaml").write_text(text)
-    here = dpexp.fit(lab / "people.csv", target="y", mu=2, public=lab / "public.yaml").document()["estimates"]
+    here = local.document()["estimates"]
     there = dpexp.fit(tmp_path / "other.csv", target="y", mu=2, public=tmp_path / "other.yaml").document()["estimates"]
     for a, b, factor, shift in zip(here, there, (100, 100 / 12, 100, 100, 100), (-7, 0, 0, 0, 0), strict=True):
         assert b["value"] == pytest.approx(a["value"] * factor + shift, rel=1e-6)
@@ -147,14 +152,14 @@ def test_a_fit_is_the_same_in_every_process_and_another_with_another_seed(lab, t
     assert values(**secret) != values(**secret, again=True)
 
 
-def test_a_deployment_keeps_no_seed_of_its_noise(lab, tmp_path):
+def test_a_deployment_keeps_no_seed_of_its_noise(lab, local, tmp_path):
     secret = {"deployment": True, "out": tmp_path / "fit.json"}
     report = dpexp.fit(lab / "people.csv", target="y", mu=2, public=lab / "public.yaml", **secret)
     assert "floating-point noise" in str(report)
     assert report.document()["public"]["noise"] == "operating system, not stored"
     assert "not stored" in str(report)
     assert "rehearsal" not in str(report)
-    assert "rehearsal" in str(dpexp.fit(lab / "people.csv", target="y", mu=2, public=lab / "public.yaml"))
+    assert "rehearsal" in str(local)
 
 
 def test_budgets_by_column(lab, tmp_path):
@@ -763,8 +768,8 @@ def test_the_draft_holds_no_value_and_is_refused_until_it_is_filled_in(lab, tmp_
         init.init(None, None, None, None, None, None, public=True)
 
 
-def test_the_budget_is_stated(lab):
-    text = str(dpexp.fit(lab / "people.csv", target="y", mu=2, public=lab / "public.yaml"))
+def test_the_budget_is_stated(local):
+    text = str(local)
     assert "2-GDP for every record: eps = 9.9973 at delta = 1e-05" in text
     assert "Users were simulated" in text
     assert "minimiser of the weighted Huber risk" in text

@@ -131,6 +131,7 @@ def test_debug_may_stand_behind_the_command(tmp_path):
         call("--debug", "show", "nothing.yaml", cwd=tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [60, 100])
 def test_tables_fit_the_terminal(width, odd):
     """Of every command that prints one; words that are longer than a line stay whole."""

@@ -1,7 +1,6 @@
 """`dpexp init` and shipped configs by name: a first config for everything that is there, valid and complete."""
 
 import os
-import re
 from pathlib import Path
 
 import pytest
@@ -16,28 +15,26 @@ from dpexp.core.errors import UsageError
 from dpexp.problems import PROBLEMS
 from dpexp.problems.softmax import DataSource
 from dpexp.reporting.page.experiments import about
+from tests.conftest import share
 
 PAIRS = [(p, a) for p in PROBLEMS for a in ALGORITHMS if issubclass(PROBLEMS[p], ALGORITHMS[a].runs_on)]
 CSV = "age,job title,income\n30,cook,low\n41,clerk,high\n52,cook,low\n28,clerk,high\n39,cook,low\n60,clerk,low\n"
 
 
-@pytest.mark.parametrize(("problem", "algorithm"), PAIRS)
-def test_every_pair_has_a_starter_that_names_every_key(problem, algorithm):
+@pytest.mark.parametrize(
+    ("problem", "algorithm"), share(PAIRS) + [(name, None) for name in PROBLEMS] + [(None, name) for name in ALGORITHMS]
+)
+def test_one_name_is_enough_for_a_starter_that_names_every_key(problem, algorithm):
+    """Every problem and every algorithm by itself, and a third of the pairs."""
     text = starter(problem, algorithm)
     (cell,) = read_experiment(text, "starter.yaml").cells
-    assert (cell.problem.name, cell.algorithm.name) == (problem, algorithm)
+    assert cell.problem.name == (problem or cell.problem.name)
+    assert cell.algorithm.name == (algorithm or cell.algorithm.name)
     for part in (cell.problem, cell.algorithm, cell.schedule):
         for key in type(part).model_fields:
             assert f"  {key}:" in text or f"  # {key}:" in text
     assert max(map(len, text.splitlines())) <= 120
     assert "a mapping;" not in text
-
-
-@pytest.mark.parametrize("name", [*PROBLEMS, *ALGORITHMS])
-def test_one_name_is_enough(name):
-    text = starter(name, None) if name in PROBLEMS else starter(None, name)
-    assert re.search(rf"name: {name}\b", text)
-    assert read_experiment(text, "starter.yaml")
 
 
 def test_what_a_field_means_is_read_from_the_source():

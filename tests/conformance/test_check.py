@@ -24,7 +24,7 @@ from dpexp.plugins.loading import forget, load_file, using
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.pinball_linear import PinballLinear
 from dpexp.theory.theorem import Theorem
-from tests.conftest import ROOT, call, share
+from tests.conftest import ROOT, call, mostly_slow, share
 from tests.plugins_to_check import RIGHT, TINY, WRONG
 
 DATA = Path(__file__).parents[1] / "data" / "plugins"
@@ -67,7 +67,7 @@ def test_a_right_plug_in_passes_every_check(place, toys, few_problems):
     assert idle == {("problem", "gradient of the sum"), ("problem", "constants of the sum")}
 
 
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("name", mostly_slow(WRONG))
 def test_a_wrong_plug_in_fails_the_check_that_is_for_it(name, place, toys):
     right, wrong, kind, check = WRONG[name]
     assert RIGHT.count(right) == 1

@@ -5,11 +5,20 @@ import pytest
 from dpexp.commands.check import SHOWN as SHOWN_BY_COMMANDS
 from dpexp.conformance.check import carry_out
 from dpexp.conformance.suite import SUITE, built_in
+from dpexp.problems import PROBLEMS
 
 SLOW = {
     ("algorithm", name) for name in ("shapes", "chunks", "other cells", "jobs", "global state", "seeds", "no privacy")
 } | {("problem", "is run"), ("problem", "risk")}
 """simulates much, or has to be compiled; nothing that tests privacy"""
+DEAR = {
+    *((name, check) for name in ("tuned-dp-sgd", "tuned-dp-sgld") for check in ("noise", "statement")),
+    *((name, "constants of the sum") for name in PROBLEMS if name != "sigmoid"),
+    *((name, "curvature") for name in ("insensitive-linear", "huber-linear")),
+    ("epoch-gaussian", "in noise"),
+    ("epoch-gaussian", "attained"),
+}
+"""takes a second or more of some, where others are tried quickly by the same check"""
 SHOWN = ("paper", "figure", "table", "claim")
 """in tests/conformance/test_shown.py"""
 
@@ -21,7 +30,7 @@ def cases(kinds, slow=frozenset()):
             subject,
             check,
             id=f"{subject.kind} {subject.name}: {check.name}",
-            marks=[pytest.mark.slow] if (subject.kind, check.name) in slow else [],
+            marks=[pytest.mark.slow] * ((subject.kind, check.name) in slow or (subject.name, check.name) in DEAR),
         )
         for subject in built_in()
         if subject.kind in kinds

@@ -128,6 +128,7 @@ def test_time_is_named_in_days_before_anything_runs():
     assert "days of computing; at most 30 are run" in message
 
 
+@pytest.mark.slow
 def test_shipped_configs_fit():
     for path in CONFIGS:
         experiment = load_experiment(path)
@@ -267,6 +268,7 @@ def test_long_lists_are_refused(count, value):
     assert message.count("\n") < 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["1", "x"])
 def test_a_list_twice_as_long_is_refused_with_twice_the_calls(value):
     texts = [LINEAR.replace("d: 5", f"d: [{', '.join([value] * k * (MAX_CELLS + 1))}]") for k in (1, 2)]
@@ -333,14 +335,14 @@ def test_the_command_line_refuses_with_exit_code_2(tmp_path):
         assert call("run", path, "--dry-run", *arguments, code=2).stderr.strip()
 
 
-@pytest.mark.parametrize(("mutants", "runs"), [(150, 0), pytest.param(200, 6, marks=pytest.mark.slow)])
-def test_a_share_of_the_campaign(mutants, runs, tmp_path):
+@pytest.mark.slow
+def test_a_share_of_the_campaign(tmp_path):
     """The first of the 5,000 mutants of `python -m tests.campaigns.config_mutants`, and toy runs of a few, untimed."""
     lines: list[str] = []
-    counts = campaign(12, mutants, runs, tmp_path, log=lines.append, limits=(math.inf, math.inf))
-    assert sum(counts[f"validate: {kind}"] for kind in ("ok", "refused")) == mutants
-    assert counts["validate: ok"] > 0.05 * mutants
-    assert counts["run: ok"] == runs
+    counts = campaign(12, 200, 6, tmp_path, log=lines.append, limits=(math.inf, math.inf))
+    assert sum(counts[f"validate: {kind}"] for kind in ("ok", "refused")) == 200
+    assert counts["validate: ok"] > 10
+    assert counts["run: ok"] == 6
     assert not {name: counts[name] for name in FAULTS if counts[name]}, lines
 
 

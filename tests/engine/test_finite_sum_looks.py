@@ -15,6 +15,7 @@ from dpexp.engine.finite_sum.per_thread import kept_per_thread
 from dpexp.engine.lanes.vectors import load, store
 from dpexp.problems import PROBLEMS
 from dpexp.problems.finite_sum import FiniteSum
+from tests.conftest import mostly_slow
 
 IN_LANES = sorted(name for name, pair in LOSSES.items() if pair.lanes is not None)
 
@@ -59,7 +60,7 @@ def test_a_literal_rippled_mean_in_numpy() -> None:
     assert abs(values[:-1].mean() - values.mean()) > 1e-6 * values.mean()
 
 
-@pytest.mark.parametrize("name", IN_LANES)
+@pytest.mark.parametrize("name", mostly_slow(IN_LANES))  # each is compiled
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, 1e9, 1e200])
 def test_where_lanes_do_not_hold_records_are_taken_one_by_one(name: str, wrong: float) -> None:
     problem, data = data_of(name, 19, 3)

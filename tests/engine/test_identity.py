@@ -167,11 +167,13 @@ def test_a_change_of_what_reaches_machine_code_gives_another_key(keys, name):
     assert before != after
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", UNKNOWN)
 def test_what_is_not_understood_has_no_key(keys, name):
     assert keys[name] == "unknown"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAME)
 def test_a_change_that_does_not_reach_machine_code_gives_the_same_key(keys, name):
     before, after = keys[f"{name}, before"], keys[f"{name}, after"]

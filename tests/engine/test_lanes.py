@@ -66,6 +66,7 @@ def test_scalars_are_broadcast(function):
     np.testing.assert_array_equal(on_lanes(lambda a: function(3, a + 10.0), A), function(3, A + 10.0))
 
 
+@pytest.mark.slow
 def test_selection_and_comparison():
     np.testing.assert_array_equal(on_lanes(lambda a, b: elementwise.minimum(a, b), A, B), np.minimum(A, B))
     np.testing.assert_array_equal(on_lanes(lambda a, b: elementwise.maximum(a, 0.5), A, B), np.maximum(A, 0.5))
@@ -194,6 +195,7 @@ def test_elementary_functions(function, name, low, high):
     assert units_in_the_last_place(got, getattr(mpmath, name), x) < (250 if name == "sin" else 4)
 
 
+@pytest.mark.slow
 def test_tail_of_squares():
     """Against mpmath over all sizes; and where some lanes are far away, the others have the bits they have alone."""
     import mpmath

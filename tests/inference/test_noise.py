@@ -192,7 +192,7 @@ CASES = [(estimator, model) for estimator in ESTIMATORS for model in MODELS]
 
 
 @pytest.mark.parametrize(("estimator", "model"), CASES)
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", share(SEEDS))
 def test_the_noise_of_every_message_is_that_of_the_statement(estimator, model, seed):
     messages, kinds = ESTIMATORS[estimator]
     residuals = messages(model, seed)

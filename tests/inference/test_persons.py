@@ -290,6 +290,7 @@ def test_means_are_no_farther_apart_than_rows(stretch):
     assert farthest(np.array([1, 1, 1, 4.0]), 1, 1) > 4.1
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_target_of_persons_whose_rows_depend_on_each_other(monkeypatch):
     """150 panels; with a middle matrix of rows, as if they were independent, intervals are too short."""
     target, _ = targets()

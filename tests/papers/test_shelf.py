@@ -3,6 +3,7 @@
 import pytest
 
 from dpexp.papers.shelf.claims import CLAIMS, entries, found, verdict
+from tests.conftest import mostly_slow
 
 BY_ID = {entry.id: entry for entry in entries()}
 # recomputed, certified for Poisson batches, attained for the program's batches: added or removed, replaced. By a Renyi
@@ -37,7 +38,7 @@ def test_numbers_are_those_of_other_programs(name):
             assert ours == pytest.approx(other, rel=2e-3, abs=6e-4)
 
 
-@pytest.mark.parametrize("name", ELSEWHERE)
+@pytest.mark.parametrize("name", mostly_slow(ELSEWHERE))
 def test_a_row_that_prints_less_than_is_attained_is_false(name):
     entry = BY_ID[name]
     assert verdict(entry, 0.99 * found(entry).attained) == "false"

@@ -87,9 +87,9 @@ def test_a_row_that_changes_its_verdict_is_named_beside_each_sentence_that_rests
             changed = {**rows, name: replace(rows[name], found={**rows[name].found, "verdict": other})}
             (words,) = contradicted(told, changed)
             assert words == f"{name} is found {other}, not {told.rests_on[name]}"
-            shown = page(paper.id, list(changed.values()), paper, Costs(RESULTS))
-            assert f"**But {words}.**" in shown.partition("## The claims")[0]
             assert contradicted(told, {**changed, name: replace(changed[name], state="stale")}) == []
+        shown = page(paper.id, list(changed.values()), paper, Costs(RESULTS))
+        assert f"**But {words}.**" in shown.partition("## The claims")[0]
 
 
 def test_a_number_of_no_row_is_found_out():

@@ -298,7 +298,6 @@ def test_edits_of_a_plug_in_and_its_helpers_are_noticed_and_harmless_ones_are_no
     """Its file, all that it imports and reads; not comments, docstrings, what lies beside it, and where it lies."""
 
     def code(folder):
-        fingerprint.forget()
         with plugins.using(folder / "lab.py"):
             found = code_of(load_experiment(folder / "lab.yaml").cells[0])
             return found | observed.found(found)

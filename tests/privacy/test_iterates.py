@@ -591,6 +591,7 @@ def test_the_statement_says_whether_iterates_or_nodes_are_accounted_for():
     assert paper["certified-iterates"].mu <= paper["exact-sensitivities"].mu
 
 
+@pytest.mark.slow
 def test_the_printed_noise_is_more_than_the_iterates_need_for_moderate_smoothness():
     """All positions, N = 16, 32 epochs, eta and gamma of Theorem 9, sigma = 1: sqrt(3) is allowed. Published values."""
     n, steps = 16, 512

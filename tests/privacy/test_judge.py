@@ -34,7 +34,7 @@ from dpexp.privacy.judge.setting import Assumes, Setting, from_cube, parameter
 from dpexp.privacy.judge.verdict import rerun
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from tests.campaigns.survey_of_bounds import Case, cases, survey, table
-from tests.conftest import share
+from tests.conftest import mostly_slow, share
 from tests.oracles import binned_epochs
 from tests.oracles.composition import epsilon
 from tests.oracles.untilted_composition import StepLoss
@@ -166,7 +166,7 @@ COUNTS = {"fresh bins": 12, "printed": 200}
 """comparisons: few where one is slow, more where few violate"""
 
 
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("name", mostly_slow(WRONG))
 def test_unsound_bounds_are_refuted(name):
     function, assumes = WRONG[name]
     verdict = dpexp.judge(function, assumes=assumes, comparisons=COUNTS.get(name, 24), seconds=1e6)
@@ -273,6 +273,7 @@ SOUND = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", share(SOUND, 2))
 def test_sound_bounds_pass(name):
     bound, assumes = SOUND[name]
@@ -465,7 +466,7 @@ SHORT = [
 ]
 
 
-@pytest.mark.parametrize("case", SHORT, ids=lambda c: f"{c.mechanism}, {c.sampling}, {c.relation}")
+@pytest.mark.parametrize("case", mostly_slow(SHORT), ids=lambda c: f"{c.mechanism}, {c.sampling}, {c.relation}")
 def test_every_analysis_passes(case):
     """Some comparisons of every analysis; `python -m tests.campaigns.survey_of_bounds` makes thousands."""
     rows = survey(case, 1, settings=1, climbs=0)

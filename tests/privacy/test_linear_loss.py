@@ -53,6 +53,7 @@ def literal(q, z, steps, scheme, eps):
     return max((p - math.exp(eps) * r).max(), back.max())
 
 
+@pytest.mark.slow
 def test_the_law_is_the_literal_sum_and_epsilon_is_its_inverse():
     rng = np.random.default_rng(1)
     for _ in range(10):

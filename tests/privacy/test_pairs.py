@@ -152,6 +152,7 @@ def test_convex_losses_of_the_others_pull_to_a_wall(space, eps, slope):
         drift([0.5, 0.5]).updates(replace(convex, bend=2.0))
 
 
+@pytest.mark.slow
 def test_searched_with_and_without_a_record():
     for sampling, b in (("poisson", 2), ("full-batch", 6)):
         space = replace(SMALL, sampling=sampling, batch_size=b, replaced=False)
@@ -266,6 +267,7 @@ def test_where_pairs_are_kept(monkeypatch, tmp_path):
 CLIPPED = {"n": 6, "batch_size": 2, "step_size": 0.5, "clip": 2.0, "noise_std": 1.0, "diameter": 4.0, "steps": 30}
 
 
+@pytest.mark.slow
 def test_a_statement_says_what_kept_pairs_attain_and_computes_it_anew(by_turns, monkeypatch, tmp_path):
     mechanism = MECHANISMS["clipped-noisy-sgd"](**CLIPPED)
     assert mechanism.projected_run() == SMALL

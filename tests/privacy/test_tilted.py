@@ -67,6 +67,7 @@ def test_brackets_against_the_inversion(q, noise, steps, scheme):
         assert up < exact * 1.001
 
 
+@pytest.mark.slow
 def test_the_inversion_knows_gaussians():
     assert epsilon([(1.0, 20.0, 100)], 1e-5) == pytest.approx(eps_of(0.5, 1e-5), rel=1e-10)
     assert epsilon([(1.0, 20.0, 100)], 1e-14, ("opposite",)) == pytest.approx(eps_of(1.0, 1e-14), rel=1e-10)
@@ -88,6 +89,7 @@ def test_gaussians_down_to_the_smallest_deltas(scheme):
     assert StepLoss(0.5, 1.0, scheme).attained(1, 1e-290) == 0
 
 
+@pytest.mark.slow
 def test_random_settings_lower_below_upper_below_renyi():
     """q from 1e-4 to 1, noise 0.3 to 20, T 1 to 1e5, delta 1e-14 to 0.3."""
     rng = np.random.default_rng(11)
@@ -137,6 +139,7 @@ def test_little_noise_is_bounded_by_what_needs_no_distribution():
 # --- products of different laws ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_steps_of_different_noise_and_probability():
     parts = [(0.02, 1.0, 300), (0.01, 2.0, 500), (0.05, 4.0, 100)]
     steps = tuple((step_loss(q, noise, "add-remove"), count) for q, noise, count in parts)
@@ -255,6 +258,7 @@ def test_transforms_are_as_accurate_as_stated():
             assert error > 0 or size < 10
 
 
+@pytest.mark.slow
 def test_a_leap_of_the_tilted_mean():
     """About 5 batches hold the record, and one large loss is as likely as many small ones: no rate fits an eps between.
 

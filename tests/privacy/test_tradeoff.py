@@ -126,6 +126,7 @@ def likelihood_test(q, noise, steps, rate, draws, rng, factor=1.0):
     return float(np.mean(present > absent))
 
 
+@pytest.mark.slow
 def test_what_is_attained_is_what_a_literal_attack_reaches():
     """The last iterate of linear losses; an attack on another noise is elsewhere."""
     q, noise, steps, draws = 0.1, 2.0, 100, 400_000
@@ -150,6 +151,7 @@ def test_bayes_error_is_that_of_the_best_guess():
             assert given.bayes_error(prior) <= brute + 1e-9
 
 
+@pytest.mark.slow
 def test_groups():
     """mu-GDP is k mu-GDP for k records, and the generic rules are never below that."""
     closed, searched = Profile(lambda d: eps_of(0.4, d), mu=0.4), Profile(lambda d: eps_of(0.4, d))
@@ -298,6 +300,7 @@ def test_a_config_is_asked_for_each_mechanism_that_promises_something(tmp_path):
     assert all((tmp_path / name).is_file() for name in one["files"])
 
 
+@pytest.mark.slow
 def test_what_is_not_asked_is_not_loaded():
     import subprocess
     import sys

@@ -14,6 +14,7 @@ from dpexp.problems.huber_linear import normal_moments
 from dpexp.problems.insensitive_linear import conditional_risk
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.mallows import cubic_moment, mean_weight, moment_matrix, rule
+from tests.conftest import mostly_slow
 
 DEFAULTS = {name: kind() for name, kind in PROBLEMS.items() if issubclass(kind, LinearPredictorProblem)}
 CASES = {
@@ -27,7 +28,6 @@ CASES = {
     "insensitive-linear, many optima": PROBLEMS["insensitive-linear"](d=3, width=1.5),
     "mallows-hinge, other numbers": PROBLEMS["mallows-hinge"](d=4, sigma_z=1.3, beta=-0.7),
 }
-each = pytest.mark.parametrize("problem", CASES.values(), ids=CASES)
 all_of_them = pytest.mark.parametrize("problem", [*DEFAULTS.values(), *CASES.values()], ids=[*DEFAULTS, *CASES])
 
 
@@ -50,7 +50,7 @@ def points(problem, count, spread=0.7):
 
 
 @pytest.mark.parametrize("check", [check for check in LOSSES if "sum" not in check.name], ids=lambda check: check.name)
-@each
+@pytest.mark.parametrize("problem", mostly_slow(CASES.values()), ids=CASES)
 def test_what_holds_for_any_parameters(problem, check):
     """The suite's checks of losses, at more parameters than the defaults, which are tested with all that is built in."""
     result = carry_out(check, Subject("problem", problem.name, problem), None)
@@ -235,7 +235,7 @@ def test_linear_reference_gaps():
 
 
 @pytest.mark.parametrize("name", ["huber-linear", "mallows-logistic", "pinball-linear"])
-@pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 6, 20])
+@pytest.mark.parametrize("d", [1, 5, 20])
 def test_quadrature_has_converged(name, d, monkeypatch):
     """144 nodes against 384, near the optimum."""
     problem = PROBLEMS[name](d=d)
@@ -262,6 +262,7 @@ def test_the_hinge_rule_has_converged(d):
         assert got == pytest.approx(exact, abs=2e-7)
 
 
+@pytest.mark.slow
 def test_a_risk_is_known_before_anything_is_simulated():
     """In a process that has compiled nothing else; the compiler is taught the normal law by an import."""
     code = "from dpexp.problems import PROBLEMS; p = PROBLEMS['huber-linear'](); print(float(p.risk_gap(p.start())))"

@@ -63,6 +63,7 @@ def test_the_risk_is_the_mean_over_many_more_places(name):
             assert abs(float(problem.risk(theta)) - wanted) < most * size, (lengths, location, scale)
 
 
+@pytest.mark.slow
 def test_panels_that_are_not_cut_would_be_seen():
     problem = HuberLinear(d=5)
     whole, (z, weight) = rule(5, 1.0), places(problem)

@@ -165,6 +165,7 @@ def test_ids_are_unique_and_every_reference_is_there(page):
             assert all(found in ids for found in re.findall(r"url\(#([^)]+)\)", value or "")), value
 
 
+@pytest.mark.slow
 def test_the_same_results_give_the_same_bytes(results):
     assert written(results) == written(results)
 
@@ -363,6 +364,7 @@ def state_of(text, name):
     return re.search(r'data-state="([^"]+)"', row)[1]
 
 
+@pytest.mark.slow
 def test_stale_results_are_called_so_and_nothing_of_them_is_shown(copy):
     assert state_of(written(copy), "own") == "current"
     config = copy / "own.yaml"
@@ -390,6 +392,7 @@ def test_damaged_and_foreign_folders_are_named(copy):
     assert not Read(text).all("img")
 
 
+@pytest.mark.slow
 def test_results_whose_data_are_elsewhere_are_named(results, tmp_path):
     """A path of data starts at the folder in which dpexp runs, so here it leads nowhere."""
     out = tmp_path / "page.html"
@@ -408,6 +411,7 @@ def test_no_results_have_a_command_and_no_traceback(tmp_path):
     assert "is a folder" in call("report", ROOT / "results" / "sweep_d", "--out", tmp_path, code=2).stderr
 
 
+@pytest.mark.slow
 def test_provenance_that_is_not_there_is_not_made_up(copy):
     for path in (copy / "results").glob("*/provenance.json"):
         path.unlink()

@@ -28,6 +28,10 @@ SOFTMAX, BATCHES, EPS = (
     "run: {n: 30, replicates: 2, seed: 1, checkpoints: 2}",
     "privacy: {eps: 2, delta: 1e-5}",
 )
+LINEAR, LOGISTIC = (f"problem: {{name: {name}, sensitivity: exact}}" for name in ("huber-linear", "mallows-logistic"))
+WIDE = "problem: {name: huber-linear, d: 20, sigma: 1, sigma_z: 0.2236, sensitivity: exact}"
+INTERVALS, NEWTON = "run: {n: 3000, replicates: 8, seed: 11, checkpoints: 1}", "schedule: {name: prescribed}"
+FITS = "privacy: {mu: [2, inf, {uniform: [1, 2]}]}"
 LANGEVIN = "algorithm: {name: dp-sgld, batch_size: 100, accountant: [published, theorem-3-1, pld, last-iterate]}"
 CLIPPED = "algorithm: {name: dp-sgd, batch_size: 100, clip: 1, momentum: 0.9}"
 CONFIGS = {  # parts of a config, one line each; to add another is to add a line
@@ -53,9 +57,16 @@ CONFIGS = {  # parts of a config, one line each; to add another is to add a line
     "hinge": ("problem: {name: mallows-hinge}", ONE_PASS, STEPS, "privacy: {mu: 2}", "algorithm: {name: ldp-sgd}"),
     "langevin": (SOFTMAX, BATCHES, EPS, "schedule: {name: langevin, decreasing: true}", LANGEVIN),
     "features": ("problem: {name: softmax, data: {name: digits}, random_features: 30}", BATCHES, EPS, "schedule: {name: constant, eta: 2}", CLIPPED),
+    "newton": (LINEAR, INTERVALS, NEWTON, FITS, "algorithm: {name: staged-newton}"),
+    "newton_bent": (LINEAR, INTERVALS, NEWTON, FITS, "algorithm: {name: staged-newton, bend: 0.5}"),
+    "newton_student": (LINEAR, INTERVALS, NEWTON, FITS, "algorithm: {name: staged-newton, errors: student}"),
+    "newton_wide": (WIDE, INTERVALS, NEWTON, FITS, "algorithm: {name: staged-newton}"),
+    "newton_logistic": (LOGISTIC, INTERVALS, NEWTON, FITS, "algorithm: {name: staged-newton}"),
+    "paths": (LINEAR, INTERVALS, STEPS, FITS, "algorithm: {name: path-intervals}"),
+    "paths_logistic": (LOGISTIC, INTERVALS, STEPS, FITS, "algorithm: {name: path-intervals}"),
     "epochs": (SOFTMAX, BATCHES, EPS, "schedule: {name: constant, eta: 2}", "algorithm: {name: dp-sgd, sampling: balls-in-bins, batch_size: 100, clip: 1}"),
 }  # fmt: skip
-COMPILED_ANEW = ("tree", "linear") if AT_LENGTH else ("tree",)
+COMPILED_ANEW = ("tree", "newton_logistic", *["linear"] * AT_LENGTH)
 """what is tried where everything has to be compiled once more, which takes most of the time; one pass on narrower vectors is in
 tests/algorithms/test_ldp_sgd.py"""
 
