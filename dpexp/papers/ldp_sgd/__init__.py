@@ -21,7 +21,7 @@ PAPER = Paper(
         *(f"{kind}_d{d}" for kind in ("linear", "logistic") for d in (5, 10, 20)),
         *("figure1", "interior_linear", "interior_logistic", "long_linear", "monotone_logistic"),
         *("rates_linear", "rates_logistic", "rates_quadratic", "rates_flat"),
-        *("sweep_d", "sweep_mu", "budget_mix", "pinball", "hinge"),
+        *("sweep_d", "sweep_mu", "budget_mix", "pinball", "hinge", "stretched"),
     ),
     overlays={plan.name: trajectories.theory_figure(plan) for plan in trajectories.plans()},
     theory=LDP_SGD_THEORY,

@@ -8,14 +8,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from dpexp.papers.ldp_sgd.predictions import linear
-from dpexp.papers.ldp_sgd.runs import bounded, covered, iterates, problem_of, used
+from dpexp.papers.ldp_sgd.predictions import asymptote, linear
+from dpexp.papers.ldp_sgd.runs import below_one, bounded, covered, curved, iterates, local_of, problem_of, used
 from dpexp.privacy.accounting.gdp import delta_of
 from dpexp.problems import PROBLEMS
-from dpexp.reporting.checks import Ratio, ratio_to
+from dpexp.reporting.checks import JOINT, Ratio, predictions_agree, ratio_to
 from dpexp.reporting.claim import Check, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence, Run
 from dpexp.reporting.row import above, near
+from dpexp.store.stats import paired_difference
 from dpexp.theory.ldp_sgd.privacy import theorem1, theorem2
 
 EXPERIMENTS = ("linear_d5", "linear_d10", "linear_d20", "logistic_d5", "logistic_d10", "logistic_d20")
@@ -26,6 +27,11 @@ LINEAR, LOGISTIC = (linear(PROBLEMS[name]()) for name in ("huber-linear", "mallo
 MIXED = used(("figure1", "linear_d5"), alpha=0.5)
 POWER = 0.2
 """by how much the noise power may differ from the claimed: the smallest that 200 replicates can decide"""
+SQUARED = "param_distance_sq"
+STRETCHED = ("ldp-sgd", "stretched-ldp-sgd")
+UNUSED = used(("stretched",))
+ROOM = 0.15
+"""by how much the measured ratio may differ from that of the asymptotes"""
 
 
 def noise_unit(run: Run) -> float:
@@ -129,6 +135,25 @@ def parallel() -> dict[str, tuple[float, float]]:
     return {"two mechanisms with mu = 1 that both see every record": (stated, attained)}
 
 
+def stretched_messages(evidence: Evidence) -> Outcome:
+    """The average's squared error with the scale's entry stretched over that without, beside the same of asymptotes.
+
+    In S_mu the noise of the scale's entry is then Delta^2 / (a mu)^2.
+    """
+    ratios = []
+    for plain, other in zip(*(evidence.runs("stretched", algorithm=name) for name in STRETCHED), strict=True):
+        place, noise = local_of(plain), problem_of(plain).noise_sensitivity() / float(plain.row["mu"])
+        assert place is not None
+        saved = np.zeros_like(place.covariance)
+        saved[-1, -1] = (1 - other.cell.algorithm.stretch**-2) * noise**2
+        places = place._replace(covariance=place.covariance - saved), place
+        limits = [asymptote(at, plain.cell.schedule, plain.steps).asgd[SQUARED][-1] for at in places]
+        found = paired_difference(other.values("asgd", SQUARED)[-1], plain.values("asgd", SQUARED)[-1], 1 - JOINT / 2)
+        ends = (end * limits[1] / limits[0] for end in (found.ratio, found.ratio_lo, found.ratio_hi))
+        ratios.append(Ratio(f"mu = {plain.budget} ({found.ratio:.3f} of the error)", *ends))
+    return predictions_agree(ratios, ROOM, "the ratio of asymptotes, whose S_mu has 1 / a^2 of the noise in the scale")
+
+
 CHECKS = {
     "ldp-sgd/proposition-2": near(parallel, 1e-9, "delta at eps = 1", "misprint", uncertainty="none: closed forms"),
     "ldp-sgd/section-3/sensitivity": above(
@@ -144,5 +169,8 @@ CHECKS = {
         "sqrt(8 c^2 + c^4 / 4) is at least the sensitivity", "",
         "none: closed form, approached by searched pairs in the tests", "printed / exact",
         more=lambda ratio: f"{ratio**2 - 1:.1%} of noise power",
+    ),
+    "ldp-sgd/section-5/unused": Check(stretched_messages, ("stretched",)).assuming(
+        below_one(UNUSED), bounded(UNUSED), curved(UNUSED), covered(UNUSED),
     ),
 }  # fmt: skip
