@@ -13,7 +13,7 @@ from dpexp.papers.ldp_sgd.runs import bounded, covered, iterates, problem_of, us
 from dpexp.privacy.accounting.gdp import delta_of
 from dpexp.problems import PROBLEMS
 from dpexp.reporting.checks import Ratio, ratio_to
-from dpexp.reporting.claim import Check, Outcome, Verdict
+from dpexp.reporting.claim import Outcome, Verdict
 from dpexp.reporting.evidence import Evidence, Run
 from dpexp.reporting.row import above, near
 from dpexp.theory.ldp_sgd.privacy import theorem1, theorem2
@@ -21,9 +21,9 @@ from dpexp.theory.ldp_sgd.privacy import theorem1, theorem2
 EXPERIMENTS = ("linear_d5", "linear_d10", "linear_d20", "logistic_d5", "logistic_d10", "logistic_d20")
 
 
-RUNS = used(EXPERIMENTS, alpha=0.5)
+RUNS = used(*EXPERIMENTS, alpha=0.5)
 LINEAR, LOGISTIC = (linear(PROBLEMS[name]()) for name in ("huber-linear", "mallows-logistic"))
-MIXED = used(("figure1", "linear_d5"), alpha=0.5)
+MIXED = used("figure1", "linear_d5", alpha=0.5)
 POWER = 0.2
 """by how much the noise power may differ from the claimed: the smallest that 200 replicates can decide"""
 
@@ -135,10 +135,8 @@ CHECKS = {
         lambda: {p.name: 2 * p.gradient_bound() / p.exact_sensitivity() for p in (LINEAR, LOGISTIC)},
         "2 C0 is at least the sensitivity", "d = 5", "none: closed forms", "2 C0 / sensitivity",
     ),
-    "ldp-sgd/theorem-1": Check(theorem_1, EXPERIMENTS).assuming(iterates(RUNS), bounded(RUNS), covered(RUNS)),
-    "ldp-sgd/theorem-2": Check(theorem_2, ("figure1", "linear_d5")).assuming(
-        iterates(MIXED), bounded(MIXED), covered(MIXED),
-    ),
+    "ldp-sgd/theorem-1": RUNS.read_by(theorem_1, iterates, bounded, covered),
+    "ldp-sgd/theorem-2": MIXED.read_by(theorem_2, iterates, bounded, covered),
     "ldp-sgd/section-5/sensitivity": above(
         lambda: {"d = 5, c = 1.345": LINEAR.paper_sensitivity() / LINEAR.exact_sensitivity()},
         "sqrt(8 c^2 + c^4 / 4) is at least the sensitivity", "",
