@@ -406,6 +406,19 @@ def test_verdicts_whose_code_changed_are_confirmed_where_they_come_out_the_same(
     assert after[THEORY[1]] == kept_before[THEORY[1]]
 
 
+def test_what_a_claim_says_now_is_kept_with_its_verdict(few, tmp_path):
+    """A word that is corrected leaves the verdict current, and is told wherever the verdict is."""
+    call("claims", THEORY[0], "--judge", "-q", "--results", tmp_path)
+    before = verdicts.read(tmp_path).verdicts[THEORY[0]]
+    corrected = replace(BY_ID[THEORY[0]], why="another reason")
+    keep(tmp_path, {}, [corrected])
+    ledger_now = verdicts.read(tmp_path)
+    assert ledger_now.verdicts[THEORY[0]] == replace(before, claim={**before.claim, "why": "another reason"})
+    (shown,) = standing.at_once(tmp_path, ledger_now)
+    assert shown.is_current
+    assert shown.claim["why"] == "another reason"
+
+
 def test_where_a_claim_is_written_counts():
     """Numbers that a check is made from stand where the claim is written, and functions that are handed to it elsewhere."""
     for claim in BY_ID.values():
