@@ -82,9 +82,12 @@ class Check:
         return replace(self, hypotheses=hypotheses)
 
     def claim(self, id: str, **words: Any) -> Claim:
-        """The claim that it settles. One without a quotation is ours."""
+        """The claim that it settles. Without a quotation it is ours. ValueError: a word too few or too many."""
         source: Source = "paper" if words.get("quote") else "ours"
-        return Claim(id=id, source=source, **{"why": "", **words}, **vars(self))
+        try:
+            return Claim(id=id, source=source, **{"why": "", **words}, **vars(self))
+        except TypeError as error:
+            raise ValueError(f"{id}: {error}") from None
 
 
 def quotation_fault(claim: Claim) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from dpexp.reporting.figure import Drawing, Figure
+
 if TYPE_CHECKING:
     from dpexp.reporting.claim import Check, Claim, Verdict
-    from dpexp.reporting.figure import Figure
     from dpexp.reporting.of_results.theory import Theory
     from dpexp.reporting.table import Table
 
@@ -81,6 +82,23 @@ def in_rows(module: str, checks: Mapping[str, Check]) -> tuple[Claim, ...]:
     if alone := sorted(rows.keys() ^ checks.keys()):
         raise ValueError(f"{module}: a row without a check, or a check without a row: {', '.join(alone)}")
     return tuple(checks[name].claim(name, **words) for name, words in rows.items())
+
+
+Drawn = tuple[Callable[[Path], Drawing], tuple[str, ...]]
+"""what draws a figure, and the experiments whose stored results it shows"""
+
+
+def in_captions(module: str, paper: str, drawn: Mapping[str, Drawn]) -> tuple[Figure, ...]:
+    """The figures of a paper, for `Paper`: by name what draws them, with the captions that stand in `in_words.yaml`.
+
+    They are in the order of the captions. Raises KeyError for one that nothing draws.
+    """
+    captions = _read(Path(module).with_name("in_words.yaml"))["figures"]
+    return tuple(
+        Figure(name, said["caption"], paper, said["place"], needs, draw)
+        for name, said in captions.items()
+        for draw, needs in [drawn[name]]
+    )
 
 
 def _read(path: Path) -> dict[str, Any]:

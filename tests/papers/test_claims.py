@@ -449,6 +449,26 @@ def test_a_row_without_a_check_and_a_check_without_a_row_are_named():
         in_rows(answers.__file__, {**CHECKS, "answers/none": CHECKS["answers/kinks/hinge"]})
 
 
+def test_a_row_with_a_word_too_few_or_too_many_is_named():
+    words = {"place": "a", "statement": "b.", "kind": "value", "tolerance": "c", "expected": "false", "false_if": "d."}
+    check = CHECKS["answers/kinks/hinge"]
+    assert check.claim("answers/x", **words).source == "ours"
+    assert check.claim("answers/x", quote="q", **words).source == "paper"
+    with pytest.raises(ValueError, match=r"answers/x: .*'quot'"):
+        check.claim("answers/x", quot="q", **words)
+    with pytest.raises(ValueError, match=r"answers/x: .*'place'"):
+        check.claim("answers/x", **{name: word for name, word in words.items() if name != "place"})
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "dpexp" / "papers").glob("*/claims.yaml")), ids=lambda p: p.parent.name)
+def test_no_claim_has_two_rows(path):
+    """A YAML reader takes the last of two keys without a word."""
+    ids = [
+        line[:-1] for line in path.read_text().splitlines() if line.endswith(":") and not line.startswith((" ", "#"))
+    ]
+    assert len(ids) == len(set(ids)) == len(CLAIMS[ids[0].split("/")[0]])
+
+
 def test_every_claim_is_tested_on_wrong_data():
     """Here, or by the sabotage that the claim itself supplies, which the conformance suite tries."""
     own = {name for name, claim in BY_ID.items() if claim.sabotage is not None}

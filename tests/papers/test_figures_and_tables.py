@@ -15,6 +15,7 @@ from dpexp.conformance.check import Subject
 from dpexp.conformance.figures_and_tables import numbers_of
 from dpexp.core.errors import ResultsMissing
 from dpexp.papers import figures, overlays, tables
+from dpexp.papers.dp_sgld import sampling_noise
 from dpexp.papers.momentum.figures import LOOKS
 from dpexp.papers.momentum.rows import METHODS
 from dpexp.reporting.figure import caption_of, write
@@ -170,6 +171,12 @@ def test_axes_are_labelled_and_nothing_is_clipped(name, toys):
         assert box.x0 >= 0
         assert box.x1 <= page.x1
         assert all(not box.overlaps(axes.get_tightbbox(renderer)) for axes in panels)
+
+
+def test_a_caption_has_the_numbers_of_what_is_drawn():
+    caption = FIGURES["sampling_noise"].caption
+    assert f"epsilon = {sampling_noise.EPS:g} at delta = {sampling_noise.DELTA:g}" in caption
+    assert f"cyclic Poisson has {sampling_noise.GROUPS} groups" in caption
 
 
 @pytest.mark.parametrize("name", ["figure1", "sweeps"])

@@ -26,10 +26,10 @@ from dpexp.engine.result import Passed
 from dpexp.papers import PAPERS, claims
 from dpexp.reporting.evidence import Evidence, Undeclared
 from dpexp.reporting.ledger import costs, standing, verdicts
-from dpexp.reporting.ledger.code_of_claims import code_of_claim, modules_behind
+from dpexp.reporting.ledger.code_of_claims import code_of_claim
 from dpexp.reporting.ledger.costs import Costs
 from dpexp.reporting.ledger.judging import judge, keep, one_by_one
-from dpexp.reporting.ledger.settling import kept, settled
+from dpexp.reporting.ledger.settling import kept
 from dpexp.store.files import read_document, read_sealed, write_document, write_table
 from dpexp.store.fingerprint import REGISTRIES
 from tests.conftest import COMMAND, ROOT, call
@@ -406,6 +406,19 @@ def test_verdicts_whose_code_changed_are_confirmed_where_they_come_out_the_same(
     assert after[THEORY[1]] == kept_before[THEORY[1]]
 
 
+def test_what_a_claim_says_now_is_kept_with_its_verdict(few, tmp_path):
+    """A word that is corrected leaves the verdict current, and is told wherever the verdict is."""
+    call("claims", THEORY[0], "--judge", "-q", "--results", tmp_path)
+    before = verdicts.read(tmp_path).verdicts[THEORY[0]]
+    corrected = replace(BY_ID[THEORY[0]], why="another reason")
+    keep(tmp_path, {}, [corrected])
+    ledger_now = verdicts.read(tmp_path)
+    assert ledger_now.verdicts[THEORY[0]] == replace(before, claim={**before.claim, "why": "another reason"})
+    (shown,) = standing.at_once(tmp_path, ledger_now)
+    assert shown.is_current
+    assert shown.claim["why"] == "another reason"
+
+
 def test_where_a_claim_is_written_counts():
     """Numbers that a check is made from stand where the claim is written, and functions that are handed to it elsewhere."""
     for claim in BY_ID.values():
@@ -413,8 +426,9 @@ def test_where_a_claim_is_written_counts():
         assert any(name.startswith("dpexp.papers.") and name not in REGISTRIES for name in code), claim.id
         assert "dpexp.reporting.ledger.settling" in code
         assert not claim.experiments or "dpexp.store.cell_files" in code, claim.id
-        assert set(modules_behind(claim.check)) <= set(code)
-    assert modules_behind((len, {"a": [settled, pytest.raises]})) == {"dpexp.reporting.ledger.settling"}
+        handed = (claim.check, *(hypothesis.broken for hypothesis in claim.hypotheses))
+        own = {function.__module__ for function in handed if function.__module__.startswith("dpexp.")}
+        assert own <= set(code), claim.id
 
 
 def test_a_check_can_read_what_its_claim_declares_and_nothing_else(tmp_path):

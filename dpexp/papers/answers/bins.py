@@ -24,7 +24,7 @@ from dpexp.privacy.accounting.loss_distributions import step_loss
 from dpexp.privacy.accounting.random_allocation import ATOMS, REACH, Atoms
 from dpexp.privacy.accounting.window_sums import UNIT
 from dpexp.reporting import style
-from dpexp.reporting.figure import Drawing, Figure
+from dpexp.reporting.figure import Drawing
 from dpexp.reporting.row import above, near
 
 CROSSED = ((2, 1.0, 100, 1e-2), (4, 1.0, 100, 1e-2), (10, 2.0, 1000, 1e-2), (4, 1.0, 1000, 1e-5), (4, 1.0, 1000, 1e-12))
@@ -183,19 +183,12 @@ def draw(results: Path) -> Drawing:
     return Drawing(canvas, pd.DataFrame(records))
 
 
-FIGURE = Figure(
-    "bins_against_poisson",
-    "Epsilon of balls in bins less epsilon of Poisson batches, a record removed, for t batches of an epoch, noise multiplier z, "
-    "mu^2 = E v of 1, 4, 16 and 36 and delta from 0.1 to 1e-5: certified brackets (bars) in units u in which the limit of "
-    "small v is the line 1 - epsilon / mu^2. Above 0 balls in bins is worse. Nothing is simulated.",
-    "answers",
-    "docs/answers.md",
-    (),
-    draw,
-)
-
 CERTIFIED = "loss distributions: bins rounded down, Poisson rounded up"
 
+
+FIGURES = {
+    "bins_against_poisson": (draw, ()),
+}
 
 CHECKS = {
     "answers/bins/epsilon": above(

@@ -20,7 +20,7 @@ from dpexp.reporting import style
 from dpexp.reporting.checks import Pair, in_order, predictions_agree, rates_agree, ratio_to
 from dpexp.reporting.claim import Check, Outcome
 from dpexp.reporting.evidence import Evidence, Run
-from dpexp.reporting.figure import Drawing, Figure
+from dpexp.reporting.figure import Drawing
 from dpexp.theory.ldp_sgd.linearised import modes_of
 from dpexp.theory.ldp_sgd.sandwich import averaged_covariance, noisy_covariance
 
@@ -164,16 +164,9 @@ def draw(results: Path) -> Drawing:
     return Drawing(canvas, pd.DataFrame(records))
 
 
-FIGURE = Figure(
-    "extrapolation",
-    "Mean squared error of the average of LDP-SGD (dashed) and of the intercept of its iterates on their step sizes (solid), "
-    "over tr(H^-1 S_mu H^-1) / n, against alpha.",
-    "answers",
-    "docs/answers.md",
-    (NAME,),
-    draw,
-)
-
+FIGURES = {
+    "extrapolation": (draw, (NAME,)),
+}
 
 CHECKS = {
     "answers/extrapolation/rate": Check(rate, (NAME,)),

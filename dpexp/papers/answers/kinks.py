@@ -15,7 +15,7 @@ from dpexp.reporting import style
 from dpexp.reporting.checks import JOINT, predictions_agree, ratio_to
 from dpexp.reporting.claim import Check, Outcome
 from dpexp.reporting.evidence import Evidence, Run, labels
-from dpexp.reporting.figure import Drawing, Figure
+from dpexp.reporting.figure import Drawing
 from dpexp.store.stats import interval
 from dpexp.theory.ldp_sgd.linearised import linearised_moments, modes_of
 from dpexp.theory.ldp_sgd.psi import power_sum
@@ -95,17 +95,9 @@ def draw(results: Path) -> Drawing:
     return Drawing(canvas, pd.DataFrame(records))
 
 
-FIGURE = Figure(
-    "kinks",
-    "Mean squared error of the average of LDP-SGD with step sizes of order k^-1/3 and mu = 2 for losses with kinks (dots), and "
-    "the prediction: the linearised recursion with the bias of the average, which is 0 at the median; of the hinge loss the "
-    "bias is not known, and the line has none.",
-    "answers",
-    "docs/answers.md",
-    (NAME,),
-    draw,
-)
-
+FIGURES = {
+    "kinks": (draw, (NAME,)),
+}
 
 CHECKS = {
     "answers/kinks/pinball": Check(pinball, (NAME,)),

@@ -23,7 +23,7 @@ from dpexp.core.gauss_legendre import gauss_legendre
 from dpexp.privacy.analyses.last_iterate import last_iterate
 from dpexp.privacy.attained.walk import Law, Walk, renyi
 from dpexp.reporting import style
-from dpexp.reporting.figure import Drawing, Figure
+from dpexp.reporting.figure import Drawing
 from dpexp.reporting.row import near
 
 WIDTH, STEPS = 100.0, 10**7
@@ -105,17 +105,9 @@ def draw(results: Path) -> Drawing:
     return Drawing(canvas, pd.DataFrame(records))
 
 
-FIGURE = Figure(
-    "private_regime",
-    "Divergence of order 8 of the last iterate of noisy SGD in one dimension after 10^7 steps, against theta, on a set of width "
-    "100 noise units: the bound of Theorem 3.1, exact laws of a record of slope -L or +L in every batch, and the limit of small "
-    "steps (lines), for three shapes of the other losses.",
-    "answers",
-    "docs/answers.md",
-    (),
-    draw,
-)
-
+FIGURES = {
+    "private_regime": (draw, ()),
+}
 
 CHECKS = {
     "answers/private-regime/law": near(

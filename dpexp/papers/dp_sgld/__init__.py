@@ -1,12 +1,11 @@
 """`dp-sgld`: Renyi privacy of stochastic gradient Langevin dynamics."""
 
+from dpexp.papers.dp_sgld import region, sampling_noise
 from dpexp.papers.dp_sgld.claims import CHECKS
-from dpexp.papers.dp_sgld.region import LANGEVIN_REGION
-from dpexp.papers.dp_sgld.sampling_noise import SAMPLING_NOISE, SAMPLING_NOISE_FIGURE
 from dpexp.papers.dp_sgld.tables.accuracy import SGLD_ORDER, SGLD_TABLES
 from dpexp.papers.dp_sgld.tables.constants import SGLD_CONSTANTS
 from dpexp.papers.dp_sgld.tables.tuned import CHOSEN, SGLD_TUNED, TUNED
-from dpexp.reporting.paper import Paper, in_rows, in_words
+from dpexp.reporting.paper import Paper, in_captions, in_rows, in_words
 
 PAPER = Paper(
     id="dp-sgld",
@@ -14,8 +13,8 @@ PAPER = Paper(
     authors="Théo Ryffel, Francis Bach, David Pointcheval",
     bibliography={"archiveprefix": "arXiv", "eprint": "2201.11980", "year": "2022"},
     claims=in_rows(__file__, CHECKS),
-    figures=(LANGEVIN_REGION, SAMPLING_NOISE_FIGURE),
-    tables=(*SGLD_TABLES, SGLD_ORDER, SGLD_TUNED, *SGLD_CONSTANTS, SAMPLING_NOISE),
+    figures=in_captions(__file__, "dp-sgld", region.FIGURES | sampling_noise.FIGURES),
+    tables=(*SGLD_TABLES, SGLD_ORDER, SGLD_TUNED, *SGLD_CONSTANTS, sampling_noise.SAMPLING_NOISE),
     configs=("dp_sgld_table1", "dp_sgld_table2", "dp_sgld_table3", *TUNED, CHOSEN),
     **in_words(__file__),
 )

@@ -12,7 +12,7 @@ from dpexp.core.bisection import first_whole
 from dpexp.papers.dp_sgld.cases import CASES
 from dpexp.papers.dp_sgld.exact_law import LANGEVIN_ORDERS, QuadraticLangevin
 from dpexp.reporting import style
-from dpexp.reporting.figure import Drawing, Figure
+from dpexp.reporting.figure import Drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,15 +84,6 @@ def _rule(axes: Axes, eta_lambda: float) -> None:
     axes.plot(shift, q, color="#333333", linestyle=":", linewidth=1.1, label=words)
 
 
-LANGEVIN_REGION = Figure(
-    "dp_sgld_region",
-    "Where Theorem 3.1 fails: smallest Renyi order, of those from 1.5 to 128, at which the printed bound is below the "
-    "exact divergence, against the shift s of one step in standard deviations of its noise and the sampling probability "
-    "q; eta lambda = 0.5, K = 1 (left) and K = 10 (right) steps. White: none of the orders fails. Points: settings of "
-    "the table of counterexamples. Dotted: 8 v log(1/q) / s^2 = 128, where v is the variance of the output over that "
-    "of one step's noise. Exact laws on quadratic losses; nothing is simulated.",
-    "dp-sgld",
-    "Theorem 3.1",
-    (),
-    draw,
-)
+FIGURES = {
+    "dp_sgld_region": (draw, ()),
+}

@@ -18,7 +18,7 @@ from dpexp.privacy.accounting.calibration import least_noise
 from dpexp.privacy.analyses.analysis import ALL, Relation
 from dpexp.privacy.mechanisms import EpochGaussian, Mechanism, SampledGaussian
 from dpexp.reporting import style
-from dpexp.reporting.figure import Drawing, Figure
+from dpexp.reporting.figure import Drawing
 from dpexp.reporting.table import Content, Table
 
 EPS, DELTA = 1.0, 1e-5
@@ -188,14 +188,8 @@ def draw(results: Path) -> Drawing:
 
 
 SAMPLING_NOISE = Table("sampling_noise", "Noise that each way to draw batches needs", "dp-sgld", (), build)
-SAMPLING_NOISE_FIGURE = Figure(
-    "sampling_noise",
-    f"The noise multiplier that epsilon = {EPS:g} at delta = {DELTA:g} needs under each way to draw batches, all noisy "
-    "sums released; a row is a scheme with its neighbours. Dot: with this noise the target is proved. Left end of the "
-    "line: with less noise a pair of neighbours attains more; where no line is seen, it is shorter than the dot. A "
-    f"record is used once in an epoch, or once on average; cyclic Poisson has {GROUPS} groups. Nothing is simulated.",
-    "dp-sgld",
-    "not in the paper",
-    (),
-    draw,
-)
+
+
+FIGURES = {
+    "sampling_noise": (draw, ()),
+}

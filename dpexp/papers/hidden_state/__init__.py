@@ -2,9 +2,8 @@
 
 from dpexp.papers.hidden_state import memory
 from dpexp.papers.hidden_state.claims import CHECKS
-from dpexp.papers.hidden_state.figures import ATTAINED_MAP, ATTAINED_MAP_FIGURE, HIDDEN_STATE_FIGURE
-from dpexp.papers.hidden_state.memory import MEMORY_WIDTH
-from dpexp.reporting.paper import Paper, in_rows, in_words
+from dpexp.papers.hidden_state.figures import ATTAINED_MAP, FIGURES
+from dpexp.reporting.paper import Paper, in_captions, in_rows, in_words
 
 PAPER = Paper(
     id="hidden-state",
@@ -17,7 +16,7 @@ PAPER = Paper(
         "note": "reproduced from the slides",
     },
     claims=in_rows(__file__, CHECKS | memory.CHECKS),
-    figures=(HIDDEN_STATE_FIGURE, MEMORY_WIDTH, ATTAINED_MAP_FIGURE),
+    figures=in_captions(__file__, "hidden-state", FIGURES | memory.FIGURES),
     tables=(ATTAINED_MAP,),
     **in_words(__file__),
 )

@@ -17,7 +17,7 @@ from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.analyses.hybrid import hybrid_delta
 from dpexp.privacy.pairs.shipped import DELTA, Entry, stored
 from dpexp.reporting import style
-from dpexp.reporting.figure import Drawing, Figure
+from dpexp.reporting.figure import Drawing
 from dpexp.reporting.table import Content, Table
 
 if TYPE_CHECKING:
@@ -119,19 +119,6 @@ def _legend(canvas: Any) -> None:
     canvas.legend(handles=[*lines, *looks, dot], loc="outside lower center", ncols=3, frameon=False)
 
 
-HIDDEN_STATE_FIGURE = Figure(
-    "hidden_state_figure",
-    "Delta against the number of steps at epsilon in {0, 0.1, 0.5, 1, 2}: the main result, composition in both readings "
-    "of its step (left: the same mechanism with step eta C = 0.01; right: the baseline that forgets eta, multiplier "
-    "sigma / C = 1), our hybrid bound, and where they cross. Diameter 1, clip C = 1, step eta = 0.01, noise sigma = 1, "
-    "sampling probability p = 0.001 (batch size b = 1). Closed forms; nothing is simulated.",
-    "hidden-state",
-    "Figure",
-    (),
-    draw,
-)
-
-
 OF_MAP = {
     ("clipped", "fixed-size"): ("#a50f4c", "o"),
     ("clipped", "poisson"): ("#e0701a", "s"),
@@ -219,13 +206,9 @@ def draw_map(results: Path) -> Drawing:
 ATTAINED_MAP = Table(
     "attained_map", "what the last iterate attains, before and after a search", "hidden-state", (), build
 )
-ATTAINED_MAP_FIGURE = Figure(
-    "attained_map",
-    "The smallest valid bound on epsilon of the last iterate at delta = 1e-5 over what is attained, for mechanisms on "
-    "bounded sets from tight to loose: with the pair in which all others do nothing, and with the worst pair that a "
-    "search found. Stored certificates; nothing is simulated.",
-    "hidden-state",
-    "beyond the slides",
-    (),
-    draw_map,
-)
+
+
+FIGURES = {
+    "hidden_state_figure": (draw, ()),
+    "attained_map": (draw_map, ()),
+}

@@ -22,7 +22,7 @@ from dpexp.privacy.exact.runs import pair
 from dpexp.privacy.exact.update import Update, constant
 from dpexp.privacy.pairs import shipped
 from dpexp.reporting import style
-from dpexp.reporting.figure import Drawing, Figure
+from dpexp.reporting.figure import Drawing
 from dpexp.reporting.row import above, near
 
 DELTA = 1e-5
@@ -164,18 +164,9 @@ def draw(results: Path) -> Drawing:
     return Drawing(canvas, pd.DataFrame(records))
 
 
-MEMORY_WIDTH = Figure(
-    "memory_width",
-    "What the last iterate of a clipped loss that remembers attains (a lower bound, solid) against the width of the set, "
-    "for sampling probability q, noise multiplier z and T steps, at delta = 1e-5: beside the law of linear losses on an "
-    "unbounded set, whose neighbours differ by C as the memory's do (dashed) or by 2 C (dash-dotted), and what all "
-    "iterates attain, C apart (dotted). Exact finite chains; nothing is simulated.",
-    "hidden-state",
-    "beyond the slides",
-    (),
-    draw,
-)
-
+FIGURES = {
+    "memory_width": (draw, ()),
+}
 
 CHECKS = {
     "hidden-state/memory": above(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpexp.reporting import style
-from dpexp.reporting.figure import Drawing, Figure
+from dpexp.reporting.figure import Drawing
 from dpexp.reporting.table import Column, Content, Table, by_column
 from dpexp.store import at_last_step, load_summary
 
@@ -195,13 +195,6 @@ def _unstretched(place: np.ndarray) -> np.ndarray:
     return 1 + NEAR - np.exp(-np.asarray(place))
 
 
-COVERAGE_FIGURE = Figure(
-    "coverage",
-    "Coverage of nominal 95% intervals by method, one dot for each setting, with the fewest users above; the scale is "
-    "stretched towards 1. Colour: whether every coordinate of the setting covers as promised; grey: .94 to .96; "
-    "lines: Wilson's 95% intervals; hollow: in more than half of the runs this coordinate is not told.",
-    "inference",
-    "Coverage",
-    EXPERIMENTS,
-    draw,
-)
+FIGURES = {
+    "coverage": (draw, EXPERIMENTS),
+}

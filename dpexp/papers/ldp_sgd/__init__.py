@@ -2,21 +2,20 @@
 
 from dpexp.papers.ldp_sgd import trajectories
 from dpexp.papers.ldp_sgd.claims import CHECKS
-from dpexp.papers.ldp_sgd.figures import FIGURE1, SWEEPS
-from dpexp.papers.ldp_sgd.figures import RATES as RATES_FIGURE
+from dpexp.papers.ldp_sgd.figures import FIGURES
 from dpexp.papers.ldp_sgd.of_cells import LDP_SGD_THEORY
-from dpexp.papers.ldp_sgd.tables import FINAL_LINEAR, FINAL_LOGISTIC, TABLE1
-from dpexp.papers.ldp_sgd.tables import RATES as RATES_TABLE
-from dpexp.reporting.paper import Paper, in_rows, in_words
+from dpexp.papers.ldp_sgd.tables import FINAL_LINEAR, FINAL_LOGISTIC, RATES, TABLE1
+from dpexp.reporting.paper import Paper, in_captions, in_rows, in_words
 
+FIGURE_1, *OTHERS = in_captions(__file__, "ldp-sgd", FIGURES)
 PAPER = Paper(
     id="ldp-sgd",
     title="Non-asymptotic analysis of stochastic gradient descent under local differential privacy guarantee",
     authors="Anonymous",
     bibliography={"note": "under double-blind review"},
     claims=in_rows(__file__, CHECKS),
-    figures=(FIGURE1, *(trajectories.figure(plan) for plan in trajectories.plans()), RATES_FIGURE, SWEEPS),
-    tables=(TABLE1, RATES_TABLE, FINAL_LINEAR, FINAL_LOGISTIC),
+    figures=(FIGURE_1, *(trajectories.figure(plan) for plan in trajectories.plans()), *OTHERS),
+    tables=(TABLE1, RATES, FINAL_LINEAR, FINAL_LOGISTIC),
     configs=(
         *(f"{kind}_d{d}" for kind in ("linear", "logistic") for d in (5, 10, 20)),
         *("figure1", "interior_linear", "interior_logistic", "long_linear", "monotone_logistic"),

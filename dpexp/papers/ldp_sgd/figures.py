@@ -9,7 +9,7 @@ import numpy as np
 
 from dpexp.core.text import fraction
 from dpexp.reporting import style
-from dpexp.reporting.figure import Drawing, Figure
+from dpexp.reporting.figure import Drawing
 from dpexp.reporting.slopes import local_slopes
 from dpexp.store.reading import load_cells, load_summary, load_trajectories, not_as_configured
 from dpexp.theory.ldp_sgd.table1 import STRONGLY, corrected_exponent, table1_exponent
@@ -78,16 +78,6 @@ def _paths(axes: Axes, paths: pd.DataFrame) -> None:
             axes.plot(path.step, path.param_distance, color=PATH_COLOURS[estimator], linewidth=width)
 
 
-FIGURE1 = Figure(
-    "figure1",
-    "Budgets that differ between users (left) and single paths (right).",
-    "ldp-sgd",
-    "Figure 1",
-    ("figure1",),
-    draw_figure1,
-)
-
-
 class Curve(NamedTuple):
     experiment: str
     label: str
@@ -149,16 +139,6 @@ def _lines(axes: Axes, alpha: float) -> None:
     for value, text in ((printed, "Table 1"), (corrected, "corrected")):
         axes.axhline(value, color="#777777", linewidth=0.9, linestyle=(0, (1, 1)))
         style.note(axes, f"{text}: {'−' + fraction(-value)}", (9e7, value), ha="right", va="bottom", color="#333333")
-
-
-RATES = Figure(
-    "rates",
-    "Local exponents of the averaged estimator: Table 1 against the corrected rates, with a quadratic control.",
-    "ldp-sgd",
-    "Table 1",
-    tuple(curve.experiment for curve in CURVES),
-    draw_rates,
-)
 
 
 LOOKS = {"sgd": ("o", "#2b6cb8"), "asgd": ("s", "#e0701a")}
@@ -247,11 +227,8 @@ def _wrapped(label: str) -> str:
     return label.replace(", ", ",\n", 1) if label.startswith("mix") else label
 
 
-SWEEPS = Figure(
-    "sweeps",
-    "The error against dimension, budget and mixture of budgets.",
-    "ldp-sgd",
-    "Remark 1",
-    ("sweep_d", "sweep_mu", "budget_mix"),
-    draw_sweeps,
-)
+FIGURES = {
+    "figure1": (draw_figure1, ("figure1",)),
+    "rates": (draw_rates, tuple(curve.experiment for curve in CURVES)),
+    "sweeps": (draw_sweeps, ("sweep_d", "sweep_mu", "budget_mix")),
+}

@@ -7,8 +7,9 @@ like m times the distance is not bounded. So curvature is asked for at the optim
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from dpexp.algorithms import ALGORITHMS
@@ -17,12 +18,10 @@ from dpexp.papers.ldp_sgd.predictions import Curves, Local, decay_of, is_flat, l
 from dpexp.problems import PROBLEMS
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.reporting.checks import bound_holds, rates_agree
-from dpexp.reporting.claim import Outcome
+from dpexp.reporting.claim import Check, Outcome
 from dpexp.reporting.evidence import Evidence, Run
-from dpexp.reporting.hypothesis import Hypothesis, assumed_of_runs, of_runs
+from dpexp.reporting.hypothesis import Hypothesis, assumed_of_runs
 from dpexp.theory import THEOREMS
-
-Used = Callable[[Evidence], list[Run]]
 
 
 def problem_of(run: Run) -> LinearPredictorProblem:
@@ -47,29 +46,51 @@ def predicted_of(run: Run) -> Curves:
     return predictions.predicted(local(problem_of(run), run.cell.privacy.mu), run.cell.schedule, run.steps)
 
 
+@dataclass(frozen=True)
+class Used:
+    """Runs that a claim uses: its check and its hypotheses ask the same object, so they speak of the same runs."""
+
+    experiments: tuple[str, ...]
+    wanted: Mapping[str, Any]
+    """their settings, as `Evidence.runs` takes them"""
+    keep: Callable[[Run], bool]
+
+    def __call__(self, evidence: Evidence) -> list[Run]:
+        return [run for run in evidence.across(self.experiments, **self.wanted) if self.keep(run)]
+
+    def judged(self, check: Callable[[list[Run]], Outcome], *assumed: Assumption) -> Check:
+        """The check of a claim about these runs, of which it assumes this."""
+        return self.read_by(lambda evidence: check(self(evidence)), *assumed)
+
+    def read_by(self, check: Callable[[Evidence], Outcome], *assumed: Assumption) -> Check:
+        """The same where the check takes single runs of these experiments out of the evidence itself."""
+        return Check(check, self.experiments, tuple(of(self) for of in assumed))
+
+
+Assumption = Callable[[Used], Hypothesis]
+
+
+def used(*experiments: str, keep: Callable[[Run], bool] = lambda run: True, **wanted: Any) -> Used:
+    """The runs of some experiments with these settings that are kept."""
+    return Used(experiments, wanted, keep)
+
+
 def theorem_holds(runs: Sequence[Run], theorem: str, log10: bool = False) -> Outcome:
     """Whether a theorem's bound is above the measured means of runs: `dpexp.reporting.checks.bound_holds`."""
     return bound_holds(runs, THEOREMS[theorem], constants_of, log10)
 
 
-def bounded_by(theorem: str, runs: Used) -> Callable[[Evidence], Outcome]:
-    """The check that a theorem's bound is above the measured means of the runs that a claim uses."""
-    return lambda evidence: theorem_holds(runs(evidence), theorem)
+def bounded_by(theorem: str) -> Callable[[list[Run]], Outcome]:
+    """The check that a theorem's bound is above the measured means of runs."""
+    return partial(theorem_holds, theorem=theorem)
 
 
 def falls_like(
-    runs: Used, estimator: str, exponent: Callable[..., float | None], *of: str, metric: str = "param_distance_sq"
-) -> Callable[[Evidence], Outcome]:
+    estimator: str, exponent: Callable[..., float | None], *of: str, metric: str = "param_distance_sq"
+) -> Callable[[list[Run]], Outcome]:
     """The check that a metric falls like `exponent(estimator, *of, alpha)`: that of the table, a remark or the correction."""
     source = {"table1_exponent": "Table 1", "remark_exponent": "the remark"}.get(exponent.__name__, "corrected table")
-    return lambda evidence: rates_agree(
-        runs(evidence), estimator, metric, lambda alpha: exponent(estimator, *of, alpha), source
-    )
-
-
-def used(experiments: Sequence[str], **wanted: Any) -> Used:
-    """Which runs a claim uses: its check and its hypotheses ask the same function, so they speak of the same runs."""
-    return lambda evidence: evidence.across(experiments, **wanted)
+    return lambda runs: rates_agree(runs, estimator, metric, partial(exponent, estimator, *of), source)
 
 
 def _other(run: Run, **parts: Any) -> Run:
@@ -82,24 +103,22 @@ def _problem(run: Run, name: str, **changes: Any) -> Run:
     return _other(run, problem=linear(PROBLEMS[name]()).model_copy(update=changes))
 
 
-def decays(used: Used, words: str, inside: Callable[[float], bool], outside: float) -> Hypothesis:
+def decays(words: str, inside: Callable[[float], bool], outside: float) -> Assumption:
     """The step sizes are eta n^-alpha with alpha in a set; `outside` is an alpha that is not in it."""
-    return of_runs(
+    return assumed_of_runs(
         f"step sizes are eta n^-alpha with alpha in {words}",
-        used,
         lambda run: run.cell.schedule.name == "power" and inside(decay_of(run.cell.schedule)[1]),
         lambda run: _other(run, schedule=run.cell.schedule.model_copy(update={"alpha": outside})),
     )
 
 
-def below_one(used: Used) -> Hypothesis:
-    """Theorems 3, 4 and 6."""
-    return decays(used, "[0, 1)", lambda alpha: 0 <= alpha < 1, 1.0)
+below_one = decays("[0, 1)", lambda alpha: 0 <= alpha < 1, 1.0)
+"""of Theorems 3, 4 and 6"""
 
 
-def between(used: Used, words: str, low: float, high: float) -> Hypothesis:
+def between(words: str, low: float, high: float) -> Assumption:
     """An open interval, such as a column of Table 1."""
-    return decays(used, words, lambda alpha: low < alpha < high, high)
+    return decays(words, lambda alpha: low < alpha < high, high)
 
 
 iterates = assumed_of_runs(
@@ -129,23 +148,17 @@ covered = assumed_of_runs(
     lambda run: problem_of(run).noise_sensitivity() >= problem_of(run).exact_sensitivity() * (1 - 1e-12),
     lambda run: _other(run, problem=problem_of(run).model_copy(update={"sensitivity": 1.0})),
 )
+strongly: tuple[Assumption, ...] = (iterates, below_one, bounded, curved)
+"""Theorem 3 and Remark 1"""
+strongly_smooth: tuple[Assumption, ...] = (*strongly, smooth)
+"""Theorem 4 and Remark 2"""
 
 
-def strongly(used: Used) -> tuple[Hypothesis, ...]:
-    """Theorem 3 and Remark 1."""
-    return (iterates(used), below_one(used), bounded(used), curved(used))
-
-
-def strongly_smooth(used: Used) -> tuple[Hypothesis, ...]:
-    """Theorem 4 and Remark 2."""
-    return (*strongly(used), smooth(used))
-
-
-def convex(used: Used, decay: Hypothesis) -> tuple[Hypothesis, ...]:
+def convex(decay: Assumption) -> tuple[Assumption, ...]:
     """What our completions of Theorems 5 and 6 assume: every loss of these runs is convex in the parameter."""
-    return (iterates(used), decay, bounded(used))
+    return (iterates, decay, bounded)
 
 
-def convex_smooth(used: Used, decay: Hypothesis) -> tuple[Hypothesis, ...]:
+def convex_smooth(decay: Assumption) -> tuple[Assumption, ...]:
     """Theorems 5 and 6."""
-    return (*convex(used, decay), smooth(used))
+    return (*convex(decay), smooth)

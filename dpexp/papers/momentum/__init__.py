@@ -1,17 +1,17 @@
 """`momentum`: private non-convex empirical risk minimisation with normalised momentum and noise from binary trees."""
 
 from dpexp.papers.momentum.claims import CHECKS
-from dpexp.papers.momentum.figures import MOMENTUM_EPOCHS, MOMENTUM_PRESCRIBED, MOMENTUM_SIZES, MOMENTUM_TUNED
+from dpexp.papers.momentum.figures import FIGURES
 from dpexp.papers.momentum.rows import GRIDS
 from dpexp.papers.momentum.tables import MOMENTUM_TABLES
-from dpexp.reporting.paper import Paper, in_rows, in_words
+from dpexp.reporting.paper import Paper, in_captions, in_rows, in_words
 
 PAPER = Paper(
     id="momentum",
     title="Momentum aggregation for private non-convex ERM",
     authors="Hoang Tran, Ashok Cutkosky",
     claims=in_rows(__file__, CHECKS),
-    figures=(MOMENTUM_EPOCHS, MOMENTUM_SIZES, MOMENTUM_PRESCRIBED, MOMENTUM_TUNED),
+    figures=in_captions(__file__, "momentum", FIGURES),
     tables=MOMENTUM_TABLES,
     configs=(
         *("momentum_prescribed", "momentum_epochs", "momentum_adult"),

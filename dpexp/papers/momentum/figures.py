@@ -22,7 +22,7 @@ from dpexp.papers.momentum.rows import (
     tuned_rows,
 )
 from dpexp.reporting import style
-from dpexp.reporting.figure import Drawing, Figure
+from dpexp.reporting.figure import Drawing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,25 +137,6 @@ def run_legend(canvas: Canvas, rows: pd.DataFrame) -> None:
     canvas.legend(shown, words, loc="outside lower center", ncols=3, frameon=False)
 
 
-MOMENTUM_PRESCRIBED = Figure(
-    "momentum_prescribed",
-    "Gradient norm against N at the prescribed schedules: printed noise, exact noise, and none.",
-    "momentum",
-    "Theorems 6 and 9 (no figure in the paper)",
-    (PRESCRIBED,),
-    draw_prescribed,
-)
-MOMENTUM_TUNED = Figure(
-    "momentum_tuned",
-    "Final gradient norm of tuned methods, all exactly calibrated for replaced records, and without noise on a part "
-    "of the grids (arrows: below the axis); the tuning is not private.",
-    "momentum",
-    "no figure in the paper",
-    TUNED,
-    draw_tuned,
-)
-
-
 def draw_epochs(results: Path) -> Drawing:
     """Left: rms noise of a coordinate over G. Right: |grad F| over G at the last iterate. Against epochs."""
     rows: Any = epoch_rows(results)
@@ -197,17 +178,6 @@ def draw_epochs(results: Path) -> Drawing:
     return Drawing(canvas, rows.assign(crossing=at))
 
 
-MOMENTUM_EPOCHS = Figure(
-    "momentum_epochs",
-    "Both algorithms at one path length as epochs grow: the noise of Algorithm 1 grows like a root, that of Algorithm "
-    "2, calibrated to what its iterates give away, by half from 2 to 16 epochs, and is smaller from the start.",
-    "momentum",
-    "section 4 (no figure in the paper)",
-    (EPOCHS,),
-    draw_epochs,
-)
-
-
 TREE, REDUCED = LOOKS["tree"][0], LOOKS["reduced"][0]
 
 
@@ -246,13 +216,9 @@ def draw_sizes(results: Path) -> Drawing:
     return Drawing(canvas, data.merge(exact, how="outer", on=["d", "N"]))
 
 
-MOMENTUM_SIZES = Figure(
-    "momentum_sizes",
-    "Noise in the momentum at both prescribed schedules against N, printed and exact: root mean square of the noise over "
-    "the largest gradient G, d = 10 and 100, epsilon = 1, delta = 1e-5, L = G. Closed forms and exact sensitivities; "
-    "nothing is simulated.",
-    "momentum",
-    "Theorems 6 and 9 (no figure in the paper)",
-    (),
-    draw_sizes,
-)
+FIGURES = {
+    "momentum_epochs": (draw_epochs, (EPOCHS,)),
+    "momentum_sizes": (draw_sizes, ()),
+    "momentum_prescribed": (draw_prescribed, (PRESCRIBED,)),
+    "momentum_tuned": (draw_tuned, TUNED),
+}

@@ -12,7 +12,7 @@ from dpexp.privacy.analyses.last_iterate import composed, last_iterate
 from dpexp.privacy.attained.walk import Law, renyi, shifting
 from dpexp.privacy.mechanisms import NoisySgd
 from dpexp.reporting import style
-from dpexp.reporting.figure import Drawing, Figure
+from dpexp.reporting.figure import Drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,20 +87,6 @@ def _knee(axes: Axes, height: float) -> None:
     style.note(axes, r"knee $2\bar T$", (KNEE, height), (3, 0), **place)
 
 
-NOISY_SGD_FIGURE1 = Figure(
-    "noisy_sgd_figure1",
-    "Privacy loss against the number of steps: composition, the last-iterate bound printed and repaired, exact laws. "
-    "Left: Renyi divergence of order 8; right: each bound alone over the exact law of slopes -L against +L. "
-    "(3.6) as printed is nowhere below it here. What is below it up to 29 steps is T times the printed S_alpha, which the "
-    "paper does not state as a bound. n = 100 records, batch size 10, Lipschitz constant 1, step size 0.1, noise 0.4 "
-    "(standard deviation on the gradient: less than Theorem 3.1 asks for), diameter 1. Nothing is simulated.",
-    "noisy-sgd",
-    "Figure 1",
-    (),
-    draw,
-)
-
-
 DELTA = 1e-5
 SETTING = NoisySgd(
     n=100, batch_size=1, step_size=0.1, noise_std=5.0, lipschitz=1.0, diameter=2.0, smoothness=1.0, steps=1
@@ -152,13 +138,8 @@ def epsilons(steps: int) -> dict[str, float]:
 UPPER = ("pld-composition", "renyi-composition", "iteration-symmetrised", "contraction", "hybrid")
 """analyses that are guarantees"""
 
-PRIVACY_ANALYSES = Figure(
-    "privacy_analyses",
-    "Every analysis of one mechanism against the number of steps: epsilon at delta = 1e-5; dashed ones are no guarantee. "
-    "n = 100 records, batch size 1, step size 0.1, noise 5 (standard deviation on the gradient), Lipschitz constant 1, "
-    "diameter 2, smoothness 1. What a pair attains is a lower bound from exact laws; nothing is simulated.",
-    "noisy-sgd",
-    "not in the paper",
-    (),
-    draw_analyses,
-)
+
+FIGURES = {
+    "noisy_sgd_figure1": (draw, ()),
+    "privacy_analyses": (draw_analyses, ()),
+}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 from dpexp.papers.ldp_sgd.runs import (
-    Used,
     below_one,
     between,
     bounded_by,
@@ -17,79 +16,62 @@ from dpexp.papers.ldp_sgd.runs import (
     used,
 )
 from dpexp.reporting.checks import Pair, in_order
-from dpexp.reporting.claim import Check, Outcome
-from dpexp.reporting.evidence import Evidence
+from dpexp.reporting.claim import Outcome
+from dpexp.reporting.evidence import Run
 from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, remark_exponent
-
-EXPERIMENTS = ("linear_d5", "logistic_d5", "logistic_d10", "logistic_d20", "rates_flat")
-CORNERS = ("pinball", "hinge")
-COMPLETED = ("linear_d5", "logistic_d5", "figure1", "rates_flat")
-
-
-FLAT_ENDS = used(("rates_flat",), alpha=(0.5, 2 / 3))
-FLAT_ABOVE = used(("rates_flat",), alpha=2 / 3)
-KINKED = used(CORNERS)
-LARGER = used(("logistic_d5", "interior_logistic"), alpha=(2 / 3, 0.8, 0.9))
-
-
-def chosen(experiments: tuple[str, ...], keep: Callable[[float], bool]) -> Used:
-    """The runs whose alpha is kept."""
-    return lambda evidence: [run for run in evidence.across(experiments) if keep(run.alpha)]
 
 
 def is_half(alpha: float) -> bool:
     return abs(alpha - 0.5) < 1e-9
 
 
+EXPERIMENTS = ("linear_d5", "logistic_d5", "logistic_d10", "logistic_d20", "rates_flat")
 THIRD = 1 / 3 - 1e-9
 """1/3 as a config spells it"""
-PRINTED_5 = chosen(EXPERIMENTS, lambda a: 1 / 3 + 1e-9 < a < 1 and not is_half(a))
-ROOTED_5 = chosen(EXPERIMENTS, lambda a: THIRD < a < 1)
-PRINTED_6 = chosen(EXPERIMENTS, lambda a: a < 1)
-EVERY = chosen(COMPLETED, lambda a: True)
+PRINTED_5 = used(*EXPERIMENTS, keep=lambda run: 1 / 3 + 1e-9 < run.alpha < 1 and not is_half(run.alpha))
+ROOTED_5 = used(*EXPERIMENTS, keep=lambda run: THIRD < run.alpha < 1)
+PRINTED_6 = used(*EXPERIMENTS, keep=lambda run: run.alpha < 1)
+EVERY = used("linear_d5", "logistic_d5", "figure1", "rates_flat")
+FLAT_ENDS, FLAT_ABOVE = used("rates_flat", alpha=(0.5, 2 / 3)), used("rates_flat", alpha=2 / 3)
+KINKED = used("pinball", "hinge")
+LARGER = used("logistic_d5", "interior_logistic", alpha=(2 / 3, 0.8, 0.9))
 
 
-def not_differentiable(evidence: Evidence) -> Outcome:
+def not_differentiable(runs: list[Run]) -> Outcome:
     """Both completed bounds on losses with corners; the words are those of the one that is nearer to what is measured."""
     names = ("ldp-sgd/theorem-5/last-iterate", "ldp-sgd/theorem-6/completed")
-    found = [theorem_holds(KINKED(evidence), name) for name in names]
+    found = [theorem_holds(runs, name) for name in names]
     return min(found, key=lambda outcome: (outcome.verdict != "false", outcome.numbers["least_log10_looseness"]))
 
 
+def average_is_larger(runs: list[Run]) -> Outcome:
+    """The loss gap of the iterate below that of the average, at the last step."""
+    pairs = [Pair(run.name, *(run.values(e, "loss_gap")[-1] for e in ("sgd", "asgd"))) for run in runs]
+    return in_order(pairs, "loss gap of the iterate below that of the average, for alpha > 1/2")
+
+
+closed = decays("[0, 1]", lambda a: 0 <= a <= 1, 1.5)
+FLAT = partial(falls_like, metric="loss_gap")
 CHECKS = {
-    "ldp-sgd/theorem-5": Check(
-        bounded_by("ldp-sgd/theorem-5", PRINTED_5), EXPERIMENTS,
-    ).assuming(
-        *convex_smooth(
-            PRINTED_5, decays(PRINTED_5, "(1/3, 1) but 1/2", lambda a: 1 / 3 + 1e-9 < a < 1 and not is_half(a), 1 / 3)
-        ),
+    "ldp-sgd/theorem-5": PRINTED_5.judged(
+        bounded_by("ldp-sgd/theorem-5"),
+        *convex_smooth(decays("(1/3, 1) but 1/2", lambda a: 1 / 3 + 1e-9 < a < 1 and not is_half(a), 1 / 3)),
     ),
-    "ldp-sgd/theorem-5/rooted": Check(
-        bounded_by("ldp-sgd/theorem-5/rooted", ROOTED_5), EXPERIMENTS,
-    ).assuming(*convex_smooth(ROOTED_5, decays(ROOTED_5, "[1/3, 1)", lambda a: THIRD < a < 1, 1.0))),
-    "ldp-sgd/theorem-5/last-iterate": Check(
-        bounded_by("ldp-sgd/theorem-5/last-iterate", EVERY), COMPLETED,
-    ).assuming(*convex(EVERY, decays(EVERY, "(0, 1]", lambda a: 0 < a <= 1, 1.5))),
-    "ldp-sgd/theorem-6": Check(
-        bounded_by("ldp-sgd/theorem-6", PRINTED_6), EXPERIMENTS,
-    ).assuming(*convex_smooth(PRINTED_6, below_one(PRINTED_6))),
-    "ldp-sgd/theorem-6/completed": Check(
-        bounded_by("ldp-sgd/theorem-6/completed", EVERY), COMPLETED,
-    ).assuming(*convex(EVERY, decays(EVERY, "[0, 1]", lambda a: 0 <= a <= 1, 1.5))),
-    "ldp-sgd/section-6/not-differentiable": Check(not_differentiable, CORNERS).assuming(
-        *convex(KINKED, decays(KINKED, "[0, 1]", lambda a: 0 <= a <= 1, 1.5)),
+    "ldp-sgd/theorem-5/rooted": ROOTED_5.judged(
+        bounded_by("ldp-sgd/theorem-5/rooted"), *convex_smooth(decays("[1/3, 1)", lambda a: THIRD < a < 1, 1.0))
     ),
-    "ldp-sgd/remark-3/ends": Check(
-        falls_like(FLAT_ENDS, "sgd", remark_exponent, NON_STRONGLY, metric="loss_gap"), ("rates_flat",),
-    ).assuming(*convex_smooth(FLAT_ENDS, decays(FLAT_ENDS, "(1/3, 2/3]", lambda a: 1 / 3 < a < 2 / 3 + 1e-9, 0.7))),
-    "ldp-sgd/remark-4/ends": Check(
-        falls_like(FLAT_ABOVE, "asgd", remark_exponent, NON_STRONGLY, metric="loss_gap"), ("rates_flat",),
-    ).assuming(*convex_smooth(FLAT_ABOVE, between(FLAT_ABOVE, "(1/2, 1)", 0.5, 1.0))),
-    "ldp-sgd/remark-4/larger-loss": Check(
-        lambda evidence: in_order(
-            [Pair(run.name, *(run.values(e, "loss_gap")[-1] for e in ("sgd", "asgd"))) for run in LARGER(evidence)],
-            "loss gap of the iterate below that of the average, for alpha > 1/2",
-        ),
-        ("logistic_d5", "interior_logistic"),
-    ).assuming(*convex_smooth(LARGER, between(LARGER, "(1/2, 1)", 0.5, 1.0))),
-}  # fmt: skip
+    "ldp-sgd/theorem-5/last-iterate": EVERY.judged(
+        bounded_by("ldp-sgd/theorem-5/last-iterate"), *convex(decays("(0, 1]", lambda a: 0 < a <= 1, 1.5))
+    ),
+    "ldp-sgd/theorem-6": PRINTED_6.judged(bounded_by("ldp-sgd/theorem-6"), *convex_smooth(below_one)),
+    "ldp-sgd/theorem-6/completed": EVERY.judged(bounded_by("ldp-sgd/theorem-6/completed"), *convex(closed)),
+    "ldp-sgd/section-6/not-differentiable": KINKED.judged(not_differentiable, *convex(closed)),
+    "ldp-sgd/remark-3/ends": FLAT_ENDS.judged(
+        FLAT("sgd", remark_exponent, NON_STRONGLY),
+        *convex_smooth(decays("(1/3, 2/3]", lambda a: 1 / 3 < a < 2 / 3 + 1e-9, 0.7)),
+    ),
+    "ldp-sgd/remark-4/ends": FLAT_ABOVE.judged(
+        FLAT("asgd", remark_exponent, NON_STRONGLY), *convex_smooth(between("(1/2, 1)", 0.5, 1.0))
+    ),
+    "ldp-sgd/remark-4/larger-loss": LARGER.judged(average_is_larger, *convex_smooth(between("(1/2, 1)", 0.5, 1.0))),
+}

@@ -10,10 +10,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from dpexp.papers.ldp_sgd.runs import Used, constants_of, convex_smooth, decays, iterates, used
 from dpexp.papers.ldp_sgd.runs import between as between_alphas
+from dpexp.papers.ldp_sgd.runs import constants_of, convex_smooth, decays, iterates, used
 from dpexp.reporting.checks import JOINT, Pair, Ratio, in_order, predictions_agree, rates_agree
-from dpexp.reporting.claim import Check, Outcome
+from dpexp.reporting.claim import Outcome
 from dpexp.reporting.evidence import Evidence, Run
 from dpexp.reporting.slopes import RATE_TOLERANCE, Slope, rate, rate_tolerance
 from dpexp.store.stats import interval, paired_difference, t_quantile
@@ -23,16 +23,16 @@ SETTLED = 100
 """first step at which curves are compared: before, all stand at the start"""
 
 
-FIGURE_1 = used(("figure1",))
-STEADY = used(("figure1",), alpha=0.5, budget="2")
-MIXED = used(("figure1", "linear_d5"), alpha=0.5)
-CLOSER = used(("linear_d5", "interior_linear"), alpha=(1 / 3, 0.4))
-APPENDIX = used(("linear_d10", "linear_d20"), alpha=1 / 3)
-FARTHER = used(("interior_linear",), alpha=(0.8, 0.9))
-ALPHA_ONE = used(("linear_d5", "logistic_d5"), alpha=1.0)
-BUDGETS, MONOTONE = used(("linear_d5",)), used(("monotone_logistic",))
-BY_DISTANCE = used(("logistic_d5",))
-FIGURE_3 = used(("logistic_d5",), alpha=(1 / 3, 0.5, 2 / 3))
+FIGURE_1 = used("figure1")
+STEADY = used("figure1", alpha=0.5, budget="2")
+MIXED = used("figure1", "linear_d5", alpha=0.5)
+CLOSER = used("linear_d5", "interior_linear", alpha=(1 / 3, 0.4))
+APPENDIX = used("linear_d10", "linear_d20", alpha=1 / 3)
+FARTHER = used("interior_linear", alpha=(0.8, 0.9))
+ALPHA_ONE = used("linear_d5", "logistic_d5", alpha=1.0)
+BUDGETS, MONOTONE = used("linear_d5"), used("monotone_logistic")
+BY_DISTANCE = used("logistic_d5")
+FIGURE_3 = used("logistic_d5", alpha=(1 / 3, 0.5, 2 / 3))
 
 
 def between(evidence: Evidence) -> Outcome:
@@ -60,9 +60,9 @@ def _closest_calls(ratios: Mapping[str, Sequence[float]]) -> dict[str, Sequence[
     return {label: ratios[label] for label in nearest.values()}
 
 
-def stability(evidence: Evidence) -> Outcome:
+def stability(runs: list[Run]) -> Outcome:
     """Spread of the steps of log distance along each path from 100 users on, mu = 2, alpha = 1/2."""
-    (run,) = STEADY(evidence)
+    (run,) = runs
     spread = {}
     for estimator in ("sgd", "asgd"):
         path = np.log(run.values(estimator, "param_distance")[run.steps >= SETTLED])
@@ -74,11 +74,11 @@ def stability(evidence: Evidence) -> Outcome:
     return replace(outcome, measured=words)
 
 
-def average_in_order(runs: Used, predicted: str, closer: bool = True) -> Callable[[Evidence], Outcome]:
+def average_in_order(predicted: str, closer: bool = True) -> Callable[[list[Run]], Outcome]:
     """The check that the average's mean distance at the last step is below the iterate's, or above, at every budget."""
 
-    def check(evidence: Evidence) -> Outcome:
-        ends = [(run.name, *(run.values(e, "param_distance")[-1] for e in ("asgd", "sgd"))) for run in runs(evidence)]
+    def check(runs: list[Run]) -> Outcome:
+        ends = [(run.name, *(run.values(e, "param_distance")[-1] for e in ("asgd", "sgd"))) for run in runs]
         return in_order([Pair(name, *(pair if closer else pair[::-1])) for name, *pair in ends], predicted)
 
     return check
@@ -93,9 +93,9 @@ def last_slopes(runs: Sequence[Run], metric: str) -> dict[str, tuple[Run, str, S
     }
 
 
-def alpha_one(evidence: Evidence) -> Outcome:
+def alpha_one(runs: list[Run]) -> Outcome:
     """Slopes at alpha = 1, where the start is forgotten like n^(-2 eta m) at best."""
-    found = last_slopes(ALPHA_ONE(evidence), "param_distance_sq")
+    found = last_slopes(runs, "param_distance_sq")
     slopes = {name: slope for name, (*_, slope) in found.items()}
     converging = any(slope.ci_hi < -RATE_TOLERANCE for slope in slopes.values())
     moved = [
@@ -113,27 +113,23 @@ def alpha_one(evidence: Evidence) -> Outcome:
     )
 
 
-def by_budget(experiment: str) -> Callable[[Evidence], Outcome]:
-    """The check that of neighbouring budgets the larger one is closer at the last step, at every alpha."""
-
-    def check(evidence: Evidence) -> Outcome:
-        pairs = [
-            Pair(
-                f"{tighter.name} against {looser.budget}, {e}",
-                *(run.values(e, "param_distance")[-1] for run in (looser, tighter)),
-            )
-            for tighter, looser in pairwise(evidence.runs(experiment))
-            if tighter.alpha == looser.alpha
-            for e in ("sgd", "asgd")
-        ]
-        return in_order(pairs, "the larger budget is closer")
-
-    return check
+def by_budget(runs: list[Run]) -> Outcome:
+    """Of neighbouring budgets the larger one is closer at the last step, at every alpha."""
+    pairs = [
+        Pair(
+            f"{tighter.name} against {looser.budget}, {e}",
+            *(run.values(e, "param_distance")[-1] for run in (looser, tighter)),
+        )
+        for tighter, looser in pairwise(runs)
+        if tighter.alpha == looser.alpha
+        for e in ("sgd", "asgd")
+    ]
+    return in_order(pairs, "the larger budget is closer")
 
 
-def diminishing(evidence: Evidence) -> Outcome:
+def diminishing(runs: list[Run]) -> Outcome:
     """Slopes of the mean distance over the last decade, logistic, all budgets, alpha in (0, 1)."""
-    found = last_slopes(FIGURE_3(evidence), "param_distance")
+    found = last_slopes(runs, "param_distance")
     slopes, beyond = {}, []
     for name, (run, e, last) in found.items():
         values = run.values(e, "param_distance")
@@ -154,9 +150,9 @@ def diminishing(evidence: Evidence) -> Outcome:
     )
 
 
-def nearest(evidence: Evidence) -> Outcome:
+def nearest(runs: list[Run]) -> Outcome:
     """Smallest mean distance of Figure 3 against 1e-2, within half an order of magnitude."""
-    run, e, value, reach = _nearest(evidence)
+    run, e, value, reach = _nearest(runs)
     near = abs(math.log10(value / 1e-2)) <= 0.5
     return Outcome(
         "reproduced" if near else "false",
@@ -167,16 +163,16 @@ def nearest(evidence: Evidence) -> Outcome:
     )
 
 
-def _nearest(evidence: Evidence) -> tuple[Run, str, float, float]:
-    ends = [(run, e, run.values(e, "param_distance")[-1]) for run in BY_DISTANCE(evidence) for e in ("sgd", "asgd")]
+def _nearest(runs: list[Run]) -> tuple[Run, str, float, float]:
+    ends = [(run, e, run.values(e, "param_distance")[-1]) for run in runs for e in ("sgd", "asgd")]
     run, e, values = min(ends, key=lambda end: float(end[2].mean()))
     mean, low, high = map(float, interval(values))
     return run, e, mean, max(mean - low, high - mean)
 
 
-def floor(evidence: Evidence) -> Outcome:
+def floor(runs: list[Run]) -> Outcome:
     """Whether the nearest curve of Figure 3 has stopped falling."""
-    run, e, value, _ = _nearest(evidence)
+    run, e, value, _ = _nearest(runs)
     last = rate(run.steps, run.values(e, "param_distance")).last
     limit = math.sqrt(constants_of(run)["public_trace"] / run.steps[-1])
     return Outcome(
@@ -208,7 +204,7 @@ def consistent(evidence: Evidence) -> Outcome:
     )
 
 
-CONSISTENT_SGD = used(("logistic_d5",), alpha=(0.5, 2 / 3))
+CONSISTENT_SGD = used("logistic_d5", alpha=(0.5, 2 / 3))
 
 
 def effective_budget(evidence: Evidence) -> Outcome:
@@ -228,32 +224,27 @@ def effective_budget(evidence: Evidence) -> Outcome:
 
 
 CHECKS = {
-    "ldp-sgd/figure-1/between": Check(between, ("figure1",)).assuming(iterates(FIGURE_1)),
-    "ldp-sgd/figure-1/effective-budget": Check(effective_budget, ("figure1", "linear_d5")).assuming(iterates(MIXED)),
-    "ldp-sgd/figure-1/stable": Check(stability, ("figure1",)).assuming(iterates(STEADY)),
-    "ldp-sgd/figure-2/asgd-closer": Check(
-        average_in_order(CLOSER, "the average is closer, at every budget"), ("linear_d5", "interior_linear"),
-    ).assuming(iterates(CLOSER), between_alphas(CLOSER, "(0, 1/2)", 0.0, 0.5)),
-    "ldp-sgd/figure-2/asgd-closer-appendix": Check(
-        average_in_order(APPENDIX, "the average is closer, at every budget, for d = 10 and 20"),
-        ("linear_d10", "linear_d20"),
-    ).assuming(iterates(APPENDIX), between_alphas(APPENDIX, "(0, 1/2)", 0.0, 0.5)),
-    "ldp-sgd/figure-2/asgd-farther": Check(
-        average_in_order(FARTHER, "the average is farther, at every budget", closer=False), ("interior_linear",),
-    ).assuming(iterates(FARTHER), between_alphas(FARTHER, "(2/3, 1)", 2 / 3, 1.0)),
-    "ldp-sgd/section-5/alpha-1": Check(alpha_one, ("linear_d5", "logistic_d5")).assuming(
-        iterates(ALPHA_ONE), decays(ALPHA_ONE, "{1}", lambda a: abs(a - 1) < 1e-9, 0.5),
+    "ldp-sgd/figure-1/between": FIGURE_1.read_by(between, iterates),
+    "ldp-sgd/figure-1/effective-budget": MIXED.read_by(effective_budget, iterates),
+    "ldp-sgd/figure-1/stable": STEADY.judged(stability, iterates),
+    "ldp-sgd/figure-2/asgd-closer": CLOSER.judged(
+        average_in_order("the average is closer, at every budget"), iterates, between_alphas("(0, 1/2)", 0.0, 0.5)
     ),
-    "ldp-sgd/figure-2/budget": Check(by_budget("linear_d5"), ("linear_d5",)).assuming(iterates(BUDGETS)),
-    "ldp-sgd/figure-3/budget": Check(
-        by_budget("monotone_logistic"), ("monotone_logistic",),
-    ).assuming(iterates(MONOTONE)),
-    "ldp-sgd/figure-3/converges": Check(diminishing, ("logistic_d5",)).assuming(
-        iterates(FIGURE_3), between_alphas(FIGURE_3, "(0, 1)", 0.0, 1.0),
+    "ldp-sgd/figure-2/asgd-closer-appendix": APPENDIX.judged(
+        average_in_order("the average is closer, at every budget, for d = 10 and 20"),
+        iterates,
+        between_alphas("(0, 1/2)", 0.0, 0.5),
     ),
-    "ldp-sgd/figure-3/nearest": Check(nearest, ("logistic_d5",)).assuming(iterates(BY_DISTANCE)),
-    "ldp-sgd/figure-3/floor": Check(floor, ("logistic_d5",)).assuming(iterates(BY_DISTANCE)),
-    "ldp-sgd/figure-4/consistent": Check(consistent, ("logistic_d5",)).assuming(
-        *convex_smooth(FIGURE_3, between_alphas(FIGURE_3, "(0, 1)", 0.0, 1.0)),
+    "ldp-sgd/figure-2/asgd-farther": FARTHER.judged(
+        average_in_order("the average is farther, at every budget", closer=False),
+        iterates,
+        between_alphas("(2/3, 1)", 2 / 3, 1.0),
     ),
-}  # fmt: skip
+    "ldp-sgd/section-5/alpha-1": ALPHA_ONE.judged(alpha_one, iterates, decays("{1}", lambda a: abs(a - 1) < 1e-9, 0.5)),
+    "ldp-sgd/figure-2/budget": BUDGETS.judged(by_budget, iterates),
+    "ldp-sgd/figure-3/budget": MONOTONE.judged(by_budget, iterates),
+    "ldp-sgd/figure-3/converges": FIGURE_3.judged(diminishing, iterates, between_alphas("(0, 1)", 0.0, 1.0)),
+    "ldp-sgd/figure-3/nearest": BY_DISTANCE.judged(nearest, iterates),
+    "ldp-sgd/figure-3/floor": BY_DISTANCE.judged(floor, iterates),
+    "ldp-sgd/figure-4/consistent": FIGURE_3.read_by(consistent, *convex_smooth(between_alphas("(0, 1)", 0.0, 1.0))),
+}

@@ -15,7 +15,6 @@ import numpy as np
 
 from dpexp.papers.ldp_sgd.predictions import asymptote, decay_of, local
 from dpexp.papers.ldp_sgd.runs import (
-    Used,
     constants_of,
     local_of,
     predicted_of,
@@ -25,8 +24,8 @@ from dpexp.papers.ldp_sgd.runs import (
     used,
 )
 from dpexp.reporting.checks import predictions_agree, ratio_over_decade, ratio_to
-from dpexp.reporting.claim import Check, Outcome
-from dpexp.reporting.evidence import Evidence, Run, labels
+from dpexp.reporting.claim import Outcome
+from dpexp.reporting.evidence import Run, labels
 from dpexp.theory.ldp_sgd.linearised import linearised_moments
 from dpexp.theory.ldp_sgd.psi import power_sum
 from dpexp.theory.ldp_sgd.sandwich import averaged_covariance
@@ -38,30 +37,23 @@ if TYPE_CHECKING:
 
 NEAR = 0.25
 """root mean square distance to which the linearised iteration is taken at its word: there F''' adds a few percent"""
-PAPER = ("linear_d5", "logistic_d5", "budget_mix")
-RATES = ("rates_linear", "rates_quadratic", "rates_logistic")
-CONTROL = used(("rates_quadratic",), alpha=(0.5, 0.8))
-QUADRATIC = used(("rates_quadratic",), alpha=(1 / 3, 0.4, 0.5, 0.6, 2 / 3))
-BIASED = used(("rates_linear",), alpha=(1 / 3, 0.4))
+PAPER = used("linear_d5", "logistic_d5", "budget_mix", keep=lambda run: run.alpha < 1)
+ALPHAS = (1 / 3, 0.4, 0.5, 0.6, 2 / 3)
+SETTLED = used(
+    "rates_linear", "rates_quadratic", "rates_logistic", alpha=ALPHAS,
+    keep=lambda run: run.cell.experiment != "rates_logistic" or run.alpha > 0.35,
+)  # fmt: skip
+"""runs with 10^7 users whose iterate is stationary, to first order in the step size: alpha = 0.8 has not forgotten earlier
+steps (they count for n^(alpha - 1) / (2 m eta), 10%), and the logistic problem at alpha = 1/3 still takes steps of 0.1
+where its curvature changes"""
+CONTROL = used("rates_quadratic", alpha=(0.5, 0.8))
+QUADRATIC = used("rates_quadratic", alpha=ALPHAS)
+BIASED = used("rates_linear", alpha=(1 / 3, 0.4))
 
 
-def settled_runs(evidence: Evidence) -> list[Run]:
-    """Runs with 10^7 users whose iterate is stationary, to first order in the step size.
-
-    alpha = 0.8 has not forgotten earlier steps (they count for n^(alpha - 1) / (2 m eta), 10%), and the logistic problem
-    at alpha = 1/3 still takes steps of 0.1 where its curvature changes.
-    """
-    runs = evidence.across(RATES, alpha=(1 / 3, 0.4, 0.5, 0.6, 2 / 3))
-    return [run for run in runs if run.cell.experiment != "rates_logistic" or run.alpha > 0.35]
-
-
-def paper_runs(evidence: Evidence) -> list[Run]:
-    return [run for run in evidence.across(PAPER) if run.alpha < 1]
-
-
-def near(evidence: Evidence) -> list[Run]:
-    """The paper's runs with alpha < 1 that end near the optimum and have forgotten the start, by the recursion alone."""
-    cells = [(run, run.cell) for run in paper_runs(evidence)]
+def near(runs: list[Run]) -> list[Run]:
+    """Runs that end near the optimum and have forgotten the start, by the recursion alone."""
+    cells = [(run, run.cell) for run in runs]
     return [run for run, cell in cells if _is_near(problem_of(run), cell.schedule, cell.privacy.mu, cell.run.n)]
 
 
@@ -76,40 +68,40 @@ def _is_near(problem: LinearPredictorProblem, schedule: Schedule, budget: Budget
 
 
 def levels_agree(
-    runs: Used, estimator: str, metric: str, level: Callable[[Run], np.ndarray], tolerance: float, predicted: str
-) -> Callable[[Evidence], Outcome]:
+    estimator: str, metric: str, level: Callable[[Run], np.ndarray], tolerance: float, predicted: str
+) -> Callable[[list[Run]], Outcome]:
     """The check that a metric averaged over the last decade is what a closed form or recursion says at those steps."""
 
-    def check(evidence: Evidence) -> Outcome:
-        found = runs(evidence)
-        named = zip(labels(found), found, strict=True)
-        ratios = [ratio_over_decade(name, run, estimator, metric, level(run), len(found)) for name, run in named]
+    def check(runs: list[Run]) -> Outcome:
+        named = zip(labels(runs), runs, strict=True)
+        ratios = [ratio_over_decade(name, run, estimator, metric, level(run), len(runs)) for name, run in named]
         return predictions_agree(ratios, tolerance, predicted)
 
     return check
 
 
-def variance(evidence: Evidence) -> Outcome:
+def near_the_optimum(metric: str) -> Callable[[list[Run]], Outcome]:
+    """The check that a metric of the iterate is that of the linearised recursion, in the runs to which it speaks."""
+    check = levels_agree("sgd", metric, lambda run: predicted_of(run).sgd[metric], 0.05, RECURSION)
+    return lambda runs: check(near(runs))
+
+
+RECURSION = "the exact second moments of the linearised iteration"
+
+
+def variance(runs: list[Run]) -> Outcome:
     """n E|theta_bar_n - theta*|^2 over the last decade against tr(H^-1 S_mu H^-1) on the quadratic control."""
-    traces = [(constants_of(run)["private_trace"], constants_of(run)["public_trace"]) for run in QUADRATIC(evidence)]
+    traces = [(constants_of(run)["private_trace"], constants_of(run)["public_trace"]) for run in runs]
     factor = max(private / public for private, public in traces)
     predicted = (
         f"tr(H^-1 S_mu H^-1) / n, with the privacy noise in S_mu; the printed S has a trace {factor:.0f} times smaller"
     )
-    over = levels_agree(
-        QUADRATIC,
-        "asgd",
-        "param_distance_sq",
-        lambda run: constants_of(run)["private_trace"] / run.steps,
-        0.15,
-        predicted,
-    )
-    return over(evidence)
+    level: Callable[[Run], np.ndarray] = lambda run: constants_of(run)["private_trace"] / run.steps  # noqa: E731
+    return levels_agree("asgd", "param_distance_sq", level, 0.15, predicted)(runs)
 
 
-def bias(evidence: Evidence) -> Outcome:
+def bias(runs: list[Run]) -> Outcome:
     """Mean squared error of the averaged scale at the end against asymptotic variance plus squared bias."""
-    runs = BIASED(evidence)
     ratios, shares = [], []
     for run in runs:
         place = local_of(run)
@@ -130,28 +122,27 @@ def bias(evidence: Evidence) -> Outcome:
     return predictions_agree(ratios, 0.15, predicted)
 
 
-RECURSION = "the exact second moments of the linearised iteration"
+def limit_of_the_gap(run: Run) -> np.ndarray:
+    """The iterate's loss gap [K] for large n."""
+    return asymptote(local(problem_of(run), run.cell.privacy.mu), run.cell.schedule, run.steps).sgd["loss_gap"]
 
 
 CHECKS = {
-    "ldp-sgd/prediction/linearised": Check(
-        levels_agree(near, "sgd", "param_distance_sq", lambda run: predicted_of(run).sgd["param_distance_sq"], 0.05, RECURSION),
-        PAPER,
-    ).assuming(*strongly(paper_runs)),
-    "ldp-sgd/prediction/loss-gap": Check(
-        levels_agree(near, "sgd", "loss_gap", lambda run: predicted_of(run).sgd["loss_gap"], 0.05, RECURSION), PAPER,
-    ).assuming(*strongly(paper_runs)),
-    "ldp-sgd/prediction/loss-gap-of-rates": Check(
-        levels_agree(settled_runs, "sgd", "loss_gap",
-            lambda run: asymptote(local(problem_of(run), run.cell.privacy.mu), run.cell.schedule, run.steps).sgd["loss_gap"],
-            0.1, "eta_n tr(H V) / 2 with H V + V H = S_mu"),
-        RATES,
-    ).assuming(*strongly(settled_runs)),
-    "ldp-sgd/table-1/bias": Check(bias, ("rates_linear",)).assuming(*strongly_smooth(BIASED)),
-    "ldp-sgd/table-1/variance": Check(variance, ("rates_quadratic",)).assuming(*strongly_smooth(QUADRATIC)),
-    "ldp-sgd/prediction/average-loss": Check(
-        levels_agree(CONTROL, "asgd", "loss_gap", lambda run: predicted_of(run).asgd["loss_gap"], 0.15,
-            "the exact second moments of the linearised average, here without a bias"),
-        ("rates_quadratic",),
-    ).assuming(*strongly_smooth(CONTROL)),
-}  # fmt: skip
+    "ldp-sgd/prediction/linearised": PAPER.judged(near_the_optimum("param_distance_sq"), *strongly),
+    "ldp-sgd/prediction/loss-gap": PAPER.judged(near_the_optimum("loss_gap"), *strongly),
+    "ldp-sgd/prediction/loss-gap-of-rates": SETTLED.judged(
+        levels_agree("sgd", "loss_gap", limit_of_the_gap, 0.1, "eta_n tr(H V) / 2 with H V + V H = S_mu"), *strongly
+    ),
+    "ldp-sgd/table-1/bias": BIASED.judged(bias, *strongly_smooth),
+    "ldp-sgd/table-1/variance": QUADRATIC.judged(variance, *strongly_smooth),
+    "ldp-sgd/prediction/average-loss": CONTROL.judged(
+        levels_agree(
+            "asgd",
+            "loss_gap",
+            lambda run: predicted_of(run).asgd["loss_gap"],
+            0.15,
+            "the exact second moments of the linearised average, here without a bias",
+        ),
+        *strongly_smooth,
+    ),
+}

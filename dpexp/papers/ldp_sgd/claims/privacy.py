@@ -13,7 +13,7 @@ from dpexp.papers.ldp_sgd.runs import below_one, bounded, covered, curved, itera
 from dpexp.privacy.accounting.gdp import delta_of
 from dpexp.problems import PROBLEMS
 from dpexp.reporting.checks import JOINT, Ratio, predictions_agree, ratio_to
-from dpexp.reporting.claim import Check, Outcome, Verdict
+from dpexp.reporting.claim import Outcome, Verdict
 from dpexp.reporting.evidence import Evidence, Run
 from dpexp.reporting.row import above, near
 from dpexp.store.stats import paired_difference
@@ -22,14 +22,14 @@ from dpexp.theory.ldp_sgd.privacy import theorem1, theorem2
 EXPERIMENTS = ("linear_d5", "linear_d10", "linear_d20", "logistic_d5", "logistic_d10", "logistic_d20")
 
 
-RUNS = used(EXPERIMENTS, alpha=0.5)
+RUNS = used(*EXPERIMENTS, alpha=0.5)
 LINEAR, LOGISTIC = (linear(PROBLEMS[name]()) for name in ("huber-linear", "mallows-logistic"))
-MIXED = used(("figure1", "linear_d5"), alpha=0.5)
+MIXED = used("figure1", "linear_d5", alpha=0.5)
 POWER = 0.2
 """by how much the noise power may differ from the claimed: the smallest that 200 replicates can decide"""
 SQUARED = "param_distance_sq"
 STRETCHED = ("ldp-sgd", "stretched-ldp-sgd")
-UNUSED = used(("stretched",))
+UNUSED = used("stretched")
 ROOM = 0.15
 """by how much the measured ratio may differ from that of the asymptotes"""
 
@@ -160,17 +160,13 @@ CHECKS = {
         lambda: {p.name: 2 * p.gradient_bound() / p.exact_sensitivity() for p in (LINEAR, LOGISTIC)},
         "2 C0 is at least the sensitivity", "d = 5", "none: closed forms", "2 C0 / sensitivity",
     ),
-    "ldp-sgd/theorem-1": Check(theorem_1, EXPERIMENTS).assuming(iterates(RUNS), bounded(RUNS), covered(RUNS)),
-    "ldp-sgd/theorem-2": Check(theorem_2, ("figure1", "linear_d5")).assuming(
-        iterates(MIXED), bounded(MIXED), covered(MIXED),
-    ),
+    "ldp-sgd/theorem-1": RUNS.read_by(theorem_1, iterates, bounded, covered),
+    "ldp-sgd/theorem-2": MIXED.read_by(theorem_2, iterates, bounded, covered),
     "ldp-sgd/section-5/sensitivity": above(
         lambda: {"d = 5, c = 1.345": LINEAR.paper_sensitivity() / LINEAR.exact_sensitivity()},
         "sqrt(8 c^2 + c^4 / 4) is at least the sensitivity", "",
         "none: closed form, approached by searched pairs in the tests", "printed / exact",
         more=lambda ratio: f"{ratio**2 - 1:.1%} of noise power",
     ),
-    "ldp-sgd/section-5/unused": Check(stretched_messages, ("stretched",)).assuming(
-        below_one(UNUSED), bounded(UNUSED), curved(UNUSED), covered(UNUSED),
-    ),
+    "ldp-sgd/section-5/unused": UNUSED.read_by(stretched_messages, below_one, bounded, curved, covered),
 }  # fmt: skip

@@ -7,7 +7,7 @@ settings, and of runs that have settled. A sentence that is true of one and fals
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
 from typing import NamedTuple
@@ -28,40 +28,32 @@ from dpexp.papers.ldp_sgd.runs import (
 from dpexp.reporting.checks import JOINT, last_decade, rates_agree
 from dpexp.reporting.claim import Check, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence, Run
-from dpexp.reporting.hypothesis import Hypothesis
 from dpexp.reporting.slopes import RATE_TOLERANCE, log_contrast, rate, slope_weights
 from dpexp.store.stats import t_quantile
 from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, STRONGLY, corrected_exponent, table1_exponent
 
-STRONG, LOGISTIC = ("rates_linear",), ("rates_logistic",)
+ALL = (1 / 3, 0.4, 0.5, 0.6, 2 / 3)
+STRONG, LOGISTIC = used("rates_linear", alpha=ALL), used("rates_logistic", alpha=ALL)
 """strongly convex on the part of the space where the iterates are (Condition 2 asks it of a set); and the paper's example of
 what is not strongly convex, for which no theorem of section 4.1 speaks"""
-ALL = (1 / 3, 0.4, 0.5, 0.6, 2 / 3)
-CORRECTED, ELSEWHERE, CONTROL = (
-    used(STRONG, alpha=ALL),
-    used(LOGISTIC, alpha=ALL),
-    used(("rates_quadratic",), alpha=(*ALL, 0.8)),
-)
-LONG_BELOW, LONG_ABOVE = (used(("long_linear",), alpha=alpha) for alpha in (1 / 3, 2 / 3))
+CONTROL = used("rates_quadratic", alpha=(*ALL, 0.8))
+LONG_BELOW, LONG_ABOVE = (used("long_linear", alpha=alpha) for alpha in (1 / 3, 2 / 3))
 
 
-def control(evidence: Evidence) -> Outcome:
+def control(runs: list[Run]) -> Outcome:
     """A quadratic risk has no bias: n^-1 for every alpha."""
-    return rates_agree(CONTROL(evidence), "asgd", "param_distance_sq", lambda a: -1.0, "quadratic risk")
+    return rates_agree(runs, "asgd", "param_distance_sq", lambda a: -1.0, "quadratic risk")
 
 
 def _cell(convexity: str, estimator: str, column: str, alphas: tuple[float, ...]) -> Check:
     """A cell of the table: of strongly convex risks the squared distance, of others the loss gap."""
     low, high = (float(Fraction(end.strip())) for end in column.strip("()").split(","))
-    strong = convexity == STRONGLY
-    experiments, metric = (STRONG, "param_distance_sq") if strong else (("rates_flat",), "loss_gap")
-    runs = used(experiments, alpha=alphas)
-    inside = between(runs, column, low, high)
-    return Check(
-        falls_like(runs, estimator, table1_exponent, convexity, metric=metric),
-        experiments,
-        (iterates(runs), inside, bounded(runs), curved(runs)) if strong else convex_smooth(runs, inside),
-    )
+    inside = between(column, low, high)
+    if convexity == STRONGLY:
+        falls = falls_like(estimator, table1_exponent, convexity)
+        return used("rates_linear", alpha=alphas).judged(falls, iterates, inside, bounded, curved)
+    falls = falls_like(estimator, table1_exponent, convexity, metric="loss_gap")
+    return used("rates_flat", alpha=alphas).judged(falls, *convex_smooth(inside))
 
 
 _strong, _flat = partial(_cell, STRONGLY), partial(_cell, NON_STRONGLY)
@@ -80,7 +72,7 @@ def is_settled(run: Run, metric: str) -> bool:
     return all(rate(run.steps, run.values(e, metric)).agrees_within(RATE_TOLERANCE) for e in ("asgd", "sgd"))
 
 
-def compared(drawn: Used, at_rest: Used, metric: str, faster: bool) -> Callable[[Evidence], Outcome]:
+def compared(drawn: Used, at_rest: Used, metric: str, faster: bool, alphas: tuple[str, float, float]) -> Check:
     """The check that the average converges faster (or slower) than the iterate, as drawn and in runs that have settled."""
 
     def check(evidence: Evidence) -> Outcome:
@@ -96,7 +88,10 @@ def compared(drawn: Used, at_rest: Used, metric: str, faster: bool) -> Callable[
             {"drawn": as_drawn.differences, "settled": as_rate.differences},
         )
 
-    return check
+    both = (drawn, at_rest)
+    assumed = [of(runs) for runs in both for of in (iterates, bounded, curved)]
+    assumed += [between(*alphas)(runs) for runs in both]
+    return Check(check, (*drawn.experiments, *at_rest.experiments), tuple(assumed))
 
 
 class _Signs(NamedTuple):
@@ -127,59 +122,34 @@ def _verdict(drawn: str, settled: str) -> Verdict:
 
 
 BELOW, BELOW_RATES = (
-    used(names, alpha=(1 / 3, 0.4)) for names in (("linear_d5", "interior_linear"), ("rates_linear",))
+    used(*names, alpha=(1 / 3, 0.4)) for names in (("linear_d5", "interior_linear"), ("rates_linear",))
 )
-ABOVE, ABOVE_RATES = (
-    used(names, alpha=alpha)
-    for names, alpha in ((("interior_linear",), (0.8, 0.9)), (("rates_linear", "rates_quadratic"), (0.8,)))
-)
-DRAWN_LOGISTIC = used(("logistic_d5", "interior_logistic"), alpha=(1 / 3, 0.4, 0.5, 2 / 3, 0.8, 0.9))
-SETTLED_LOGISTIC = used(("rates_logistic",))
+ABOVE, ABOVE_RATES = used("interior_linear", alpha=(0.8, 0.9)), used("rates_linear", "rates_quadratic", alpha=0.8)
+DRAWN_LOGISTIC = used("logistic_d5", "interior_logistic", alpha=(1 / 3, 0.4, 0.5, 2 / 3, 0.8, 0.9))
+SETTLED_LOGISTIC = used("rates_logistic")
 
 
-def _assumes(drawn: Used, settled: Used, words: str, low: float, high: float) -> tuple[Hypothesis, ...]:
-    return (
-        *(of(runs) for runs in (drawn, settled) for of in (iterates, bounded, curved)),
-        *(between(runs, words, low, high) for runs in (drawn, settled)),
-    )
-
-
+CORRECTED = falls_like("asgd", corrected_exponent)
 CHECKS = {
     "ldp-sgd/table-1/strong/sgd/below-half": _strong("sgd", "(0, 1/2)", (1 / 3, 0.4)),
     "ldp-sgd/table-1/strong/sgd/above-half": _strong("sgd", "(1/2, 1)", (0.6, 2 / 3)),
     "ldp-sgd/table-1/strong/asgd/below-half": _strong("asgd", "(0, 1/2)", (1 / 3, 0.4)),
     "ldp-sgd/table-1/strong/asgd/above-half": _strong("asgd", "(1/2, 1)", (0.6, 2 / 3)),
-    "ldp-sgd/table-1/strong/asgd/corrected": Check(
-        falls_like(CORRECTED, "asgd", corrected_exponent), STRONG,
-    ).assuming(*strongly_smooth(CORRECTED)),
-    "ldp-sgd/table-1/logistic/asgd": Check(
-        falls_like(ELSEWHERE, "asgd", corrected_exponent), LOGISTIC,
-    ).assuming(*strongly_smooth(ELSEWHERE)),
-    "ldp-sgd/table-1/logistic/sgd": Check(
-        falls_like(ELSEWHERE, "sgd", corrected_exponent), LOGISTIC,
-    ).assuming(*strongly_smooth(ELSEWHERE)),
-    "ldp-sgd/table-1/strong/asgd/quadratic": Check(control, ("rates_quadratic",)).assuming(*strongly_smooth(CONTROL)),
-    "ldp-sgd/table-1/strong/asgd/long": Check(
-        falls_like(LONG_BELOW, "asgd", corrected_exponent), ("long_linear",),
-    ).assuming(*strongly_smooth(LONG_BELOW)),
-    "ldp-sgd/table-1/strong/asgd/long-above-half": Check(
-        falls_like(LONG_ABOVE, "asgd", table1_exponent, STRONGLY), ("long_linear",),
-    ).assuming(*strongly_smooth(LONG_ABOVE)),
+    "ldp-sgd/table-1/strong/asgd/corrected": STRONG.judged(CORRECTED, *strongly_smooth),
+    "ldp-sgd/table-1/logistic/asgd": LOGISTIC.judged(CORRECTED, *strongly_smooth),
+    "ldp-sgd/table-1/logistic/sgd": LOGISTIC.judged(falls_like("sgd", corrected_exponent), *strongly_smooth),
+    "ldp-sgd/table-1/strong/asgd/quadratic": CONTROL.judged(control, *strongly_smooth),
+    "ldp-sgd/table-1/strong/asgd/long": LONG_BELOW.judged(CORRECTED, *strongly_smooth),
+    "ldp-sgd/table-1/strong/asgd/long-above-half": LONG_ABOVE.judged(
+        falls_like("asgd", table1_exponent, STRONGLY), *strongly_smooth
+    ),
     "ldp-sgd/table-1/convex/sgd/below-half": _flat("sgd", "(1/3, 1/2)", (0.4,)),
     "ldp-sgd/table-1/convex/sgd/middle": _flat("sgd", "(1/2, 2/3)", (0.55, 0.6)),
     "ldp-sgd/table-1/convex/sgd/above": _flat("sgd", "(2/3, 1)", (0.8,)),
     "ldp-sgd/table-1/convex/asgd/below-half": _flat("asgd", "(1/3, 1/2)", (0.4,)),
     "ldp-sgd/table-1/convex/asgd/middle": _flat("asgd", "(1/2, 2/3)", (0.55, 0.6)),
     "ldp-sgd/table-1/convex/asgd/above": _flat("asgd", "(2/3, 1)", (0.8,)),
-    "ldp-sgd/section-5/asgd-faster": Check(
-        compared(BELOW, BELOW_RATES, "param_distance_sq", True), ("linear_d5", "interior_linear", "rates_linear"),
-    ).assuming(*_assumes(BELOW, BELOW_RATES, "(0, 1/2)", 0.0, 0.5)),
-    "ldp-sgd/section-5/asgd-slower": Check(
-        compared(ABOVE, ABOVE_RATES, "param_distance_sq", False),
-        ("interior_linear", "rates_linear", "rates_quadratic"),
-    ).assuming(*_assumes(ABOVE, ABOVE_RATES, "(2/3, 1)", 2 / 3, 1.0)),
-    "ldp-sgd/figure-4/asgd-faster": Check(
-        compared(DRAWN_LOGISTIC, SETTLED_LOGISTIC, "loss_gap", True),
-        ("logistic_d5", "interior_logistic", "rates_logistic"),
-    ).assuming(*_assumes(DRAWN_LOGISTIC, SETTLED_LOGISTIC, "(0, 1)", 0.0, 1.0)),
-}  # fmt: skip
+    "ldp-sgd/section-5/asgd-faster": compared(BELOW, BELOW_RATES, "param_distance_sq", True, ("(0, 1/2)", 0.0, 0.5)),
+    "ldp-sgd/section-5/asgd-slower": compared(ABOVE, ABOVE_RATES, "param_distance_sq", False, ("(2/3, 1)", 2 / 3, 1.0)),
+    "ldp-sgd/figure-4/asgd-faster": compared(DRAWN_LOGISTIC, SETTLED_LOGISTIC, "loss_gap", True, ("(0, 1)", 0.0, 1.0)),
+}

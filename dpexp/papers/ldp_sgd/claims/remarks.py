@@ -15,7 +15,7 @@ import numpy as np
 
 from dpexp.papers.ldp_sgd.runs import constants_of, used
 from dpexp.reporting.claim import Check, Outcome, Verdict
-from dpexp.reporting.evidence import Evidence
+from dpexp.reporting.evidence import Evidence, Run
 from dpexp.reporting.row import EVALUATED, Printing, above, by_rule, near
 from dpexp.theory import THEOREMS
 from dpexp.theory.ldp_sgd.linearised import linearised_moments, modes_of
@@ -135,13 +135,12 @@ REMARKS = {
     "theorem-6": ("asgd", NON_STRONGLY),
 }
 """estimator and convexity of the remark on a theorem"""
-MIXED = used(("budget_mix",))
 
 
-def smallest_budget(evidence: Evidence) -> Outcome:
+def smallest_budget(runs: list[Run]) -> Outcome:
     """Theorem 3 for mixed budgets whose smallest is 1, over Theorem 3 for mu = 1 for all."""
     bounds = {}
-    for run in MIXED(evidence):
+    for run in runs:
         bounds[run.budget] = float(THEOREMS["ldp-sgd/theorem-3"](constants_of(run))[-1])
     mixed = {budget: bound / bounds["1"] for budget, bound in bounds.items() if budget not in ("1", "2")}
     same = all(math.isclose(ratio, 1.0, rel_tol=1e-9) for ratio in mixed.values()) and bounds["2"] < bounds["1"]
@@ -252,7 +251,7 @@ CHECKS = {
     "ldp-sgd/remark-1/budget": near(
         lambda: in_budget(bound_of_sgd), DIGITS, "exponent of mu in what the noise adds to the bound",
     ),
-    "ldp-sgd/remark-1/smallest-budget": Check(smallest_budget, ("budget_mix",)),
+    "ldp-sgd/remark-1/smallest-budget": used("budget_mix").judged(smallest_budget),
     "ldp-sgd/remark-2/summation": Check(summation),
     "ldp-sgd/remark-2/start": near(
         lambda: {f"alpha = {a:.3g}": (-2.0, _local(WITHOUT_NOISE(alpha=a))) for a in (0.0, 1 / 3, 0.5, 2 / 3)}, SLACK,

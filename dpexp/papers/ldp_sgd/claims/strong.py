@@ -21,8 +21,8 @@ from dpexp.papers.ldp_sgd.runs import (
     used,
 )
 from dpexp.reporting.checks import paired_over_decade, predictions_agree
-from dpexp.reporting.claim import Check, Outcome, Verdict
-from dpexp.reporting.evidence import Evidence
+from dpexp.reporting.claim import Outcome, Verdict
+from dpexp.reporting.evidence import Evidence, Run
 from dpexp.reporting.slopes import RATE_TOLERANCE, log_contrast, slope_weights
 from dpexp.store.stats import t_quantile
 from dpexp.theory import THEOREMS
@@ -31,27 +31,18 @@ from dpexp.theory.ldp_sgd.table1 import STRONGLY, remark_exponent
 from dpexp.theory.ldp_sgd.theorem4 import log10_summation_b, theorem4_squared_log10
 
 PAPER = ("linear_d5", "linear_d10", "linear_d20", "logistic_d5", "logistic_d10", "logistic_d20", "figure1")
-SMALL = ("linear_d5", "logistic_d5")
-LONG = ("long_linear",)
-REACHED = ("rates_linear", "rates_quadratic")
 BELOW_1 = (1 / 3, 0.5, 2 / 3)
-
-
-PAPER_RUNS, SMALL_RUNS, REACHED_RUNS = (used(names, alpha=BELOW_1) for names in (PAPER, SMALL, REACHED))
-HALF_RUNS = used(REACHED, alpha=0.5)
-START_RUNS = used(("logistic_d5",), alpha=2 / 3, budget="non-private")
-SWEEP_D, SWEEP_MU = used(("sweep_d",)), used(("sweep_mu",))
-LONG_RUNS = used(LONG, alpha=1 / 3)
-MIX_RUNS = used(("budget_mix",))
-
-
+PAPER_RUNS, SMALL = used(*PAPER, alpha=BELOW_1), used("linear_d5", "logistic_d5", alpha=BELOW_1)
+REACHED, HALF = (used("rates_linear", "rates_quadratic", alpha=alpha) for alpha in (BELOW_1, 0.5))
+START = used("logistic_d5", alpha=2 / 3, budget="non-private")
+SWEEP_D, SWEEP_MU, MIX = used("sweep_d"), used("sweep_mu"), used("budget_mix")
+LONG = used("long_linear", alpha=1 / 3)
 VACUOUS = 6.0
 """a bound of a million times the error of the start says nothing"""
 
 
-def theorem_4(evidence: Evidence) -> Outcome:
+def theorem_4(runs: list[Run]) -> Outcome:
     """Whether the printed bound holds, and whether it says anything for alpha < 1/2, where its rate is the interesting one."""
-    runs = SMALL_RUNS(evidence)
     found = theorem_holds(runs, "ldp-sgd/theorem-4", log10=True)
     numbers = [constants_of(run) for run in runs if run.alpha < 0.5]
     over = [float(THEOREMS["ldp-sgd/theorem-4"](c)[-1]) - math.log10(c["delta0"]) for c in numbers]
@@ -64,9 +55,9 @@ def theorem_4(evidence: Evidence) -> Outcome:
     )
 
 
-def theorem_4_squared(evidence: Evidence) -> Outcome:
+def theorem_4_squared(runs: list[Run]) -> Outcome:
     """The same with eta^2 in B, with the undefined constants as 0 and of the size of their moments."""
-    (run,) = LONG_RUNS(evidence)
+    (run,) = runs
     found = theorem_holds([run], "ldp-sgd/theorem-4/squared", log10=True)
     mean = run.values("asgd", "param_distance_sq")[-1].mean()
     numbers = {key: constants_of(run)[key] for key in signature(theorem4_squared_log10).parameters if key != "sized"}
@@ -76,9 +67,9 @@ def theorem_4_squared(evidence: Evidence) -> Outcome:
     return replace(found, measured=found.measured + words, numbers={**found.numbers, "exceeded": exceeded})
 
 
-def dimension_of_the_error(evidence: Evidence) -> Outcome:
+def dimension_of_the_error(runs: list[Run]) -> Outcome:
     """Exponent of the number of parameters p in E|theta_n - theta*|^2, all else equal."""
-    runs = sorted(SWEEP_D(evidence), key=lambda r: problem_of(r).p)
+    runs = sorted(runs, key=lambda r: problem_of(r).p)
     p = [problem_of(r).p for r in runs]
     ends = [r.values("sgd", "param_distance_sq")[-1] for r in runs]
     slope, se = _log_slope(p, ends)
@@ -155,9 +146,9 @@ def budget_of_asgd(evidence: Evidence) -> Outcome:
 MIXES = ("Uniform(1, 4)", "mix of 1 (20%), 4 (80%)", "mix of 1 (25%), inf (75%)", "list of 4 (1 to inf)")
 
 
-def mean_inverse_square(evidence: Evidence) -> Outcome:
+def mean_inverse_square(mixes: list[Run]) -> Outcome:
     """LDP-SGD's errors and loss gaps under mixed budgets over those under mu = 2 for all, paired, over a decade."""
-    runs = {run.budget: run for run in MIX_RUNS(evidence)}
+    runs = {run.budget: run for run in mixes}
     ratios = [
         paired_over_decade(f"{label}, {metric}", runs[label], runs["2"], "sgd", metric, 2 * len(MIXES))
         for metric in ("param_distance_sq", "loss_gap")
@@ -172,9 +163,9 @@ def mean_inverse_square(evidence: Evidence) -> Outcome:
     )
 
 
-def start_is_forgotten(evidence: Evidence) -> Outcome:
+def start_is_forgotten(runs: list[Run]) -> Outcome:
     """While the start dominates, E|theta_n - theta*|^2 = delta0 exp(-2 h eta psi(n)) with an h between m and M."""
-    (run,) = START_RUNS(evidence)
+    (run,) = runs
     values = run.values("sgd", "param_distance_sq")
     late = run.steps >= run.steps[-1] / 10
     k = run.steps[late]
@@ -192,27 +183,17 @@ def start_is_forgotten(evidence: Evidence) -> Outcome:
 
 
 CHECKS = {
-    "ldp-sgd/theorem-3": Check(bounded_by("ldp-sgd/theorem-3", PAPER_RUNS), PAPER).assuming(*strongly(PAPER_RUNS)),
-    "ldp-sgd/theorem-3/recursion": Check(
-        bounded_by("ldp-sgd/theorem-3/recursion", SMALL_RUNS), SMALL,
-    ).assuming(*strongly(SMALL_RUNS)),
-    "ldp-sgd/theorem-4": Check(theorem_4, SMALL).assuming(*strongly_smooth(SMALL_RUNS)),
-    "ldp-sgd/theorem-4/squared": Check(theorem_4_squared, LONG).assuming(*strongly_smooth(LONG_RUNS)),
-    "ldp-sgd/theorem-4/without-b": Check(
-        bounded_by("ldp-sgd/theorem-4/without-b", SMALL_RUNS), SMALL,
-    ).assuming(*strongly_smooth(SMALL_RUNS)),
-    "ldp-sgd/theorem-4/completed": Check(
-        bounded_by("ldp-sgd/theorem-4/completed", SMALL_RUNS), SMALL,
-    ).assuming(*strongly_smooth(SMALL_RUNS)),
-    "ldp-sgd/remark-1/rate-of-the-error": Check(
-        falls_like(REACHED_RUNS, "sgd", remark_exponent, STRONGLY), REACHED,
-    ).assuming(*strongly(REACHED_RUNS)),
-    "ldp-sgd/remark-1/start": Check(start_is_forgotten, ("logistic_d5",)).assuming(*strongly(START_RUNS)),
-    "ldp-sgd/remark-1/dimension-of-the-error": Check(dimension_of_the_error, ("sweep_d",)).assuming(*strongly(SWEEP_D)),
-    "ldp-sgd/remark-1/budget-of-the-error": Check(budget_of_sgd, ("sweep_mu",)).assuming(*strongly(SWEEP_MU)),
-    "ldp-sgd/remark-1/mean-inverse-square": Check(mean_inverse_square, ("budget_mix",)).assuming(*strongly(MIX_RUNS)),
-    "ldp-sgd/introduction/sensitivity": Check(budget_of_asgd, ("sweep_mu",)).assuming(*strongly(SWEEP_MU)),
-    "ldp-sgd/remark-2/half": Check(
-        falls_like(HALF_RUNS, "asgd", remark_exponent, STRONGLY), REACHED,
-    ).assuming(*strongly_smooth(HALF_RUNS)),
-}  # fmt: skip
+    "ldp-sgd/theorem-3": PAPER_RUNS.judged(bounded_by("ldp-sgd/theorem-3"), *strongly),
+    "ldp-sgd/theorem-3/recursion": SMALL.judged(bounded_by("ldp-sgd/theorem-3/recursion"), *strongly),
+    "ldp-sgd/theorem-4": SMALL.judged(theorem_4, *strongly_smooth),
+    "ldp-sgd/theorem-4/squared": LONG.judged(theorem_4_squared, *strongly_smooth),
+    "ldp-sgd/theorem-4/without-b": SMALL.judged(bounded_by("ldp-sgd/theorem-4/without-b"), *strongly_smooth),
+    "ldp-sgd/theorem-4/completed": SMALL.judged(bounded_by("ldp-sgd/theorem-4/completed"), *strongly_smooth),
+    "ldp-sgd/remark-1/rate-of-the-error": REACHED.judged(falls_like("sgd", remark_exponent, STRONGLY), *strongly),
+    "ldp-sgd/remark-1/start": START.judged(start_is_forgotten, *strongly),
+    "ldp-sgd/remark-1/dimension-of-the-error": SWEEP_D.judged(dimension_of_the_error, *strongly),
+    "ldp-sgd/remark-1/budget-of-the-error": SWEEP_MU.read_by(budget_of_sgd, *strongly),
+    "ldp-sgd/remark-1/mean-inverse-square": MIX.judged(mean_inverse_square, *strongly),
+    "ldp-sgd/introduction/sensitivity": SWEEP_MU.read_by(budget_of_asgd, *strongly),
+    "ldp-sgd/remark-2/half": HALF.judged(falls_like("asgd", remark_exponent, STRONGLY), *strongly_smooth),
+}
