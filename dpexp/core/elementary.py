@@ -2,7 +2,7 @@
 
 numpy's own take other instructions where a processor has them, and the last digits follow. These use sums, products,
 quotients and roundings of numpy alone, each of which is rounded correctly, in one fixed order, and the bits of a number
-for powers of 2. NaN stays NaN. Relative errors, in units of 2^-53: exp and log 2, expm1 and log1p 4, erfcx at most 8
+for powers of 2. NaN stays NaN. Relative errors, in units of 2^-53: exp and log 2, log1p 4, erfcx at most 8
 (`tests/core/test_elementary.py` compares with 60 digits).
 """
 
@@ -36,8 +36,6 @@ _LN2_HIGH, _LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
 """log 2 in two parts, the first with 33 bits: its product with an integer of up to 20 bits is exact"""
 _LEAST, _LARGEST = -746.0, 710.0
 """beyond these an exponential is 0 or inf"""
-_LEAST_LESS_ONE, _LARGEST_LESS_ONE = -50.0, 709.0
-"""below the first e^x - 1 is -1 to rounding; above the second 2^octaves may be no number"""
 _TAYLOR = [1 / 720, 1 / 120, 1 / 24, 1 / 6, 1 / 2]
 """of (e^r - 1 - r) / r^2, the last term first"""
 _ARTANH = [2 / (2 * k + 1) for k in range(1, 10)]
@@ -82,9 +80,6 @@ class _Arrays(NamedTuple):
     part_bits: np.ndarray
     least: np.ndarray
     largest: np.ndarray
-    least_less_one: np.ndarray
-    largest_less_one: np.ndarray
-    bias: np.ndarray
     mantissa_bits: np.ndarray
     half_root: np.ndarray
     half_root_bits: np.ndarray
@@ -116,9 +111,6 @@ _OF = _Arrays(
     part_bits=np.array(_PARTS.bit_length() - 1),
     least=np.array(_LEAST),
     largest=np.array(_LARGEST),
-    least_less_one=np.array(_LEAST_LESS_ONE),
-    largest_less_one=np.array(_LARGEST_LESS_ONE),
-    bias=np.array(1023),
     mantissa_bits=np.array(52),
     half_root=np.array(_HALF_ROOT),
     half_root_bits=np.array(_HALF_ROOT).view(np.int64),
@@ -154,17 +146,6 @@ def exp(x: np.ndarray) -> np.ndarray:
     octaves, scale, rest = _reduced(np.minimum(np.maximum(x, _OF.least), _OF.largest))
     rest += scale
     return np.asarray(np.ldexp(rest, octaves.astype(np.intc)))
-
-
-@_in_blocks
-@np.errstate(invalid="ignore")
-def expm1(x: np.ndarray) -> np.ndarray:
-    """e^x - 1, also where x is small."""
-    octaves, scale, rest = _reduced(np.minimum(np.maximum(x, _OF.least_less_one), _OF.largest_less_one))
-    power = _power(octaves)
-    found = (scale * power - _OF.one) + rest * power  # the difference is exact where it is small
-    large = x > _OF.largest_less_one
-    return np.where(large, exp(x), found) if large.any() else np.asarray(found)
 
 
 @_in_blocks
@@ -216,16 +197,6 @@ def erfcx(x: np.ndarray) -> np.ndarray:
     return np.asarray(_polynomial(t, _OF.tail) / below)
 
 
-def geometric(top: float, decay: float, count: int) -> np.ndarray:
-    """e^(top - decay k) for k < count, decay > 0, by one product each; what is above e^700 is at least e^692.
-
-    Relative error 6 units, and as many as the exponents are large.
-    """
-    block = max(1, min(512, int(8 / decay)))
-    starts = exp(np.minimum(top - decay * np.arange(0, count, block), 700.0))
-    return np.outer(starts, exp(-decay * np.arange(block))).ravel()[:count]
-
-
 def circle(parts: np.ndarray, whole: int) -> tuple[np.ndarray, np.ndarray]:
     """cos and sin of 2 pi parts / whole for whole numbers >= 0, with an error of 3 units of the last place of 1.
 
@@ -242,11 +213,6 @@ def circle(parts: np.ndarray, whole: int) -> tuple[np.ndarray, np.ndarray]:
         np.where(turned, sine, cosine) * _COSINE_SIGN[quarters],
         np.where(turned, cosine, sine) * _SINE_SIGN[quarters],
     )
-
-
-def geomspace(first: float, last: float, count: int) -> np.ndarray:
-    """Numbers from first to last > 0 whose logarithms are evenly spaced; the ends are met to rounding."""
-    return exp(np.linspace(math.log(first), math.log(last), count))
 
 
 @_in_blocks
@@ -291,12 +257,6 @@ def _reduced(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return whole >> _OF.part_bits, scale, scale * more + _REST[part]
 
 
-def _power(octaves: np.ndarray) -> np.ndarray:
-    """2^octaves for whole numbers from -1022 to 1023, by the bits of the number."""
-    found: np.ndarray = ((octaves + _OF.bias) << _OF.mantissa_bits).view(np.float64)
-    return found
-
-
 def _log_of_mantissa(over: np.ndarray) -> np.ndarray:
     """log(1 + over) for 1 + over in [sqrt(1/2), sqrt 2): 2 artanh f = 2 f + 2 f^3 / 3 + .., f = over / (2 + over)."""
     f = over / (over + _OF.two)
@@ -313,12 +273,6 @@ def _polynomial(x: np.ndarray, coefficients: Sequence[np.ndarray]) -> np.ndarray
         found *= x
     found += coefficients[0]
     return found
-
-
-def distinct(numbers: np.ndarray) -> np.ndarray:
-    """Each number once, increasing, as `np.unique` has them, which first imports masked arrays; no NaN among them."""
-    ordered = np.sort(numbers, axis=None)
-    return np.asarray(ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]])
 
 
 def discounts(alpha: float, count: int) -> np.ndarray:

@@ -34,7 +34,6 @@ def log_ndtr(x):
 
 CASES = {
     "exp": (mpmath.exp, spread((-700, 700), (-1, 1), (-1e-3, 1e-3)), 2),
-    "expm1": (mpmath.expm1, spread((-60, 700), (-1, 1), (-1e-3, 1e-3), (-1e-9, 1e-9)), 4),
     "log": (mpmath.log, np.concatenate([ANY_SIZE, spread((0.5, 2), (1 - 1e-6, 1 + 1e-6)), [5e-324, 1e-310]]), 2),
     "log1p": (
         mpmath.log1p,
@@ -106,13 +105,12 @@ def test_the_ends_of_the_ranges():
     inf, nan = np.inf, np.nan
     assert elementary.exp(np.array([-inf, -746.0, 0.0, 710.0, inf])).tolist() == [0.0, 0.0, 1.0, inf, inf]
     assert elementary.exp(np.array([-745.0, 709.7])) == pytest.approx([5e-324, 1.6549840276802644e308], rel=1e-13)
-    assert elementary.expm1(np.array([-inf, -50.0, 0.0, 720.0])).tolist() == [-1.0, -1.0, 0.0, inf]
     assert elementary.log(np.array([0.0, 1.0, inf])).tolist() == [-inf, 0.0, inf]
     assert elementary.log1p(np.array([-1.0, 0.0, 1e-300, inf])).tolist() == [-inf, 0.0, 1e-300, inf]
     assert elementary.erfcx(np.array([0.0, inf])) == pytest.approx([1.0, 0.0], abs=1e-15)
     assert elementary.ndtr(np.array([-inf, 0.0, inf])) == pytest.approx([0.0, 0.5, 1.0], abs=1e-16)
     assert elementary.log_ndtr(np.array([-inf, inf])).tolist() == [-inf, 0.0]
-    for function in (elementary.exp, elementary.expm1, elementary.log, elementary.log1p, elementary.ndtr):
+    for function in (elementary.exp, elementary.log, elementary.log1p, elementary.ndtr):
         assert np.isnan(function(np.array([nan])))[0]
     assert np.isnan(elementary.log(np.array([-1.0])))[0]
 
@@ -125,25 +123,6 @@ def test_one_number_many_and_any_shape_have_the_same_bits():
         assert found.shape == many.shape
         assert np.array_equal(found[3, :50], [float(function(x)) for x in many[3, :50]])
     assert [elementary.erfcx_of(x) for x in many[0].tolist()] == elementary.erfcx(many[0]).tolist()
-
-
-@pytest.mark.parametrize(("top", "decay"), [(0.0, 1e-7), (-3.0, 0.01), (650.0, 0.5), (5.0, 40.0), (9.0, 800.0)])
-def test_geometric_sequences(top, decay):
-    found = elementary.geometric(top, decay, 3000)
-    wanted = elementary.exp(top - decay * np.arange(3000))
-    assert len(found) == 3000
-    assert np.allclose(found, wanted, rtol=1e-12, atol=1e-300)
-
-
-def test_geometric_sequences_are_capped_where_they_are_no_numbers():
-    found = elementary.geometric(900.0, 0.1, 4000)
-    assert np.all(found[:2000] >= np.exp(691.9))
-    assert np.all(np.isfinite(found))
-    assert found[2100:] == pytest.approx(elementary.exp(900.0 - 0.1 * np.arange(2100, 4000)), rel=1e-12)
-
-
-def test_geomspace():
-    assert elementary.geomspace(1.0, 1e6, 7) == pytest.approx(np.geomspace(1.0, 1e6, 7), rel=1e-14)
 
 
 @pytest.mark.parametrize("whole", [1, 2, 3, 8, 1000, 3 * 2**18, 2**23 - 15])
@@ -165,8 +144,8 @@ import hashlib, sys
 import numpy as np
 from dpexp.core import elementary
 x = np.random.default_rng(3).uniform(0.0, 30.0, 20000)
-names = ("exp", "expm1", "log", "log1p", "erfcx", "ndtr", "log_ndtr")
-found = [getattr(elementary, name)(y) for name in names for y in (x, x / 100)] + [elementary.geometric(1.0, 0.1, 999), *elementary.circle(np.arange(9999), 7919)]
+names = ("exp", "log", "log1p", "erfcx", "ndtr", "log_ndtr")
+found = [getattr(elementary, name)(y) for name in names for y in (x, x / 100)] + [*elementary.circle(np.arange(9999), 7919)]
 print(hashlib.sha256(np.concatenate(found).tobytes()).hexdigest())
 """
 LESS = {"NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512F AVX512CD AVX512_SKX AVX2 FMA3"}
@@ -183,19 +162,3 @@ def test_a_machine_with_fewer_instructions_has_the_same_bits():
     }  # fmt: skip
     assert len(found) == 1
     assert len(found.pop().strip()) == len(hashlib.sha256().hexdigest())
-
-
-@pytest.mark.parametrize(
-    "numbers", [[], [3.0], [2, 2, 2], [5, 1, 5, 1, 3], [0.0, -0.0, 1.0], [[2.0, 1.0], [1.0, np.inf]], [-np.inf, 4.0]]
-)
-def test_distinct_numbers_are_what_numpy_calls_unique(numbers):
-    numbers = np.array(numbers)
-    found = elementary.distinct(numbers)
-    assert found.dtype == numbers.dtype
-    assert np.array_equal(found, np.unique(numbers))
-
-
-def test_many_distinct_numbers():
-    numbers = np.random.default_rng(4).integers(0, 500, 3000)
-    assert np.array_equal(elementary.distinct(numbers), np.unique(numbers))
-    assert len(elementary.distinct(numbers)) < len(numbers)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
+
 from dpexp.core.brent import least
-from dpexp.core.elementary import geomspace
 from dpexp.core.surrogate_minimum import EACH_SIDE, least_modelled
 from dpexp.privacy.accounting.quiet_functions import log
 
-ORDERS = 1 + geomspace(5e-4, 4e3, 25)
+ORDERS = 1 + np.geomspace(5e-4, 4e3, 25)
 """orders at which curves are evaluated before the best is refined"""
 _PLACES: list[float] = log(ORDERS - 1).tolist()
 _AROUND = _PLACES[1] - _PLACES[0]

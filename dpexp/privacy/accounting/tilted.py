@@ -58,7 +58,6 @@ from typing import Literal
 import numpy as np
 
 from dpexp.core.bisection import first_reached
-from dpexp.core.elementary import distinct, geomspace
 from dpexp.privacy.accounting.discrete_losses import Discrete
 from dpexp.privacy.accounting.low_frequencies import LEFT_OUT, Factor, highest, transform
 from dpexp.privacy.accounting.quiet_functions import exp, log
@@ -85,7 +84,7 @@ _POOR, _SEARCHED = 1e-3, 1 << 20
 """error relative to delta from which on other rates are tried, where a transform keeps at most so many numbers"""
 _VANISHING = 1e-12
 """a delta that is smaller than this beside another is not sought more closely"""
-_DEVIATION_RATES = geomspace(1e-3, 30, 28)
+_DEVIATION_RATES = np.geomspace(1e-3, 30, 28)
 """rates of Chernoff's bound that are tried, times a deviation of the sum: small ones for heavy tails"""
 Answer = tuple[float, float]
 """a bound on eps or delta, and the part of delta that is charged for errors"""
@@ -129,8 +128,8 @@ class Composed:
             if total == 0:
                 continue
             mean = int((law.masses * cells).sum() / total)
-            away = distinct(np.rint(geomspace(1, max(2, len(cells)), 150)).astype(np.int64))
-            starts = distinct(np.clip(np.concatenate([[0], mean - away, [mean], mean + away]), 0, len(cells) - 1))
+            away = np.unique(np.rint(np.geomspace(1, max(2, len(cells)), 150)).astype(np.int64))
+            starts = np.unique(np.clip(np.concatenate([[0], mean - away, [mean], mean + away]), 0, len(cells) - 1))
             masses = np.add.reduceat(law.masses, starts)
             used = masses > 0
             centres = np.add.reduceat(law.masses * cells, starts)[used] / masses[used]

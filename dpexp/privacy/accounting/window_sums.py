@@ -25,7 +25,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from dpexp.core.elementary import circle, geometric
+from dpexp.core.elementary import circle
 
 UNIT = 2.0**-53
 CELLS_PER_FREQUENCY = 64
@@ -80,7 +80,7 @@ class CellSums:
     def __init__(self, masses: np.ndarray, decays: tuple[float, float]) -> None:
         self.masses, self.cells, self.held = masses, len(masses), len(masses)
         # weights below e^-300 are left out: the masses are at most about 1
-        self._weights = tuple(geometric(0.0, d, min(max(1, int(300 / d)), self.cells)) for d in decays)
+        self._weights = tuple(np.exp(-d * np.arange(min(max(1, int(300 / d)), self.cells))) for d in decays)
         self._known: dict[int, Sums] = {}
 
     def at(self, k: int) -> Sums:

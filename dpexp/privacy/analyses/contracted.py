@@ -14,7 +14,6 @@ from typing import Protocol
 
 import numpy as np
 
-from dpexp.core.elementary import distinct, geomspace
 from dpexp.privacy.accounting.gdp import delta_of, deltas_of
 from dpexp.privacy.accounting.quiet_functions import log
 from dpexp.privacy.analyses.last_iterate import shift
@@ -127,5 +126,5 @@ def _reaches(width: float, contraction: float) -> tuple[np.ndarray, np.ndarray]:
     # With c = 1, a block of B steps has mu = width / sqrt(B). Per step it gains -log delta(mu) / B, and delta tends to
     # 1 for large mu, to mu / sqrt(2 pi) for small: the best mu is of order 1, and 8 width^2 steps bring it to 8^(-1/2).
     top = min(max(4.0, 8 * width * width), 1e18)
-    lengths = distinct(geomspace(1, top, 80).round().astype(np.int64))
+    lengths = np.unique(np.geomspace(1, top, 80).round().astype(np.int64))
     return lengths, np.array([width * math.sqrt(shift(int(b), contraction)) for b in lengths])

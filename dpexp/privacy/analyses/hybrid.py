@@ -23,7 +23,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.core.elementary import distinct, geomspace
 from dpexp.privacy.analyses.contracted import Contracted, LogContraction
 
 Composed = Callable[[int, float], float]
@@ -142,7 +141,7 @@ def hybrid_delta(
     """
     best = np.full(len(steps), math.inf)
     # 40 lengths up to 400 keep the search short: a better R that is left out only makes the result larger
-    lengths = distinct(geomspace(1, min(int(steps[-1]), 400), 40).round().astype(int))
+    lengths = np.unique(np.geomspace(1, min(int(steps[-1]), 400), 40).round().astype(int))
     contractions = {e1: log_contracted(e1) for e1 in {share * eps for share in (0.0, *SHARES)}}
     for r in lengths:
         for e1, contracted in contractions.items():

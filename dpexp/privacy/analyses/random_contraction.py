@@ -33,7 +33,6 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.core.elementary import distinct, geomspace
 from dpexp.privacy.accounting.binomials import poisson_sizes, step_factors
 from dpexp.privacy.accounting.gdp import delta_of, deltas_of
 from dpexp.privacy.accounting.quiet_functions import exp, log
@@ -167,7 +166,7 @@ class RandomContraction:
     def _laws(self) -> tuple[np.ndarray, np.ndarray]:
         """Block lengths in gathered steps [B] and the laws of X after them [B, N]."""
         step = self._transition()
-        lengths = distinct(geomspace(1, _MOST, 72).round().astype(np.int64))
+        lengths = np.unique(np.geomspace(1, _MOST, 72).round().astype(np.int64))
         law, done, laws = np.zeros(len(self._grid)), 0, []
         law[0] = 1.0
         for length in lengths:

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dpexp.core.elementary import distinct
 from dpexp.core.gauss_legendre import gauss_legendre
 from dpexp.privacy.accounting.quiet_functions import log, ndtr
 
@@ -58,7 +57,7 @@ class Walk:
         ends = sorted({-h, h, *(k for k in self.kinks if -h < k < h)})
         x, w = gauss_legendre(16)
         pieces = [np.linspace(a, b, 1 + math.ceil((b - a) / self.panel)) for a, b in pairwise(ends)]
-        edges = distinct(np.concatenate(pieces))
+        edges = np.unique(np.concatenate(pieces))
         half = np.diff(edges)[:, None] / 2
         return (edges[:-1, None] + half * (1 + x)).ravel(), (half * w).ravel()
 
