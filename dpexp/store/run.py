@@ -95,25 +95,14 @@ def run(experiment: Experiment, options: Options) -> Report:
         try:
             chunks = next(running)
             while True:
-                chunks = running.send(_until_the_last(running, chunks, experiment, options))
+                with closing(_executed(chunks, experiment, options)) as results:
+                    for answer in islice(results, len(chunks) - 1):
+                        running.send(answer)
+                    (last,) = results
+                chunks = running.send(last)  # when no worker is left
         except StopIteration as end:
             report: Report = end.value
             return report
-
-
-def _until_the_last(
-    running: Running, chunks: Sequence[Chunk], experiment: Experiment, options: Options
-) -> tuple[int, Result]:
-    """Compute chunks and send all results but the last: that is handed over when no worker is left."""
-    try:
-        with closing(_executed(chunks, experiment, options)) as results:
-            for answer in islice(results, len(chunks) - 1):
-                running.send(answer)
-            (last,) = results
-    except Exception as error:
-        running.throw(error)  # raises it, or what the run makes of it
-        raise
-    return last
 
 
 def steps_of_run(experiment: Experiment, options: Options) -> Running:
