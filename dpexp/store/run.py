@@ -259,7 +259,7 @@ def _finished(
         note(f"{experiment.name}: {len(done)} of {len(chunks)} chunks were finished before", options.quiet)
     told: set[str] = set()
     to_do: Sequence[Chunk] = waiting
-    with Progress(experiment.name, sum(chunk.work for chunk in waiting)) as progress:
+    with Progress(experiment.name, sum(chunk.seconds for chunk in waiting)) as progress:
         for _ in waiting:
             number, (result, key) = yield to_do
             to_do = ()
@@ -278,7 +278,7 @@ def _finished(
                 shown = result.traceback if options.debug else f"{experiment.name}: a cell failed: {result.error}"
                 note(shown, options.quiet and not options.debug)
             done.append((chunk, result))
-            progress.advance(chunk.work)
+            progress.advance(chunk.seconds)
     return done
 
 
@@ -287,13 +287,13 @@ _ON_THEIR_WAY: list[Progress] = []
 
 
 class Progress:
-    """Counts work in replicate-steps of one experiment; use as a context manager.
+    """Counts the estimated seconds of one experiment; use as a context manager.
 
     Of experiments that are on their way at the same time only the first is told.
     """
 
     def __init__(self, name: str, total: float) -> None:
-        self.name, self.total, self.done = name, max(total, 1.0), 0.0
+        self.name, self.total, self.done = name, total or 1.0, 0.0
         self.before = 0.0
         """what was done before it was told"""
 
@@ -309,7 +309,7 @@ class Progress:
 
     def _tell(self) -> None:
         if _ON_THEIR_WAY[0] is self:
-            share = (self.done - self.before) / max(self.total - self.before, 1.0)
+            share = (self.done - self.before) / (self.total - self.before or 1.0)
             tell(f"{self.name}: {self.done / self.total:.0%}", share)
         else:
             self.before = self.done
