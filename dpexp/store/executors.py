@@ -61,7 +61,7 @@ class Crew:
 
     def give(self, group: int, number: int, task: Task, early: bool = False) -> None:
         """Add a task, after all that were given or, `early`, before them."""
-        self._put((group, number, task), early)
+        self._tasks.put((not early, next(self._numbers), (group, number, task)))
 
     def take(self) -> tuple[int, int, Outcome]:
         """The next that is done, of those that were given: its group, its number and what came of it."""
@@ -73,11 +73,8 @@ class Crew:
             while True:
                 self._tasks.get_nowait()
         for _ in range(self.jobs):
-            self._put(None)
+            self._tasks.put((True, next(self._numbers), None))
         self._open.close()
-
-    def _put(self, given: _Given | None, early: bool = False) -> None:
-        self._tasks.put((not early, next(self._numbers), given))
 
     def _start(self, first: _Given | None) -> None:
         Thread(target=self._work, args=(first,), daemon=True).start()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -187,19 +187,18 @@ def _bring_up_to_date(
         results = yield from _compute(experiment, todo, keeping, options, check)
         check()
         if options.backend != "dask":  # other machines tell nothing of this one
-            report.simulated_s = learn([*_times(results)])
+            report.simulated_s = learn(
+                [
+                    (kinds(chunk.cells[0], len(chunk.cells)), result.wall_s * len(chunk.cells), chunk.seconds)
+                    for chunk, result in results
+                    if isinstance(result, Done)
+                ]
+            )
         fresh, failures = _assemble(todo, results, folder, options.deployment)
         ended = publish(experiment, folder, plans, fresh, failures, started)
     if not failures:
         shutil.rmtree(folder.partial, ignore_errors=True)
     return ended, failures
-
-
-def _times(results: Sequence[tuple[Chunk, Done | Failed]]) -> Iterator[tuple[tuple[str, ...], float, float]]:
-    """Kinds, processor's seconds and estimated seconds of every chunk."""
-    for chunk, result in results:
-        if isinstance(result, Done):
-            yield kinds(chunk.cells[0], len(chunk.cells)), result.wall_s * len(chunk.cells), chunk.seconds
 
 
 def _sort_out(folder: Folder, wanted: set[str], options: Options) -> None:
