@@ -76,7 +76,8 @@ def _confirmed(
     told = {cell.cell_id: _settled(cell, experiment, generation, rows) for cell in cells}
     todo = [cell for cell in cells if told[cell.cell_id] is None]
     found = {cell_id: one for cell_id, one in told.items() if one is not None}
-    codes = [statement_of(cell) for cell in todo]
+    stamped = [cell for cell in cells if (told[cell.cell_id] or (CONFIRMED, ""))[0] == CONFIRMED]
+    codes = [statement_of(cell) for cell in stamped]
     before = edited_after(codes, experiment.read_at)
     fresh = _witnesses(todo, generation.manifest, options, known, after)
     if late := before or edited_after(codes, experiment.read_at):

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from queue import Empty, PriorityQueue, SimpleQueue
 from threading import Thread
-from typing import Any, NamedTuple
+from typing import Any
 
 from dpexp.core.memory import keep_freed_memory
 from dpexp.core.workers import end_with
@@ -61,7 +61,7 @@ class Crew:
 
     def give(self, group: int, number: int, task: Task, early: bool = False) -> None:
         """Add a task, after all that were given or, `early`, before them."""
-        self._put((group, number, task), early)
+        self._tasks.put((not early, next(self._numbers), (group, number, task)))
 
     def take(self) -> tuple[int, int, Outcome]:
         """The next that is done, of those that were given: its group, its number and what came of it."""
@@ -73,11 +73,8 @@ class Crew:
             while True:
                 self._tasks.get_nowait()
         for _ in range(self.jobs):
-            self._put(None)
+            self._tasks.put((True, next(self._numbers), None))
         self._open.close()
-
-    def _put(self, given: _Given | None, early: bool = False) -> None:
-        self._tasks.put((not early, next(self._numbers), given))
 
     def _start(self, first: _Given | None) -> None:
         Thread(target=self._work, args=(first,), daemon=True).start()
@@ -100,38 +97,30 @@ class Crew:
                 return
 
 
-class Sealed(NamedTuple):
-    """A task on its way to another process, which has to load the plug-ins before it can read the rest."""
-
-    plugins: tuple[str, ...]
-    """files to load, by absolute path"""
-    content: bytes
+def seal(task: Task) -> tuple[tuple[str, ...], bytes]:
+    """A task that another process can open, and first the plug-ins that it has to load before: by absolute path."""
+    return loading.files_in_use(), pickle.dumps(task)
 
 
-def seal(task: Task) -> Sealed:
-    """A task that another process of this machine, or one that sees the same files, can open."""
-    return Sealed(loading.files_in_use(), pickle.dumps(task))
-
-
-def opened(sealed: Sealed) -> Task:
+def opened(plugins: tuple[str, ...], sealed: bytes) -> Task:
     """The task. Loads exactly the plug-ins that it needs: a worker may have served another run before.
 
     Raises UsageError where a plug-in cannot be loaded any more.
     """
-    if loading.use_only(sealed.plugins):
+    if loading.use_only(plugins):
         fingerprint.forget()
-    task: Task = pickle.loads(sealed.content)
+    task: Task = pickle.loads(sealed)
     return task
 
 
-def _pinned(number: int, place: str, sealed: Sealed) -> tuple[int, Any, dict[str, str]]:
+def _pinned(number: int, place: str, plugins: tuple[str, ...], sealed: bytes) -> tuple[int, Any, dict[str, str]]:
     """In a process of its own, with what plug-ins have read there.
 
     Processes are kept for the next call, and the caller may have changed its working folder `place` in between.
     """
     os.chdir(place)
     with _ready_to_compute():
-        function, arguments = opened(sealed)
+        function, arguments = opened(plugins, sealed)
         return number, function(*arguments), observed.report()
 
 
@@ -181,7 +170,7 @@ def loky(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Any]]:
                 parallel = Parallel(n_jobs=jobs, return_as="generator_unordered")
                 with _deaf_to_interrupts():
                     results = parallel(
-                        delayed(_pinned)(number, place, seal(task)) for number, task in list(waiting.items())
+                        delayed(_pinned)(number, place, *seal(task)) for number, task in list(waiting.items())
                     )
                 for number, result, read in results:
                     waiting.pop(number)

@@ -36,11 +36,6 @@ class Chunk:
     """with seeds from the operating system: such a chunk is never kept, so no second run goes on with its noise"""
 
     @property
-    def work(self) -> float:
-        """Steps of all settings and replicates."""
-        return float(len(self.cells) * len(self.replicates) * self.cells[0].run.n)
-
-    @property
     def seconds(self) -> float:
         """Estimated time on one core."""
         return len(self.replicates) * sum(cell.algorithm.seconds(cell.problem, cell.run.n) for cell in self.cells)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from dpexp.config.cells import Cell, Experiment
 from dpexp.core.files import Damaged
@@ -20,6 +20,8 @@ from dpexp.store.generation import describe, read_generation, what_changed
 from dpexp.store.provenance import arithmetic
 from dpexp.store.speeds import factor, kinds
 from dpexp.store.stamps import moved, stamp_of
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -124,15 +126,16 @@ def _deployed(cell: Cell, folder: Folder, manifest: dict[str, Any]) -> CellPlan 
     Every further run is a further release of the same records. So any sign of a deployment counts, in the trajectory,
     in the model or in the manifest, and where what was released cannot be read the run is refused.
     """
-    file, model, faults = None, None, []
-    try:
-        file = stored_cell_file(folder, cell.cell_id)
-    except (FileNotFoundError, Damaged) as error:
-        faults.append(str(error) if isinstance(error, Damaged) else f"trajectories/{cell.cell_id}.parquet is missing")
-    try:
-        model = stored_model(folder, cell.cell_id)
-    except (FileNotFoundError, Damaged) as error:
-        faults.append(str(error) if isinstance(error, Damaged) else f"models/{cell.cell_id}.parquet is missing")
+    faults: list[str] = []
+
+    def found(read: Callable[[Folder, str], T], place: str) -> T | None:
+        try:
+            return read(folder, cell.cell_id)
+        except (FileNotFoundError, Damaged) as error:
+            faults.append(str(error) if isinstance(error, Damaged) else f"{place}/{cell.cell_id}.parquet is missing")
+            return None
+
+    file, model = found(stored_cell_file, "trajectories"), found(stored_model, "models")
     told = manifest["computed_from"].get(cell.cell_id, {}).get("deployment")
     when = (file and file.deployment.get("at")) or (model and model.deployment) or told
     if not when:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -95,25 +95,14 @@ def run(experiment: Experiment, options: Options) -> Report:
         try:
             chunks = next(running)
             while True:
-                chunks = running.send(_until_the_last(running, chunks, experiment, options))
+                with closing(_executed(chunks, experiment, options)) as results:
+                    for answer in islice(results, len(chunks) - 1):
+                        running.send(answer)
+                    (last,) = results
+                chunks = running.send(last)  # when no worker is left
         except StopIteration as end:
             report: Report = end.value
             return report
-
-
-def _until_the_last(
-    running: Running, chunks: Sequence[Chunk], experiment: Experiment, options: Options
-) -> tuple[int, Result]:
-    """Compute chunks and send all results but the last: that is handed over when no worker is left."""
-    try:
-        with closing(_executed(chunks, experiment, options)) as results:
-            for answer in islice(results, len(chunks) - 1):
-                running.send(answer)
-            (last,) = results
-    except Exception as error:
-        running.throw(error)  # raises it, or what the run makes of it
-        raise
-    return last
 
 
 def steps_of_run(experiment: Experiment, options: Options) -> Running:
@@ -198,19 +187,18 @@ def _bring_up_to_date(
         results = yield from _compute(experiment, todo, keeping, options, check)
         check()
         if options.backend != "dask":  # other machines tell nothing of this one
-            report.simulated_s = learn([*_times(results)])
+            report.simulated_s = learn(
+                [
+                    (kinds(chunk.cells[0], len(chunk.cells)), result.wall_s * len(chunk.cells), chunk.seconds)
+                    for chunk, result in results
+                    if isinstance(result, Done)
+                ]
+            )
         fresh, failures = _assemble(todo, results, folder, options.deployment)
         ended = publish(experiment, folder, plans, fresh, failures, started)
     if not failures:
         shutil.rmtree(folder.partial, ignore_errors=True)
     return ended, failures
-
-
-def _times(results: Sequence[tuple[Chunk, Done | Failed]]) -> Iterator[tuple[tuple[str, ...], float, float]]:
-    """Kinds, processor's seconds and estimated seconds of every chunk."""
-    for chunk, result in results:
-        if isinstance(result, Done):
-            yield kinds(chunk.cells[0], len(chunk.cells)), result.wall_s * len(chunk.cells), chunk.seconds
 
 
 def _sort_out(folder: Folder, wanted: set[str], options: Options) -> None:
@@ -270,7 +258,7 @@ def _finished(
         note(f"{experiment.name}: {len(done)} of {len(chunks)} chunks were finished before", options.quiet)
     told: set[str] = set()
     to_do: Sequence[Chunk] = waiting
-    with Progress(experiment.name, sum(chunk.work for chunk in waiting)) as progress:
+    with Progress(experiment.name, sum(chunk.seconds for chunk in waiting)) as progress:
         for _ in waiting:
             number, (result, key) = yield to_do
             to_do = ()
@@ -289,7 +277,7 @@ def _finished(
                 shown = result.traceback if options.debug else f"{experiment.name}: a cell failed: {result.error}"
                 note(shown, options.quiet and not options.debug)
             done.append((chunk, result))
-            progress.advance(chunk.work)
+            progress.advance(chunk.seconds)
     return done
 
 
@@ -298,13 +286,13 @@ _ON_THEIR_WAY: list[Progress] = []
 
 
 class Progress:
-    """Counts work in replicate-steps of one experiment; use as a context manager.
+    """Counts the estimated seconds of one experiment; use as a context manager.
 
     Of experiments that are on their way at the same time only the first is told.
     """
 
     def __init__(self, name: str, total: float) -> None:
-        self.name, self.total, self.done = name, max(total, 1.0), 0.0
+        self.name, self.total, self.done = name, total or 1.0, 0.0
         self.before = 0.0
         """what was done before it was told"""
 
@@ -320,7 +308,7 @@ class Progress:
 
     def _tell(self) -> None:
         if _ON_THEIR_WAY[0] is self:
-            share = (self.done - self.before) / max(self.total - self.before, 1.0)
+            share = (self.done - self.before) / (self.total - self.before or 1.0)
             tell(f"{self.name}: {self.done / self.total:.0%}", share)
         else:
             self.before = self.done

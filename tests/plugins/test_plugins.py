@@ -550,11 +550,11 @@ def test_a_worker_that_served_another_plug_in_or_an_older_one_loads_what_it_need
         task = seal((simulate, ([cell], [0])))
         here = simulate([cell], [0]).passed.values
     with plugins.using(other):
-        function, arguments = opened(task)
+        function, arguments = opened(*task)
         assert list(plugin.LOADED) == ["lab.py"]
         assert np.array_equal(function(*arguments).passed.values, here)
         write(lab.parent, "inner/sizes.py", "def root(i):\n    return i**-0.25\n")
-        function, arguments = opened(task)
+        function, arguments = opened(*task)
         assert not np.array_equal(function(*arguments).passed.values, here)
         plugins.forget("lab.py")
 

@@ -275,6 +275,22 @@ def test_an_edit_of_accounting_resolves_again_and_stops_where_values_are_equal(e
     assert run(load_experiment(config), options).computed == 2
 
 
+def test_accounting_that_is_edited_under_a_confirmation_is_not_stamped(edited, monkeypatch, tmp_path):
+    """Nothing had to be simulated, so nobody had asked: what this process had imported was stamped as what is there now."""
+    config, options = stored(PRIVATE, tmp_path)
+    edited("dpexp.privacy.accounting.calibration")
+    original = fingerprint.state_of
+
+    def late(path):
+        return (fingerprint.IMPORTED_AT + 1,) * 4 if path.name == "calibration.py" else original(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fingerprint, "state_of", late)
+        with pytest.raises(DpexpError, match=r"accounting/calibration\.py changed after this process had read it"):
+            confirm(load_experiment(config), options)
+    assert states(config, options) == {"confirmed"}
+
+
 def test_a_simulation_uses_the_numbers_that_were_resolved_and_no_others(monkeypatch):
     (cell, *_) = read_experiment(PRIVATE, "digits.yaml").cells
     found = simulate([cell], [0])
