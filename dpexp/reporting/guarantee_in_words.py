@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
 
 from dpexp.core.text import up
-from dpexp.privacy.accounting.gdp_summary import CLOSE, mu_up_to, regret
+from dpexp.privacy.accounting.gdp_summary import mu_up_to, regret
+from dpexp.privacy.accounting.loss_distributions import Steps, eps_of_steps
 from dpexp.privacy.accounting.tradeoff import Profile, implied_delta
 from dpexp.privacy.analyses.analysis import ALL, Analysis
 
@@ -62,11 +64,21 @@ def gaussian_of(analysis: Analysis, shown: Profile | None, floor: float) -> dict
 
     With the regret beside what a pair of neighbours shows, where there is one.
     """
-    close = CLOSE if analysis.steps else ROUGH
-    mu = analysis.mu if analysis.mu is not None else mu_up_to(analysis.profile, floor, close)
+    if analysis.mu is not None:
+        mu = analysis.mu
+    elif analysis.steps:
+        mu = _of_steps(analysis.steps, floor)
+    else:
+        mu = mu_up_to(analysis.profile, floor, ROUGH)
     known = math.isfinite(mu)
     gap = regret(mu, shown) if shown and known else None
     return {"mu": mu if known else None, "floor": 0.0 if analysis.mu is not None else floor, "regret": gap}
+
+
+@lru_cache(maxsize=256)
+def _of_steps(steps: Steps, floor: float) -> float:
+    """Of steps whose loss distributions are composed, however many mechanisms of a config have them."""
+    return mu_up_to(Analysis("composition", "", ALL, partial(eps_of_steps, steps), (), steps=steps).profile, floor)
 
 
 def gaussian_words(found: Mapping[str, float | None]) -> str:

@@ -22,7 +22,7 @@ import numpy as np
 from dpexp.core.digests import digest
 from dpexp.core.files import Damaged
 from dpexp.engine.result import CellData
-from dpexp.store.files import Sealed, coded, read_sealed, write_table
+from dpexp.store.files import Sealed, coded, column, read_sealed, write_table
 from dpexp.store.fingerprint import statement_of
 from dpexp.store.folder import Folder
 from dpexp.store.stats import too_far, with_distance
@@ -102,11 +102,11 @@ def write_cell(folder: Folder, cell: Cell, data: CellData, made: dict[str, Any],
     e, k, _, r = data.values.shape
     columns = {
         "cell_id": coded(np.zeros(e * k * r), [cell.cell_id]),
-        "replicate": np.tile(np.arange(r, dtype=np.int32), e * k),
-        "step": np.tile(np.repeat(data.steps, r), e),
+        "replicate": column(np.tile(np.arange(r, dtype=np.int32), e * k)),
+        "step": column(np.tile(np.repeat(data.steps, r), e)),
         "estimator": coded(np.repeat(np.arange(e), k * r), data.estimators),
-        **{name: column.ravel() for name, column in with_distance(data)},
-        "diverged": too_far(data, cell.run.diverged_above).ravel(),
+        **{name: column(values.ravel()) for name, values in with_distance(data)},
+        "diverged": column(too_far(data, cell.run.diverged_above).ravel()),
     }
     stated = {
         **made,

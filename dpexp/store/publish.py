@@ -27,7 +27,7 @@ from dpexp.store.cell_files import (
     write_cell,
     write_model,
 )
-from dpexp.store.files import write_document, write_table
+from dpexp.store.files import column, write_document, write_table
 from dpexp.store.fingerprint import code_of, data_of
 from dpexp.store.folder import Folder
 from dpexp.store.generation import Generation, describe, read_generation
@@ -110,7 +110,7 @@ def publish(
             rows.append(file.deployment.get("row") or row_of(cell, experiment.deltas, new.ended))
             pieces.append(new.summary)
     names = list(dict.fromkeys(name for row in rows for name in row)) or ["cell_id", "status"]
-    table = pa.table({name: [row.get(name) for row in rows] for name in names})
+    table = pa.table({name: column([row.get(name) for row in rows]) for name in names})
     seals = {"cells.parquet": write_table(folder.cells, table, {}), "summary.parquet": ""}
     if pieces:
         seals["summary.parquet"] = write_table(folder.summary, pa.concat_tables(pieces).combine_chunks(), {})
@@ -174,4 +174,4 @@ def _write(
 def _written(cell: Cell, file: Stored, data: CellData) -> Written:
     import pyarrow as pa
 
-    return Written(file, ended(cell, data), pa.table(summary_columns(cell, data)))
+    return Written(file, ended(cell, data), pa.table({k: column(v) for k, v in summary_columns(cell, data).items()}))

@@ -1,6 +1,8 @@
 """Gaussian DP at the ends of its range: small and large mu, tiny and near-one delta, against 400-digit arithmetic."""
 
 import math
+from functools import cache, partial
+from itertools import pairwise
 
 import mpmath
 import numpy as np
@@ -9,7 +11,8 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from dpexp.privacy.accounting.gdp import delta_of, deltas_of, eps_of, mu_of
-from dpexp.privacy.accounting.gdp_summary import regret
+from dpexp.privacy.accounting.gdp_summary import MOST_CELLS, mu_up_to, regret
+from dpexp.privacy.accounting.loss_distributions import step_loss
 from dpexp.privacy.accounting.tradeoff import Profile
 
 MUS = [1e-12, 1e-8, 1e-5, 1e-3, 0.1, 0.499999, 0.5, 1.0, 3.0, 20.0, 80.0]
@@ -99,3 +102,35 @@ def test_regret_is_that_of_a_dense_search_and_few_rates_are_asked(mu, seen, monk
     dense = brentq(excess, 0, 1)
     assert dense < found < dense * 1.005 + 1e-6
     assert len(set(asked)) < 25
+
+
+def literally(profile, floor, close):
+    """`mu_up_to` with every cell kept, and its own mu."""
+    most = profile.advantage
+    deltas = [most * (floor / most) ** (k / 16) for k in range(17)]
+    eps = {d: 0.0 if d == most else profile.eps(d) for d in deltas}
+    needed = max(mu_of(eps[d], d) for d in deltas)
+    cells = [(mu_of(eps[b], a), a, b) for a, b in pairwise(deltas)]
+    for _ in range(MOST_CELLS):
+        covering, a, b = worst = max(cells, key=lambda cell: (cell[0], -cell[1]))
+        if covering <= needed * (1 + close):
+            break
+        middle = math.sqrt(a * b)
+        needed = max(needed, mu_of(profile.eps(middle), middle))
+        cells.remove(worst)
+        cells += [(mu_of(profile.eps(middle), a), a, middle), (mu_of(profile.eps(b), middle), middle, b)]
+    return max(cells)[0] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("q", "noise", "steps"), [(0.01, 1.0, 1000), (0.1, 2.0, 100), (0.004, 5.0, 7200)])
+def test_the_mu_of_a_curve_has_the_bits_of_a_search_that_keeps_every_cell(q, noise, steps):
+    loss = step_loss(q, noise, "fixed-size")
+    profile = Profile(cache(partial(loss.eps, steps)), direct=partial(loss.delta, steps))
+    assert mu_up_to(profile, 1e-5, 1e-4) == literally(profile, 1e-5, 1e-4)
+
+
+def test_no_mu_is_sought_where_one_look_tells_all():
+    """Delta 1 at epsilon 0: no mu allows it, and no epsilon is asked."""
+    assert (
+        mu_up_to(Profile(lambda delta: pytest.fail("an epsilon was asked"), direct=lambda eps: 1.0), 1e-5) == math.inf
+    )

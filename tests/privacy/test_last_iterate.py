@@ -3,6 +3,7 @@
 import math
 import random
 from dataclasses import replace
+from itertools import pairwise
 
 import mpmath
 import numpy as np
@@ -16,7 +17,17 @@ from dpexp.privacy.analyses.contracted import any_loss
 from dpexp.privacy.analyses.contracted import convex as convex_steps
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.analyses.hybrid import hybrid_eps
-from dpexp.privacy.analyses.last_iterate import cyclic_convex, cyclic_strongly_convex, shuffled_strongly_convex
+from dpexp.privacy.analyses.last_iterate import (
+    SHARES,
+    STEP,
+    cyclic_convex,
+    cyclic_strongly_convex,
+    last_iterate,
+    over_steps,
+    shuffled_strongly_convex,
+    step_costs,
+)
+from dpexp.privacy.analyses.last_iterate import _known_costs as known_costs
 from dpexp.privacy.attained.walk import ROUNDING, HockeyStick, Law, Walk, affine, renyi, shifting
 from dpexp.privacy.mechanisms import MECHANISMS
 from tests.privacy.test_accountants import bump, instances, settings
@@ -24,6 +35,25 @@ from tests.privacy.test_accountants import bump, instances, settings
 
 def convex(width, c=1.0):
     return lambda e1: convex_steps(e1, width, c)
+
+
+def test_the_least_share_of_the_grid_is_found_without_asking_all():
+    """The bits of a search that asks every share, with few of them asked."""
+    drawn, asked = random.Random(20261126), 0
+    for _ in range(60):
+        order, q, multiplier = 1 + 10 ** drawn.uniform(-3, 3), 10 ** drawn.uniform(-4, -0.3), 10 ** drawn.uniform(-1, 2)
+        width, steps = 10 ** drawn.uniform(-1, 5), int(10 ** drawn.uniform(0, 7))
+        step, c = drawn.choice(list(STEP)), drawn.choice([1.0, 1 - 10 ** drawn.uniform(-5, -0.3), 1.0001])
+        found = last_iterate(order, q, multiplier, width, steps, step, c, refine=False)
+        asked += len(known_costs(order, q, multiplier, step))
+        costs = step_costs(order, q, multiplier, step, range(len(SHARES)))
+        assert all(b >= a * (1 - 1e-12) for a, b in pairwise(costs))
+        spread = order * width * width / 2
+        every = [
+            (*over_steps(cost, spread / share, steps, c), share) for cost, share in zip(costs, SHARES, strict=True)
+        ]
+        assert found == min(every)
+    assert asked < 60 * len(SHARES) / 2
 
 
 def test_golden_epsilons_of_the_hybrid_bound():

@@ -4,11 +4,13 @@ import contextlib
 import errno
 import itertools
 import json
+import math
 import random
 import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,7 +23,7 @@ from dpexp.core.files import Damaged, read_bytes_sealed, write_bytes_sealed
 from dpexp.store import Folder, cell_of, load_cells, load_generation, load_summary, load_trajectories
 from dpexp.store import folder as folders
 from dpexp.store import run as running
-from dpexp.store.files import read_document, read_sealed, write_document, write_table
+from dpexp.store.files import column, read_document, read_sealed, write_document, write_table
 from dpexp.store.folder import NotWritable
 from dpexp.store.run import Options, run
 from tests.campaigns.faults import damage
@@ -408,3 +410,38 @@ def test_a_person_unlocks_by_the_command(tiny, done):
     assert not (done.root / folders.MARK).exists()
     told = call("run", tiny, "--unlock", "--results", done.root.parent, "--json").stdout
     assert json.loads(told) == {"unlocked": [f"{done.root}: nobody holds it"]}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [], ["a", "", "Grüße"], ["a", None], [1, -2], [1, 2**70], [1, 2.5], [1.0, math.nan, math.inf], [True, False], [None],
+        [[1], [2]], np.arange(9), np.arange(9, dtype=np.int32), np.linspace(0, 1, 7)[::2], np.zeros(0), np.arange(9) % 2 == 0,
+        np.array(["a", "bc"], object), np.array([True] * 8), np.arange(3, dtype=np.float32),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_column_is_what_pyarrow_makes_of_it(values):
+    try:
+        expected = pa.array(values)
+    except (OverflowError, pa.ArrowInvalid) as error:
+        with pytest.raises(type(error)):
+            column(values)
+        return
+    found = column(values)
+    found.validate(full=True)
+    assert found.type == expected.type
+    assert repr(found.to_pylist()) == repr(expected.to_pylist())
+
+
+def test_writing_a_cell_does_not_import_pandas(tmp_path):
+    """It takes a fifth of a second, and pyarrow would do so to look at what it is given."""
+    script = (
+        "import sys, numpy as np\n"
+        "from dpexp.store.files import coded, column, write_table\n"
+        "import pathlib, pyarrow as pa\n"
+        "table = pa.table({'a': column(np.zeros(3)), 'b': coded(np.zeros(3), ['x']), 'c': column(['y'] * 3)})\n"
+        f"write_table(pathlib.Path({str(tmp_path / 'a.parquet')!r}), table, {{}})\n"
+        "assert 'pandas' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from dpexp.privacy.accounting.gdp import mu_of
+from dpexp.privacy.accounting.gdp import delta_of, mu_of
 from dpexp.privacy.accounting.tradeoff import CURVE, SMALL, Profile, gaussian_beta
 
 CLOSE = 1e-5
@@ -32,28 +32,45 @@ def mu_up_to(profile: Profile, floor: float, close: float = CLOSE) -> float:
     (a) On a cell [eps(d1), eps(d2)] with d1 > d2 the curve is at most d1, and delta_mu at least its value at the right
     end. So the mu with delta_mu(eps(d2)) = d1 covers the cell, and the largest over all cells covers everything above
     the floor. (b) The mu with delta_mu(eps(d)) = d is needed at the places themselves: the cell with the largest mu is
-    halved until that is near.
+    halved until that is near. (c) A cell that less than what is needed covers is never the one with the largest mu.
     """
     most = profile.advantage
     if most <= floor:
         return 0.0
+    if most >= 1:  # (b) at epsilon 0
+        return math.inf
     deltas = [most * (floor / most) ** (k / 16) for k in range(17)]
     eps = {d: 0.0 if d == most else profile.eps(d) for d in deltas}
     if not all(map(math.isfinite, eps.values())):
         return math.inf
-    needed = max(mu_of(eps[d], d) for d in deltas)  # (b)
-    cells = [(-mu_of(eps[b], a), a, b) for a, b in pairwise(deltas)]  # (a)
-    heapq.heapify(cells)
+    needed = 0.0
+    for d in deltas:
+        needed = _larger(needed, eps[d], d)  # (b)
+    cells: list[tuple[float, float, float]] = []
+
+    def add(above: float, below: float, at: float) -> None:
+        """A cell between two deltas, whose right end is the epsilon `at` (a)."""
+        if (mu := _larger(0.999999 * needed, at, above)) > 0.999999 * needed:  # (c)
+            heapq.heappush(cells, (-mu, above, below))
+
+    for a, b in pairwise(deltas):
+        add(a, b, eps[b])
     for _ in range(MOST_CELLS):
         covering, a, b = cells[0]
         if -covering <= needed * (1 + close):
             break
+        heapq.heappop(cells)
         middle = math.sqrt(a * b)
         at = profile.eps(middle)
-        needed = max(needed, mu_of(at, middle))
-        heapq.heapreplace(cells, (-mu_of(at, a), a, middle))
-        heapq.heappush(cells, (-mu_of(profile.eps(b), middle), middle, b))
+        needed = _larger(needed, at, middle)
+        add(a, middle, at)
+        add(middle, b, profile.eps(b))
     return -cells[0][0] * (1 + 1e-9)
+
+
+def _larger(mu: float, eps: float, delta: float) -> float:
+    """The larger of mu and `mu_of`: what mu-GDP has at epsilon says with one question where that is mu."""
+    return mu if mu > 0 and delta_of(mu, eps) > delta * (1 + 1e-9) else max(mu, mu_of(eps, delta))
 
 
 def regret(mu: float, attained: Profile) -> float:

@@ -317,7 +317,7 @@ def _laws(step: StepLoss, interval: float, reach: float, side: Side) -> list[Dis
     return step.laws(interval, reach, side)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=1024)
 def step_loss(q: float, multiplier: float, scheme: Scheme) -> StepLoss:
     """A step that is shared by all who ask for it, so that it is composed once."""
     return StepLoss(q, multiplier, scheme)

@@ -80,10 +80,12 @@ def _over_steps(
 
     Choices that cannot be below `held` are passed over. Both orders of the chain state at least e1 plus the composition
     at all of delta, which grows with the steps and is in `known` for the steps that were asked about; `ALIKE` is for
-    its rounding. The laws of other numbers of steps are nearly all that the search costs.
+    its rounding. The laws of other numbers of steps are nearly all that the search costs. So more steps that contract
+    no further, as where blocks of steps contract together, are passed over too: all that they change is a composition
+    that has become larger.
     """
     least = log_contracted.fewest(math.log(delta))
-    found = Hybrid(math.inf, steps, e1)
+    found, fewer_left = Hybrid(math.inf, steps, e1), delta
     if least > steps:
         return found
     # With the fewest steps nearly all of delta is spent on the contraction. A few per cent more steps shrink its part
@@ -91,8 +93,9 @@ def _over_steps(
     for factor in (1.0, 1.015, 1.03, 1.06, 1.12, 1.25):
         r = min(steps, math.ceil(least * factor))
         left = math.exp(log_contracted(r))  # d1 of (c)
-        if left >= delta or e1 + max((v for k, v in known.items() if k <= r), default=0.0) > held * ALIKE:
+        if left >= fewer_left or e1 + max((v for k, v in known.items() if k <= r), default=0.0) > held * ALIKE:
             continue
+        fewer_left = left
         if e1 == 0:  # both orders leave the composition at most delta - left, and contraction first all of it
             eps = composed(r, delta - left)
         else:
@@ -104,14 +107,14 @@ def _over_steps(
             share = (delta - left) * math.exp(-e1)
             after = e1 + composed(r, share) if share > LEAST_DELTA else math.inf
             # (b), composition first: its delta at e2 plus e^e2 left, again with the sum e1 + e2
-            eps = min(after, e1 + _exchanged(composed, r, left, delta))
+            eps = min(after, e1 + _exchanged(composed, r, left, delta, min(after, held) - e1))
         found = min(found, Hybrid(float(eps), r, e1))
         held = min(held, found.eps)
     return found
 
 
-def _exchanged(composed: Composed, steps: int, left: float, delta: float) -> float:
-    """The e2 with comp(e2) + e^e2 left <= delta, by raising e2 until it holds; inf if it never does.
+def _exchanged(composed: Composed, steps: int, left: float, delta: float, most: float) -> float:
+    """The e2 with comp(e2) + e^e2 left <= delta, by raising e2 until it holds; inf if never, or if it is above `most`.
 
     What is returned was checked: the composition needs at most e2 for the room that e2 leaves. e2 only rises, from a
     value that is too small, because a larger e2 leaves less room. 20 rounds, each of which asks the composition anew.
@@ -119,7 +122,7 @@ def _exchanged(composed: Composed, steps: int, left: float, delta: float) -> flo
     e2 = composed(steps, delta - left)
     for _ in range(20):
         room = delta - math.exp(min(e2, 700.0)) * left  # e^709 is the largest number
-        if room <= 0:
+        if room <= 0 or e2 > most * ALIKE:
             return math.inf
         needed = composed(steps, room)
         if needed <= e2:

@@ -11,8 +11,9 @@ They take `per_step`, the largest distance that one step puts between neighbours
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -28,9 +29,10 @@ STEP: dict[str, Callable[[float, float, float], float]] = {
 }
 """which one-step divergence is inserted; `literal` is the printed one, and not valid by itself"""
 LOGITS: list[float] = np.linspace(-6.5, 9.5, 33).tolist()
-SHARES = 1 / (1 + exp(-np.array(LOGITS)))
-_SHARE_LIST: list[float] = SHARES.tolist()
+SHARES: list[float] = (1 / (1 + exp(-np.array(LOGITS)))).tolist()
 """shares f = 1 / (1 + e^-logit) of the noise variance that pay for the shift"""
+FIRST_ASKED = [0, 13]
+"""places in the grid with which a search begins: next to none, and a half, which is best for normal steps"""
 
 
 class Optimum(NamedTuple):
@@ -63,42 +65,56 @@ def last_iterate(
     (5.3), and equal to 1 / R as c -> 1. c > 1 (non-convex smooth losses) is covered by the same formula. Without
     `refine` the shares are those of a grid, which loses less than one percent.
     """
-    cost = step_costs(order, q, multiplier, step)
+    ask = partial(step_costs, order, q, multiplier, step)
     spread = order * width * width / 2
-    found, at = _over_shares(cost, spread, steps, contraction)
-    best = Optimum(*found, _SHARE_LIST[at])
+    found, at = _over_shares(ask, spread, steps, contraction)
+    best = Optimum(*found, SHARES[at])
     if not refine or not math.isfinite(best.rdp):
         return best
     # The best number of steps increases with the spread and falls with the cost, which rises with the share. So for all
     # shares between the neighbours of the best one it is at most that of the smaller neighbour: more steps than that
     # have one answer, which is kept.
     if at > 0 and contraction == 1:
-        steps = min(steps, over_steps(float(cost[at - 1]), spread / _SHARE_LIST[at - 1], steps, contraction)[1] + 1)
+        steps = min(steps, over_steps(ask([at - 1])[0], spread / SHARES[at - 1], steps, contraction)[1] + 1)
     return min(best, _refined(order, q, multiplier, spread, steps, step, contraction, at))
 
 
+def step_costs(order: float, q: float, multiplier: float, step: str, places: Sequence[int]) -> list[float]:
+    """What one step costs at some places of the grid of shares, each of which is asked once."""
+    known = _known_costs(order, q, multiplier, step)
+    new = [k for k in places if k not in known]
+    noises = [(order, multiplier * math.sqrt(1 - SHARES[k])) for k in new]
+    known.update(zip(new, at_each(STEP[step].__name__, q, noises), strict=True))
+    return [known[k] for k in places]
+
+
 @lru_cache(maxsize=4096)
-def step_costs(order: float, q: float, multiplier: float, step: str) -> np.ndarray:
-    """What one step costs, at each share of the grid."""
-    places = [(order, multiplier * math.sqrt(1 - share)) for share in _SHARE_LIST]
-    found = np.array(at_each(STEP[step].__name__, q, places))
-    found.flags.writeable = False  # it is shared by all who ask
-    return found
+def _known_costs(order: float, q: float, multiplier: float, step: str) -> dict[int, float]:
+    return {}
 
 
-def _over_shares(cost: np.ndarray, spread: float, steps: int, contraction: float) -> tuple[tuple[float, int], int]:
-    """Smallest over the shares of the grid and over R, with R, and the place of the share."""
-    if contraction != 1:
-        pairs = zip(cost.tolist(), _SHARE_LIST, strict=True)
-        each = [over_steps(one, spread / share, steps, contraction) for one, share in pairs]
-        at = min(range(len(each)), key=lambda k: each[k][0])
-        return each[at], at
-    with np.errstate(divide="ignore", invalid="ignore"):  # no cost: all steps; no cost and no spread: it is 0 anyhow
-        ideal = np.floor(np.nan_to_num(np.sqrt(spread / SHARES / cost), nan=1.0))
-    tried = np.clip([np.ones_like(ideal), ideal, ideal + 1, np.full_like(ideal, steps)], 1, steps)
-    rdp = cost * tried + spread / SHARES / tried
-    k, at = divmod(int(rdp.argmin()), len(_SHARE_LIST))
-    return (float(rdp[k, at]), int(tried[k, at])), at
+def _over_shares(
+    ask: Callable[[Sequence[int]], Sequence[float]], spread: float, steps: int, contraction: float
+) -> tuple[tuple[float, int], int]:
+    """Smallest over the shares of the grid and over R, with R, and the place of the share.
+
+    A step costs more at a larger share, since it has less noise. So between two shares nothing is below the least over
+    R of the smaller one's cost and the larger one's spread: where that is above what was found, no share is asked.
+    """
+    costs: dict[int, float] = {}
+    found: dict[int, tuple[float, int]] = {}
+    waiting = FIRST_ASKED
+    while waiting:
+        for k, cost in zip(waiting, ask(waiting), strict=True):
+            costs[k], found[k] = cost, over_steps(cost, spread / SHARES[k], steps, contraction)
+        enough = min(rdp for rdp, _ in found.values()) * (1 + 1e-12)
+        gaps = [(i, j) for i, j in pairwise([*sorted(found), len(SHARES)]) if j > i + 1]
+        ends = [*SHARES, 1.0]
+        waiting = [
+            (i + j) // 2 for i, j in gaps if not over_steps(costs[i], spread / ends[j], steps, contraction)[0] > enough
+        ]
+    at = min(found, key=lambda k: (found[k][0], k))
+    return found[at], at
 
 
 @lru_cache(maxsize=4096)
@@ -113,8 +129,9 @@ def _refined(
     def log_cost(logit: float) -> float:
         return _log(STEP[step](order, q, multiplier * math.sqrt(1 - share_of(logit))))
 
-    near = slice(max(0, at - EACH_SIDE - 1), at + EACH_SIDE + 2)
-    grid = zip(LOGITS[near], map(_log, step_costs(order, q, multiplier, step)[near].tolist()), strict=True)
+    near = range(max(0, at - EACH_SIDE - 1), min(len(LOGITS), at + EACH_SIDE + 2))
+    costs = step_costs(order, q, multiplier, step, near)
+    grid = zip((LOGITS[k] for k in near), map(_log, costs), strict=True)
     x = least_modelled(list(grid), rdp, log_cost, xatol=1e-5).x
     share = share_of(x)
     cost = STEP[step](order, q, multiplier * math.sqrt(1 - share))
