@@ -90,6 +90,7 @@ def test_no_room_and_no_file_needs_what_needs_it():
         TopologicalSorter({**rooms, "engine": {"store"}}).prepare()
 
 
+@pytest.mark.slow
 def test_the_house_stays_small():
     """Few rooms, and few pairs of rooms that know each other: these numbers may only fall."""
     assert len(set().union(*LEVELS)) <= 17

@@ -132,6 +132,7 @@ def place(tmp_path, forks):
     return run, kept
 
 
+@pytest.mark.slow
 def test_processes_from_the_start_on_keep_and_find(place):
     """As the others, which are copies of one process that has imported numba, and read the same files."""
     run, kept = place

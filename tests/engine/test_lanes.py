@@ -28,6 +28,7 @@ from dpexp.engine.lanes.vectors import (
     wide_polynomial,
     write,
 )
+from tests.conftest import mostly_slow
 
 RNG = np.random.default_rng(7)
 A, B = RNG.standard_normal(LANES) * 3, RNG.standard_normal(LANES)
@@ -60,7 +61,7 @@ def test_arithmetic_is_ieee(function):
         np.testing.assert_array_equal(on_lanes(lambda a, b: function(a, b), A, B), function(A, B))
 
 
-@pytest.mark.parametrize("function", [operator.add, operator.sub, operator.mul, operator.truediv])
+@pytest.mark.parametrize("function", mostly_slow([operator.truediv, operator.add, operator.sub, operator.mul]))
 def test_scalars_are_broadcast(function):
     np.testing.assert_array_equal(on_lanes(lambda a: function(a, 2.5), A), function(A, 2.5))
     np.testing.assert_array_equal(on_lanes(lambda a: function(3, a + 10.0), A), function(3, A + 10.0))
@@ -139,7 +140,7 @@ def test_polynomial_is_fused_horner():
     np.testing.assert_allclose(on_lanes(lambda a: polynomial(a, coefficients), x), exact, rtol=1e-15, atol=1e-15)
 
 
-@pytest.mark.parametrize("count", [4, 5, 7, 8, 14, 21])
+@pytest.mark.parametrize("count", mostly_slow([7, 4, 5, 8, 21, 14]))  # each is compiled
 def test_a_wide_polynomial_is_the_same_polynomial(count):
     """With each coefficient alone every power is seen; together they are what Horner's rule gives."""
     x, out = RNG.uniform(-1, 1, LANES), np.empty((1, LANES))

@@ -12,6 +12,7 @@ from dpexp.engine.lanes import elementwise
 from dpexp.engine.lanes.elementwise import exp, maximum, minimum, sqrt, where
 from dpexp.engine.lanes.language import FUNCTIONS, inlined, told
 from dpexp.engine.lanes.vectors import reals, store
+from tests.conftest import mostly_slow
 
 ONE = [name for name in FUNCTIONS if len(inspect.signature(getattr(elementwise, name)).parameters) == 1]
 
@@ -47,7 +48,7 @@ def test_there_are_ten_functions():
     assert {"minimum", "maximum", "where", *ONE} == set(FUNCTIONS)
 
 
-@pytest.mark.parametrize("name", ONE)
+@pytest.mark.parametrize("name", mostly_slow(ONE))  # each is compiled
 def test_functions_of_one_number_have_the_bits_of_lanes(name):
     function = getattr(elementwise, name)
     for a in (0.3, 2.0, 9.5, 2) + ((-1.3,) if name != "sqrt" else ()):

@@ -280,6 +280,7 @@ def farthest(scaling, rows, other):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stretch", [1.0, 3.5])
 def test_means_are_no_farther_apart_than_rows(stretch):
     """Another program found 3.803 of at most 3.804. With a larger stretch they are; so a wrong one would be noticed."""

@@ -160,6 +160,7 @@ def audited(config, *sets, runs=4000, seed=0):
     return of_config(config, sets, runs, 0.999, seed)
 
 
+@pytest.mark.slow
 def test_a_user_audits_near_its_own_budget(config):
     found = {row.look.protects: row for row in audited(config, runs=6000).rows if row.look.statistic == "message"}
     strict, loose = found["a user with mu = 0.5"], found["a user with mu = 3"]

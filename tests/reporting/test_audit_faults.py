@@ -65,6 +65,7 @@ def test_a_fault_is_found(fault):
     assert fault.statistic in found(audited(fault.config, runs, 1, fault.inject, fault.copy))
 
 
+@pytest.mark.slow
 def test_noise_left_out_in_some_steps_is_found_by_the_count_alone():
     """As fault 6, in 4% of the steps and so in fewer runs: what is seen in every run stays as it is."""
 

@@ -253,6 +253,7 @@ def test_several_results_share_a_figure_and_are_told_apart(toy, tmp_path):
 DIVERGING = TOY.replace("eta: 0.2, alpha: [1/3, 1/2]", "eta: [0.1, 1e30], alpha: 0").replace("toy", "wild")
 
 
+@pytest.mark.slow
 def test_what_diverges_is_marked_and_named(tmp_path):
     source = stored(tmp_path, DIVERGING)
     drawing = drawn(source)
@@ -354,10 +355,12 @@ def random_config(seed):
     return head + body + "cases:\n" + "".join(rng.sample(cases, rng.randint(1, 4)))
 
 
-def draw_randomly(seed, folder):
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 41 if AT_LENGTH else 5))
+def test_random_configs_draw(seed, tmp_path):
     text = random_config(seed)
     try:
-        source = stored(folder, text)
+        source = stored(tmp_path, text)
     except ConfigError as error:
         raise AssertionError(f"{text}\n{error}") from None
     drawing = drawn(source)
@@ -366,17 +369,6 @@ def draw_randomly(seed, folder):
     assert len(drawing.data) >= len(gathered.runs) * len(gathered.estimators)  # every cell is there
     for other in gathered.metrics[:3]:
         assert faults(drawn(source, looks=Looks(metric=other)).canvas) == [], (other, text)
-
-
-@pytest.mark.parametrize("seed", [1])
-def test_some_random_configs_draw(seed, tmp_path):
-    draw_randomly(seed, tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2, 41 if AT_LENGTH else 5))
-def test_random_configs_draw(seed, tmp_path):
-    draw_randomly(seed, tmp_path)
 
 
 @pytest.mark.slow

@@ -45,6 +45,7 @@ def combinations():
     return itertools.product(problems, algorithms, [built(kind) for kind in SCHEDULES.values()])
 
 
+@pytest.mark.slow
 def test_every_parameter_is_called_the_same_in_columns_lists_comparisons_and_shown_configs():
     """All problems x algorithms x schedules: as many columns as parameters, each found again by every other way."""
     qualified = set()
