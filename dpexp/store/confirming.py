@@ -26,7 +26,7 @@ from dpexp.store.fingerprint import changed, code_of, edited_after, statement_of
 from dpexp.store.folder import Folder
 from dpexp.store.generation import Generation, config_today, read_generation, summary_code, what_changed
 from dpexp.store.partials import chunks_of
-from dpexp.store.rows import Ended, row_of, same
+from dpexp.store.rows import Ended, agree, row_of
 from dpexp.store.run import AGAIN, Options
 from dpexp.store.simulating import Done, Failed, simulate
 from dpexp.store.stamps import confirmed_by, moved, stamp_in, witness_of
@@ -121,7 +121,7 @@ def _settled(
     if other:
         told = rows[cell.cell_id]
         now = row_of(cell, experiment.deltas, Ended(told["replicates"], told["n_diverged"], told.get("projections")))
-        if names := [name for name in now.keys() | told.keys() if not same(now.get(name), told.get(name))]:
+        if names := [name for name in now.keys() | told.keys() if not agree(now.get(name), told.get(name))]:
             return STALE, f"its row is another one: {few(sorted(names))}"
     return None if files or stamp.witness is None else (CONFIRMED, "what it receives and states is the same")
 

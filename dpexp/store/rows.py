@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isclose
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpexp.core.errors import NoSuchAnalysis, UsageError
@@ -11,6 +12,10 @@ from dpexp.store.stats import too_far
 
 if TYPE_CHECKING:
     from dpexp.config.cells import Cell
+
+
+STATED = 1e-9
+"""relative, between kinds of processors: of privacy numbers, which are sums and quadratures by numpy"""
 
 
 class Ended(NamedTuple):
@@ -80,3 +85,10 @@ def beside(stated: Mapping[str, Any], taken: Mapping[str, Any]) -> dict[str, Any
 def same(one: Any, other: Any) -> bool:
     """Equal, to the last bit, and nan is the same as nan."""
     return bool(one == other) or (one != one and other != other)
+
+
+def agree(one: Any, other: Any) -> bool:
+    """The same, or privacy numbers as two kinds of processors compute them."""
+    return same(one, other) or (
+        isinstance(one, float) and isinstance(other, float) and isclose(one, other, rel_tol=STATED)
+    )

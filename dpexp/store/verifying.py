@@ -22,6 +22,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from dpexp.core.errors import UsageError
+from dpexp.store.rows import STATED as AGREEING
 
 # --- what is published ---
 
@@ -144,7 +145,7 @@ BY_METRIC = {
     },
 }
 EVIDENCE = Tolerance(1e-6, 1e-9, "numbers behind a verdict, which follow from all of these")
-STATED = Tolerance(1e-9, 0.0, "parameters and privacy statements, which are sums and quadratures")
+STATED = Tolerance(AGREEING, 0.0, "parameters and privacy statements, which are sums and quadratures")
 
 
 # --- one file beside the published one ---

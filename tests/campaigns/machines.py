@@ -1,8 +1,8 @@
-"""Every shipped config at toy size on other machines: the same bytes of all results.
+"""Every shipped config at toy size on other machines: the same bytes of all summaries.
 
     python -m tests.campaigns.machines [--configs 'configs/ldp*.yaml'] [--folder build/machines]
 
-Machines are those of `tests.other_machines`. What is compared: cells.parquet and summary.parquet of every experiment.
+Machines are those of `tests.other_machines`. What is compared: summary.parquet of every experiment.
 With `--judge RESULTS` also the verdicts from stored results, word for word. The exit code is 1 where anything differs.
 """
 
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from tests.other_machines import MACHINES, compiles_anew, environment
 
-FILES = ("cells.parquet", "summary.parquet")
+FILES = ("summary.parquet",)
 
 
 def kernels(machine: str, folder: Path) -> dict[str, str]:

@@ -213,6 +213,12 @@ def test_rows_that_state_something_else_are_not_confirmed(edited, monkeypatch, t
     edited("dpexp.privacy.mechanisms.local_gaussian")
     assert states(config, options) == {"confirmed"}
     edited("dpexp.privacy.accounting.gdp")
+    plain = local_gaussian.eps_of
+    # processors may differ by 1e-9; without privacy an epsilon is inf
+    for factor, found, module in (1 + 1e-10, {"confirmed"}, "gdp"), (1 + 1e-8, {"stale", "confirmed"}, "gdp_summary"):
+        monkeypatch.setattr(local_gaussian, "eps_of", lambda mu, delta, factor=factor: factor * plain(mu, delta))
+        edited(f"dpexp.privacy.accounting.{module}")
+        assert states(config, options) == found
     monkeypatch.setattr(local_gaussian, "eps_of", lambda mu, delta: 2.0)
     found = confirm(load_experiment(config), options)
     assert any("its row is another one: eps_1e-05" in reason for _, reason in found.values())
