@@ -159,6 +159,8 @@ def unlock(request: Request) -> tuple[dict[str, Any], str, int]:
     return {"unlocked": said}, "\n".join(said), 0
 
 
+LOOKED_AT = 200
+"""cells that are looked at before a run, for whether it needs a compiler"""
 START_S = 1.1
 """of a processor, to start with all that a run needs"""
 
@@ -239,13 +241,29 @@ def _reports(experiments: list[Experiment], request: Request) -> Iterator[Report
         yield from (run(experiment, asked(experiment)) for experiment in experiments)
 
 
+def _nothing_to_compute(experiments: list[Experiment], request: Request) -> bool:
+    """Whether a look finds all numbers there: the compiler is not loaded then, which would take as long as the rest.
+
+    Nothing is resolved, so no code is compiled before the compiler was looked at. Many cells are not looked at twice.
+    """
+    if request.force or request.deployment or sum(len(experiment.cells) for experiment in experiments) > LOOKED_AT:
+        return False
+    for experiment in experiments:
+        plans = plan(experiment, request.results, resolve=False)
+        there = all(p.status in ("current", "deployed") for p in plans)
+        if not there or derived_state(experiment, Folder(request.results, experiment.name), plans):
+            return False
+    return True
+
+
 def run_all(experiments: list[Experiment], request: Request) -> tuple[dict[str, Any], str, int]:
     """Run experiments that are loaded: document, text, exit code."""
-    from dpexp.engine.lanes import internals
+    if not _nothing_to_compute(experiments, request):
+        from dpexp.engine.lanes import internals
 
-    for remark in (internals.require_compiler(), internals.keep_only_what_fits()):
-        if remark:
-            note(remark, request.quiet)
+        for remark in (internals.require_compiler(), internals.keep_only_what_fits()):
+            if remark:
+                note(remark, request.quiet)
     begin = time.process_time()
     reports = list(_reports(experiments, request))
     if len(reports) == 1 and reports[0].computed == len(experiments[0].cells) and request.backend == "threads":

@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+import sys
 from types import SimpleNamespace
 
 import pandas as pd
@@ -145,6 +146,13 @@ def test_run_reports_on_stdout_and_progress_on_stderr(tmp_path):
     document = json.loads(call("run", config, "--results", results, "--replicates", 8, "--json").stdout)
     assert {c["status"] for c in document["cells"]} == {"current"}
     assert document["experiments"][0]["reused"] == 4
+    words = ["dpexp", "run", str(config), "--results", str(results), "--replicates", "8"]
+    again = (
+        "import sys\nfrom dpexp.commands.cli import main\ntry:\n    main()\nfinally:\n    print('numba' in sys.modules)"
+    )
+    asked = [sys.executable, "-c", f"import sys\nsys.argv = {words!r}\n{again}"]
+    told = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+    assert told.endswith("False\n"), "nothing was to be computed, and the compiler was loaded"
     listing = call("list", "--configs", tmp_path, "--results", results).stdout
     assert re.search(r"^good .* 4 +", listing, re.MULTILINE)
     assert "huber-linear" in listing
