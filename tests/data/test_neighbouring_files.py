@@ -336,12 +336,7 @@ def search(entry: Entry, folder: Path, examples: int | None = None, seed: int | 
     tried()
 
 
-DEAR = {"fit, central, deployment", "fit, local", "fit, formula", "fit, person, local", "fit, person, deployment"}
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name in DEAR else name for name in ENTRIES]
-)
+@pytest.mark.parametrize("name", ENTRIES)
 def test_a_record_enters_alone(name, tmp_path):
     search(ENTRIES[name], tmp_path)
 
