@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
-from pydantic import Field
-
-from dpexp.algorithms.covering import Covering, Seen, shown
+from dpexp.algorithms.covering import Seen, Shown, shown
 from dpexp.core.stages import first_stage
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from dpexp.algorithms.schedules import Schedule
     from dpexp.inference.methods import Interval
     from dpexp.inference.models import Model
@@ -24,17 +19,11 @@ if TYPE_CHECKING:
     from dpexp.privacy.mechanisms.released import Stated
 
 
-class CentralNewton(Covering):
+class CentralNewton(Shown):
     """Noisy means of moments, gradients, Hessians and scores of all records, and an interval for every coordinate."""
 
     name: Literal["central-newton"] = "central-newton"
-    persons: bool = False
-    """whether records are persons, who hold 1 + Poisson(2) rows that depend on each other"""
-    steep: Annotated[float, Field(ge=0, le=32)] = 0.0
-    """the true slopes are steep, -steep, steep / 2 and again, times those of the problem; 0: those of the problem"""
-
     estimators: ClassVar[tuple[str, ...]] = ("central-newton",)
-    schedules: ClassVar[tuple[str, ...]] = ("prescribed",)
 
     def seconds(self, problem: LinearPredictorProblem, n: int) -> float:
         """Of one replicate: about sixteen passes over the records."""
@@ -67,14 +56,6 @@ class CentralNewton(Covering):
         )
         return Stated("sampled-gaussian", released, "gaussian-composition", valid=not math.isinf(mu))
 
-    def model(self, problem: LinearPredictorProblem, budget: Budget) -> Model:
-        from dpexp.inference.models import as_fitted, model_of
-
-        return as_fitted(model_of(problem))
-
-    def population(self, problem: LinearPredictorProblem) -> Population:
-        return replace(super().population(problem), steep=self.steep, persons=self.persons)
-
     def noise(self, model: Model, budget: Budget, n: int) -> float:
         return super().noise(model, budget, n) / n
 
@@ -90,15 +71,9 @@ class CentralNewton(Covering):
         """All settings have the same records."""
         from dpexp.core.seeds import generator
         from dpexp.inference.fitting import fit_central, plan_central
-        from dpexp.inference.populations import Strangers
         from dpexp.inference.targets import target_of
 
-        records: list[tuple[np.ndarray, np.ndarray, np.ndarray | None]]
-        if law.persons:
-            records = [law.panel(generator(seed, lane, "data"), n) for lane in lanes]
-        else:
-            x, y, _ = Strangers(model, law, seed, lanes).records(n)
-            records = [(x[..., k], y[:, k], None) for k in range(len(lanes))]
+        records = self.tables(model, law, n, seed, lanes)
         found: list[list[Interval | Seen]] = []
         for _, budget in settings:
             planned = plan_central(model, cast(float, budget.constant), n)

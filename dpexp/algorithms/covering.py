@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
     from dpexp.privacy.mechanisms.released import Stated
 
+Rows = tuple["np.ndarray", "np.ndarray", "np.ndarray | None"]
 COORDINATES = ("intercept", "first_slope", "slopes", "last_slope", "last")
 METRICS = (
     "param_distance_sq",
@@ -184,6 +185,37 @@ class Covering(AlgorithmBase):
                     rows = measured(found[s][e], target.theta, bounds[s], self.level, models[s].d)
                     values[s, e, k, :, first : first + len(lanes)] = rows[:, : len(lanes)]
         return Passed(steps, self.estimators, self.metrics, values)
+
+
+class Shown(Covering):
+    """Intervals that `dpexp fit` shows; also of steep coefficients, and of persons who hold several rows."""
+
+    persons: bool = False
+    """whether records are persons, who hold 1 + Poisson(2) rows that depend on each other"""
+    steep: Annotated[float, Field(ge=0, le=32)] = 0.0
+    """the true slopes are steep, -steep, steep / 2 and again, times those of the problem; 0: those of the problem"""
+
+    schedules: ClassVar[tuple[str, ...]] = ("prescribed",)
+
+    def population(self, problem: LinearPredictorProblem) -> Population:
+        from dataclasses import replace
+
+        return replace(super().population(problem), steep=self.steep, persons=self.persons)
+
+    def model(self, problem: LinearPredictorProblem, budget: Budget) -> Model:
+        from dpexp.inference.models import as_fitted
+
+        return as_fitted(super().model(problem, budget))
+
+    def tables(self, model: Model, law: Population, n: int, seed: int, lanes: Sequence[int]) -> list[Rows]:
+        """The records of every replicate at once: covariates [rows, d], responses [rows], and who holds which row."""
+        from dpexp.core.seeds import generator
+        from dpexp.inference.populations import Strangers
+
+        if law.persons:
+            return [law.panel(generator(seed, lane, "data"), n) for lane in lanes]
+        x, y, _ = Strangers(model, law, seed, lanes).records(n)
+        return [(x[..., k], y[:, k], None) for k in range(len(lanes))]
 
 
 def efficient_errors(model: Model, target: Target, noise: float, n: int) -> np.ndarray:

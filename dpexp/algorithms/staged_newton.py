@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from dpexp.algorithms.covering import GRID, Covering, Seen, shown
+from dpexp.algorithms.covering import GRID, Seen, Shown, shown
 from dpexp.core.parameters import Positive
 from dpexp.core.stages import first_stage
 from dpexp.problems.linear_predictor import LinearPredictorProblem
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dpexp.privacy.mechanisms.released import Stated
 
 
-class StagedNewton(Covering):
+class StagedNewton(Shown):
     """Three stages of noisy gradients and Hessians with Newton jumps, and an interval for every coordinate."""
 
     name: Literal["staged-newton"] = "staged-newton"
@@ -45,14 +45,13 @@ class StagedNewton(Covering):
     """of users whose budgets differ; `rising`: equal, and users whose outcome is below its centre have half of it"""
 
     estimators: ClassVar[tuple[str, ...]] = ("staged-newton",)
-    schedules: ClassVar[tuple[str, ...]] = ("prescribed",)
 
     def seconds(self, problem: LinearPredictorProblem, n: int) -> float:
         """Of one replicate; it grows with the p (p + 1) / 2 sums of products."""
         return n * (150 + 6 * problem.p + 0.5 * problem.p**2) * (3e-9 if self.messages == "caps" else 3e-10)
 
     def memory(self, problem: LinearPredictorProblem, n: int, checkpoints: int, settings: int) -> int:
-        own = self.held(problem, n) if self.messages == "caps" else 0
+        own = self.held(problem, n) if self.messages == "caps" or self.persons else 0
         return super().memory(problem, n, checkpoints, settings) + own
 
     def complaints(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> list[str]:
@@ -63,6 +62,8 @@ class StagedNewton(Covering):
             found.append("messages by caps need one budget for all users, mu of at most 8")
         if self.weights == "rising" and not (self.messages == "gaussian" and problem.has_scale):
             found.append("budgets that rise are tried with Gaussian messages and a scale that is estimated")
+        if self.persons and not (budget.constant and self.weights == "budget"):
+            found.append("persons are tried with one budget for all")
         return found
 
     @first_stage
@@ -78,10 +79,9 @@ class StagedNewton(Covering):
         return Stated("cap-sampling", CapSampling(pure_eps=_eps(budget), dimension=problem.p), "cap-sampling")
 
     def model(self, problem: LinearPredictorProblem, budget: Budget) -> Model:
-        from dpexp.inference.models import as_fitted, model_of
         from dpexp.inference.pure_messages import pure
 
-        model = as_fitted(model_of(problem))
+        model = super().model(problem, budget)
         return pure(model, _eps(budget)) if self.messages == "caps" else model
 
     def noise(self, model: Model, budget: Budget, n: int) -> float:
@@ -119,8 +119,8 @@ class StagedNewton(Covering):
         from dpexp.inference.targets import target_of
 
         theta = target_of(model, law).theta
-        if self.messages == "caps":
-            return [[self._by_caps(model, law, budget, n, seed, lanes)] for _, budget in settings]
+        if self.messages == "caps" or law.persons:
+            return [[self._one_by_one(model, law, budget, n, seed, lanes)] for _, budget in settings]
         budgets = [budget for _, budget in settings]
         plans = [self.plan(model, budget, n) for budget in budgets]
         talks = []
@@ -141,23 +141,21 @@ class StagedNewton(Covering):
             for talk, (planned, design) in zip(talks, plans, strict=True)
         ]
 
-    def _by_caps(self, model: Model, law: Population, budget: Budget, n: int, seed: int, lanes: Sequence[int]) -> Seen:
-        """One replicate after another: caps are sampled one user at a time."""
+    def _one_by_one(
+        self, model: Model, law: Population, budget: Budget, n: int, seed: int, lanes: Sequence[int]
+    ) -> Seen:
+        """One replicate after another: caps are sampled one by one, and persons hold rows of their own number."""
         from dpexp.core.seeds import generator
         from dpexp.inference.fitting import fit_local
-        from dpexp.inference.populations import Strangers
         from dpexp.inference.targets import target_of
 
         planned, _ = self.plan(model, budget, n)
-        x, y, _ = Strangers(model, law, seed, lanes).records(n)
-        return shown(
-            [
-                fit_local(planned, x[..., k], y[:, k], np.ones(n), generator(seed, lane, "noise").standard_normal)
-                for k, lane in enumerate(lanes)
-            ],
-            target_of(model, law).theta,
-            self.level,
-        )
+        mu = np.full(n, 1.0 if self.messages == "caps" else budget.constant)
+        fits = [
+            fit_local(planned, x, y, mu, generator(seed, lane, "noise").standard_normal, owners)
+            for lane, (x, y, owners) in zip(lanes, self.tables(model, law, n, seed, lanes), strict=True)
+        ]
+        return shown(fits, target_of(model, law).theta, self.level)
 
 
 def _eps(budget: Budget) -> float:

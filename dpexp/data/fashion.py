@@ -31,13 +31,6 @@ NOTE = (
 )
 
 
-def pack(coordinates: np.ndarray) -> np.ndarray:
-    """Four-bit codes of coordinates [n, 256], two a byte, uint8 [n, 128]."""
-    codes = np.clip(np.floor(coordinates / STEP), -8, 7).astype(np.int8) + 8
-    codes = codes.astype(np.uint8)
-    return codes[:, 0::2] << 4 | codes[:, 1::2]
-
-
 def unpack(packed: np.ndarray) -> np.ndarray:
     """Coordinates [n, 256] float32 at the middle of their intervals."""
     out = np.empty((len(packed), 2 * packed.shape[1]), np.float32)

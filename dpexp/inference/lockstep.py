@@ -8,7 +8,7 @@ participant takes whose stage ends first. A participant sees the same users as i
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -27,21 +27,6 @@ class Wanted(NamedTuple):
     """the number in their stage of the user before them"""
     every: int
     """every k-th user of the stage sends a Hessian; 0: none"""
-
-
-class Participant(Protocol):
-    """One method with one setting."""
-
-    @property
-    def budget(self) -> int:
-        """Which of the budgets of the crowd its users have."""
-
-    @property
-    def wanted(self) -> Wanted | None:
-        """None where it has heard all of its users."""
-
-    def take(self, users: Users) -> None:
-        """The next users, `wanted.users` or fewer."""
 
 
 class Crowd(Protocol):
@@ -81,21 +66,25 @@ Conversation = Generator[Stage, Sums, T]
 
 
 class Talk(Generic[T]):
-    """A server that follows a conversation."""
+    """A server that follows a conversation: one method with one setting."""
 
     def __init__(self, host: Host, conversation: Conversation[T], budget: int = 0) -> None:
-        self.host, self.conversation, self.budget = host, conversation, budget
+        self.host, self.conversation = host, conversation
+        self.budget = budget
+        """which of the budgets of the crowd its users have"""
         self.found: T | None = None
         self.stage: Stage | None = next(conversation)
         self.done, self.sums = 0, host.begin()
 
     @property
     def wanted(self) -> Wanted | None:
+        """None where it has heard all of its users."""
         if self.stage is None:
             return None
         return Wanted(len(self.stage.eta) - self.done, self.stage.before + self.done, self.stage.every)
 
     def take(self, users: Users) -> None:
+        """The next users, `wanted.users` or fewer."""
         stage, count = self.stage, len(users.v)
         assert stage is not None
         eta = stage.eta[self.done : self.done + count]
@@ -127,7 +116,7 @@ def alone(host: Host, conversation: Conversation[T], source: Source) -> T:
     return talk.result
 
 
-def together(groups: Sequence[Sequence[Participant]], crowd: Crowd) -> None:
+def together(groups: Sequence[Sequence[Talk[Any]]], crowd: Crowd) -> None:
     """All participants with the users of a crowd, in step; those of a group want the same users at every time."""
     while True:
         asked = [

@@ -16,7 +16,14 @@ from pathlib import Path
 import numpy as np
 
 from dpexp.data.dataset import DataError
-from dpexp.data.fashion import DIMENSIONS, FILE, pack, unpack
+from dpexp.data.fashion import DIMENSIONS, FILE, STEP, unpack
+
+
+def pack(coordinates: np.ndarray) -> np.ndarray:
+    """Four-bit codes of coordinates [n, 256], two a byte, uint8 [n, 128]."""
+    codes = np.clip(np.floor(coordinates / STEP), -8, 7).astype(np.int8) + 8
+    codes = codes.astype(np.uint8)
+    return codes[:, 0::2] << 4 | codes[:, 1::2]
 
 
 def read_idx(path: Path) -> np.ndarray:

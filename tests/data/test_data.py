@@ -116,7 +116,7 @@ def test_records_are_prepared_one_by_one():
 def test_four_bit_codes():
     coordinates = np.array([[-9.0, -0.01, 0.01, 0.34, 9.0, -2.6]])
     expected = (np.clip(np.floor(coordinates * 3), -8, 7) + 0.5) / 3
-    assert fashion.unpack(fashion.pack(coordinates)) == pytest.approx(expected, abs=1e-6)
+    assert fashion.unpack(rebuild_fashion.pack(coordinates)) == pytest.approx(expected, abs=1e-6)
 
 
 TABLE = """age, job, member, income

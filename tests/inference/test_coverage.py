@@ -21,7 +21,7 @@ from dpexp.inference.methods import symmetric_interval
 from dpexp.inference.models import model_of, unit_model
 from dpexp.inference.populations import Population, Simulated, SimulatedCrowd, Strangers
 from dpexp.inference.predicted import noise_of
-from dpexp.inference.refusals import Checked, Reason
+from dpexp.inference.refusals import Checked, Reason, of_steepness
 from dpexp.inference.staged_newton import staged_newton
 from dpexp.inference.targets import target_of
 from dpexp.papers.inference.coverage import verdict
@@ -227,9 +227,29 @@ def test_runs_are_those_of_fit(algorithm):
         assert [bool(one) for one in seen.wald[lane]] == [i.kind == "wald" for i in each]
 
 
+@pytest.mark.parametrize("messages", ["gaussian", "caps"])
+def test_persons_of_a_run_are_those_of_fit(messages):
+    """Everybody sends one message, the mean over their rows; it is not the fit of as many persons with one row each."""
+    problem, n = HuberLinear(d=2, sigma=1.0, sigma_z=1 / 2**0.5, sensitivity="exact"), 1500
+    budget = ConstantBudget(mu=3.0)
+    one = StagedNewton(messages=messages, persons=True)
+    model, law = one.model(problem, budget), one.population(problem)
+    ((seen,),) = one.of_settings(model, law, [(None, budget)], n, 7, range(2))
+    planned = plan_local(model, np.array([3.0]), n)
+    for lane in range(2):
+        noise = generator(7, lane, "noise").standard_normal
+        x, y, owners = law.panel(generator(7, lane, "data"), n)
+        mu = np.full(n, 1.0 if messages == "caps" else 3.0)
+        assert (seen.estimate[lane] == fit_local(planned, x, y, mu, noise, owners).theta).all()
+    alone = replace(one.population(problem), persons=False)
+    ((other,),) = one.of_settings(model, alone, [(None, budget)], n, 7, range(2))
+    assert (other.estimate != seen.estimate).all()
+
+
 @pytest.mark.parametrize(
     ("algorithm", "problem", "message"),
     [
+        ("{name: staged-newton, persons: true}\nprivacy: {mu: {uniform: [1, 2]}}", "huber-linear", "one budget"),
         ("{name: staged-newton, errors: student}", "mallows-logistic", "a right model only"),
         ("{name: staged-newton, errors: student, rho: 0.5}", "huber-linear", "not for both"),
         ("{name: staged-newton, errors: student, rare: 0.1}", "huber-linear", "not for both"),
@@ -248,3 +268,16 @@ def test_laws_without_a_known_target_are_refused(algorithm, problem, message):
     with pytest.raises(ConfigError) as caught:
         read_experiment(text, "e.yaml")
     assert message in str(caught.value) or "pinball" in str(caught.value)
+
+
+@pytest.mark.parametrize(("steep", "warns"), [(2.6, False), (4.5, True)])
+def test_a_local_fit_warns_of_steep_log_odds(steep, warns):
+    """Where the ledger has intervals that do not hold; noise alone does not make log-odds steep."""
+    model, noisy = unit_model("mallows-logistic", 3), np.diag([0.0, 1e3, 1e3, 1e3])
+    theta = np.array([0.0, steep, -steep, steep / 2])
+    theta[1:] *= math.sqrt(3) / np.linalg.norm([1, -1, 0.5])
+    said = of_steepness(model, theta, 1e-4 * np.eye(4))
+    assert bool(said) == warns
+    assert not said or f"log-odds by {steep:.2g} " in said[0]
+    assert of_steepness(model, 20 * theta, 1e4 * noisy) == ()
+    assert of_steepness(unit_model("huber-linear", 3), np.append(20 * theta, 1.0), np.eye(5)) == ()
