@@ -102,6 +102,10 @@ class Reader:
         shared = shared_names(parameter for cell in cells if cell is not None for parameter in cell.own_parameters)
         built = [replace(cell, shared=shared) for cell in cells if cell is not None]
         if "cases" in root.value:
+            if len({cell.run.replicates for cell in built}) > 1:
+                self.complain(
+                    root.value["cases"].where, "'run.replicates' is one number for all cases", "give it in run:"
+                )
             differing = differences(built)
             built = [replace(cell, swept=differing) for cell in built]
         different = list({cell.cell_id: cell for cell in reversed(built)}.values())[::-1]

@@ -153,6 +153,7 @@ MISTAKES = {
     "section is text": (GOOD.replace("{n: 100}", "fast"), "c.yaml:5:6: 'run' must be a mapping, not text"),
     "section is null": (GOOD.replace("{n: 100}", ""), "'run' must be a mapping, not nothing"),
     "swept name": (GOOD.replace("huber-linear", "[huber-linear, mallows-logistic]"), "'problem.name' cannot be swept"),
+    "replicates of a case": (GOOD + "cases: [{run: {replicates: 3}}, {problem: {d: 5}}]\n", "one number for all cases"),
     "swept replicates": (GOOD.replace("n: 100", "n: 100, replicates: [1, 2]"), "'run.replicates' cannot be swept"),
     "unknown law": (GOOD.replace("[1, inf]", "{unifrm: [1, 2]}"), "c.yaml:4:16: unknown law of budgets 'unifrm'\n    hint: did you mean 'uniform'"),
     "two laws": (GOOD.replace("[1, inf]", "{uniform: [1, 2], list: [1]}"), "'privacy.mu' needs exactly one law"),
