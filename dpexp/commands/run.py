@@ -190,20 +190,15 @@ def run(request: Request) -> tuple[dict[str, Any], str, int]:
 
 def confirm_all(experiments: list[Experiment], request: Request) -> tuple[dict[str, Any], str, int]:
     """Say of stored cells if today's code gives their numbers, and stamp those: document, text, exit code."""
-    from dpexp.commands.kept_epsilons import kept_epsilons
     from dpexp.store.confirming import Known, confirm
     from dpexp.store.run import Options, identity
 
     chosen = _chosen(experiments, request.only)
     rows, cells = [], []
     known: Known = {}
-    with kept_epsilons():
-        confirmed = []
-        for number, experiment in enumerate(experiments, 1):
-            options = Options(request.results, request.jobs, quiet=request.quiet, only=chosen[experiment.name])
-            after = experiments[number:] if request.only is None else ()
-            confirmed.append(confirm(experiment, options, known, after))
-    for experiment, found in zip(experiments, confirmed, strict=True):
+    for number, experiment in enumerate(experiments, 1):
+        options = Options(request.results, request.jobs, quiet=request.quiet, only=chosen[experiment.name])
+        found = confirm(experiment, options, known, experiments[number:] if request.only is None else ())
         for cell in experiment.cells:
             if told := found.get(cell.cell_id):
                 named = {"experiment": experiment.name, **identity(cell)}

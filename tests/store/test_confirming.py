@@ -7,16 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpexp.algorithms import dp_sgd
 from dpexp.algorithms.dp_sgd import DpSgd
 from dpexp.algorithms.schedules import Power
-from dpexp.commands import kept_epsilons as keeping
-from dpexp.commands.kept_epsilons import kept_epsilons
 from dpexp.config.experiment_file import load_experiment, read_experiment
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
 from dpexp.core.stages import OutOfStage, first_stage, plain, received, resolving, simulating
 from dpexp.engine.linear import one_pass
-from dpexp.privacy.accounting import loss_distributions
 from dpexp.store import Folder, confirming, fingerprint, load_generation, load_summary
 from dpexp.store.confirming import confirm
 from dpexp.store.fingerprint import code_of, statement_of
@@ -333,47 +329,6 @@ def test_what_a_run_receives_is_numbers():
     assert plain((1, 2.5, np.array([1.0]), None)) == [1, 2.5, [1.0], None]
     with pytest.raises(TypeError, match="receives numbers"):
         plain(Path("x"))
-
-
-def test_epsilons_are_kept_for_the_same_code_alone(edited, monkeypatch, tmp_path):
-    """What a second confirmation of this machine believes was found by this code here, and nobody else can have written it."""
-    monkeypatch.setenv("DPEXP_CACHE", str(tmp_path / "cache"))
-    found, original = [], loss_distributions._eps_of_steps
-
-    def asked():
-        """How many epsilons are found anew, and the noise that they set."""
-        found.clear()
-        for remembered in (loss_distributions.eps_of_steps, dp_sgd._multiplier.__wrapped__):
-            remembered.cache_clear()
-        (cell, *_) = read_experiment(PRIVATE, "digits.yaml").cells
-        with kept_epsilons():
-            values = cell.received_numbers
-        return len(found), values
-
-    def noted(*given):
-        found.append(original(*given))
-        return found[-1]
-
-    monkeypatch.setattr(loss_distributions, "_eps_of_steps", noted)
-    first, values = asked()
-    assert first > 3
-    assert asked() == (0, values)
-    edited(ENGINE)
-    assert asked() == (0, values)
-    edited("dpexp.privacy.accounting.tilted")
-    assert asked() == (first, values)
-    assert asked() == (0, values)
-    file = tmp_path / "cache" / "epsilons" / "found"
-    content = file.read_bytes()
-    for wrong in (content.replace(b'"found"', b'"other"'), content[:-9], b"", content.replace(b"1", b"2")):
-        file.write_bytes(wrong)
-        assert asked() == (first, values)
-    with pytest.raises(ZeroDivisionError), kept_epsilons():
-        raise ZeroDivisionError
-    with monkeypatch.context() as patch:
-        patch.setattr(keeping, "patching", lambda: ("lab.py:lab",))  # a plug-in has changed dpexp
-        assert asked() == (first, values)
-    assert asked() == (0, values)
 
 
 # --- the command --------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache, cached_property, lru_cache, partial
 from typing import Literal
 
@@ -219,28 +219,6 @@ def eps_of_steps(parts: Steps, delta: float) -> float:
     The plainer bounds are asked where the loss distribution is out of reach (little noise, deltas below 1e-250, more
     steps than the grid can resolve) and where its grid is coarse: elsewhere they are always larger.
     """
-    if not _ANSWERS or any(type(step) is not StepLoss for step, _ in parts):
-        return _eps_of_steps(parts, delta)
-    asked = repr(([(step.q, step.mu, step.scheme, count) for step, count in parts], delta))
-    if asked not in _ANSWERS[-1]:
-        _ANSWERS[-1][asked] = _eps_of_steps(parts, delta)
-    return _ANSWERS[-1][asked]
-
-
-_ANSWERS: list[dict[str, float]] = []
-
-
-@contextlib.contextmanager
-def answering(known: dict[str, float]) -> Iterator[None]:
-    """Meanwhile `eps_of_steps` takes from `known` what is there, by the values of its arguments, and adds the rest."""
-    _ANSWERS.append(known)
-    try:
-        yield
-    finally:
-        _ANSWERS.remove(known)
-
-
-def _eps_of_steps(parts: Steps, delta: float) -> float:
     parts = tuple(part for part in parts if part[1])
     if delta >= 1 or not parts:
         return 0.0
