@@ -17,6 +17,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from dpexp.core.digests import hash_of_data
+from dpexp.core.files import State, state_of
 from dpexp.core.parameters import Parameters, RecordCount, Seed, integral
 from dpexp.core.seeds import generator
 from dpexp.data.dataset import BIAS, NORM, Dataset, Shape, Split, held_out, prepare, split
@@ -248,7 +249,9 @@ class Softmax(ProblemBase):
 
     def remarks(self) -> Sequence[str]:
         """What is odd about the user's own table."""
-        return _remarked(self.data.model_dump_json()) if self.data.path and self.data.target else ()
+        if not (self.data.path and self.data.target):
+            return ()
+        return _remarked(self.data.model_dump_json(), state_of(Path(os.path.expanduser(self.data.path))))
 
     @property
     def n(self) -> int:
@@ -302,7 +305,8 @@ def _loaded(source: str) -> Split:
 
 
 @lru_cache(maxsize=1)
-def _remarked(source: str) -> tuple[str, ...]:
+def _remarked(source: str, state: State) -> tuple[str, ...]:
+    """Of a table as it is now: settings of one experiment share it, and a process may outlive an edit of it."""
     from dpexp.data.remarks import majority, remarks
 
     data = DataSource.model_validate_json(source, strict=False)
