@@ -13,6 +13,10 @@ Problem    dpexp.problems.problem                an interface, what is learnt fr
     notices           what is said of the data in `validate`, `run` and `privacy`; default: nothing
     files             the user's own data files; asked by `dpexp.store.fingerprint`; default: none
     legend            what released parameters mean; asked by `dpexp.store.cell_files`, of files; default: {}
+    fresh_users       whether steps are users who come once; asked by figures; default: False
+    remarks           what is odd about the user's own table; asked by `validate` and `run`; default: nothing
+    held_out_records, held_out_classes   on what an accuracy is measured; asked by tables; default: nothing
+    dealt_anew        the same records, held out by another seed; asked by deployments; default: the problem
 Algorithm  dpexp.algorithms.algorithm            an interface, an update rule and the mechanism that it is
     name, model_dump  as for a problem
     estimators, metrics   what is measured at every checkpoint; asked by the store
@@ -54,6 +58,7 @@ Mechanism  dpexp.privacy.mechanisms.mechanism    a base class, what is released 
     scheme            how records meet the steps; asked by every privacy statement; default: every record once
     analyses          every analysis that applies, the refused ones with their reason; asked by every privacy statement
     lower_bounds      what pairs of neighbours attain; asked by `dpexp privacy`; default: none
+    projected_run     it in one dimension, for a search for pairs; asked by `dpexp.privacy.pairs`; default: refused
     describe          who is protected and what is released, in sentences; asked by every privacy statement
 Analysis   dpexp.privacy.analyses.analysis       a value, one upper bound on the privacy loss of one mechanism
     name, source      what it is called, and where it comes from

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -36,9 +36,6 @@ from dpexp.inference.simulated_records import (
     fill_records,
 )
 from dpexp.inference.users import gradient_weights, hessian_users, hessian_weights
-
-if TYPE_CHECKING:
-    from dpexp.privacy.budgets import Budget
 
 Errors = Literal["normal", "student", "exponential", "heteroscedastic"]
 NORMALS_OF_ERRORS: dict[Errors, int] = {"normal": 1, "student": 4, "exponential": 2, "heteroscedastic": 1}
@@ -143,6 +140,15 @@ def _sum_over_covariates(z: np.ndarray) -> np.ndarray:
     return total
 
 
+class Budgets(Protocol):
+    """What is asked of a `dpexp.privacy.budgets.Budget`."""
+
+    @property
+    def constant(self) -> float | None: ...
+
+    def draw(self, u: np.ndarray, first: int) -> np.ndarray: ...
+
+
 class Drawn(NamedTuple):
     """What users have in common for all who ask them: no budget is in it."""
 
@@ -192,7 +198,7 @@ class Strangers:
 class Weights:
     """1 / mu_i and the two weights of users under one law of budgets."""
 
-    def __init__(self, model: Model, budget: Budget, weighted: bool = True) -> None:
+    def __init__(self, model: Model, budget: Budgets, weighted: bool = True) -> None:
         self.model, self.budget, self.weighted = model, budget, weighted
         self.served = 0
         self._same = self._alike(0)
@@ -231,7 +237,7 @@ class SimulatedCrowd:
     """Simulated users for several settings; a `dpexp.inference.lockstep.Crowd`."""
 
     def __init__(
-        self, model: Model, law: Population, budgets: Sequence[Budget], seed: int, replicates: Sequence[int],
+        self, model: Model, law: Population, budgets: Sequence[Budgets], seed: int, replicates: Sequence[int],
         weighted: bool = True, rising: bool = False,
     ) -> None:  # fmt: skip
         self.model, self.strangers, self.rising = model, Strangers(model, law, seed, replicates), rising
@@ -263,7 +269,7 @@ class Simulated:
     """Simulated users for one setting, drawn when it is their turn; a `dpexp.inference.users.Source`."""
 
     def __init__(
-        self, model: Model, law: Population, budget: Budget, seed: int, replicates: Sequence[int],
+        self, model: Model, law: Population, budget: Budgets, seed: int, replicates: Sequence[int],
         weighted: bool = True,
     ) -> None:  # fmt: skip
         self.crowd = SimulatedCrowd(model, law, [budget], seed, replicates, weighted)

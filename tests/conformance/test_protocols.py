@@ -68,7 +68,11 @@ def test_the_members_of_a_kind_are_those_that_the_page_names(kind):
 
 
 DEFAULTS = {
-    page.Problem: (ProblemBase, {"memory", "prepare", "notices", "files", "legend"}),
+    page.Problem: (
+        ProblemBase,
+        {"memory", "prepare", "notices", "files", "legend", "remarks", "fresh_users"}
+        | {"held_out_records", "held_out_classes", "dealt_anew"},
+    ),
     page.Algorithm: (
         AlgorithmBase,
         {"smoke_size", "lanes", "witnesses", "steps", "complaints", "releases", "resolve", "common", "together"},
