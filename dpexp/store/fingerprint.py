@@ -99,11 +99,6 @@ def modules_of(*values: object) -> tuple[str, ...]:
     return tuple(sorted({module for kind in kinds for module in _keys(owners_of(kind), kind.__module__)}))
 
 
-def modules_named(module: str) -> list[str]:
-    """What a module that Python knows by this name is called here; with a plug-in's module also the plug-in's file."""
-    return _keys([loaded for loaded in LOADED.values() if loaded.inside_of(module) is not None], module)
-
-
 def _keys(owners: Iterable[Loaded], module: str) -> list[str]:
     """A module, or that of a plug-in with the plug-in's file, which may have made what is written there."""
     own = [(loaded, loaded.inside_of(module) or "") for loaded in owners]
