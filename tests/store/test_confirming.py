@@ -156,13 +156,19 @@ def test_a_summary_that_is_computed_otherwise_is_not_confirmed(edited, monkeypat
     assert states(config, options) == {"stale"}
 
 
-def test_experiments_of_one_pass_are_simulated_together_and_judged_alone(edited, monkeypatch, tmp_path):
-    texts = [TINY, TINY.replace("experiment: small", "experiment: other").replace("mu: [1, ", "mu: [3, ")]
+def two_of_one_pass(tmp_path, old, new):
+    """The folder of results, and two experiments that were run: TINY, and another with one text replaced."""
+    texts = [TINY, TINY.replace("experiment: small", "experiment: other").replace(old, new)]
     results, experiments = tmp_path / "results", []
     for number, text in enumerate(texts):
         (tmp_path / f"{number}.yaml").write_text(text)
         experiments.append(load_experiment(tmp_path / f"{number}.yaml"))
         run(experiments[-1], Options(results, quiet=True))
+    return results, experiments
+
+
+def test_experiments_of_one_pass_are_simulated_together_and_judged_alone(edited, monkeypatch, tmp_path):
+    results, experiments = two_of_one_pass(tmp_path, "mu: [1, ", "mu: [3, ")
     edited(ENGINE)
     calls, known, original = [], {}, confirming.simulate
     monkeypatch.setattr(confirming, "simulate", lambda *given: calls.append(given[0]) or original(*given))
@@ -177,12 +183,7 @@ def test_experiments_of_one_pass_are_simulated_together_and_judged_alone(edited,
 
 def test_a_cell_that_fails_in_a_shared_chunk_fails_alone(edited, monkeypatch, tmp_path):
     """Two experiments, of which the second has a setting that today's code cannot simulate: the first one's are right."""
-    texts = [TINY, TINY.replace("experiment: small", "experiment: other").replace("alpha: [1/3", "alpha: [2/3")]
-    results, experiments = tmp_path / "results", []
-    for number, text in enumerate(texts):
-        (tmp_path / f"{number}.yaml").write_text(text)
-        experiments.append(load_experiment(tmp_path / f"{number}.yaml"))
-        run(experiments[-1], Options(results, quiet=True))
+    results, experiments = two_of_one_pass(tmp_path, "alpha: [1/3", "alpha: [2/3")
     original = Power.step_sizes
 
     def failing(self, first, last):
