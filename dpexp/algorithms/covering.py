@@ -196,6 +196,8 @@ class Shown(Covering):
     """the true slopes are steep, -steep, steep / 2 and again, times those of the problem; 0: those of the problem"""
 
     schedules: ClassVar[tuple[str, ...]] = ("prescribed",)
+    witnesses: ClassVar[int] = 1
+    """every replicate holds its records and takes its time"""
 
     def population(self, problem: LinearPredictorProblem) -> Population:
         from dataclasses import replace
