@@ -215,7 +215,6 @@ def confirm_all(experiments: list[Experiment], request: Request) -> tuple[dict[s
 
 def _reports(experiments: list[Experiment], request: Request) -> Iterator[Report]:
     """Run experiments, one after the other; of each it is said first what should be known of it."""
-    from dpexp.store.in_turn import run_in_turn
     from dpexp.store.run import Options, run
 
     chosen = _chosen(experiments, request.only)
@@ -230,10 +229,7 @@ def _reports(experiments: list[Experiment], request: Request) -> Iterator[Report
             chosen[experiment.name], request.debug, request.deployment, request.scheduler or "",
         )  # fmt: skip
 
-    if request.backend == "threads" and request.jobs > 1:
-        yield from run_in_turn(experiments, asked, request.jobs)
-    else:
-        yield from (run(experiment, asked(experiment)) for experiment in experiments)
+    yield from (run(experiment, asked(experiment)) for experiment in experiments)
 
 
 def _nothing_to_compute(experiments: list[Experiment], request: Request) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from dpexp.config.cells import Cell, Experiment
@@ -121,13 +121,6 @@ def _not_installed(experiment: Experiment) -> Iterator[Issue]:
             fashion.file()
         except DataError as error:
             yield Issue(experiment.where or Position(str(experiment.path)), error.message, error.hint)
-
-
-def fit_together(experiments: Sequence[Experiment], workers: int) -> bool:
-    """Whether experiments fit into this machine at the same time."""
-    there = memory_of_machine()
-    own = sum(needs(experiment, workers).bytes - LIBRARIES for experiment in experiments)
-    return there is None or own + LIBRARIES <= there
 
 
 def _too_large(experiment: Experiment, needed: Needs, there: int | None) -> Iterator[Issue]:

@@ -8,9 +8,8 @@ import signal
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack, contextmanager, suppress
-from itertools import count
-from queue import Empty, PriorityQueue, SimpleQueue
+from contextlib import contextmanager, suppress
+from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any
 
@@ -22,10 +21,6 @@ from dpexp.store import fingerprint
 Task = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
-Outcome = Future[Any]
-"""what came of a task: its result, or its error"""
-
-
 @contextmanager
 def _ready_to_compute() -> Iterator[None]:
     """Linear algebra may not use several threads, on which its last bits can depend; memory is kept for the next."""
@@ -34,67 +29,6 @@ def _ready_to_compute() -> Iterator[None]:
     keep_freed_memory()
     with threadpool_limits(1):
         yield
-
-
-_Given = tuple[int, int, Task]
-"""group, number and task"""
-
-
-class Crew:
-    """Threads of this process that do tasks in the order in which they are given; kernels release Python's lock.
-
-    Use as a context manager. Tasks come in groups; a thread serves one group, and what it remembers goes with it.
-    """
-
-    def __init__(self, jobs: int) -> None:
-        self.jobs = jobs
-        self._tasks: PriorityQueue[tuple[bool, int, _Given | None]] = PriorityQueue()
-        self._numbers = count()
-        self._outcomes: SimpleQueue[tuple[int, int, Outcome]] = SimpleQueue()
-        self._open = ExitStack()
-
-    def __enter__(self) -> Crew:
-        self._open.enter_context(_ready_to_compute())
-        for _ in range(self.jobs):
-            self._start(None)
-        return self
-
-    def give(self, group: int, number: int, task: Task, early: bool = False) -> None:
-        """Add a task, after all that were given or, `early`, before them."""
-        self._tasks.put((not early, next(self._numbers), (group, number, task)))
-
-    def take(self) -> tuple[int, int, Outcome]:
-        """The next that is done, of those that were given: its group, its number and what came of it."""
-        return self._outcomes.get()
-
-    def __exit__(self, *exception: object) -> None:
-        """Tasks that nobody has begun are dropped; those that run are not waited for."""
-        with suppress(Empty):
-            while True:
-                self._tasks.get_nowait()
-        for _ in range(self.jobs):
-            self._tasks.put((True, next(self._numbers), None))
-        self._open.close()
-
-    def _start(self, first: _Given | None) -> None:
-        Thread(target=self._work, args=(first,), daemon=True).start()
-
-    def _work(self, first: _Given | None) -> None:
-        """Do tasks of one group; a thread that meets another group leaves that to a new one."""
-        given = first or self._tasks.get()[2]
-        while given is not None:
-            group, number, (function, arguments) = given
-            outcome = Outcome()
-            try:
-                outcome.set_result(function(*arguments))
-            except BaseException as error:
-                outcome.set_exception(error)
-            self._outcomes.put((group, number, outcome))
-            del outcome, arguments  # a result may be large, and the next task may be long in coming
-            given = self._tasks.get()[2]
-            if given is not None and given[0] != group:
-                self._start(given)
-                return
 
 
 def seal(task: Task) -> tuple[tuple[str, ...], bytes]:
@@ -135,13 +69,38 @@ def _no_word_of_the_rest() -> Iterator[None]:
 
 
 def threads(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Any]]:
-    """Threads of this process."""
-    with Crew(jobs) as crew:
-        for number, task in enumerate(tasks):
-            crew.give(0, number, task)
-        for _ in tasks:
-            _, number, outcome = crew.take()
-            yield number, outcome.result()
+    """Threads of this process, in the order of the tasks; kernels release Python's lock.
+
+    Where a run is given up, tasks that nobody has begun are dropped, and those that run are not waited for.
+    """
+    waiting: SimpleQueue[tuple[int, Task]] = SimpleQueue()
+    outcomes: SimpleQueue[tuple[int, Future[Any]]] = SimpleQueue()
+
+    def work() -> None:
+        with suppress(Empty):
+            while True:
+                number, (function, arguments) = waiting.get_nowait()
+                outcome: Future[Any] = Future()
+                try:
+                    outcome.set_result(function(*arguments))
+                except BaseException as error:
+                    outcome.set_exception(error)
+                outcomes.put((number, outcome))
+                del outcome, arguments  # a result may be large, and the next task may take long
+
+    for given in enumerate(tasks):
+        waiting.put(given)
+    with _ready_to_compute():
+        for _ in range(jobs):
+            Thread(target=work, daemon=True).start()
+        try:
+            for _ in tasks:
+                number, outcome = outcomes.get()
+                yield number, outcome.result()
+        finally:
+            with suppress(Empty):
+                while True:
+                    waiting.get_nowait()
 
 
 @contextmanager

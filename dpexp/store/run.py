@@ -8,9 +8,8 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -80,33 +79,8 @@ def simulate_chunk(chunk: Chunk) -> tuple[Done | Failed, str]:
     return simulate(cells, chunk.replicates, chunk.deployment), chunk.key
 
 
-Result = tuple[Done | Failed, str]
-"""of `simulate_chunk`"""
-T = TypeVar("T")
-Steps = Generator[Sequence[Chunk], tuple[int, Result], T]
-Running = Steps[Report]
-"""an experiment on its way. It gives chunks to compute, all that can be done now. It is sent the results one by one,
-each with the place of its chunk among them, and gives no more until it has them all. It returns its report."""
-
-
 def run(experiment: Experiment, options: Options) -> Report:
-    """Bring an experiment's results up to date; raises DpexpError as `steps_of_run` does."""
-    with closing(steps_of_run(experiment, options)) as running:
-        try:
-            chunks = next(running)
-            while True:
-                with closing(_executed(chunks, experiment, options)) as results:
-                    for answer in islice(results, len(chunks) - 1):
-                        running.send(answer)
-                    (last,) = results
-                chunks = running.send(last)  # when no worker is left
-        except StopIteration as end:
-            report: Report = end.value
-            return report
-
-
-def steps_of_run(experiment: Experiment, options: Options) -> Running:
-    """Bring an experiment's results up to date; somebody else computes the chunks.
+    """Bring an experiment's results up to date.
 
     Raises DpexpError where the folder is locked, where code or data change meanwhile, or with `fail_fast` where a cell
     fails. Everything is planned and written while the folder is held.
@@ -119,7 +93,7 @@ def steps_of_run(experiment: Experiment, options: Options) -> Running:
             _sort_out(folder, {cell.cell_id for cell in experiment.cells}, options)
             plans = plan(experiment, options.results, options.force, options.deployment)
             chosen = _choose(plans, options)
-            ended, failures = yield from _bring_up_to_date(report, experiment, folder, plans, chosen, options, started)
+            ended, failures = _bring_up_to_date(report, experiment, folder, plans, chosen, options, started)
     except NotWritable:
         plans = plan(experiment, options.results, options.force, options.deployment)
         chosen = _choose(plans, options)
@@ -149,7 +123,7 @@ def _bring_up_to_date(
     chosen: Sequence[CellPlan],
     options: Options,
     started: datetime,
-) -> Steps[tuple[dict[str, Ended], dict[str, str]]]:
+) -> tuple[dict[str, Ended], dict[str, str]]:
     """Compute what is missing and publish it: how the new cells ended, and the errors of those that failed."""
     for p in plans:  # also of the cells that are not chosen: their rows would be written anew
         if p.refused:
@@ -184,7 +158,7 @@ def _bring_up_to_date(
             raise DpexpError(f"{experiment.name}: {names} changed while the run was using it", AGAIN)
 
     with Keeping(folder.partial) as keeping:
-        results = yield from _compute(experiment, todo, keeping, options, check)
+        results = _compute(experiment, todo, keeping, options, check)
         check()
         if options.backend != "dask":  # other machines tell nothing of this one
             report.simulated_s = learn(
@@ -217,7 +191,7 @@ def _sort_out(folder: Folder, wanted: set[str], options: Options) -> None:
 
 def _compute(
     experiment: Experiment, todo: Sequence[CellPlan], keeping: Keeping, options: Options, check: Callable[[], None]
-) -> Steps[list[tuple[Chunk, Done | Failed]]]:
+) -> list[tuple[Chunk, Done | Failed]]:
     """Compute all chunks, those that a killed run left behind excepted; `check` is asked before one is kept."""
     groups: dict[tuple[str, range], list[Cell]] = {}
     for p in todo:
@@ -227,14 +201,14 @@ def _compute(
         for (_, replicates), cells in groups.items()
         for chunk in chunks_of(cells, replicates)
     ]
-    found = yield from _finished(experiment, chunks, keeping, options, check)
+    found = _finished(experiment, chunks, keeping, options, check)
     shared = [chunk for chunk, result in found if isinstance(result, Failed) and len(chunk.cells) > 1]
     if not shared:
         return found
     alone = [one for chunk in shared for one in chunk.alone]
     note(f"{experiment.name}: {len(alone)} parts of the cells that failed together are tried one by one", options.quiet)
     kept = [(chunk, result) for chunk, result in found if chunk not in shared]
-    return kept + (yield from _finished(experiment, alone, keeping, options, check))
+    return kept + _finished(experiment, alone, keeping, options, check)
 
 
 def _finished(
@@ -243,7 +217,7 @@ def _finished(
     keeping: Keeping,
     options: Options,
     check: Callable[[], None],
-) -> Steps[list[tuple[Chunk, Done | Failed]]]:
+) -> list[tuple[Chunk, Done | Failed]]:
     """Compute chunks, those that are there already excepted."""
     done: list[tuple[Chunk, Done | Failed]] = []
     waiting = []
@@ -257,11 +231,10 @@ def _finished(
     if done:
         note(f"{experiment.name}: {len(done)} of {len(chunks)} chunks were finished before", options.quiet)
     told: set[str] = set()
-    to_do: Sequence[Chunk] = waiting
-    with Progress(experiment.name, sum(chunk.seconds for chunk in waiting)) as progress:
-        for _ in waiting:
-            number, (result, key) = yield to_do
-            to_do = ()
+    total, computed = sum(chunk.seconds for chunk in waiting) or 1.0, 0.0
+    tell(f"{experiment.name}: 0%", 0.0)
+    with closing(_executed(waiting, experiment, options)) as results:
+        for number, (result, key) in results:
             chunk = waiting[number]
             check()
             if key != chunk.key:
@@ -277,52 +250,15 @@ def _finished(
                 shown = result.traceback if options.debug else f"{experiment.name}: a cell failed: {result.error}"
                 note(shown, options.quiet and not options.debug)
             done.append((chunk, result))
-            progress.advance(chunk.seconds)
+            computed += chunk.seconds
+            tell(f"{experiment.name}: {computed / total:.0%}", computed / total)
     return done
-
-
-_ON_THEIR_WAY: list[Progress] = []
-"""in the order in which they were opened; the first is told"""
-
-
-class Progress:
-    """Counts the estimated seconds of one experiment; use as a context manager.
-
-    Of experiments that are on their way at the same time only the first is told.
-    """
-
-    def __init__(self, name: str, total: float) -> None:
-        self.name, self.total, self.done = name, total or 1.0, 0.0
-        self.before = 0.0
-        """what was done before it was told"""
-
-    def __enter__(self) -> Progress:
-        _ON_THEIR_WAY.append(self)
-        self._tell()
-        return self
-
-    def advance(self, work: float) -> None:
-        """Some work has been done."""
-        self.done += work
-        self._tell()
-
-    def _tell(self) -> None:
-        if _ON_THEIR_WAY[0] is self:
-            share = (self.done - self.before) / (self.total - self.before or 1.0)
-            tell(f"{self.name}: {self.done / self.total:.0%}", share)
-        else:
-            self.before = self.done
-
-    def __exit__(self, *exception: object) -> None:
-        _ON_THEIR_WAY.remove(self)
-        if _ON_THEIR_WAY:
-            _ON_THEIR_WAY[0]._tell()
 
 
 def _executed(
     chunks: Sequence[Chunk], experiment: Experiment, options: Options
-) -> Generator[tuple[int, Result], None, None]:
-    """Compute chunks where the options say."""
+) -> Generator[tuple[int, tuple[Done | Failed, str]], None, None]:
+    """Compute chunks where the options say: the place of a chunk, and what `simulate_chunk` gave."""
     tasks: list[Task] = [(simulate_chunk, (chunk,)) for chunk in chunks]
     if options.backend != "dask":
         yield from EXECUTORS[options.backend](tasks, max(1, min(options.jobs, len(tasks))))

@@ -15,7 +15,7 @@ import pytest
 from dpexp.commands import calibrate, privacy, validate
 from dpexp.config.experiment_file import load_experiment, read_experiment
 from dpexp.config.reader import MAX_CELLS
-from dpexp.config.resources import LIBRARIES, fit_together, memory_of_machine, needs, needs_of_worker, require_room
+from dpexp.config.resources import LIBRARIES, memory_of_machine, needs, needs_of_worker, require_room
 from dpexp.config.yamlfile import MOST_SHOWN, ConfigError
 from dpexp.core.checkpoints import checkpoint_steps
 from dpexp.core.errors import UsageError
@@ -184,10 +184,6 @@ def test_libraries_are_part_of_every_estimate(monkeypatch):
     assert needs(experiment, 3, processes=True).bytes - needs(experiment, 3).bytes == 3 * LIBRARIES
     monkeypatch.setattr("dpexp.config.resources.memory_of_machine", lambda: 200_000_000)
     assert "for libraries" in said(LINEAR)
-    two = 2 * needs(experiment, 1).bytes - LIBRARIES
-    for there, fits in ((two, True), (two - 1, False)):  # they share them
-        monkeypatch.setattr("dpexp.config.resources.memory_of_machine", lambda there=there: there)
-        assert fit_together([experiment, experiment], 1) is fits
     room, expected = Room(task, once), {"numpy": "1"}
     (said_of,) = _complaints((expected, Memory(200_000_000, 1)), expected, room, "tcp://w")
     assert "bytes of memory for 1 task at a time, 200,000,000 are there" in said_of

@@ -5,6 +5,8 @@ import json
 import signal
 import subprocess
 import sys
+import threading
+from contextlib import closing
 from subprocess import PIPE
 
 import numpy as np
@@ -391,6 +393,17 @@ def test_one_writer_at_a_time(config, done):
         go(config, done.root.parent)
 
 
+def test_an_error_ends_the_command_and_what_came_before_it_is_stored(config, tmp_path):
+    configs = [config.with_name(f"{name}.yaml") for name in "abc"]
+    for path in configs:
+        path.write_text(config.read_text().replace("experiment: small", f"experiment: {path.stem}"))
+    a, b, c = (Folder(tmp_path / "r", path.stem) for path in configs)
+    with b.locked():
+        call("run", *configs, "--results", tmp_path / "r", code=1)
+    assert a.cells.exists()
+    assert not c.root.exists()
+
+
 def test_leftovers_of_a_killed_run_are_cleared(config, done):
     dead = subprocess.Popen(["true"])
     dead.wait()
@@ -420,6 +433,31 @@ def _suicide(flag, k):
         Path(flag).touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return k * k
+
+
+def test_tasks_that_nobody_has_begun_are_dropped_and_threads_end():
+    before, may_go_on, done = set(threading.enumerate()), threading.Event(), []
+    both_begun = threading.Barrier(3)  # two threads, and this one
+
+    def task(number):
+        if number:
+            both_begun.wait(60)
+            may_go_on.wait(60)
+        done.append(number)
+
+    with closing(EXECUTORS["threads"]([(task, (number,)) for number in range(10)], 2)) as results:
+        assert next(results) == (0, None)
+        both_begun.wait(60)
+    may_go_on.set()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(60)
+        assert not thread.is_alive()
+    assert sorted(done) == [0, 1, 2]
+
+
+def test_what_a_task_raises_reaches_who_takes_it():
+    with pytest.raises(ValueError, match="seven"):
+        list(EXECUTORS["threads"]([(int, ("7",)), (int, ("seven",))], 1))
 
 
 def test_results_do_not_change_by_accident(config, tmp_path):
