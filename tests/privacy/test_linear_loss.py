@@ -10,7 +10,7 @@ from scipy.stats import binom, norm
 from dpexp.privacy.accounting.binomials import binomial_log_masses, likely_counts
 from dpexp.privacy.accounting.gdp import delta_of, eps_of
 from dpexp.privacy.accounting.mixtures import GaussianMixture
-from dpexp.privacy.attained.linear_loss import LinearLoss, _eps_of_threshold, linear_loss_eps
+from dpexp.privacy.attained.linear_loss import LinearLoss, Order, linear_loss_eps
 from tests.oracles.linear_losses import full
 
 SCHEMES = ("add-remove", "replace-one", "fixed-size")
@@ -85,17 +85,17 @@ def test_large_losses_count_the_rarest_numbers_of_visits(setting, scheme):
 
 def test_leaving_the_rarest_out_would_state_too_much():
     law = LinearLoss(0.5, 1.0, 2280, "replace-one")
-    p, r = law._pairs[0]
-    likely = GaussianMixture(-p.centres, p.log_weights, 1.0)
-    assert _eps_of_threshold(p, likely, 1e-6) > 1.01 * full(0.5, 1.0, 2280, "replace-one", 1e-6)
-    assert _eps_of_threshold(p, r, 1e-6) < full(0.5, 1.0, 2280, "replace-one", 1e-6)
+    order = law._orders[0]
+    likely = GaussianMixture(-order.p.centres, order.p.log_weights, 1.0)
+    assert Order(order.p, likely).eps(1e-6) > 1.01 * full(0.5, 1.0, 2280, "replace-one", 1e-6)
+    assert order.eps(1e-6) < full(0.5, 1.0, 2280, "replace-one", 1e-6)
 
 
 def test_groups_have_at_least_the_probability_beyond_every_place():
     """P(k visits at most) of the groups is at least that of the law, for every k."""
     for q, steps in ((0.5, 700), (0.02, 5000), (0.97, 900)):
         law = LinearLoss(q, 1.0, steps, "replace-one")
-        _, every = law._pairs[0]
+        every = law._orders[0].r
         visits, masses = -every.centres * math.sqrt(steps), np.exp(every.log_weights)
         up_to = np.array([masses[visits <= k + 1e-6].sum() for k in range(steps + 1)])
         exact = binom.cdf(np.arange(steps + 1), steps, q)

@@ -96,29 +96,38 @@ def renyi_of(p: GaussianMixture, q: GaussianMixture, order: float) -> float:
     return (math.log1p(math.exp(log_total)) if log_total < 30 else log_total) / (order - 1)
 
 
+def log_ratio(p: GaussianMixture, q: GaussianMixture, x: float) -> float:
+    """log p / q at a place."""
+    at = np.array([x])
+    return float(p.log_density(at)[0] - q.log_density(at)[0])
+
+
+def crossing(p: GaussianMixture, q: GaussianMixture, eps: float) -> float | None:
+    """Where log p / q, which increases, comes to eps: a place before 1e12 deviations, None if it is not there by then.
+
+    Where it is above eps all along, that is the first place, beyond which everything lies.
+    """
+    width = math.sqrt(p.variance)
+    low, high = -width, width
+    while log_ratio(p, q, high) < eps:
+        high *= 2
+        if high > 1e12 * width:
+            return None
+    while log_ratio(p, q, low) > eps:
+        low *= 2
+        if low < -1e12 * width:
+            return low
+    return root(lambda x: log_ratio(p, q, x) - eps, low, high, xtol=1e-13 * width, rtol=1e-14)
+
+
 def hockey_stick_of(p: GaussianMixture, q: GaussianMixture, eps: float) -> float:
     """sup over events of p - e^eps q, where log p / q increases: P(X > t) - e^eps Q(X > t) at its crossing t.
 
-    The best event is the set where p > e^eps q (Neyman and Pearson), a half line because the ratio increases. It is
-    empty if the ratio never comes to e^eps (the value is 0), and everything if it is never below (1 - e^eps).
+    The best event is the set where p > e^eps q (Neyman and Pearson), a half line because the ratio increases.
     """
-
-    def excess(x: float) -> float:
-        at = np.array([x])
-        return float(p.log_density(at)[0] - q.log_density(at)[0]) - eps
-
-    width = math.sqrt(p.variance)
-    low, high = -width, width
-    # doubled until the crossing is between them; one that is not within 1e12 is taken for none
-    while excess(low) > 0 and low > -1e12:
-        low *= 2
-    while excess(high) < 0:
-        if high > 1e12:
-            return 0.0
-        high *= 2
-    if excess(low) > 0:
-        return -math.expm1(eps)
-    t = root(excess, low, high, xtol=1e-13 * width, rtol=1e-14)
+    t = crossing(p, q, eps)
+    if t is None:
+        return 0.0
     # P - e^eps Q = -P (e^(eps + log Q - log P) - 1): nothing is subtracted from a nearly equal number
     log_p = p.log_above(t)
     return max(0.0, -math.exp(log_p) * math.expm1(q.log_above(t) + eps - log_p))

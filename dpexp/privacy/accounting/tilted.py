@@ -25,11 +25,10 @@ factors of the k-th law w_k, F_k its transform, |F_k| <= 1):
   eps_F sqrt(N) |w_k|_2: the product's error has 2-norm at most exp(sum T_k e_k) sum T_k eps_F sqrt(N) |w_k|_2.
 (f) Powers, by squaring: a product of complex numbers has a relative error of at most sqrt(5) u (Brent, Percival and
   Zimmermann, 2007), and the error of each of the factors. So a product of n factors, in any order, has one of at most
-  (1 + sqrt(5) u)^(n - 1) - 1 <= q = 3 u n, n = sum T_k. Entries below 1e-150, or whose power is below e^-700, are set
-  to 0: together they are far below E.
+  (1 + sqrt(5) u)^(n - 1) - 1 <= q = 3 u n, n = sum T_k. Frequencies at which it is below e^-60 are left out: together
+  they have a 2-norm of at most 2 e^-60.
 (g) Few frequencies. `low_frequencies` knows the transform of a law at each of the 2 K + 1 that are left to d_k. So the
-  product's error has 2-norm at most exp(sum T_k d_k) sum T_k d_k sqrt((2 K + 1) / N), in place of the first term of E,
-  and e^-60 for all frequencies that are left out.
+  product's error has 2-norm at most exp(sum T_k d_k) sum T_k d_k sqrt((2 K + 1) / N), in place of the first term of E.
 (h) Inverse transform: eps_F times the 2-norm of the spectrum. Transforms have |g|_2 = |G|_2 / sqrt(N). Altogether the
   masses are off by g with
 
@@ -68,8 +67,6 @@ Parts = Sequence[tuple[Discrete, int]]
 """laws on one grid, and how many times each is summed"""
 _OUTSIDE = 36.0
 """-log of the tilted mass that may lie beyond either end of the window: 2e-16"""
-_VANISHED = 700.0
-"""-log of what counts as 0 in a spectrum; all that a power is made of is larger"""
 MOST_CELLS = 1 << 22
 """a wider window is refused, unless few frequencies are all that is needed"""
 _AT_ONCE = 1 << 14
@@ -473,28 +470,27 @@ def _sum(tilts: Sequence[_Tilt], cells: int, few: bool) -> tuple[Spectrum, float
     size = _transform_size(cells)
     factors = [Factor(t.cells.astype(np.int64) - t.middle, t.weights, t.count) for t in tilts]
     last = highest(factors, size)
-    if last is not None:
-        return _by_the_lowest(factors, last, size)
-    if few:
+    if last is None and few:
         raise TooWide(f"{cells} cells and many frequencies")
-    return _by_all_frequencies(factors, size)
+    spectrum, error = _by_all_frequencies(factors, size) if last is None else _by_the_lowest(factors, last, size)
+    # what powers and products lose: q |F|_2 / sqrt(N) of (f) and (h); and what is left out
+    taken = 3 * UNIT * sum(factor.times for factor in factors) * spectrum.length
+    return spectrum, error + taken + 2 * math.exp(-LEFT_OUT)
 
 
 def _by_the_lowest(factors: Sequence[Factor], last: int, size: int) -> tuple[Spectrum, float]:
-    """From the frequencies up to `last`."""
+    """From the frequencies up to `last`; with the first term of E."""
     real, imaginary, growth = np.ones(1), np.zeros(1), 0.0
     for factor in factors:
         law = transform(factor, last, size)
         growth += factor.times * law.error
         real, imaginary = _product(real, imaginary, *_power(law.real, law.imaginary, factor.times))
-    spectrum = Spectrum(np.arange(last + 1), real, imaginary, size)
-    # (g), the first term of E, and what is left out
-    forward = growth * math.sqrt((2 * last + 1) / size)
-    return spectrum, math.exp(min(growth, 700.0)) * forward + _taken(factors, spectrum) + math.exp(-LEFT_OUT)
+    forward = growth * math.sqrt((2 * last + 1) / size)  # (g)
+    return Spectrum(np.arange(last + 1), real, imaginary, size), math.exp(min(growth, 700.0)) * forward
 
 
 def _by_all_frequencies(factors: Sequence[Factor], size: int) -> tuple[Spectrum, float]:
-    """By a transform of the whole window."""
+    """By a transform of the whole window; with the first term of E."""
     per_transform = 8 * UNIT * math.log2(size)
     kept: np.ndarray | None = None  # frequencies at which the product is a number: with many factors, the low ones
     real, imaginary, forward, growth = np.ones(1), np.zeros(1), 0.0, 0.0
@@ -506,24 +502,18 @@ def _by_all_frequencies(factors: Sequence[Factor], size: int) -> tuple[Spectrum,
         law = np.fft.rfft(wrapped)
         if kept is not None:
             law = law[kept]
-        # (f): a power below e^-700 is 0
-        large = np.square(law.real) + np.square(law.imag) > math.exp(-2 * _VANISHED / count)
+        # (f): a power below e^-60 is left out
+        large = np.square(law.real) + np.square(law.imag) > math.exp(-2 * LEFT_OUT / count)
         used = np.flatnonzero(large)
         power = _power(law.real[used], law.imag[used], count)
         if kept is None:
             kept, (real, imaginary) = used, power
         else:
             kept, (real, imaginary) = kept[used], _product(real[used], imaginary[used], *power)
-        there = np.maximum(np.abs(real), np.abs(imaginary)) > math.exp(-_VANISHED)
+        there = np.maximum(np.abs(real), np.abs(imaginary)) > math.exp(-LEFT_OUT)
         kept, real, imaginary = kept[there], real[there], imaginary[there]
     assert kept is not None, "a sum of no laws"
-    spectrum = Spectrum(kept, real, imaginary, size)
-    return spectrum, math.exp(min(growth, 700.0)) * forward + _taken(factors, spectrum)
-
-
-def _taken(factors: Sequence[Factor], spectrum: Spectrum) -> float:
-    """What powers and products lose: q |F|_2 / sqrt(N) of (f) and (h)."""
-    return 3 * UNIT * sum(factor.times for factor in factors) * spectrum.length
+    return Spectrum(kept, real, imaginary, size), math.exp(min(growth, 700.0)) * forward
 
 
 def _power(real: np.ndarray, imaginary: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from dpexp.core.brent import root
 from dpexp.privacy.accounting.binomials import binomial_log_masses, likely_counts
 from dpexp.privacy.accounting.gdp import delta_of, eps_of
 from dpexp.privacy.accounting.loss_distributions import Scheme
-from dpexp.privacy.accounting.mixtures import GaussianMixture, hockey_stick_of, renyi_of
+from dpexp.privacy.accounting.mixtures import GaussianMixture, crossing, hockey_stick_of, log_ratio, renyi_of
 from dpexp.privacy.accounting.quiet_functions import log
 
 _FLOOR = -120.0
@@ -37,6 +37,43 @@ _MOST = 1e8
 """variance of the number of visits above which the law is not written down: here it has 3 10^5 atoms"""
 _LEAST_NOISE = 1e-4
 """deviation of the sum of all noises, in norms of one record, below which epsilon (above 10^7) loses its digits"""
+
+
+@dataclass(frozen=True)
+class Order:
+    """P against R, of variance 1, whose ratio increases: the best event of any epsilon is a half line x > t.
+
+    At its own epsilon(t) = log p(t) / r(t), which increases, the half line is the best event: its excess P(x > t) -
+    e^epsilon(t) R(x > t) decreases in t, so that one root finder gives epsilon and delta together.
+    """
+
+    p: GaussianMixture
+    r: GaussianMixture
+
+    @cached_property
+    def _start(self) -> float | None:
+        """Where epsilon is 0."""
+        return crossing(self.p, self.r, 0.0)
+
+    @cached_property
+    def _log_excess(self) -> Callable[[float], float]:
+        @cache  # many deltas lie between the same two places
+        def log_excess(t: float) -> float:
+            log_p = self.p.log_above(t)
+            part = -math.expm1(min(0.0, self.r.log_above(t) + log_ratio(self.p, self.r, t) - log_p))
+            return log_p + math.log(part) if part > 0 else -math.inf
+
+        return log_excess
+
+    def eps(self, delta: float) -> float:
+        """The epsilon of the half line with the excess delta; 0 if epsilon 0 is enough."""
+        start, level, low, high = self._start, math.log(delta), 0.0, 0.5
+        if start is None or self._log_excess(start) <= level:
+            return 0.0
+        while self._log_excess(start + high) > level:
+            low, high = high, high * 1.5
+        t = root(lambda t: self._log_excess(t) - level, start + low, start + high, xtol=1e-12, rtol=1e-14)
+        return max(0.0, log_ratio(self.p, self.r, t))
 
 
 def linear_loss_eps(q: float, noise_multiplier: float, steps: int, scheme: Scheme, delta: float) -> float:
@@ -72,7 +109,7 @@ class LinearLoss:
         """The smallest delta at `eps` >= 0, both orders of the neighbours."""
         if self._mu is not None:
             return delta_of(self._mu, eps)
-        return max(0.0, *(hockey_stick_of(p, r, eps) for p, r in self._pairs))
+        return max(hockey_stick_of(order.p, order.r, eps) for order in self._orders)
 
     def eps(self, delta: float) -> float:
         """The smallest epsilon >= 0 at `delta`, rounded down by 1e-9 of its value."""
@@ -80,13 +117,13 @@ class LinearLoss:
             return eps_of(self._mu, delta)
         if delta >= 1:
             return 0.0
-        return max(_eps_of_threshold(p, r, delta) for p, r in self._pairs) * (1 - 1e-9)
+        return max(order.eps(delta) for order in self._orders) * (1 - 1e-9)
 
     def renyi(self, order: float) -> float:
         """The larger Renyi divergence of both orders of the neighbours, order > 1."""
         if self._mu is not None:
             return order * self._mu**2 / 2
-        return max(renyi_of(p, r, order) for p, r in self._pairs)
+        return max(renyi_of(one.p, one.r, order) for one in self._orders)
 
     @cached_property
     def _mu(self) -> float | None:
@@ -99,8 +136,8 @@ class LinearLoss:
         return math.sqrt(self.steps) * distance / self.noise_multiplier if self.q == 1 else None
 
     @cached_property
-    def _pairs(self) -> list[tuple[GaussianMixture, GaussianMixture]]:
-        """(P, Q) of both orders, mirrored so that the likelihood ratio P / Q increases and the best event is x > t.
+    def _orders(self) -> list[Order]:
+        """P and Q of both orders, mirrored so that the likelihood ratio P / Q increases and the best event is x > t.
 
         No number that is stated may be above that of the pair itself. So P is written without the numbers of visits
         below the floor, and Q with at least what it has beyond every t: there, the mirrored law of k visits has most
@@ -116,9 +153,9 @@ class LinearLoss:
             distance * np.concatenate([counts, fewest]) / unit, np.concatenate([logs, bounds]), 1.0
         ).mirrored
         if self.scheme == "replace-one":
-            return [(law, every)]
+            return [Order(law, every)]
         absent = GaussianMixture(np.zeros(1), np.zeros(1), 1.0)
-        return [(law, absent), (absent.mirrored, every)]
+        return [Order(law, absent), Order(absent.mirrored, every)]
 
     def _groups(self, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
         """The fewest visits of each group of numbers outside first .. last, and a bound on its log probability.
@@ -134,41 +171,3 @@ class LinearLoss:
             return np.zeros(0), np.zeros(0)
         bounds = binomial_log_masses(likeliest, self.steps, self.q) + log(sizes.astype(np.float64))
         return np.concatenate([below[:-1], above[:-1]]).astype(np.float64), bounds
-
-
-def _eps_of_threshold(p: GaussianMixture, r: GaussianMixture, delta: float) -> float:
-    """The epsilon at which the best half line x > t of P against R has excess delta; 0 if epsilon 0 is enough.
-
-    At its own epsilon(t) = log p(t) / r(t), which increases, the half line is the best event: its excess
-    P(x > t) - e^epsilon(t) R(x > t) decreases in t, so that one root finder gives epsilon and delta together.
-    """
-
-    def log_ratio(t: float) -> float:
-        at = np.array([t])
-        return float(p.log_density(at)[0] - r.log_density(at)[0])
-
-    def excess(t: float) -> float:
-        log_p = p.log_above(t)
-        return -math.exp(log_p) * math.expm1(min(0.0, r.log_above(t) + log_ratio(t) - log_p)) - delta
-
-    start = _crossing(log_ratio)
-    if start is None or excess(start) <= 0:
-        return 0.0
-    step = 1.0
-    while excess(start + step) > 0:
-        step *= 2
-    return max(0.0, log_ratio(root(excess, start, start + step, xtol=1e-12, rtol=1e-14)))
-
-
-def _crossing(increasing: Callable[[float], float]) -> float | None:
-    """Where an increasing function is 0, in deviations of the noise; None if it is not above 0 within 1e12."""
-    low, high = -1.0, 1.0
-    while increasing(high) < 0:
-        high *= 2
-        if high > 1e12:
-            return None
-    while increasing(low) > 0:
-        low *= 2
-        if low < -1e12:
-            return low
-    return root(increasing, low, high, xtol=1e-13, rtol=1e-14)
