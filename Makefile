@@ -10,6 +10,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# what Python has compiled is kept in __pycache__, also where the environment forbids it: 4 s of each worker of the tests
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: reproduce confirm test test-fast test-lowest smoke lint check bench soak mutants review build build-data docs docs-ready paper accountants clean
 

@@ -83,7 +83,7 @@ NOT_RUN = {
     ".venv/bin/python -m zipfile": Reason("unpacks what was downloaded", _follows_the_network),
     ".venv/bin/python -m tests.campaigns.rebuild": Reason("reads what was downloaded", _follows_the_network),
     "dpexp table table1": Reason("reads six experiments at full size", _reads_experiments),
-    "dpexp table momentum_tuned": Reason("reads three experiments of hundreds of runs", _reads_experiments),
+    "dpexp table momentum_tuned": Reason("reads three experiments at full size", _reads_experiments),
     "dpexp fit census.csv --target over_50k --model mallows-logistic --public census.yaml --mu 0.3 --central --deployment":
         Reason("the reader has filled in the public file before", _has_blanks),
     "dpexp fit --plan": Reason("the reader has filled in the public file before", _has_blanks),

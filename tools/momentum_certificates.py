@@ -42,7 +42,8 @@ SETTINGS = [
     *((2000, epochs, length / 0.75) for epochs in (120, 160) for length in (3, 6)),
     *((8000, epochs, length / 0.75) for epochs, length in ((120, 3), (120, 6), (160, 3))),
 ]
-"""(N, epochs, path length in units of G / L) of the shipped experiments; alpha = 1 / N and gamma as left out"""
+"""(N, epochs, path length in units of G / L) of the shipped experiments, and of the wider grids on which their best
+settings were found; alpha = 1 / N and gamma as left out"""
 
 GRIDS = [
     *(

@@ -12,6 +12,7 @@ import dpexp
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
 from dpexp.core.standard_json import standard_json
+from tests.conftest import call
 
 CONFIG = {
     "experiment": "small",
@@ -21,11 +22,10 @@ CONFIG = {
     "run": {"n": 200, "replicates": 4, "seed": 3, "checkpoints": 5},
 }
 MECHANISM = {"noise_multiplier": 1, "sampling_probability": 0.01, "steps": 100, "delta": [1e-5, 1e-6]}
-PYTHON = [sys.executable, "-m", "dpexp"]
 
 
 def said(*arguments):
-    return json.loads(subprocess.run([*PYTHON, *arguments], check=True, capture_output=True, text=True).stdout)
+    return json.loads(call(*arguments).stdout)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from tests.conftest import call, installed
+from tests.conftest import call
 
 CONFIG = """\
 experiment: {name}
@@ -24,7 +24,7 @@ def run(folder, *names):
 @pytest.mark.slow
 def test_a_folder_without_results_says_what_to_run(tmp_path):
     for command in ("plot", "table"):
-        done = installed(command, cwd=tmp_path, code=3)
+        done = call(command, cwd=tmp_path, code=3)
         assert "run: dpexp run" in done.stderr
         assert not done.stdout
 
@@ -34,7 +34,7 @@ def test_what_a_folder_allows_is_made_and_the_rest_has_a_line_each(tmp_path):
     """linear_d5 feeds two figures of a paper whole, and a table in part; mine feeds none, and one of two is stale."""
     run(tmp_path, "linear_d5", "mine", "old")
     (tmp_path / "old.yaml").write_text(CONFIG.format(name="old").replace("0.2", "0.3"))
-    done = installed("plot", "--format", "png", cwd=tmp_path)
+    done = call("plot", "--format", "png", cwd=tmp_path)
     drawn = [line.rpartition("/")[2] for line in done.stdout.split() if line.endswith(".png")]
     assert drawn == ["figure2.png", "linear_loss.png", "mine.png"]
     lines = done.stderr.splitlines()

@@ -12,7 +12,7 @@ from dpexp.config.experiment_file import read_experiment
 from dpexp.core.errors import UsageError
 from dpexp.store import cell_of, load_generation, load_parameters
 from dpexp.store.run import Options, run
-from tests.conftest import installed, share
+from tests.conftest import call, share
 
 CONFIG = """\
 experiment: levels
@@ -133,7 +133,7 @@ def test_own_records_are_not_paired(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_stale_results_are_compared_and_the_exit_code_says_so(tmp_path):
     (tmp_path / "levels.yaml").write_text(CONFIG)
-    installed("run", "levels.yaml", "-q", cwd=tmp_path)
+    call("run", "levels.yaml", "-q", cwd=tmp_path)
     (tmp_path / "levels.yaml").write_text(CONFIG.replace("0.05", "0.06"))
-    done = installed("diff", "results/levels", "--by", "eta", cwd=tmp_path, code=3)
+    done = call("diff", "results/levels", "--by", "eta", cwd=tmp_path, code=3)
     assert "A is not what today's code, data and config give: stale" in done.stdout

@@ -313,10 +313,9 @@ def test_every_tuned_method_is_shown_with_its_grid_and_without_noise(toys):
         assert set(here.method) == set(METHODS)
     quiet = rows[rows.eps_is == "infinity"]
     assert set(quiet.method) == set(METHODS)
-    noisy = rows[(rows.N == 2000) & (rows.eps == 1.0) & (rows.d == 10)].set_index("method").settings
-    assert (noisy >= quiet.set_index("method").settings).all()  # with noise some more, around the best of the others
-    assert noisy["tree"] >= noisy["reduced"] == 8
-    assert noisy.min() >= 4
+    assert rows.settings.between(3, 5).all()  # the best one, and the next on either side where the grid goes on
+    assert {*rows[rows.method == "tree"].settings} == {3, 5}
+    assert {*quiet.settings} == {3}  # more epochs are always better without noise
     text = render(TABLES["momentum_tuned"], results, "md")
     assert text.count("| no noise") == len(METHODS)
     table = json.loads(render(TABLES["momentum_adult"], results, "json"))["rows"]

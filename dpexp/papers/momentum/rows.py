@@ -7,7 +7,7 @@ The best setting of a grid is inside it, or at an end, beyond which a better one
 axis at a time, among those that share its values of the other axes. It is inside if this line goes on beyond it on both
 sides. A comparison of tuned methods is fair to the loser only if the loser's best setting is inside: more settings can
 only help the winner. The best mean is read off the replicates that it is compared by, so it is a little too good for
-every method; a grid of equal size is so by about as much.
+every method. Of every tuned grid the best setting is kept, and the next one on either side along both axes.
 """
 
 from __future__ import annotations

@@ -144,8 +144,8 @@ def tuned(results: Path) -> Content:
         "diverged": lambda r: f"{r['n_diverged']} of {r['n']}",
     }
     note = (
-        "Rippled mean; all methods calibrated exactly to (eps, 1e-5) for replaced records, each on a grid of its own ('best "
-        "of' counts its settings), and without noise on the part of the grid that all budgets share. Algorithm 2 is accounted for by its iterates, "
+        "Rippled mean; all methods calibrated exactly to (eps, 1e-5) for replaced records, each with what is kept of a wider "
+        "grid ('best of' counts the settings): the best one and the next on either side. Algorithm 2 is accounted for by its iterates, "
         "certified for every position of a record. The best setting is read off the results, which is not private. Step: "
         "length of the path, for descent eta. At an end: where the grid does not go on beyond the best setting, so that a "
         "better one may lie there. Last iterates; 95% intervals over replicates."
