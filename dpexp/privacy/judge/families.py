@@ -195,6 +195,7 @@ def _trap(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | None:
     end = begin + (0.02 + 0.98 * shape[1]) * (h - begin)
     level = (2 * shape[2] - 1) * 0.3 * min(u, h)
     back = min(u, 2 * h + 8)  # a longer way than the set is wide ends at the wall just so
+    # a knot that stands twice is a jump
     others = Drift((-h, begin, begin, end, end, h), (-back, -back, level, level, back, back))
     return walk(s, a, others, constant(u), constant(-u), (2 * shape[3] - 1) * h)
 
@@ -230,6 +231,7 @@ def _memory_numbers(x: Sequence[float] | np.ndarray, shape: Sequence[float]) -> 
     steps = max(1, round(10 ** (4.5 * x[2])))
     states = 2 + round(14 * shape[1] ** 2)
     chain = memory.Memory(q, kappa, 0.05 * (6 / 0.05) ** shape[0], states, steps)
+    # so large a batch that the others' drift is a hundredth of b kappa, which the record's own takes of the clip
     batch = math.ceil(100 * chain.largest_drift / kappa)
     return chain, batch, max(2, round(1 / q))
 
@@ -253,6 +255,7 @@ def _memory(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | None:
     if states * memory.W < s.width * (1 - 1e-9):
         return None
     u, kappa = s.largest_drift, 1 / s.multiplier
+    # kappa is what the chain's drift leaves of u for each record, and the drift has kappa in it
     for _ in range(4):
         if kappa <= 0.05:
             return None
@@ -304,6 +307,7 @@ def _statistic(kind: linear.Statistic) -> Build:
 
 def _confined(s: Setting, a: Assumes, c: float) -> Attained | None:
     """A contracting walk without walls: walls 12 deviations beyond its means change nothing that can be seen."""
+    # means are at most 1 / multiplier times a geometric series of |c|, and the variance is that of one of c^2
     farthest = 1 / s.multiplier / (1 - abs(c))
     half = farthest + 12 / math.sqrt(1 - c * c)
     if half > 60:
