@@ -3,6 +3,11 @@ derivatives, 1973).
 
 They give what `scipy.optimize.brentq` and `minimize_scalar(method="bounded")` give, bit for bit, and importing them
 takes no time: scipy's take a quarter of a second of a command that is done in half of one.
+
+(a) A step is first tried by interpolation: a line or a parabola through the best two or three places.
+(b) It is taken where it stays inside and is less than half the step before the last one: steps that do not shrink are
+no use. Otherwise the interval is halved, or cut in the golden ratio.
+(c) A step has at least the size that counts as found, so that the root or minimum is soon enclosed from both sides.
 """
 
 from __future__ import annotations
@@ -40,6 +45,7 @@ def root(
         if f_last != 0 and f_at != 0 and (f_last < 0) != (f_at < 0):
             other, f_other = last, f_last
             before = step = at - last
+        # `at` is the better of the two places that enclose the root
         if abs(f_other) < abs(f_at):
             last, at, other = at, other, at
             f_last, f_at, f_other = f_at, f_other, f_at
@@ -47,6 +53,7 @@ def root(
         half = (other - at) / 2
         if f_at == 0 or abs(half) < enough:
             return at
+        # (a)
         tried = math.inf
         if abs(before) > enough and abs(f_at) < abs(f_last):
             if last == other:  # a line through two points, else a parabola in y through three
@@ -56,10 +63,12 @@ def root(
                 far = (f_other - f_at) / (other - at)
                 below = far * near * (f_other - f_last)
                 tried = -f_at * (f_other * far - f_last * near) / below if below else math.inf
+        # (b)
         if 2 * abs(tried) < min(abs(before), 3 * abs(half) - enough):
             before, step = step, tried
         else:
             before = step = half
+        # (c)
         last, f_last = at, f_at
         at += step if abs(step) > enough else math.copysign(enough, half)
         f_at = function(at)
@@ -84,6 +93,7 @@ def least(function: Callable[[float], float], low: float, high: float, xatol: fl
         if abs(best - middle) <= 2.0 * close - 0.5 * (high - low):
             break
         golden = True
+        # (a): the parabola's lowest place is best + p / q
         if abs(ahead) > close:
             r = (best - second) * (value - value_3)
             q = (best - third) * (value - value_2)
@@ -92,6 +102,7 @@ def least(function: Callable[[float], float], low: float, high: float, xatol: fl
             if q > 0.0:
                 p = -p
             q, r, ahead = abs(q), ahead, step
+            # (b)
             if abs(p) < abs(0.5 * q * r) and q * (low - best) < p < q * (high - best):
                 golden, step = False, p / q
                 x = best + step
@@ -100,6 +111,7 @@ def least(function: Callable[[float], float], low: float, high: float, xatol: fl
         if golden:
             ahead = (low if best >= middle else high) - best
             step = GOLDEN * ahead
+        # (c)
         size = max(abs(step), close)
         x = best + (size if step >= 0 else -size)
         found = function(x)
@@ -107,6 +119,7 @@ def least(function: Callable[[float], float], low: float, high: float, xatol: fl
             low, high = (best, high) if x >= best else (low, best)
             third, value_3, second, value_2, best, value = second, value_2, best, value, x, found
             continue
+        # no better: the interval ends there, and it may be the second or third best place
         low, high = (x, high) if x < best else (low, x)
         if found <= value_2 or second == best:
             third, value_3, second, value_2 = second, value_2, x, found

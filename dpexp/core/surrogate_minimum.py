@@ -1,11 +1,15 @@
 """The least value of a function one part of which is smooth and costs much: a polynomial through what is known of that
 part says where to ask next.
 
-The function is value(x, y(x)); y is the part that costs, value is cheap. Where y is known at a few places, its
-interpolating polynomial stands for it, the least value of value(x, polynomial(x)) is found for next to nothing, and y
-is asked there. A new place next to the least one makes the polynomial far better just where it matters, so two or three
-questions find what a search by values alone finds with a dozen. What is returned was asked for: the polynomial only
-chooses places.
+The function is value(x, y(x)); y is the part that costs, value is cheap.
+
+(a) Where y is known at a few places, its interpolating polynomial stands for it, the least value of value(x,
+polynomial(x)) is found for next to nothing, and y is asked there. A new place next to the least one makes the
+polynomial far better just where it matters, so two or three questions find what a search by values alone finds with a
+dozen.
+(b) The search ends where what was found agrees with what the polynomial promised, or where the polynomial leads to a
+place again that it knows of.
+(c) What is returned was asked for: the polynomial only chooses places. Where it is of no use, values alone decide.
 """
 
 from __future__ import annotations
@@ -56,10 +60,12 @@ def least_modelled(
         if not all(math.isfinite(f.y) for f in near):
             break
         left, right = found[max(0, k - 1)].x, found[min(len(found) - 1, k + 1)].x
+        # (a)
         promised = promised_least([(f.x, f.y) for f in near], value, left, right, xatol / 10)
         x = promised.x
+        # (b); only a place that was asked for counts, since those of the grid were not chosen by a polynomial
         if abs(x - best.x) < xatol / 10 and best.x not in places:
-            return best  # it was asked for, and the polynomial that knows of it leads there again
+            return best
         if min(abs(x - f.x) for f in near) < xatol / 10:
             break
         asked = Found(x, y := costly(x), value(x, y))
@@ -67,6 +73,7 @@ def least_modelled(
         best = min(best, asked, key=lambda f: f.value)
         if abs(asked.value - promised.value) <= _AGREED * abs(asked.value):
             return best
+    # (c)
     asked_at: dict[float, float] = {}
 
     def at(x: float) -> float:

@@ -3,16 +3,16 @@
 Neighbours differ in one record (replace-one), n is public. All releases share mu: by composition of Gaussian mechanisms
 the squares of their parameters add up, and `Allocation` says which share of mu^2 each has.
 
-    a   A = mean(w x x') + noise                          sensitivity 2 sqrt 2 / n in the Frobenius norm
-    b   quasi-Newton steps with noisy mean D_a g          sensitivity Delta / n each; preconditioned by A
-    c   H_1 = mean Hessian at the point reached + noise   sensitivity Delta_H(s) / n
-    d   Newton steps, preconditioned by H_1               sensitivity Delta / n each
-    e   H_2 = mean Hessian at the mean of the used points sensitivity Delta_H(s) / n
-    f   Shat = mean of g g' there + noise                 sensitivity sqrt 2 C0^2 / n
-    g   theta~ = mean of the used points - Hr^-1 times the mean of their gradients
+    (a) A = mean(w x x') + noise                          sensitivity 2 sqrt 2 / n in the Frobenius norm
+    (b) quasi-Newton steps with noisy mean D_a g          sensitivity Delta / n each; preconditioned by A
+    (c) H_1 = mean Hessian at the point reached + noise   sensitivity Delta_H(s) / n
+    (d) Newton steps, preconditioned by H_1               sensitivity Delta / n each
+    (e) H_2 = mean Hessian at the mean of the used points sensitivity Delta_H(s) / n
+    (f) Shat = mean of g g' there + noise                 sensitivity sqrt 2 C0^2 / n
+    (g) theta~ = mean of the used points - Hr^-1 times the mean of their gradients
 
 D_a multiplies the gradient's entry for the scale by `Model.stretch`, which costs no sensitivity; the server divides.
-Where H_1 would be too noisy to steer by, steps c and d are left out. A is floored at its own noise, not higher: with
+Where H_1 would be too noisy to steer by, (c) and (d) are left out. A is floored at its own noise, not higher: with
 covariates divided by sqrt d the moments of a dummy lie below any fixed floor, and steps there would be too short at
 every n. No step changes predictions by more than some scales, sqrt(step' A step): the Euclidean length of the
 coefficients grows like sqrt d for the same change of predictions.
@@ -141,7 +141,7 @@ class Central(NamedTuple):
     release: Release
     """the mean of the used points and of their noisy gradients, and the noisy Hessian"""
     moved_predictions: float
-    """how far the correction of step g goes as a change of predictions, in scales"""
+    """how far the correction of step (g) goes as a change of predictions, in scales"""
     mu_spent: float
     """by composition of all releases; equal to mu"""
 
@@ -250,12 +250,12 @@ def central_newton(
         noise = _deviation(float(model.hessian_sensitivity(scale)), n, mu, share)
         return scale * owner.sent(owner.hessian(theta) * both, noise)
 
-    # a
+    # (a)
     noise = _deviation(math.sqrt(2) * WEIGHT_CAP, n, mu, shares.moments)
     values, vectors = np.linalg.eigh(owner.sent(owner.moments(), noise))
     moments = (vectors * np.maximum(values, max(noise * math.sqrt(2 * len(values)), LEAST_MOMENT))) @ vectors.T
 
-    # b, c, d
+    # (b), (c), (d)
     theta, points, gradients = np.array(start, dtype=np.float64), list[np.ndarray](), list[np.ndarray]()
     first, steering, most = np.zeros_like(both), _guessed_curvature(model, moments), FARTHEST_STEP
     for number, share in enumerate(shares.steps):
@@ -271,7 +271,7 @@ def central_newton(
         change = theta - point + np.linalg.solve(steering / model.scale_of(theta), gradient)
         theta = _stepped(model, theta, change, moments, most)
 
-    # e: at one scale the two have errors whose squares are inverse to their shares
+    # (e): at one scale the two have errors whose squares are inverse to their shares
     point, gradient = (np.mean(part[-shares.used :], axis=0) for part in (points, gradients))
     hessian, scale = noisy_hessian(point, shares.second_hessian), float(model.scale_of(point))
     if model.has_scale:
@@ -279,14 +279,14 @@ def central_newton(
         hessian = np.average([first, hessian], axis=0, weights=both_shares)
     hessian, error = hessian / scale, hessian_deviation(model, n, mu, shares, scale)
 
-    # f
+    # (f)
     scores_noise = _deviation(math.sqrt(2) * model.problem.gradient_bound() ** 2, n, mu, shares.scores)
     scores = _positive(owner.sent(owner.scores(point), scores_noise))
     step_noise = step_deviation(model, n, mu, shares)
     counted = n - model.p if n < FEW * model.p else n
     of_gradient = scores / counted + np.diag(step_noise**2) / shares.used
 
-    # g
+    # (g)
     middle_noise = scores_noise / counted
     release = Release(point, gradient, of_gradient, hessian, error, model.hessian_scaling, middle_noise, debiased=True)
     _, change, covariance = release.sandwich()

@@ -9,12 +9,15 @@ has at the true t the law chi2_p, whatever H is, singular or not, if the noise i
 The interval of a combination a't is the projection of {Q <= chi2_1}: the test of Anderson and Rubin for a part of the
 parameters. Its level is measured, not proved, unless se_H = 0, where it is Wald's interval.
 
-    a   bounded if and only if |lambda_i| > z se_H for every eigenvalue of Hhat whose direction a has a part in: far
-        out along a unit e, Q tends to (2 / se_H^2) (e'H^2e - (e'He)^2 / 2), of which the least is min lambda_i^2 / 2
-    b   the test is inverted where both e_j > .2 (`relative_errors`, the variation of Wald's length) and more than .3 of
-        the variance lies along directions with |lambda| < 4 se_H; either alone loses coordinates that are known
-    c   Q = 0 at t_1 = -Hhat^-1 D g, which is inside. From it each side is walked until the least Q at this value of a't
-        is above the quantile, and a root is the end. Omega moves with t, so Q as a whole is made least
+(a) Far out along a unit e, Q tends to (2 / se_H^2) (e'H^2e - (e'He)^2 / 2). The bracket is concave in the squares of
+e's parts along the eigenvectors of Hhat, so its least value is at one of them, min lambda_i^2 / 2. So the set is
+bounded if and only if |lambda_i| > z se_H for every eigenvalue. Where one is smaller, the set goes on for ever along
+all directions near its eigenvector, and so does a't. `judged` asks whether a has a part in that eigenvector, which
+noise gives to every a.
+(b) The test is inverted where both e_j > .2 (`relative_errors`, the variation of Wald's length) and more than .3 of the
+variance lies along directions with |lambda| < 4 se_H; either alone loses coordinates that are known.
+(c) Q = 0 at t_1 = -Hhat^-1 D g, which is inside. From it each side is walked until the least Q at this value of a't is
+above the quantile, and a root is the end. Omega moves with t, so Q as a whole is made least.
 """
 
 from __future__ import annotations
@@ -31,10 +34,11 @@ from dpexp.inference.newton import lengthened, less_excess, regularise, relative
 from dpexp.inference.public_numbers import normal
 
 UNEVEN, ALONG_FLAT, FLAT = 0.2, 0.3, 4.0
-"""e_j, share of the variance, and standard errors of an eigenvalue, of step b"""
+"""e_j, share of the variance, and standard errors of an eigenvalue, of (b)"""
 SINGULAR = 1e-6
 """of the largest eigenvalue, below which columns cannot be told apart even without noise"""
 GROWTH, STEPS_OUT = 1.8, 80
+"""of the walk of (c), which begins with one standard error: what has no end within 1e20 of them has none"""
 
 
 class Release(NamedTuple):
@@ -111,9 +115,10 @@ def intervals(
 
 
 def judged(release: Release, combinations: np.ndarray, level: float) -> tuple[np.ndarray, list[Kind]]:
-    """Standard errors [k] of Wald's intervals of combinations [k, p], and which interval is right; steps b and a."""
+    """Standard errors [k] of Wald's intervals of combinations [k, p], and which interval is right, by (b) and (a)."""
     z, se, scaling = normal(level), release.hessian_error, release.scaling
     values, vectors = np.linalg.eigh(release.hessian)
+    # directions in which columns cannot be told apart, those of (b), and those of (a)
     singular = vectors[:, np.abs(values) <= SINGULAR * np.abs(values).max()]
     flat, lost = vectors[:, np.abs(values) < FLAT * se], vectors[:, np.abs(values) <= z * se]
     inverse, _, covariance = release.sandwich()
@@ -124,6 +129,7 @@ def judged(release: Release, combinations: np.ndarray, level: float) -> tuple[np
     along = np.sum((turned @ flat @ of_flat) * (turned @ flat), axis=1) / variances
     lengths = np.linalg.norm(turned, axis=1)[:, None]
     parallel = np.any(np.abs(turned @ singular) > SINGULAR * lengths, axis=1)
+    # (a), then (b)
     unbounded = parallel | np.any(np.abs(turned @ lost) > 1e-9 * lengths, axis=1)
     wald = ~parallel & ((along <= ALONG_FLAT) | (uneven <= UNEVEN))
     kinds: list[Kind] = [
@@ -175,7 +181,7 @@ def _least(
 
 
 def _inverted(release: Release, a: np.ndarray, most: float, step: float, wald: np.ndarray) -> tuple[float, float]:
-    """The ends of {a't: the least Q is at most `most`}; step c."""
+    """The ends of {a't: the least Q is at most `most`}, by (c)."""
     zero = -np.linalg.solve(release.hessian, release.scaling * release.gradient)
 
     def least(v: float, starts: list[np.ndarray]) -> tuple[float, np.ndarray]:
@@ -184,14 +190,14 @@ def _inverted(release: Release, a: np.ndarray, most: float, step: float, wald: n
     def above(v: float, starts: list[np.ndarray]) -> float:
         return least(v, starts)[0] - most
 
-    # c
     ends = list[float]()
     for side in (-1, 1):
         inside, last, away = float(a @ zero), zero, step
         for _ in range(STEPS_OUT):
             outside = inside + side * away
             q, last_out = least(outside, [wald, zero, last])
-            if q > most * (1 + 1e-9) and above(outside, [last, last_out]) > 0:  # a second search can end lower
+            # a second search can end lower, and the root has to find the sign that it sees
+            if q > most * (1 + 1e-9) and above(outside, [last, last_out]) > 0:
                 break
             inside, last, away = outside, last_out, away * GROWTH
         else:

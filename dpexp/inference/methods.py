@@ -93,12 +93,14 @@ def plug_in_free(end: Snapshot, burned: Snapshot, level: float) -> Interval:
 def random_scaling(end: Snapshot, level: float, burned: Snapshot | None = None) -> Interval:
     """From the sums at the end, and at the end of the burn-in where there is one."""
     total, square, weighted, n = end.sums.total, end.sums.total_square, end.sums.weighted, end.users
+    # sums of T'_s^2 and of s' T'_s, multiplied out in those of T_s
     if burned is not None:
         b, start, count = burned.users, burned.sums.total, end.users - burned.users
         linear = end.sums.total_sum - burned.sums.total_sum
         square = square - burned.sums.total_square - 2 * start * linear + count * start**2
         weighted = weighted - burned.sums.weighted - b * linear - start * (count * (count + 1) / 2)
         total, n = total - start, count
+    # V, multiplied out: (T_s / s - bar)^2 s^2 = T_s^2 - 2 bar s T_s + bar^2 s^2
     bar = total / n
     steps_square = n * (n + 1) * (2 * n + 1) / 6
     variance = np.maximum(square - 2 * bar * weighted + bar**2 * steps_square, 0.0) / float(n) ** 2
@@ -129,6 +131,7 @@ def t_chains(means: np.ndarray, level: float) -> Interval:
 
 def chains_of_hulc(level: float) -> tuple[int, float]:
     """(B, share): B chains with this probability and B - 1 otherwise miss with probability 1 - level exactly."""
+    # share more + (1 - share) fewer = 1 - level, for the chances 2^(1 - B) of the two numbers of chains
     most = math.ceil(1 - math.log2(1 - level))
     more, fewer = 2.0 ** (1 - most), 2.0 ** (2 - most)
     return most, (fewer - (1 - level)) / (fewer - more)

@@ -172,19 +172,21 @@ def _scores(model: Model, noise: Noise) -> np.ndarray:
 def correction_moment(model: Model, design: Design, noise: Noise) -> np.ndarray:
     """E d d' [p, p] for the correction d = H^-1 sum v_i m_i, for a quadratic risk and many short steps.
 
-    Steps follow from the measured curvature (`measured_pace`), so h is the median eigenvalue of H, whatever was
-    guessed. In a direction of curvature h_j the iterate of a stage with N gradient users forgets in t = T h_j / h
-    relaxation times. Let b^2 / N be the variance of H^-1 times its mean message, and B a Brownian motion on [0, t]. The
-    stage starts off by e, its points have the mean e phi(t) - (b / sqrt(N t)) int (1 - exp(-(t - s))) dB_s, and H^-1
-    times its mean message is that plus (b / sqrt(N t)) B_t. So d = e phi(t) + (b / sqrt(N t)) int exp(-(t - s)) dB_s,
-    with
+    (a) Steps follow from the measured curvature (`measured_pace`), so h is the median eigenvalue of H, whatever was
+    guessed. In a direction of curvature h_j a stage with N gradient users lasts t = T h_j / h relaxation times.
+
+    (b) Let b^2 / N be the variance of H^-1 times its mean message, and B a Brownian motion on [0, t]. The stage starts
+    off by e, its points have the mean e phi(t) - (b / sqrt(N t)) int (1 - exp(-(t - s))) dB_s, and H^-1 times its mean
+    message is that plus (b / sqrt(N t)) B_t. So d = e phi(t) + (b / sqrt(N t)) int exp(-(t - s)) dB_s, with
 
         phi(t) = (1 - exp(-t)) / t,     Var d = phi(t)^2 E e^2 + phi(2 t) b^2 / N.
 
-    A stage starts where the one before it ended its jump: e is minus the noise of the mean message there, plus what the
-    noise of its Hessians makes of its own d (`newton.of_hessian_noise`); its covariance with that stage's d is
-    -phi(t') b^2 / N'. d is the mean over the last two stages, weighted by their users. Directions are those of H;
-    b^2 has terms between them only where S_mu has.
+    (c) A stage starts where the one before it ended its jump: e is minus the noise of the mean message there, plus what
+    the noise of its Hessians makes of its own d (`newton.of_hessian_noise`); its covariance with that stage's d is
+    -phi(t') b^2 / N'.
+
+    (d) d is the mean over the last two stages, weighted by their users. Directions are those of H; b^2 has terms
+    between them only where S_mu has.
     """
     values, vectors = eigensystems(model.guessed_hessian)
     one = products(vectors.T, _scores(model, noise), vectors) / np.outer(values, values)  # b^2 of one user
@@ -194,15 +196,17 @@ def correction_moment(model: Model, design: Design, noise: Noise) -> np.ndarray:
     error = hessian_error(model, design, noise)
 
     def landing(moment: np.ndarray, users: float) -> np.ndarray:
-        """E e e' after the jump of a stage with this E d d' and so many gradient users."""
+        """E e e' of (c) after the jump of a stage with this E d d' and so many gradient users."""
         length = products(vectors, moment, vectors.T) / np.outer(model.hessian_scaling, model.hessian_scaling)
         noisy = error**2 * (second + third) / users / 2 * (length + np.trace(length) * np.eye(model.p))
         return one / users + products(turn, noisy, turn.T)
 
+    # (a), then (b) for the second and the third stage
     t, u = (design.times[stage] * values / np.median(values) for stage in (1, 2))
     there, then = np.sqrt(np.outer(_phi(2 * t), _phi(2 * t))), np.sqrt(np.outer(_phi(2 * u), _phi(2 * u)))
     of_second = np.outer(_phi(t), _phi(t)) * landing(one / before, before) + there * one / second
     of_third = np.outer(_phi(u), _phi(u)) * landing(of_second, second) + then * one / third
+    # (d), with the covariance of (c) between the two
     a, b = second / (second + third), third / (second + third)
     both = np.outer(_phi(t), _phi(u)) * one / second
     moment = a**2 * of_second + b**2 * of_third - a * b * (both + both.T)

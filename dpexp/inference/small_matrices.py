@@ -70,8 +70,12 @@ def _rotation(difference, twice):
 def _eigensystems(matrices, values, vectors):
     """Eigenvalues [R, p] in ascending order and eigenvectors [R, p, p], as columns, of symmetric matrices [R, p, p].
 
-    Cyclic Jacobi. With a_kk - a_jj = 2 r a_jk the rotation of columns j and k by t = tan, t^2 + 2 r t - 1 = 0, makes
-    a_jk vanish. Both eigenvalues then move by t a_jk, in opposite directions. Only the upper triangle is read.
+    (a) Cyclic Jacobi. With a_kk - a_jj = 2 r a_jk the rotation of columns j and k by t = tan, t^2 + 2 r t - 1 = 0,
+    makes a_jk vanish. Both diagonal entries then move by t a_jk, in opposite directions.
+    (b) A sweep visits all pairs. It is repeated until no entry off the diagonal is more than `NOTHING`.
+    (c) Eigenvalues are put in order, and each vector gets a sign that rounding does not decide.
+
+    Only the upper triangle is read.
     """
     p = matrices.shape[1]
     a, v, rows = np.empty((p, p)), np.empty((p, p)), np.empty(p, dtype=np.int64)
@@ -89,6 +93,7 @@ def _eigensystems(matrices, values, vectors):
                 a[j, k] = matrices[number, min(j, k), max(j, k)] / unit
                 square += a[j, k] * a[j, k]
                 v[j, k] = 1.0 if j == k else 0.0  # row j is the vector j
+        # (b)
         small = NOTHING * math.sqrt(square)
         for _ in range(SWEEPS):
             done = True
@@ -98,6 +103,7 @@ def _eigensystems(matrices, values, vectors):
                     if abs(off) <= small:
                         continue
                     done = False
+                    # (a)
                     c, s = _rotation(a[k, k] - a[j, j], 2.0 * off)
                     moved = s / c * off
                     a[j, j] -= moved
@@ -113,7 +119,8 @@ def _eigensystems(matrices, values, vectors):
                         v[k, l] = s * one + c * other
             if done:
                 break
-        for j in range(p):  # by insertion, so that equal ones keep their order
+        # (c), by insertion, so that equal ones keep their order
+        for j in range(p):
             place = j
             while place > 0 and a[rows[place - 1], rows[place - 1]] > a[j, j]:
                 rows[place] = rows[place - 1]
@@ -155,6 +162,7 @@ def _inverses(matrices, out):
                 for l in range(p):
                     a[j, l], a[best, l] = a[best, l], a[j, l]
                     b[j, l], b[best, l] = b[best, l], b[j, l]
+            # entries below the pivot are not set to 0, as nobody reads them again
             for k in range(j + 1, p):
                 factor = a[k, j] / a[j, j]
                 for l in range(j + 1, p):
@@ -226,6 +234,7 @@ def _pseudo_inverses(matrices, out):
             square = 0.0
             for l in range(p):
                 square += b[j, l] * b[j, l]
+            # a column of no length has no direction, and adds nothing
             if square > RANK * RANK * largest:
                 for k in range(p):
                     part = v[j, k] / square

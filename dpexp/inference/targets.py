@@ -1,9 +1,13 @@
 """What an interval has to cover, and the shortest that a local method can be: theta*, H and S of a true law.
 
-The target is the minimiser of the population risk, whatever the law (inference, section 5). For errors that are
+(a) The target is the minimiser of the population risk, whatever the law (inference, section 5). For errors that are
 independent of x, or symmetric given x, slopes are the true ones. The intercept and the scale solve
 
     E w psi(r / s) = 0   and   E w (kappa - psi(r / s)^2) = 0,   r = bend (z_1^2 - 1) + sigma e - b.
+
+(b) r depends on x through z_1 alone, so that both means are integrals over z_1 and the error e; where neither spread
+nor mean of the error depends on z_1, the weight comes out as the factor E w.
+(c) H and S at the target are closed forms where the model is right, and means over simulated records where it is not.
 """
 
 from __future__ import annotations
@@ -64,6 +68,7 @@ def _errors(law: Population, d: int) -> tuple[np.ndarray, np.ndarray]:
         spread = 0.5 + 0.5 * np.abs(along.nodes) if law.errors == "heteroscedastic" else np.ones_like(along.nodes)
         values = law.bend * (along.nodes[:, None] ** 2 - 1) + law.sigma * spread[:, None] * e
         return values.ravel(), (along.weights[:, None] * v).ravel()
+    # (b)
     mean = along.weights.sum()
     if law.errors == "student":  # by x = tan, so that the tails are inside
         angle, v = _panels(lambda x: (1 + np.tan(x) ** 2 / 3) ** -2 * (1 + np.tan(x) ** 2), -1.5707, 1.5707)
@@ -89,6 +94,7 @@ def _wrong(model: Model, law: Population) -> np.ndarray:
     values, weights = _errors(law, model.d)
     c, kappa = model.constants[:2]
 
+    # (a), in the logarithm of the scale, so that it stays positive
     def equations(at: np.ndarray) -> list[float]:
         psi = np.clip((values - at[0]) / math.exp(at[1]), -c, c)
         return [float(weights @ psi), float(weights @ (kappa - psi * psi))]

@@ -32,6 +32,7 @@ def conditional_risk(t: Value, scale: Value, k: np.ndarray) -> Value:
 
     rho_c is half a square less the half squares beyond c and -c.
     """
+    # the mean square is t^2 + sigma^2, and what lies beyond c scale on either side is taken off in units of sigma
     c, kappa, sigma = k[0], k[1], k[2]
     inverse, reach = 1.0 / sigma, c * scale
     outside = normal_square_below((t - reach) * inverse) + normal_square_below((-t - reach) * inverse)
@@ -64,6 +65,7 @@ class NormalMoments(NamedTuple):
 
 def normal_moments(c: float) -> NormalMoments:
     """Truncated normal moments, in closed form."""
+    # by parts: E[Z^2; |Z| <= c] = P(|Z| <= c) - 2 c phi(c), and E[Z^4; |Z| <= c] = 3 E[Z^2; |Z| <= c] - 2 c^3 phi(c)
     density = math.exp(-c * c / 2) / math.sqrt(2 * math.pi)
     outside = math.erfc(c / math.sqrt(2))
     inside = 1 - outside
@@ -181,6 +183,8 @@ class HuberLinear(LinearPredictorProblem):
         return tuple(rule._replace(reach=self.sigma * rule.reach) for rule in rules)
 
     def _second_order(self) -> tuple[np.ndarray, np.ndarray]:
+        # The score is -psi(u) in t and (kappa - psi(u)^2) / 2 in the scale s. In the mean over errors their derivatives
+        # are P(|u| <= c) / s and E[u^2; |u| <= c] / s; mixed ones are odd in u, and 0.
         m = normal_moments(self.c)
         xx, xx2 = (moment_matrix(self.d, self.sigma_z, power=j) for j in (1, 2))
         hessian, covariance = m.inside * xx / self.sigma, m.kappa * xx2
@@ -194,6 +198,8 @@ class HuberLinear(LinearPredictorProblem):
         tensor = np.zeros((self.p,) * 3)
         if not self.has_scale:
             return tensor
+        # The second derivative in t is P(|sigma Z| <= c s) / s, and in s it is sigma^2 / s^3 times E[Z^2; |sigma Z| <=
+        # c s]. What follows are their derivatives in s, at s = sigma.
         m, density = normal_moments(self.c), float(normal_density(self.c))
         xx = moment_matrix(self.d, self.sigma_z) / self.sigma**2
         in_beta, in_scale = np.zeros((self.p, self.p)), np.eye(self.p)[-1]

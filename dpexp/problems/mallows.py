@@ -1,8 +1,12 @@
 """Expectations over the Mallows-weighted covariates x = (1, z), z ~ N(0, sigma_z^2 I_d), w(x) = min(1, 2 / |x|^2).
 
-An integrand that depends on one direction of z only needs the law of the rest through
-W_{k,j}(q) = E[w^j] at squared length q along that direction and chi-square(k) across it, so that every population
-quantity of `ldp-sgd` is a one-dimensional integral.
+(a) An integrand that depends on one direction of z only needs the law of the rest through W_{k,j}(q) = E[w^j] at
+squared length q along that direction and chi-square(k) across it, so that every population quantity of `ldp-sgd` is a
+one-dimensional integral.
+(b) W_{k,j}(q) is the probability of an R so small that the weight is 1, plus an integral over larger R, in t = sqrt(R).
+(c) A second moment across the direction is W_{k+2,j}: E[h(R) R] = k E[h(R')] for R ~ chi-square(k) and R' ~
+chi-square(k + 2), and each of the k coordinates has the same part of it.
+(d) W has a kink where the direction alone brings |x|^2 to `WEIGHT_CAP`: from there on no R leaves the weight at 1.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from dpexp.core.gauss_legendre import gauss_legendre
 WEIGHT_CAP = 2.0
 """w(x) = min(1, WEIGHT_CAP / |x|^2)"""
 _EDGES = (0.5, 1.0, 2.0, 3.5, 5.5, 8.5)
+"""of panels, in deviations of z; 2e-17 of its law lies beyond the last"""
 
 
 def panels(edges: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray]:
@@ -32,7 +37,7 @@ def panels(edges: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray]:
 def mean_weight(across: int, power: int, q: np.ndarray, sigma_z: float = 1.0) -> np.ndarray:
     """W_{k,j}(q) = E min(1, 2 / (1 + sigma_z^2 (q + R)))^j with R ~ chi-square(k), k = across, j = power; shape of q.
 
-    The integral over R runs in t = sqrt(R), where the density is smooth; across = 0 means R = 0.
+    across = 0 means R = 0.
     """
     from scipy.special import gammainc, gammaln
 
@@ -43,6 +48,7 @@ def mean_weight(across: int, power: int, q: np.ndarray, sigma_z: float = 1.0) ->
 
     if across == 0:
         return weight(0.0)[..., 0]
+    # (b); 12 deviations beyond sqrt(k), about the mean of t, nothing is left
     free = np.maximum(0.0, (WEIGHT_CAP - 1) / sigma_z**2 - q)  # below this R the weight is 1
     start = np.sqrt(free)
     end = math.sqrt(across) + 12.0
@@ -78,6 +84,7 @@ def rule(
     coordinate alone brings |x|^2 to 2, since the mean weight has a kink there, and at `splits`, where f may jump. Each
     is cut into `parts` of one length.
     """
+    # (d), where z sigma_z = 1
     right = {0.0, *_EDGES, min(1 / sigma_z, _EDGES[-1])}
     if d in (2, 4):  # below the kink the mean weight is like a half-integer power: grade the panels towards it
         right |= {(1 - 0.3**m) / sigma_z for m in range(1, 7) if (1 - 0.3**m) / sigma_z < _EDGES[-1]}
@@ -86,7 +93,7 @@ def rule(
     cut = (edges[:-1, None] + np.diff(edges)[:, None] * (np.arange(parts) / parts)).ravel()
     z, step = panels(np.append(cut, edges[-1]), points)
     density = exp(-z * z / 2) / math.sqrt(2 * math.pi)
-    across = d - 1 + 2 * tilted
+    across = d - 1 + 2 * tilted  # (c)
     return Rule(z, density * step * mean_weight(across, power, z * z, sigma_z))
 
 
@@ -121,6 +128,7 @@ def moment_matrix(
     matrix = np.empty((d + 1, d + 1))
     matrix[0] = matrix[:, 0] = moment_row(d, sigma_z, f, power, points, splits)
     second = float(np.sum(along.weights * f * along.nodes**2))
+    # moments of one factor across the direction are 0, and those of two the same in all directions across it
     projection = np.outer(direction, direction)
     across = float(np.sum(rule(d, sigma_z, points, power, True, splits).weights * f)) if d > 1 else 0.0
     matrix[1:, 1:] = sigma_z**2 * (second * projection + across * (np.eye(d) - projection))

@@ -1,4 +1,12 @@
-"""The results folder of an experiment: where everything lies, and who may write to it."""
+"""The results folder of an experiment: where everything lies, and who may write to it.
+
+(a) Whether a folder is held the kernel alone says, which lets go of what a dead process held.
+(b) The note beside the lock is for people. It is locked too: readers may ask for that lock, and are in nobody's way.
+(c) Where a file system knows no locks, a mark stands for the lock. That of a killed process is taken away by a person.
+(d) Nothing that is in the way is deleted: it is renamed, and kept beside what takes its place.
+(e) A release is one rename, that of a cell's folder `released/<cell>` to this name: before it nothing has left the run,
+and after it everything has, and is brought to its places, by this run or by the next one.
+"""
 
 from __future__ import annotations
 
@@ -52,11 +60,7 @@ class Folder:
         return self.root / "orphaned" / f"{cell_id}.parquet"
 
     def finish_releases(self) -> None:
-        """Put what deployments have released into its places.
-
-        A release is one rename, that of a cell's folder `released/<cell>` to this name: before it nothing has left the
-        run, and after it everything has, and is brought to its places here, by this run or by the next one.
-        """
+        """Put what deployments have released into its places: (e)."""
         for cell in self.released.iterdir() if self.released.is_dir() else ():
             if cell.name.startswith("."):  # of a run that ended before its rename
                 shutil.rmtree(cell)
@@ -69,7 +73,7 @@ class Folder:
             cell.rmdir()
 
     def _make_room(self) -> None:
-        """Rename what stands where a file or folder of ours belongs and is the other of the two; nothing is deleted."""
+        """Rename what stands where a file or folder of ours belongs and is the other of the two: (d)."""
         folders = [self.root / name for name in ("trajectories", "models", "orphaned", "partial", "released")]
         for path in folders:
             if os.path.lexists(path) and not path.is_dir():
@@ -84,15 +88,16 @@ class Folder:
     def locked(self) -> Iterator[None]:
         """Hold the folder for writing; leftovers of killed processes are cleared, and what a deployment began is ended.
 
-        Whether it is held the kernel alone says, which lets go of what a dead process held. The note beside the lock is
-        for people. Raises DpexpError where another process holds it, NotWritable where nothing can be written.
+        Raises DpexpError where another process holds it, NotWritable where nothing can be written.
         """
         with ExitStack() as stack:
             try:
                 self.root.mkdir(parents=True, exist_ok=True)
+                # a link would let us write elsewhere
                 for path in (self.root / name for name in (LOCK, NOTE, MARK)):
                     if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):  # not ours to write to
                         _set_aside(path)
+                # (a); all that follows is done by the one who holds it
                 stack.enter_context(held(self.root / LOCK, self.root / MARK))
                 self._make_room()
                 for place in (self.root, *(p for p in self.root.iterdir() if p.is_dir())):
@@ -110,8 +115,7 @@ class Folder:
 
     @contextmanager
     def _noted(self) -> Iterator[None]:
-        """A note that says who holds the folder. It is locked too: readers may ask for that lock, and are in nobody's
-        way."""
+        """A note that says who holds the folder: (b)."""
         with (self.root / NOTE).open("w") as note:
             with suppress(OSError):  # where there are no locks, readers do not wait
                 fcntl.flock(note, fcntl.LOCK_EX)
@@ -152,6 +156,7 @@ class Folder:
         A person says that the process is gone: nothing here can know it. Raises DpexpError where the kernel says that
         the folder is held: that process has to end.
         """
+        # (a) goes before (c)
         try:
             with held(self.root / LOCK):
                 pass

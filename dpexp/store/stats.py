@@ -1,20 +1,20 @@
 """Statistics over replicates: the summary rows of a cell with their intervals, and paired differences.
 
-Squared errors are skewed: with few degrees of freedom Student's interval of their mean ends too low, and misses from
-below 6.6 % of the time where 2.5 % are promised (chi-squared with one degree, 64 replicates). Hall (1992, "On the
+(a) Squared errors are skewed: with few degrees of freedom Student's interval of their mean ends too low, and misses
+from below 6.6 % of the time where 2.5 % are promised (chi-squared with one degree, 64 replicates). Hall (1992, "On the
 removal of skewness by transformation", J. R. Statist. Soc. B 54) removes it: with T = sqrt(n) (mean - truth) / s and
 the sample skewness g, the cubic
 
     h(T) = T + (a / 3) T^2 + (a^2 / 27) T^3 + a / 6,   a = g / sqrt(n),
 
-is nearly normal and increasing, so that h(T) = x has the one solution
+is nearly normal. It is ((1 + a T / 3)^3 - 1) / a + a / 6, so that it increases, and h(T) = x has the one solution
 
     h^-1(x) = (3 / a) ((1 + a (x - a / 6))^(1/3) - 1).
 
-The interval is mean - (s / sqrt(n)) h^-1(q) to mean - (s / sqrt(n)) h^-1(-q) with q the quantile of Student's t, which
-it is where g = 0. docs/intervals.md has its coverage beside that of Student's interval and of the bootstrap.
+(b) The interval is mean - (s / sqrt(n)) h^-1(q) to mean - (s / sqrt(n)) h^-1(-q) with q the quantile of Student's t.
+Where g = 0 it is Student's. docs/intervals.md has its coverage beside that of Student's interval and of the bootstrap.
 
-Nothing is taken over survivors: a mean over a diverged replicate is inf or nan, and a quantile counts it as +inf.
+(c) Nothing is taken over survivors: a mean over a diverged replicate is inf or nan, and a quantile counts it as +inf.
 """
 
 from __future__ import annotations
@@ -109,13 +109,14 @@ def _ends(sd: np.ndarray, skewness: np.ndarray, count: int, level: float) -> tup
     if count < 2:
         nothing = np.full(sd.shape, math.inf)
         return -nothing, nothing
+    # (b)
     se = sd / math.sqrt(count)
     q, a = t_quantile(count - 1, level), skewness / math.sqrt(count)
     return -se * _unskewed(q, a), -se * _unskewed(-q, a)
 
 
 def _unskewed(x: float, a: np.ndarray) -> np.ndarray:
-    """h^-1(x) of the module's text; below |a| = 1e-6 by its limit x - a / 6 - a x^2 / 3, which is right to 1e-11."""
+    """h^-1(x) of (a); below |a| = 1e-6 by its limit x - a / 6 - a x^2 / 3, which is right to 1e-11."""
     small = np.abs(a) < 1e-6
     wide = np.where(small, 1.0, a)
     return np.where(small, x - a / 6 - a * (x * x) / 3, 3 / wide * (_cube_root(1 + wide * (x - wide / 6)) - 1))
@@ -124,11 +125,11 @@ def _unskewed(x: float, a: np.ndarray) -> np.ndarray:
 def _cube_root(u: np.ndarray) -> np.ndarray:
     """The cube root by additions, multiplications and divisions alone, so that every machine gives the same bits.
 
-    |u| = m 2^(3k) with m in [1/8, 1): Newton's steps for y^3 = m from y = (1 + 2 m) / 3, at most 40 % off there, are
-    right to the last digits after six.
+    |u| = m 2^(3k) with m in [1/8, 1): Newton's steps for y^3 = m from y = (1 + 2 m) / 3, at most 21 % off there, are
+    right to the last digits after six: each squares what is missing, or nearly.
     """
     fraction, power = np.frexp(np.abs(u))
-    third = -((-power) // 3)
+    third = -((-power) // 3)  # rounded up, so that m is below 1
     m = np.ldexp(fraction, power - 3 * third)
     y = (1 + 2 * m) / 3
     for _ in range(6):
@@ -169,6 +170,7 @@ def _summaries(values: np.ndarray, diverged: np.ndarray) -> dict[str, np.ndarray
         deviation = values - mean[..., None]
         sd, skewness = _sd_and_skewness(deviation)
         low, high = _ends(sd, skewness, count, CI_LEVEL)
+        # (c): quantiles of a replicate that is lost are +inf, and its mean is what it is
         ordered = np.sort(np.where(finite, values, math.inf), axis=-1)
         median_lo, median_hi = _order_statistics(ordered, 0.5, CI_LEVEL)
         quantiles = {name: _quantile(ordered, q) for name, q in _QUANTILES.items()}

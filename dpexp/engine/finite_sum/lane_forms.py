@@ -43,6 +43,7 @@ _EXPM1 = tuple(1 / math.factorial(k) for k in range(1, 15))
 @njit(nogil=True, forceinline=True)
 def sine_cosine(x):
     """Sine and cosine of lanes: x = k pi / 2 + r with |r| <= pi / 4, then k quarter turns; NaN for |x| >= 10^6."""
+    # k is the nearest integer, of which `shifted` has the low bits
     shifted = x * (2 / math.pi) + _ROUND
     k = shifted - _ROUND
     r = ((x - k * _HALF_PI[0]) - k * _HALF_PI[1]) - k * _HALF_PI[2]
@@ -70,6 +71,7 @@ def nothing(w: Lanes, c: np.ndarray) -> tuple[Lanes, Lanes]:
 
 @njit(nogil=True, forceinline=True)
 def _rippled(square: Lanes, along: Lanes, y: Lanes, c: np.ndarray) -> Lanes:
+    # square / (1 + root) is root - 1, with all digits where the square is small
     root = sqrt(1.0 + square)
     sine, cosine = sine_cosine(c[1] * along)
     return square / (1.0 + root) + c[0] * sine, 1.0 / root, (c[0] * c[1]) * cosine
@@ -120,6 +122,7 @@ def _squared_sigmoid(square: Lanes, along: Lanes, y: Lanes, c: np.ndarray) -> La
 def _tukey(square: Lanes, along: Lanes, y: Lanes, c: np.ndarray) -> Lanes:
     residual = along - y
     away = residual * residual / (c[0] * c[0])
+    # 0 beyond c, where the loss is constant
     left = where(away > 1.0, 0.0, 1.0 - away)
     return (c[0] * c[0] / 6.0) * (1.0 - left * left * left), 0.0 * residual, residual * left * left
 

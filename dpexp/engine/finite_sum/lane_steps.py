@@ -3,8 +3,10 @@
 A step alone is a chain of dependent operations, in which the processor mostly waits. Eight runs wait together. No lane
 looks at another, so a run has the same bits in any company.
 
-The gradient of one record is `dpexp.engine.finite_sum.looking`'s: pull (w - x) + push x + grad r(w). Where the lanes'
-functions are not accurate and say NaN, a lane asks for the gradient of its record by itself.
+(a) Lanes are the last axis of what a kernel reads, and each run has records in its own order: they are laid out anew.
+(b) The gradient of one record is `dpexp.engine.finite_sum.looking`'s: pull (w - x) + push x + grad r(w).
+(c) Where the lanes' functions are not accurate and say NaN, a lane asks for the gradient of its record by itself.
+(d) m = (1 - alpha) m + alpha grad f,  m_hat = m + noise,  w = w - eta m_hat / |m_hat|  or  w - eta m_hat.
 """
 
 from __future__ import annotations
@@ -95,6 +97,7 @@ def lane_steps_of(pair: Pair) -> Compiled:
         keep = 1.0 - alpha
         for start in range(begin, end, part):
             count = min(part, end - start)
+            # (a)
             lay_out(noise, start, count, added)
             for lane in range(LANES):
                 for k in range(count):
@@ -103,17 +106,18 @@ def lane_steps_of(pair: Pair) -> Compiled:
                     for j in range(d):
                         records[k, j, lane] = x[i, j]
             for k in range(count):
-                # grad f(w, x_i)
+                # (b)
                 far, along = distance_and_dot(w, records, k)
                 _, pull, push = parts(far, along, load(responses, (k,)), c)
                 for j in range(d):
                     here, one = load(w, (j,)), load(records, (k, j))
                     store(g, (j,), pull * (here - one) + push * one + rest(here, c)[1])
+                # (c): 0 times a number is 0, and NaN where it is NaN or infinite; one sum tells whether any lane is
                 store(checked, (0,), 0.0 * (pull + push))
                 total = 0.0
                 for lane in range(LANES):
                     total += checked[0, lane]
-                if total != 0.0:  # that is, NaN
+                if total != 0.0:
                     for lane in range(LANES):
                         if checked[0, lane] != 0.0:
                             i = items[lane, start + k]
@@ -123,7 +127,7 @@ def lane_steps_of(pair: Pair) -> Compiled:
                             for j in range(d):
                                 g[j, lane] = own_g[j]
 
-                # m = (1 - alpha) m + alpha grad f, m_hat = m + noise, w = w - eta m_hat / |m_hat|
+                # (d)
                 for j in range(d):
                     mean = keep * load(m, (j,)) + alpha * load(g, (j,))
                     store(m, (j,), mean)

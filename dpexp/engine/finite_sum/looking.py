@@ -1,17 +1,19 @@
 """F and its gradient over all records, eight records side by side: what a run is looked at by.
 
-A record enters a loss of ours by |w - x|^2 and w.x alone, beside its response:
+(a) A record enters a loss of ours by |w - x|^2 and w.x alone, beside its response:
 
     f(w; x, y) = phi(|w - x|^2, w.x, y) + r(w),   grad f = 2 phi_1 (w - x) + phi_2 x + grad r(w),
 
 with phi_1 and phi_2 the derivatives of phi in its first two arguments. A `LaneForm` gives phi, pull = 2 phi_1 and
-push = phi_2 of eight records. Then N grad F = w sum(pull) + sum (push - pull) x + N grad r, one multiplication and one
-addition for a coordinate.
+push = phi_2 of eight records.
 
-Lane k adds up the records k, k + 8, ...; the eight sums meet in one fixed tree. So the bits are the same on every
-machine, and differ in the last places from sums record by record (`dpexp.engine.finite_sum.losses.sums`), which remain
-for losses without a form in lanes, and where the lanes give no finite number: their functions say NaN where they are
-not accurate.
+(b) So N grad F = w sum(pull) + sum (push - pull) x + N grad r: one multiplication and one addition for a coordinate.
+
+(c) Lane k adds up the records k, k + 8, ...; the eight sums meet in one fixed tree. So the bits are the same on every
+machine, and differ in the last places from sums record by record (`dpexp.engine.finite_sum.losses.sums`).
+
+(d) Sums record by record remain for losses without a form in lanes, and where the lanes give no finite number: their
+functions say NaN where they are not accurate, and F is made NaN where w is not finite.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ def objective(data: Data, w: np.ndarray) -> float:
 def slopes(data: Data, w: np.ndarray, out: np.ndarray) -> np.ndarray:
     """F [R] at the first R columns of w [d, columns]; out [R, d] becomes the gradients. No column changes another's."""
     values = _in_lanes(data, w, True, out)
-    for k in np.flatnonzero(~np.isfinite(values)):
+    for k in np.flatnonzero(~np.isfinite(values)):  # (d)
         values[k] = sums(data.pair).full(w[:, k].copy(), *data[1:], out[k])
     return values
 
@@ -114,6 +116,7 @@ def _mean_of(form: LaneForm) -> Compiled:
         added = np.zeros((d + 2, LANES))  # sums of (push - pull) x, of pull, and of the loss
         losses, pulls = reals(0.0), reals(0.0)
         for b in range(len(x)):
+            # (a), each of the two in two sums side by side, because an addition waits for the one before
             far0, far1, along0, along1 = reals(0.0), reals(0.0), reals(0.0), reals(0.0)
             for j in range(0, even, 2):
                 one, two = load(x, (b, j)), load(x, (b, j + 1))
@@ -125,6 +128,7 @@ def _mean_of(form: LaneForm) -> Compiled:
                 away = w[even] - one
                 far0, along0 = far0 + away * away, along0 + w[even] * one
             value, pull, push = parts(far0 + far1, along0 + along1, load(y, (b,)), c)
+            # (b), where a lane without a record counts 0 times
             here = load(present, (b,))
             losses = losses + here * value
             if wanted:
@@ -134,12 +138,13 @@ def _mean_of(form: LaneForm) -> Compiled:
                     store(added, (j,), load(added, (j,)) + weight * load(x, (b, j)))
         store(added, (d,), pulls)
         store(added, (d + 1,), losses)
+        # (c)
         for k in range(d + 2):
             a = added[k]
             a[0] = ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]))
         finite, other = 0.0, 0.0
         for j in range(d):
-            finite += 0.0 * w[j]
+            finite += 0.0 * w[j]  # (d): 0, or NaN
             own, steep = rest(w[j], c)
             other += own
             out[j] = (w[j] * added[d, 0] + added[j, 0]) / n + steep

@@ -4,9 +4,19 @@
     w_{t+1} = w_t - eta m_hat_t / |m_hat_t|    (or - eta m_hat_t)
 
 `Momentum` steps so, with any noise of `dpexp.engine.finite_sum.noise_process`: Algorithm 1 of `momentum`, and Algorithm
-2 for one order repeated in every epoch. `Together` steps up to eight such runs side by side. `Reconstruction` is
-Algorithm 2 for any order: its estimate is built from the values of the trees, which is m_t only when the order repeats.
-The momentum itself is private: only m_hat_t and w_t are released, and metrics that use it are diagnostics.
+2 for one order repeated in every epoch. `Together` steps up to eight such runs side by side. The momentum itself is
+private: only m_hat_t and w_t are released, and metrics that use it are diagnostics.
+
+`Reconstruction` is Algorithm 2 for any order of N records, from the values that its trees hold. Sums over the steps to
+t are discounted by (1 - alpha)^(t - i), and A_q is the iterate at the first step of epoch q:
+
+(a) G sums the gradients at A_q, D what these have changed since A_{q-1}, and r the gradients at w_i less those at A_q.
+(b) The sum over the last N steps is the one to t less (1 - alpha)^N times the one to t - N, which was kept.
+(c) H stands for G over the last N steps: fresh in epoch 1; later 1 - gamma times (H of an epoch ago plus D over the
+last N steps), plus gamma times the fresh one.
+(d) C stands for G over all steps: C_t = (1 - alpha)^N C_{t-N} + H_t, and in epoch 0 it is G.
+(e) m_hat_t = alpha (C_t + r) + noise_t. Without noise it is m_t only when the order repeats: the same record must have
+been used N steps ago for its change to be known.
 """
 
 from __future__ import annotations
@@ -24,7 +34,8 @@ from dpexp.engine.finite_sum.losses import Compiled, Pair
 from dpexp.engine.lanes.vectors import LANES
 
 NUMBERS = 65536
-"""of noise that are held at once: few enough for the near caches, and so many that a block costs little by itself"""
+"""of noise that are held at once, 512 kB: few enough for the near caches, and so many that a block costs little by
+itself"""
 
 
 class Data(NamedTuple):
@@ -64,7 +75,7 @@ def move(w: np.ndarray, estimate: np.ndarray, eta: float, normalised: bool) -> N
         square = 0.0
         for j in range(len(w)):
             square += estimate[j] ** 2
-        scale = eta / math.sqrt(square) if square > 0 else 0.0
+        scale = eta / math.sqrt(square) if square > 0 else 0.0  # 0 has no direction to step in
     for j in range(len(w)):
         w[j] -= scale * estimate[j]
 
@@ -109,7 +120,7 @@ class Values(NamedTuple):
     """What `Reconstruction` remembers: values of the sums that the trees of Algorithm 2 hold, without noise."""
 
     anchor: np.ndarray
-    """A_q [d]: the iterate at the first step of the epoch"""
+    """A_q [d]"""
     previous: np.ndarray
     """A_{q-1} [d]"""
     sums: np.ndarray
@@ -117,6 +128,7 @@ class Values(NamedTuple):
     past_gradient: np.ndarray
     """G[1, t] of the last N steps [N, d]"""
     past_change: np.ndarray
+    """D[1, t] of the last N steps [N, d]"""
     windows: np.ndarray
     """H of the last N steps [N, d]"""
     totals: np.ndarray
@@ -158,21 +170,25 @@ def reconstructed_steps_of(pair: Pair) -> Compiled:
             if t > n:
                 gradient(values.previous, x[i], y[i], c, before)
             for j in range(d):
+                # (a) and (b) for G; what is kept in this place is still of the step t - N
                 values.sums[0, j] = keep * values.sums[0, j] + there[j]
                 values.sums[2, j] = keep * values.sums[2, j] + here[j] - there[j]
                 plain = values.sums[0, j] - fade * values.past_gradient[place, j]
                 values.past_gradient[place, j] = values.sums[0, j]
                 if t <= n:
-                    values.totals[place, j] = plain
+                    values.totals[place, j] = plain  # (d)
                 else:
+                    # (a) and (b) for D
                     values.sums[1, j] = keep * values.sums[1, j] + there[j] - before[j]
                     moved = values.sums[1, j] - fade * values.past_change[place, j]
                     values.past_change[place, j] = values.sums[1, j]
+                    # (c), then (d)
                     window = plain
                     if t > 2 * n:
                         window = (1 - gamma) * (values.windows[place, j] + moved) + gamma * plain
                     values.windows[place, j] = window
                     values.totals[place, j] = fade * values.totals[place, j] + window
+                # (e)
                 estimate[j] = alpha * (values.totals[place, j] + values.sums[2, j]) + noise[k, j]
             move(w, estimate, eta, True)
 

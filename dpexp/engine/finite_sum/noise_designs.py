@@ -7,8 +7,7 @@ The sequence is a linear map of standard normals, noise_t = std sum_j C_{t j} z_
 - `independent_noise`: fresh noise on every gradient, C_{t j} = (1 - alpha)^(t-j).
 
 `std` is the standard deviation of one node (of one gradient, of one entry) in units of the momentum, so the factor
-alpha is part of it. Steps count from 1. Each design has its exact variance over time beside it, for std = 1, with
-relative errors around 1e-13 sqrt(T).
+alpha is part of it. Steps count from 1. `tree_variance` is the exact variance of the first over time, for std = 1.
 """
 
 from __future__ import annotations
@@ -33,8 +32,11 @@ def tree_slots(steps: int, d: int) -> np.ndarray:
 def tree_noise(normals: np.ndarray, first: int, alpha: float, std: float, slots: np.ndarray, out: np.ndarray) -> None:
     """Fills out [B, d] with the noise of steps first..first + B - 1 from normals [B, d], one node a step.
 
-    Exactly one left node ends at each t, and the rest of COMPOSE(1, t) is COMPOSE(1, p), p being t without its lowest
-    binary digit: noise_t = std z_t + (1 - alpha)^(t-p) noise_p, and noise_p is kept in the slot of p's lowest digit.
+    (a) Exactly one left node ends at each t, and the rest of COMPOSE(1, t) is COMPOSE(1, p), p being t without its
+    lowest binary digit: noise_t = std z_t + (1 - alpha)^(t-p) noise_p.
+    (b) noise_p is kept in the slot of p's lowest digit. It is still there: t < p + 2^slot, and the next number with the
+    lowest digit of p is p + 2 2^slot.
+
     Call it for consecutive blocks, with the same `slots` [levels, d]; the split into blocks changes no bit.
     """
     rate = math.log1p(-alpha) if alpha < 1.0 else -math.inf
@@ -42,12 +44,12 @@ def tree_noise(normals: np.ndarray, first: int, alpha: float, std: float, slots:
     for i in range(steps):
         t = first + i
         lowest = lowest_digit(t)
-        rest = t & (t - 1)
-        if rest == 0:
+        rest = t & (t - 1)  # p of (a)
+        if rest == 0:  # t is a power of 2: one node covers all steps
             for j in range(d):
                 out[i, j] = std * normals[i, j]
         else:
-            slot = lowest_digit(rest)
+            slot = lowest_digit(rest)  # (b)
             factor = math.exp(rate * (t - rest))
             for j in range(d):
                 out[i, j] = std * normals[i, j] + factor * slots[slot, j]
@@ -69,7 +71,12 @@ def independent_noise(normals: np.ndarray, alpha: float, std: float, last: np.nd
 
 
 def square_root_coefficients(alpha: float, steps: int) -> np.ndarray:
-    """First column [T] of the Toeplitz square root: c_k = (1 - alpha)^k binom(2 k, k) / 4^k >= 0, decreasing."""
+    """First column [T] of the Toeplitz square root: c_k = (1 - alpha)^k binom(2 k, k) / 4^k >= 0, decreasing.
+
+    Toeplitz matrices multiply as power series in x do. The momentum's is 1 / (1 - (1 - alpha) x), and the c_k are the
+    coefficients of its square root.
+    """
+    # c_k / c_{k-1} = (1 - alpha) (2 k - 1) / (2 k)
     k = np.arange(1, steps)
     return np.cumprod(np.concatenate([[1.0], (1 - alpha) * (2 * k - 1) / (2 * k)]))[:steps]
 
@@ -128,7 +135,11 @@ def _multiply(left: np.ndarray, right: np.ndarray) -> None:
 
 @lru_cache(maxsize=1)
 def tree_variance(alpha: float, steps: int) -> np.ndarray:
-    """sum over (y, z) in COMPOSE(1, t) of (1 - alpha)^(2 (t-z)), t = 1..T; [T]. O(T log T) time."""
+    """sum over (y, z) in COMPOSE(1, t) of (1 - alpha)^(2 (t-z)), t = 1..T; [T]. O(T log T) time.
+
+    Relative errors are those of `discounts`, below 3e-13, and a few roundings of a sum of positive terms.
+    """
+    # every second discount is the square of one
     return _tree_sums(np.ascontiguousarray(discounts(alpha, 2 * steps)[::2]))
 
 
@@ -140,7 +151,7 @@ def _tree_sums(weights: np.ndarray) -> np.ndarray:
         end = t
         while end > 0:
             total[t - 1] += weights[t - end]
-            end &= end - 1
+            end &= end - 1  # the node that ends here has the length of the lowest digit; the one before ends there
     return total
 
 

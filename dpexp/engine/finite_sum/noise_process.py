@@ -1,12 +1,14 @@
 """Noise sequences of a run as objects that hand out the next steps: the designs of `momentum_noise` and of Algorithm 2.
 
-Normals come from the role `noise` of a replicate; Algorithm 2 uses three sources of it, so that how a run is split into
-blocks changes no bit. A source is eight streams of `dpexp.engine.lanes.streams`. Its numbers are theirs in turn: number
-k is the next one of stream k mod 8. So they do not depend on how many are asked for at a time. They are the same bits
-on every machine, and take about an eighth of the time of numpy's normals: a private momentum needs dozens a step.
-
-Settings that differ in budget or step size have the same noise up to a factor. So every sequence is a factor times a
-sequence of unit noise on a tape, which the runs of one replicate share while they are stepped side by side.
+(a) Normals come from the role `noise` of a replicate; Algorithm 2 uses three sources of it, so that how a run is split
+into blocks changes no bit. A source is eight streams of `dpexp.engine.lanes.streams`. Its numbers are theirs in turn:
+number k is the next one of stream k mod 8. They are the same bits on every machine, and take about an eighth of the
+time of numpy's normals: a private momentum needs dozens a step.
+(b) Streams give normals in pairs, so numbers are made in whole turns of 16. Those that were not asked for are kept for
+the next request. So the numbers do not depend on how many are asked for at a time.
+(c) Settings that differ in budget or step size have the same noise up to a factor. So every sequence is a factor times
+a sequence of unit noise on a tape, which the runs of one replicate share while they are stepped side by side. The tape
+keeps its last block; a run that finds the tape beyond what it needs goes on with a tape of its own.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from dpexp.engine.lanes.streams import fill_normal
 from dpexp.engine.lanes.vectors import LANES
 
 TURN = 2 * LANES
-"""numbers are made in turns: normals come in pairs, one pair from each stream"""
+"""numbers of one turn: a pair from each stream"""
 
 
 class Normals:
@@ -41,6 +43,7 @@ class Normals:
         """The next numbers, in the order of the array."""
         count = shape[0] * shape[1]
         kept = len(self._left)
+        # (b)
         turns = -(-max(0, count - kept) // TURN)
         numbers = np.empty(kept + turns * TURN)
         numbers[:kept] = self._left
@@ -69,6 +72,7 @@ class Tape:
     def after(self, done: int, count: int) -> np.ndarray | None:
         """The noise of the `count` steps after the first `done`; None where the tape is elsewhere."""
         end = self.begin + len(self.block)
+        # (c): the first run that asks has the next block made, and the others read it
         if done == end:
             return self.next(count)
         if self.begin <= done and done + count <= end:
@@ -91,7 +95,7 @@ class Scaled:
     def fill(self, out: np.ndarray) -> None:
         """out [count, d] becomes the noise of the next steps."""
         found = self.tape.after(self.done, len(out))
-        if found is None:  # another run has moved the tape on: from here this one reads a tape of its own
+        if found is None:  # (c)
             self.tape = Tape(self.tape.make, self.done)
             found = self.tape.next(len(out))
         np.multiply(found, self.factor, out=out)
@@ -197,6 +201,7 @@ class _Windows:
 
     def take(self, count: int) -> np.ndarray:
         first, last = self.done + 1, self.done + count
+        # (a): gradients and changes have one normal a node, residuals one a step, each in order of the steps
         nodes = nodes_ending(first, last, self.n)
         gradient, change, residual = (
             source.standard_normal((k, self.d)) for source, k in zip(self.sources, (nodes, nodes, count), strict=True)

@@ -1,7 +1,16 @@
-"""Logarithm, exponential, sine and cosine of lanes, as short series; errors of a few units in the last place.
+"""Elementary functions and the normal law of lanes, as short series.
 
 Each is a plain function of lanes, compiled where it is used. Every series is summed in one fixed order, so that every
-machine returns the same bits.
+machine returns the same bits. Logarithm, exponential, sine and cosine have errors of a few units in the last place; the
+others say where theirs is absolute.
+
+(a) A number is taken apart: x = 2^k m for the logarithm, x = k log 2 + r for the exponential. Integers become reals and
+back without conversion instructions, because 2^52 + k has the integer k in its low bits.
+(b) What is left is small, and a Taylor polynomial is enough: the first term left out is below half a unit in the last
+place of the result.
+(c) Tails are divided by their exponential decay. What remains varies slowly, and has a short Chebyshev series in t =
+(s - a) / (s + a), which maps the half line to [-1, 1). Of squares only the part up to `_FAR` is needed, stretched to
+[-1, 1].
 """
 
 from __future__ import annotations
@@ -38,29 +47,38 @@ _MANTISSA = np.uint64(0x000FFFFFFFFFFFFF)
 _52 = np.uint64(52)
 
 _INTEGER = np.uint64(0x4330000000000000)
+"""the bits of 2^52, of (a)"""
 _INTEGER_AND_BIAS = 2.0**52 + 1023.0
-"""2^52 + k has the integer k in its low bits: how integers become reals and back without conversion instructions"""
+"""that, and what is added to every exponent in the bits of a float"""
 _ROUND = 1.5 * 2.0**52
+"""added and taken away again it rounds to an integer; between the two its low bits are that integer, of either sign"""
 
 _LN2_HIGH, _LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
 """log 2 in two parts, the first short enough that its product with an exponent is exact"""
 _LOG2_E = 1.4426950408889634
 
 _ARTANH = tuple(1 / (2 * k + 1) for k in range(1, 10))
+"""of (artanh f - f) / f^3 in f^2 <= .0294: the next term is .0294^10 / 21 = 2e-17 of f"""
 _EXP = tuple(1 / math.factorial(k) for k in range(14))
+"""up to |r| = log(2) / 2: the next term is .347^14 / 14! = 4e-18"""
 _SIN = tuple((-1) ** k / math.factorial(2 * k + 1) for k in range(1, 8))
 _COS = tuple((-1) ** k / math.factorial(2 * k) for k in range(9))
+"""up to pi / 4: the next terms are .785^16 / 17! = 6e-17 of the sine, and .785^18 / 18! = 2e-18"""
 
 
 @njit(nogil=True, forceinline=True)
 def log(x):
-    """Natural logarithm of normal positive lanes: x = 2^k m with m in [sqrt(1/2), sqrt 2), and log m = 2 artanh f."""
+    """Natural logarithm of normal positive lanes: x = 2^k m with m in (sqrt(1/2), sqrt 2], and log m = 2 artanh f for
+    f = (m - 1) / (m + 1)."""
+    # (a)
     bits = bits_of(x)
     m = real_of((bits & _MANTISSA) | ONE_BITS)
     k = real_of((bits >> _52) | _INTEGER) - _INTEGER_AND_BIAS
+    # m from [1, 2) is moved to around 1: log x is then near 0 only where k is 0, and nothing cancels
     large = m > 1.4142135623730951
     m = where(large, m * 0.5, m)
     k = where(large, k + 1.0, k)
+    # (b); the small terms are added up first
     f = (m - 1.0) / (m + 1.0)
     s = f * f
     return k * _LN2_HIGH + (2.0 * f + (2.0 * f * s * polynomial(s, _ARTANH) + k * _LN2_LOW))
@@ -71,31 +89,36 @@ def _reduced(x):
     """Lanes r and 2^k with x = k log 2 + r and |r| <= log(2) / 2, for arguments in [-708, 708]: exp(x) = 2^k exp(r)."""
     shifted = x * _LOG2_E + _ROUND
     k = shifted - _ROUND
+    # (a): 2^k has the bits of 1.0 with k added to its exponent
     return (x - k * _LN2_HIGH) - k * _LN2_LOW, real_of((bits_of(shifted) << _52) + ONE_BITS)
 
 
 @njit(nogil=True, forceinline=True)
 def exp(x):
-    """Exponential of lanes, for arguments clipped to [-708, 708]."""
-    r, power = _reduced(minimum(maximum(x, -708.0), 708.0))
+    """Exponential of lanes, for arguments clipped to [-708, 708]; NaN counts as -708."""
+    r, power = _reduced(minimum(maximum(x, -708.0), 708.0))  # (a), then (b)
     return polynomial(r, _EXP) * power
 
 
 @njit(nogil=True, forceinline=True)
 def sin_cos(x):
-    """Sine and cosine of lanes with 0 <= x <= pi / 4, by their Taylor series."""
+    """Sine and cosine of lanes with |x| <= pi / 4, by their Taylor series."""
     y = x * x
     return x + x * y * polynomial(y, _SIN), polynomial(y, _COS)
 
 
 @njit(nogil=True, forceinline=True)
 def softplus(x):
-    """log(1 + exp(x)) of lanes: the larger of x and 0, plus log(1 + exp(-|x|)) whose argument is in (1, 2]."""
+    """log(1 + exp(x)) of lanes, to a few units in the last place of the larger of 1 and x: below x = -37 it is 0.
+
+    It is the larger of x and 0, plus log(1 + exp(-|x|)), whose argument is in [1, 2].
+    """
     size = maximum(x, -x)
     return maximum(x, 0.0) + log(1.0 + exp(-size))
 
 
 _TAIL_SCALE = 2.5
+"""a of (c) for erfc"""
 
 
 def _scaled_tail(t: float) -> float:
@@ -121,12 +144,14 @@ def _chebyshev_series(function: Callable[[float], float], degree: int) -> tuple[
 
 
 _TAIL = _chebyshev_series(_scaled_tail, 25)
+"""the series ends 9e-18 from the function, which is 1e-19 in a probability"""
 _SQRT_HALF = math.sqrt(0.5)
 
 
 @njit(nogil=True, forceinline=True)
 def normal_cdf(x):
     """Standard normal distribution function of lanes, from the Chebyshev series of its scaled tail; error 1e-16."""
+    # (c): Phi(-|x|) = erfc(s) / 2, and exp(-s^2) is taken of x, whose square loses less than that of s
     s = maximum(x, -x) * _SQRT_HALF
     shifted = s + _TAIL_SCALE
     tail = 0.5 * exp(-0.5 * x * x) * chebyshev((s - _TAIL_SCALE) / shifted, _TAIL) / shifted
@@ -164,9 +189,10 @@ def _powers_of_chebyshev(series: tuple[float, ...]) -> tuple[float, ...]:
 
 
 _SQUARE_TAIL = _powers_of_chebyshev(_chebyshev_series(_scaled_square_tail, 20))
-"""its error is 4e-19, and its coefficients add up to 1.26 in size"""
+"""the series ends 1e-17 from the function, which is 4e-19 in the tail; its coefficients add up to 1.26 in size, so that
+none cancel in powers"""
 _BEND = 2 * (_FAR + _MIDDLE) / _FAR
-
+"""the factor of t above"""
 
 _DENSITY = tuple(c / math.sqrt(2 * math.pi) for c in _EXP)
 
@@ -187,6 +213,7 @@ def normal_square_below(a):
     size = maximum(a, -a)
     near = size < _FAR
     tail = reals(0.0)
+    # (c)
     if in_any(near):  # which decides the time alone: a lane that is far away has no tail in any company
         scaled = wide_polynomial(_BEND * (size / (size + _MIDDLE)) - 1.0, _SQUARE_TAIL)
         tail = where(near, scaled * _decay(-0.5 * a * a), 0.0)
@@ -206,6 +233,7 @@ def exp_single(x):
     x = where(x > 88.0, 88.0, where(x < -87.0, -87.0, x))
     shifted = x * _LOG2_E + _ROUND_SINGLE
     k = shifted - _ROUND_SINGLE
+    # (a), in single precision
     r = (x - k * _LN2_HIGH_SINGLE) - k * _LN2_LOW_SINGLE
     return times_power(polynomial(r, _EXP_SINGLE), shifted)
 

@@ -1,9 +1,16 @@
 """The compiled loop of a linear-predictor problem: for every user one step of every setting, eight replicates at once.
 
-The rows x, the responses and the noise directions are drawn in blocks of `BLOCK` steps; each step then visits every
-setting. The rule that turns a gradient into the next iterate comes from the algorithm (`dpexp.engine.linear.rule`); the
-score, the weight and the law of the response come from the problem: this file only arranges them. Which parts a rule
-uses is known when its kernel is compiled, so that a rule without memory or norms pays for neither.
+The rule that turns a gradient into the next iterate comes from the algorithm (`dpexp.engine.linear.rule`); the score,
+the weight and the law of the response come from the problem: this file only arranges them. Which parts a rule uses is
+known when its kernel is compiled, so that a rule without memory or norms pays for neither.
+
+(a) The rows x, the responses and the noise directions omega are drawn in blocks of `BLOCK` steps, and every setting
+uses them. Each step then visits every setting, and does (b) to (e) there.
+(b) Prediction: t = theta_0 + sum_j theta_j x_j, from which the problem has the score g = df/dt and h = df/dscale.
+(c) Length: the gradient is w (g, g x, h), so that its squared norm is (w g)^2 |x|^2 + (w h)^2, where |x|^2 counts the
+leading 1 and is known from the weight.
+(d) Update: the user sends that plus (Delta / mu) omega, and theta becomes what the rule makes of it.
+(e) A scale that has fallen below its least value is put back there, after the update, and counted.
 
 A step of one setting is one chain: inner product, division in the score, update. A processor works on few settings at a
 time, so the chain is kept short, and as much as possible is done beside it. The functions by which memory is read and
@@ -181,6 +188,7 @@ def compiled_segment(shape: Shape, source: Source, known_d: int | None) -> Calla
     @njit(nogil=True)
     def draw(block, streams, law):
         """Draw the users and the noise directions of a block."""
+        # (a), a whole block even where fewer steps are left: how far a stream has come depends on blocks alone
         x, y, w, omega = block.x, block.y, block.w, block.omega
         d = x.shape[1] if known_d is None else known_d
         fill_normal(streams.covariates, x.reshape(-1, LANES), BLOCK * d)
@@ -205,9 +213,8 @@ def compiled_segment(shape: Shape, source: Source, known_d: int | None) -> Calla
     @njit(nogil=True, forceinline=True)
     def moved(s, j, theta_j, direction_j, omega_j, known, state, numbers):
         """Coordinate j of theta after the update of setting s, whose gradient is known.gradient direction_j there."""
-        # The user sends g + (Delta / mu) omega, and the server takes eta times that. The gradient is a number times a
-        # direction: w s x in the coefficients, for the score s, and w h in the scale.
-        # what the rule does not use of these costs nothing
+        # (d): the gradient is a number times a direction, w g times x in the coefficients and w times h in the scale.
+        # The compiler leaves out what the rule does not use of these.
         noisy = known.gradient * direction_j + known.noise * omega_j
         step = known.gradient_step * direction_j + known.noise_step * omega_j
         # The score is known last, after a division. The noise is taken off before, and one operation is left to do.
@@ -230,7 +237,7 @@ def compiled_segment(shape: Shape, source: Source, known_d: int | None) -> Calla
             eta = sizes.eta[sizes.eta_of[s], i]
             noise = read(sizes.noise, (sizes.noise_row[s] + sizes.noise_stride[s] * i,))
             noise_step = eta * noise
-            # Two sums that a processor adds up at the same time: in one, each term would wait for the one before it.
+            # (b): two sums that a processor adds up at the same time. In one, each term would wait for the one before.
             t, other = load_state(theta, (s, 0)), load_state(theta, (s, 1)) * read(x, (b, 0))
             for j in range(2, d, 2):
                 t = fused(load_state(theta, (s, j)), read(x, (b, j - 1)), t)
@@ -241,9 +248,10 @@ def compiled_segment(shape: Shape, source: Source, known_d: int | None) -> Calla
             scale = load_state(theta, (s, q)) if has_scale else reals(law.fixed_scale)
             g, h = score(t, read(block.y, (b,)), scale, law.k)
             w = read(block.w, (b,))
-            if rescales:  # |w g x|^2 + (w h)^2, with the |x|^2 of the weight: no pass over the coordinates
+            if rescales:  # (c): no pass over the coordinates
                 wg, wh = w * g, w * h if has_scale else reals(0.0)
                 w = w * rescale(sqrt(wg * wg * read(block.norm_sq, (b,)) + wh * wh), numbers)
+            # (d), for the intercept, whose direction is 1, then along x, then in the scale
             weighted = eta * w
             known = Known(number, eta, w * g, weighted * g, noise, noise_step)
             theta_0 = moved(s, 0, load_state(theta, (s, 0)), 1.0, read(omega, (b, 0)), known, state, numbers)
@@ -256,6 +264,7 @@ def compiled_segment(shape: Shape, source: Source, known_d: int | None) -> Calla
                 add(total, (s, j), theta_j)
             if has_scale:
                 of_scale = Known(number, eta, w, weighted, noise, noise_step)
+                # (e): memory keeps what the rule made of the free scale
                 free = moved(s, q, scale, h, read(omega, (b, q)), of_scale, state, numbers)
                 scale = maximum(free, law.scale_min)
                 below = free < law.scale_min

@@ -2,6 +2,14 @@
 
 All settings (step-size schedule x budget) see the same users and the same noise directions: they are paired on common
 random numbers, and drawing these costs the same for one setting as for twenty.
+
+(a) Eight replicates are the lanes of one group, each with the streams of its own number. A group with fewer repeats the
+last one, so that every lane holds numbers that are right, and what it returns is not used.
+(b) The steps are taken in segments of `SEGMENT`. Step sizes and noise are computed for one segment at a time.
+(c) Noise is a table of rows, one for each lane: setting s in step i of the segment has the row noise_row[s] +
+noise_stride[s] i. The first rows belong to the settings in turn, and one whose users share a budget stays on its own.
+(d) Where budgets differ from user to user, the setting moves on by one row a step through `SEGMENT` rows further down.
+They are filled anew for each segment, from uniform numbers that all such settings share.
 """
 
 from __future__ import annotations
@@ -85,10 +93,11 @@ def run_lane_group(
     """
     if not 1 <= len(replicates) <= LANES:
         raise ValueError(f"a lane group holds 1 to {LANES} replicates, not {len(replicates)}")
+    # (a)
     lanes = [*replicates, *[replicates[-1]] * (LANES - len(replicates))]
     rule.check()
     d, p, n = len(model.law.beta) - 1, len(model.start), int(steps[-1])
-    with _COMPILING:
+    with _COMPILING:  # threads that start together would each compile the same kernel
         segment = _compiled_segment(model.shape, rule.source, d if d <= UNROLLED else None)
     numbers = rule.floats()
     streams = Streams(*(stream_states(seed, lanes, role) for role in ("data", "response", "noise")))
@@ -109,13 +118,13 @@ def run_lane_group(
         omega=lanes_zeros(BLOCK, p),
     )
     record = Record(
-        np.append(np.asarray(steps, np.int64), -1),
+        np.append(np.asarray(steps, np.int64), -1),  # no step has this number, so nothing is kept after the last
         np.empty((len(steps), 2, *state.theta.shape)),
         np.empty((len(steps), *state.hits.shape)),
     )
     next_sizes = _Sizes(settings, sensitivity, seed, lanes)
     checkpoint = 0
-    for first in range(0, n, SEGMENT):
+    for first in range(0, n, SEGMENT):  # (b)
         count = min(SEGMENT, n - first)
         sizes = next_sizes(first, count)
         with told():
@@ -138,10 +147,7 @@ def _step_sizes(schedules: tuple[StepSizes, ...]) -> Callable[[int, int], np.nda
 
 
 class _Sizes:
-    """Step sizes and noise of one segment after the other.
-
-    A setting whose users share one budget has one fixed row of noise. Where budgets differ, it has a row for each step.
-    """
+    """Step sizes and noise of one segment after the other."""
 
     def __init__(self, settings: Sequence[Setting], sensitivity: float, seed: int, lanes: Sequence[int]) -> None:
         self.settings, self.sensitivity = settings, sensitivity
@@ -151,18 +157,20 @@ class _Sizes:
         self.varied = [s for s, setting in enumerate(settings) if setting.budget.constant is None]
         if self.varied:
             self.stream, self.uniform = stream_states(seed, lanes, "budget"), lanes_zeros(SEGMENT)
+        # (c)
         noise = lanes_zeros(len(settings) + len(self.varied) * SEGMENT)
         row, stride = np.arange(len(settings)), np.zeros(len(settings), np.int64)
         for s, setting in enumerate(settings):
             if setting.budget.constant is not None:
                 noise[s] = sensitivity / setting.budget.constant
-        for v, s in enumerate(self.varied):
+        for v, s in enumerate(self.varied):  # (d)
             row[s], stride[s] = len(settings) + v * SEGMENT, 1
         self.sizes = Sizes(np.empty((0, 0)), eta_of, noise, row, stride)
 
     def __call__(self, first: int, count: int) -> Sizes:
         """Sizes of the steps first + 1 .. first + count."""
         if self.varied:
+            # (d), for a whole segment even where fewer steps are left, as the kernel does with its blocks
             fill_uniform(self.stream, self.uniform, SEGMENT)
             for s in self.varied:
                 budgets = self.settings[s].budget.draw(self.uniform, first + 1)

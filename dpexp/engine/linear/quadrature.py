@@ -1,7 +1,8 @@
 """Expectations over one coordinate, for many parameters at once: sum_k weight_k f(location + spread node_k, scale).
 
-Each parameter is evaluated by the first of some rules that reaches its spread. Those of one rule are gathered and eight
-of them are evaluated side by side; a value depends on its own parameters alone, never on their position.
+(a) Each parameter is evaluated by the first of some rules that reaches its spread.
+(b) Those of one rule are brought together, in their order, by counting.
+(c) Eight of them are evaluated side by side; a value depends on its own parameters alone, never on their position.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def _kernel(integrand: Callable[..., Any]) -> Callable[..., Any]:
 
     @compiled(kept=True)
     def expectation(location, spread, scale, rules, k, chosen, place, order, gathered, out):
-        # Sorting by counting: `place` becomes where each rule's share of `order` begins.
+        # (a) and (b): `place` becomes where each rule's share of `order` begins, and then where it ends
         last = len(rules.reach)
         place[:] = 0
         for i in range(len(spread)):
@@ -67,6 +68,7 @@ def _kernel(integrand: Callable[..., Any]) -> Callable[..., Any]:
         for i in range(len(spread)):
             order[place[chosen[i]]] = i
             place[chosen[i]] += 1
+        # (c)
         begin = 0
         for r in range(last + 1):
             end = place[r]

@@ -1,10 +1,13 @@
 """Multinomial logistic regression with per-example clipping and noise: DP-SGLD, DP-SGD and plain SGD, one code path.
 
-W <- Proj(W - eta (G / m + lambda W) + s Z), with G the sum over the batch of gradients of -log softmax(W x)_y, each
+(a) W <- Proj(W - eta (G / m + lambda W) + s Z), with G the sum over the batch of gradients of -log softmax(W x)_y, each
 scaled down to norm at most `clip`, m the EXPECTED batch size, Z standard normal. x holds the bias entry, so norms and
-the regulariser lambda/2 |W|^2 count it. DP-SGLD (`dp-sgld`, Algorithm 1) has s = sqrt(2 eta) sigma, DP-SGD has
-s = eta z clip / m: the same at z = sqrt(2 / eta) sigma m / clip. Gradients (softmax - e_y) x^T have rank one, so their
-norms cost nothing. With momentum b (heavy ball) a step adds b times the move before it. float32.
+the regulariser lambda/2 |W|^2 count it. With momentum b (heavy ball) a step adds b times the move before it. float32.
+(b) DP-SGLD (`dp-sgld`, Algorithm 1) has s = sqrt(2 eta) sigma, DP-SGD has s = eta z clip / m: the same at
+z = sqrt(2 / eta) sigma m / clip.
+(c) Gradients (softmax - e_y) x^T have rank one, so a norm is a product of two, of which |x| is computed once.
+(d) Steps are taken in blocks, which end where the noise held at once is used up and at checkpoints. Noise is asked for
+by the block; a source that gives the same numbers in any portions makes a run independent of its checkpoints.
 """
 
 from __future__ import annotations
@@ -158,21 +161,25 @@ def _followed(
     if weights.ndim != 3 or weights.shape[2] != features.shape[1] or len(labels) != len(features):
         raise ValueError("starts must be [classes, p], features [n, p], labels [n]")
     etas = np.array([run.steps for run in runs])
+    # (a): factors of G and of W in a step
     means, shrinks = etas / batch_size, etas * np.array([[run.regulariser] for run in runs])
     scales = np.array([np.zeros(etas.shape[1]) if run.scale is None else run.scale for run in runs])
     noisy = any(run.scale is not None for run in runs)
     if scales.shape != etas.shape or (noisy and noise is None):
         raise ValueError("noise needs its source and a standard deviation for each step")
+    # (c)
     norms = record_norms(features) if any(run.clip < math.inf for run in runs) else np.zeros(len(features), np.float32)
     clips, radii = np.array([run.clip for run in runs], np.float32), np.array([run.radius for run in runs])
     momenta = np.array([run.momentum for run in runs], np.float32)
     if any(run.momentum and run.radius < math.inf for run in runs):
         raise ValueError("momentum goes without projection")
+    # the move before the first step is 0, and nobody reads averages where none are wanted
     previous, averages = weights.copy(), weights.copy() if averaging else weights[:0].copy()
     kept = {0: (weights.copy(), averages.copy())}
     count, size = etas.shape[1], max(1, BLOCK_BYTES // weights[0].nbytes)
     draws, shares = np.zeros((size, *weights.shape[1:]), np.float32), average_shares(count).astype(np.float32)
     done, work = 0, kernel.workspace(weights)
+    # (d)
     for stop in sorted({*range(size, count, size), *(k for k in checkpoints if 0 < k <= count)}):
         block = list(islice(batches, stop - done))
         if len(block) < stop - done:

@@ -1,7 +1,14 @@
 """Compiled steps of softmax regression: gradients of sixteen records at once, in tiles of 4 records and 5 classes.
 
-`dpexp.engine.softmax.loop` says what a step is; tests hold these kernels to a literal transcription. All arithmetic is
-on lanes (`dpexp.engine.lanes`), in one fixed order, so every machine returns the same bits.
+`dpexp.engine.softmax.loop` says what a step is; tests hold these kernels to a literal transcription. All sums over
+features and records are on lanes (`dpexp.engine.lanes`), in one fixed order, so every machine returns the same bits.
+
+(a) Sixteen records of a batch are copied to rows of whole lanes, filled up with zeros, once for all runs.
+(b) Scores w_c x are sums over the features, which lie along the lanes. A tile of 4 records and 5 classes has 20 of them
+on their way: a row that is read serves four or five products.
+(c) Slopes s_c = softmax_c - 1{c = label} have the records along the lanes. The gradient of a record in w_c is s_c x.
+(d) The gradients are added to the total in the same tiles, the features along the lanes again.
+(e) The step itself, coordinate by coordinate.
 """
 
 from __future__ import annotations
@@ -73,19 +80,20 @@ def _clipped_slopes(slopes, labels, norms, clip):
     clipping needs no pass over the features, and clipping the slopes clips the gradient.
     """
     classes = len(slopes)
+    # softmax is the same when all scores move; less the largest, none overflows
     top = load(slopes, (0,))
     for c in range(1, classes):
         top = maximum(load(slopes, (c,)), top)
     total = top - top
     for c in range(classes):
-        share = exp(load(slopes, (c,)) - top)  # softmax is the same when all scores move; so none overflows
+        share = exp(load(slopes, (c,)) - top)
         store(slopes, (c,), share)
         total = total + share
     for c in range(classes):
         store(slopes, (c,), load(slopes, (c,)) / total)
     for k in range(len(labels)):
         slopes[labels[k], k] -= slopes.dtype.type(1)
-    square = total - total
+    square = total - total  # 0 in every lane, and NaN where the scores are
     for c in range(classes):
         slope = load(slopes, (c,))
         square = square + slope * slope
@@ -140,14 +148,11 @@ def _copy(to, a):
 
 @njit(nogil=True, inline="always")
 def _sums(work, rows, features, labels, norms, index, clips):
-    """Sums over the records `index` of the clipped data gradients of all runs, from work.weights into work.totals.
-
-    The records are copied to rows of whole lanes, filled up with zeros: what a zero adds is zero. A record is copied
-    once for all runs.
-    """
+    """Sums over the records `index` of the clipped data gradients of all runs, from work.weights into work.totals."""
     lanes = len(work.records)
     rows.totals[:] = 0
     for first in range(0, len(index), lanes):
+        # (a)
         count = min(lanes, len(index) - first)
         for k in range(lanes):
             i = index[first + min(k, count - 1)]
@@ -155,9 +160,11 @@ def _sums(work, rows, features, labels, norms, index, clips):
             share = features.dtype.type(1 if k < count else 0)  # beyond the batch: zeros, whose gradient is zero
             for j in range(features.shape[1]):
                 rows.records[k, j] = share * features[i, j]
+        # the records after these are on their way from memory meanwhile
         for k in range(first + lanes, min(first + 2 * lanes, len(index))):
             fetch_row(features, index[k])
         for r in range(len(work.weights)):
+            # (b), (c), (d)
             _scores(work.slopes, work.weights[r], work.records, count)
             _clipped_slopes(work.slopes, work.labels, work.norms, clips[r])
             _add_all(work.totals[r], work.slopes, work.records, count)
@@ -238,6 +245,7 @@ def steps(
     for k in range(len(ends)):
         _sums(work, rows, features, labels, norms, index[begin : ends[k]], clips)
         begin = ends[k]
+        # (e)
         for r in range(runs):
             mean, shrink, scale = means[r, k], shrinks[r, k], scales[r, k]
             if momenta[r] > 0:

@@ -3,6 +3,13 @@
 Dimensionless: one step moves two neighbours apart by at most 1 / multiplier noise standard deviations, and the set has
 diameter `width` of them: width = D / (eta sigma), multiplier = b sigma / (2 L), q = b / n.
 
+(a) The last R steps count, each at the cost S of one step with the share 1 - f of its noise. The share f of all R hides
+the width of the set, by which two runs can differ before them: order width^2 / (2 f) shift(R).
+(b) For one share the sum R S + spread shift(R) is convex in R, with a stationary point in closed form.
+(c) The best share is sought on a grid, then between its points. A step costs more at a larger share, since it has less
+noise, and the spread less. So between two shares nothing is below the least over R of the smaller one's cost and the
+larger one's spread: where that is above what was found, no share is asked.
+
 Full batches and batches in a fixed order have Gaussian-DP bounds by shifted interpolation (Bok, Su and Altschuler, ICML
 2024, arXiv 2403.00278), and a random partition that is repeated in every epoch a Renyi bound (Ye and Shokri, 2022).
 They take `per_step`, the largest distance that one step puts between neighbours, in noise standard deviations.
@@ -65,6 +72,7 @@ def last_iterate(
     (5.3), and equal to 1 / R as c -> 1. c > 1 (non-convex smooth losses) is covered by the same formula. Without
     `refine` the shares are those of a grid, which loses less than one percent.
     """
+    # (a)
     ask = partial(step_costs, order, q, multiplier, step)
     spread = order * width * width / 2
     found, at = _over_shares(ask, spread, steps, contraction)
@@ -96,17 +104,14 @@ def _known_costs(order: float, q: float, multiplier: float, step: str) -> dict[i
 def _over_shares(
     ask: Callable[[Sequence[int]], Sequence[float]], spread: float, steps: int, contraction: float
 ) -> tuple[tuple[float, int], int]:
-    """Smallest over the shares of the grid and over R, with R, and the place of the share.
-
-    A step costs more at a larger share, since it has less noise. So between two shares nothing is below the least over
-    R of the smaller one's cost and the larger one's spread: where that is above what was found, no share is asked.
-    """
+    """Smallest over the shares of the grid and over R, with R, and the place of the share."""
     costs: dict[int, float] = {}
     found: dict[int, tuple[float, int]] = {}
     waiting = FIRST_ASKED
     while waiting:
         for k, cost in zip(waiting, ask(waiting), strict=True):
             costs[k], found[k] = cost, over_steps(cost, spread / SHARES[k], steps, contraction)
+        # (c); the factor keeps rounding from ruling out a gap
         enough = min(rdp for rdp, _ in found.values()) * (1 + 1e-12)
         gaps = [(i, j) for i, j in pairwise([*sorted(found), len(SHARES)]) if j > i + 1]
         ends = [*SHARES, 1.0]
@@ -156,7 +161,7 @@ def over_steps(cost: float, spread: float, most: int, contraction: float) -> tup
         return min((cost * r + spread / r, r) for r in candidates)
     if contraction == 0:  # nothing is left of a shift after one step
         return cost, 1
-    # the slope of cost R + spread shift(R) is 0 where 4 sinh(R log c)^2 = (1 - c^2) (-2 log c) spread / cost
+    # (b): the slope of cost R + spread shift(R) is 0 where 4 sinh(R log c)^2 = (1 - c^2) (-2 log c) spread / cost
     rate = 2 * math.log(contraction)
     ratio = math.expm1(rate) * rate * spread / cost if cost > 0 else math.inf
     ideal = 2 * math.asinh(math.sqrt(ratio) / 2) / abs(rate)

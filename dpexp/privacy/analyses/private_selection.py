@@ -5,12 +5,17 @@ the outputs; K and the other outputs stay secret. Q draws its own candidate unif
 output: what orders the outputs must be as private as they are. A fixed number of runs is not covered: their losses
 add up by composition.
 
-K is Poisson with mean m, or truncated negative binomial: with shape h and 0 < gamma <= 1 (Definition 1 there)
+(a) K is Poisson with mean m, or truncated negative binomial: with shape h and 0 < gamma <= 1 (Definition 1 there)
 
     P(K = k) = (1 - gamma)^k / (gamma^-h - 1)  prod_{l < k} (l + h) / (l + 1),   k = 1, 2, ...
 
 Shape 1 is the geometric law P(K = k) = gamma (1 - gamma)^(k - 1), and the limit h = 0 is the logarithmic law
 P(K = k) = (1 - gamma)^k / (k log(1 / gamma)). A config gives the mean, from which gamma follows.
+
+(b) Truncated negative binomial (Theorem 2): the Renyi curve of one run at the order asked, plus log E[K] / (order - 1),
+plus a price that does not depend on the order: (1 + h) times the least of (1 - 1 / a) curve(a) + log(1 / gamma) / a.
+
+(c) Poisson (Theorem 6): the same with m times the delta of one run at epsilon log(1 + 1 / (order - 1)) for the price.
 """
 
 from __future__ import annotations
@@ -56,10 +61,8 @@ def gamma_of(shape: float, mean: float) -> float:
 
 
 def price_of_repeating(curve: Curve, shape: float, gamma: float) -> float:
-    """(1 + shape) min over orders a >= 1 of (1 - 1 / a) curve(a) + log(1 / gamma) / a: a part of `repeated_rdp`.
-
-    Any order is valid, so that a missed minimum is loose at most; at a = 1 it is log(1 / gamma).
-    """
+    """(1 + shape) min over orders a >= 1 of (1 - 1 / a) curve(a) + log(1 / gamma) / a: a part of `repeated_rdp`."""
+    # (b): any order is valid, so that a missed minimum is loose at most; at a = 1 it is log(1 / gamma)
     cost = -math.log(gamma)
     return (1 + shape) * min(cost, _least_over_orders(lambda a: (1 - 1 / a) * curve(a) + cost / a))
 
@@ -195,12 +198,17 @@ class NumberOfRuns(NamedTuple):
         return math.isinf(self.shape)
 
     def drawn(self, generator: np.random.Generator) -> int:
-        """K. The law itself: there is no upper limit, since a cut-off law is another one, which no theorem covers."""
+        """K. No upper limit is asked for, since a cut-off law is another one, which no theorem covers.
+
+        Of a negative binomial law the draw ends where one number beyond the mean has less than `NEGLIGIBLE`: what is
+        left of the tail, a probability of the order of NEGLIGIBLE E[K] at most, goes to that number.
+        """
         if math.isinf(self.shape):
             return int(generator.poisson(self.runs))
         u, total = generator.random(), 0.0
         for k, share in enumerate(self.probabilities(), start=1):
             total += share
+            # the sum of the shares can stay below u by rounding, and then no share would ever do
             if u < total or (k > self.runs and share < NEGLIGIBLE):  # shares decrease beyond the mean
                 return k
         return 1

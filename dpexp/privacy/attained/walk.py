@@ -1,10 +1,17 @@
 """Exact output laws of noisy projected steps in one dimension, which judge every bound.
 
 y_{t+1} = clip(move(y_t) + Z, -h, h), Z ~ N(0, 1), with a move drawn in each step from finitely many maps: in units of
-the noise, the walks behind `noisy-sgd`, Theorem 4.1, and the clipped example of `hidden-state`. Their law has a smooth
-density inside and an atom at either end; a step is a positive matrix on Gauss-Legendre nodes, which keeps relative
-accuracy in the tails: sums of positive numbers lose no digits. Products with a vector are `np.vecdot`, which takes as
-long as `@` and wakes no threads that would then wait for more.
+the noise, the walks behind `noisy-sgd`, Theorem 4.1, and the clipped example of `hidden-state`.
+
+(a) Their law has a smooth density inside and an atom at either end. A step is a positive matrix on Gauss-Legendre nodes
+and the two ends, which keeps relative accuracy in the tails: sums of positive numbers lose no digits.
+(b) T steps are the first one, from a point, and the powers of the matrix that the binary digits of T - 1 name. A walk
+between walls forgets where it was: then all further powers are the same, and none is computed.
+(c) The last step is made from the masses before it, for any place: density and tails have the errors of those alone.
+(d) The best event for p - e^eps q is where p / q is above e^eps: pieces between sign changes, and atoms. Any other
+event gives less, so that a missed or inexact sign change only makes what is returned smaller.
+
+Products with a vector are `np.vecdot`, which takes as long as `@` and wakes no threads that would then wait for more.
 """
 
 from __future__ import annotations
@@ -89,7 +96,7 @@ class Walk:
 
     @cached_property
     def matrix(self) -> np.ndarray:
-        """One step acting on masses at `places`, [A + 2, A + 2].
+        """One step acting on masses at `places`, [A + 2, A + 2]: (a).
 
         Row x of the inside is the density there times the weight of the node, so that states are masses and not
         densities; the last two rows are what the clipping gathers at the ends, P(Z below -h) and P(Z above h).
@@ -121,12 +128,12 @@ class Walk:
         """Masses at `places` after `steps` >= 1 steps from a point."""
         x, w = self.nodes
         y, h = np.array([start]), np.array([self.half_width])
-        # the first step, from a point, is exact; T - 1 further ones are powers of the matrix by repeated squaring
+        # (b)
         state = np.concatenate([self.step_density(x, y)[:, 0] * w, self.step_below(-h, y)[0], self.step_above(h, y)[0]])
         left = steps - 1
         for doublings in range(left.bit_length()):
             power = self._power(doublings)
-            if power.settled:
+            if power.settled:  # it stands for itself and all higher digits
                 return np.vecdot(power.matrix, state)
             if left >> doublings & 1:
                 state = np.vecdot(power.matrix, state)
@@ -206,6 +213,7 @@ class Law:
 
     def density(self, x: np.ndarray) -> np.ndarray:
         """Density inside, at x [A]."""
+        # (c)
         y, mass = self._before
         if x is self.walk.grid and y is self.walk.places:
             return np.vecdot(self.walk.grid_density, mass)
@@ -264,11 +272,7 @@ def hockey_stick(p: Law, q: Law, eps: float) -> float:
 
 @dataclass(frozen=True)
 class HockeyStick:
-    """eps -> sup over events of p - e^eps q: exact tails between the sign changes of the densities, and the atoms.
-
-    Any union of intervals and atoms gives p - e^eps q at most the supremum, so that a sign change that the grid misses
-    makes the value smaller: what is returned is attained, up to rounding.
-    """
+    """eps -> sup over events of p - e^eps q, from below by (d): attained, up to rounding."""
 
     p: Law
     q: Law
@@ -301,7 +305,8 @@ class HockeyStick:
             if np.all(np.abs(cut - last) < 1e-5):
                 break
             at = _log_ratio(self.p.density(cut), self.q.density(cut)) - eps
-            right = (at >= 0) == (excess[k] >= 0)  # of the cut is the change
+            right = (at >= 0) == (excess[k] >= 0)  # the change is to the right of the cut
+            # the Illinois rule
             side = np.where(right, 1.0, -1.0)
             kept = np.where(side == before, 0.5, 1.0)
             low, high = np.where(right, cut, low), np.where(right, high, cut)

@@ -1,16 +1,20 @@
 """The e-process: a bet against a claim that may be watched after every run, and stopped at any time.
 
-In each run a fair coin Z decides which world it is. An event A of the release is guessed to mean that the canary is
+(a) In each run a fair coin Z decides which world it is. An event A of the release is guessed to mean that the canary is
 there. Under (eps, delta)-DP, P1(A) <= e^eps P0(A) + delta, so that with a stake lambda the factor
 
     1 + lambda (2 Z 1_A - 2 e^eps (1 - Z) 1_A - delta)
 
 has a conditional mean of at most 1 + lambda (P1(A) - e^eps P0(A) - delta) <= 1, whatever was seen before; it is not
-negative for lambda <= 1 / (2 e^eps + delta). Products of such factors are a nonnegative supermartingale that begins
-with 1, and so is an average of several. By Ville's inequality it ever reaches 1 / level with probability at most
-`level`. The other order of the neighbours is the same with the worlds exchanged and the complement of the event.
+negative for lambda <= 1 / (2 e^eps + delta).
 
-Every bet has an event, chosen from pilot runs, and a stake that follows the runs before it.
+(b) Products of such factors are a nonnegative supermartingale that begins with 1, and so is an average of several. By
+Ville's inequality it ever reaches 1 / level with probability at most `level`.
+
+(c) The other order of the neighbours is the same with the worlds exchanged and the complement of the event.
+
+(d) Every bet has an event, chosen from pilot runs, and a stake that follows the runs before it: the conditional mean of
+(a) leaves both free. With gains of mean m and second moment v the best stake is about m / v.
 """
 
 from __future__ import annotations
@@ -54,11 +58,12 @@ def bets_of(claim: Claim, pilot: np.ndarray, worlds: np.ndarray) -> list[tuple[f
     found = []
     candidates = np.unique(np.quantile(pilot, np.linspace(0.02, 0.98, 25)))
     for eps, delta in claim.pairs:
+        # stakes are below e^-eps: a bet on so large an epsilon would need a billion runs to win
         if eps > 20:
             continue
         scale, best = math.exp(eps), (-math.inf, 0.0, False)
         for threshold in candidates:
-            for mirrored in (False, True):
+            for mirrored in (False, True):  # (c)
                 event = (pilot > threshold) ^ mirrored
                 hit, wrong = worlds != mirrored, worlds == mirrored
                 p1, p0 = float(np.mean(event[hit])), float(np.mean(event[wrong]))
@@ -78,7 +83,7 @@ def e_process(
         return EProcess(np.ones(len(statistics)), level)
     logs = np.stack([_log_wealth(statistics, worlds, *bet) for bet in bets])
     with np.errstate(over="ignore"):
-        return EProcess(np.exp(logs).mean(axis=0), level)
+        return EProcess(np.exp(logs).mean(axis=0), level)  # (b)
 
 
 def _log_wealth(
@@ -86,16 +91,17 @@ def _log_wealth(
 ) -> np.ndarray:
     """log of the product of one bet's factors after each run [R].
 
-    Gains are -delta without the event, and +2 - delta or -2 e^eps - delta with it. The stake of a run is about the
-    best one for gains of the mean and the second moment seen before it, at most half of what keeps factors positive.
+    Gains are -delta without the event, and +2 - delta or -2 e^eps - delta with it. The stake of a run is that of (d),
+    for the gains seen before it, and at most half of what keeps factors positive.
     """
     scale = math.exp(eps)
+    # (c), then the bracket of (a)
     event, canary = (statistics > threshold) ^ mirrored, worlds ^ mirrored
     gains = np.where(event, np.where(canary, 2.0, -2.0 * scale), 0.0) - delta
     before = np.arange(len(gains))
     sums = np.concatenate([[0.0], np.cumsum(gains)[:-1]])
     squares = np.concatenate([[0.0], np.cumsum(gains**2)[:-1]])
-    # one imagined run of each kind keeps the first stakes small
+    # (d); one imagined run of each kind, in which the event won and lost, keeps the first stakes small
     kelly = sums / (squares + 4.0 * (1 + scale**2))
     stakes = np.clip(np.where(before > 0, kelly, 0.0), 0.0, 0.5 / (2 * scale + delta))
     return np.cumsum(np.log1p(stakes * gains))

@@ -13,14 +13,14 @@ step its coin and noise are fresh, so the ratios multiply:
 With x_t = <r_t, g_t> / C^2 and s = z C, |g| = C, this is log(1 - q + q e^((x_t - 1/2) / z^2)).
 
 (c) The record's batches are drawn epoch by epoch. Given the batches that the record is in, the ratios of its steps
-multiply as in (b): a sum of the x_t over these steps, with x_t = (<r_t, g_t> - |g_t|^2 / 2) / s_t^2. What is not known
-is averaged over by the scheme's own law:
+multiply as in (b): a sum of the l_t over these steps, with l_t = (<r_t, g_t> - |g_t|^2 / 2) / s_t^2. What is not known
+is averaged over by the scheme's own law, with B batches j in an epoch:
 
-    balls in bins    sum over epochs of log( 1/t sum_j exp(x_(epoch, j)) ), each epoch being drawn anew
-    secret bins      log( 1/t sum_j exp(sum over epochs of x_(epoch, j)) ), one draw for all of them
-    cyclic Poisson   sum over the steps of the record's own group of log(1 - q + q exp(x_t))
+    balls in bins    sum over epochs of log( 1/B sum_j exp(l_(epoch, j)) ), each epoch being drawn anew
+    secret bins      log( 1/B sum_j exp(sum over epochs of l_(epoch, j)) ), one draw for all of them
+    cyclic Poisson   sum over the steps of the record's own group of log(1 - q + q exp(l_t))
 
-In an epoch that ends early, a batch that is not there says nothing: x = 0.
+In an epoch that ends early, a batch that is not there says nothing: l = 0.
 
 (d) Steps whose noise is correlated by design. The noise of a momentum is one linear map of standard normals in every
 coordinate, whether it comes from the nodes of a tree or elsewhere. With its covariance Sigma over steps, and the effect
@@ -60,6 +60,7 @@ RIDGE_OF_RELEASES = 1e-9
 CLOSE = 1e-3
 """of the noise: far above what float32 leaves of a difference of iterates, far below any noise"""
 LEAST_DIMENSION = 4
+"""of D in (f): two sound steps agree in three others with a probability of about 1e-9"""
 
 
 def of_projection(released: np.ndarray, without: np.ndarray, effect: np.ndarray, noise: np.ndarray) -> np.ndarray:
@@ -67,6 +68,7 @@ def of_projection(released: np.ndarray, without: np.ndarray, effect: np.ndarray,
 
     released, without and effect [R, p], noise [R]: <released - without, effect> / noise^2 - |effect|^2 / (2 noise^2).
     """
+    # (a)
     along = np.sum((released - without) * effect, axis=1)
     return np.asarray((along - np.sum(effect**2, axis=1) / 2) / noise**2)
 
@@ -82,7 +84,7 @@ def log_ratios(sums: np.ndarray, effects: np.ndarray, noise: np.ndarray) -> np.n
 
 
 def coins(ratios: np.ndarray, q: float) -> np.ndarray:
-    """Of steps [R, T] that use the record with probability q each, independently [R]."""
+    """Of steps [R, T] that use the record with probability q each, independently [R]: (b)."""
     return np.asarray(np.logaddexp(np.log1p(-q) if q < 1 else -np.inf, np.log(q) + ratios).sum(axis=1))
 
 
@@ -106,6 +108,7 @@ def of_batches(
     ratios = log_ratios(sums, effects, noise)
     if sampling == "cyclic-poisson":
         return coins(ratios[:, :: drawn.batches], drawn.share)  # the first record is in the first group
+    # (c)
     by_epoch = _by_epoch(ratios, drawn.batches)
     return _one_of(by_epoch).sum(axis=1) if sampling == "balls-in-bins" else _one_of(by_epoch.sum(axis=1))
 
@@ -130,12 +133,14 @@ def whitening(noise: np.ndarray) -> np.ndarray:
 
 def of_correlated_steps(along: np.ndarray, effects: np.ndarray, white: np.ndarray) -> np.ndarray:
     """[R], of what is released along the canary's direction less what is known [R, T], and the effects [R, T]."""
+    # (d): with Sigma^-1 = white' white, the form is a product of two vectors
     seen, shifts = along @ white.T, effects @ white.T
     return np.asarray(np.sum((seen - shifts / 2) * shifts, axis=1))
 
 
 def of_normal_releases(pilot: np.ndarray, worlds: np.ndarray, releases: np.ndarray) -> np.ndarray:
     """l of the releases [R, k], by a pilot [P, k] and its worlds, bool [P]; [R]."""
+    # (e), of releases in units of the pilot's deviations, so that one ridge serves all
     spread = pilot.std(axis=0)
     spread[spread == 0] = 1.0
     own, new = (np.asarray((x - pilot.mean(axis=0)) / spread, float) for x in (pilot, releases))
@@ -154,6 +159,7 @@ def counts(sums: np.ndarray, effects: np.ndarray, noise: np.ndarray) -> tuple[np
     `sums` [R, T, D] less what is known, the effects of the canary [R, T, D], and noise s_t [T]; D is at least
     `LEAST_DIMENSION`. Of a pair of steps with noise s and s' the draws are compared, which the steps scale.
     """
+    # (f): along the canary, and across it in units of the noise
     lengths = np.linalg.norm(effects, axis=2)
     unit = effects / np.maximum(lengths, 1e-300)[..., None]
     along = np.sum(sums * unit, axis=2)

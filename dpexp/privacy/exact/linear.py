@@ -1,20 +1,25 @@
 """The last iterate of linear losses on an unbounded set: a normal law whose mean counts the record's batches.
 
-With others' drift constant, y_T is a sum: P = sum_k P(k uses) N(k d, T), where d is how far the record moves a step, in
-noise units, beyond what stands in its place. Adding the same to both neighbours changes nothing, so
+(a) With others' drift constant, y_T is a sum: P = sum_k P(k uses) N(k d, T), where d is how far the record moves a
+step, in noise units, beyond what stands in its place. Adding the same to both neighbours changes nothing, so
 
     add-remove, Poisson            d = 1 / z against 0                     z = noise over one record's norm
     replace-one, Poisson           d = 1 / z against -1 / z
     replace-one, fixed size        d = 2 / z against 0: all others +, one flipped; and -+ 1 / z among others of 0
     partitions                     the number of uses is that of epochs; in the last, part epoch it is 0 or 1
 
-Statistics of quadratic losses are mixtures too. With y_{t+1} = c y_t + included_t d + N(0, 1), y_0 = 0, a statistic
-sum_t a_t y_t is sum_s w_s (included_s d + N_s), with w_s = c^(T-1-s) for the last iterate and w_s = (1 + c + ... +
-c^(T-1-s)) / T for the average of y_1 ... y_T. Given the pattern of inclusions it is normal with variance sum w_s^2 and
-mean d sum of w_s over the included s.
+(b) Statistics of quadratic losses are mixtures too. With y_{t+1} = c y_t + included_t d + N(0, 1), y_0 = 0, a
+statistic sum_t a_t y_t is sum_s w_s (included_s d + N_s), with w_s = c^(T-1-s) for the last iterate and
+w_s = (1 + c + ... + c^(T-1-s)) / T for the average of y_1 ... y_T. Given the pattern of inclusions it is normal with
+variance sum w_s^2 and mean d sum of w_s over the included s.
 
-The likelihood ratio of k -> N(k d, T) mixtures is increasing, so half lines are the best events: eps(delta) is the
-largest log((P - delta) / Q) over thresholds, and any threshold gives a lower bound.
+(c) The likelihood ratio of k -> N(k d, T) mixtures is increasing where no k is negative, so half lines are the best
+events: eps(delta) is the largest log((P - delta) / Q) over thresholds. Any threshold gives a lower bound, which is all
+that is claimed where steps turn round (c < 0) and sums of w_s have both signs.
+
+(d) What is stated must not be above the pair's own loss. Where a law is the one that is told from, it is therefore
+written without its rare counts, and where it is told against with at least what these can add: far out, where the loss
+is above 100, they are all that it has there.
 """
 
 from __future__ import annotations
@@ -31,7 +36,7 @@ from dpexp.privacy.exact.outcome import Cells
 from dpexp.privacy.exact.update import PARTITIONED, Sampling
 
 _LEAST = -105.0
-"""log probability of a count below which it is one of a range; e^-105 is 2.5e-46"""
+"""log probability of a count below which it is one of a range (d); e^-105 is 2.5e-46"""
 _RANGES = 32
 """of rare counts, on either side"""
 Statistic = Literal["last-iterate", "average"]
@@ -66,6 +71,7 @@ def uses(sampling: Sampling, q: float, steps: int, batches: int, position: int =
     k = np.arange(steps + 1)
     log_p = gammaln(steps + 1) - gammaln(k + 1) - gammaln(steps - k + 1) + k * math.log(q)
     log_p = log_p + (steps - k) * math.log1p(-q)
+    # (d)
     seen = np.flatnonzero(log_p > _LEAST)
     sides = [*np.array_split(k[: seen[0]], _RANGES), *np.array_split(k[seen[-1] + 1 :], _RANGES)]
     rare = [(side[0], side[-1], np.logaddexp.reduce(log_p[side])) for side in sides if len(side)]
@@ -74,12 +80,7 @@ def uses(sampling: Sampling, q: float, steps: int, batches: int, position: int =
 
 @dataclass(frozen=True)
 class LinearLaw:
-    """The pair: P has mean `one` times the number of uses, Q `other` times it; variance 1 for each step.
-
-    What is stated must not be above the pair's own loss. Where a law is the one that is told from, it is therefore
-    written without its rare counts, and where it is told against with at least what these can add: far out, where the
-    loss is above 100, they are all that it has there.
-    """
+    """The pair: P has mean `one` times the number of uses, Q `other` times it; both have the `variance`."""
 
     uses: Uses
     one: float
@@ -96,7 +97,7 @@ class LinearLaw:
         from scipy.special import log_ndtr
 
         counts, log_p = self.uses.counts, self.uses.log_p
-        if at_most:  # a range of counts lies at most at its end on the right
+        if at_most:  # (d): a range of counts lies at most at its end on the right
             first, last, log_mass = self.uses.rare.T
             counts, log_p = np.append(counts, last if shift > 0 else first), np.append(log_p, log_mass)
         logs = log_p[:, None] + log_ndtr((shift * counts[:, None] - x) / math.sqrt(self.variance))
@@ -112,6 +113,7 @@ class LinearLaw:
         sd = math.sqrt(self.variance)
         low, high = float(means.min()) - 2 * sd, float(means.max()) + 9 * sd
         best = -math.inf
+        # (c), on 97 thresholds and then between the neighbours of the best: each round is 48 times as fine
         for _ in range(4):
             x = np.linspace(low, high, 97)
             above, held = self._tails(p, x) * (1 - self.relative) - delta, self._tails(q, x, True) * (1 + self.relative)
@@ -144,6 +146,7 @@ class LinearLaw:
         many = len(self.uses.counts)
         if len(x) * many > 4_000_000:
             x = np.linspace(x[0], x[-1], max(2000, 4_000_000 // many))
+        # the rule would not have converged, and 0 is below every divergence
         if x[1] - x[0] > sd / 4:
             return 0.0
         step = math.log(x[1] - x[0])
@@ -155,6 +158,7 @@ class LinearLaw:
         small = Cells(np.exp(p + step), np.exp(q + step), self.relative).renyi(order)
         if min(p.min(), q.min()) > -600:
             return small
+        # densities that underflow: the same sum in logarithms, of which small divergences would keep no digits
         exponents = order * p + (1 - order) * q + step
         top = float(exponents.max())
         value = (top + math.log(float(np.exp(exponents - top).sum()))) / (order - 1)
@@ -163,7 +167,7 @@ class LinearLaw:
     def _log_density(self, shift: float, x: np.ndarray, at_most: bool = False) -> np.ndarray:
         counts, log_p = self.uses.counts[:, None], self.uses.log_p[:, None]
         logs = log_p - (x - shift * counts) ** 2 / (2 * self.variance)
-        if at_most:  # a range of counts has at most the density of the one that lies nearest
+        if at_most:  # (d): a range of counts has at most the density of the one that lies nearest
             first, last, log_mass = self.uses.rare.T[:, :, None]
             low, high = np.minimum(shift * first, shift * last), np.maximum(shift * first, shift * last)
             away = np.maximum(np.maximum(low - x, x - high), 0.0)
@@ -192,6 +196,7 @@ def linear(
 
 def weights(statistic: Statistic, contraction: float, steps: int) -> np.ndarray:
     """What one step's noise, or record, contributes: [T]."""
+    # (b)
     powers = contraction ** np.arange(steps - 1, -1, -1.0)
     if statistic == "last-iterate":
         return powers

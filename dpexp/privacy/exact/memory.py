@@ -1,14 +1,19 @@
 """A clipped loss on an interval that remembers: how much the last iterate can leak without convexity, exactly.
 
-In noise units, cells of width W = 12 have their centres at W m, m = 0 ... M. From y the loss reads m = round((y -
-kappa / 2) / W) (kept in 0 ... M) and the residual r = y - W m, and moves to the centre W min(M, m + Delta(r)), where
-Delta(r) counts the thresholds (i - 1/2) `step` that the privacy loss log(1 + q / (1 - q) e^(kappa r - kappa^2 / 2)) of
-the residual exceeds. So m is the sum of the quantised losses of all steps so far: the last iterate remembers them.
+(a) In noise units, cells of width W = 12 have their centres at W m, m = 0 ... M. From y the loss reads m =
+round((y - kappa / 2) / W) (kept in 0 ... M) and the residual r = y - W m, and moves to the centre W min(M, m +
+Delta(r)), where Delta(r) counts the thresholds (i - 1/2) `step` that the privacy loss log(1 + q / (1 - q) e^(kappa r -
+kappa^2 / 2)) of the residual exceeds. So m is the sum of the quantised losses of all steps so far: the last iterate
+remembers them.
 
-A batch with the record moves by f + kappa in the one data set (its own drift is f + b kappa, within the clip if
-max |f| + b kappa <= u, u = eta C / noise), and by f in the other, where the record is like all others. The aimed cell
-is a finite Markov chain, whose probabilities are differences of normal ones; noise that carries y over the border of a
-cell is in them. The last iterate is the aimed cell with fresh noise, cut at the walls -W / 2 and W M + W / 2.
+(b) A batch with the record moves by f + kappa in the one data set (its own drift is f + b kappa, within the clip if
+max |f| + b kappa <= u, u = eta C / noise), and by f in the other, where the record is like all others.
+
+(c) The aimed cell is a finite Markov chain, whose probabilities are differences of normal ones; noise that carries y
+over the border of a cell is in them. It is followed to the next cell on either side, which stands for all beyond: those
+lie about 18 deviations away and more.
+
+(d) The last iterate is the aimed cell with fresh noise, cut at the walls -W / 2 and W M + W / 2.
 """
 
 from __future__ import annotations
@@ -39,6 +44,7 @@ class Memory:
     @cached_property
     def thresholds(self) -> np.ndarray:
         """Residuals above which the counter moves by one more, up to the largest residual of a cell."""
+        # (a): the loss exceeds a level where kappa r - kappa^2 / 2 exceeds log(e^level - 1) - log(q / (1 - q))
         most = self._quantised(W / 2 + self.kappa / 2)
         levels = (np.arange(most) + 0.5) * self.step
         rise = np.log(np.expm1(levels)) - math.log(self.q / (1 - self.q))
@@ -51,7 +57,7 @@ class Memory:
 
     @property
     def largest_drift(self) -> float:
-        """max |f|: a whole cell for every count, and half a cell."""
+        """At least max |f|: a whole cell for every count, and half a cell and kappa, which no residual exceeds."""
         return W * len(self.thresholds) + W / 2 + self.kappa
 
     @property
@@ -69,6 +75,7 @@ class Memory:
 
         count, out = self.states, np.zeros((self.states, self.states))
         low, high = -W / 2 + self.kappa / 2, W / 2 + self.kappa / 2
+        # thresholds below all residuals are counted at once
         marks = np.array([b for b in self.thresholds if b > low])
         start = len(self.thresholds) - len(marks)
         for m in range(count):
@@ -79,6 +86,7 @@ class Memory:
                 a = -math.inf if j == -1 or (m + j == 0 and j == 0) else low + j * W
                 b = math.inf if j == 1 or (m + j == count - 1 and j == 0) else high + j * W
                 inner = np.clip(marks + j * W, a, b)
+                # (c), as differences of the smaller tails, which keep their digits
                 ends = np.concatenate([[a], inner, [b]]) - shift
                 below, above = ndtr(ends), ndtr(-ends)
                 mass = np.where(ends[:-1] > 0, above[:-1] - above[1:], below[1:] - below[:-1])
@@ -91,6 +99,7 @@ class Memory:
         """The law of the cell that the last step aims at, with and without the record."""
         free, held = self._chain(0.0), self._chain(self.kappa)
         found = []
+        # (b)
         for step in ((1 - self.q) * free + self.q * held, free):
             state = np.zeros(self.states)
             state[0] = 1.0  # the start is the first centre: its first step aims at cell 0
@@ -108,6 +117,7 @@ class Memory:
     def cells(self) -> Cells:
         """The last iterate in parts of its cells; what lies beyond a wall is at the wall."""
         masses = []
+        # (d), each aimed cell with its two neighbours
         local = np.linspace(-1.5 * W, 1.5 * W, 3 * PARTS + 1)
         one = (1 - self.q) * _between(local) + self.q * _between(local - self.kappa)
         for aims, law in zip(self._aims, (one, _between(local)), strict=True):

@@ -1,9 +1,14 @@
 """From the masses of disjoint events under two laws to what the pair attains, rounded down.
 
-delta(eps) = sup over events S of P(S) - e^eps Q(S) is at least delta exactly when eps <= log((P(S) - delta) / Q(S)) for
-an event, so eps(delta) is the largest such value. Every event gives a lower bound; the best are the unions of cells by
-decreasing ratio. A Renyi divergence of cells is at most that of the laws (data processing), and dropping cells lowers
-it further, because every term q (r^a - 1 - a (r - 1)) is at least 0.
+(a) delta(eps) = sup over events S of P(S) - e^eps Q(S) is at least delta exactly when eps <= log((P(S) - delta) / Q(S))
+for an event, so eps(delta) is the largest such value. Every event gives a lower bound; the best are the unions of cells
+by decreasing ratio.
+
+(b) A Renyi divergence of cells is at most that of the laws (data processing), and dropping cells lowers it further,
+because every term q (r^a - 1 - a (r - 1)) is at least 0.
+
+(c) Errors of the masses are charged against what is stated: P is taken smaller and Q larger, and a divergence is less
+what relative errors can do to it.
 """
 
 from __future__ import annotations
@@ -35,6 +40,7 @@ class Cells:
 
     def eps(self, delta: float) -> float:
         """A lower bound of the smallest epsilon >= 0 with P <= e^eps Q + delta on all events."""
+        # (a) and (c)
         order = np.argsort(-self.p / np.maximum(self.q, _TINY), kind="stable")
         p = np.cumsum(self.p[order]) * (1 - self.relative) - self.absolute - delta
         q = np.cumsum(self.q[order]) * (1 + self.relative) + self.absolute
@@ -92,7 +98,7 @@ class EitherOrder:
 def _renyi_error(value: float, order: float, relative: float) -> float:
     """What relative errors of the masses can do to a Renyi divergence.
 
-    The sum of p^a q^(1-a) is off by the factor (1 + e)^(2a - 1) at most. A small divergence is about a/2 E[l^2], so
+    (c) The sum of p^a q^(1-a) is off by the factor (1 + e)^(2a - 1) at most. A small divergence is about a/2 E[l^2], so
     that moving every log ratio l by 2 e moves it by a (2 e sqrt(2 D / a) + 2 e^2); four times that is taken.
     """
     general = relative * (2 * order - 1) / (order - 1)

@@ -1,8 +1,10 @@
 """The laws of two neighbours' runs, by the one program of `dpexp.privacy.attained.walk`, for every sampling scheme.
 
-Where all steps are alike a run is a walk: batches of fixed size, Poisson batches and full ones. Batches of a partition
-are steps of two walks, without the record and with it: epochs are products of their matrices, and many epochs powers by
-repeated squaring. The last step is taken exactly, from the masses before it.
+(a) Where all steps are alike a run is a walk: batches of fixed size, Poisson batches and full ones.
+(b) Batches of a partition are steps of two walks, without the record and with it: epochs are products of their
+matrices, and many epochs powers by repeated squaring. The record's place is known, or a mean over the places is taken:
+over whole runs where one secret order is repeated, and within each epoch where the order is drawn anew.
+(c) The last step is taken exactly, from the masses before it.
 """
 
 from __future__ import annotations
@@ -86,7 +88,7 @@ class PartitionedLaw(Law):
 
     @cached_property
     def masses(self) -> np.ndarray:
-        # the start is the last of the places, if it is one of them
+        # (c); the start is the last of the places, if it is one of them
         after = sum(walk.matrix @ m[: len(walk.matrix)] + self._begun(walk) * m[len(walk.matrix) :].sum()
                     for walk, _, m in self._parts)  # fmt: skip
         return np.asarray(after / np.sum(after))
@@ -120,6 +122,7 @@ class PartitionedLaw(Law):
         begin[-1] = 1.0
         if u.sampling == "reshuffled":
             return y, *_fresh_order(begin, free, held, batches, epochs, left)
+        # (b), for one order in all epochs
         positions = [u.position] if u.sampling == "cyclic" else range(batches)
         without, within = np.zeros(len(y)), np.zeros(len(y))
         for position in positions:
@@ -135,7 +138,7 @@ def _fresh_order(
     begin: np.ndarray, free: np.ndarray, held: np.ndarray, batches: int, epochs: int, left: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """The same where the record's batch is drawn anew in every epoch."""
-    # after k steps of an epoch: `spared` without the record, `used` with it in one of them, summed over which
+    # (b), after k steps of an epoch: `spared` without the record, `used` with it in one of them, summed over which
     spared, used = np.eye(len(begin)), np.zeros(free.shape)
     at_left = (spared, used)
     for k in range(batches if epochs else left):
@@ -143,6 +146,7 @@ def _fresh_order(
         if k + 1 == left:
             at_left = (spared, used)
     state = _power(used / batches, epochs, begin) if epochs else begin
+    # of the places that are left one is the last step, and all others come after it
     to_come, done = at_left[0] @ state, at_left[1] @ state
     return (done + (batches - left - 1) * to_come) / batches, to_come / batches
 

@@ -3,6 +3,11 @@
 A family turns a setting and a few shape numbers in [0, 1] into the exact laws of two neighbours' releases, or says that
 it has none there. Everything is in noise units: h half the width of the set, u the largest drift of a batch, eta m and
 eta M the curvatures that the losses may have.
+
+(a) Gradients are bounded on the whole set: with curvature k, a drift -k y at the walls is k h, and u - k h is the room
+that is left for a constant drift. A pair that has no room does not exist.
+(b) In most families the record pulls one way as hard as it may, and its neighbour the other way, or not at all.
+(c) Where places in the order are public, the record is in the batch of the last step, after which nothing hides it.
 """
 
 from __future__ import annotations
@@ -24,8 +29,7 @@ from dpexp.privacy.judge.kinds import Attained
 from dpexp.privacy.judge.setting import Assumes, Setting
 
 MOST_SIZES = 70
-"""batch sizes that a step of Poisson sampling may mix"""
-
+"""batch sizes that a step of Poisson sampling may mix: each is a map of its own, by which a walk becomes slower"""
 
 Build = Callable[[Setting, Assumes, Sequence[float]], Attained | None]
 
@@ -134,7 +138,7 @@ def walk(
 
 
 def _latest(s: Setting) -> int:
-    """The batch that takes the last step: the worst place of a public order, with nothing after it."""
+    """(c): the batch that takes the last step."""
     return (s.steps - 1) % s.batches
 
 
@@ -144,11 +148,12 @@ def _bounded_last(a: Assumes) -> bool:
 
 def _linear_walk(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | None:
     h, u = s.width / 2, s.largest_drift
+    # (a)
     room = u - s.flattest * h
     if room <= 1e-9 * u:
         return None
     none = affine(-s.flattest, 0.0, h)
-    sign = 1.0 if shape[0] < 0.5 else 0.0  # against the opposite record, or one without a slope
+    sign = 1.0 if shape[0] < 0.5 else 0.0  # (b): against the opposite record, or one without a slope
     return walk(s, a, none, affine(-s.flattest, room, h), affine(-s.flattest, -sign * room, h))
 
 
@@ -166,6 +171,7 @@ def _convex_walk(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | N
     h, u = s.width / 2, s.largest_drift
     top = min(s.steepest if math.isfinite(s.steepest) else 2.0, u / h)
     low = min(s.flattest, top)
+    # (a), for the others and for the record
     bend, own = low + shape[0] * (top - low), low + shape[2] * (top - low)
     drift = (2 * shape[1] - 1) * (u - bend * h)
     room = u - own * h
@@ -189,6 +195,7 @@ def _trap(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | None:
     end = begin + (0.02 + 0.98 * shape[1]) * (h - begin)
     level = (2 * shape[2] - 1) * 0.3 * min(u, h)
     back = min(u, 2 * h + 8)  # a longer way than the set is wide ends at the wall just so
+    # a knot that stands twice is a jump
     others = Drift((-h, begin, begin, end, end, h), (-back, -back, level, level, back, back))
     return walk(s, a, others, constant(u), constant(-u), (2 * shape[3] - 1) * h)
 
@@ -210,7 +217,7 @@ def _sine(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | None:
 
 
 def _free(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | None:
-    """Any drift of the others through seven knots, of up to four noise units."""
+    """Any drift of the others through seven knots, of up to four noise units, or two where batches have many sizes."""
     h, u = s.width / 2, s.largest_drift
     knots = tuple(-h + h * k / 3 for k in range(7))
     values = tuple((2 * x - 1) * min(u, 2.0 if a.sampling == "poisson" else 4.0) for x in shape[:7])
@@ -224,6 +231,7 @@ def _memory_numbers(x: Sequence[float] | np.ndarray, shape: Sequence[float]) -> 
     steps = max(1, round(10 ** (4.5 * x[2])))
     states = 2 + round(14 * shape[1] ** 2)
     chain = memory.Memory(q, kappa, 0.05 * (6 / 0.05) ** shape[0], states, steps)
+    # so large a batch that the others' drift is a hundredth of b kappa, which the record's own takes of the clip
     batch = math.ceil(100 * chain.largest_drift / kappa)
     return chain, batch, max(2, round(1 / q))
 
@@ -247,6 +255,7 @@ def _memory(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | None:
     if states * memory.W < s.width * (1 - 1e-9):
         return None
     u, kappa = s.largest_drift, 1 / s.multiplier
+    # kappa is what the chain's drift leaves of u for each record, and the drift has kappa in it
     for _ in range(4):
         if kappa <= 0.05:
             return None
@@ -297,7 +306,8 @@ def _statistic(kind: linear.Statistic) -> Build:
 
 
 def _confined(s: Setting, a: Assumes, c: float) -> Attained | None:
-    """A contracting walk without walls: walls 11 deviations beyond its means change nothing that can be seen."""
+    """A contracting walk without walls: walls 12 deviations beyond its means change nothing that can be seen."""
+    # means are at most 1 / multiplier times a geometric series of |c|, and the variance is that of one of c^2
     farthest = 1 / s.multiplier / (1 - abs(c))
     half = farthest + 12 / math.sqrt(1 - c * c)
     if half > 60:

@@ -1,4 +1,11 @@
-"""Where a bound is tightest, or false: a space-filling design, then local search of log(exact / bound)."""
+"""Where a bound is tightest, or false: a search for the largest log(exact / bound).
+
+A point is a number in [0, 1] for each of the setting, the level asked and the shape of a family's pair.
+
+(a) Corners first: settings at which accountants are known to lose digits.
+(b) Then a space-filling design, in which all admitted families are compared at the same setting and level.
+(c) Then the worst points of the families are improved, by random moves that shrink on failure.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +33,14 @@ SPACE_FILLING = 0.4
 WORST = 7
 """points that are improved"""
 STEP, SHRINK = 0.25, 0.93
+"""of the moves of (c): the first length, and its factor for each failure, of which 45 lead to the least length .01"""
 CORNERS = [
     (noise, q, steps)
     for noise, q in ((1.0, 0.01), (2.0, 0.05), (1.0, 0.2), (0.7, 0.004))
     for steps in (10**3, 10**4, 10**5)
 ]
 CORNER_DELTAS = (1e-5, 1e-8, 1e-10, 1e-12, 1e-14)
-"""settings of all Poisson steps that are asked first, where accountants lose digits: many steps and small deltas"""
+"""of (a), for all iterates under Poisson sampling: many steps and small deltas"""
 BoundAt = Callable[[float, Setting], float]
 
 
@@ -53,7 +61,8 @@ class Comparison:
 
     @property
     def sides(self) -> tuple[float, float]:
-        """The larger of both shows that the bound is false: what is attained and an upper bound of it, or reversed."""
+        """Two numbers, of which the first is the larger only if the bound is false: what a pair attains and the bound,
+        or a bound from below and what no run with these assumptions exceeds."""
         return (self.exact, self.bound) if self.upper is None else (self.bound, self.upper)
 
     @property
@@ -109,7 +118,7 @@ class Search:
         return self.stopped
 
     def _corners(self) -> None:
-        """At most a tenth of the comparisons; all deltas of a setting in a row, for a bound that keeps its law."""
+        """(a): at most a tenth of the comparisons; all deltas of a setting in a row, for a bound that keeps its law."""
         a, most = self.assumes, self.most // 10
         steps_of_poisson = a.sampling == "poisson" and a.released == "all-iterates" and not a.strongly_convex
         if self.kind.quantity == "rdp" or not steps_of_poisson:
@@ -125,6 +134,7 @@ class Search:
                 self._add(family, setting, (0.0,), at, attained, self.bound(at, setting), ())
 
     def _fill(self) -> None:
+        """(b): Sobol' points until their share of the comparisons is made; many points have no pair, or no bound."""
         from scipy.stats import qmc
 
         sobol = qmc.Sobol(DIMENSIONS + 1 + SHAPES, seed=self.seed)
@@ -177,7 +187,7 @@ class Search:
         return found
 
     def _climb(self) -> None:
-        """From the worst points, half of the coordinates at a time, steps that shrink on failure."""
+        """(c): from the worst points, half of the coordinates at a time, steps that shrink on failure."""
         rng = np.random.default_rng(self.seed)
         if not self.done:
             return
@@ -211,6 +221,7 @@ class Search:
         for c in sorted((c for c in self.done if c.cube), key=lambda c: -c.score):
             first.setdefault((c.family, min(3, round(math.log10(c.setting.steps) * 0.8))), c)
         ranked = sorted(first.items(), key=lambda pair: -pair[1].score)
+        # 0 is few steps; two places are left for those, if others fill the rest
         several = [c for (_, size), c in ranked if size > 0][: WORST - 2]
         return several + [c for _, c in ranked if c not in several][: WORST - len(several)]
 

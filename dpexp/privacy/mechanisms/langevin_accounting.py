@@ -1,8 +1,13 @@
 """Accountants of DP-SGLD: what noise each asks for, what it states, and whether that is a guarantee.
 
-Two are sound (`pld`, `last-iterate`; `once-an-epoch` for shuffled batches), two reproduce what was published:
+Three are sound: `pld`, `last-iterate`, and `once-an-epoch` for shuffled batches. Two reproduce what was published:
 `theorem-3-1` is Theorem 3.1 of `dp-sgld` with K in iterations, false for mini-batches; `published` is the same bound
 with K counted in epochs, as the authors' code evaluates it. An accountant speaks of certain sampling schemes only.
+
+(a) A step's noise is sqrt(2 eta_k) sigma, and one record moves its mean by a multiple of eta_k: the larger the step,
+the less noise for what it moves. Noise is counted relative to that of the largest step, and is at least 1.
+(b) Where batches are drawn epoch by epoch, an epoch is taken at the least noise of its steps: a step of more noise is
+one of less with noise added afterwards. Steps never grow, so that this is the noise of its first step.
 """
 
 from __future__ import annotations
@@ -230,17 +235,16 @@ def composed(run: LangevinRun, multiplier: float) -> Analysis:
 
 
 def _by_epochs(run: LangevinRun, epochs: Epochs, multiplier: float) -> Analysis:
-    """Batches that every record draws for itself, epoch by epoch; epochs are taken at their least noise.
-
-    A step of more noise is one of less with noise added afterwards. For one secret batch in all epochs the sums of a
-    batch, weighted by their precisions, are all there is: one epoch, whose precision is the sum of theirs.
-    """
+    """Batches that every record draws for itself, epoch by epoch."""
+    # (b)
     least = _epochs_by_noise(run, epochs.batches)
     if run.sampling in INTO_BINS:
         assumed: tuple[str, ...] = (NOISE, ONE_BATCH, INDEPENDENT, DIVIDED)
         if multiplier == 0:
             return gaussian_analysis("pld", ALLOCATION, ALL, math.inf, assumed)
         if run.sampling == "secret-bins":
+            # the sums of one batch over all epochs, weighted by their precisions, are all there is: one epoch, whose
+            # precision is the sum of theirs
             loss = epoch_loss(math.sqrt(_used(least)) / multiplier, epochs.batches)
             return Analysis("pld", ALLOCATION, ALL, lambda d: loss.eps(1, d), assumed)
         return Analysis(
@@ -257,10 +261,8 @@ def _by_epochs(run: LangevinRun, epochs: Epochs, multiplier: float) -> Analysis:
 
 
 def _visits(run: LangevinRun) -> float:
-    """Steps that use a record, each counted by the square of the largest step's noise over its own.
-
-    A record is used once in each epoch; the bound takes the epochs to use it at their least noise.
-    """
+    """Steps that use a record, each counted by the square of the largest step's noise over its own."""
+    # (b): a record is used once in each epoch
     if run.constant:
         return visits(run.steps, run.q)
     return _used(_epochs_by_noise(run, batches_of(run.q)))
@@ -274,10 +276,8 @@ def _used(groups: Groups) -> float:
 
 
 def _epochs_by_noise(run: LangevinRun, batches: int) -> Groups:
-    """The least noise of the epochs of so many steps, over that of the largest step, and how many there are of each.
-
-    Steps never grow, so that an epoch has its least noise in its first step.
-    """
+    """The least noise of the epochs of so many steps, over that of the largest step, and how many there are of each."""
+    # (b): the epochs that begin in a group of steps have its noise
     found, done = [], 0
     for relative, count in run.groups:
         first = math.ceil(done / batches)

@@ -1,18 +1,25 @@
 """The largest value of a quadratic form over slowly changing vectors, with a certificate that needs no trust.
 
-For a positive semidefinite Q [K, K], a radius a and a step b:
+(a) For a positive semidefinite Q [K, K], a radius a and a step b:
 
     sup { sum_kl Q_kl <d_k, d_l> : d_1..d_K vectors of any dimension, |d_k| <= a, |d_k - d_{k+1}| <= b }
 
 With X the matrix of the inner products it is the maximum of <Q, X> over X >= 0 with X_kk <= a^2 and
-X_kk + X_{k+1,k+1} - 2 X_{k,k+1} <= b^2, a semidefinite program. Weak duality: for weights x = (lambda, nu) >= 0 let
-S = diag(lambda) + Dif' diag(nu) Dif, Dif the first differences. If S - Q >= 0 then for every such X
+X_kk + X_{k+1,k+1} - 2 X_{k,k+1} <= b^2, a semidefinite program.
+
+(b) Weak duality: for weights x = (lambda, nu) >= 0 let S = diag(lambda) + Dif' diag(nu) Dif, Dif the first differences.
+If S - Q >= 0 then for every such X
 
     <Q, X> <= <S, X> = sum_k lambda_k X_kk + sum_k nu_k (X_kk + X_{k+1,k+1} - 2 X_{k,k+1}) <= c'x,
 
-c = (a^2, ..., b^2, ...). So any weights give an upper bound: the largest eigenvalue of Q relative to S, times c'x. The
-solver only finds good weights. Other pairs of vectors than neighbours, each with a step of its own, are constrained in
-the same way.
+c = (a^2, ..., b^2, ...). So any weights give an upper bound: the largest eigenvalue of Q relative to S, times c'x.
+Other pairs of vectors than neighbours, each with a step of its own, are constrained in the same way.
+
+(c) Good weights are found by a barrier method: Newton steps on t c'x - log det(S(x) - Q) - sum log x for growing t. S
+is linear in x with rank-one terms v v', so with P = V' (S - Q)^-1 V the gradient is t c - diag(P) - 1 / x and the
+Hessian P * P + diag(1 / x^2), entry by entry.
+
+(d) At a minimum X = (S - Q)^-1 / t satisfies the constraints up to a small excess, which is scaled away: the lower end.
 """
 
 from __future__ import annotations
@@ -48,6 +55,7 @@ def certified(
     count = grams.shape[-1]
     if np.any(weights < 0):
         raise ValueError("weights must not be negative")
+    # (b)
     try:
         factor = np.linalg.inv(np.linalg.cholesky(form_of(weights, count, pairs)))
     except np.linalg.LinAlgError:
@@ -62,10 +70,6 @@ def largest_form(
     """Both ends for Q = `gram`, found by a barrier method to a relative gap of about `gap`.
 
     `pairs` are those whose distance is at most `step` (one for all, or one each): neighbours where they are left out.
-
-    Newton steps on t c'x - log det S(x) + ... for growing t; S is linear in x with rank-one terms v v', so with
-    P = V' (S - Q)^-1 V the gradient is t c - diag(P) - 1 / x and the Hessian P * P + diag(1 / x^2), entry by entry.
-    At a minimum X = (S - Q)^-1 / t satisfies the constraints up to a small excess, which is scaled away: the lower end.
     """
     count = gram.shape[0]
     costs, vectors = costs_of(count, radius, step, pairs), _vectors(count, pairs)
@@ -74,7 +78,9 @@ def largest_form(
     if scale <= 0:
         return Bound(0.0, 0.0, np.ones(size))
     form = gram / scale
+    # feasible, as the largest eigenvalue of the form is 1
     x = np.concatenate([np.full(count, 1.5), np.full(size - count, 0.1)])
+    # (c); t is `sharp`, and (K + number of weights) / t bounds the gap at each of the minima
     sharp = 1.0 / float(costs @ x)
     for _ in range(60):
         for _ in range(30):
@@ -94,6 +100,7 @@ def largest_form(
         sharp *= 4
     x *= scale
     upper = float(certified(gram[None], x, radius, step, pairs)[0])
+    # (d), whatever t was: the scaling takes its place
     inner = np.linalg.inv((vectors * x) @ vectors.T - gram)
     with np.errstate(divide="ignore"):
         fit = float(np.min(costs / np.einsum("ik,ij,jk->k", vectors, inner, vectors)))

@@ -106,6 +106,7 @@ def bounded(every: Sequence[np.ndarray], G: float, move: float, allowed: float =
         group = np.array([i for i, gram in enumerate(every) if len(gram) == count])
         bounds, solved = np.full(len(group), np.inf), np.zeros(len(group), dtype=bool)
         index, sets, most = len(group) // 2, [], (-1.0, 0)
+        # weights of one place bound all: only places whose bound is still above the best one solved are looked at again
         while True:
             program = largest_form(every[group[index]], 2 * G, 2 * move)
             sets.append(program.weights)
@@ -136,12 +137,14 @@ def forms(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray) -> l
             for first in range(begin, steps, n):
                 shown[first : first + n] += weight * shown[first - n : min(first, steps - n)]
         shown = _without_tree(shown, fade).T
+    # S of (f), and B of (g) for all places at once: column t of A U is that of A
     covariance = np.eye(steps) + shown / residual**2
     lag = np.subtract.outer(np.arange(steps), np.arange(steps))
     signal = _without_tree(np.where(lag >= 0, fade[np.maximum(lag, 0)], 0.0), fade) / residual
     solved = np.linalg.solve(covariance, signal)  # X of (g), for all places at once
     left = signal - covariance @ solved  # F
     grams = []
+    # (g); |F| and |X| in the Frobenius norm, which is no smaller
     for place in range(min(n, steps)):
         b, x, f = (part[:, place::n] for part in (signal, solved, left))
         form, off = x.T @ b, float(np.linalg.norm(f) * (np.linalg.norm(x) + np.linalg.norm(f)))

@@ -1,14 +1,22 @@
 """Epsilon of a pair of walks at a given delta, and its gradient in the others' drift and the start, by adjoints.
 
-The law is a vector of masses at Gauss-Legendre nodes and the two walls, and in the end in cells: R A^(T-2) v, v the law
-after the first step from a point and R the last step. Column y of A and R depends on the drift at y alone. For a
-function of the law whose gradient before the last step is g, the gradient in A is X = sum over t < n of
+(a) The law is a vector of masses at Gauss-Legendre nodes and the two walls, and in the end in cells: R A^(T-2) v, v the
+law after the first step from a point and R the last step. Column y of A and R depends on the drift at y alone.
+
+(b) Epsilon is the largest over events, and to first order a change of the law moves it as if the best event stayed.
+
+(c) For a function of the law whose gradient before the last step is g, the gradient in A is X = sum over t < n of
 (A')^(n-1-t) g (A^t v)', n = T - 2; with B = A', C = g v' and Y_m = sum over t < m of B^(m-1-t) C B^t,
 
     Y_(2m) = B^m Y_m + Y_m B^m,    Y_(m+1) = B Y_m + C B^m,
 
-so that X = Y_n takes O(log T) products of matrices. It is what a search needs, and no more: 8 nodes on a panel. What
-the found pair attains is computed by `dpexp.privacy.pairs.certified`.
+so that X = Y_n takes O(log T) products of matrices.
+
+(d) Entry (x, y) of X times the derivative of A's entry in the drift at y, summed over x, is the gradient in the drift
+at y. The drift is linear between knots. The start moves its own step by its place and by the drift there.
+
+It is what a search needs, and no more: 8 nodes on a panel. What the found pair attains is computed by
+`dpexp.privacy.pairs.certified`.
 """
 
 from __future__ import annotations
@@ -175,6 +183,7 @@ class Landscape:
             total += way.probability * masses
             by_drift += way.probability * way.share * slopes
             by_place += way.probability * slopes
+        # what quadrature misses of the mass 1 is made up for, and so are the derivatives
         sums = total.sum(axis=0)
         total /= sums
         return Stage(total, *((d - total * d.sum(axis=0)) / sums for d in (by_drift, by_place)))
@@ -208,6 +217,7 @@ class Landscape:
 
     def _pulled(self, law: Law, g: np.ndarray, x: np.ndarray) -> np.ndarray:
         """The gradient g in the masses after all steps, as one in x."""
+        # (d), of the last step, of all between by (c), and of the first
         by_drift, by_first = np.zeros(len(self.knots)), g
         if law.step is not None and law.last is not None:
             at_places = (g @ law.last.by_drift) * law.before
@@ -218,6 +228,7 @@ class Landscape:
         at_start, moved = float(by_first @ law.first.by_drift[:, 0]), float(by_first @ law.first.by_place[:, 0])
         h, start = self.run.half_width, np.array([self.run.half_width * x[-1]])
         by_drift = by_drift + at_start * self.hats(start)[0]
+        # the slope of the drift where the start is
         k = int(np.clip(np.searchsorted(self.knots, start[0], side="right") - 1, 0, len(self.knots) - 2))
         bend = self.box * (x[k + 1] - x[k]) / (self.knots[k + 1] - self.knots[k])
         return np.append(self.box * by_drift, h * (moved + at_start * bend))
@@ -233,8 +244,8 @@ class Landscape:
 def _attained(p: np.ndarray, q: np.ndarray, delta: float) -> tuple[float, np.ndarray, np.ndarray]:
     """Epsilon at delta, with its gradients in p and q: the largest log((P(S) - delta) / Q(S)) over events S.
 
-    The best S are those of the largest ratios, so that the gradient leaves S as it is. Where no event gives a positive
-    epsilon, the value is delta(0) / delta - 1, which is negative.
+    The best S are those of the largest ratios (b). Where no event gives a positive epsilon, the value is
+    delta(0) / delta - 1, which is negative.
     """
     ratio = p / np.maximum(q, 1e-300)
     order = np.argsort(-ratio, kind="stable")
@@ -266,7 +277,7 @@ def _adjoint(step: np.ndarray, g: np.ndarray, v: np.ndarray, times: int) -> tupl
     back = step.T
     total, power, left = np.zeros_like(step), np.eye(len(step)), v.copy()
     for bit in bin(times)[2:] if times else "":
-        # power = B^m, total = Y_m, left = v' B^m
+        # (c): power = B^m, total = Y_m, left = v' B^m, m the digits of n so far
         total = power @ total + total @ power
         power, left = power @ power, left @ power
         if bit == "1":

@@ -1,12 +1,14 @@
 """The search for the pair of neighbours that tells most at a given delta.
 
-Only events of probability about delta matter, so that what is best at one delta is not at another: at a small one the
-others pull nearly all runs into a trap at one wall, which a run leaves rarely, and with the record a little less
-rarely; beyond it a plateau keeps it. A search starts from a grid of such shapes, from others that do nothing and from
-others that push away from the middle, and climbs along the gradient (L-BFGS-B). Convex losses of the others can only
-pull all runs to a wall: one number, by golden section.
+(a) Only events of probability about delta matter, so that what is best at one delta is not at another: at a small one
+the others pull nearly all runs into a trap at one wall, which a run leaves rarely, and with the record a little less
+rarely; beyond it a plateau keeps it.
+(b) A search starts from a grid of such shapes, from others that do nothing and from others that push away from the
+middle, and climbs along the gradient (L-BFGS-B). The best is then improved with twice as many places for the drift, and
+from random starts around it, as long as there is time.
+(c) Convex losses of the others can only pull all runs to a wall: one number, by Brent's method, and then the start.
 
-Today's pair, in which the others do nothing, is always a candidate.
+The pair in which the others do nothing is always a candidate.
 """
 
 from __future__ import annotations
@@ -72,6 +74,7 @@ def _climb(landscape: Landscape, end: float, clock: Clock) -> Iterator[tuple[flo
     best, at = -np.inf, trap(KNOTS, SHAPES[0])
     if landscape.run.steps < 2:
         return
+    # (b): the grid of shapes
     graded: list[tuple[float, int, np.ndarray]] = []
     for shape in SHAPES:
         if clock() >= end:
@@ -132,7 +135,7 @@ def climbed(
 
 
 def _steepest(run: ProjectedRun, delta: float, end: float, clock: Clock) -> Iterator[tuple[float, Pair]]:
-    """Convex losses: the slope of all others, of either sign, by golden section of epsilon; then the start."""
+    """(c): the slope of all others, of either sign, at which epsilon is largest; then the start."""
     from dpexp.privacy.exact.runs import pair
 
     if run.room <= 0:

@@ -1,7 +1,13 @@
 """Exact moments of Langevin SGD on ridge regression, against which the utility bounds of `dp-sgld` are checked.
 
-The update is linear in theta, so that the mean and second moment of theta_k - theta* obey a closed recursion over
-uniform batches of fixed size: no simulation. Without projection.
+The update is linear in theta, so that the mean m and second moment S of e = theta_k - theta* obey a closed recursion
+over uniform batches of fixed size: no simulation. Without projection.
+
+(a) The gradient of a record is A_i e + g_i with A_i = x_i x_i' + lambda I and g_i its gradient at theta*. Its second
+moment over records and e is the mean of A_i S A_i + A_i m g_i' + g_i m' A_i + g_i g_i'. Of the mean gradient H e it is
+H S H.
+(b) A batch mean has this, plus the difference of the two times the variance of a mean without replacement.
+(c) S becomes S - eta (H S + S H) + eta^2 times (b) + 2 eta sigma^2 I, and m becomes m - eta H m.
 """
 
 from __future__ import annotations
@@ -68,10 +74,12 @@ class Ridge:
         second = np.outer(mean, mean) + 2 * sigma**2 / lam * np.eye(self.d)
         risks = [float(np.sum(h * second)) / 2]
         for eta in steps:
+            # (a), term by term
             cross = (x * (x @ mean)[:, None] + lam * mean).T @ g / self.n
             xx = x.T @ (x * np.einsum("ni,ij,nj->n", x, second, x)[:, None]) / self.n
             xs = x.T @ x / self.n @ second
             each = xx + lam * (xs + xs.T) + lam**2 * second + cross + cross.T + noise
+            # (b) and (c)
             both = h @ second @ h
             second = second - eta * (h @ second + second @ h) + eta**2 * (both + c * (each - both))
             second += 2 * eta * sigma**2 * np.eye(self.d)

@@ -21,6 +21,7 @@ def averaged_covariance(hessian: np.ndarray, covariance: np.ndarray) -> np.ndarr
 
 def iterate_covariance(hessian: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     """V [p, p] with H V + V H = S_mu: the covariance of the iterate is eta_n V asymptotically, for alpha < 1."""
+    # in the eigenvectors of H the equation is (h_i + h_j) V_ij = S_ij
     values, vectors = np.linalg.eigh(hessian)
     inner = vectors.T @ covariance @ vectors / (values[:, None] + values[None, :])
     return vectors @ inner @ vectors.T
@@ -40,6 +41,8 @@ def spectral_norm(third: np.ndarray, starts: int = 32) -> float:
 
     Shifted power iteration from `starts` fixed directions; each step increases T[u, u, u].
     """
+    # so large a shift makes T[u, u, u] + shift |u|^3 convex, and its maximum over the sphere is climbed without a step
+    # size; a local maximum is left for that of another start
     p = len(third)
     shift = 2 * float(np.sqrt(np.sum(third**2)))
     if shift == 0:

@@ -139,11 +139,16 @@ def theorem4_completed(
 ) -> np.ndarray:
     """Bound on E|theta_bar_n - theta*|^2, theta_bar_n the average of theta_1..theta_n, at `steps`; O(n).
 
-    H (theta_k - theta*) = (theta_k - theta_{k+1}) / eta_{k+1} - noise_k - remainder_k, summed over k = 1..n by parts,
-    with Minkowski's inequality: the root of the bound is sqrt(tr(H^-1 S_mu H^-1) / n)
-    + {sqrt d_1 / eta_2 + sum_{k=2}^n sqrt d_k (1 / eta_{k+1} - 1 / eta_k) + sqrt d_{n+1} / eta_{n+1}} / (m n)
-    + C1 / (2 m n) sum_{k <= n} sqrt q_k, with d_k of Theorem 3's recursion and q_k the same for fourth moments. The
-    last part is of order n^-alpha: the bias that the printed theorem misses. `private_trace` includes the noise.
+    H (theta_k - theta*) = (theta_k - theta_{k+1}) / eta_{k+1} - noise_k - remainder_k is summed over k = 1..n. With
+    Minkowski's inequality, the root of the bound is the sum of three roots, one for each part:
+
+    (a) noise: sqrt(tr(H^-1 S_mu H^-1) / n); `private_trace` includes what is added for privacy.
+    (b) differences, summed by parts:
+        {sqrt d_1 / eta_2 + sum_{k=2}^n sqrt d_k (1 / eta_{k+1} - 1 / eta_k) + sqrt d_{n+1} / eta_{n+1}} / (m n).
+    (c) remainders, at most C1 / 2 times squared distances: C1 / (2 m n) sum_{k <= n} sqrt q_k. This is of order
+        n^-alpha, the bias that the printed theorem misses.
+    (d) d_k >= E|theta_k - theta*|^2 is that of Theorem 3's recursion, and q_k the same for fourth moments.
+
     Source: after Moulines and Bach (2011), Theorem 3.
     """
     second = second_moment(gradient_bound, p, sensitivity, mean_inverse_square)
@@ -164,12 +169,15 @@ def _kernel() -> Callable[..., Any]:
         d, q, parts, roots = delta0, delta0 * delta0, 0.0, 0.0
         cursor, step = 0, eta
         for k in range(1, steps[-1] + 1):
+            # (d); q needs the d of the step before
             q = max(0.0, 1 - 4 * m * step) * q + 8 * step**2 * second * d + 3 * step**4 * fourth
             d = max(0.0, 1 - 2 * m * step) * d + step**2 * second
             following = eta * float(k + 1) ** -alpha
+            # (b), for theta_k, and (c)
             parts += np.sqrt(d) * (1 / following - (0.0 if k == 1 else 1 / step))
             roots += np.sqrt(q)
             if k == steps[cursor]:
+                # (b), its last term: d_{n+1}
                 later = max(0.0, 1 - 2 * m * following) * d + following**2 * second
                 by_parts[cursor] = parts + np.sqrt(later) / following
                 remainder[cursor] = roots

@@ -61,6 +61,7 @@ def theorem5_last_iterate(
     averages (Shamir and Zhang, 2013), after exchanging the sums. Of order n^-min(alpha, 1-alpha) log n: faster than
     the printed rates, and smoothness is not needed.
     """
+    # eta_t^2 has 1 / (2 T) of the first sum and (1 / (T - t) - 1 / T) / 2 of the second, which telescopes
     second = second_moment(gradient_bound, p, sensitivity, mean_inverse_square)
     steps = np.asarray(steps, dtype=np.int64)
     later = steps + 1.0
