@@ -199,7 +199,7 @@ def _compiled() -> Callable[..., Any]:
         """E[w 1{y = label} (1 - label t)] over start < s < end, panels ending at the kinks of the weight."""
         x, w, _, _, kink = plane
         total = 0.0
-        edges = (-8.5, -kink - 3.0, -kink - 1.0, -kink, 0.0, kink, kink + 1.0, kink + 3.0, 8.5)
+        edges = (-_REACH, -kink - 3.0, -kink - 1.0, -kink, 0.0, kink, kink + 1.0, kink + 3.0, _REACH)
         for panel in range(len(edges) - 1):
             low, high = min(max(edges[panel], start), end), min(max(edges[panel + 1], start), end)
             if low < high:
@@ -216,9 +216,9 @@ def _compiled() -> Callable[..., Any]:
                 out[i] = math.nan
                 continue
             # (b): a label 1 costs something below the one kink, and a label -1 above the other
-            right = min(max((1 - b0[i]) / b[i], -8.5), 8.5)
-            left = min(max((-1 - b0[i]) / b[i], -8.5), 8.5)
-            out[i] = half(-8.5, right, b0[i], b[i], cosine[i], beta, length, 1.0, plane)
-            out[i] += half(left, 8.5, b0[i], b[i], cosine[i], beta, length, -1.0, plane)
+            right = min(max((1 - b0[i]) / b[i], -_REACH), _REACH)
+            left = min(max((-1 - b0[i]) / b[i], -_REACH), _REACH)
+            out[i] = half(-_REACH, right, b0[i], b[i], cosine[i], beta, length, 1.0, plane)
+            out[i] += half(left, _REACH, b0[i], b[i], cosine[i], beta, length, -1.0, plane)
 
     return risk
