@@ -75,7 +75,6 @@ def test_run_and_read_give_what_the_store_holds(result):
         dpexp.read("other", results=result.folder.parent)
 
 
-@pytest.mark.slow
 def test_run_gives_the_bits_of_the_command(result, tmp_path):
     config = tmp_path / "small.yaml"
     config.write_text(
@@ -113,7 +112,6 @@ def test_a_failed_cell_is_raised(monkeypatch, tmp_path):
         dpexp.run(CONFIG, results=tmp_path, jobs=1)
 
 
-@pytest.mark.slow
 def test_privacy_is_the_command(result):
     pairs = ["noise_multiplier=1", "sampling_probability=0.01", "steps=100", "delta=1e-5,1e-6"]
     statement = dpexp.privacy("sampled-gaussian", **MECHANISM)

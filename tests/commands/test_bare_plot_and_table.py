@@ -21,7 +21,6 @@ def run(folder, *names):
     call("run", *(f"{name}.yaml" for name in names), "-q", cwd=folder)
 
 
-@pytest.mark.slow
 def test_a_folder_without_results_says_what_to_run(tmp_path):
     for command in ("plot", "table"):
         done = call(command, cwd=tmp_path, code=3)

@@ -130,7 +130,6 @@ def test_own_records_are_not_paired(tmp_path, monkeypatch):
     assert not any(row["paired"] for row in rows)
 
 
-@pytest.mark.slow
 def test_stale_results_are_compared_and_the_exit_code_says_so(tmp_path):
     (tmp_path / "levels.yaml").write_text(CONFIG)
     call("run", "levels.yaml", "-q", cwd=tmp_path)

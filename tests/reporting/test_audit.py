@@ -192,10 +192,10 @@ def test_messages_are_recovered_whatever_the_server_does(config, algorithm):
 def test_messages_of_a_server_that_cannot_be_undone_are_audited(config):
     """AdaGrad divides by the root of a sum with the message in it: its users give away nearly 2 under mu = 2."""
     with using(PLUGINS / "adagrad.py"):
-        (row,) = audited(config, "algorithm.name=adagrad", "privacy.mu=2", runs=2500).rows
+        (row,) = audited(config, "algorithm.name=adagrad", "privacy.mu=2", runs=1600).rows
         assert 1.4 < row.lower_bound < 2 == row.claimed
         with users_with_less_noise():
-            (row,) = audited(config, "algorithm.name=adagrad", "privacy.mu=1", runs=3000).rows
+            (row,) = audited(config, "algorithm.name=adagrad", "privacy.mu=1", runs=1600).rows
     assert row.alarm
 
 
