@@ -29,7 +29,7 @@ from dpexp.theory.momentum.formulas import theorem6_printed, theorem9_printed
 if TYPE_CHECKING:
     import pandas as pd
 
-PRESCRIBED, EPOCHS, ADULT = "momentum_prescribed", "momentum_epochs", "momentum_adult"
+PRESCRIBED, EPOCHS = "momentum_prescribed", "momentum_epochs"
 TUNED = ("momentum_tuned", "momentum_tuned_eps", "momentum_tuned_d")
 DELTA = 1e-5
 METHODS = {
@@ -89,12 +89,6 @@ def epoch_rows(results: Path, metric: str = "grad_norm") -> pd.DataFrame:
     """Last values of a metric of both algorithms at one path length, by method and epochs."""
     rows = _last(results, EPOCHS, metric)
     return _sorted(rows, "method", "epochs")
-
-
-def adult_rows(results: Path, metric: str = "mean_grad_norm") -> pd.DataFrame:
-    """Last values of a metric of the runs on a real data set."""
-    rows = _last(results, ADULT, metric)
-    return _sorted(rows, "problem", "eps", "method", "variant")
 
 
 def tuned_rows(results: Path, metric: str = "grad_norm") -> pd.DataFrame:
