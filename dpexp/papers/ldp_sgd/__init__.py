@@ -22,7 +22,7 @@ PAPER = Paper(
         *("rates_linear", "rates_logistic", "rates_quadratic", "rates_flat"),
         *("sweep_d", "sweep_mu", "budget_mix", "pinball", "hinge", "stretched"),
     ),
-    overlays={plan.name: trajectories.theory_figure(plan) for plan in trajectories.plans()},
+    overlays={plan.name: trajectories.figure(plan, theory=True) for plan in trajectories.plans()},
     theory=LDP_SGD_THEORY,
     **in_words(__file__),
 )
