@@ -14,7 +14,7 @@ PAPER = Paper(
     bibliography={"archiveprefix": "arXiv", "eprint": "2201.11980", "year": "2022"},
     claims=in_rows(__file__, CHECKS),
     figures=in_captions(__file__, "dp-sgld", region.FIGURES | sampling_noise.FIGURES),
-    tables=(SGLD_ORDER, SGLD_TUNED, *SGLD_CONSTANTS, sampling_noise.SAMPLING_NOISE),
+    tables=(SGLD_ORDER, SGLD_TUNED, *SGLD_CONSTANTS),
     configs=("dp_sgld_table1", "dp_sgld_table2", "dp_sgld_table3", *TUNED, CHOSEN),
     **in_words(__file__),
 )
