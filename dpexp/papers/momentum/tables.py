@@ -11,10 +11,8 @@ from dpexp.papers.momentum.rows import (
     DELTA,
     GRIDS,
     METHODS,
-    PRESCRIBED,
     TUNED,
     G,
-    bound_rows,
     grid_rows,
     tuned_rows,
 )
@@ -85,22 +83,6 @@ def calibration(results: Path) -> Content:
     return Content(head, rows, note, records)
 
 
-def bounds(results: Path) -> Content:
-    """The printed bounds of Theorems 6 and 9 over the measured mean gradient norm of the runs with printed noise."""
-    records = bound_rows(results)
-    head = ["theorem", "N", "T", "bound", "measured", "bound / measured", "bound / G"]
-    rows = [
-        [str(r["theorem"]), f"{r['N']:,.0f}", f"{r['steps']:,}", f"{r['bound']:.3g}",
-         f"{r['mean']:.3f} [{r['ci_lo']:.3f}, {r['ci_hi']:.3f}]", f"{r['ratio']:.3g}", f"{r['bound_over_G']:.3g}"]
-        for r in records
-    ]  # fmt: skip
-    note = (
-        "Rippled mean, d = 10, eps = 1, noise as printed. Measured: mean over the run of |grad F|, 95% intervals over "
-        "replicates. Bounds above G hold for any algorithm whatever."
-    )
-    return Content(head, rows, note, records)
-
-
 def tuned(results: Path) -> Content:
     """Final |grad F| / G of the best setting of every method, with F and the parameter's norm beside it."""
     best: Any = tuned_rows(results)
@@ -156,7 +138,6 @@ def build_grid(results: Path) -> Content:
 MOMENTUM_TABLES = (
     Table("momentum_schedules", "Prescribed schedules and their feasibility", "momentum", (), schedules),
     Table("momentum_calibration", "Noise as printed and exact", "momentum", (), calibration),
-    Table("momentum_bounds", "Bounds of Theorems 6 and 9 beside runs", "momentum", (PRESCRIBED,), bounds),
     Table("momentum_tuned", "Tuned methods", "momentum", TUNED, tuned),
     Table("momentum_grid", "Tuned methods on three problems, and at N = 100,000", "momentum", GRIDS, build_grid),
 )
