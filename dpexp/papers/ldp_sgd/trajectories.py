@@ -12,8 +12,7 @@ from typing import NamedTuple
 from dpexp.papers.ldp_sgd.of_cells import BOUNDS, LDP_SGD_THEORY
 from dpexp.reporting.figure import Drawing, Figure
 from dpexp.reporting.of_results.choose import ESTIMATOR, Wishes
-from dpexp.reporting.of_results.draw import draw as draw_results
-from dpexp.reporting.of_results.gather import Source, gather
+from dpexp.reporting.of_results.draw import declared
 from dpexp.reporting.of_results.scene import Request
 from dpexp.store import load_summary
 
@@ -57,8 +56,7 @@ def draw(plan: Plan, theory: bool, results: Path) -> Drawing:
     wishes = Wishes(facet=("alpha", ESTIMATOR) if theory else ("alpha",))
     metric, title = (plan.with_theory, f"{plan.what}: measured and predicted") if theory else (plan.metric, plan.what)
     request = Request(metric, wishes, theories=(LDP_SGD_THEORY,), theory=theory, slopes=False, title=title)
-    gathered = gather([Source(results, plan.experiment)], THREE_BUDGETS if theory else None)
-    return draw_results(gathered, request)._replace(caption="")
+    return declared(plan.experiment, request, results, THREE_BUDGETS if theory else None)
 
 
 def figure(plan: Plan, theory: bool = False) -> Figure:
