@@ -18,7 +18,7 @@ from dpexp.reporting.verdict import VERDICTS
 if TYPE_CHECKING:
     from dpexp.reporting.claim import Claim
 
-FORMATS = ("table", "md", "json", "tex", "artifact")
+FORMATS = ("table", "md", "json", "artifact")
 UNEXPECTED, NOT_CURRENT = 1, 3
 
 
@@ -135,7 +135,7 @@ def rendered(form: str, judgements: Sequence[Judgement], results: Path) -> str:
 
         costs = Costs(results)
         return "\n\n".join(printed.section(one, costs.words(one)) for one in judgements)
-    return printed.listed(judgements) if form == "table" else printed.latex(judgements)
+    return printed.listed(judgements)
 
 
 def write(request: Request, asked: Sequence[Judgement], everything: Sequence[Judgement]) -> list[Path]:

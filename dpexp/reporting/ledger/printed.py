@@ -1,4 +1,4 @@
-"""The ledger as text: a list for the terminal, Markdown for a page, LaTeX for an appendix."""
+"""The ledger as text: a list for the terminal, and Markdown for a page."""
 
 from __future__ import annotations
 
@@ -93,19 +93,6 @@ def section(one: Judgement, cost: str = "") -> str:
         "rerun": f"`{one.command}`" + (f" ({cost})" if cost else ""),
     }
     return "\n".join(lines + [f"- {name}: {words}" for name, words in facts.items() if words])
-
-
-def latex(judgements: Sequence[Judgement]) -> str:
-    """Claims with predictions and measurements, for a paper's appendix (booktabs; widths by hand)."""
-    from dpexp.reporting.table import latex_table
-
-    rows = []
-    for one in judgements:
-        found = one.found if one.is_current else {}
-        words = [str(found.get(key) or "") for key in ("predicted", "measured")]
-        rows.append([one.claim["place"], one.claim["statement"], *words, one.verdict])
-    head = ["place", "claim", "predicted", "measured", "verdict"]
-    return latex_table("Claims", head, rows, "", "lp{4cm}p{4cm}p{6cm}l")
 
 
 def surprises(judgements: Iterable[Judgement]) -> list[str]:
