@@ -18,7 +18,7 @@ from dpexp.reporting.verdict import VERDICTS
 if TYPE_CHECKING:
     from dpexp.reporting.claim import Claim
 
-FORMATS = ("table", "md", "json", "tex", "artifact")
+FORMATS = ("table", "md", "json", "artifact")
 UNEXPECTED, NOT_CURRENT = 1, 3
 
 
@@ -92,8 +92,9 @@ def registered() -> list[Claim]:
 def headlines() -> dict[str, str]:
     """What the papers say to see first, by claim."""
     from dpexp.papers import papers
+    from dpexp.reporting.ledger.pages import headlines_of
 
-    return {name: says for paper in papers().values() for name, says in paper.headlines.items()}
+    return headlines_of(papers())
 
 
 def _standing(results: Path, ledger: verdicts.Ledger) -> list[Judgement]:
@@ -133,8 +134,8 @@ def rendered(form: str, judgements: Sequence[Judgement], results: Path) -> str:
         from dpexp.reporting.ledger.costs import Costs
 
         costs = Costs(results)
-        return printed.markdown(judgements, lambda one: costs.words(one.id, printed.experiments_of(one)))
-    return printed.listed(judgements) if form == "table" else printed.latex(judgements)
+        return "\n\n".join(printed.section(one, costs.words(one)) for one in judgements)
+    return printed.listed(judgements)
 
 
 def write(request: Request, asked: Sequence[Judgement], everything: Sequence[Judgement]) -> list[Path]:

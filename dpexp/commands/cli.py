@@ -487,7 +487,7 @@ def claims(
     ] = 0,
     form: Annotated[
         str | None,
-        typer.Option("--format", metavar="table|md|json|tex|artifact", help="How to print.", show_default=False),
+        typer.Option("--format", metavar="table|md|json|artifact", help="How to print.", show_default=False),
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write pages: DIR/CLAIMS.md and DIR/claims/.")] = None,
     results: Results = None,

@@ -46,19 +46,19 @@ def papers() -> Registry[Paper]:
 
 def claims() -> dict[str, tuple[Claim, ...]]:
     """The claims of every paper, by its id; a plug-in may add claims to a paper of ours."""
-    found: Registry[Claim] = Registry("claim", {})
-    for loaded, claim in _all(lambda holder: holder.claims, Claim):
-        found.add(claim.id, claim, where(loaded, claim.id))
-    ids = dict.fromkeys([*papers(), *(claim.paper for claim in found.values())])
-    return {paper: tuple(claim for claim in found.values() if claim.paper == paper) for paper in ids}
+    found = _every(Claim, lambda holder: holder.claims, "id").values()
+    ids = dict.fromkeys([*papers(), *(claim.paper for claim in found)])
+    return {paper: tuple(claim for claim in found if claim.paper == paper) for paper in ids}
 
 
 def figures() -> Registry[Figure]:
     """Every figure by its name."""
-    found: Registry[Figure] = Registry("figure", {})
-    for loaded, figure in _all(lambda holder: holder.figures, Figure):
-        found.add(figure.name, figure, where(loaded, figure.name))
-    return found
+    return _every(Figure, lambda holder: holder.figures)
+
+
+def tables() -> Registry[Table]:
+    """Every table by its name."""
+    return _every(Table, lambda holder: holder.tables)
 
 
 def overlays() -> dict[str, Figure]:
@@ -71,22 +71,18 @@ def theories() -> tuple[Theory, ...]:
     return tuple(paper.theory for paper in papers().values() if paper.theory is not None)
 
 
-def tables() -> Registry[Table]:
-    """Every table by its name."""
-    found: Registry[Table] = Registry("table", {})
-    for loaded, table in _all(lambda holder: holder.tables, Table):
-        found.add(table.name, table, where(loaded, table.name))
-    return found
-
-
-def _all(asked: Callable[[Paper | Plugin], Sequence[object]], kind: type[T]) -> Iterator[tuple[Loaded | None, T]]:
-    """What papers and plug-ins hold of one kind, ours first, each with the plug-in that it comes from."""
-    for paper in PAPERS.values():
-        yield from ((None, one) for one in asked(paper) if isinstance(one, kind))
+def _every(kind: type[T], asked: Callable[[Paper | Plugin], Sequence[object]], key: str = "name") -> Registry[T]:
+    """What papers and plug-ins hold of one kind, ours first. Raises UsageError where two have one name."""
+    found: Registry[T] = Registry(kind.__name__.lower(), {})
+    held: list[tuple[Loaded | None, T]]
+    held = [(None, one) for paper in PAPERS.values() for one in asked(paper) if isinstance(one, kind)]
     for loaded in LOADED.values():
         holders: list[Paper | Plugin] = [*_each(loaded.plugin.papers, Paper, loaded), loaded.plugin]
-        for holder in holders:
-            yield from ((loaded, one) for one in _each(asked(holder), kind, loaded))
+        held += [(loaded, one) for holder in holders for one in _each(asked(holder), kind, loaded)]
+    for origin, one in held:
+        name = getattr(one, key)
+        found.add(name, one, where(origin, name))
+    return found
 
 
 def _each(values: Iterable[object], kind: type[T], loaded: Loaded) -> Iterator[T]:

@@ -60,18 +60,15 @@ def _number(text: str) -> str:
     return sign.replace("\u2212", "-") + digits + (rf"\times 10^{{{int(power)}}}" if power else "")
 
 
-def tabular(head: Sequence[str], rows: Sequence[Sequence[str]], alignment: str = "") -> str:
-    """A booktabs table; columns of numbers to the right, others to the left, unless an alignment is given."""
+def tabular(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A booktabs table; columns of numbers to the right, others to the left."""
 
     def line(cells: Sequence[str]) -> str:
         return " & ".join(map(cell, cells)) + r" \\"
 
     body = "\n".join(map(line, rows))
     own = "".join("r" if rows and all(_number(matched(row[k])) for row in rows) else "l" for k in range(len(head)))
-    return (
-        f"\\begin{{tabular}}{{{alignment or own}}}\n\\toprule\n{line(head)}\n\\midrule\n{body}\n\\bottomrule\n"
-        "\\end{tabular}"
-    )
+    return f"\\begin{{tabular}}{{{own}}}\n\\toprule\n{line(head)}\n\\midrule\n{body}\n\\bottomrule\n\\end{{tabular}}"
 
 
 def table(name: str, caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -112,8 +112,3 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
     rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
     return "\n".join([line(shown[0]), rule, *map(line, shown[1:])])
-
-
-def latex_table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], note: str, alignment: str = "") -> str:
-    """A booktabs table without a float, for pages of several; title and note as comments."""
-    return f"% {title}\n{latex.tabular(head, rows, alignment)}" + (f"\n% {note}" if note else "")

@@ -44,7 +44,7 @@ def test_what_a_folder_allows_is_made_and_the_rest_has_a_line_each(tmp_path):
     assert "Results of mine" in done.stdout
     assert "Results of linear_d5" in done.stdout, "no table shows it with these results alone"
     lines = done.stderr.splitlines()
-    assert sum("final_linear: not made, because it shows linear_d10, linear_d20 too" in line for line in lines) == 1
+    assert sum("table1: not made, because it shows logistic_d5 too" in line for line in lines) == 1
     done = call("table", "--out", "tables", "--format", "csv", cwd=tmp_path)
     assert sorted(done.stdout.split()) == ["tables/linear_d5.csv", "tables/mine.csv"]
 

@@ -95,7 +95,7 @@ def test_near_names_are_offered(words, hint, odd):
     assert "configs/" not in done.stderr, "such a folder is not here"
 
 
-@pytest.mark.parametrize("words", [("plot", "linear_d5"), ("plot", "figure2"), ("table", "final_linear")], ids=" ".join)
+@pytest.mark.parametrize("words", [("plot", "linear_d5"), ("plot", "figure2"), ("table", "table1")], ids=" ".join)
 def test_messages_in_an_empty_folder_name_what_is_there(words, tmp_path):
     """After an installation there are no configs here: what comes with dpexp is written @NAME."""
     said = call(*words, cwd=tmp_path, code=3).stderr

@@ -19,7 +19,7 @@ OTHER_DIMENSION = re.compile(r"_d(10|20)(_theory)?$")
 """figures that differ from another one by the dimension alone: one in four is drawn, and by `make soak` all"""
 
 
-DEAR = ("hidden_state_figure", "coverage", "figure2_theory", "sgld_table1", "sgld_table3", "sgld_counterexamples", "sampling_noise", "sgld_table2", "sgld_order", "privacy_analyses", "dp_sgld_region", "private_regime", "memory_width", "dp-sgld/table-1/privacy", "dp-sgld/lemma-7/floor", "noisy-sgd/theorem-4-1")  # fmt: skip
+DEAR = ("hidden_state_figure", "coverage", "figure2_theory", "sgld_counterexamples", "sampling_noise", "sgld_order", "privacy_analyses", "dp_sgld_region", "private_regime", "memory_width", "dp-sgld/table-1/privacy", "dp-sgld/lemma-7/floor", "noisy-sgd/theorem-4-1")  # fmt: skip
 """figures, tables and claims that take from five seconds to a minute of a processor: `make soak` and `make reproduce` make them"""
 
 

@@ -5,11 +5,9 @@ import math
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from dpexp.core.standard_json import standard_json
 from dpexp.core.text import counted, down, exponent, few, fraction, up
-from dpexp.papers.momentum.figures import plain_ticks
 
 
 @pytest.mark.parametrize(
@@ -63,12 +61,3 @@ def test_of_many_names_the_first_few_are_said():
     assert few(["a", "b", "c"]) == "a, b, c"
     assert few(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
     assert few([]) == ""
-
-
-@pytest.mark.parametrize(("low", "high"), [(0.455, 0.597), (0.497, 0.503), (0.01, 0.5), (1.2, 1.3), (2, 9)])
-def test_an_axis_has_a_few_ticks_however_short_it_is(low, high):
-    axes = Figure().subplots()
-    axes.set_yscale("log")
-    axes.set_ylim(low, high)
-    plain_ticks(axes)
-    assert 3 <= len([tick for tick in axes.get_yticks() if low <= tick <= high]) <= 10

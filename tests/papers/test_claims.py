@@ -27,7 +27,7 @@ from dpexp.privacy.analyses.last_iterate import Optimum
 from dpexp.reporting.checks import JOINT
 from dpexp.reporting.evidence import Evidence, Run
 from dpexp.reporting.ledger.judgement import Judgement
-from dpexp.reporting.ledger.printed import latex, listed, markdown, surprises
+from dpexp.reporting.ledger.printed import listed, section, surprises
 from dpexp.reporting.ledger.settling import kept
 from dpexp.reporting.ledger.verdicts import Verdict
 from dpexp.reporting.paper import in_rows
@@ -183,11 +183,11 @@ def extrapolated(factor, exponent):
     return each(change)
 
 
-def errors_times(factor, algorithm, wide=False):
-    """Held-out errors of an algorithm's runs multiplied; of those with more parameters only, if `wide`."""
+def errors_times(factor, algorithm):
+    """Held-out errors of an algorithm's runs multiplied."""
 
     def change(run, values):
-        if run.cell.algorithm.name == algorithm and (run.cell.problem.random_features is not None or not wide):
+        if run.cell.algorithm.name == algorithm:
             m = run.data.metrics.index("test_accuracy")
             values[:, :, m] = 1 - factor * (1 - values[:, :, m])
 
@@ -280,7 +280,6 @@ WRONG = {
     "ldp-sgd/prediction/linearised": (times(1.2), "false"),
     "ldp-sgd/prediction/loss-gap": (times(1.2), "false"),
     "ldp-sgd/prediction/loss-gap-of-rates": (times(1.3), "false"),
-    "ldp-sgd/prediction/average-loss": (times(0.5), "false"),
     "ldp-sgd/table-1/convex/sgd/below-half": (power(0.2), "false"),
     "ldp-sgd/table-1/convex/sgd/middle": (power(0.0), "false"),
     "ldp-sgd/table-1/convex/sgd/above": (power(0.1), "false"),
@@ -290,10 +289,8 @@ WRONG = {
     "ldp-sgd/section-5/asgd-faster": (swapped, "false"),
     "ldp-sgd/section-5/asgd-slower": (power(-2.0, ["sgd"]), "reproduced"),
     "ldp-sgd/figure-1/between": (times(uniform_only), "false"),
-    "ldp-sgd/figure-1/effective-budget": (times(uniform_only), "false"),
     "ldp-sgd/figure-1/stable": (swapped, "false"),
     "ldp-sgd/figure-2/asgd-closer": (swapped, "false"),
-    "ldp-sgd/figure-2/asgd-closer-appendix": (times(0.3, ["asgd"]), "reproduced"),
     "ldp-sgd/figure-2/asgd-farther": (swapped, "false"),
     "ldp-sgd/figure-2/budget": (budgets_reversed, "false"),
     "ldp-sgd/figure-3/budget": (budgets_in_order, "reproduced"),
@@ -305,12 +302,9 @@ WRONG = {
     "dp-sgld/table-1/ordering": (errors_times(1.2, "dp-sgld"), "false"),
     "dp-sgld/table-1/theorem": (errors_times(0.4, "dp-sgld"), "false"),
     "dp-sgld/table-1/sound": (errors_times(0.5, "dp-sgld"), "reproduced"),
-    "dp-sgld/table-1/gap": (errors_times(1.2, "dp-sgld"), "false"),
     "dp-sgld/table-2/ordering": (errors_times(1.2, "dp-sgld"), "false"),
     "dp-sgld/table-2/sound": (errors_times(0.5, "dp-sgld"), "reproduced"),
-    "dp-sgld/table-3": (errors_times(0.5, "dp-sgd", wide=True), "false"),
     "answers/extrapolation/rate": (extrapolated(1.0, -0.1), "false"),
-    "answers/extrapolation/price": (extrapolated(1e6, -1.0), "false"),
     "answers/extrapolation/wins": (extrapolated(1e6, -1.0), "false"),
     "answers/extrapolation/loses": (extrapolated(1e-6, -1.0), "false"),
     "answers/kinks/pinball": (times(2), "false"),
@@ -318,7 +312,7 @@ WRONG = {
 }
 """claim -> (corruption, verdict that it must then give); those that tests of their own try are in `OTHERWISE`"""
 OTHERWISE = {
-    *("ldp-sgd/theorem-1", "ldp-sgd/theorem-2", "ldp-sgd/remark-1/smallest-budget", "dp-sgld/table-1/new-records"),
+    *("ldp-sgd/theorem-1", "ldp-sgd/theorem-2", "ldp-sgd/remark-1/smallest-budget"),
 }
 BOUND, HELD = "holds as a bound", "reproduced"
 THEORY_ALONE = {
@@ -360,9 +354,9 @@ THEORY_ALONE = {
 UNDECIDED_BY_SURROGATES = {
     *("ldp-sgd/theorem-1", "ldp-sgd/theorem-2"),
     # whether runs are decided depends on how their replicates are paired, which surrogates do not know
-    *("dp-sgld/table-1/ordering", "dp-sgld/table-2/ordering", "dp-sgld/table-3"),
+    *("dp-sgld/table-1/ordering", "dp-sgld/table-2/ordering"),
     # pairs by replicate again, and three estimators
-    *(f"answers/extrapolation/{name}" for name in ("rate", "price", "wins", "loses")),
+    *(f"answers/extrapolation/{name}" for name in ("rate", "wins", "loses")),
 }
 FROM_RESULTS = [name for name, claim in BY_ID.items() if claim.experiments and name not in UNDECIDED_BY_SURROGATES]
 """claims that stored results settle; those that theory alone settles are tried by the conformance suite"""
@@ -400,7 +394,6 @@ def settled(good):
         ("noisy-sgd/theorem-1-3/tight", f"a factor of {lower.CONSTANT_AT_100:,} at order 100"),
         ("noisy-sgd/section-1-3/true-answer", f"between {1 / sections.CONSTANT:g} and 1"),
         ("dp-sgld/table-1/reduces-gap", f"at least {tuned.CONSIDERABLE:.0%} of the gap"),
-        ("answers/extrapolation/price", f"{extrapolation.TOLERANCE:.0%}, "),
         ("answers/kinks/pinball", f"{kinks.TOLERANCE:.0%}, "),
     ],
 )
@@ -551,8 +544,6 @@ FROM_SUMMARIES = {
     ),
     "momentum/section-4/practice": (f"{MOMENTUM}.claims.runs.tuned_rows", one("reduced", 100.0), "false"),
     "momentum/section-4/full-batch": (f"{MOMENTUM}.claims.runs.tuned_rows", one("reduced", 0.01), "false"),
-    "momentum/section-4/practice-tuned": (f"{MOMENTUM}.rows._last_of_grid", one("reduced", 100.0), "false"),
-    "momentum/section-4/full-batch-tuned": (f"{MOMENTUM}.rows._last_of_grid", one("reduced", 1e-5), "false"),
     "dp-sgld/table-1/tuned": (f"{TABLES}.tuned._settings", one("published", 0.9), "false"),
     "dp-sgld/table-1/tuned-sound": (f"{TABLES}.tuned._settings", one("prescribed", 1.1), "false"),
     "dp-sgld/table-1/start": (f"{TABLES}.tuned._settings", one("zero", 0.9), "false"),
@@ -571,20 +562,6 @@ def test_claims_from_summaries_can_fail(name, monkeypatch, good):
     module, attribute = reads.rsplit(".", 1)
     monkeypatch.setattr(reads, grows(factor)(getattr(importlib.import_module(module), attribute)))
     assert BY_ID[name].check(good).verdict == verdict
-
-
-@pytest.mark.slow
-def test_the_claim_of_new_records_can_fail(monkeypatch, good):
-    from dpexp.papers.dp_sgld.tables import accuracy
-
-    read = accuracy.rows_of
-
-    def five_points_lower(results, experiment):
-        rows = read(results, experiment)
-        return [r | {"accuracy": r["accuracy"] - 5} if r["method"] == "DP-SGLD" else r for r in rows]
-
-    monkeypatch.setattr(accuracy, "rows_of", five_points_lower)
-    assert BY_ID["dp-sgld/table-1/new-records"].check(good).verdict == "false"
 
 
 def differs(seeds, records):
@@ -664,18 +641,6 @@ def test_a_setting_that_validation_would_not_choose_is_refused(tuned_rows):
     assert chosen.broken(SimpleNamespace(results=None)) == ["DP-SGD on fashion"]
 
 
-def test_algorithm_2_with_the_noise_of_all_nodes_is_refused(monkeypatch):
-    from dpexp.papers.momentum.claims import runs
-
-    place = {"problem": "p", "N": 5, "eps": 1.0, "edges": []}
-    rows = [{**place, "method": m, "iterates": m == "reduced"} for m in ("tree", "reduced")]
-    monkeypatch.setattr(runs, "grid_rows", lambda results: rows)
-    (certified,) = BY_ID["momentum/section-4/practice-tuned"].hypotheses
-    assert certified.broken(SimpleNamespace(results=None)) == []
-    rows[1]["iterates"] = False
-    assert certified.broken(SimpleNamespace(results=None)) == ["p, N = 5, eps = 1"]
-
-
 @pytest.mark.parametrize("name", ["momentum/section-4/practice", "momentum/section-4/full-batch"])
 def test_settings_of_section_4_are_those_that_its_claims_speak_of(name, monkeypatch):
     from dpexp.papers.momentum.claims import runs
@@ -747,15 +712,11 @@ def test_the_document_has_the_keys_of_the_contract(entries):
 
 
 @pytest.mark.slow
-def test_markdown_and_latex_hold_every_claim(entries):
-    text = markdown(entries)
+def test_list_and_sections_hold_every_claim(entries):
     for entry in entries:
-        assert f"### {entry.id}\n" in text
-        assert entry.found["measured"] in text
+        assert section(entry).startswith(f"### {entry.id}\n")
+        assert entry.found["measured"] in section(entry)
         assert entry.id in listed(entries)
-    tables = [line for line in text.splitlines() if line.startswith("|")]
-    assert all(line.replace(r"\|", "").count("|") in (6, 10) for line in tables)
-    assert latex(entries).count(r"\\") >= len(entries)
 
 
 @pytest.mark.slow
@@ -763,4 +724,4 @@ def test_a_surprise_is_told(settled):
     name = FROM_RESULTS[0]
     wrong = judgement(replace(BY_ID[name], expected="not testable"), settled(name))
     assert name in surprises([wrong])[0]
-    assert "expected: not testable" in markdown([wrong])
+    assert "expected: not testable" in section(wrong)

@@ -79,14 +79,12 @@ def test_methods_are_compared_place_by_place(rows, monkeypatch, apart, verdict):
     }
     if not apart:
         found["reduced"] = rows["tree"] | {"method": "reduced"}
-    monkeypatch.setattr(runs, "grid_rows", lambda results: list(found.values()))
-    outcome = runs.smaller(runs.grid_places, "tree", "")(Evidence(Path()))
+    places = [row | {"place": "p", "ends": ""} for row in found.values()]
+    monkeypatch.setattr(runs, "tuned_places", lambda results: places)
+    outcome = runs.smaller("tree", "")(Evidence(Path()))
     assert outcome.verdict == verdict
     assert f"{found['reduced']['mean']:.3g} against {found['tree']['mean']:.3g}" in outcome.measured
-    assert (
-        runs.smaller(runs.grid_places, "tree", "", other=True)(Evidence(Path())).numbers["better"]
-        == outcome.numbers["worse"]
-    )
+    assert runs.smaller("tree", "", other=True)(Evidence(Path())).numbers["better"] == outcome.numbers["worse"]
 
 
 def test_the_table_stands(results, rows):

@@ -7,7 +7,6 @@ import pytest
 
 from dpexp.config.experiment_file import load_experiment
 from dpexp.papers.dp_sgld.tables import tuned
-from dpexp.papers.dp_sgld.tables.accuracy import _note
 from dpexp.reporting import accuracies as errors
 from dpexp.store import load_summary
 from dpexp.store.run import Options, run
@@ -149,8 +148,3 @@ def test_a_method_without_its_choice_is_refused(results, rows, monkeypatch):
     monkeypatch.setattr(tuned, "_method", lambda row: "" if row.step == 45 and usual(row) == "plain" else usual(row))
     with pytest.raises(ValueError, match="runs no setting of DP-SGD on digits that was tuned"):
         tuned.tuned_accuracy_rows(results)
-
-
-def test_the_other_tables_say_both_errors():
-    record = {"seeds": 10, "data": "fashion", "test_reach": 0.736}
-    assert "± 0.74 (fashion)" in _note([record, record | {"data": "adult", "test_reach": 0.5}])

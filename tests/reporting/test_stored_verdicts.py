@@ -28,6 +28,7 @@ from dpexp.reporting.evidence import Evidence, Undeclared
 from dpexp.reporting.ledger import costs, standing, verdicts
 from dpexp.reporting.ledger.code_of_claims import code_of_claim
 from dpexp.reporting.ledger.costs import Costs
+from dpexp.reporting.ledger.judgement import Judgement
 from dpexp.reporting.ledger.judging import judge, keep, one_by_one
 from dpexp.reporting.ledger.settling import kept
 from dpexp.store.files import read_document, read_sealed, write_document, write_table
@@ -615,23 +616,29 @@ def test_headlines_are_claims_of_their_papers():
     assert all(name in BY_ID and BY_ID[name].paper == paper for paper, name in named)
 
 
+def cost_of(results, name, *experiments):
+    """What a rerun of a claim that reads these experiments takes, in words."""
+    claim = {"id": name, "configs": [f"configs/{one}.yaml" for one in experiments]}
+    return Costs(results).words(Judgement(claim, {}, "current"))
+
+
 def test_costs_are_kept_as_long_as_they_are_of_what_is_stored(few, tmp_path):
     call("claims", *THEORY, "--judge", "-q", "--results", tmp_path)
     before = (tmp_path / "costs.json").read_bytes()
     assert set(json.loads(before)["claims"]) == set(THEORY)
     call("claims", *THEORY, "--judge", "-q", "--results", tmp_path)
     assert (tmp_path / "costs.json").read_bytes() == before
-    assert Costs(tmp_path).words(THEORY[1], []).endswith("to judge")
-    assert Costs(tmp_path).words(STORED[0], []) == ""  # never measured
+    assert cost_of(tmp_path, THEORY[1]).endswith("to judge")
+    assert cost_of(tmp_path, STORED[0]) == ""  # never measured
     old = verdicts.read(tmp_path).verdicts
     other = {name: replace(one, code={**one.code, "dpexp.core.text": "other"}) for name, one in old.items()}
     verdicts.write(tmp_path, other, None)
-    assert Costs(tmp_path).words(THEORY[1], []) == ""
+    assert cost_of(tmp_path, THEORY[1]) == ""
     costs.keep(tmp_path, {THEORY[1]: 17.123})
-    assert Costs(tmp_path).words(THEORY[1], []) == "17 CPU seconds to judge"
-    assert Costs(tmp_path).words(THEORY[0], []) == ""
+    assert cost_of(tmp_path, THEORY[1]) == "17 CPU seconds to judge"
+    assert cost_of(tmp_path, THEORY[0]) == ""
     assert costs.keep(tmp_path, {THEORY[1]: 99.0}) is None  # it is current
-    assert Costs(tmp_path).words(THEORY[1], []) == "17 CPU seconds to judge"
+    assert cost_of(tmp_path, THEORY[1]) == "17 CPU seconds to judge"
 
 
 def test_an_experiment_costs_what_its_cells_took_and_nothing_once_its_numbers_are_others(results):
@@ -639,13 +646,11 @@ def test_an_experiment_costs_what_its_cells_took_and_nothing_once_its_numbers_ar
     cells = read_document(results / name / "provenance.json")["cells"].values()
     spent = sum(cell["cpu_s"] for cell in cells)
     assert Costs(results).experiments[name] == float(f"{spent:.2g}")
-    assert (
-        Costs(results).words(STORED[0], [name]).startswith(("less than a CPU second to run", f"{spent:.0f} CPU second"))
-    )
+    assert cost_of(results, STORED[0], name).startswith(("less than a CPU second to run", f"{spent:.0f} CPU second"))
     manifest = read_document(results / name / "manifest.json")
     write_document(results / name / "manifest.json", {**manifest, "seals": {}})
     assert Costs(results).experiments == {}
-    assert Costs(results).words(STORED[0], [name]) == ""
+    assert cost_of(results, STORED[0], name) == ""
 
 
 def test_a_processor_is_not_charged_for_what_waits(monkeypatch):

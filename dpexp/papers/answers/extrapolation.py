@@ -2,27 +2,23 @@
 
 For alpha < 1/2 the average of LDP-SGD is off by B eta times the mean of k^-alpha, of order n^-alpha, and its squared
 error falls like n^-2 alpha. `extrapolated-ldp-sgd` is the intercept of the iterates on their step sizes. In the limit
-its squared error is (1 - alpha)^2 / alpha^2 times tr(H^-1 S_mu H^-1) / n; at any n the linearised recursion says it.
+its squared error is (1 - alpha)^2 / alpha^2 times tr(H^-1 S_mu H^-1) / n.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from dpexp.algorithms.extrapolated_ldp_sgd import ends, weights
-from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.reporting import style
-from dpexp.reporting.checks import Pair, in_order, predictions_agree, rates_agree, ratio_to
+from dpexp.reporting.checks import Pair, in_order, rates_agree
 from dpexp.reporting.claim import Check, Outcome
-from dpexp.reporting.evidence import Evidence, Run
+from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.figure import Drawing
-from dpexp.theory.ldp_sgd.linearised import modes_of
-from dpexp.theory.ldp_sgd.sandwich import averaged_covariance, noisy_covariance
+from dpexp.reporting.of_results.choose import Wishes
+from dpexp.reporting.of_results.draw import declared
+from dpexp.reporting.of_results.scene import Request
 
 NAME = "extrapolation"
 SQUARED = "param_distance_sq"
@@ -30,85 +26,18 @@ BELOW_HALF, PRIVATE = (1 / 3, 0.4), ("1", "2")
 WON = ((5, "0.5"), (20, "0.5"), (20, "1"), (20, "2"))
 LOST = ((5, "non-private"), (20, "non-private"))
 """(d, budget) where the best alpha of the extrapolation has the smaller or the larger error"""
-TOLERANCE = 0.25
-
-
-def problem_of(run: Run) -> LinearPredictorProblem:
-    """The problem of a run, as the linear predictor that it is."""
-    assert isinstance(run.cell.problem, LinearPredictorProblem)
-    return run.cell.problem
-
-
-def small(evidence: Evidence, **wanted: Any) -> list[Run]:
-    """Runs of the small problem, d = 5."""
-    return [run for run in evidence.runs(NAME, **wanted) if problem_of(run).p == 7]
-
-
-def covariance_of(run: Run) -> np.ndarray:
-    """S_mu [p, p] at the optimum."""
-    problem = problem_of(run)
-    noise = problem.noise_sensitivity(), run.cell.privacy.mu.mean_inverse_square
-    return noisy_covariance(problem.curvature().score_covariance, *noise)
-
-
-def linearised(run: Run) -> float:
-    """Mean squared error of the extrapolation at the last step, for a quadratic risk.
-
-    e_k = (1 - eta_k h) e_{k-1} - eta_k xi_k in every mode, T_k = w_1 e_1 + .. + w_k e_k: with c = E e_k^2 and
-    r = E[T_{k-1} e_k], E T_k^2 = E T_{k-1}^2 + 2 w_k r + w_k^2 c.
-    """
-    n, problem = int(run.steps[-1]), problem_of(run)
-    modes = modes_of(problem.curvature().hessian, covariance_of(run), problem.start() - problem.optimum())
-    sizes, bounds = run.cell.schedule.step_sizes(1, n), ends(n)
-    lengths = np.diff(bounds)
-    each = np.repeat(weights(bounds, np.append(0.0, np.cumsum(sizes))[bounds]) / lengths, lengths)
-    return float(_recursion()(sizes, each, modes.h, modes.noise, modes.start_sq))
-
-
-@cache
-def _recursion() -> Callable[..., Any]:
-    from dpexp.engine.compiled import compiled
-
-    @compiled(kept=True)
-    def recursion(sizes, each, h, noise, start):  # type: ignore[no-untyped-def]
-        total = 0.0
-        for j in range(len(h)):
-            c, r, squared = start[j], 0.0, 0.0
-            for k in range(len(sizes)):
-                a = 1 - sizes[k] * h[j]
-                c = a * a * c + sizes[k] * sizes[k] * noise[j]
-                squared += 2 * each[k] * a * r + each[k] * each[k] * c
-                r = a * r + each[k] * c
-            total += squared
-        return total
-
-    return recursion
 
 
 def rate(evidence: Evidence) -> Outcome:
     """Exponents of the extrapolation below alpha = 1/2."""
-    runs = small(evidence, alpha=BELOW_HALF, budget=PRIVATE)
+    runs = evidence.runs(NAME, d=5, alpha=BELOW_HALF, budget=PRIVATE)
     return rates_agree(runs, "extrapolated", SQUARED, lambda alpha: -1.0, "extrapolated to step size 0")
-
-
-def price(evidence: Evidence) -> Outcome:
-    """Its error beside the linearised recursion."""
-    runs = small(evidence, budget="non-private")
-    ratios = [
-        ratio_to(f"alpha = {run.alpha:.3g}", run.values("extrapolated", SQUARED)[-1], linearised(run), len(runs))
-        for run in runs
-    ]
-    return predictions_agree(
-        ratios,
-        TOLERANCE,
-        "the squared error of the linearised recursion",
-    )
 
 
 def best(evidence: Evidence, d: int, budget: str, estimator: str) -> np.ndarray:
     """Final squared errors [R] at the alpha whose mean is least."""
-    runs = [run for run in evidence.runs(NAME, budget=budget) if problem_of(run).p == d + 2]
-    return min((run.values(estimator, SQUARED)[-1] for run in runs), key=lambda values: float(values.mean()))
+    ends = [run.values(estimator, SQUARED)[-1] for run in evidence.runs(NAME, budget=budget, d=d)]
+    return min(ends, key=lambda values: float(values.mean()))
 
 
 def best_of(
@@ -127,41 +56,11 @@ def best_of(
 
 
 def draw(results: Path) -> Drawing:
-    """Mean squared errors over tr / n against alpha, both estimators, at the last step."""
-    import pandas as pd
-
-    runs = Evidence(results).runs(NAME)
-    canvas, panels = style.panels(7.2, 3.9, 2, log=False)
-    records = []
-    labels = list(dict.fromkeys(run.budget for run in runs))
-    for axes, d in zip(panels, (5, 20), strict=True):
-        for label in labels:
-            of = sorted(
-                (run for run in runs if run.budget == label and problem_of(run).p == d + 2), key=lambda run: run.alpha
-            )
-            alphas, colour = [run.alpha for run in of], style.colour_of(label, labels)
-            limits = [
-                float(np.trace(averaged_covariance(problem_of(run).curvature().hessian, covariance_of(run))))
-                for run in of
-            ]
-            for estimator, dashes in (("extrapolated", "-"), ("asgd", (0, (4, 1.6)))):
-                means = [
-                    run.values(estimator, SQUARED)[-1].mean() * run.steps[-1] / tr
-                    for run, tr in zip(of, limits, strict=True)
-                ]
-                named = style.budget_name(label) if estimator == "extrapolated" else None
-                axes.plot(alphas, means, color=colour, linestyle=dashes, marker="o", markersize=3, label=named)
-                records += [
-                    {"d": d, "budget": label, "alpha": alpha, "estimator": estimator, "error_over_limit": mean}
-                    for alpha, mean in zip(alphas, means, strict=True)
-                ]
-        axes.set(yscale="log", xlabel=r"$\alpha$", title=f"d = {d}")
-        axes.axhline(1, color="#555555", linewidth=0.8, linestyle=":")
-    panels[0].set_ylabel("squared error over its limit for the average")
-    panels[0].plot([], [], color="#555555", label="extrapolated")
-    panels[0].plot([], [], color="#555555", linestyle=(0, (4, 1.6)), label="average")
-    style.legend_below(canvas, 6)
-    return Drawing(canvas, pd.DataFrame(records))
+    """Final squared errors against alpha, both estimators, a panel a dimension."""
+    wishes = Wishes(x="alpha", hue="mu", facet=("d",))
+    return declared(
+        NAME, Request(SQUARED, wishes, ("extrapolated", "asgd"), title="Extrapolated to step size 0"), results
+    )
 
 
 FIGURES = {
@@ -170,7 +69,6 @@ FIGURES = {
 
 CHECKS = {
     "answers/extrapolation/rate": Check(rate, (NAME,)),
-    "answers/extrapolation/price": Check(price, (NAME,)),
     "answers/extrapolation/wins": Check(
         best_of(WON, "extrapolated", "asgd", "smaller squared error than the average, best alpha of each"), (NAME,),
     ),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dpexp.papers.answers.extrapolation import SQUARED, covariance_of, problem_of
+from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.reporting import style
 from dpexp.reporting.checks import JOINT, predictions_agree, ratio_to
 from dpexp.reporting.claim import Check, Outcome
@@ -19,35 +19,32 @@ from dpexp.reporting.figure import Drawing
 from dpexp.store.stats import interval
 from dpexp.theory.ldp_sgd.linearised import linearised_moments, modes_of
 from dpexp.theory.ldp_sgd.psi import power_sum
-from dpexp.theory.ldp_sgd.sandwich import averaged_bias
+from dpexp.theory.ldp_sgd.sandwich import averaged_bias, noisy_covariance
 
-NAME = "kinks"
+NAME, SQUARED = "kinks", "param_distance_sq"
 TOLERANCE = 0.3
 TIMES = 10.0
 """how often the squared error of the hinge loss is at least the one without a bias"""
 
 
-def losses(evidence: Evidence, problem: str) -> list[Run]:
-    """Runs of one loss."""
-    return [run for run in evidence.runs(NAME) if problem_of(run).name == problem]
-
-
 def predicted(run: Run) -> np.ndarray:
     """Mean squared error of the average at the run's steps: the linearised recursion, and the bias where F''' is known."""
-    problem, covariance = problem_of(run), covariance_of(run)
-    hessian, third = problem.curvature().hessian, problem.third_derivative()
-    modes = modes_of(hessian, covariance, problem.start() - problem.optimum())
-    eta = float(run.cell.schedule.model_dump()["eta"])
+    problem, eta = run.cell.problem, float(run.cell.schedule.model_dump()["eta"])
+    assert isinstance(problem, LinearPredictorProblem)
+    curvature, third = problem.curvature(), problem.third_derivative()
+    noise = problem.noise_sensitivity(), run.cell.privacy.mu.mean_inverse_square
+    covariance = noisy_covariance(curvature.score_covariance, *noise)
+    modes = modes_of(curvature.hessian, covariance, problem.start() - problem.optimum())
     found = linearised_moments(run.steps, np.array([eta]), run.alpha, modes).average[0].sum(axis=-1)
     if third is None:
         return found
     mean = eta * power_sum(run.alpha, run.steps) / run.steps
-    return found + float(np.sum(averaged_bias(hessian, third, covariance, 1.0) ** 2)) * mean**2
+    return found + float(np.sum(averaged_bias(curvature.hessian, third, covariance, 1.0) ** 2)) * mean**2
 
 
 def pinball(evidence: Evidence) -> Outcome:
     """Both quantiles at mu = 2, beside the prediction."""
-    runs = [run for run in losses(evidence, "pinball-linear") if run.budget == "2"]
+    runs = evidence.runs(NAME, problem="pinball-linear", budget="2")
     ratios = [
         ratio_to(label, run.values("asgd", SQUARED)[-1], float(predicted(run)[-1]), len(runs))
         for run, label in zip(runs, labels(runs), strict=True)
@@ -57,7 +54,7 @@ def pinball(evidence: Evidence) -> Outcome:
 
 def hinge(evidence: Evidence) -> Outcome:
     """How often the error without a bias the error is."""
-    runs = losses(evidence, "mallows-hinge")
+    runs = evidence.runs(NAME, problem="mallows-hinge")
     found = {}
     for run, label in zip(runs, labels(runs), strict=True):
         mean, low, high = interval(run.values("asgd", SQUARED)[-1], 1 - JOINT / len(runs))
@@ -75,7 +72,7 @@ def draw(results: Path) -> Drawing:
     """n times the squared error of the average, over its limit, against n; the prediction as a line."""
     import pandas as pd
 
-    runs = [run for run in Evidence(results).runs(NAME) if run.budget == "2"]
+    runs = Evidence(results).runs(NAME, budget="2")
     canvas, (axes,) = style.panels(6.2, 4.2)
     records = []
     for run, colour in zip(runs, ("#2b6cb8", "#e0701a", "#a50f4c"), strict=True):

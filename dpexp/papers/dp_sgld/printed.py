@@ -17,8 +17,6 @@ ACCURACIES = {
     ),
 }
 """table -> data and model, then the accuracies of DP-SGLD, DP-SGD and no DP in percent; one run each, no error"""
-FINE_TUNED = {"DP-SGD": (68.0, 67.8), "no DP": (70.7, 77.0)}
-"""table 3: accuracy with the last layer trained (from table 1), and with block 4 as well"""
 
 
 CODE = "github.com/LaRiffle/langevin, USAGE.md of commit 826b915e"

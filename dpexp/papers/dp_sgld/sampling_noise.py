@@ -1,4 +1,4 @@
-"""How much noise (1, 1e-5) needs under each way to draw batches, as a table and as a figure: a bracket for each scheme.
+"""How much noise (1, 1e-5) needs under each way to draw batches: a bracket for each scheme.
 
 The upper end is the least noise with which an analysis of exactly this scheme and these neighbours states the target.
 The lower end is the largest noise with which a pair of neighbours still attains more than the target: with less noise
@@ -13,13 +13,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dpexp.core.text import down, up
 from dpexp.privacy.accounting.calibration import least_noise
 from dpexp.privacy.analyses.analysis import ALL, Relation
 from dpexp.privacy.mechanisms import EpochGaussian, Mechanism, SampledGaussian
 from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing
-from dpexp.reporting.table import Content, Table
 
 EPS, DELTA = 1.0, 1e-5
 SETTINGS = ((16, 1), (16, 10), (128, 10))
@@ -117,18 +115,8 @@ def bracket(made: Made, unit: float = 1.0, eps: float = EPS, delta: float = DELT
     return min(high, low * (1 - 2 * TOLERANCE)), high
 
 
-TIGHT = 1.002
-"""a bracket whose ends are this close is printed as its upper end"""
 TICKS = (1, 2, 5, 10, 20)
 COLOURS = {"add-remove": "#2b6cb8", "replace-one": "#e0701a"}
-NOTE = (
-    f"Least noise multiplier for epsilon = {EPS:g} at delta = {DELTA:g}, all noisy sums released: noise over one record's "
-    "largest norm. Of a single number the other end of the bracket is less than 0.2% below; of two numbers, with less "
-    "than the first a pair of neighbours attains more than the target, and with the second the target is proved. Orders "
-    "of the records are proved only as if they were known. Replacing a record moves a sum twice as far as removing one: "
-    "compare rows of one kind of neighbours. Every record is used once in an epoch, or once on average; the groups of "
-    f"cyclic Poisson are {GROUPS}, and batches as large as those of the others. Nothing is simulated."
-)
 
 
 def rows() -> dict[tuple[str, str], list[Needed]]:
@@ -139,19 +127,8 @@ def rows() -> dict[tuple[str, str], list[Needed]]:
     return dict(sorted(found.items(), key=lambda item: (item[0][0], sum(one.high for one in item[1]))))
 
 
-def build(results: Path) -> Content:
-    """One row for each scheme and kind of neighbours."""
-    head = ["neighbours", "batches", *(f"{t} batches, {_epochs(e)}" for t, e in SETTINGS)]
-    text = [[relation, words, *map(_bracket, found)] for (relation, words), found in rows().items()]
-    return Content(head, text, NOTE, [_record(one) for found in rows().values() for one in found])
-
-
 def _epochs(count: int) -> str:
     return "1 epoch" if count == 1 else f"{count} epochs"
-
-
-def _bracket(one: Needed) -> str:
-    return up(one.high, 4) if one.high < TIGHT * one.low else f"{down(one.low, 4)} to {up(one.high, 4)}"
 
 
 def _record(one: Needed) -> dict[str, Any]:
@@ -187,9 +164,4 @@ def draw(results: Path) -> Drawing:
     return Drawing(canvas, pd.DataFrame([_record(one) for needs in found.values() for one in needs]))
 
 
-SAMPLING_NOISE = Table("sampling_noise", "Noise that each way to draw batches needs", "dp-sgld", (), build)
-
-
-FIGURES = {
-    "sampling_noise": (draw, ()),
-}
+FIGURES = {"sampling_noise": (draw, ())}

@@ -2,7 +2,7 @@
 
 from dpexp.papers.hidden_state import memory
 from dpexp.papers.hidden_state.claims import CHECKS
-from dpexp.papers.hidden_state.figures import ATTAINED_MAP, FIGURES
+from dpexp.papers.hidden_state.figures import FIGURES
 from dpexp.reporting.paper import Paper, in_captions, in_rows, in_words
 
 PAPER = Paper(
@@ -17,6 +17,5 @@ PAPER = Paper(
     },
     claims=in_rows(__file__, CHECKS | memory.CHECKS),
     figures=in_captions(__file__, "hidden-state", FIGURES | memory.FIGURES),
-    tables=(ATTAINED_MAP,),
     **in_words(__file__),
 )

@@ -1,91 +1,86 @@
-"""Figures of `hidden-state`: delta against steps beside composition, and what is attained on bounded sets, which is a table, too."""
+"""Figures of `hidden-state`: delta against steps beside composition, and what is attained on bounded sets."""
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpexp.core.text import down, up
 from dpexp.papers.hidden_state.slides import REACH, Q, crossing, eta_forgotten, limit, same_mechanism
 from dpexp.privacy.analyses.contracted import any_loss
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.analyses.hybrid import hybrid_delta
-from dpexp.privacy.pairs.shipped import DELTA, Entry, stored
+from dpexp.privacy.pairs.shipped import Entry, stored
 from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing
-from dpexp.reporting.table import Content, Table
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
-EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0)
-COLOURS = ("#a50f4c", "#e0701a", "#2a9d6f", "#2b6cb8", "#111111")
-LEAST = 1e-12
-BASELINES = {
-    "same": (same_mechanism, r"baseline: the same mechanism, step $\eta C$ = 0.01", 1.5e9, (0.04, "left")),
-    "forgotten": (eta_forgotten, r"baseline forgets $\eta$: multiplier $\sigma/C$ = 1", 1e8, (0.98, "right")),
+    from dpexp.privacy.accounting.loss_distributions import StepLoss
+
+COLOURS = {0.0: "#a50f4c", 0.1: "#e0701a", 0.5: "#2a9d6f", 1.0: "#2b6cb8", 2.0: "#111111"}
+"""of an epsilon"""
+BASELINES: dict[str, tuple[Callable[[], StepLoss], str, tuple[float, float], Any]] = {
+    "same": (same_mechanism, r"baseline: the same mechanism, step $\eta C$ = 0.01", (1.5e9, 1.5e9), "lower left"),
+    "forgotten": (eta_forgotten, r"baseline forgets $\eta$: multiplier $\sigma/C$ = 1", (1e8, 1e10), "lower right"),
 }
+"""a step, a title, how far steps are computed and shown, and where the crossings are listed"""
 LOOKS: dict[str, dict[str, Any]] = {
-    "bound": {"linestyle": "-", "linewidth": 1.8},
-    "composition": {"linestyle": (0, (4, 1.6)), "linewidth": 1.2},
-    "hybrid": {"linestyle": ":", "linewidth": 1.8},
+    "bound": {"linestyle": "-", "linewidth": 1.8, "label": "main result"},
+    "composition": {"linestyle": (0, (4, 1.6)), "linewidth": 1.2, "label": "composition (loss distribution)"},
+    "hybrid": {"linestyle": ":", "linewidth": 1.8, "label": r"hybrid, ours (below $10^{-12}$ for $\epsilon \geq$ 0.1)"},
 }
 
 
 def draw(results: Path) -> Drawing:
     """Left: composition of the same mechanism and the hybrid bound. Right: the baseline that forgets eta."""
     import pandas as pd
+    from matplotlib.lines import Line2D
 
     canvas, panels = style.panels(7.2, 4.3, 2, sharey=True)
-    pieces = []
-    for axes, (name, (step, title, most, corner)) in zip(panels, BASELINES.items(), strict=True):
-        loss = step()
-        steps = np.unique(np.geomspace(1, most, 25).round().astype(np.int64))
-        composed, least = {}, 0.0
-        for t in map(int, steps):  # where every delta is nearly 1 there is nothing to see
-            composed[t] = [loss.delta(t, eps) if least < 0.9 else np.nan for eps in EPSILONS]
-            least = composed[t][-1] if least < 0.9 else least
-        mixed = _hybrid(steps) if name == "same" else None
-        for k, (eps, colour) in enumerate(zip(EPSILONS, COLOURS, strict=True)):
-            curve = pd.DataFrame({"baseline": name, "eps": eps, "steps": steps})
-            curve["bound"] = [last_iterate_delta(eps, REACH, Q, int(t)) for t in steps]
-            curve["composition"] = [composed[int(t)][k] for t in steps]
-            curve["hybrid"] = np.nan if mixed is None else np.minimum(mixed[k], curve.composition)
-            above = int(np.argmax(curve.composition.to_numpy() > limit(eps)))
-            around = int(steps[above - 1]), int(steps[above])
-            curve["crossing"] = crossing(partial(loss.delta, eps=eps), limit(eps), around)
-            _curves(axes, curve, colour, corner, k)
-            pieces.append(curve)
-        axes.set(xlim=(1, most), ylim=(LEAST, 1.0), xlabel="steps $T$", title=title)
-        place, side = corner
-        axes.annotate("crossings:", (place, 0.04 + 0.05 * len(EPSILONS)), xycoords="axes fraction", ha=side, fontsize=8)
+    data = pd.concat(
+        [_curves(name, step(), most) for name, (step, _, (most, _), _) in BASELINES.items()], ignore_index=True
+    )
+    for axes, (name, (_, title, (_, shown), corner)) in zip(panels, BASELINES.items(), strict=True):
+        for eps, curve in data[data.baseline == name].groupby("eps"):
+            colour, at = COLOURS[float(str(eps))], curve.crossing.iloc[0]
+            for column, look in LOOKS.items():
+                axes.plot(curve.steps, curve[column], color=colour, **{**look, "label": None})
+            words = rf"$\epsilon$ = {eps:g}: $T$ = {_power(at)}"
+            axes.plot([at], [curve.bound.iloc[-1]], "o", color=colour, markersize=4.5, label=words)
+        axes.legend(title="crossings", loc=corner, frameon=False, fontsize=8, title_fontsize=8, handlelength=1)
+        axes.set(xlim=(1, shown), ylim=(1e-12, 1.0), xlabel="steps $T$", title=title)
     panels[0].set_ylabel(r"$\delta(\epsilon, T)$")
     canvas.suptitle(r"dia = 1, C = 1, $\eta$ = 0.01, $\sigma$ = 1, p = 0.001 (b = 1)", fontsize=9.5)
-    _legend(canvas)
-    return Drawing(canvas, pd.concat(pieces, ignore_index=True))
+    handles = [Line2D([], [], color="#555555", **look) for look in LOOKS.values()]
+    canvas.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
+    return Drawing(canvas, data)
 
 
-def _curves(axes: Axes, curve: pd.DataFrame, colour: str, corner: tuple[float, str], line: int) -> None:
-    """The curves of one epsilon, and where they cross as a line of the list in a corner."""
-    for name, look in LOOKS.items():
-        axes.plot(curve.steps, curve[name], color=colour, **look)
-    at, level = curve.crossing.iloc[0], curve.bound.iloc[-1]
-    axes.plot([at], [level], "o", color=colour, markersize=4.5)
-    place, side = corner
-    axes.annotate(
-        rf"$\epsilon$ = {curve.eps.iloc[0]:g}: $T$ = {_power(at)}",
-        (place, 0.04 + 0.05 * (len(EPSILONS) - 1 - line)),
-        xycoords="axes fraction",
-        ha=side,
-        fontsize=8,
-        color=colour,
-    )
+def _curves(name: str, loss: StepLoss, most: float) -> pd.DataFrame:
+    """Of every epsilon the bound, composition, the hybrid of both, and the steps at which the first two cross."""
+    import pandas as pd
+
+    steps, pieces = np.unique(np.geomspace(1, most, 25).round().astype(np.int64)), []
+    composed, least = [], 0.0
+    for t in map(int, steps):  # where every delta is nearly 1 there is nothing to see
+        composed.append([loss.delta(t, eps) if least < 0.9 else np.nan for eps in COLOURS])
+        least = composed[-1][-1] if least < 0.9 else least
+    for k, eps in enumerate(COLOURS):
+        curve = pd.DataFrame({"baseline": name, "eps": eps, "steps": steps})
+        curve["bound"] = [last_iterate_delta(eps, REACH, Q, int(t)) for t in steps]
+        curve["composition"], curve["hybrid"] = [row[k] for row in composed], np.nan
+        if name == "same":
+            hybrid = hybrid_delta(loss.delta, lambda e: any_loss(e, REACH), steps, eps)
+            curve["hybrid"] = np.minimum(hybrid, curve.composition)
+        above = int(np.argmax(curve.composition.to_numpy() > limit(eps)))
+        around = int(steps[above - 1]), int(steps[above])
+        pieces.append(curve.assign(crossing=crossing(partial(loss.delta, eps=eps), limit(eps), around)))
+    return pd.concat(pieces)
 
 
 def _power(value: float) -> str:
@@ -94,29 +89,6 @@ def _power(value: float) -> str:
         return f"{value:.0f}"
     exponent = int(np.log10(value))
     return rf"${value / 10**exponent:.1f}\cdot 10^{exponent}$"
-
-
-def _hybrid(steps: np.ndarray) -> np.ndarray:
-    """The hybrid bound at EPSILONS (axis 0) and steps (axis 1)."""
-    loss = same_mechanism()
-    return np.array([hybrid_delta(loss.delta, lambda e1: any_loss(e1, REACH), steps, eps) for eps in EPSILONS])
-
-
-def _legend(canvas: Any) -> None:
-    from matplotlib.lines import Line2D
-
-    names = {
-        "bound": "main result",
-        "composition": "composition (loss distribution)",
-        "hybrid": r"hybrid bound, ours (below $10^{-12}$ for $\epsilon \geq$ 0.1)",
-    }
-    lines = [
-        Line2D([], [], color=c, linewidth=2, label=rf"$\epsilon$ = {e:g}")
-        for e, c in zip(EPSILONS, COLOURS, strict=True)
-    ]
-    looks = [Line2D([], [], color="#555555", label=names[k], **look) for k, look in LOOKS.items()]
-    dot = Line2D([], [], color="#555555", marker="o", linestyle="none", markersize=4.5, label="crossing")
-    canvas.legend(handles=[*lines, *looks, dot], loc="outside lower center", ncols=3, frameon=False)
 
 
 OF_MAP = {
@@ -149,42 +121,11 @@ def _record(entry: Entry) -> dict[str, Any]:
     }
 
 
-def records() -> list[dict[str, Any]]:
-    """One dict for each mechanism of the map, in its order."""
-    return [_record(entry) for entry in stored()]
-
-
-def _median(found: Sequence[dict[str, Any]], losses: str) -> float:
-    return statistics.median(r["gain"] for r in found if r["losses"] == losses)
-
-
-def build(results: Path) -> Content:
-    """One row for each mechanism: what bounds its last iterate, and what pairs attain."""
-    found = records()
-    rows = [
-        [
-            r["losses"], r["sampling"], r["neighboring_relation"], f"{r['n']:,}", f"{r['batch_size']:,}",
-            f"{r['steps']:,}", f"{r['width']:g}", f"{r['reach']:g}", f"{r['curvature']:g}",
-            f"{up(r['bound'], 4)} ({r['analysis']})", down(r["before"], 4), down(r["after"], 4),
-            f"{r['bound'] / r['before']:.3g}", f"{r['bound'] / r['after']:.3g}", f"{r['gain']:.2f}",
-        ]
-        for r in found
-    ]  # fmt: skip
-    head = ["losses", "sampling", "neighbours", "n", "b", "T", "width", "u", "eta m", "bound on eps", "before", "after"]
-    head += ["bound / before", "bound / after", "gain"]
-    note = (
-        f"Epsilon of the last iterate at delta = {DELTA:g}; width of the set and u = eta C over the noise of one step. "
-        "Before: all others do nothing. After: the worst pair that a search found, certified by two exact laws, rounded "
-        f"down. Median gain: {_median(found, 'clipped'):.2f} for clipped losses, {_median(found, 'convex'):.2f} for convex ones."
-    )
-    return Content(head, rows, note, found)
-
-
 def draw_map(results: Path) -> Drawing:
     """Bound over attained, before against after: on the diagonal a search has found nothing, at 1 nothing is left."""
     import pandas as pd
 
-    data = pd.DataFrame(records())
+    data = pd.DataFrame([_record(entry) for entry in stored()])
     canvas, (axes,) = style.panels(5.6, 4.9)
     for (losses, sampling), (colour, marker) in OF_MAP.items():
         part = data[(data.losses == losses) & (data.sampling == sampling)]
@@ -203,12 +144,4 @@ def draw_map(results: Path) -> Drawing:
     return Drawing(canvas, data)
 
 
-ATTAINED_MAP = Table(
-    "attained_map", "what the last iterate attains, before and after a search", "hidden-state", (), build
-)
-
-
-FIGURES = {
-    "hidden_state_figure": (draw, ()),
-    "attained_map": (draw_map, ()),
-}
+FIGURES = {"hidden_state_figure": (draw, ()), "attained_map": (draw_map, ())}

@@ -7,7 +7,6 @@ bounded interval whose last iterate tells more.
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -16,14 +15,10 @@ import numpy as np
 
 from dpexp.privacy.accounting.loss_distributions import Scheme, step_loss
 from dpexp.privacy.attained.linear_loss import linear_loss_eps
-from dpexp.privacy.exact.linear import linear
 from dpexp.privacy.exact.memory import Memory, W
-from dpexp.privacy.exact.runs import pair
-from dpexp.privacy.exact.update import Update, constant
-from dpexp.privacy.pairs import shipped
 from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing
-from dpexp.reporting.row import above, near
+from dpexp.reporting.row import above
 
 DELTA = 1e-5
 SHARE = 0.99
@@ -47,7 +42,6 @@ STEPS = tuple(np.geomspace(0.06, 6.0, 16).tolist())
 """of the loss that one count of the memory stands for: the best is taken"""
 FEW, LEAST_SUM, LARGEST_SUM = 4, 6.0, 40.0
 """with more cells than the first, the memory holds a total loss between these: less overflows, more is not met"""
-UNBOUNDED = {"q = 0.1, z = 2, T = 20": (0.1, 2.0, 20), "q = 0.05, z = 1, T = 40": (0.05, 1.0, 40)}
 
 
 def attained(setting: str, states: int) -> float:
@@ -101,35 +95,6 @@ def widens() -> dict[str, float]:
     return grows | ends | {"1 over it": 1 / last}
 
 
-def linear_is_attained() -> dict[str, tuple[float, float]]:
-    """The law of linear losses under the walk between walls that are never met, and under a third program."""
-    found = {}
-    for name, (q, z, steps) in UNBOUNDED.items():
-        law = linear_loss_eps(q, z, steps, "add-remove", DELTA)
-        n = round(1 / q)
-        far = 10 * math.sqrt(steps) + steps / z
-        one = Update("poisson", n, 1, steps, far, constant(0.0), constant(1 / z))
-        walk = pair(one, Update("poisson", n, 1, steps, far, constant(0.0), None)).eps(DELTA)
-        found[f"walk, {name}"] = (1.0, walk / law)
-        found[f"third program, {name}"] = (1.0, linear("poisson", False, q, z, steps).eps(DELTA) / law)
-    return found
-
-
-def convex() -> dict[str, float]:
-    """The linear law as a bound for convex losses: over what the pairs of the search on bounded sets attain."""
-    ratios = {}
-    for entry in shipped.stored():
-        space = entry.run
-        if not space.convex or space.sampling == "full-batch":
-            continue
-        relation = entry.mechanism.neighboring_relation
-        scheme: Scheme = "fixed-size" if space.sampling == "fixed-size" else relation
-        law = linear_loss_eps(space.q, space.batch_size / space.reach, space.steps, scheme, DELTA)
-        where = f"{space.sampling}, n = {space.n}, b = {space.batch_size}, T = {space.steps}, width {2 * space.half_width:g}"
-        ratios[f"{where}, eta m = {space.bend:g}, {relation}"] = law / entry.after
-    return ratios
-
-
 CHAIN, WIDE = "exact finite chain, rounded down", "24 noise units wide, epsilon at delta = 1e-5"
 
 
@@ -179,17 +144,9 @@ CHECKS = {
         WIDENING, "exact finite chain, and composition, both rounded down", "room, at widths in noise units",
         held="reproduced",
     ),
-    "hidden-state/linear-loss/attained": near(
-        linear_is_attained, 1e-5, "epsilon over the law's", uncertainty="two exact laws that share no code with it",
-    ),
     "hidden-state/linear-loss/general": above(
         lambda: {name: 1 / ratio for name, ratio in over_linear().items()},
         "the last iterate of any clipped losses tells at most what that of linear ones does", WIDE, CHAIN,
         "linear / attained",
-    ),
-    "hidden-state/linear-loss/convex": above(
-        convex, "the last iterate of convex losses tells at most what that of linear ones does",
-        "bounded sets in one dimension; open", "certified pairs; a search that finds nothing proves nothing",
-        "linear / attained", held="not testable",
     ),
 }  # fmt: skip

@@ -4,7 +4,7 @@ from dpexp.papers.ldp_sgd import trajectories
 from dpexp.papers.ldp_sgd.claims import CHECKS
 from dpexp.papers.ldp_sgd.figures import FIGURES
 from dpexp.papers.ldp_sgd.of_cells import LDP_SGD_THEORY
-from dpexp.papers.ldp_sgd.tables import FINAL_LINEAR, FINAL_LOGISTIC, RATES, TABLE1
+from dpexp.papers.ldp_sgd.tables import RATES, TABLE1
 from dpexp.reporting.paper import Paper, in_captions, in_rows, in_words
 
 FIGURE_1, *OTHERS = in_captions(__file__, "ldp-sgd", FIGURES)
@@ -15,14 +15,14 @@ PAPER = Paper(
     bibliography={"note": "under double-blind review"},
     claims=in_rows(__file__, CHECKS),
     figures=(FIGURE_1, *(trajectories.figure(plan) for plan in trajectories.plans()), *OTHERS),
-    tables=(TABLE1, RATES, FINAL_LINEAR, FINAL_LOGISTIC),
+    tables=(TABLE1, RATES),
     configs=(
         *(f"{kind}_d{d}" for kind in ("linear", "logistic") for d in (5, 10, 20)),
         *("figure1", "interior_linear", "interior_logistic", "long_linear", "monotone_logistic"),
         *("rates_linear", "rates_logistic", "rates_quadratic", "rates_flat"),
         *("sweep_d", "sweep_mu", "budget_mix", "pinball", "hinge", "stretched"),
     ),
-    overlays={plan.name: trajectories.theory_figure(plan) for plan in trajectories.plans()},
+    overlays={plan.name: trajectories.figure(plan, theory=True) for plan in trajectories.plans()},
     theory=LDP_SGD_THEORY,
     **in_words(__file__),
 )

@@ -6,19 +6,16 @@ Each is a figure of any result of one experiment (`dpexp.reporting.of_results`),
 from __future__ import annotations
 
 from functools import partial
-from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
 from dpexp.papers.ldp_sgd.of_cells import BOUNDS, LDP_SGD_THEORY
 from dpexp.reporting.figure import Drawing, Figure
 from dpexp.reporting.of_results.choose import ESTIMATOR, Wishes
-from dpexp.reporting.of_results.draw import draw as draw_results
-from dpexp.reporting.of_results.gather import Source, gather
+from dpexp.reporting.of_results.draw import declared
 from dpexp.reporting.of_results.scene import Request
 from dpexp.store import load_summary
 
-KEYS = ["alpha", "budget", "estimator", "step"]
 THREE_BUDGETS = "mu == 0.5 or mu == 2 or mu == inf"
 """the smallest, a middle one and the largest: more curves of theory cannot be told apart"""
 
@@ -53,39 +50,24 @@ def plans() -> list[Plan]:
     return found
 
 
-def draw(plan: Plan, results: Path) -> Drawing:
-    """One panel an alpha; colour is the budget, solid LDP-SGD, dashed LDP-ASGD, shaded the interval of the mean."""
-    summary = load_summary(results, plan.experiment, ["alpha"])
-    rows = summary[summary.metric == plan.metric][[*KEYS, "mean", "ci_lo", "ci_hi", "se", "n", "n_diverged"]]
-    theories = (LDP_SGD_THEORY,)
-    request = Request(plan.metric, Wishes(facet=("alpha",)), theories=theories, slopes=False, title=plan.what)
-    drawing = draw_results(gather([Source(results, plan.experiment)]), request)
-    return Drawing(drawing.canvas, rows.sort_values(KEYS, ignore_index=True))
-
-
-def draw_theory(plan: Plan, results: Path) -> Drawing:
-    """One row for each alpha, one column for each estimator: measured and predicted, at three budgets."""
+def draw(plan: Plan, theory: bool, results: Path) -> Drawing:
+    """One panel an alpha, all budgets; with theory laid over it a panel an alpha and estimator, at three budgets."""
     load_summary(results, plan.experiment, ["alpha"])  # refuses results of other settings
-    title, wishes = f"{plan.what}: measured and predicted", Wishes(facet=("alpha", ESTIMATOR))
-    request = Request(plan.with_theory, wishes, theories=(LDP_SGD_THEORY,), theory=True, slopes=False, title=title)
-    canvas, data, _ = draw_results(gather([Source(results, plan.experiment)], THREE_BUDGETS), request)
-    budgets = ["non-private" if mu == inf else f"{mu:g}" for mu in data.pop("mu")]
-    rows = data.assign(budget=budgets)
-    return Drawing(canvas, rows[[*KEYS, *(name for name in data.columns if name not in KEYS)]])
+    wishes = Wishes(facet=("alpha", ESTIMATOR) if theory else ("alpha",))
+    metric, title = (plan.with_theory, f"{plan.what}: measured and predicted") if theory else (plan.metric, plan.what)
+    request = Request(metric, wishes, theories=(LDP_SGD_THEORY,), theory=theory, slopes=False, title=title)
+    return declared(plan.experiment, request, results, THREE_BUDGETS if theory else None)
 
 
-def figure(plan: Plan) -> Figure:
-    """The figure of a plan."""
+def figure(plan: Plan, theory: bool = False) -> Figure:
+    """The figure of a plan; with theory laid over it that of `dpexp plot --theory`."""
     quantity = "distance" if plan.metric == "param_distance" else "loss gap"
     caption = (
         f"{plan.what}: {quantity}; one panel for each decay rate alpha, with common random numbers for all curves."
     )
-    return Figure(plan.name, caption, "ldp-sgd", plan.place, (plan.experiment,), partial(draw, plan))
-
-
-def theory_figure(plan: Plan) -> Figure:
-    """The same with theory laid over it (`dpexp plot --theory`)."""
-    iterate, average = (BOUNDS[plan.with_theory, estimator][1] for estimator in ("sgd", "asgd"))
-    bounds = f"bounds ({iterate} of the iterate; {average} of the average)"
-    caption = f"{plan.what}: measured means, {bounds}, linearised prediction and asymptote."
-    return Figure(f"{plan.name}_theory", caption, "ldp-sgd", plan.place, (plan.experiment,), partial(draw_theory, plan))
+    if theory:
+        iterate, average = (BOUNDS[plan.with_theory, estimator][1] for estimator in ("sgd", "asgd"))
+        bounds = f"bounds ({iterate} of the iterate; {average} of the average)"
+        caption = f"{plan.what}: measured means, {bounds}, linearised prediction and asymptote."
+    name = f"{plan.name}_theory" if theory else plan.name
+    return Figure(name, caption, "ldp-sgd", plan.place, (plan.experiment,), partial(draw, plan, theory))

@@ -1,8 +1,8 @@
 """How much noise the momentum carries, in closed form: rms of |m_hat_t - m_t| over a run, in units of G = L = 1.
 
 `fixed_path_levels` compares both algorithms of `momentum` at one path length eta T, exactly calibrated, as epochs
-grow, Algorithm 2 by what its iterates give away and by the release of all its nodes. `printed_levels` follows both
-prescribed schedules, printed noise, up to sizes that nobody can run, where means over t are taken over sampled t.
+grow, Algorithm 2 by what its iterates give away and by the release of all its nodes. `printed_noise` follows the
+prescribed schedule of Algorithm 2 up to sizes that nobody can run, where means over t are taken over sampled t.
 """
 
 from __future__ import annotations
@@ -19,13 +19,11 @@ from dpexp.algorithms.finite_sum_run import Plan
 from dpexp.algorithms.reduced_momentum import covering, unit_deviations
 from dpexp.algorithms.tree_momentum import fixed_tree
 from dpexp.privacy.accounting.gdp import mu_of
-from dpexp.privacy.momentum.tree_calibration import exact_node_std, printed_node_std
+from dpexp.privacy.momentum.tree_calibration import exact_node_std
 from dpexp.privacy.momentum.tree_streams import printed_counts, printed_sensitivities
-from dpexp.privacy.momentum.trees import cover, prefix_cover, printed_count
+from dpexp.privacy.momentum.trees import cover, prefix_cover
 from dpexp.theory.momentum.formulas import (
     Prescription,
-    theorem4_sigma,
-    theorem6_schedule,
     theorem8_sigma,
     theorem9_schedule,
 )
@@ -79,36 +77,13 @@ def crossing(n: int, length: float, epochs: tuple[int, ...] = (2, 4, 8, 16)) -> 
     return math.inf
 
 
-def exact_levels(n: int, d: int, eps: float, delta: float, theorem: int) -> float:
-    """Rms |noise| at a prescribed schedule with exact noise, in units of G; the schedule must fit into memory.
-
-    Algorithm 2 at Theorem 9's schedule is accounted for by its nodes: there are too many epochs for its iterates.
-    """
-    from dpexp.engine.finite_sum.noise_designs import tree_variance
-    from dpexp.engine.finite_sum.noise_windows import stream_variances
-
-    mu = mu_of(eps, delta)
-    if theorem == 6:
-        schedule = theorem6_schedule(n, d, eps, delta)
-        held = fixed_tree(n, schedule.steps, schedule.alpha)
-        variance = tree_variance(schedule.alpha, schedule.steps).mean()
-        return exact_node_std(schedule.alpha, 1.0, mu, held) * math.sqrt(variance * d)
-    schedule = theorem9_schedule(n, d, eps, delta)
-    plan = Plan(schedule.steps, schedule.alpha, schedule.eta, min(1.0, schedule.gamma))
-    variances = stream_variances(n, plan.steps, plan.alpha, plan.gamma).mean(axis=1)
-    return math.sqrt(float((unit_deviations(plan, n, 1.0, 1.0) / mu) ** 2 @ variances) * d)
-
-
 @lru_cache(maxsize=256)
-def printed_levels(n: int, d: int, eps: float, delta: float) -> Levels:
-    """Rms |noise| of Algorithm 1 at Theorem 6's schedule and of Algorithm 2 at Theorem 9's, printed noise; any N.
+def printed_noise(n: int, d: int, eps: float, delta: float) -> float:
+    """Rms |noise| of Algorithm 2 at Theorem 9's schedule, printed noise; any N.
 
-    Means over t are over `SAMPLES` random steps, for Algorithm 2 at the stationary law of its recursions: errors of a
-    few per cent.
+    The mean over t is over `SAMPLES` random steps, at the stationary law of the recursions: errors of a few per cent.
     """
-    first, second = theorem6_schedule(n, d, eps, delta), theorem9_schedule(n, d, eps, delta)
-    one = printed_node_std(first.alpha, 1.0, theorem4_sigma(eps, delta), printed_count(n, first.steps))
-    tree = one * math.sqrt(d * _mean(first, lambda t: prefix_cover(t)))
+    second = theorem9_schedule(n, d, eps, delta)
     stds = second.alpha * np.array(printed_sensitivities(n, second.eta, 1.0))
     stds *= theorem8_sigma(eps, delta) * np.sqrt(printed_counts(n, second.steps))
     window = _mean(second, lambda t: cover(max(1, t - n + 1), t))
@@ -119,8 +94,7 @@ def printed_levels(n: int, d: int, eps: float, delta: float) -> Levels:
     own = (second.gamma**2 * stds[1] ** 2 + keep**2 * stds[2] ** 2) * window / (1 - keep**2)
     carried = own / (1 - fade * keep)
     total = (own + 2 * fade * keep * carried) / (1 - fade**2)
-    reduced = math.sqrt(d * float(total + stds[3] ** 2 * residual))
-    return Levels(tree, reduced, reduced)
+    return math.sqrt(d * float(total + stds[3] ** 2 * residual))
 
 
 def _mean(schedule: Prescription, nodes: Callable[[int], list[tuple[int, int]]]) -> float:

@@ -29,7 +29,7 @@ from dpexp.theory.momentum.formulas import theorem6_printed, theorem9_printed
 if TYPE_CHECKING:
     import pandas as pd
 
-PRESCRIBED, EPOCHS, ADULT = "momentum_prescribed", "momentum_epochs", "momentum_adult"
+PRESCRIBED, EPOCHS = "momentum_prescribed", "momentum_epochs"
 TUNED = ("momentum_tuned", "momentum_tuned_eps", "momentum_tuned_d")
 DELTA = 1e-5
 METHODS = {
@@ -91,12 +91,6 @@ def epoch_rows(results: Path, metric: str = "grad_norm") -> pd.DataFrame:
     return _sorted(rows, "method", "epochs")
 
 
-def adult_rows(results: Path, metric: str = "mean_grad_norm") -> pd.DataFrame:
-    """Last values of a metric of the runs on a real data set."""
-    rows = _last(results, ADULT, metric)
-    return _sorted(rows, "problem", "eps", "method", "variant")
-
-
 def tuned_rows(results: Path, metric: str = "grad_norm") -> pd.DataFrame:
     """For every method, N, d and eps (inf without noise) the setting with the least mean of a final metric.
 
@@ -147,8 +141,7 @@ def bound_rows(results: Path) -> list[dict[str, Any]]:
         theorem, make = (6, theorem6_printed) if row.method == "tree" else (9, theorem9_printed)
         bound = make(p.count, p.dimension, 1.0, DELTA, int(row.step), gap, p.lipschitz, p.smoothness)
         records.append(
-            {"theorem": theorem, "N": row.N, "steps": row.step, "bound": bound, "mean": row.mean,
-             "ci_lo": row.ci_lo, "ci_hi": row.ci_hi, "ratio": bound / row.mean, "bound_over_G": bound / G}
+            {"theorem": theorem, "N": row.N, "bound": bound, "ci_lo": row.ci_lo, "ci_hi": row.ci_hi, "bound_over_G": bound / G}
         )  # fmt: skip
     return sorted(records, key=lambda r: (r["theorem"], r["N"]))
 

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from dpexp.algorithms.finite_sum_run import MOST_STEPS
 from dpexp.papers.momentum.rows import (
-    ADULT,
     DELTA,
     GRIDS,
     METHODS,
-    PRESCRIBED,
     TUNED,
-    VARIANTS,
     G,
-    adult_rows,
-    bound_rows,
     grid_rows,
-    prescribed_rows,
     tuned_rows,
 )
 from dpexp.privacy.momentum.tree_calibration import multipliers
@@ -91,40 +83,6 @@ def calibration(results: Path) -> Content:
     return Content(head, rows, note, records)
 
 
-def bounds(results: Path) -> Content:
-    """The printed bounds of Theorems 6 and 9 over the measured mean gradient norm of the runs with printed noise."""
-    records = bound_rows(results)
-    head = ["theorem", "N", "T", "bound", "measured", "bound / measured", "bound / G"]
-    rows = [
-        [str(r["theorem"]), f"{r['N']:,.0f}", f"{r['steps']:,}", f"{r['bound']:.3g}",
-         f"{r['mean']:.3f} [{r['ci_lo']:.3f}, {r['ci_hi']:.3f}]", f"{r['ratio']:.3g}", f"{r['bound_over_G']:.3g}"]
-        for r in records
-    ]  # fmt: skip
-    note = (
-        "Rippled mean, d = 10, eps = 1, noise as printed. Measured: mean over the run of |grad F|, 95% intervals over "
-        "replicates. Bounds above G hold for any algorithm whatever."
-    )
-    return Content(head, rows, note, records)
-
-
-def _runs(read: Callable[[Path], Any], columns: list[str], what: str, results: Path) -> Content:
-    """Gradient norms of runs, with F and |w| beside them: the losses of real data need not grow far away."""
-    records = [{str(k): v for k, v in r.items()} for r in read(results).to_dict("records")]
-    head = [*columns, "method", "noise", "T", "mean grad norm", "final grad norm", "F", "norm of w", "diverged"]
-    rows = [
-        [*(f"{r[c]:,g}" if isinstance(r[c], float) else f"{r[c]:,}" if c == "N" else str(r[c]) for c in columns),
-         METHODS[r["method"]], VARIANTS[r["variant"]], f"{r['step']:,}",
-         f"{r['mean']:.4f} [{r['ci_lo']:.4f}, {r['ci_hi']:.4f}]", f"{r['grad_norm']:.4f}", f"{r['objective']:.4f}", f"{r['param_norm']:.3f}",
-         f"{r['n_diverged']} of {r['n']}"]
-        for r in records
-    ]  # fmt: skip
-    note = (
-        f"{what}. Mean: over the run, with 95% intervals over replicates; the others are of the last iterate. A small "
-        "gradient far away (large norm of w) with a large F is no success."
-    )
-    return Content(head, rows, note, records)
-
-
 def tuned(results: Path) -> Content:
     """Final |grad F| / G of the best setting of every method, with F and the parameter's norm beside it."""
     best: Any = tuned_rows(results)
@@ -177,14 +135,9 @@ def build_grid(results: Path) -> Content:
     return Content(head, rows, note, records)
 
 
-_PRESCRIBED = partial(_runs, prescribed_rows, ["N"], "Rippled mean, d = 10, eps = 1")
-_ADULT = partial(_runs, adult_rows, ["problem", "eps"], "Adult, 4,000 records")
 MOMENTUM_TABLES = (
     Table("momentum_schedules", "Prescribed schedules and their feasibility", "momentum", (), schedules),
     Table("momentum_calibration", "Noise as printed and exact", "momentum", (), calibration),
-    Table("momentum_bounds", "Bounds of Theorems 6 and 9 beside runs", "momentum", (PRESCRIBED,), bounds),
-    Table("momentum_prescribed", "Runs of the prescribed schedules", "momentum", (PRESCRIBED,), _PRESCRIBED),
-    Table("momentum_adult", "Runs on a real data set", "momentum", (ADULT,), _ADULT),
     Table("momentum_tuned", "Tuned methods", "momentum", TUNED, tuned),
     Table("momentum_grid", "Tuned methods on three problems, and at N = 100,000", "momentum", GRIDS, build_grid),
 )

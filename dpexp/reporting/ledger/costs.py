@@ -17,6 +17,7 @@ from dpexp.core.digests import digest
 from dpexp.core.files import MOST_OF_DOCUMENT, Damaged, read_ordinary
 from dpexp.core.text import counted
 from dpexp.reporting.ledger import verdicts
+from dpexp.reporting.ledger.judgement import Judgement
 from dpexp.reporting.ledger.verdicts import Verdict
 from dpexp.store.files import read_document, write_text
 from dpexp.store.folder import Folder
@@ -51,13 +52,12 @@ class Costs:
         entries = [one for some in self.kept.values() for one in some.values()]
         return " and ".join(dict.fromkeys(str(one["on"]) for one in entries))
 
-    def words(self, claim_id: str, experiments: Iterable[str]) -> str:
+    def words(self, one: Judgement) -> str:
         """What a rerun of a claim takes, in words; empty where it is not known."""
-        needed = list(experiments)
-        if claim_id not in self.claims or any(name not in self.experiments for name in needed):
+        if one.id not in self.claims or any(name not in self.experiments for name in one.experiments):
             return ""
-        judging = f"{_seconds(self.claims[claim_id])} to judge"
-        return f"{_seconds(self.running(needed))} to run, {judging}" if needed else judging
+        judging = f"{_seconds(self.claims[one.id])} to judge"
+        return f"{_seconds(self.running(one.experiments))} to run, {judging}" if one.experiments else judging
 
     def running(self, experiments: Iterable[str]) -> float:
         return sum(self.experiments[name] for name in experiments)
@@ -66,18 +66,20 @@ class Costs:
 def keep(results: Path, judged: Mapping[str, float]) -> None:
     """Keep what was measured, in two digits, of what has no cost yet, beside what else is known and still there."""
     kept, on = _kept(results), str(machine()["processor"])
-    found = verdicts.read(results).verdicts
-    fresh = {"claims": {name: (judged[name], _of(one)) for name, one in found.items() if name in judged}}
+    verdict_of = verdicts.read(results).verdicts
     folders = sorted(path.parent.name for path in results.glob("*/manifest.json"))
-    ran = {name: (_seconds_of_run(results, name), _identity(results, name)) for name in folders}
-    fresh["experiments"] = {name: (spent, of) for name, (spent, of) in ran.items() if spent is not None}
-    document = {}
-    for kind, there in (("claims", list(found)), ("experiments", folders)):
-        entries = dict(kept[kind])
-        for name, (spent, of) in fresh[kind].items():
-            if name not in entries or entries[name]["of"] != of:
-                entries[name] = {"cpu_s": float(f"{spent:.2g}"), "of": of, "on": on}
-        document[kind] = {name: entries[name] for name in there if name in entries}
+    measured = {
+        "claims": {name: (_of(one), judged.get(name)) for name, one in verdict_of.items()},
+        "experiments": {name: (_identity(results, name), _seconds_of_run(results, name)) for name in folders},
+    }
+    document: dict[str, dict[str, Any]] = {"claims": {}, "experiments": {}}
+    for kind, of_kind in measured.items():
+        for name, (of, spent) in of_kind.items():
+            before = kept[kind].get(name)
+            if spent is not None and (before is None or before["of"] != of):
+                before = {"cpu_s": float(f"{spent:.2g}"), "of": of, "on": on}
+            if before is not None:
+                document[kind][name] = before
     if document != kept:
         write_text(results / FILE, json.dumps(document, indent=1))
 

@@ -64,6 +64,21 @@ class Judgement:
         """Whether a verdict is known and is not the expected one."""
         return self.is_current and not self.as_expected
 
+    @property
+    def short(self) -> str:
+        """The first thing that was measured: a check that looks at several says them one after the other."""
+        return str(self.found["measured"]).split("; ")[0]
+
+    @property
+    def experiments(self) -> list[str]:
+        """The names of the experiments whose results the claim reads."""
+        return [str(path).removeprefix("configs/").removesuffix(".yaml") for path in self.claim["configs"]]
+
+    @property
+    def command(self) -> str:
+        """What runs and judges it anew."""
+        return f"dpexp claims {self.id} --rerun"
+
     def document(self) -> dict[str, Any]:
         """The line for programs, with stable keys. What is not current is null, and stands under `before` at most."""
         found = self.found if self.is_current else {}

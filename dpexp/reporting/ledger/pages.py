@@ -13,8 +13,8 @@ from string import Template
 from dpexp.core.text import counted
 from dpexp.reporting.ledger.costs import Costs
 from dpexp.reporting.ledger.judgement import Judgement
-from dpexp.reporting.ledger.printed import command, counts, experiments_of, in_short, section, with_surprise
-from dpexp.reporting.paper import NotClaimed, Paper, ToKnow
+from dpexp.reporting.ledger.printed import counts, headed, in_counts, section, with_surprise
+from dpexp.reporting.paper import Paper, ToKnow
 from dpexp.reporting.table import markdown_table
 
 DEAR = (
@@ -45,11 +45,8 @@ def letter(judgements: Sequence[Judgement]) -> list[str]:
     ]
     if not any(told.values()):
         return []
-    parts = ["## What its authors should know", DEAR]
-    for title, points in told.items():
-        if points:
-            parts += [f"### {title}", "\n".join(points)]
-    return parts
+    known = [f"### {title}\n\n" + "\n".join(points) for title, points in told.items() if points]
+    return ["## What its authors should know", DEAR, *known]
 
 
 def _last(one: Judgement) -> str:
@@ -60,7 +57,7 @@ def _point(one: Judgement) -> str:
     claim = one.claim
     found = "Found" if one.is_current else f"Found before ({one.reason})"
     why = f": {claim['why']}" if claim["why"] else ""
-    return f"* {claim['place']}, \u201c{claim['quote']}\u201d{why}. {found}: {in_short(one)} (`{one.id}`)"
+    return f"* {claim['place']}, \u201c{claim['quote']}\u201d{why}. {found}: {one.short} (`{one.id}`)"
 
 
 INDEX, FOLDER = "CLAIMS.md", "claims"
@@ -84,17 +81,24 @@ def anchor(claim_id: str) -> str:
 
 def index(judgements: Sequence[Judgement], papers: Mapping[str, Paper]) -> str:
     """The headlines, what the verdicts mean, and counts that lead to the pages."""
-    by_id = {one.id: one for one in judgements}
-    headlines = [(name, says) for paper in papers.values() for name, says in paper.headlines.items() if name in by_id]
-    parts = ["# Claims", "\n".join(_headline(by_id[name], says) for name, says in headlines), ABOUT]
+    parts = [
+        "# Claims",
+        "\n".join(_headline(one, says) for one, says in headed(judgements, headlines_of(papers))),
+        ABOUT,
+    ]
     for title, source in (("The papers' claims", "paper"), ("Ours", "ours")):
         head, rows = counts(judgements, source)
         parts += [f"## {title}", markdown_table(head, [[f"[{row[0]}]({name_of(row[0])})", *row[1:]] for row in rows])]
     return "\n\n".join(filter(None, parts))
 
 
+def headlines_of(papers: Mapping[str, Paper]) -> dict[str, str]:
+    """What the papers say to see first, by claim."""
+    return {name: says for paper in papers.values() for name, says in paper.headlines.items()}
+
+
 def _headline(one: Judgement, says: str) -> str:
-    found = f"; {in_short(one)}" if one.is_current else ""
+    found = f"; {one.short}" if one.is_current else ""
     link = f"[{one.id}]({name_of(one.paper)}{anchor(one.id)})"
     return f"* **{says}** *{with_surprise(one)}*{found} ({link})"
 
@@ -115,24 +119,22 @@ def _quoted(one: Judgement) -> str:
 def page(paper: str, judgements: Sequence[Judgement], of: Paper | None, costs: Costs) -> str:
     """Everything about every claim of a paper, and what of it no claim settles."""
     parts = [f"# Claims of {paper}"]
-    not_claimed: Sequence[NotClaimed] = ()
     if of is not None:
-        not_claimed = of.not_claimed
         parts.append(f"{of.authors}: *{of.title}*. [All papers](../{INDEX}).")
-        if of.what_to_know:
-            by_id = {one.id: one for one in judgements}
-            parts += ["## What to know", "\n".join(_to_know(one, by_id) for one in of.what_to_know)]
+    if of is not None and of.what_to_know:
+        by_id = {one.id: one for one in judgements}
+        parts += ["## What to know", "\n".join(_to_know(told, by_id) for told in of.what_to_know)]
     parts += [*letter(judgements), "## The claims"]
     for title, source in (("The paper's", "paper"), ("Ours", "ours")):
-        head, rows = counts(judgements, source)
-        parts.append(f"{title}: {_counted(head, rows)}.")
+        some = [one for one in judgements if one.claim["source"] == source]
+        parts.append(f"{title}: {len(some)}" + (f" ({in_counts(some)})." if some else "."))
     parts.append(_table(judgements))
-    parts += [section(one, costs.words(one.id, experiments_of(one))) for one in judgements]
-    if not_claimed:
+    parts += [section(one, costs.words(one)) for one in judgements]
+    if of is not None and of.not_claimed:
         parts += [
             "## Not claimed here",
             "Numbered statements, figures, tables and emphasised sentences that no claim settles, and why.",
-            markdown_table(["place", "what it says", "not settled because"], [list(one) for one in not_claimed]),
+            markdown_table(["place", "what it says", "not settled because"], [list(one) for one in of.not_claimed]),
         ]
     return "\n\n".join(parts)
 
@@ -153,26 +155,16 @@ def contradicted(told: ToKnow, by_id: Mapping[str, Judgement]) -> list[str]:
     ]
 
 
-def _counted(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """The one row of a table of counts, in words."""
-    (row,) = rows
-    found = [f"{number} {name}" for name, number in zip(head[2:], row[2:], strict=True) if number != "0"]
-    return f"{row[1]}" + (f" ({', '.join(found)})" if found else "")
-
-
 NAME = "artifact.md"
 
 
 def artifact(judgements: Sequence[Judgement], papers: Mapping[str, Paper], costs: Costs) -> str:
     """The whole page: its words are in the file of the same name, with the places of what the ledger says."""
-    headlines = {name: says for paper in papers.values() for name, says in paper.headlines.items()}
-    by_id = {one.id: one for one in judgements}
-    first = [by_id[name] for name in headlines if name in by_id]
     words = Template((files("dpexp.reporting.ledger") / NAME).read_text(encoding="utf-8"))
-    tried = "\n\n".join(_tried(number, one, headlines[one.id], costs) for number, one in enumerate(first, 1))
+    first = headed(judgements, headlines_of(papers))
     found = {
         "statements": counted(len(judgements), "statement"),
-        "headlines": tried,
+        "headlines": "\n\n".join(_tried(number, one, says, costs) for number, (one, says) in enumerate(first, 1)),
         "total": _total(judgements, costs),
     }
     return words.substitute(found).rstrip("\n")
@@ -180,7 +172,7 @@ def artifact(judgements: Sequence[Judgement], papers: Mapping[str, Paper], costs
 
 def _total(judgements: Sequence[Judgement], costs: Costs) -> str:
     """What everything takes, as a paragraph, where all of it is known."""
-    needed = {name for one in judgements for name in experiments_of(one)}
+    needed = {name for one in judgements for name in one.experiments}
     if not needed <= set(costs.experiments) or not {one.id for one in judgements} <= set(costs.claims):
         return ""
     running, judging = costs.running(costs.experiments), sum(costs.claims.values())
@@ -191,8 +183,8 @@ def _total(judgements: Sequence[Judgement], costs: Costs) -> str:
 
 
 def _tried(number: int, one: Judgement, says: str, costs: Costs) -> str:
-    cost = costs.words(one.id, experiments_of(one))
-    lines = [f"*{one.paper}*: **{says}**", f"`{command(one)}`" + (f" ({cost})" if cost else "")]
-    lines += [f"Expected: **{one.expected}**; {in_short(one)}." if one.is_current else f"Not current: {one.reason}."]
+    cost = costs.words(one)
+    lines = [f"*{one.paper}*: **{says}**", f"`{one.command}`" + (f" ({cost})" if cost else "")]
+    lines += [f"Expected: **{one.expected}**; {one.short}." if one.is_current else f"Not current: {one.reason}."]
     lines += [f"Tolerance: {one.claim['tolerance']}."]
     return f"{number}. " + "\\\n   ".join(lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from dpexp.core.standard_json import standard
@@ -27,13 +28,7 @@ def settled(claim: Claim, evidence: Evidence) -> Outcome:
 
 def kept(numbers: dict[str, Any]) -> dict[str, Any]:
     """Numbers as standard JSON, with the digits that two processors agree on."""
-    rounded: dict[str, Any] = _rounded(standard(numbers))
-    return rounded
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _rounded(inner) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [_rounded(inner) for inner in value]
-    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+    as_read: dict[str, Any] = json.loads(
+        json.dumps(standard(numbers)), parse_float=lambda x: float(f"{float(x):.{DIGITS}g}")
+    )
+    return as_read

@@ -26,27 +26,23 @@ if TYPE_CHECKING:
 
 FILE = "claims.json"
 LOCK = ".claims.lock"
+SAID = (
+    *("id", "paper", "place", "source", "quote", "statement", "kind", "hypotheses"),
+    *("false_if", "tolerance", "expected_verdict", "configs", "why"),
+)
+"""what is kept of a claim's words, in this order"""
 PATIENCE_S = 30.0
 """how long a writer waits for another one, which holds the file for a moment"""
 
 
 def described(claim: Claim) -> dict[str, Any]:
     """What a claim says, for programs."""
-    return {
-        "id": claim.id,
-        "paper": claim.paper,
-        "place": claim.place,
-        "source": claim.source,
-        "quote": claim.quote,
-        "statement": claim.statement,
-        "kind": claim.kind,
+    others = {
         "hypotheses": [hypothesis.words for hypothesis in claim.hypotheses],
-        "false_if": claim.false_if,
-        "tolerance": claim.tolerance,
         "expected_verdict": claim.expected,
         "configs": [f"configs/{name}.yaml" for name in claim.experiments],
-        "why": claim.why,
     }
+    return {name: others[name] if name in others else getattr(claim, name) for name in SAID}
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from dpexp.reporting.figure import Drawing
 from dpexp.reporting.of_results import looks
 from dpexp.reporting.of_results.caption import caption_of
 from dpexp.reporting.of_results.choose import DOTS, MOST_ROWS, STEP
-from dpexp.reporting.of_results.gather import Gathered
+from dpexp.reporting.of_results.gather import Gathered, Source, gather
 from dpexp.reporting.of_results.labels import level_label, parameter_label
 from dpexp.reporting.of_results.legend import entries
 from dpexp.reporting.of_results.lines import Line
@@ -91,6 +92,11 @@ def draw(gathered: Gathered, request: Request | None = None) -> Drawing:
     looks.legend(canvas, handles)
     data = pd.concat(pieces, ignore_index=True)
     return Drawing(canvas, data, caption_of(scene, overlay.sources() if overlay else []))
+
+
+def declared(experiment: str, request: Request, results: Path, only: str | None = None) -> Drawing:
+    """A figure of a paper that is one experiment in this frame; its caption is the paper's own."""
+    return draw(gather([Source(results, experiment)], only), request)._replace(caption="")
 
 
 # --- the page

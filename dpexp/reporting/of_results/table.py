@@ -31,6 +31,7 @@ BESIDE = {
     "loss_gap_controlled": ("loss_gap",),
     "test_accuracy": ("train_loss",),
     "grad_norm": ("objective", "test_accuracy"),
+    "mean_grad_norm": ("grad_norm", "objective", "param_norm_sq"),
     "train_loss": ("test_accuracy",),
 }
 """what stands beside a metric, where the results have it: a reader of the one asks for the other"""
