@@ -26,13 +26,12 @@ import numpy as np
 
 from dpexp.engine.lanes.aligned import lanes_empty, lanes_zeros
 from dpexp.engine.lanes.vectors import LANES
-from dpexp.inference.lockstep import Conversation, Stage, alone
 from dpexp.inference.messages import Constants, Sums, Users, compiled_messages, no_sums
 from dpexp.inference.models import Model
 from dpexp.inference.newton import Corrected, corrected, made_up, mean_hessian, newton_corrected
 from dpexp.inference.small_matrices import eigenvalues
 from dpexp.inference.third_derivatives import flatter, scale_bias
-from dpexp.inference.users import Source
+from dpexp.inference.users import BLOCK, Source
 
 FARTHEST_PACE = 16.0
 """steps become at most so many times longer or shorter than they were planned"""
@@ -154,10 +153,6 @@ class Server:
         """Steps are so many times as long as their stage says [1, 8]; in place."""
         return self.constants.pace
 
-    def begin(self) -> Sums:
-        """Sums over nobody."""
-        return no_sums(self.model.p)
-
     def serve(self, users: Users, first: int, eta: np.ndarray, every: int, summed: int, sums: Sums) -> None:
         """Users first + 1, first + 2, ... of a stage, as many as eta has entries; the sums from user `summed` on."""
         self._messages(
@@ -166,8 +161,19 @@ class Server:
         )  # fmt: skip
 
     def ask(self, source: Source, eta: np.ndarray, every: int, summed: int = 1, before: int = 0) -> Sums:
-        """One stage: as many users as eta has entries, numbered from before + 1; the sums from user `summed` on."""
-        return alone(self, one_stage(Stage(eta, every, summed, before)), source)
+        """One stage: as many users as eta has entries, numbered from before + 1; the sums from user `summed` on.
+
+        With `every` > 0 every k-th user of the stage sends a Hessian.
+        """
+        sums = self.begin()
+        for first in range(0, len(eta), BLOCK):
+            part = eta[first : first + BLOCK]
+            self.serve(source.block(len(part), before + first, every), before + first, part, every, summed, sums)
+        return sums
+
+    def begin(self) -> Sums:
+        """The sums to which a stage adds: over nobody."""
+        return no_sums(self.model.p)
 
     def jump(self, sums: Sums) -> np.ndarray:
         """Move to the corrected estimate of a stage, no farther than is sane; whether that was nearer [8].
@@ -191,22 +197,20 @@ class Server:
         return shortened
 
 
-def one_stage(stage: Stage) -> Conversation[Sums]:
-    """A single stage, of which the sums are what is asked for."""
-    return (yield stage)
-
-
-def stages(server: Server, design: Design) -> Conversation[Outcome]:
-    """All three stages, from where the server stands."""
-    first = yield Stage(design.step_sizes(0), design.every, design.sizes[0] // 2 + 1)
+def staged_newton(
+    model: Model, design: Design, start: np.ndarray, source: Source, server: Server | None = None
+) -> Outcome:
+    """All three stages from theta_0 = `start` [p], or with a server that stands somewhere already."""
+    server = server or Server(model, start)
+    first = server.ask(source, design.step_sizes(0), design.every, design.sizes[0] // 2 + 1)
     server.jump(first)
     server.pace[:] = measured_pace(server.model, design.curvature, first)
     second_pace = server.pace[0].copy()
-    second = yield Stage(design.step_sizes(1), design.every)
+    second = server.ask(source, design.step_sizes(1), design.every)
     shortened = server.jump(second)
     server.pace[:] = measured_pace(server.model, design.curvature, second)
     paces = second_pace, server.pace[0].copy()
-    third = yield Stage(design.step_sizes(2), design.every)
+    third = server.ask(source, design.step_sizes(2), design.every)
     final = newton_corrected(second + third, server.model)
     times = sum(pace * design.step_sizes(s).sum() for s, pace in enumerate(paces, start=1))
     final.theta[:, -1] -= scale_bias(server.model, second + third, final, times)
@@ -216,11 +220,3 @@ def stages(server: Server, design: Design) -> Conversation[Outcome]:
     alone_each = tuple(corrected(sums, final.hessian, final.hessian_error) for sums in (second, third))
     found = alone_each[0], alone_each[1]
     return Outcome(final, found, second + third, shortened, server.hits[0], flatness)
-
-
-def staged_newton(
-    model: Model, design: Design, start: np.ndarray, source: Source, server: Server | None = None
-) -> Outcome:
-    """All three stages from theta_0 = `start` [p], or with a server that stands somewhere already."""
-    server = server or Server(model, start)
-    return alone(server, stages(server, design), source)
