@@ -66,7 +66,7 @@ def compiled_path(score: Callable[..., Any], curvature: Callable[..., Any], has_
             for j in range(p):
                 store(scratch, (p + j,), load(theta, (j,)))
             asked_for_hessian = every > 0 and (first + b + 1) % every == 0
-            one(first, every, 1, constants, eta, users, theta, hits, scratch, messages, b, b + 1, number)
+            one(first, every, 1, constants, eta, users, theta, hits, scratch, messages, b, b + 1, number, None)
             if asked_for_hessian:
                 number += 1
             elif regressed:

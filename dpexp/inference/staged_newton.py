@@ -157,7 +157,7 @@ class Server:
         """Users first + 1, first + 2, ... of a stage, as many as eta has entries; the sums from user `summed` on."""
         self._messages(
             first, every, summed, self.constants, eta, users, self.theta, self.hits, self.scratch, sums,
-            0, len(eta), 0,
+            0, len(eta), 0, None,
         )  # fmt: skip
 
     def ask(self, source: Source, eta: np.ndarray, every: int, summed: int = 1, before: int = 0) -> Sums:
