@@ -19,6 +19,7 @@ compares what was measured with its guess. It does so with messages that it has,
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -30,7 +31,7 @@ from dpexp.inference.messages import Constants, Sums, Users, compiled_messages, 
 from dpexp.inference.models import Model
 from dpexp.inference.newton import Corrected, corrected, made_up, mean_hessian, newton_corrected
 from dpexp.inference.small_matrices import eigenvalues
-from dpexp.inference.third_derivatives import flatter, scale_bias
+from dpexp.inference.third_derivatives import farther, flatter, guessed_users, mean_curvature, scale_bias
 from dpexp.inference.users import BLOCK, Source
 
 FARTHEST_PACE = 16.0
@@ -74,6 +75,8 @@ def measured_pace(model: Model, curvature: float, sums: Sums) -> np.ndarray:
 
 SHARES = (0.1, 0.3, 0.6)
 """of the users, by stage"""
+POINTS = 6
+"""blocks of a stage, at most, at whose beginning the server remembers where it was"""
 TIMES = (2.0, 3.0, 2.0)
 """T, relaxation times, by stage"""
 FARTHEST = 2.0
@@ -120,8 +123,8 @@ class Outcome(NamedTuple):
     """whether the jump before the last stage was longer than is allowed [8]"""
     projections: np.ndarray
     """steps at which the scale was projected [8]"""
-    flatter: np.ndarray
-    """by which standard errors were divided [8]; at most 1, and 1 where the model is not logistic"""
+    flatter: np.ndarray | None
+    """K [8, p, p] with which K M K' is the Hessian at the target, for the mean M of messages; None where it is M"""
 
 
 class Server:
@@ -133,6 +136,8 @@ class Server:
         self.theta = lanes_empty(model.p)
         self.theta[:] = np.asarray(start, dtype=np.float64)[:, None]
         """[p, 8]"""
+        self.path: list[np.ndarray] = []
+        """theta [8, p] at the beginning of at most `POINTS` blocks of the last stage, and at its end"""
         self.hits = lanes_zeros(1)
         self.scratch = lanes_zeros(2 * model.p)
         self.constants = Constants(
@@ -165,10 +170,23 @@ class Server:
 
         With `every` > 0 every k-th user of the stage sends a Hessian.
         """
-        sums = self.begin()
+        sums, self.path, apart = self.begin(), [], BLOCK * math.ceil(len(eta) / (BLOCK * POINTS))
         for first in range(0, len(eta), BLOCK):
+            if first % apart == 0:
+                self.path.append(self.theta.T.copy())
             part = eta[first : first + BLOCK]
             self.serve(source.block(len(part), before + first, every), before + first, part, every, summed, sums)
+        self.path.append(self.theta.T.copy())
+        return sums
+
+    def guessed(self, theta: np.ndarray, every: int) -> Sums:
+        """Sums over the records of the guessed law at theta [8, p] (`third_derivatives`)."""
+        users, at, sums = guessed_users(self.model), lanes_empty(self.model.p), no_sums(self.model.p)
+        at[:] = theta.T
+        self._messages(
+            0, every, 1, self.constants, np.zeros(len(users.v)), users, at, lanes_zeros(1), self.scratch, sums,
+            0, len(users.v), 0, None,
+        )  # fmt: skip
         return sums
 
     def begin(self) -> Sums:
@@ -182,6 +200,8 @@ class Server:
         """
         current = (sums.points / sums.v[0]).T
         change = newton_corrected(sums, self.model).theta - current
+        if self.model.bends:
+            change *= farther(self.guessed, current, change)[:, None]
         beta = self.model.d + 1
         limit = FARTHEST * (current[:, -1] if self.model.has_scale else np.ones(LANES))
         spread = np.append(1.0, np.full(self.model.d, min(1.0, self.model.problem.sigma_z)))
@@ -207,16 +227,19 @@ def staged_newton(
     server.pace[:] = measured_pace(server.model, design.curvature, first)
     second_pace = server.pace[0].copy()
     second = server.ask(source, design.step_sizes(1), design.every)
+    path = server.path
     shortened = server.jump(second)
     server.pace[:] = measured_pace(server.model, design.curvature, second)
     paces = second_pace, server.pace[0].copy()
     third = server.ask(source, design.step_sizes(2), design.every)
-    final = newton_corrected(second + third, server.model)
+    final, flatness = newton_corrected(second + third, server.model), None
+    alone = corrected(second, final.hessian, final.hessian_error), corrected(third, final.hessian, final.hessian_error)
     times = sum(pace * design.step_sizes(s).sum() for s, pace in enumerate(paces, start=1))
     final.theta[:, -1] -= scale_bias(server.model, second + third, final, times)
-    flatness = flatter(server.model, (second, third), final.theta)
-    longer = 1 / flatness**2
-    final = made_up(final._replace(covariance=final.covariance * longer[:, None, None]), server.model.hessian_scaling)
-    alone_each = tuple(corrected(sums, final.hessian, final.hessian_error) for sums in (second, third))
-    found = alone_each[0], alone_each[1]
-    return Outcome(final, found, second + third, shortened, server.hits[0], flatness)
+    if server.model.bends:
+        there, *met = (mean_curvature(server.guessed, points) for points in ([final.theta], path, server.path))
+        share = (third.u[0] / (second.u[0] + third.u[0]))[:, None, None]
+        flatness = flatter(there, (1 - share) * met[0] + share * met[1])
+        final = newton_corrected(second + third, server.model, flatness)._replace(theta=final.theta)
+    final = made_up(final, server.model.hessian_scaling)
+    return Outcome(final, alone, second + third, shortened, server.hits[0], flatness)
