@@ -18,7 +18,6 @@ import numpy as np
 
 from dpexp.core.seeds import stream_states
 from dpexp.engine.lanes.aligned import lanes_empty
-from dpexp.engine.lanes.elementwise import logistic
 from dpexp.engine.lanes.streams import fill_uniform
 from dpexp.engine.lanes.vectors import LANES
 from dpexp.inference.messages import Users
@@ -98,20 +97,17 @@ class Population:
         return Numbers(response, self.slopes, *(float(number) for number in numbers))
 
     def records(self, g: np.ndarray, uniform: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Covariates [users, d, ...] and responses [users, ...] from normals [users, normals, ...] and uniforms."""
-        d, used = self.d, self.d + (self.rho > 0)
-        z = g[:, :d]
-        if self.rho > 0:
-            z = math.sqrt(1 - self.rho) * z + math.sqrt(self.rho) * g[:, d : d + 1]
-        if not self.right:
-            last = np.where(z[:, -1] <= self.numbers.below, 1.0, -1.0) if self.rare else z[:, -1]
-            z = np.concatenate([z[:, :-1], last[:, None] / self.narrow], axis=1)
-        slopes = self.slopes.reshape(-1, *(1,) * (z.ndim - 2))
-        t = self.beta * (1 + self.sigma_z * _sum_over_covariates(slopes * z)) + self.bend * (z[:, 0] ** 2 - 1)
-        x = self.sigma_z * z
-        if self.binary:
-            return x, (uniform <= logistic(t)).astype(np.float64)
-        return x, t + self.sigma * self._errors(g[:, used:], z[:, 0])
+        """Covariates [n, d] and responses [n] from normals [n, normals] and uniform numbers [n]."""
+        n, rows = len(g), -(-len(g) // LANES)
+
+        def in_lanes(values: np.ndarray) -> np.ndarray:
+            """[rows, ..., 8] of [n, ...]; the last row is filled up with 0."""
+            filled = np.concatenate([values, np.zeros((rows * LANES - n, *values.shape[1:]))])
+            return np.ascontiguousarray(np.moveaxis(filled.reshape(rows, LANES, *values.shape[1:]), 1, -1))
+
+        x, y, w = lanes_empty(rows, self.d), lanes_empty(rows), lanes_empty(rows)
+        fill_records(in_lanes(g), in_lanes(uniform), self.numbers, x, y, w)
+        return x.transpose(0, 2, 1).reshape(-1, self.d)[:n], y.reshape(-1)[:n]
 
     def panel(self, rng: np.random.Generator, persons: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Covariates [rows, d], responses and owners [rows] of persons whose rows are correlated by `CORRELATION`."""
@@ -119,24 +115,6 @@ class Population:
         g = math.sqrt(CORRELATION) * rng.standard_normal((persons, self.normals))[owners]
         g += math.sqrt(1 - CORRELATION) * rng.standard_normal(g.shape)
         return *self.records(g, rng.random(len(g))), owners
-
-    def _errors(self, g: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """Errors in units of sigma from standard normals g [users, ...]."""
-        if self.errors == "student":  # t with 3 degrees of freedom
-            return g[:, 0] / np.sqrt((g[:, 1] ** 2 + g[:, 2] ** 2 + g[:, 3] ** 2) / 3)
-        if self.errors == "exponential":  # half a chi-square of 2 degrees is exponential; of mean 0
-            return (g[:, 0] ** 2 + g[:, 1] ** 2) / 2 - 1
-        if self.errors == "heteroscedastic":
-            return g[:, 0] * (0.5 + 0.5 * np.abs(z))
-        return g[:, 0]
-
-
-def _sum_over_covariates(z: np.ndarray) -> np.ndarray:
-    """[users, ...] of [users, d, ...], in the order of `z.sum(axis=1)`, whose loop over eight numbers is slow."""
-    total = z[:, 0].copy()
-    for j in range(1, z.shape[1]):
-        total += z[:, j]
-    return total
 
 
 class Budgets(Protocol):

@@ -28,6 +28,7 @@ from dpexp.inference.users import BLOCK, SPREAD
 from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget, UniformBudget
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.logistic import MallowsLogistic
+from tests.oracles.records import records
 
 MIX = ChoiceBudget(choice=Choice(values=(0.5, 3.0), probabilities=(0.75, 0.25)))
 
@@ -184,16 +185,19 @@ def test_logistic_steps_are_shorter_than_plans_are_careful():
     ],
 )  # fmt: skip
 def test_compiled_records_are_those_of_the_law(law):
-    """`Population.records` says the same law in numpy; other numbers give other records."""
+    """The oracle says the same law in numpy; other numbers give other records."""
     from dpexp.inference.simulated_records import fill_records
 
     population, rng = Population(3, **law), np.random.default_rng(6)
     normals, uniform = rng.standard_normal((400, population.normals, 8)), rng.random((400, 8))
     x, y, w = np.empty((400, 3, 8)), np.empty((400, 8)), np.empty((400, 8))
     fill_records(normals, uniform, population.numbers, x, y, w)
-    wanted_x, wanted_y = population.records(normals, uniform)
+    wanted_x, wanted_y = records(population, normals, uniform)
     assert np.abs(x - wanted_x).max() <= 1e-15 * np.abs(wanted_x).max()
     assert np.abs(y - wanted_y).max() <= 1e-14 * np.abs(wanted_y).max()
     assert w == pytest.approx(np.minimum(1, 2 / (1 + np.sum(wanted_x**2, axis=1))), rel=1e-14)
+    flat_x, flat_y = population.records(normals[:397, :, 0], uniform[:397, 0])
+    assert (flat_x == x[:397, :, 0]).all()
+    assert (flat_y == y[:397, 0]).all()
     fill_records(normals, uniform, population.numbers._replace(beta=0.3), x, y, w)
     assert np.abs(y - wanted_y).max() > 0.1
