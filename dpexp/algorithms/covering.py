@@ -216,7 +216,7 @@ class Shown(Covering):
 
         if law.persons:
             return [law.panel(generator(seed, lane, "data"), n) for lane in lanes]
-        x, y, _ = Strangers(model, law, seed, lanes).records(n)
+        x, y, _ = Strangers(law, seed, lanes).records(n)
         return [(x[..., k], y[:, k], None) for k in range(len(lanes))]
 
 

@@ -18,7 +18,6 @@ from dpexp.problems.linear_predictor import LinearPredictorProblem
 if TYPE_CHECKING:
     from dpexp.inference.methods import Interval
     from dpexp.inference.models import Model
-    from dpexp.inference.paths import Path
     from dpexp.inference.populations import Population
 
 BATCHES = 8
@@ -53,32 +52,12 @@ class PathIntervals(Covering):
         lanes: Sequence[int],
     ) -> list[list[Interval | Seen]]:
         """All settings meet the same users, and so do the three kinds of path."""
-        from dpexp.inference.lockstep import Talk, together
-        from dpexp.inference.paths import Chains, Walk
-        from dpexp.inference.populations import SimulatedCrowd
+        return [self._intervals(model, law, schedule, budget, n, seed, lanes) for schedule, budget in settings]
 
-        start, burned, size = model.problem.start(), round(self.burn_in * n), n // CHAINS
-        ends = [burned + round((n - burned) * k / BATCHES) for k in range(BATCHES + 1)]
-        plain, measuring, disjoint = [], [], []
-        for number, (schedule, _) in enumerate(settings):
-            eta = schedule.step_sizes(1, n)
-            one, other = Walk(model, start), Walk(model, start, regressed=False)
-            plain.append(Talk(one, one.along(eta, ends), number))
-            measuring.append(Talk(other, other.along(eta, [burned, n], EVERY), number))
-            chains = Chains(model, start)
-            disjoint.append(Talk(chains, chains.along(eta[:size], round(self.burn_in * size), CHAINS), number))
-        crowd = SimulatedCrowd(model, law, [budget for _, budget in settings], seed, lanes, weighted=False)
-        together([plain, measuring, disjoint], crowd)
-        return [
-            self._found(model, law, one.result, other.result, chains.result, seed, lanes)
-            for one, other, chains in zip(plain, measuring, disjoint, strict=True)
-        ]
-
-    def _found(
-        self, model: Model, law: Population, path: Path, measured: Path, chains: list[Path], seed: int,
-        lanes: Sequence[int],
-    ) -> list[Interval | Seen]:  # fmt: skip
-        """The intervals of one setting."""
+    def _intervals(
+        self, model: Model, law: Population, schedule: Any, budget: Any, n: int, seed: int, lanes: Sequence[int]
+    ) -> list[Interval | Seen]:
+        """Those of one setting."""
         from dpexp.core.seeds import generator
         from dpexp.engine.lanes.vectors import LANES
         from dpexp.inference.methods import (
@@ -91,17 +70,28 @@ class PathIntervals(Covering):
             random_scaling,
             t_chains,
         )
+        from dpexp.inference.paths import run_path
+        from dpexp.inference.populations import Simulated
         from dpexp.inference.targets import target_of
 
-        level, first, last, with_hessians = self.level, path.snapshots[0], path.snapshots[-1], measured.snapshots
-        means = averages(chains)
+        start, eta, level = model.problem.start(), schedule.step_sizes(1, n), self.level
+        burned, size = round(self.burn_in * n), n // CHAINS
+        ends = [burned + round((n - burned) * k / BATCHES) for k in range(BATCHES + 1)]
+        plain, measuring, disjoint = (
+            Simulated(model, law, budget, seed, lanes, weighted=False) for _ in ("plain", "measuring", "disjoint")
+        )
+        path = run_path(model, start, plain, eta, ends)
+        first, last = path.snapshots[0], path.snapshots[-1]
+        begin, end = run_path(model, start, measuring, eta, [burned, n], EVERY, regressed=False).snapshots
+        parts = [round(self.burn_in * size), size]
+        means = averages([run_path(model, start, disjoint, eta[:size], parts, regressed=False) for _ in range(CHAINS)])
         uniform = np.array([generator(seed, r, "init").random() for r in lanes])
         uniform = np.append(uniform, np.ones(LANES - len(lanes)))
         return [
             random_scaling(last, level),
             random_scaling(last, level, first),
             batch_means(path.snapshots, level),
-            plug_in(model, with_hessians[1], with_hessians[0], level),
+            plug_in(model, end, begin, level),
             plug_in_free(last, first, level),
             hulc(means, level, uniform),
             t_chains(means, level),

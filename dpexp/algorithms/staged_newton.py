@@ -113,33 +113,22 @@ class StagedNewton(Shown):
     ) -> list[list[Interval | Seen]]:
         """All settings meet the same users."""
         from dpexp.inference.fitting import of_outcome
-        from dpexp.inference.lockstep import Talk, together
-        from dpexp.inference.populations import SimulatedCrowd
-        from dpexp.inference.staged_newton import Server, stages
+        from dpexp.inference.populations import Simulated
+        from dpexp.inference.staged_newton import staged_newton
         from dpexp.inference.targets import target_of
 
-        theta = target_of(model, law).theta
         if self.messages == "caps" or law.persons:
             return [[self._one_by_one(model, law, budget, n, seed, lanes)] for _, budget in settings]
-        budgets = [budget for _, budget in settings]
-        plans = [self.plan(model, budget, n) for budget in budgets]
-        talks = []
-        for number, (planned, design) in enumerate(plans):
-            server = Server(planned.model, model.problem.start())
-            talks.append(Talk(server, stages(server, design), number))
-        # a group of participants asks the same users for Hessians
-        groups = [
-            [talk for talk, (_, design) in zip(talks, plans, strict=True) if design.every == every]
-            for every in sorted({design.every for _, design in plans})
-        ]
-        crowd = SimulatedCrowd(
-            plans[0][0].model, law, budgets, seed, lanes, self.weights == "budget", self.weights == "rising"
-        )
-        together(groups, crowd)
-        return [
-            [shown([of_outcome(planned, design, talk.result, lane) for lane in range(len(lanes))], theta, self.level)]
-            for talk, (planned, design) in zip(talks, plans, strict=True)
-        ]
+        found: list[list[Interval | Seen]] = []
+        for _, budget in settings:
+            planned, design = self.plan(model, budget, n)
+            users = Simulated(
+                planned.model, law, budget, seed, lanes, self.weights == "budget", self.weights == "rising"
+            )
+            outcome = staged_newton(planned.model, design, model.problem.start(), users)
+            fits = [of_outcome(planned, design, outcome, lane) for lane in range(len(lanes))]
+            found.append([shown(fits, target_of(model, law).theta, self.level)])
+        return found
 
     def _one_by_one(
         self, model: Model, law: Population, budget: Budget, n: int, seed: int, lanes: Sequence[int]

@@ -1,10 +1,10 @@
 """Every message of a run as an adversary sees it, and what it would be without noise.
 
-Runs of `staged-newton`, with its own conversation: its stages, its jumps, its compiled messages, its noise and its
-weights; and of `path-intervals`, the path on which every fifth user sends a Hessian. Only the records are replaced:
-each user holds one of two, by a coin. The adversary chooses both records of a user when it is this user's turn, since
-it knows theta; any pair may be chosen, because the promise is for every pair. It sees every message: what theta moved
-by and what the server's sums grew by, which have to agree.
+Runs of `staged-newton`, with its own stages, its jumps, its compiled messages, its noise and its weights; and of
+`path-intervals`, the path on which every fifth user sends a Hessian. Only the records are replaced: each user holds
+one of two, by a coin. The adversary chooses both records of a user when it is this user's turn, since it knows theta;
+any pair may be chosen, because the promise is for every pair. It sees every message: what theta moved by and what the
+server's sums grew by, which have to agree.
 
     gradient               responses far below and far above the prediction, |x|^2 = 2: Delta apart (Huber)
     gradient, its scale    residuals of c and of -.236 c there: Delta apart where the scale's entry is stretched, and
@@ -17,9 +17,8 @@ by and what the server's sums grew by, which have to agree.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -28,12 +27,11 @@ from dpexp.algorithms.staged_newton import StagedNewton
 from dpexp.core.errors import UsageError
 from dpexp.core.seeds import generator
 from dpexp.engine.lanes.vectors import LANES
-from dpexp.inference.lockstep import Talk, Wanted
 from dpexp.inference.messages import Sums, Users, symmetric
 from dpexp.inference.models import Model, model_of
 from dpexp.inference.paths import Walk
-from dpexp.inference.populations import SimulatedCrowd
-from dpexp.inference.staged_newton import SHARES, TIMES, Server, stages
+from dpexp.inference.populations import Simulated
+from dpexp.inference.staged_newton import SHARES, TIMES, Server, staged_newton
 from dpexp.privacy.budgets import Budget
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
@@ -102,51 +100,46 @@ class Watched:
         self.gradients = (GRADIENT, SCALE) if self.model.stretch > 1 else (GRADIENT,)
         self.kinds = (*self.gradients, *KINDS[1:])
 
-    def talk(self) -> tuple[Server, Talk[Any]]:
-        """The server, and what it says to its users."""
-        if self.weighted:
-            server = Server(self.model, self.model.problem.start())
-            return server, Talk(server, stages(server, self.design))
-        walk = Walk(self.model, self.model.problem.start())
-        return walk.server, Talk(walk, walk.along(self.eta, [self.users], EVERY))
-
-    def run(self, seed: int, lanes: range) -> Iterator[Sent]:
+    def run(self, seed: int, lanes: range) -> list[Sent]:
         """Eight runs, user by user."""
-        server, talk = self.talk()
-        crowd = SimulatedCrowd(self.model, self.law, [self.budget], seed, lanes, self.weighted)
+        start, found, asked = self.model.problem.start(), list[Sent](), [0, 0]
+        server = Server(self.model, start) if self.weighted else Walk(self.model, start)
+        crowd = Simulated(self.model, self.law, self.budget, seed, lanes, self.weighted)
         coins = np.stack([generator(seed, r, "order").random(self.users) < 0.5 for r in lanes])
         coins = np.concatenate([coins, np.repeat(coins[-1:], LANES - len(coins), axis=0)])
-        hessians, gradients, least = 0, 0, self.model.problem.scale_min if self.model.has_scale else -math.inf
-        stage_users: Users | None = None
-        for number in range(self.users):
-            wanted, stage = talk.wanted, talk.stage
-            assert wanted is not None
-            assert stage is not None
-            of_hessian = (wanted.first + 1) % wanted.every == 0
-            kind = (OTHER_SIDE, NONE)[hessians % 2] if of_hessian else self.gradients[gradients % len(self.gradients)]
-            hessians, gradients = hessians + of_hessian, gradients + (not of_hessian)
-            if stage_users is None or talk.done == 0:
-                stage_users = crowd.blocks(wanted.users, [(0, 0, wanted)])[0]
-            drawn = one_of(stage_users, talk.done, wanted)
-            theta, coin = server.theta.copy(), coins[:, number]
-            pair = pair_of(self.model, kind, theta, drawn.x[0])
-            users, sums = held(self.model, drawn, pair, coin), talk.sums
-            eta = stage.eta[talk.done] * server.pace[0]
-            before = Sums(*(part.copy() for part in sums))
-            talk.take(users)
-            if wanted.first + 1 < stage.summed:
-                continue  # what this user sends moves theta at most, and the next ones show the same
-            if of_hessian:
-                message = isometric(symmetric((sums.hessians - before.hessians) / users.u[0], self.model.p))
-                scale = np.asarray(self.model.scale_of(theta.T))
-                noise = self.model.hessian_sensitivity(scale) * users.inverse_mu[0]
-            else:
-                landed = (
-                    None if wanted.users == 1 else server.theta
-                )  # the last user of a stage moves, and then it jumps
-                message = received(before, sums, theta, landed, users.v[0], eta, least) * self.model.gradient_scaling
-                noise = self.model.gradient_sensitivity * users.inverse_mu[0]
-            yield Sent(kind, message, theta, pair, np.broadcast_to(noise, LANES), coin, 1 / users.inverse_mu[0])
+        serve_one, least = server.serve, self.model.problem.scale_min if self.model.has_scale else -math.inf
+
+        def serve(block: Users, first: int, eta: np.ndarray, every: int, summed: int, sums: Sums) -> None:
+            for place in range(len(eta)):
+                of_hessian = (first + place + 1) % every == 0
+                kinds = KINDS[1:] if of_hessian else self.gradients
+                kind, coin = kinds[asked[of_hessian] % len(kinds)], coins[:, sum(asked)]
+                asked[of_hessian] += 1
+                drawn = one_of(block, place, (first + place + 1) // every - first // every - 1)
+                theta, before = server.theta.copy(), Sums(*(part.copy() for part in sums))
+                pair = pair_of(self.model, kind, theta, drawn.x[0])
+                users = held(self.model, drawn, pair, coin)
+                serve_one(users, first + place, eta[place : place + 1], every, summed, sums)
+                if first + place + 1 < summed:
+                    continue  # what this user sends moves theta at most, and the next ones show the same
+                if of_hessian:
+                    message = isometric(symmetric((sums.hessians - before.hessians) / users.u[0], self.model.p))
+                    scale = np.asarray(self.model.scale_of(theta.T))
+                    noise = self.model.hessian_sensitivity(scale) * users.inverse_mu[0]
+                else:
+                    step = eta[place] * server.pace[0]
+                    message = received(before, sums, theta, server.theta, users.v[0], step, least)
+                    message = message * self.model.gradient_scaling
+                    noise = self.model.gradient_sensitivity * users.inverse_mu[0]
+                mu = 1 / users.inverse_mu[0]
+                found.append(Sent(kind, message, theta, pair, np.broadcast_to(noise, LANES), coin, mu))
+
+        server.serve = serve  # type: ignore[method-assign,assignment]
+        if isinstance(server, Walk):
+            server.along(crowd, self.eta, [self.users], EVERY)
+        else:
+            staged_newton(self.model, self.design, start, crowd, server)
+        return found
 
     def clean(self, user: Sent, lane: int, record: int) -> np.ndarray:
         """The message without noise [1, k] with one of the two records, by numpy and not by the compiled formulas."""
@@ -177,12 +170,10 @@ def pair_of(model: Model, kind: str, theta: np.ndarray, z: np.ndarray) -> Pair:
     return Pair(np.stack([direction, direction]), np.stack([at + low * scale, at + high * scale]))
 
 
-def one_of(users: Users, place: int, wanted: Wanted) -> Users:
-    """One user of a stage, with the noise of a Hessian if that is asked for."""
+def one_of(users: Users, place: int, hessian: int) -> Users:
+    """One user of a block, with the noise of the Hessian of this number in it, if there is one."""
     found = Users(*(part[place : place + 1] for part in users))
-    sent = (wanted.first + 1) // wanted.every - 1
-    noise = users.hessian_noise[max(sent, 0) : max(sent, 0) + 1]
-    return found._replace(hessian_noise=noise, rows=np.array([0, 1]))
+    return found._replace(hessian_noise=users.hessian_noise[max(hessian, 0) :][:1], rows=np.array([0, 1]))
 
 
 def held(model: Model, drawn: Users, pair: Pair, coin: np.ndarray) -> Users:
@@ -195,13 +186,7 @@ def held(model: Model, drawn: Users, pair: Pair, coin: np.ndarray) -> Users:
 
 
 def received(
-    before: Sums,
-    after: Sums,
-    theta: np.ndarray,
-    moved: np.ndarray | None,
-    v: np.ndarray,
-    eta: np.ndarray,
-    least: float,
+    before: Sums, after: Sums, theta: np.ndarray, moved: np.ndarray, v: np.ndarray, eta: np.ndarray, least: float
 ) -> np.ndarray:
     """The gradient message [8, p] that the server used, from theta [p, 8] before and after it; v and eta [8].
 
@@ -211,7 +196,7 @@ def received(
     of_sums = (after.gradients - before.gradients) / v
     free = theta - eta * v * of_sums
     free[-1] = np.maximum(free[-1], least)
-    if moved is not None and np.max(np.abs(free - moved)) > 1e-9 * (1 + np.max(np.abs(moved))):
+    if np.max(np.abs(free - moved)) > 1e-9 * (1 + np.max(np.abs(moved))):
         raise UsageError("what theta moves by is not the message that the sums count, so there is no one message")
     return np.asarray(of_sums.T)
 

@@ -232,18 +232,16 @@ def _plan(request: Request, public: PublicInputs) -> Report:
     n = len(mu) if request.n is None else round(_number("--n", request.n, 0, 1e12))
     model, mu = _model(request, units, mu)
     planned = _planned(request, model, mu, n)
+    return _report(request, units, planned, mu)
+
+
+def _report(request: Request, units: Units, planned: Planned, mu: np.ndarray, **found: Any) -> Report:
+    """What is said before anybody is asked."""
     return Report(
-        units,
-        planned,
-        mu,
-        request.central,
-        request.level,
-        planned.checked,
-        plan=True,
-        model=request.model,
-        person=request.person,
-        budgets=request.mu_column,
-    )
+        units, planned, mu, request.central, request.level, planned.checked, request.model, plan=request.plan,
+        deployment=request.deployment, person=request.person, budgets=request.mu_column, file=request.file,
+        asked=request.contrasts, **found,
+    )  # fmt: skip
 
 
 def _fit(request: Request, public: PublicInputs) -> tuple[Report, Receipt | None]:
@@ -256,13 +254,9 @@ def _fit(request: Request, public: PublicInputs) -> tuple[Report, Receipt | None
         row_of(text, records.units.names)
     model, mu = _model(request, records.units, mu)
     planned = _planned(request, model, mu, len(mu))
-    shown: dict[str, Any] = {
-        "order_seed": order_seed, "seed": request.seed if request.seed is not None else SEED, "remarks": remarks,
-        "deployment": request.deployment, "person": request.person, "model": request.model, "file": request.file,
-        "budgets": request.mu_column, "asked": request.contrasts,
-    }  # fmt: skip
     fewest = model.p + 1 if request.central else FEWEST_TO_COMPUTE
-    before = Report(records.units, planned, mu, request.central, request.level, planned.checked, **shown)
+    seed = SEED if request.seed is None else request.seed
+    before = _report(request, records.units, planned, mu, order_seed=order_seed, seed=seed, remarks=remarks)
     if planned.checked.reasons and (not request.force or len(mu) < fewest):
         return before, None
     receipt, spent = None, ""

@@ -215,8 +215,8 @@ class Report(Printed):
             "unit": self.person or "record",
             "budget": {"mu": self.largest, "per_user": self.per_user, "eps": eps},
             "diagnostics": {
-                "n": self.planned.n, **checked.values, "warnings": list(checked.warnings), "notes": self.notes,
-                "n_needed": checked.n_needed,
+                "n": self.planned.n, **checked.values, "warnings": list(checked.warnings),
+                "notes": list(self.units.notes), "n_needed": checked.n_needed,
             },
             "refused": [{"rule": r.rule, "reason": r.why, "n_needed": r.n_needed} for r in checked.reasons],
         }  # fmt: skip
@@ -277,10 +277,6 @@ class Report(Printed):
             return None
         low, middle, high = np.quantile(self.mu, [0.05, 0.5, 0.95], method="inverted_cdf")
         return {"cap": self.largest, "q05": float(low), "median": float(middle), "q95": float(high)}
-
-    @property
-    def notes(self) -> list[str]:
-        return list(self.units.notes)
 
     @cached_property
     def names(self) -> list[str]:
@@ -395,7 +391,7 @@ class Report(Printed):
         return f"Budget. {who}{many}{rest}"
 
     def _remarks(self) -> list[str]:
-        said = [f"Warning: {one}." for one in self.checked.warnings] + [f"Note: {one}." for one in self.notes]
+        said = [f"Warning: {one}." for one in self.checked.warnings] + [f"Note: {one}." for one in self.units.notes]
         if self.plan and self.pure:
             delta, model = DELTAS[0], self.planned.model
             other = model.gradient_sensitivity / Target(eps=self.pure, delta=delta).constant / model.gradient_noise[0]

@@ -37,7 +37,7 @@ their distance from 0, so every sensitivity above holds for persons as it does f
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -183,19 +183,19 @@ class _Owner:
             z = self.x[k:end]
             yield np.concatenate([np.ones((len(z), 1)), z], axis=1), self.y[k:end], self.share[k:end]
 
+    def mean(self, of: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray], *shape: int) -> np.ndarray:
+        """Over all persons, of what rows, responses and what each counts add up to [shape]; 0 where there are none."""
+        return np.asarray(sum((of(*part) for part in self.parts()), np.zeros(shape)) / self.n)
+
     def moments(self) -> np.ndarray:
         """mean(w x x') [d + 1, d + 1]."""
-        total = np.zeros((self.model.d + 1, self.model.d + 1))
-        for x, _, share in self.parts():
-            total += (x * (share * self.model.problem.weight(x))[:, None]).T @ x
-        return total / self.n
+        q = self.model.d + 1
+        return self.mean(lambda x, _, share: (x * (share * self.model.problem.weight(x))[:, None]).T @ x, q, q)
 
     def gradient(self, theta: np.ndarray) -> np.ndarray:
         """Mean gradient [p]."""
-        total = np.zeros(self.model.p)
-        for x, y, share in self.parts():
-            total += (self.model.problem.gradient(theta, x, y) * share[:, None]).sum(axis=0)
-        return total / self.n
+        gradient, p = self.model.problem.gradient, self.model.p
+        return self.mean(lambda x, y, share: (gradient(theta, x, y) * share[:, None]).sum(axis=0), p)
 
     def scores(self, theta: np.ndarray) -> np.ndarray:
         """mean(g g') [p, p], g the mean over a person's rows: so they may depend on each other."""
@@ -209,17 +209,17 @@ class _Owner:
     def hessian(self, theta: np.ndarray) -> np.ndarray:
         """Mean Hessian [p, p], by products of matrices and not record by record."""
         model, q = self.model, self.model.d + 1
-        total = np.zeros((model.p, model.p))
-        for x, y, share in self.parts():
-            w = share * model.problem.weight(x)
+
+        def of(x: np.ndarray, y: np.ndarray, share: np.ndarray) -> np.ndarray:
+            found, w = np.zeros((model.p, model.p)), share * model.problem.weight(x)
             tt, ts, ss = model.curvature(x @ theta[:q], y, model.scale_of(theta), model.constants)
-            total[:q, :q] += (x * (w * tt)[:, None]).T @ x
+            found[:q, :q] = (x * (w * tt)[:, None]).T @ x
             if model.has_scale:
-                total[:q, q] += x.T @ (w * ts)
-                total[q, q] += float(w @ ss)
-        if model.has_scale:
-            total[q, :q] = total[:q, q]
-        return total / self.n
+                found[:q, q] = found[q, :q] = x.T @ (w * ts)
+                found[q, q] = w @ ss
+            return found
+
+        return self.mean(of, model.p, model.p)
 
 
 def mean_curvature(model: Model) -> tuple[float, float]:

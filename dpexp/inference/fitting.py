@@ -117,14 +117,16 @@ def of_outcome(plan: Planned, design: Design, outcome: Outcome, lane: int = 0) -
 def released(model: Model, outcome: Outcome, lane: int = 0) -> Release:
     """What the intervals of one replicate of the local model follow from: means of the messages of the last two stages.
 
-    Their gradients have all noise in the sum of squares. Of a logistic model that is longer by what `flatter` found.
+    Their gradients have all noise in the sum of squares. The Hessian of a logistic model is turned by `flatter`.
     """
     sums = outcome.sums
     total = float(sums.v[0, lane])
     mean, error = mean_hessian(sums, model.p)
-    squares = symmetric(sums.squares[:, lane : lane + 1], model.p)[0] / total**2 / outcome.flatter[lane] ** 2
+    squares, hessian = symmetric(sums.squares[:, lane : lane + 1], model.p)[0] / total**2, mean[lane]
+    if outcome.flatter is not None:
+        hessian = outcome.flatter[lane] @ hessian @ outcome.flatter[lane].T
     point, gradient = sums.points[:, lane] / total, sums.gradients[:, lane] / total
-    return Release(point, gradient, squares, mean[lane], float(error[lane]), model.hessian_scaling, debiased=True)
+    return Release(point, gradient, squares, hessian, float(error[lane]), model.hessian_scaling, debiased=True)
 
 
 def plan_central(model: Model, mu: float, n: int) -> Planned:

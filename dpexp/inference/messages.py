@@ -36,6 +36,7 @@ from dpexp.engine.lanes import vectormath as _overloads  # noqa: F401 - teaches 
 from dpexp.engine.lanes.aligned import lanes_zeros
 from dpexp.engine.lanes.elementwise import maximum, where
 from dpexp.engine.lanes.vectors import load, read, reals, store
+from dpexp.inference.capped import capped_gradient, capped_hessian
 
 
 class Sums(NamedTuple):
@@ -123,12 +124,13 @@ def compiled_messages(
     score: Callable[..., Any], curvature: Callable[..., Any], has_scale: bool, inlined: bool = False
 ) -> Callable[..., Any]:
     """The compiled `messages(first, every, summed, constants, eta, users, theta, hits, scratch, sums, begin, end,
-    number)` of one model.
+    number, caps)` of one model.
 
     It serves the users begin .. end - 1 of a block that starts with user first + 1 of a stage. User i is a Hessian user
     if `every` divides i (never if it is 0); `number` of them came before in this block. `theta` [p, 8] and `hits` [8],
     the projections so far, change in place; so do the sums from user `summed` on. `scratch` [p or more, 8] is working
-    memory, and begins with the message of the last user if that was a gradient.
+    memory, and begins with the message of the last user if that was a gradient. It returns the first user who was not
+    served: `end`, or earlier where `caps` (`pure_messages.Caps`; None for Gaussian messages) have no directions left.
 
     `inlined`: for compiled code that serves one user at a time, in which half of the time would be the call.
     """
@@ -143,7 +145,7 @@ def compiled_messages(
         return t
 
     @njit(nogil=True, forceinline=True)
-    def gradient_user(b, keep, eta, constants, users, theta, hits, scratch, sums, scale):
+    def gradient_user(b, keep, eta, constants, users, theta, hits, scratch, sums, scale, caps):
         p = theta.shape[0]
         d = users.x.shape[1]
         v = read(users.v, (b,))
@@ -161,6 +163,9 @@ def compiled_messages(
                 store(scratch, (j + 1,), wg * read(users.x, (r, j)) + load(scratch, (j + 1,)))
             if has_scale:
                 store(scratch, (p - 1,), w * h + load(scratch, (p - 1,)))
+        if caps is not None:  # noqa: SIM102 - by itself, so that the compiler leaves out what None rules out
+            if not capped_gradient(b, p, scratch, caps):
+                return False
         if keep:
             square = v * v
             store(sums.v, (0,), load(sums.v, (0,)) + v)
@@ -182,23 +187,26 @@ def compiled_messages(
             free = load(theta, (p - 1,))
             store(hits, (0,), load(hits, (0,)) + where(free < constants.scale_min, 1.0, 0.0))
             store(theta, (p - 1,), maximum(free, constants.scale_min))
+        return True
 
     @njit(nogil=True, forceinline=True)
-    def hessian_user(b, number, constants, users, theta, scratch, sums, scale):
+    def hessian_user(b, number, constants, users, theta, scratch, sums, scale, caps):
         d, p = users.x.shape[1], theta.shape[0]
         u = read(users.u, (b,))
         noise = u * constants.delta_hessian * read(users.inverse_mu, (b,)) / scale
-        store(sums.u, (0,), load(sums.u, (0,)) + u)
-        store(sums.u, (1,), load(sums.u, (1,)) + noise * noise)
-        store(sums.u, (2,), load(sums.u, (2,)) + 1.0)
-        off = noise * ROOT_HALF  # W_jk ~ N(0, 1/2)
+        variance, off = noise * noise, noise * ROOT_HALF  # W_jk ~ N(0, 1/2)
+        if caps is None:
+            into = sums.hessians
+        else:
+            into = caps.triangle
+            into[:] = 0.0
         begin, end = users.rows[b], users.rows[b + 1]
         if begin == end:
             e = 0
             for j in range(p):
                 for l in range(j, p):
                     sent = (noise if l == j else off) * read(users.hessian_noise, (number, e))
-                    store(sums.hessians, (e,), load(sums.hessians, (e,)) + sent)
+                    store(into, (e,), load(into, (e,)) + sent)
                     e += 1
         store(scratch, (0,), reals(1.0))
         for r in range(begin, end):
@@ -215,29 +223,38 @@ def compiled_messages(
                     sent = row * load(scratch, (l,)) + (noise if l == j else off) * read(
                         users.hessian_noise, (number, e)
                     )
-                    store(sums.hessians, (e,), load(sums.hessians, (e,)) + sent)
+                    store(into, (e,), load(into, (e,)) + sent)
                     e += 1
                 if has_scale:
                     sent = constants.scale_row * u * w * ts * x_j + off * read(users.hessian_noise, (number, e))
-                    store(sums.hessians, (e,), load(sums.hessians, (e,)) + sent)
+                    store(into, (e,), load(into, (e,)) + sent)
                     e += 1
             if has_scale:
                 sent = constants.scale_row * constants.scale_row * u * w * ss
                 sent = sent + noise * read(users.hessian_noise, (number, e))
-                store(sums.hessians, (e,), load(sums.hessians, (e,)) + sent)
+                store(into, (e,), load(into, (e,)) + sent)
             noise, off = noise * 0.0, off * 0.0  # which is added with the first row, and once
+        if caps is not None:
+            one = theta[p - 1, 0] if has_scale else constants.fixed_scale
+            if not capped_hessian(b, p, one, sums.hessians, caps):
+                return False
+        store(sums.u, (0,), load(sums.u, (0,)) + u)
+        store(sums.u, (1,), load(sums.u, (1,)) + variance)
+        store(sums.u, (2,), load(sums.u, (2,)) + 1.0)
+        return True
 
     @compiled(kept=not inlined, forceinline=inlined)
-    def messages(first, every, summed, constants, eta, users, theta, hits, scratch, sums, begin, end, number):
+    def messages(first, every, summed, constants, eta, users, theta, hits, scratch, sums, begin, end, number, caps):
         p = theta.shape[0]
         for b in range(begin, end):
             i = first + b + 1
             scale = load(theta, (p - 1,)) if has_scale else reals(constants.fixed_scale)
             if every > 0 and i % every == 0:
-                if i >= summed:
-                    hessian_user(b, number, constants, users, theta, scratch, sums, scale)
+                if i >= summed and not hessian_user(b, number, constants, users, theta, scratch, sums, scale, caps):
+                    return b
                 number += 1
-            else:
-                gradient_user(b, i >= summed, eta[b], constants, users, theta, hits, scratch, sums, scale)
+            elif not gradient_user(b, i >= summed, eta[b], constants, users, theta, hits, scratch, sums, scale, caps):
+                return b
+        return end
 
     return messages

@@ -135,6 +135,11 @@ class Model:
         return self.problem.has_scale
 
     @property
+    def bends(self) -> bool:
+        """Whether the curvature depends on the coefficients, and on no response: of a logistic model."""
+        return isinstance(self.problem, MallowsLogistic)
+
+    @property
     def hessian_scaling(self) -> np.ndarray:
         """The diagonal of D [p]."""
         return np.append(np.ones(self.d + 1), [self.scale_row] * self.has_scale)

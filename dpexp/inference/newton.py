@@ -137,14 +137,17 @@ def corrected(sums: Sums, hessian: np.ndarray, hessian_error: np.ndarray) -> Cor
     return Corrected(theta, covariance, hessian, hessian_error)
 
 
-def newton_corrected(sums: Sums, model: Model) -> Corrected:
+def newton_corrected(sums: Sums, model: Model, flatter: np.ndarray | None = None) -> Corrected:
     """The estimate from one set of sums, with the Hessian that its own users measured, and its full covariance.
 
-    The messages hold D H D, whose noise is that of `regularise`.
+    The messages hold D H D, whose noise is that of `regularise`. K = `flatter` [8, p, p] takes K H K' in place of H.
     """
     mean, error = mean_hessian(sums, model.p)
     scaling = model.hessian_scaling
-    found = corrected(sums, regularise(mean, error) / np.outer(scaling, scaling), error)
+    hessian = regularise(mean, error) / np.outer(scaling, scaling)
+    if flatter is not None:
+        hessian = products(flatter, hessian, flatter.transpose(0, 2, 1))
+    found = corrected(sums, hessian, error)
     return found._replace(covariance=found.covariance + of_hessian_noise(sums, found, scaling))
 
 

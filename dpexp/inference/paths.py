@@ -17,7 +17,6 @@ import numpy as np
 from dpexp.engine.compiled import compiled
 from dpexp.engine.lanes.aligned import lanes_zeros
 from dpexp.engine.lanes.vectors import load, store
-from dpexp.inference.lockstep import Conversation, Stage, alone
 from dpexp.inference.messages import Sums, Users, compiled_messages, no_sums
 from dpexp.inference.models import Model
 from dpexp.inference.staged_newton import Server
@@ -67,7 +66,7 @@ def compiled_path(score: Callable[..., Any], curvature: Callable[..., Any], has_
             for j in range(p):
                 store(scratch, (p + j,), load(theta, (j,)))
             asked_for_hessian = every > 0 and (first + b + 1) % every == 0
-            one(first, every, 1, constants, eta, users, theta, hits, scratch, messages, b, b + 1, number)
+            one(first, every, 1, constants, eta, users, theta, hits, scratch, messages, b, b + 1, number, None)
             if asked_for_hessian:
                 number += 1
             elif regressed:
@@ -109,68 +108,45 @@ class Path(NamedTuple):
     """[8]"""
 
 
-class Walk:
-    """A server that walks one path; a `dpexp.inference.lockstep.Host` whose sums are never begun anew."""
+class Walk(Server):
+    """A server that walks one path, with sums that are never begun anew."""
 
     def __init__(self, model: Model, start: np.ndarray, regressed: bool = True) -> None:
-        self.model, self.server, self.regressed = model, Server(model, start), regressed
-        self.sums, self.messages = no_path_sums(model.p), no_sums(model.p)
-        self._kernel = compiled_path(type(model.problem).score, model.curvature, model.has_scale)
+        super().__init__(model, start)
+        self.regressed, self.sums, self.messages = regressed, no_path_sums(model.p), no_sums(model.p)
+        self._path = compiled_path(type(model.problem).score, model.curvature, model.has_scale)
 
     def begin(self) -> Sums:
         """The sums of all messages so far."""
         return self.messages
 
     def serve(self, users: Users, first: int, eta: np.ndarray, every: int, summed: int, sums: Sums) -> None:
-        server = self.server
-        self._kernel(
-            first, every, server.constants, eta, users, server.theta, server.hits, server.scratch, self.sums, sums,
+        """The next users, as many as eta has entries; all of them enter the sums."""
+        self._path(
+            first, every, self.constants, eta, users, self.theta, self.hits, self.scratch, self.sums, sums,
             self.regressed,
         )  # fmt: skip
 
-    def along(self, eta: np.ndarray, boundaries: Sequence[int], every: int = 0) -> Conversation[Path]:
+    def along(self, source: Source, eta: np.ndarray, boundaries: Sequence[int], every: int = 0) -> Path:
         """As many users as eta [n] has entries, with snapshots after the users `boundaries` (increasing, n the last).
 
         With `every` > 0 every k-th user sends a Hessian.
         """
         found, done = [], 0
         for boundary in boundaries:
-            if boundary > done:
-                yield Stage(eta[done:boundary], every, 1, done)
+            self.ask(source, eta[done:boundary], every, 1, done)
             done = boundary
             kept = PathSums(*(np.array(part) for part in self.sums)), Sums(*(np.array(part) for part in self.messages))
             found.append(Snapshot(boundary, *kept))
-        return Path(self.model, tuple(found), self.server.theta, self.server.hits[0])
-
-
-class Chains:
-    """One path after another, each from the start with users of its own; a `dpexp.inference.lockstep.Host`."""
-
-    def __init__(self, model: Model, start: np.ndarray) -> None:
-        self.model, self.start = model, start
-        self.walk = Walk(model, start, regressed=False)
-
-    def begin(self) -> Sums:
-        return self.walk.begin()
-
-    def serve(self, users: Users, first: int, eta: np.ndarray, every: int, summed: int, sums: Sums) -> None:
-        self.walk.serve(users, first, eta, every, summed, sums)
-
-    def along(self, eta: np.ndarray, burned: int, count: int) -> Conversation[list[Path]]:
-        """So many paths, with snapshots after the users `burned` and at the end."""
-        found = []
-        for _ in range(count):
-            self.walk = Walk(self.model, self.start, regressed=False)
-            found.append((yield from self.walk.along(eta, [burned, len(eta)])))
-        return found
+        return Path(self.model, tuple(found), self.theta, self.hits[0])
 
 
 def run_path(
-    model: Model, start: np.ndarray, source: Source, eta: np.ndarray, boundaries: Sequence[int], every: int = 0
-) -> Path:
-    """One path alone, with the users of a source; see `Walk.along`."""
-    walk = Walk(model, start)
-    return alone(walk, walk.along(eta, boundaries, every), source)
+    model: Model, start: np.ndarray, source: Source, eta: np.ndarray, boundaries: Sequence[int], every: int = 0,
+    regressed: bool = True,
+) -> Path:  # fmt: skip
+    """One path with the users of a source; see `Walk.along`."""
+    return Walk(model, start, regressed).along(source, eta, boundaries, every)
 
 
 def since(later: Snapshot, earlier: Snapshot) -> Sums:

@@ -12,16 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 
 from dpexp.core.seeds import stream_states
 from dpexp.engine.lanes.aligned import lanes_empty
-from dpexp.engine.lanes.elementwise import logistic
 from dpexp.engine.lanes.streams import fill_uniform
 from dpexp.engine.lanes.vectors import LANES
-from dpexp.inference.lockstep import Wanted
 from dpexp.inference.messages import Users
 from dpexp.inference.models import Model
 from dpexp.inference.public_numbers import rounded
@@ -99,20 +97,17 @@ class Population:
         return Numbers(response, self.slopes, *(float(number) for number in numbers))
 
     def records(self, g: np.ndarray, uniform: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Covariates [users, d, ...] and responses [users, ...] from normals [users, normals, ...] and uniforms."""
-        d, used = self.d, self.d + (self.rho > 0)
-        z = g[:, :d]
-        if self.rho > 0:
-            z = math.sqrt(1 - self.rho) * z + math.sqrt(self.rho) * g[:, d : d + 1]
-        if not self.right:
-            last = np.where(z[:, -1] <= self.numbers.below, 1.0, -1.0) if self.rare else z[:, -1]
-            z = np.concatenate([z[:, :-1], last[:, None] / self.narrow], axis=1)
-        slopes = self.slopes.reshape(-1, *(1,) * (z.ndim - 2))
-        t = self.beta * (1 + self.sigma_z * _sum_over_covariates(slopes * z)) + self.bend * (z[:, 0] ** 2 - 1)
-        x = self.sigma_z * z
-        if self.binary:
-            return x, (uniform <= logistic(t)).astype(np.float64)
-        return x, t + self.sigma * self._errors(g[:, used:], z[:, 0])
+        """Covariates [n, d] and responses [n] from normals [n, normals] and uniform numbers [n]."""
+        n, rows = len(g), -(-len(g) // LANES)
+
+        def in_lanes(values: np.ndarray) -> np.ndarray:
+            """[rows, ..., 8] of [n, ...]; the last row is filled up with 0."""
+            filled = np.concatenate([values, np.zeros((rows * LANES - n, *values.shape[1:]))])
+            return np.ascontiguousarray(np.moveaxis(filled.reshape(rows, LANES, *values.shape[1:]), 1, -1))
+
+        x, y, w = lanes_empty(rows, self.d), lanes_empty(rows), lanes_empty(rows)
+        fill_records(in_lanes(g), in_lanes(uniform), self.numbers, x, y, w)
+        return x.transpose(0, 2, 1).reshape(-1, self.d)[:n], y.reshape(-1)[:n]
 
     def panel(self, rng: np.random.Generator, persons: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Covariates [rows, d], responses and owners [rows] of persons whose rows are correlated by `CORRELATION`."""
@@ -120,24 +115,6 @@ class Population:
         g = math.sqrt(CORRELATION) * rng.standard_normal((persons, self.normals))[owners]
         g += math.sqrt(1 - CORRELATION) * rng.standard_normal(g.shape)
         return *self.records(g, rng.random(len(g))), owners
-
-    def _errors(self, g: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """Errors in units of sigma from standard normals g [users, ...]."""
-        if self.errors == "student":  # t with 3 degrees of freedom
-            return g[:, 0] / np.sqrt((g[:, 1] ** 2 + g[:, 2] ** 2 + g[:, 3] ** 2) / 3)
-        if self.errors == "exponential":  # half a chi-square of 2 degrees is exponential; of mean 0
-            return (g[:, 0] ** 2 + g[:, 1] ** 2) / 2 - 1
-        if self.errors == "heteroscedastic":
-            return g[:, 0] * (0.5 + 0.5 * np.abs(z))
-        return g[:, 0]
-
-
-def _sum_over_covariates(z: np.ndarray) -> np.ndarray:
-    """[users, ...] of [users, d, ...], in the order of `z.sum(axis=1)`, whose loop over eight numbers is slow."""
-    total = z[:, 0].copy()
-    for j in range(1, z.shape[1]):
-        total += z[:, j]
-    return total
 
 
 class Budgets(Protocol):
@@ -149,30 +126,17 @@ class Budgets(Protocol):
     def draw(self, u: np.ndarray, first: int) -> np.ndarray: ...
 
 
-class Drawn(NamedTuple):
-    """What users have in common for all who ask them: no budget is in it."""
-
-    x: np.ndarray
-    y: np.ndarray
-    w: np.ndarray
-    omega: np.ndarray
-    uniform: np.ndarray | None
-    """from which budgets are drawn [users, 8]; None where none is random"""
-
-
 class Strangers:
-    """Records, noise directions and uniform numbers, from streams that depend on the seed and the replicate alone."""
+    """Records of users, from streams that depend on the seed and the replicate alone."""
 
-    def __init__(self, model: Model, law: Population, seed: int, replicates: Sequence[int]) -> None:
-        self.model, self.law, self.seed = model, law, seed
+    def __init__(self, law: Population, seed: int, replicates: Sequence[int]) -> None:
+        self.law, self.seed = law, seed
         self.lanes = [*replicates, *[replicates[-1]] * (LANES - len(replicates))]
-        data, self.response, noise, self.budgets = (
-            stream_states(seed, self.lanes, role) for role in ("data", "response", "noise", "budget")
-        )
-        self.data, self.noise = Rows(data, law.normals), Rows(noise, model.p)
+        self.response = stream_states(seed, self.lanes, "response")
+        self.data = Rows(stream_states(seed, self.lanes, "data"), law.normals)
 
     def records(self, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Covariates [count, d, 8], responses and weights [count, 8]."""
+        """Covariates [count, d, 8], responses and weights [count, 8] of the next users."""
         normals = self.data.take(count)
         uniform = lanes_empty(count if self.law.binary else 0)
         if self.law.binary:
@@ -181,98 +145,42 @@ class Strangers:
         fill_records(normals, uniform, self.law.numbers, x, y, w)
         return x, y, w
 
-    def next(self, count: int, random_budgets: bool) -> Drawn:
-        x, y, w = self.records(count)
-        omega = self.noise.take(count)
-        of_budgets = lanes_empty(count) if random_budgets else None
-        if of_budgets is not None:
-            fill_uniform(self.budgets, of_budgets, count)
-        return Drawn(x, y, w, omega, of_budgets)
 
-    def hessian_noise(self) -> Rows:
-        """A stream of its own, row by row of a triangle; it is at its beginning whenever it is asked for."""
-        p = self.model.p
-        return Rows(stream_states(self.seed, self.lanes, "noise", 1), p * (p + 1) // 2)
+class Simulated(Strangers):
+    """Simulated users, drawn when it is their turn; a `dpexp.inference.users.Source`.
 
+    No number depends on the budgets, so all settings of an experiment meet the same users and the same noise.
+    """
 
-class Weights:
-    """1 / mu_i and the two weights of users under one law of budgets."""
-
-    def __init__(self, model: Model, budget: Budgets, weighted: bool = True) -> None:
-        self.model, self.budget, self.weighted = model, budget, weighted
-        self.served = 0
-        self._same = self._alike(0)
-        if budget.constant is None:
+    def __init__(
+        self, model: Model, law: Population, budget: Budgets, seed: int, replicates: Sequence[int],
+        weighted: bool = True, rising: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(law, seed, replicates)
+        self.model, self.budget, self.rising, self.served = model, budget, rising, 0
+        self.weighted = weighted and budget.constant is None
+        triangle = model.p * (model.p + 1) // 2
+        self.noise = Rows(stream_states(seed, self.lanes, "noise"), model.p)
+        self.hessian_noise = Rows(stream_states(seed, self.lanes, "noise", 1), triangle)
+        self.uniform = stream_states(seed, self.lanes, "budget")
+        if self.weighted:
             typical = 1 / budget.draw((np.arange(100_000) + 0.5) / 100_000, 1)
             self._mean_v = gradient_weights(model, typical).mean()
             self._mean_u = hessian_weights(model, typical).mean()
 
-    def _alike(self, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """1 / mu_i of users who share their budget, and weights of 1, [count, 8] each: the same in every block."""
-        ones, inverse = lanes_empty(count), lanes_empty(count)
-        ones.fill(1.0)
-        inverse.fill(1 / (self.budget.constant or 1.0))
-        return inverse, ones
-
-    def next(self, count: int, uniform: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """[count, 8] each; not to be changed."""
-        if len(self._same[0]) < count:
-            self._same = self._alike(count)
-        inverse, ones = (rows[:count] for rows in self._same)
-        if self.budget.constant is not None:
-            return inverse, ones, ones
-        assert uniform is not None
+    def block(self, count: int, first: int, every: int) -> Users:
+        """The next `count` users; with `rising` budgets are half as large where the outcome is below its centre."""
+        x, y, w = self.records(count)
+        uniform = lanes_empty(count)
+        if self.budget.constant is None:
+            fill_uniform(self.uniform, uniform, count)
         inverse = 1 / self.budget.draw(uniform, self.served + 1)
         self.served += count
-        if not self.weighted:
-            return inverse, ones, ones
-        return (
-            inverse,
-            gradient_weights(self.model, inverse) / self._mean_v,
-            hessian_weights(self.model, inverse) / self._mean_u,
-        )
-
-
-class SimulatedCrowd:
-    """Simulated users for several settings; a `dpexp.inference.lockstep.Crowd`."""
-
-    def __init__(
-        self, model: Model, law: Population, budgets: Sequence[Budgets], seed: int, replicates: Sequence[int],
-        weighted: bool = True, rising: bool = False,
-    ) -> None:  # fmt: skip
-        self.model, self.strangers, self.rising = model, Strangers(model, law, seed, replicates), rising
-        self.weights = [Weights(model, budget, weighted) for budget in budgets]
-        self.random_budgets = any(budget.constant is None for budget in budgets)
-        self.noises: dict[int, Rows] = {}
-
-    def blocks(self, count: int, asked: Sequence[tuple[int, int, Wanted]]) -> list[Users]:
-        drawn = self.strangers.next(count, self.random_budgets)
-        weights = [weight.next(count, drawn.uniform) for weight in self.weights]
-        if self.rising:  # budgets are half as large where the outcome is below its centre
-            less = np.where(drawn.y < self.strangers.law.beta, 2.0, 1.0)
-            weights = [(inverse * less, v, u) for inverse, v, u in weights]
-        noise: dict[int, np.ndarray] = {}
-        rows = np.arange(count + 1)
-        for group, _, wanted in asked:
-            if group not in noise:
-                if group not in self.noises:
-                    self.noises[group] = self.strangers.hessian_noise()
-                sent = hessian_users(count, wanted.first, wanted.every)
-                noise[group] = self.noises[group].take(sent)
-        return [
-            Users(drawn.x, drawn.y, drawn.w, *weights[budget], drawn.omega, noise[group], rows)
-            for group, budget, _ in asked
-        ]
-
-
-class Simulated:
-    """Simulated users for one setting, drawn when it is their turn; a `dpexp.inference.users.Source`."""
-
-    def __init__(
-        self, model: Model, law: Population, budget: Budgets, seed: int, replicates: Sequence[int],
-        weighted: bool = True,
-    ) -> None:  # fmt: skip
-        self.crowd = SimulatedCrowd(model, law, [budget], seed, replicates, weighted)
-
-    def block(self, count: int, first: int, every: int) -> Users:
-        return self.crowd.blocks(count, [(0, 0, Wanted(count, first, every))])[0]
+        v = u = np.ones_like(inverse)
+        if self.weighted:
+            v = gradient_weights(self.model, inverse) / self._mean_v
+            u = hessian_weights(self.model, inverse) / self._mean_u
+        if self.rising:
+            inverse = inverse * np.where(y < self.law.beta, 2.0, 1.0)
+        noise = self.noise.take(count), self.hessian_noise.take(hessian_users(count, first, every))
+        return Users(x, y, w, inverse, v, u, *noise, np.arange(count + 1))

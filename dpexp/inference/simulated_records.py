@@ -1,6 +1,6 @@
 """The compiled loops of `dpexp.inference.populations`: normals, and the records of users that they make, in lanes.
 
-The laws are those of `Population.records`, written once more for lanes.
+The laws are those of `populations.Population`.
 """
 
 from __future__ import annotations

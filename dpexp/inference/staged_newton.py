@@ -19,6 +19,7 @@ compares what was measured with its guess. It does so with messages that it has,
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -26,13 +27,12 @@ import numpy as np
 
 from dpexp.engine.lanes.aligned import lanes_empty, lanes_zeros
 from dpexp.engine.lanes.vectors import LANES
-from dpexp.inference.lockstep import Conversation, Stage, alone
 from dpexp.inference.messages import Constants, Sums, Users, compiled_messages, no_sums
 from dpexp.inference.models import Model
 from dpexp.inference.newton import Corrected, corrected, made_up, mean_hessian, newton_corrected
 from dpexp.inference.small_matrices import eigenvalues
-from dpexp.inference.third_derivatives import flatter, scale_bias
-from dpexp.inference.users import Source
+from dpexp.inference.third_derivatives import farther, flatter, guessed_users, mean_curvature, scale_bias
+from dpexp.inference.users import BLOCK, Source
 
 FARTHEST_PACE = 16.0
 """steps become at most so many times longer or shorter than they were planned"""
@@ -75,6 +75,8 @@ def measured_pace(model: Model, curvature: float, sums: Sums) -> np.ndarray:
 
 SHARES = (0.1, 0.3, 0.6)
 """of the users, by stage"""
+POINTS = 6
+"""blocks of a stage, at most, at whose beginning the server remembers where it was"""
 TIMES = (2.0, 3.0, 2.0)
 """T, relaxation times, by stage"""
 FARTHEST = 2.0
@@ -121,8 +123,8 @@ class Outcome(NamedTuple):
     """whether the jump before the last stage was longer than is allowed [8]"""
     projections: np.ndarray
     """steps at which the scale was projected [8]"""
-    flatter: np.ndarray
-    """by which standard errors were divided [8]; at most 1, and 1 where the model is not logistic"""
+    flatter: np.ndarray | None
+    """K [8, p, p] with which K M K' is the Hessian at the target, for the mean M of messages; None where it is M"""
 
 
 class Server:
@@ -134,6 +136,8 @@ class Server:
         self.theta = lanes_empty(model.p)
         self.theta[:] = np.asarray(start, dtype=np.float64)[:, None]
         """[p, 8]"""
+        self.path: list[np.ndarray] = []
+        """theta [8, p] at the beginning of at most `POINTS` blocks of the last stage, and at its end"""
         self.hits = lanes_zeros(1)
         self.scratch = lanes_zeros(2 * model.p)
         self.constants = Constants(
@@ -154,20 +158,40 @@ class Server:
         """Steps are so many times as long as their stage says [1, 8]; in place."""
         return self.constants.pace
 
-    def begin(self) -> Sums:
-        """Sums over nobody."""
-        return no_sums(self.model.p)
-
     def serve(self, users: Users, first: int, eta: np.ndarray, every: int, summed: int, sums: Sums) -> None:
         """Users first + 1, first + 2, ... of a stage, as many as eta has entries; the sums from user `summed` on."""
         self._messages(
             first, every, summed, self.constants, eta, users, self.theta, self.hits, self.scratch, sums,
-            0, len(eta), 0,
+            0, len(eta), 0, None,
         )  # fmt: skip
 
     def ask(self, source: Source, eta: np.ndarray, every: int, summed: int = 1, before: int = 0) -> Sums:
-        """One stage: as many users as eta has entries, numbered from before + 1; the sums from user `summed` on."""
-        return alone(self, one_stage(Stage(eta, every, summed, before)), source)
+        """One stage: as many users as eta has entries, numbered from before + 1; the sums from user `summed` on.
+
+        With `every` > 0 every k-th user of the stage sends a Hessian.
+        """
+        sums, self.path, apart = self.begin(), [], BLOCK * math.ceil(len(eta) / (BLOCK * POINTS))
+        for first in range(0, len(eta), BLOCK):
+            if first % apart == 0:
+                self.path.append(self.theta.T.copy())
+            part = eta[first : first + BLOCK]
+            self.serve(source.block(len(part), before + first, every), before + first, part, every, summed, sums)
+        self.path.append(self.theta.T.copy())
+        return sums
+
+    def guessed(self, theta: np.ndarray, every: int) -> Sums:
+        """Sums over the records of the guessed law at theta [8, p] (`third_derivatives`)."""
+        users, at, sums = guessed_users(self.model), lanes_empty(self.model.p), no_sums(self.model.p)
+        at[:] = theta.T
+        self._messages(
+            0, every, 1, self.constants, np.zeros(len(users.v)), users, at, lanes_zeros(1), self.scratch, sums,
+            0, len(users.v), 0, None,
+        )  # fmt: skip
+        return sums
+
+    def begin(self) -> Sums:
+        """The sums to which a stage adds: over nobody."""
+        return no_sums(self.model.p)
 
     def jump(self, sums: Sums) -> np.ndarray:
         """Move to the corrected estimate of a stage, no farther than is sane; whether that was nearer [8].
@@ -176,6 +200,8 @@ class Server:
         """
         current = (sums.points / sums.v[0]).T
         change = newton_corrected(sums, self.model).theta - current
+        if self.model.bends:
+            change *= farther(self.guessed, current, change)[:, None]
         beta = self.model.d + 1
         limit = FARTHEST * (current[:, -1] if self.model.has_scale else np.ones(LANES))
         spread = np.append(1.0, np.full(self.model.d, min(1.0, self.model.problem.sigma_z)))
@@ -191,36 +217,29 @@ class Server:
         return shortened
 
 
-def one_stage(stage: Stage) -> Conversation[Sums]:
-    """A single stage, of which the sums are what is asked for."""
-    return (yield stage)
-
-
-def stages(server: Server, design: Design) -> Conversation[Outcome]:
-    """All three stages, from where the server stands."""
-    first = yield Stage(design.step_sizes(0), design.every, design.sizes[0] // 2 + 1)
-    server.jump(first)
-    server.pace[:] = measured_pace(server.model, design.curvature, first)
-    second_pace = server.pace[0].copy()
-    second = yield Stage(design.step_sizes(1), design.every)
-    shortened = server.jump(second)
-    server.pace[:] = measured_pace(server.model, design.curvature, second)
-    paces = second_pace, server.pace[0].copy()
-    third = yield Stage(design.step_sizes(2), design.every)
-    final = newton_corrected(second + third, server.model)
-    times = sum(pace * design.step_sizes(s).sum() for s, pace in enumerate(paces, start=1))
-    final.theta[:, -1] -= scale_bias(server.model, second + third, final, times)
-    flatness = flatter(server.model, (second, third), final.theta)
-    longer = 1 / flatness**2
-    final = made_up(final._replace(covariance=final.covariance * longer[:, None, None]), server.model.hessian_scaling)
-    alone_each = tuple(corrected(sums, final.hessian, final.hessian_error) for sums in (second, third))
-    found = alone_each[0], alone_each[1]
-    return Outcome(final, found, second + third, shortened, server.hits[0], flatness)
-
-
 def staged_newton(
     model: Model, design: Design, start: np.ndarray, source: Source, server: Server | None = None
 ) -> Outcome:
     """All three stages from theta_0 = `start` [p], or with a server that stands somewhere already."""
     server = server or Server(model, start)
-    return alone(server, stages(server, design), source)
+    first = server.ask(source, design.step_sizes(0), design.every, design.sizes[0] // 2 + 1)
+    server.jump(first)
+    server.pace[:] = measured_pace(server.model, design.curvature, first)
+    second_pace = server.pace[0].copy()
+    second = server.ask(source, design.step_sizes(1), design.every)
+    path = server.path
+    shortened = server.jump(second)
+    server.pace[:] = measured_pace(server.model, design.curvature, second)
+    paces = second_pace, server.pace[0].copy()
+    third = server.ask(source, design.step_sizes(2), design.every)
+    final, flatness = newton_corrected(second + third, server.model), None
+    alone = corrected(second, final.hessian, final.hessian_error), corrected(third, final.hessian, final.hessian_error)
+    times = sum(pace * design.step_sizes(s).sum() for s, pace in enumerate(paces, start=1))
+    final.theta[:, -1] -= scale_bias(server.model, second + third, final, times)
+    if server.model.bends:
+        there, *met = (mean_curvature(server.guessed, points) for points in ([final.theta], path, server.path))
+        share = (third.u[0] / (second.u[0] + third.u[0]))[:, None, None]
+        flatness = flatter(there, (1 - share) * met[0] + share * met[1])
+        final = newton_corrected(second + third, server.model, flatness)._replace(theta=final.theta)
+    final = made_up(final, server.model.hessian_scaling)
+    return Outcome(final, alone, second + third, shortened, server.hits[0], flatness)

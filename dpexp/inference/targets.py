@@ -110,8 +110,8 @@ def _simulated(model: Model, law: Population, theta: np.ndarray) -> tuple[np.nda
     rng = np.random.Generator(np.random.PCG64(20_251))
     hessian, scores, size = np.zeros((model.p, model.p)), np.zeros((model.p, model.p)), 20_000
     for _ in range(DRAWS // size):
-        z, y = law.records(rng.standard_normal((size, law.normals, 1)), rng.random((size, 1)))
-        x, y = np.concatenate([np.ones((size, 1)), z[..., 0]], axis=1), y[:, 0]
+        z, y = law.records(rng.standard_normal((size, law.normals)), rng.random(size))
+        x = np.concatenate([np.ones((size, 1)), z], axis=1)
         hessian += model.hessians(theta, x, y).mean(axis=0)
         g = model.problem.gradient(theta, x, y)
         if law.persons:  # a message is the mean over a person's rows

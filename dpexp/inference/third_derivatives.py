@@ -7,8 +7,10 @@ part of theta~ - theta* that is linear in the noise xi of the messages is, with 
     -(H + T[dbar])^-1 xi + H^-1 T[dbar] eta,      eta = -H^-1 xi + what earlier messages left,
 
 so that it is about -H^-1 xi: what counts is the curvature at the target. The sandwich with the mean Hessian is too
-short by the ratio of the two curvatures. That ratio is taken from the public guess of the law of the covariates, of
-which little depends: it serves to make intervals longer, never shorter.
+short by the ratio of the two curvatures, and more so along steep slopes than across them. Both curvatures are computed
+under the public guess of the law of the covariates (`flatter`): at the estimate, and as a mean over points of the path.
+Newton jumps of a steep logistic model are too short for the same reason, by an error that no number of users makes
+smaller: a second one from 4.1, where the slopes are 5, ends at 4.7. The same guess says how much farther to go.
 
 The scale of a Huber model comes out too large by a part of its standard error: points theta_k are thrown about their
 mean by the noise of the messages, and the mean gradient of a risk that is not quadratic is not the gradient at the
@@ -34,39 +36,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
-from dpexp.engine.compiled import compiled
-from dpexp.engine.lanes import vectormath as _overloads  # noqa: F401 - teaches the compiler exp on lanes
-from dpexp.engine.lanes.vectors import LANES, load, reals, store
-from dpexp.inference.messages import Sums, symmetric
+from dpexp.inference.messages import Sums, Users, symmetric
 from dpexp.inference.models import Model
-from dpexp.inference.newton import Corrected
+from dpexp.inference.newton import NEGLIGIBLE, Corrected
+from dpexp.inference.small_matrices import eigensystems, products, times
+from dpexp.inference.users import Records
 from dpexp.problems.huber_linear import HuberLinear, normal_moments
 
+DRAWS = 2000
+"""records of the guessed law"""
+JUMPS = np.linspace(0.0, 2.0, 6)
+"""times the Newton jump, between which the right one is looked for"""
 
-@lru_cache(maxsize=16)
-def compiled_mean(curvature: Callable[..., Any]) -> Callable[..., Any]:
-    """The compiled sum over rows x [N, d + 1] of weight [N] times the curvature in x'theta, for theta [d + 1, 8]."""
-    rho2 = compiled(curvature, forceinline=True)
-
-    @compiled(kept=True)
-    def mean(theta, x, weight, k, found):
-        total = reals(0.0)
-        for i in range(x.shape[0]):
-            t = reals(0.0)
-            for j in range(x.shape[1]):
-                t = t + load(theta, (j,)) * x[i, j]
-            second, _, _ = rho2(t, 0.0, 1.0, k)
-            total = total + weight[i] * second
-        store(found, (0,), total)
-
-    return mean
-
-
-DRAWS = 4000
+Guessed = Callable[[np.ndarray, int], Sums]
+"""guessed(theta [8, p], every) -> sums over `guessed_users` without noise: gradients, or with every = 1 Hessians"""
 
 
 @lru_cache(maxsize=16)
@@ -76,25 +62,43 @@ def covariates(d: int, sigma_z: float) -> np.ndarray:
     return np.concatenate([np.ones((DRAWS, 1)), sigma_z * z], axis=1)
 
 
-def curvature_at(model: Model, theta: np.ndarray) -> np.ndarray:
-    """The trace of the Hessian of the risk at theta [8, p] under the guessed law [8]: the mean of w |x|^2 p (1 - p)."""
-    x = covariates(model.d, model.problem.sigma_z)
-    weight = model.problem.weight(x) * np.sum(x * x, axis=1)
-    found = np.empty((1, LANES))
-    compiled_mean(model.curvature)(np.ascontiguousarray(theta.T), x, weight, model.constants, found)
-    return np.asarray(found[0] / DRAWS)
+@lru_cache(maxsize=16)
+def guessed_users(model: Model) -> Users:
+    """Users who hold these rows and send without noise. Their responses are 0: a logistic curvature has none."""
+    rows = covariates(model.d, model.problem.sigma_z)[:, 1:]
+    return Records(model, rows, np.zeros(DRAWS), np.full(DRAWS, math.inf), np.zeros).block(DRAWS, 0, 1)
 
 
-def flatter(model: Model, stages: tuple[Sums, Sums], theta: np.ndarray) -> np.ndarray:
-    """The curvature at the estimate theta [8, p] over that at the mean points of the stages, at most 1 [8].
+def farther(guessed: Guessed, point: np.ndarray, change: np.ndarray) -> np.ndarray:
+    """What the jump `change` [8, p] of a logistic model from `point` [8, p] has to be multiplied by [8]; at most 2.
 
-    1 for models that are not logistic: the Huber model's curvature follows from the scale, which hardly moves.
+    A Newton jump takes the curvature at the point for that of the way. Under the guessed law the gradient rises along
+    the way by r(t) = change' (grad F(point + t change) - grad F(point)), and the t is right at which it has risen by
+    what was measured, change' H change.
     """
-    if model.name != "mallows-logistic":
-        return np.ones(len(theta))
-    total = sum(sums.u[0] for sums in stages)
-    met = sum(sums.u[0] / total * curvature_at(model, (sums.points / sums.v[0]).T) for sums in stages)
-    return np.asarray(np.minimum(1.0, curvature_at(model, theta) / met))
+    sums = guessed(point, 1)
+    wanted = np.sum(change * times(symmetric(sums.hessians / sums.u[0], point.shape[1]), change), axis=1)
+    gradients = np.stack([(guessed(point + t * change, 0).gradients / DRAWS).T for t in JUMPS])
+    risen = np.sum((gradients - gradients[0]) * change, axis=2)
+    return np.array([np.interp(wanted[lane], risen[:, lane], JUMPS) for lane in range(len(wanted))])
+
+
+def mean_curvature(guessed: Guessed, path: list[np.ndarray]) -> np.ndarray:
+    """The mean Hessian [8, p, p] of a logistic risk over points theta [8, p] of a path, under the guessed law."""
+    sums = [guessed(theta, 1) for theta in path]
+    return np.asarray(np.mean([symmetric(one.hessians / one.u[0], path[0].shape[1]) for one in sums], axis=0))
+
+
+def flatter(there: np.ndarray, met: np.ndarray) -> np.ndarray:
+    """K = there^(1/2) met^(-1/2) [8, p, p], with which K met K' = there, for curvatures under the guessed law."""
+    return products(_root(there, 1), _root(met, -1))
+
+
+def _root(a: np.ndarray, sign: int) -> np.ndarray:
+    """The square roots of positive semidefinite matrices [8, p, p], or of their inverses."""
+    values, vectors = eigensystems(a)
+    roots = np.sqrt(np.maximum(values, NEGLIGIBLE * values[:, -1:])) ** sign
+    return products(vectors * roots[:, None, :], vectors.transpose(0, 2, 1))
 
 
 def scale_bias(model: Model, sums: Sums, found: Corrected, times: np.ndarray) -> np.ndarray:

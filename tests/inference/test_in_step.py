@@ -12,10 +12,9 @@ from dpexp.algorithms.schedules import SCHEDULES, Power
 from dpexp.algorithms.staged_newton import StagedNewton
 from dpexp.inference.fitting import released
 from dpexp.inference.intervals import judged
-from dpexp.inference.lockstep import Talk, together
 from dpexp.inference.models import careful, model_of
 from dpexp.inference.newton import _inverse_eigenvalues, standard_errors
-from dpexp.inference.populations import Population, Simulated, SimulatedCrowd
+from dpexp.inference.populations import Population, Simulated
 from dpexp.inference.predicted import (
     Noise,
     correction_moment,
@@ -24,31 +23,27 @@ from dpexp.inference.predicted import (
     noise_of,
 )
 from dpexp.inference.simulated_records import Rows
-from dpexp.inference.staged_newton import Design, Server, staged_newton, stages
+from dpexp.inference.staged_newton import Design, staged_newton
 from dpexp.inference.users import BLOCK, SPREAD
 from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget, UniformBudget
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.logistic import MallowsLogistic
+from tests.oracles.records import records
 
 MIX = ChoiceBudget(choice=Choice(values=(0.5, 3.0), probabilities=(0.75, 0.25)))
 
 
-@pytest.mark.parametrize("n", [3 * BLOCK + 7, 2001])
-def test_together_is_alone(n):
-    """To the last bit, with stages of odd lengths, random budgets and two designs that end their stages elsewhere."""
-    model, law, budgets = model_of(HuberLinear(d=2)), Population(2), [ConstantBudget(mu=2.0), MIX]
-    start = model.problem.start()
-    designs = Design(n, 0.13), Design(n, 0.13, 4, shares=(0.25, 0.25, 0.5))
-    groups = [
-        [Talk(server, stages(server, design), k) for k in (0, 1) for server in (Server(model, start),)]
-        for design in designs
-    ]
-    together(groups, SimulatedCrowd(model, law, budgets, 5, range(8)))
-    for design, group in zip(designs, groups, strict=True):
-        for budget, talk in zip(budgets, group, strict=True):
-            lone = staged_newton(model, design, start, Simulated(model, law, budget, 5, range(8)))
-            assert (lone.final.theta == talk.result.final.theta).all()
-    assert (groups[0][0].result.final.theta != groups[0][1].result.final.theta).all()
+def test_settings_meet_the_same_users():
+    """Records and noise do not depend on the budgets, nor on how many users send a Hessian."""
+    model, law = model_of(HuberLinear(d=2)), Population(2)
+    one, other = (Simulated(model, law, budget, 5, range(8)) for budget in (ConstantBudget(mu=2.0), MIX))
+    for count in (BLOCK, 7, 2, 33):
+        a, b = one.block(count, 0, 5), other.block(count, 0, 4)
+        assert all((getattr(a, name) == getattr(b, name)).all() for name in ("x", "y", "w", "omega"))
+        if count == BLOCK:
+            assert (a.hessian_noise == b.hessian_noise[: count // 5]).all()
+        assert (a.inverse_mu == 0.5).all()
+        assert set(np.unique(b.inverse_mu)) == {2.0, 1 / 3.0}
 
 
 def test_a_hessian_of_every_user_is_refused_and_other_designs_are_not():
@@ -190,16 +185,19 @@ def test_logistic_steps_are_shorter_than_plans_are_careful():
     ],
 )  # fmt: skip
 def test_compiled_records_are_those_of_the_law(law):
-    """`Population.records` says the same law in numpy; other numbers give other records."""
+    """The oracle says the same law in numpy; other numbers give other records."""
     from dpexp.inference.simulated_records import fill_records
 
     population, rng = Population(3, **law), np.random.default_rng(6)
     normals, uniform = rng.standard_normal((400, population.normals, 8)), rng.random((400, 8))
     x, y, w = np.empty((400, 3, 8)), np.empty((400, 8)), np.empty((400, 8))
     fill_records(normals, uniform, population.numbers, x, y, w)
-    wanted_x, wanted_y = population.records(normals, uniform)
+    wanted_x, wanted_y = records(population, normals, uniform)
     assert np.abs(x - wanted_x).max() <= 1e-15 * np.abs(wanted_x).max()
     assert np.abs(y - wanted_y).max() <= 1e-14 * np.abs(wanted_y).max()
     assert w == pytest.approx(np.minimum(1, 2 / (1 + np.sum(wanted_x**2, axis=1))), rel=1e-14)
+    flat_x, flat_y = population.records(normals[:397, :, 0], uniform[:397, 0])
+    assert (flat_x == x[:397, :, 0]).all()
+    assert (flat_y == y[:397, 0]).all()
     fill_records(normals, uniform, population.numbers._replace(beta=0.3), x, y, w)
     assert np.abs(y - wanted_y).max() > 0.1

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import sqrtm
 
 from tests.oracles.ldp_sgd import huber_gradient, logistic_gradient
 
@@ -64,6 +65,7 @@ class Stage:
         self.v = self.v2 = self.u = self.d2 = 0.0
         self.a, self.g = np.zeros(p), np.zeros(p)
         self.q, self.m = np.zeros((p, p)), np.zeros((p, p))
+        self.path: list[np.ndarray] = []
 
 
 def stage(
@@ -79,6 +81,8 @@ def stage(
     """Users (x, y, mu, v, u), one after the other; theta after them, and the sums from user `summed` on."""
     p, kept = len(theta), Stage(len(theta))
     for i in range(1, len(eta) + 1):
+        if (i - 1) % 960 == 0:  # a block, of which there are at most six here
+            kept.path.append(theta)
         x, y, mu, v, u = next(users)
         omega = np.array([next(noise) for _ in range(p)])
         scale = theta[-1] if loss.known_scale is None else loss.known_scale
@@ -104,6 +108,7 @@ def stage(
         theta = theta - eta[i - 1] * v * message
         if loss.known_scale is None:
             theta[-1] = max(theta[-1], loss.scale_min)
+    kept.path.append(theta)
     return theta, kept
 
 
@@ -120,18 +125,33 @@ def regularise(mean: np.ndarray, error: float) -> np.ndarray:
     return np.linalg.inv(g)
 
 
-def estimate(kept: Stage) -> tuple[np.ndarray, np.ndarray]:
-    """theta~, and C with what the noise of the Hessian adds to it."""
+def estimate(kept: Stage, turn: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """theta~, and C with what the noise of the Hessian adds to it; K H K' stands for H where there is a `turn` K."""
     error = math.sqrt(kept.d2) / kept.u
-    inverse = np.linalg.inv(regularise(kept.m / kept.u, error))
+    turn = np.eye(len(kept.a)) if turn is None else turn
+    inverse = np.linalg.inv(turn @ regularise(kept.m / kept.u, error) @ turn.T)
     d = inverse @ kept.g / kept.v
     added = error**2 / 2 * (np.outer(d, d) + (d @ d) * np.eye(len(d)))
     return kept.a / kept.v - d, inverse @ (kept.q / kept.v**2 + added) @ inverse
 
 
-def jump(kept: Stage, has_scale: bool) -> np.ndarray:
+def jump(kept: Stage, has_scale: bool, rows: np.ndarray | None) -> np.ndarray:
     current = kept.a / kept.v
     change = estimate(kept)[0] - current
+    if rows is not None:
+        wanted = change @ guessed_hessian(current, rows) @ change
+
+        def risen(t: float) -> float:
+            means = [guessed_gradient(current + part * change, rows) for part in (t, 0.0)]
+            return float(change @ (means[0] - means[1]))
+
+        grid = [k * 0.4 for k in range(6)]
+        after = next((k for k in range(1, 6) if risen(grid[k]) >= wanted), None)
+        if after is None:
+            change = change * 2.0
+        else:
+            low, high = risen(grid[after - 1]), risen(grid[after])
+            change = change * (grid[after - 1] + 0.4 * (wanted - low) / (high - low))
     most = 2 * current[-1] if has_scale else 2.0
     beta = slice(None, -1) if has_scale else slice(None)
     if np.linalg.norm(change[beta]) > most:
@@ -156,14 +176,19 @@ def pace(kept: Stage, h: float, guess: np.ndarray) -> float:
     return min(max(guessed / mixed, 1 / 16), 16.0)
 
 
-def flatter(second: Stage, third: Stage, theta: np.ndarray, rows: np.ndarray) -> float:
-    """Logistic curvature at theta over that at the mean points of two stages, for records of a guessed law; at most 1."""
+def guessed_gradient(at: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The mean gradient of records of a guessed law whose responses are 0."""
+    return np.mean([logistic_gradient(list(at), list(x), 0.0) for x in rows], axis=0)
 
-    def trace(at: np.ndarray) -> float:
-        return sum(float(np.trace(logistic_hessian(list(at), list(x), 0.0))) for x in rows)
 
-    met = (second.u * trace(second.a / second.v) + third.u * trace(third.a / third.v)) / (second.u + third.u)
-    return min(1.0, trace(theta) / met)
+def guessed_hessian(at: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    return np.mean([logistic_hessian(list(at), list(x), 0.0) for x in rows], axis=0)
+
+
+def flatter(second: Stage, third: Stage, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """A^(1/2) B^(-1/2), where A is the curvature of a guessed law at theta, and B its mean over the paths of two stages."""
+    met = sum(one.u * np.mean([guessed_hessian(at, rows) for at in one.path], axis=0) for one in (second, third))
+    return np.asarray(sqrtm(guessed_hessian(theta, rows)) @ np.linalg.inv(sqrtm(met / (second.u + third.u))))
 
 
 def scale_bias(both: Stage, theta: np.ndarray, covariance: np.ndarray, time: float, loss: Loss) -> float:
@@ -180,10 +205,10 @@ def scale_bias(both: Stage, theta: np.ndarray, covariance: np.ndarray, time: flo
     return float(min(bias, math.sqrt(covariance[-1, -1])))
 
 
-def made_up(both: Stage, covariance: np.ndarray) -> list[float]:
+def made_up(both: Stage, covariance: np.ndarray, turn: np.ndarray) -> list[float]:
     """1 + z^2 e^2 / 2 for every coordinate, z the normal quantile of 95 %, e at most .3."""
     error, found = math.sqrt(both.d2) / both.u, []
-    inverse = np.linalg.inv(regularise(both.m / both.u, error))
+    inverse = np.linalg.inv(turn @ regularise(both.m / both.u, error) @ turn.T)
     for j in range(len(covariance)):
         u, v = inverse[:, j], covariance[:, j]
         e = error * math.sqrt(((u @ u) * (v @ v) + (u @ v) ** 2) / 2) / covariance[j, j]
@@ -213,17 +238,17 @@ def staged_newton(
     _, kept = stage(loss, theta, *rest, eta, every, n1 // 2 + 1)
     paces = [pace(kept, h, guess)]
     eta = np.full(n2, 3 / (h * n2)) * paces[0]
-    _, second = stage(loss, jump(kept, has_scale), *rest, eta, every)
+    _, second = stage(loss, jump(kept, has_scale, rows), *rest, eta, every)
     paces.append(pace(second, h, guess))
     eta = np.full(n3, 2 / (h * n3)) * paces[1]
-    _, third = stage(loss, jump(second, has_scale), *rest, eta, every)
+    _, third = stage(loss, jump(second, has_scale, rows), *rest, eta, every)
     both = Stage(len(start))
     for name in ("v", "v2", "u", "d2", "a", "g", "q", "m"):
         setattr(both, name, getattr(second, name) + getattr(third, name))
     theta, covariance = estimate(both)
     if has_scale:
         theta[-1] -= scale_bias(both, theta, covariance, (3 * paces[0] + 2 * paces[1]) / h, loss)
-    if rows is not None:
-        covariance = covariance / flatter(second, third, theta, rows) ** 2
-    longer = made_up(both, covariance)
+    turn = np.eye(len(theta)) if rows is None else flatter(second, third, theta, rows)
+    covariance = estimate(both, turn)[1]
+    longer = made_up(both, covariance, turn)
     return theta, np.diag(longer) @ covariance @ np.diag(longer)
