@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from dpexp.privacy.accounting.loss_distributions import Scheme, step_loss
-from dpexp.privacy.attained.linear_loss import linear_loss_eps
+from dpexp.privacy.attained.linear_loss import LinearLoss
 from dpexp.privacy.exact.linear import linear
 from dpexp.privacy.exact.memory import Memory, W
 from dpexp.privacy.exact.runs import pair
@@ -74,7 +74,7 @@ def linear_law(setting: str, scheme: Scheme = "fixed-size") -> float:
     the most distant ones, so that the former is what a bound would be.
     """
     q, z, steps = SETTINGS[setting]
-    return linear_loss_eps(q, z, steps, scheme, DELTA)
+    return LinearLoss(q, z, steps, scheme).eps(DELTA)
 
 
 def composition(setting: str, share: float = SHARE) -> float:
@@ -105,7 +105,7 @@ def linear_is_attained() -> dict[str, tuple[float, float]]:
     """The law of linear losses under the walk between walls that are never met, and under a third program."""
     found = {}
     for name, (q, z, steps) in UNBOUNDED.items():
-        law = linear_loss_eps(q, z, steps, "add-remove", DELTA)
+        law = LinearLoss(q, z, steps, "add-remove").eps(DELTA)
         n = round(1 / q)
         far = 10 * math.sqrt(steps) + steps / z
         one = Update("poisson", n, 1, steps, far, constant(0.0), constant(1 / z))
@@ -124,7 +124,7 @@ def convex() -> dict[str, float]:
             continue
         relation = entry.mechanism.neighboring_relation
         scheme: Scheme = "fixed-size" if space.sampling == "fixed-size" else relation
-        law = linear_loss_eps(space.q, space.batch_size / space.reach, space.steps, scheme, DELTA)
+        law = LinearLoss(space.q, space.batch_size / space.reach, space.steps, scheme).eps(DELTA)
         where = f"{space.sampling}, n = {space.n}, b = {space.batch_size}, T = {space.steps}, width {2 * space.half_width:g}"
         ratios[f"{where}, eta m = {space.bend:g}, {relation}"] = law / entry.after
     return ratios
