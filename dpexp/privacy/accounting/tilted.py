@@ -303,13 +303,12 @@ def _tilt(law: Discrete, count: int, interval: float, rate: float) -> _Tilt:
     # (a), the largest exponent taken out, so that no power overflows
     exponents = log_masses + powers
     top = float(exponents.max())
-    weights = exp(exponents - top)
-    total = float(weights.sum())
-    cumulant = top + math.log(total)
+    cumulant = top + math.log(float(exp(exponents - top).sum()))
+    weights = exp(exponents - cumulant)  # with this K, however it was rounded
     # (i), logarithms of masses being at most 0
     rounding = UNIT * (8 + float((np.abs(powers) - log_masses).max()) + abs(cumulant))
     used = weights > 0  # below 1e-308: far less than what the window misses
-    cells, weights = cells[used], weights[used] / total
+    cells, weights = cells[used], weights[used]
     return _Tilt(law.start, cells, weights, count, cumulant, rounding, float(max(-losses[0], losses[-1])))
 
 
