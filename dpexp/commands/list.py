@@ -40,14 +40,21 @@ def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
     place = digest(["list", os.getcwd(), str(configs), str(results)])
     kept = kept_figures.load(place)
     found = json.loads(kept["found"]) if kept and not LOADED else None
-    if found is None or found["from"] != _states(configs, results, found["own"]):
+    code = [hash_of_all(), versions()]
+
+    def states(own: Sequence[str]) -> str:
+        """Changes with dpexp, its libraries, the configs, the results and some data of the user."""
+        places = [configs, results, *(Path(path).expanduser() for path in own)]
+        return digest([code, [(str(path), state_of(path)) for place in places for path in files_below(place)]])
+
+    if found is None or found["from"] != states(found["own"]):
         from dpexp.commands import inventory as reading
 
-        before = _states(configs, results, [])
+        before = states([])
         found = reading.inventory(configs, results)
         own = found.pop("own")
-        if own is not None and not LOADED and before == _states(configs, results, []):
-            document = {**found, "own": own, "from": _states(configs, results, own)}
+        if own is not None and not LOADED and before == states([]):
+            document = {**found, "own": own, "from": states(own)}
             kept_figures.keep(place, {"found": json.dumps(document).encode()})
     rows = found["rows"]
     text = fitting_columns(rows, ["experiment", "config", "cells", "state"]) if rows else f"no configs in {configs}"
@@ -56,10 +63,3 @@ def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
     return found["document"], text + "\n\n" + in_lines(
         [(kind, names) for kind, names in found["names"].items() if names]
     )
-
-
-def _states(configs: Path, results: Path, own: Sequence[str]) -> str:
-    """Changes with dpexp, its libraries, the configs, the results and some data of the user."""
-    places = [configs, results, *(Path(path).expanduser() for path in own)]
-    files = [path for place in places for path in files_below(place)]
-    return digest([hash_of_all(), versions(), [(str(path), state_of(path)) for path in files]])

@@ -9,9 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp.commands.mechanism_arguments import DELTAS, deltas_of, mechanism_of, number, orders_of, understood, values_of
+from dpexp.commands.mechanism_arguments import deltas_of, mechanism_of, number, orders_of, understood, values_of
 from dpexp.core.errors import NoSuchAnalysis, UsageError
-from dpexp.core.scalars import scalar
 from dpexp.privacy.analyses.analysis import ORDERS
 from dpexp.reporting.statement import (
     LOCAL,
@@ -255,19 +254,11 @@ def of_users(path: Path, pairs: Sequence[str]) -> UsersStatement:
     from dpexp.data.users import read_users
     from dpexp.privacy.users import Users
 
-    deltas = _deltas(pairs)
+    values = values_of(pairs)
+    deltas = deltas_of(values)
+    if values:
+        raise UsageError(f"--users takes delta=... alone, not {', '.join(values)}")
     return UsersStatement(Users(*read_users(path)).groups(deltas), deltas)
-
-
-def _deltas(pairs: Sequence[str]) -> tuple[float, ...]:
-    found: list[float] = []
-    for pair in pairs:
-        key, _, value = pair.partition("=")
-        numbers = [scalar(part) for part in value.split(",")]
-        if key != "delta" or not all(isinstance(x, int | float) and 0 < x < 1 for x in numbers):
-            raise UsageError(f"--users takes delta=... between 0 and 1, not {pair}")
-        found += [float(x) for x in numbers]
-    return tuple(found) or DELTAS
 
 
 def questions_among(words: Sequence[str], tradeoff: bool) -> tuple[list[str], Questions | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -101,6 +102,7 @@ def in_captions(module: str, paper: str, drawn: Mapping[str, Drawn]) -> tuple[Fi
     )
 
 
+@cache
 def _read(path: Path) -> dict[str, Any]:
     import yaml
 

@@ -2,6 +2,22 @@
 
 import math
 
+import numpy as np
+
+from dpexp.engine.softmax import steps as kernel
+
+
+def clipped_sum(weights, x, labels, norms, clip):
+    """By the kernel: the sum over records of their data gradients, each of norm at most `clip`, [classes, p].
+
+    weights [classes, p], x [m, p] and norms = |x| [m] (None: unclipped) of one float type, labels [m].
+    """
+    totals, work = np.empty_like(weights[None]), kernel.workspace(weights[None])
+    norms = np.zeros(len(x), x.dtype) if norms is None else norms
+    clips = np.array([clip], x.dtype)
+    kernel.gradient_sums(totals, weights[None], x, labels, norms, np.arange(len(x)), clips, work, work.rows)
+    return totals[0]
+
 
 def record_gradient(weights, x, y):
     """Gradient of -log softmax(W x)_y, [classes][p]."""

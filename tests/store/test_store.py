@@ -416,6 +416,7 @@ def test_a_person_unlocks_by_the_command(tiny, done):
     "values",
     [
         [], ["a", "", "Grüße"], ["a", None], [1, -2], [1, 2**70], [1, 2.5], [1.0, math.nan, math.inf], [True, False], [None],
+        [None, None], [1.5, None, math.nan], [None, 7], [True, None] * 5, [None, "", "a"], [2**63, None], [2**63, -1],
         [[1], [2]], np.arange(9), np.arange(9, dtype=np.int32), np.linspace(0, 1, 7)[::2], np.zeros(0), np.arange(9) % 2 == 0,
         np.array(["a", "bc"], object), np.array([True] * 8), np.arange(3, dtype=np.float32),
     ],
@@ -440,7 +441,8 @@ def test_writing_a_cell_does_not_import_pandas(tmp_path):
         "import sys, numpy as np\n"
         "from dpexp.store.files import coded, column, write_table\n"
         "import pathlib, pyarrow as pa\n"
-        "table = pa.table({'a': column(np.zeros(3)), 'b': coded(np.zeros(3), ['x']), 'c': column(['y'] * 3)})\n"
+        "table = pa.table({'a': column(np.zeros(3)), 'b': coded(np.zeros(3), ['x']), 'c': column(['y'] * 3),\n"
+        " 'd': column([True] * 3), 'e': column([None, 1.0, None]), 'f': column([None] * 3)})\n"
         f"write_table(pathlib.Path({str(tmp_path / 'a.parquet')!r}), table, {{}})\n"
         "assert 'pandas' not in sys.modules"
     )

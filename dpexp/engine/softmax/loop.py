@@ -58,25 +58,6 @@ def record_norms(features: np.ndarray) -> np.ndarray:
     return np.sqrt(squares).astype(np.float32)
 
 
-def clipped_sum(
-    weights: np.ndarray, x: np.ndarray, labels: np.ndarray, norms: np.ndarray | None, clip: float
-) -> np.ndarray:
-    """Sum over records of their data gradients, each of norm at most `clip` (inf: unclipped), [classes, p].
-
-    weights [classes, p], x [m, p] and norms = |x| [m] (needed if clip is finite) of one float type, labels [m].
-    """
-    from dpexp.engine.softmax import steps as kernel
-
-    if norms is None:
-        if clip < math.inf:
-            raise ValueError("clipping needs the norms of the records")
-        norms = np.zeros(len(x), x.dtype)
-    totals, work = np.empty_like(weights[None]), kernel.workspace(weights[None])
-    clips = np.array([clip], x.dtype)
-    kernel.gradient_sums(totals, weights[None], x, labels, norms, np.arange(len(x)), clips, work, work.rows)
-    return totals[0]
-
-
 class Run(NamedTuple):
     """One of the runs that share batches and noise directions."""
 

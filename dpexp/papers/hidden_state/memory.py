@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from dpexp.privacy.accounting.loss_distributions import Scheme, step_loss
-from dpexp.privacy.attained.linear_loss import linear_loss_eps
+from dpexp.privacy.attained.linear_loss import LinearLoss
 from dpexp.privacy.exact.memory import Memory, W
 from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing
@@ -68,7 +68,7 @@ def linear_law(setting: str, scheme: Scheme = "fixed-size") -> float:
     the most distant ones, so that the former is what a bound would be.
     """
     q, z, steps = SETTINGS[setting]
-    return linear_loss_eps(q, z, steps, scheme, DELTA)
+    return LinearLoss(q, z, steps, scheme).eps(DELTA)
 
 
 def composition(setting: str, share: float = SHARE) -> float:

@@ -59,7 +59,7 @@ def eps_of_curve(
 
     def log_divergence(log_excess: float) -> float:
         divergences[log_excess] = found = curve(1 + math.exp(log_excess))
-        return _log(found)
+        return log_of(found)
 
     value = _eps_at(convert, delta)
     best = least_modelled(_around_the_best(log_divergence, value), value, log_divergence, xatol=1e-4)
@@ -103,5 +103,6 @@ def _eps_at(convert: Callable[[float, float, float], float], delta: float) -> Ca
     return eps
 
 
-def _log(divergence: float) -> float:
+def log_of(divergence: float) -> float:
+    """Its logarithm, -inf at 0."""
     return math.log(divergence) if divergence > 0 else -math.inf

@@ -16,22 +16,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from dpexp.privacy.accounting.quiet_functions import exp, expm1
+from dpexp.privacy.accounting.quiet_functions import exp, expm1, log
 
 Curve = Callable[[np.ndarray], np.ndarray]
 """eps -> delta"""
 
 
-class Discrete(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Discrete:
     """Masses on the losses interval * (start + k), and the mass that is never bounded."""
 
     start: int
     masses: np.ndarray
     unbounded: float
+
+    @cached_property
+    def support(self) -> tuple[np.ndarray, np.ndarray]:
+        """The k of masses that are not 0, and the logarithms of these: of one law, however often it is tilted."""
+        cells = np.flatnonzero(self.masses)
+        return cells.astype(np.float64), log(self.masses[cells])
 
 
 def from_above(curve: Curve, exchanged: Curve, cells: int, interval: float, accuracy: float) -> Discrete:

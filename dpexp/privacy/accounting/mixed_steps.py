@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 
 import numpy as np
@@ -111,7 +112,7 @@ class MixedStep(StepLoss):
         """One step on a grid, from above."""
         assert side == "above"
         found = super().laws(interval, reach, side)
-        return [law._replace(unbounded=law.unbounded + self.lost) for law in found]
+        return [replace(law, unbounded=law.unbounded + self.lost) for law in found]
 
     def accuracy(self, reach: float) -> float:
         """Of the kind that moves the mean least."""

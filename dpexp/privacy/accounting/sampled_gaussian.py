@@ -34,24 +34,17 @@ _LEAST_FROM_MIXTURE = 0.05
 
 def base_from_mixture(order: float, q: float, sigma: float) -> float:
     """D_order(N(0, sigma^2) || (1-q) N(0, sigma^2) + q N(1, sigma^2)); order > 1. Relative error about 1e-14."""
-    return _edges(order, q, sigma, _whole_line, 1 - order)
+    return at_each("base_from_mixture", q, ((order, sigma),))[0]
 
 
 def mixture_from_base(order: float, q: float, sigma: float) -> float:
     """D_order((1-q) N(0, sigma^2) + q N(1, sigma^2) || N(0, sigma^2)); order > 1. Relative error about 1e-14."""
-    return _edges(order, q, sigma, _whole_line, order)
+    return at_each("mixture_from_base", q, ((order, sigma),))[0]
 
 
 def symmetrised(order: float, q: float, sigma: float) -> float:
     """Renyi divergence of the pair with the trade-off curve C_q(G(1 / sigma)) of Dong, Roth and Su; order > 1."""
-    return _edges(order, q, sigma, _half_line, order)
-
-
-def _edges(order: float, q: float, sigma: float, nodes_of: Nodes, power: float) -> float:
-    known = _known(order, q, sigma, power)
-    if known is not None:
-        return known
-    return _quadrature(nodes_of, float(q), ((float(order), float(sigma), float(power)),))[0]
+    return at_each("symmetrised", q, ((order, sigma),))[0]
 
 
 def at_each(step: str, q: float, places: Sequence[tuple[float, float]]) -> list[float]:
@@ -104,10 +97,11 @@ def _whole_line(order: float, q: float, sigma: float, power: float) -> tuple[np.
     peak is up to three times as narrow as the normal density, so that the factor is e^(9 a^2 / 2). With a = 1.4 sigma
     for h = sigma / 6, and a = 2.1 where sigma is above 1.5, the error is below e^-50.
     """
-    h = min(0.25 if power > 0 else 0.15, sigma / 6)
     peaks = _peaks(power, sigma) if power > 0 else [(_peak(q, sigma, power), 0.0), (1 / sigma, 1 / sigma)]
-    z = np.concatenate([np.arange(low, high + h, h) for low, high in _windows(peaks)])
-    return z, np.full(len(z), h)
+    windows, most = _windows(peaks), 0.25 if power > 0 else 0.15
+    steps = [min(most, sigma / 6) if power < 0 or _turns(q, sigma, *ends) else most for ends in windows]
+    z = [np.arange(low, high + h, h) for (low, high), h in zip(windows, steps, strict=True)]
+    return np.concatenate(z), np.repeat(steps, [len(part) for part in z])
 
 
 def _half_line(order: float, q: float, sigma: float, power: float) -> tuple[np.ndarray, np.ndarray]:
@@ -122,11 +116,21 @@ def _half_line(order: float, q: float, sigma: float, power: float) -> tuple[np.n
     x, w = _GAUSS
     nodes, weights = [], []
     for low, high in _windows(_peaks(order, sigma), start):
-        edges = np.linspace(low, high, 1 + math.ceil((high - low) / min(1.0, 2 * sigma)))
+        longest = min(1.0, 2 * sigma) if _turns(q, sigma, low, high) else 1.0
+        edges = np.linspace(low, high, 1 + math.ceil((high - low) / longest))
         half = np.diff(edges)[:, None] / 2
         nodes.append((edges[:-1, None] + half * (1 + x)).ravel())
         weights.append((half * w).ravel())
     return np.concatenate(nodes), np.concatenate(weights)
+
+
+def _turns(q: float, sigma: float, low: float, high: float) -> bool:
+    """Whether r turns from a constant to an exponential within 2 of a window: its zeros are pi sigma beside the place.
+
+    In other windows no zero is near, and |r| is next to that of the real line: steps are those of the normal density.
+    """
+    place = 1 / (2 * sigma) + sigma * (math.log1p(-q) - math.log(q))
+    return low - 2 < place < high + 2
 
 
 def _peaks(power: float, sigma: float) -> list[tuple[float, float]]:
@@ -196,14 +200,20 @@ def _log_means(
     total, large = np.zeros(len(counts)), np.full(len(counts), -np.inf)
     for each in powers:
         power = each[0] if len(set(each)) == 1 else np.repeat(np.array(each), counts)
-        far = power * log_r > 300.0
+        far = np.maximum(power * log_r, log_r) > 300.0
         if not far.any():
             total += np.add.reduceat(weight * _excess(log_r, u, power), starts)
             continue
-        logs = np.where(far, power * log_r + (log(density) - z * z / 2), -np.inf)
+        # beyond e^300 it is r^k - k r, which may be no numbers, and their weight 0
+        log_weight = log(density) - z * z / 2
+        logs = np.where(far, power * log_r + log_weight, -np.inf)
         large = np.maximum(large, np.where(np.maximum.reduceat(logs, starts) > 600.0, _log_sums(logs, starts), -np.inf))
         near = weight * _excess(np.where(far, 0.0, log_r), np.where(far, 0.0, u), power)
-        rest = exp(np.minimum(logs, 600.0)) - np.where(far, weight * (1 + power * u), 0.0)
+        rest, log_k = exp(np.minimum(logs, 600.0)), np.log(np.abs(power))
+        if np.all(power > 1):  # no digits are lost where the power is next to 1
+            rest *= -expm1(np.where(far, log_k - (power - 1) * log_r, 0.0))
+        else:
+            rest += exp(log_k + log_r + log_weight)
         total += np.add.reduceat(np.where(far, rest, near), starts)
     # beyond e^600 the far nodes are all that counts
     return [top if top > 0 else math.log1p(mean) for top, mean in zip(large.tolist(), total.tolist(), strict=True)]

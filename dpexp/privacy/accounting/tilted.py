@@ -297,19 +297,19 @@ class _Tilt:
 
 
 def _tilt(law: Discrete, count: int, interval: float, rate: float) -> _Tilt:
-    cells = np.flatnonzero(law.masses).astype(np.float64)
+    cells, log_masses = law.support
     losses = interval * (law.start + cells)
-    log_masses = log(law.masses[law.masses > 0])
+    powers = rate * losses
     # (a), the largest exponent taken out, so that no power overflows
-    exponents = log_masses + rate * losses
+    exponents = log_masses + powers
     top = float(exponents.max())
     cumulant = top + math.log(float(exp(exponents - top).sum()))
-    weights = exp(exponents - cumulant)
-    # (i)
-    rounding = UNIT * (8 + float((np.abs(log_masses) + np.abs(rate * losses)).max()) + abs(cumulant))
+    weights = exp(exponents - cumulant)  # with this K, however it was rounded
+    # (i), logarithms of masses being at most 0
+    rounding = UNIT * (8 + float((np.abs(powers) - log_masses).max()) + abs(cumulant))
     used = weights > 0  # below 1e-308: far less than what the window misses
     cells, weights = cells[used], weights[used]
-    return _Tilt(law.start, cells, weights, count, cumulant, rounding, float(np.abs(losses).max()))
+    return _Tilt(law.start, cells, weights, count, cumulant, rounding, float(max(-losses[0], losses[-1])))
 
 
 class Tilted:

@@ -78,22 +78,23 @@ class CellSums:
     """From the masses [W]."""
 
     def __init__(self, masses: np.ndarray, decays: tuple[float, float]) -> None:
-        self.masses, self.cells, self.held = masses, len(masses), len(masses)
-        # weights below e^-300 are left out: the masses are at most about 1
-        self._weights = tuple(np.exp(-d * np.arange(min(max(1, int(300 / d)), self.cells))) for d in decays)
-        self._known: dict[int, Sums] = {}
+        self.masses, self.cells, self.decays, self.held = masses, len(masses), decays, len(masses)
+        self._row = math.isqrt(self.cells - 1) + 1
+        self._starts = np.arange(0, self.cells, self._row)
+        padded = np.append(masses, np.zeros(len(self._starts) * self._row - self.cells)).reshape(-1, self._row)
+        self._rows = [(padded * np.exp(-d * np.arange(self._row))).sum(axis=1) for d in decays]
 
     def at(self, k: int) -> Sums:
-        if k not in self._known:
-            near, far = (self._sum(k, weights) for weights in self._weights)
-            # a weight and a sum of W numbers have a relative error of 4 W u at most
-            self._known[k] = Sums(near, far, 8 * UNIT * self.cells * abs(near))
-        return self._known[k]
+        near, far = (self._sum(k, decay, rows) for decay, rows in zip(self.decays, self._rows, strict=True))
+        # a weight and a sum of W numbers have a relative error of 4 W u at most
+        return Sums(near, far, 8 * UNIT * self.cells * abs(near))
 
-    def _sum(self, k: int, weights: np.ndarray) -> float:
-        """s_d(k) of (a)."""
-        ahead = self.masses[k : k + len(weights)]
-        return float((ahead * weights[: len(ahead)]).sum())
+    def _sum(self, k: int, decay: float, rows: np.ndarray) -> float:
+        """s_d(k) of (a): what is left of k's row, cell by cell, and the rows after it, each known from its start."""
+        row = -(-k // self._row)
+        ahead = self.masses[k : row * self._row]
+        first = (ahead * np.exp(-decay * np.arange(len(ahead)))).sum()
+        return float(first + (rows[row:] * np.exp(-decay * (self._starts[row:] - k))).sum())
 
 
 class FrequencySums:

@@ -26,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpexp.core.surrogate_minimum import EACH_SIDE, least_modelled
+from dpexp.privacy.accounting.conversions import log_of
 from dpexp.privacy.accounting.quiet_functions import exp
 from dpexp.privacy.accounting.sampled_gaussian import at_each, base_from_mixture, mixture_from_base, symmetrised
 
@@ -132,11 +133,11 @@ def _refined(
         return over_steps(math.exp(min(log_cost, 700.0)), spread * (1 + math.exp(-logit)), steps, contraction)[0]
 
     def log_cost(logit: float) -> float:
-        return _log(STEP[step](order, q, multiplier * math.sqrt(1 - share_of(logit))))
+        return log_of(STEP[step](order, q, multiplier * math.sqrt(1 - share_of(logit))))
 
     near = range(max(0, at - EACH_SIDE - 1), min(len(LOGITS), at + EACH_SIDE + 2))
     costs = step_costs(order, q, multiplier, step, near)
-    grid = zip((LOGITS[k] for k in near), map(_log, costs), strict=True)
+    grid = zip((LOGITS[k] for k in near), map(log_of, costs), strict=True)
     x = least_modelled(list(grid), rdp, log_cost, xatol=1e-5).x
     share = share_of(x)
     cost = STEP[step](order, q, multiplier * math.sqrt(1 - share))
@@ -145,10 +146,6 @@ def _refined(
 
 def share_of(logit: float) -> float:
     return 1 / (1 + math.exp(-logit))
-
-
-def _log(value: float) -> float:
-    return math.log(value) if value > 0 else -math.inf
 
 
 def over_steps(cost: float, spread: float, most: int, contraction: float) -> tuple[float, int]:

@@ -25,7 +25,7 @@ from dpexp.core.brent import root
 from dpexp.privacy.accounting.binomials import binomial_log_masses, likely_counts
 from dpexp.privacy.accounting.gdp import delta_of, eps_of
 from dpexp.privacy.accounting.loss_distributions import Scheme
-from dpexp.privacy.accounting.mixtures import GaussianMixture, crossing, hockey_stick_of, log_ratio, renyi_of
+from dpexp.privacy.accounting.mixtures import GaussianMixture, crossing, hockey_stick_of, log_ratio
 from dpexp.privacy.accounting.quiet_functions import log
 
 _FLOOR = -120.0
@@ -76,11 +76,6 @@ class Order:
         return max(0.0, log_ratio(self.p, self.r, t))
 
 
-def linear_loss_eps(q: float, noise_multiplier: float, steps: int, scheme: Scheme, delta: float) -> float:
-    """The smallest epsilon at `delta` of the pair, rounded down by 1e-9 of its value."""
-    return LinearLoss(q, noise_multiplier, steps, scheme).eps(delta)
-
-
 @dataclass(frozen=True)
 class LinearLoss:
     """The pair of laws. Raises ValueError for other parameters; `scheme` as in the module's text."""
@@ -118,12 +113,6 @@ class LinearLoss:
         if delta >= 1:
             return 0.0
         return max(order.eps(delta) for order in self._orders) * (1 - 1e-9)
-
-    def renyi(self, order: float) -> float:
-        """The larger Renyi divergence of both orders of the neighbours, order > 1."""
-        if self._mu is not None:
-            return order * self._mu**2 / 2
-        return max(renyi_of(one.p, one.r, order) for one in self._orders)
 
     @cached_property
     def _mu(self) -> float | None:
