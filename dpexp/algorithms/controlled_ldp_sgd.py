@@ -140,6 +140,7 @@ class ControlledLdpSgd(OnePassAlgorithm):
         """|e|^2 and e' H e / 2 less their exact means, for up to 8 replicates; [settings, 2, K, 2, replicates]."""
         from dpexp.engine.linear.one_pass import Setting, run_lane_group
 
+        # one pass for all: settings that share a schedule, an eigenvalue and a part of (b) share its states
         linears = [linear(problem, budget) for _, budget in settings]
         parts = [_parts(budget) for _, budget in settings]
         wanted = {
@@ -157,12 +158,14 @@ class ControlledLdpSgd(OnePassAlgorithm):
             modes, projectors, start = linears[s]
             squares = np.empty((2, len(steps), len(modes.h), seen.shape[-1]))
             for j, h in enumerate(modes.h.tolist()):
+                # (a), whose r is the sum of the parts of (b); the projector comes last
                 left = _left(schedule, h, at)
                 error = left[:, :, None, None] * start[:, None]
                 for part, share in parts[s]:
                     error = error + share / h * seen[:, :, place[Setting(Scaled(schedule, h), part)]]
                 along = sum(projectors[j, :, i, None] * error[:, :, i, None] for i in range(problem.p))
                 squares[:, :, j] = np.sum(along * along, axis=2).transpose(1, 0, 2)
+            # |e|^2 is the sum over modes of |P e|^2, and e' H e that of h |P e|^2
             away = squares - _exact(problem, schedule, budget, at)[..., None]
             found[s, :, :, 0] = away.sum(axis=2)
             found[s, :, :, 1] = (modes.h[:, None] / 2 * away).sum(axis=2)
@@ -190,6 +193,7 @@ def linear(problem: LinearPredictorProblem, budget: Budget) -> Linear:
     covariance = noisy_covariance(scores, problem.noise_sensitivity(), budget.mean_inverse_square)
     modes = Modes(*(rounded(part) for part in modes_of(hessian, covariance, start)))
     values, vectors = np.linalg.eigh(hessian)
+    # eigenvalues that are the same but for rounding are one mode, whose projector is onto all of their vectors
     of = np.argmin(np.abs(values[:, None] - modes.h), axis=1)
     return Linear(
         modes, rounded(np.stack([vectors[:, of == j] @ vectors[:, of == j].T for j in range(len(modes.h))])), start

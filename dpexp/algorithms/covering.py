@@ -174,6 +174,7 @@ class Covering(AlgorithmBase):
             if n < FEWEST:  # nothing is said: not bounded, and of length 0
                 values[:, :, k, 0] = np.sum((problem.start() - target.theta) ** 2)
                 continue
+            # of each setting, whose budgets and weights differ; the target is that of the law, and so of all
             bounds = [
                 efficient_errors(model, target, self.noise(model, budget, n), n)
                 for model, (_, budget) in zip(models, settings, strict=True)
@@ -268,6 +269,7 @@ def shown(fits: Sequence[Fitted], theta: np.ndarray, level: float) -> Seen:
 
     found, p = [], len(theta)
     for fit in fits:
+        # coordinates of which the fit says nothing: their intervals are the whole line, and cover
         lost = fit.checked.lost(p)
         if len(lost) == p:
             found.append(Seen(fit.theta, np.ones(p), *(np.zeros(p),) * 3))
@@ -276,9 +278,11 @@ def shown(fits: Sequence[Fitted], theta: np.ndarray, level: float) -> Seen:
         told = [kind if j not in lost else "unbounded" for j, kind in enumerate(kinds)]
         wald, inverted = (np.array([kind == one for kind in told]) for one in ("wald", "anderson-rubin"))
         covered = np.where(wald, np.abs(fit.theta - theta) <= normal(level) * errors, True)
+        # an inverted test is asked for the target alone
         for j in np.flatnonzero(inverted):
             row = np.eye(p)[[j]]
             covered[j] = level_of(fit.release, fit.theta, row, theta[[j]]) >= 1 - level
         found.append(Seen(fit.theta, covered, wald | inverted, wald, np.where(wald, 2 * normal(level) * errors, 0.0)))
+    # eight fill the lanes; `simulate` takes those that were asked for
     found += [found[-1]] * (LANES - len(found))
     return Seen(*(np.array(part) for part in zip(*found, strict=True)))

@@ -106,6 +106,7 @@ class DpSgld(SoftmaxAlgorithm):
             largest_step=float(sizes.max()),
             total_step=math.fsum(sizes),
             total_of_epochs=math.fsum(sizes[:epochs]),
+            # sqrt(2 eta) sigma on the parameter is m sigma sqrt(2 / eta) on the sum: over that of the largest step
             groups=grouped(np.sqrt(sizes.max() / sizes)),
             by_epochs=self.by_epochs(problem.n),
         )

@@ -1,10 +1,10 @@
 """LDP-SGD whose path is extrapolated to step size 0: the intercept of the iterates, regressed on their step sizes.
 
-The pass is that of `ldp-sgd`. Around the optimum an iterate has the bias eta_k B, so that the average is off by B times
-the mean step size. Least squares of theta_k = a + eta_k B, k = 1..n, gives a without that bias: a weighted mean of
-the iterates. The path is public, so that the statement of privacy is the same (post-processing).
-
-The path is kept as its averages over windows that end at 2^(j/2): within a window step sizes differ little, and the
+(a) The pass is that of `ldp-sgd`. Around the optimum an iterate has the bias eta_k B, so that the average is off by B
+times the mean step size.
+(b) Least squares of theta_k = a + eta_k B, k = 1..n, gives a without that bias: a weighted mean of the iterates. The
+path is public, so that the statement of privacy is the same (post-processing).
+(c) The path is kept as its averages over windows that end at 2^(j/2): within a window step sizes differ little, and the
 weight of a window is its length. Iterates are close to independent from one window to the next, and with
 eta_k = eta k^-alpha the weights cost a variance (1 - alpha)^2 / alpha^2 times that of the average in the limit, for
 alpha <= 1/2, and nothing above.
@@ -43,6 +43,7 @@ def weights(bounds: Sequence[int] | np.ndarray, summed: np.ndarray) -> np.ndarra
     lengths = np.diff(bounds).astype(np.float64)
     sizes = np.diff(summed) / lengths
     mean = (lengths @ sizes) / lengths.sum()
+    # (b): a is the mean less the slope times the mean size; the slope weighs a window by `away` / `spread`
     away = sizes - mean
     spread = lengths @ away**2
     slope = away * mean / spread if spread > 1e-18 * lengths.sum() * mean**2 else 0.0
@@ -68,6 +69,7 @@ class ExtrapolatedLdpSgd(OnePassAlgorithm):
         for k, n in enumerate(steps.tolist()):
             bounds = np.array(ends(n))
             at = np.searchsorted(states, bounds[1:])
+            # (c): averages from the start on, times their lengths, are sums whose differences are those of windows
             sums = seen[at, 1] * bounds[1:].astype(np.float64)[:, None, None, None]
             means = np.diff(sums, axis=0, prepend=0.0) / np.diff(bounds)[:, None, None, None]
             of = np.array([weights(bounds, np.append(0.0, total[at])) for total in summed])

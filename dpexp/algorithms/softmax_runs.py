@@ -245,6 +245,7 @@ def _together(
         iterates = learnt(algorithm, problem, runs, steps, seed, replicate)
         places = list(np.ndindex(iterates.shape[:3]))
         regularisers = [members[s].problem.regulariser for _, s, _ in places]
+        # all at once: the records are read once for all iterates
         rows = measured(problem, iterates.reshape(-1, *iterates.shape[3:]), regularisers)
         for (e, s, k), row in zip(places, rows, strict=True):
             values[s, e, k, :, r] = row

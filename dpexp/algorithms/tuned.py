@@ -1,10 +1,11 @@
 """Tuning that is paid for: every replicate is a whole private selection among candidates, as `tune:` of a config asks.
 
-A replicate draws K from the law `draws` and K candidates uniformly from the grid `over`. It makes K runs, each with
-batches, noise and start of its own (part k of the replicate's streams), and keeps the best by its score: the number of
-held-out records that the last iterate classifies correctly, with noise where these are private. What holds of the
-release stands in `dpexp.privacy.mechanisms.tuned_runs`. The target of the config is that of the whole selection, so
-that a run has a smaller one: the largest epsilon of one run with which the price of the best is at most the target.
+(a) A replicate draws K from the law `draws` and K candidates uniformly from the grid `over`. (b) It makes K runs, each
+with batches, noise and start of its own (part k of the replicate's streams), and (c) keeps the best by its score: the
+number of held-out records that the last iterate classifies correctly, with noise where these are private. What holds of
+the release stands in `dpexp.privacy.mechanisms.tuned_runs`. (d) The target of the config is that of the whole
+selection, so that a run has a smaller one: the largest epsilon of one run with which the price of the best is at most
+the target.
 
 K has no upper limit (a cut-off law is another law), and where a Poisson K is 0 the released weights are 0.
 """
@@ -290,6 +291,7 @@ class Tuned(SoftmaxAlgorithm):
         replicate: int,
     ) -> Best:
         """One selection: K, its candidates and its scores have streams of their own."""
+        # (a)
         count = self.drawn.drawn(generator(seed, replicate, "budget"))
         picked = generator(seed, replicate, "budget", 1).integers(len(candidates), size=count)
         classes, width = problem.shape.classes, problem.shape.width
@@ -297,9 +299,11 @@ class Tuned(SoftmaxAlgorithm):
         best, noise = Best(count, -1, 0.0, none), self.score_noise(one)
         for k, number in enumerate(picked.tolist()):
             algorithm, schedule, length = candidates[number]
+            # (b)
             sizes = step_sizes(problem, schedule, length)
             run = run_of(problem, algorithm.noise(problem, schedule, one, sizes), sizes, seed, replicate, k)
             iterates = learnt(algorithm, problem, [run], np.minimum(steps, length), seed, replicate, k)[:, 0]
+            # (c)
             disturbance = float(generator(seed, replicate, "response", k).standard_normal())
             score = correct(problem, iterates[0, -1]) + noise * disturbance
             if best.candidate < 0 or score > best.score:  # the earlier one stays where scores are equal
@@ -336,9 +340,10 @@ def _one_run(
 ) -> float | None:
     """The largest epsilon of one run whose price is at most (eps, delta); None where there is none.
 
-    It is found to a part of 10,000, and then lowered until the price is seen to be at most the target. It has nine
+    It is (d) found to a part of 10,000, and then lowered until the price is seen to be at most the target. It has nine
     digits after the point, since further ones of a search are not the same on every machine.
     """
+    # as texts, which can be kept as keys; validated again they are the same
     tuned = kind.model_validate_json(algorithm, strict=False)
     data = Softmax.model_validate_json(problem, strict=False)
 
@@ -360,6 +365,7 @@ def _one_run(
         high, low = low, low - FACTOR
         if low < math.log(eps * SHARE_OF_TARGET):
             return None
+    # a price of 0 has no logarithm: -1 keeps the function finite, and its sign
     found = root(lambda x: max(excess(x), -1.0), low, high, xtol=TOLERANCE)
     while excess(found) > 0:
         found -= TOLERANCE

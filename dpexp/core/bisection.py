@@ -63,18 +63,23 @@ def first_reached(
 ) -> int:
     """`first_whole` of score >= 0 for a score that is nearly straight: its last two values say where to ask.
 
-    From a guess on, with a slope where one is known. Three such questions that do not halve what is left are followed
-    by the middle, so that a score of any shape takes at most four times as many as halving.
+    (a) From a guess on, with a slope where one is known, the line through the last two scores says where it is 0.
+    (b) What is asked lies between the ends, so that every question leaves less.
+    (c) Three such questions that do not halve what is left are followed by the middle, so that a score of any shape
+    takes at most four times as many as halving.
     """
     low, high, last, crossing = below, above, (0, math.nan), guess
     left, since = high - low, 0
     while high - low > 1:
+        # (c)
         if crossing is None or since == 3:
             crossing = (low + high) / 2
+        # (b); the crossing is cut first, because that of a flat line may be larger than any whole number
         k = min(max(math.ceil(min(max(crossing, low), high)), low + 1), high - 1)
         found = score(k)
         low, high = (low, k) if found >= 0 else (k, high)
         left, since = (high - low, 0) if 2 * (high - low) <= left else (left, since + 1)
+        # (a); a slope that is not positive says nothing of where the score is 0
         if math.isfinite(found - last[1]):
             slope = (found - last[1]) / (k - last[0])
         crossing, last = k - found / slope if slope > 0 and math.isfinite(found) else None, (k, found)

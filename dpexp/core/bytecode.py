@@ -1,8 +1,11 @@
 """Byte code that is that of the text beside it: what is hashed is what runs.
 
 Python takes the byte code in `__pycache__` for that of a file whose time and size agree. An edit that keeps both, as
-`cp -p` may, would run the old code under the hash of the new. Byte code of dpexp and of plug-ins is taken only if it
-states the hash of the text that it was made from (PEP 552), which Python then compares with the text.
+`cp -p` may, would run the old code under the hash of the new.
+
+(a) Byte code of dpexp and of plug-ins is taken only if it states the hash of the text that it was made from (PEP 552),
+which Python then compares with the text. (b) What is written states it. (c) What somebody puts in the place of a
+function afterwards has no text: it is found by comparison with what the module held when it had been imported.
 """
 
 from __future__ import annotations
@@ -42,17 +45,20 @@ class _Loader(SourceFileLoader):
 
     def exec_module(self, module: ModuleType) -> None:
         super().exec_module(module)
+        # (c)
         _MADE[module.__name__] = module, _parts(module)
 
     def get_data(self, path: str) -> bytes:
         data = super().get_data(path)
         if path == self.path:
             self.text = data
+        # (a): bytes 4 to 8 say whether a hash follows them; for an OSError Python compiles the text
         elif data[4:8] != _CHECKED:
             raise OSError(f"{path} does not state which text it was made from")
         return data
 
     def set_data(self, path: str, data: Any, **options: Any) -> None:
+        # (b), in the place of time and size, which take as many bytes
         super().set_data(path, data[:4] + _CHECKED + source_hash(self.text) + data[16:], **options)
 
 
@@ -90,8 +96,10 @@ def altered(package: str = "") -> dict[str, object]:
     for module, before in [made for name, made in _MADE.items() if name.startswith(package)]:
         for names, (value, code) in _parts(module).items():
             was = before.get(names)
+            # a new name that is none of Python's own is read by no code that was there before
             if was is None and not (len(names) == 1 and names[0] in vars(builtins)):
                 continue
+            # code too, because that of a function can be exchanged while the function stays
             if was is None or was[0] is not value or was[1] is not code:
                 found[".".join((module.__name__, *names))] = value
     return found

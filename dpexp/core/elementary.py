@@ -4,6 +4,11 @@ numpy's own take other instructions where a processor has them, and the last dig
 quotients and roundings of numpy alone, each of which is rounded correctly, in one fixed order, and the bits of a number
 for powers of 2. NaN stays NaN. Relative errors, in units of 2^-53: exp and log 2, log1p 4, erfcx at most 8
 (`tests/core/test_elementary.py` compares with 60 digits).
+
+exp: (a) x = (32 o + j) log(2) / 32 + r with |r| <= log(2) / 64. (b) e^r - 1 is a Taylor series.
+(c) e^x = 2^o (T_j + R_j) e^r, where T_j + R_j is 2^(j / 32) in two parts; the largest term, T_j, is added last.
+log: (d) x = 2^k m with m in [sqrt(1/2), sqrt 2). (e) log m = 2 artanh f = 2 f + 2 f^3 / 3 + .., f = (m - 1) / (m + 1).
+erfcx: (f) (s + 5/2) erfcx(s) is smooth in t = (s - 5/2) / (s + 5/2), which takes [0, inf] to [-1, 1]: one polynomial.
 """
 
 from __future__ import annotations
@@ -35,10 +40,11 @@ _PER_LN2 = _PARTS * 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
 """log 2 in two parts, the first with 33 bits: its product with an integer of up to 20 bits is exact"""
 _LEAST, _LARGEST = -746.0, 710.0
-"""beyond these an exponential is 0 or inf"""
+"""at these and beyond an exponential is 0 or inf: the least number is e^-744.4, the largest e^709.8"""
 _TAYLOR = [1 / 720, 1 / 120, 1 / 24, 1 / 6, 1 / 2]
 """of (e^r - 1 - r) / r^2, the last term first"""
 _ARTANH = [2 / (2 * k + 1) for k in range(1, 10)]
+"""of (e), without 2 f: f^2 is at most .0295, so that the next term is 2 f^21 / 21 = 8e-18"""
 _HALF_ROOT = math.sqrt(0.5)
 _LEAST_NORMAL = 2.0**-1022
 _LIFT = 54
@@ -53,8 +59,7 @@ _TAIL = (
     1.2677501816015788e-08, 5.815590880785276e-09, -1.330763029464738e-09, -1.5117473752802249e-09,
     -9.34969633002776e-11, 1.640185346965619e-10, 3.382263974407091e-11,
 )  # fmt: skip
-"""(s + 5/2) erfcx(s) as a polynomial in t = (s - 5/2) / (s + 5/2), s >= 0: interpolated at 29 Chebyshev points, error
-4e-19"""
+"""of (f), s >= 0: interpolated at 29 Chebyshev points, error 4e-19"""
 _SINE = [(-1.0) ** k / math.factorial(2 * k + 1) for k in range(1, 9)]
 _COSINE = [(-1.0) ** k / math.factorial(2 * k) for k in range(1, 9)]
 """sin x = x + x^3 _SINE(x^2), cos x = 1 + x^2 _COSINE(x^2)"""
@@ -144,6 +149,7 @@ def _in_blocks(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.nda
 def exp(x: np.ndarray) -> np.ndarray:
     """e^x; 0 and inf beyond the range of numbers."""
     octaves, scale, rest = _reduced(np.minimum(np.maximum(x, _OF.least), _OF.largest))
+    # (c); ldexp rounds once more where the number is below the least normal one
     rest += scale
     return np.asarray(np.ldexp(rest, octaves.astype(np.intc)))
 
@@ -159,10 +165,11 @@ def log(x: np.ndarray) -> np.ndarray:
 
 def _log_of_bits(bits: np.ndarray, lifted: int) -> np.ndarray:
     """log of normal numbers by their bits, less `lifted` octaves."""
-    # 2^k m with m in [sqrt(1/2), sqrt 2): log m = 2 artanh f, f = (m - 1) / (m + 1)
+    # (d): the bits less those of sqrt(1/2) count the octaves above it
     octaves = (bits - _OF.half_root_bits) >> _OF.mantissa_bits
     mantissa = (bits - (octaves << _OF.mantissa_bits)).view(np.float64)
     k = (octaves - lifted if lifted else octaves).astype(np.float64)
+    # the product with the first part of log 2 is exact, and the small terms are added to each other first
     return np.asarray(k * _OF.ln2_high + (_log_of_mantissa(mantissa - _OF.one) + k * _OF.ln2_low))
 
 
@@ -192,6 +199,7 @@ def log1p(x: np.ndarray) -> np.ndarray:
 @np.errstate(invalid="ignore")
 def erfcx(x: np.ndarray) -> np.ndarray:
     """e^(x^2) erfc(x) for x >= 0: what the normal law leaves beyond a place, over its density."""
+    # (f)
     below = x + _OF.tail_scale
     t = np.where(x == np.inf, _OF.one, (x - _OF.tail_scale) / below)
     return np.asarray(_polynomial(t, _OF.tail) / below)
@@ -203,6 +211,7 @@ def circle(parts: np.ndarray, whole: int) -> tuple[np.ndarray, np.ndarray]:
     parts / whole of a turn are a number of quarters and a rest of at most half a quarter, exactly; the Taylor series
     of the rest end where the next terms are (pi / 4)^19 / 19! = 8e-20 and (pi / 4)^18 / 18! = 2e-18.
     """
+    # the rest of the turn in whole numbers, so that pi is multiplied once, by a rest that is not rounded
     left = parts % whole
     quarters = (8 * left + whole) // (2 * whole)
     x = (4 * left - quarters * whole) * (math.pi / (2 * whole))
@@ -218,6 +227,7 @@ def circle(parts: np.ndarray, whole: int) -> tuple[np.ndarray, np.ndarray]:
 @_in_blocks
 def ndtr(x: np.ndarray) -> np.ndarray:
     """Phi(x) of the standard normal law."""
+    # Phi(-|x|), which keeps its digits where it is small; 1 less it is at least 1/2, and loses none
     tail = exp(-x * x * _OF.half) * erfcx(np.abs(x) * _OF.half_root) * _OF.half
     return np.asarray(np.where(x < 0, tail, _OF.one - tail))
 
@@ -242,23 +252,26 @@ def erfcx_of(x: float) -> float:
 
 def _reduced(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Octaves, scale and rest with e^x = 2^octaves (scale + rest): x = k log(2) / 32 + r, |r| <= log(2) / 64."""
+    # (a): k = 32 o + j; its product with the first part of log(2) / 32 is exact
     k = np.rint(x * _OF.per_part)
     whole = k.astype(np.int64)
     r = (x - k * _OF.part_high) - k * _OF.part_low
     part = whole & _OF.last_part
     scale = _TABLE[part]
-    # e^r - 1 by its Taylor series: the next term is .0109^7 / 7! = 4e-18
+    # (b): the next term is .0109^7 / 7! = 4e-18
     more = r * _OF.taylor[0]
     for coefficient in _OF.taylor[1:]:
         more += coefficient
         more *= r
     more *= r
     more += r
+    # (c): R_j is below 2^-53, so that R_j e^r is R_j
     return whole >> _OF.part_bits, scale, scale * more + _REST[part]
 
 
 def _log_of_mantissa(over: np.ndarray) -> np.ndarray:
-    """log(1 + over) for 1 + over in [sqrt(1/2), sqrt 2): 2 artanh f = 2 f + 2 f^3 / 3 + .., f = over / (2 + over)."""
+    """log(1 + over) for 1 + over in [sqrt(1/2), sqrt 2), f = over / (2 + over)."""
+    # (e)
     f = over / (over + _OF.two)
     square = f * f
     # 2 f = over - over f, and over is exact: the leading term is not rounded
@@ -285,6 +298,7 @@ def discounts(alpha: float, count: int) -> np.ndarray:
     """
     if alpha == 1:
         return np.asarray(np.arange(count) == 0, dtype=float)
+    # B = `length` is the root of the count, so that the two lists are the shortest
     rate, length = math.log1p(-alpha), math.isqrt(max(0, count - 1)) + 1
     near = np.array([math.exp(rate * j) for j in range(length)])
     far = np.array([math.exp(rate * (length * i)) for i in range(-(-count // length))])

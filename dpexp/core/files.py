@@ -44,12 +44,15 @@ class Held(Exception):
 def held(lock: Path, mark: Path | None = None) -> Iterator[None]:
     """Hold a lock, which the kernel alone gives and ends with the process. Raises Held, OSError.
 
-    The file is made and never removed: a lock belongs to a file, not to its name. Where the file system knows no locks
-    `mark` is made in its place, which only its maker or a person takes away; without one that is an OSError.
+    (a) The file is made and never removed: a lock belongs to a file, not to its name.
+    (b) Where the file system knows no locks `mark` is made in its place, which only its maker or a person takes away;
+    without one that is an OSError.
+    (c) Who locked a file that has another one in its place by now holds nothing that others meet.
     """
     # a pipe in its place is not waited for
     with open(lock, "ab", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK, 0o666)) as handle:
         try:
+            # (a)
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             mark = None
         except BlockingIOError:
@@ -58,12 +61,14 @@ def held(lock: Path, mark: Path | None = None) -> Iterator[None]:
             if mark is None or error.errno not in _NO_LOCKS:
                 raise
             try:
+                # (b): of several who make it, one alone succeeds
                 mark.touch(exist_ok=False)
             except FileExistsError:
                 raise Held from None
         try:
+            # (c)
             if mark is None and not os.path.samestat(os.fstat(handle.fileno()), lock.stat()):
-                raise Held  # somebody has put another file in its place meanwhile
+                raise Held
             yield
         finally:
             if mark is None:
@@ -101,19 +106,23 @@ def read_ordinary(path: Path, most: int | None = None) -> bytes:
 def atomically(path: Path, write: Callable[[Path], object], over: bool = True) -> None:
     """Let `write` fill a temporary file beside `path`, then put it in place; not `over` what another process put there.
 
-    The temporary file names its process, so that what a killed process left behind can be told from what another one is
-    writing; leftovers of dead processes are cleared here.
+    (a) The temporary file names its process, so that what a killed process left behind can be told from what another
+    one is writing; leftovers of dead processes are cleared here.
+    (b) Its content is on the disk before it has its name, so that no loss of power leaves a name with half of it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     clear_leftovers(path.parent)
+    # (a)
     temporary = path.parent / f".{path.name}.{_HOST}.{os.getpid()}.tmp"
     try:
         write(temporary)
+        # (b)
         with temporary.open("rb") as handle:
             os.fsync(handle.fileno())
         if over:
             os.replace(temporary, path)
         else:
+            # a link, and no renaming, fails where the name is taken
             with suppress(FileExistsError):
                 os.link(temporary, path)
     except OSError as error:  # of a write that fails only the number is known
@@ -175,6 +184,7 @@ def read_bytes_sealed(path: Path, private: bool = False) -> bytes:
     a project belongs to whoever has copied that, and is of somebody else all the same.
     """
     try:
+        # the owner is asked of the file that is read, and not of its name
         with opened(path) as handle:
             state = os.fstat(handle.fileno())
             if private and not is_ours_alone(state):
@@ -184,6 +194,7 @@ def read_bytes_sealed(path: Path, private: bool = False) -> bytes:
         raise
     except OSError as error:
         raise Damaged(f"{path.name} cannot be read ({error.strerror})") from None
+    # a view, because a slice would copy all of it
     hashed = _hash(private)
     hashed.update(memoryview(content)[_SEAL:])
     if hashed.digest() != content[:_SEAL]:

@@ -92,6 +92,7 @@ def _place(text: str, column: Column, decimal_comma: bool) -> float:
     levels = column.levels or ()
     stated = {level.lower() for level in levels if level != OTHER}
     truths = len(stated) == 2 and {_number(level) for level in stated} == {0.0, 1.0}
+    # yes and no are numbers only between two categories that are 0 and 1: else a category `1` would take them in
     value = _number(text, decimal_comma)
     if value is not None and (truths or text.lower() not in _TRUTH):
         alike = [

@@ -165,6 +165,7 @@ def _header_line(line: bytes, path: Path) -> Header:
 def _read_lines(path: Path, header: Header) -> Table:
     lines, rows = [], []
     width = len(header.kinds)
+    # a line that does not fit keeps its place: that it is there changes no other
     unread: list[str | None] = [None] * width
     for number, raw in _lines(path):
         fields = _fields_of(_decoded(raw), header.separator)
@@ -184,6 +185,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def _decoded(line: bytes) -> str:
+    # line by line, so that one record in another encoding does not decide how the others are read
     for encoding in ("utf-8", "cp1252"):
         try:
             return line.decode(encoding)

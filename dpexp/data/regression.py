@@ -162,8 +162,9 @@ class Units:
         places = {_key(entry.factors): j for j, entry in enumerate(self.entries, 1)} | {(): 0}
         for j, entry in enumerate(self.entries, 1):
             factors = entry.factors
+            # s0 / sqrt d times a product of (col - centre) / scale, whose terms are products of some of the columns
             own = self.scale / (math.prod(one.scale for one in factors) * math.sqrt(d))
-            for kept in product((True, False), repeat=len(factors)):  # of a product of differences, every term
+            for kept in product((True, False), repeat=len(factors)):
                 rest = math.prod(-one.centre for one, stays in zip(factors, kept, strict=True) if not stays)
                 matrix[places[_key(compress(factors, kept))], j] += own * rest
         if self.has_scale:
@@ -193,6 +194,7 @@ class Records:
 
     def in_order(self, order: np.ndarray) -> Records:
         """The same with the holders in this order [n]; the rows of each stay as they are to each other."""
+        # the inverse of the order says where each holder has gone
         owners = np.argsort(order)[self.owners]
         rows = np.argsort(owners, kind="stable")
         mu = None if self.mu is None else self.mu[order]
@@ -321,6 +323,7 @@ def by_person(table: Table, records: Records, column: str) -> Records:
     """
     whose, n = persons_of(table, column)
     bits, owners = np.column_stack([records.x, records.y]).view(np.uint64), whose[records.owners]
+    # by owner first, so that the rows of nobody, -1, are the first and are left out
     rows = np.lexsort((*bits.T, owners))[np.count_nonzero(owners < 0) :]
     mu = None if records.mu is None else least_budgets(records.mu, whose, n)
     return Records(records.units, records.x[rows], records.y[rows], owners[rows], n, mu)

@@ -60,6 +60,7 @@ def load_file(path: Path | str, shown: Path | str | None = None) -> Plugin:
         raise UsageError(
             f"{shown}: another plug-in is called {file.name} too: {other.shown}", "rename one of the files"
         )
+    # taken before anything is read: an edit while the plug-in is imported is then one after it was read
     package = package_of(file.parent)
     begun = time.time_ns()
     before, ours = set(sys.modules), altered()
@@ -106,6 +107,7 @@ def forget(name: str) -> None:
         for one, value in names.items():
             if one in registry.sources and registry[one] is value:
                 registry.remove(one)
+    # a folder with several plug-ins has its modules until the last of them goes
     if loaded.package not in {other.package for other in LOADED.values()} and not loaded.installed:
         drop_modules(module for module in sys.modules if module.split(".")[0] == loaded.package)
         FOLDERS.pop(loaded.package, None)

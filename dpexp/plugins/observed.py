@@ -101,6 +101,7 @@ def found(code: Iterable[str]) -> dict[str, str]:
     entries: dict[str, str] = {}
     for name, value in [pair for one in (_own(plugins), *_REPORTED) for pair in one.items()]:
         module = name[5:].removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+        # records count by their own entry, and modules by their code
         if name in counted or module in code or not name.startswith(tuple(f"data {one.name}:" for one in plugins)):
             continue
         if not value or entries.setdefault(name, value) != value:
@@ -205,8 +206,11 @@ def _behind(direct: bool = False, imports: bool = False) -> str | None:
     """The first name of the modules of the plug-in on whose behalf something happens; empty for what it has imported
     from elsewhere, None for no plug-in.
 
-    `direct`: the standard library may stand between, and nothing else. `imports`: so may the machinery of imports,
-    which reads for itself.
+    (a) The innermost function of a plug-in's own modules says whose it is, unless it only has the store read results.
+    (b) Of a module that a plug-in has imported from elsewhere any may be the owner, where none is found further out.
+    (c) The engine, `dpexp.plugins` and the machinery of imports read for themselves, whoever has called them; with
+    `imports` the plug-in behind them counts.
+    (d) `direct`: the standard library may stand between, and nothing else.
     """
     frame = _asking()
     foreign, through_store = None, False
@@ -214,8 +218,10 @@ def _behind(direct: bool = False, imports: bool = False) -> str | None:
         name, file = str(frame.f_globals.get("__name__")), frame.f_code.co_filename
         top = name.partition(".")[0]
         through_store = through_store or name.startswith("dpexp.store.")
+        # (a)
         if top in WATCHED:
             return None if through_store and not _is_simulating(frame) else top
+        # (b), and then (c), (d)
         if _is_from_elsewhere(top, file):
             foreign = ""
         elif not imports and (_is_importing(frame) or name.startswith(("dpexp.plugins", "dpexp.engine"))):
@@ -280,6 +286,7 @@ def _opened(path: str, flags: int, bare: bool = False) -> None:
     relative, path = not os.path.isabs(path), os.path.abspath(path)
     if top is None or path.startswith((*_LIBRARIES, *_MACHINE, str(Path(__file__).parent.parent) + os.sep)):
         return
+    # what the plug-in has made itself is no input when it reads it again
     if flags & os.O_TRUNC or (flags & os.O_EXCL and not os.path.lexists(path)):
         _WRITTEN.add(path)
     if flags & os.O_ACCMODE == os.O_WRONLY or path in _WRITTEN:

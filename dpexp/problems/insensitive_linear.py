@@ -31,6 +31,8 @@ def score(t: Value, y: Value, scale: Value, k: np.ndarray) -> tuple[Value, Value
 
 def conditional_risk(t: Value, scale: Value, k: np.ndarray) -> Value:
     """E over the error of max(0, |support V - t| - width), for the error t of the linear predictor."""
+    # E (V - a)_+ is the integral of (1 - v)^4 / 2 from a on, (1 - a)^5 / 10 for 0 <= a <= 1; for a < 0 -a is added, and
+    # a has the other sign
     rest = maximum(1.0 - maximum((t - k[0]) / k[1], (k[0] - t) / k[1]), 0.0)
     other = maximum(1.0 - maximum((t + k[0]) / k[1], (-t - k[0]) / k[1]), 0.0)
     tails = 0.1 * (rest * rest * rest * rest * rest + other * other * other * other * other)

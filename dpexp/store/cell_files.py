@@ -1,12 +1,13 @@
 """The files of a cell: its trajectory and, on a user's own records, the parameters that it releases.
 
-The trajectory file is the source of truth of a cell, so it proves itself: every byte is under the file's seal, its name
-is the hash of the parameters inside it, and its metadata say what the numbers were computed from. A copy of another
-cell's file is therefore not taken for this cell's. A file of released parameters proves itself in the same way. Only
-what the privacy statement counts is in it: the estimators that a guarantee covers, of the replicates that `run.release`
-names. It also holds the digest of the trajectory that the same run wrote, so that a model beside another run's numbers
-is not taken for theirs. It is written before the trajectory: a run that dies in between leaves a model that nobody
-accepts. Those of a deployment come into being together (`Folder.finish_releases`), since a budget is spent with them.
+The trajectory file is the source of truth of a cell, so it proves itself: (a) every byte is under the file's seal, (b)
+its name is the hash of the parameters inside it, and its metadata say what the numbers were computed from. A copy of
+another cell's file is therefore not taken for this cell's. A file of released parameters proves itself in the same way.
+(c) Only what the privacy statement counts is in it: the estimators that a guarantee covers, of the replicates that
+`run.release` names. (d) It also holds the digest of the trajectory that the same run wrote, so that a model beside
+another run's numbers is not taken for theirs. It is written before the trajectory: a run that dies in between leaves a
+model that nobody accepts. Those of a deployment come into being together (`Folder.finish_releases`), since a budget is
+spent with them.
 """
 
 from __future__ import annotations
@@ -129,6 +130,7 @@ def stored_cell_file(folder: Folder, cell_id: str) -> Stored:
     path = folder.trajectory(cell_id)
     if not path.exists() and folder.orphan(cell_id).exists():
         path = folder.orphan(cell_id)
+    # (a), (b)
     sealed = read_sealed(path)
     if id_of(sealed.metadata.get("parameters", {})) != cell_id:
         raise Damaged(f"{path.name} holds another cell's numbers")
@@ -209,6 +211,7 @@ def lacking(cell: Cell, replicates: int, file: Stored, folder: Folder) -> str:
     wanted = due(cell, replicates, model)
     if not wanted.estimators:
         return ""
+    # (d)
     if not model.belongs_to(file):
         return f"models/{model.path.name} is not of the run whose numbers are stored"
     missing = wanted.replicates > model.values.shape[1] or not set(wanted.estimators) <= set(model.estimators)
@@ -230,6 +233,7 @@ def write_model(
     """
     import pyarrow as pa
 
+    # (c)
     kept = values[:, : wanted.replicates]
     e, r = kept.shape[:2]
     each = int(np.prod(kept.shape[2:]))

@@ -1,9 +1,10 @@
 """`dpexp run --confirm`: code has changed, and a few replicates that are computed again say whether numbers have.
 
-Of every pass one chunk is computed, by the code of today and from what today's first stage gives it. Its digests are
-compared with the witness in the manifest, and the row of cells.parquet is computed again and compared. What agrees is
-stamped with today's code, and the manifest says by what it was confirmed. What does not is stale. Trajectories are not
-needed. Nothing is computed on a user's own records: that would be another run on them.
+(a) What a cell receives and states is computed again and compared: the values of its first stage, and its row of
+cells.parquet. (b) Of every pass one chunk is computed, by the code of today and from what today's first stage gives it.
+(c) Its digests are compared with the witness in the manifest. (d) What agrees is stamped with today's code, and the
+manifest says by what it was confirmed. What does not is stale. Trajectories are not needed. Nothing is computed on a
+user's own records: that would be another run on them.
 
 Machine code is kept under a key of all that it was made from (`dpexp.engine.identity`): an edited kernel is compiled.
 """
@@ -73,15 +74,18 @@ def _confirmed(
     after: Sequence[Experiment],
 ) -> Found:
     rows = {row["cell_id"]: row for row in generation.cells.table().to_pylist()}
+    # (a)
     told = {cell.cell_id: _settled(cell, experiment, generation, rows) for cell in cells}
     todo = [cell for cell in cells if told[cell.cell_id] is None]
     found = {cell_id: one for cell_id, one in told.items() if one is not None}
     stamped = [cell for cell in cells if (told[cell.cell_id] or (CONFIRMED, ""))[0] == CONFIRMED]
     codes = [statement_of(cell) for cell in stamped]
+    # (b); asked before and after, so that no edit in between is taken for the code that ran
     before = edited_after(codes, experiment.read_at)
     fresh = _witnesses(todo, generation.manifest, options, known, after)
     if late := before or edited_after(codes, experiment.read_at):
         raise DpexpError(f"{experiment.name}: {few(late)} changed after this process had read it", AGAIN)
+    # (c)
     for cell in todo:
         then, now = stamp_in(generation.manifest, cell.cell_id).witness, fresh[cell.cell_id]
         if isinstance(now, str):
@@ -91,6 +95,7 @@ def _confirmed(
             found[cell.cell_id] = STALE, f"{what} not what is stored ({confirmed_by(now)} computed again)"
         else:
             found[cell.cell_id] = CONFIRMED, f"by {confirmed_by(now)}"
+    # (d)
     _stamp(experiment, generation, fresh, found)
     return found
 
@@ -199,6 +204,7 @@ def _stamp(
         origins[cell.cell_id] = origin | {"received": cell.received_numbers}
     used = {origin[name] for origin in origins.values() for name in ("code", "statement")}
     changes = {"computed_from": origins, "code": {name: codes[name] for name in sorted(used)}}
+    # the config and the summaries are said to be those of today only where every cell is
     if set(found) == set(origins) and all(status in RIGHT for status, _ in found.values()):
         changes |= {"summary_code": summary_code(), "config": config_today(experiment, generation.folder)}
     if confirmed:

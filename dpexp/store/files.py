@@ -1,9 +1,9 @@
 """Files of results, in which no damaged byte goes unnoticed; `dpexp.core.files` writes them whole or not at all.
 
-A parquet file of ours carries a seal: a marker and the SHA-256 of everything else in the file, between the last page
-and the footer. A parquet reader finds the footer from the end of the file and the pages by their offsets from its
-start, so the file stays an ordinary parquet file. It is decoded only after every byte of it has been checked. A JSON
-document carries the SHA-256 of its content under "checksum".
+(a) A parquet file of ours carries a seal: a marker and the SHA-256 of everything else in the file, between the last
+page and the footer. A parquet reader finds the footer from the end of the file and the pages by their offsets from its
+start, so the file stays an ordinary parquet file. (b) It is decoded only after every byte of it has been checked.
+(c) A JSON document carries the SHA-256 of its content under "checksum".
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ def read_document(path: Path) -> dict[str, Any]:
         raise Damaged(f"{path.name} is damaged ({type(error).__name__})") from None
     if document.get("schema_version") != SCHEMA_VERSION:
         raise Damaged(f"{path.name} was written by another version of dpexp, or is damaged")
+    # (c)
     if stated != digest(document, 64):
         raise Damaged(f"{path.name} is damaged (its checksum does not agree)")
     return document
@@ -183,6 +184,7 @@ def write_table(path: Path, table: pa.Table, metadata: dict[str, Any]) -> str:
 
 def _sealed(data: memoryview) -> tuple[list[memoryview | bytes], str]:
     """The pieces of a parquet file with its seal in place, and the seal in hexadecimal."""
+    # (a): the footer begins at `cut`
     cut = len(data) - _TAIL - int.from_bytes(data[-_TAIL:-4], "little")
     hashed = hashlib.sha256(data[:cut])
     hashed.update(data[cut:])
@@ -199,6 +201,7 @@ def read_sealed(path: Path) -> Sealed:
     cut = len(data) - _TAIL - int.from_bytes(view[-_TAIL:-4], "little")
     if cut < len(_MAGIC) + _SEAL or data[-4:] != _MAGIC or data[cut - _SEAL : cut - 32] != _MARKER:
         raise Damaged(f"{path.name} is damaged, or was written by another version of dpexp or another program")
+    # (b): until here nothing but the length of the footer was believed, and a wrong one finds no marker
     hashed = hashlib.sha256(view[: cut - _SEAL])
     hashed.update(view[cut:])
     if hashed.digest() != data[cut - 32 : cut]:

@@ -1,14 +1,14 @@
 """What code a number comes from: a hash of every module of dpexp that takes part in it.
 
-Comments, formatting and docstrings do not count. The modules are found by following import statements (also those
-inside functions, and relative ones) from where the work starts. A package is followed through its `__init__.py` like
-any module, so an edit behind a facade is seen; of the `REGISTRIES` only the names that are used are followed, so that
-a new problem does not make the others stale. The shipped data files that a module names count with their contents,
-and so do a user's own.
+Comments, formatting and docstrings do not count.
 
-Modules of plug-ins are followed by the same rules. They are called `heavy.py:tools.losses`: the name of the plug-in's
-file and the dotted path below its folder, so that a fingerprint does not depend on where the folder lies. A cell that
-uses a name of a plug-in counts with the plug-in's file and with all that it imports from its folder.
+(a) The modules are found by following import statements (also those inside functions, and relative ones) from where
+the work starts. A package is followed through its `__init__.py` like any module, so an edit behind a facade is seen.
+(b) Of the `REGISTRIES` only the names that are used are followed, so that a new problem does not make the others stale.
+(c) The shipped data files that a module names count with their contents, and so do a user's own.
+(d) Modules of plug-ins are followed by the same rules. They are called `heavy.py:tools.losses`: the name of the
+plug-in's file and the dotted path below its folder, so that a fingerprint does not depend on where the folder lies. A
+cell that uses a name of a plug-in counts with the plug-in's file and with all that it imports from its folder.
 """
 
 from __future__ import annotations
@@ -132,13 +132,16 @@ def _closure(
         path = source_of(module, root)
         if module in hashes or module in REGISTRIES | NO_NUMBERS | leave_out:
             continue
+        # (b): what is no module is a name in one
         if path is None:
             waiting += _listed(module, root)
             continue
         loaded, _ = _split(module)
         hashes[module], imported = _read(path, module, 0 if loaded is None else loaded.read_at, simulated)
-        if loaded is None:  # of plug-ins, what they read is seen
+        # (c); of plug-ins, what they read is seen while they run
+        if loaded is None:
             hashes |= {f"data {name}": _hash_file(root / name) for name in _named_files(path, root)}
+        # (a), (d)
         waiting += imported
         if ":" in module:
             waiting += _packages_above(module)
@@ -226,6 +229,7 @@ def _read(path: Path, module: str, read_at: int, simulated: bool) -> tuple[str, 
     named = _names(imports, package)
     if ":" in module:  # a plug-in may import what it names in a text: `import_module("dpexp.problems.hinge")`
         named += [(word.rstrip("."), "") for word in parsed.words if word.startswith("dpexp.")]
+    # `from a import b` may mean the module a.b or a name in a, and which it is the files say
     imported = {name for base, alias in named for name in (base, _inside(base, alias))}
     imported |= {f"{whole}.__init__" for one in named if (whole := ".".join(filter(None, one))) in REGISTRIES}
     return parsed.digest, tuple(sorted(name for name in imported if name != module and not name.endswith(".")))
@@ -335,7 +339,8 @@ def edited_after(codes: Iterable[dict[str, str]], data_read_at: int) -> list[str
     """Modules that were written to after this process began to import, and data files after they began to be read.
 
     Python keeps the code that it has imported, and a run the records that it has read: what such files hold now is not
-    what the numbers come from. Times are those of the last change of content; 0 for `data_read_at` asks nothing.
+    what the numbers come from. Times are those of the last change of the content and, since that one can be set back,
+    of the inode; 0 for `data_read_at` asks nothing.
     A time that is still to come says that a clock was wrong, and nothing about this run.
     """
     late, now = [], time.time_ns()

@@ -167,6 +167,7 @@ class Generation:
             return ""  # what was released by a deployment stays what it is, and cannot be computed again
         origins = [origin for cell_id, origin in m["computed_from"].items() if cell_id not in kept]
         of_stages = {(one["code"], one.get("received") is not None) for one in origins}
+        # a row comes from both stages, so that its code is followed without leaving the first one out
         of_stages |= {(one["statement"], False) for one in origins}
         files = [file for key, simulated in sorted(of_stages) for file in _stale_files(m["code"][key], simulated)]
         files += changed(m["summary_code"], summary_code())
@@ -209,6 +210,7 @@ def read_generation(folder: Folder) -> Generation:
         try:
             return _read(folder.root, tuple(map(state_of, (folder.manifest, folder.cells, folder.summary))))
         except (Damaged, FileNotFoundError):
+            # what does not fit may be a writer between two files; without one nothing will change
             if not folder.is_held or time.monotonic() > deadline:
                 raise
             time.sleep(0.05)
@@ -217,6 +219,7 @@ def read_generation(folder: Folder) -> Generation:
 @lru_cache(maxsize=64)
 def _read(root: Path, states: tuple[State, ...]) -> Generation:
     """`states` are those of the derived files."""
+    # the states are part of the key: files that have changed are another question, whose answer is not kept yet
     folder = Folder(root.parent, root.name)
     manifest = read_document(folder.manifest)
     cells = _sealed(folder.cells, manifest)

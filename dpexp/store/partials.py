@@ -101,6 +101,7 @@ def load(folder: Path, chunk: Chunk) -> Done | None:
     try:
         stored = np.load(io.BytesIO(read_bytes_sealed(path)))
         read: dict[str, str] = json.loads(str(stored["read"]))
+        # the key knows the code and the records; what plug-ins read is known only once they have run
         if observed.again(read) != read:  # other files than it was computed from
             return None
         observed.add(read)

@@ -83,12 +83,17 @@ def derived_state(experiment: Experiment, folder: Folder, plans: Sequence[CellPl
 def _plan_cell(
     cell: Cell, wanted: int, folder: Folder, manifest: dict[str, Any], force: bool, deployment: bool, resolve: bool
 ) -> CellPlan:
+    """(a) What a deployment released is kept. (b) What cannot be read is computed, and (c) what a user asks for anew.
+    (d) Then code and what the run receives decide, and at last (e) what is missing of replicates and released models.
+    """
+    # (a)
     everything = range(wanted)
     released = _deployed(cell, folder, manifest) if cell.problem.files() else None
     if released is not None and force:
         return CellPlan(cell, "stale", f"--force, although {released.reason}", everything, 0, released.file)
     if released is not None:
         return released
+    # (b)
     anew = partial(CellPlan, cell, replicates=everything, stored=0)
     try:
         file = stored_cell_file(folder, cell.cell_id)
@@ -96,10 +101,12 @@ def _plan_cell(
         return anew("missing", "not computed yet")
     except Damaged as error:
         return anew("damaged", str(error))
+    # (c)
     if force:
         return anew("stale", "--force", file=file)
     if deployment:
         return anew("stale", "a reproducible run is stored, whose noise is no secret", file=file)
+    # (d)
     stamp = stamp_of(cell, file, manifest)
     files, received = moved(cell, stamp, resolve)
     if received:
@@ -107,6 +114,7 @@ def _plan_cell(
     if files:
         status = "unconfirmed" if stamp.witness is not None and not cell.problem.files() else "stale"
         return anew(status, f"{what_changed(files)} changed: {few(files)}", file=file)
+    # (e)
     stored = file.replicates
     if cell.problem.files() and (why := lacking(cell, min(stored, wanted), file, folder)):
         return anew("incomplete", why, file=file)

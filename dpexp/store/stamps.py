@@ -71,6 +71,7 @@ def stamp_of(cell: Cell, file: Stored, manifest: Mapping[str, Any] | None) -> St
     origin = {} if manifest is None else manifest["computed_from"].get(cell.cell_id, {})
     if manifest is None or (origin.get("numbers"), origin.get("replicates")) != (file.numbers, file.replicates):
         return own
+    # the file's own word counts where the manifest names the same code, or where that of the file is today's
     told = stamp_in(manifest, cell.cell_id)
     if told.code == own.code or own.code == code_of(cell):
         return own._replace(statement=told.statement if told.received == own.received else None)
@@ -80,13 +81,17 @@ def stamp_of(cell: Cell, file: Stored, manifest: Mapping[str, Any] | None) -> St
 def moved(cell: Cell, stamp: Stamp, resolve: bool = True) -> tuple[list[str], list[str]]:
     """Files of the simulation that have changed since; and where none has, what the run receives that is another one.
 
-    Where only the first stage has changed it is resolved again, and its values alone decide; unless `resolve` says to
-    spare that: then its files count.
+    (a) Files of the simulation decide. (b) Where those of both stages and of the row are the same too, no question is
+    left. (c) Where only the first stage has changed it is resolved again, and its values alone decide; unless `resolve`
+    says to spare that: then its files count.
     """
+    # (a)
     if files := changed(stamp.code, code_of(cell)):
         return files, []
+    # (b)
     if stamp.statement == statement_of(cell):
         return [], []
+    # (c)
     if not resolve and stamp.statement is not None:
         return changed(stamp.statement, statement_of(cell)), []
     if (now := cell.received_numbers) == stamp.received:

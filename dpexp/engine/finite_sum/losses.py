@@ -51,6 +51,7 @@ def dot(a: np.ndarray, b: np.ndarray) -> float:
 
 @njit(nogil=True)
 def sigmoid(u: float) -> float:
+    # the exponential of a negative number alone, which cannot overflow
     if u >= 0:
         return 1 / (1 + math.exp(-u))
     return math.exp(u) / (1 + math.exp(u))
@@ -119,6 +120,7 @@ def _squared_sigmoid_slope(u: float, y: float, c: np.ndarray) -> float:
 
 @njit(nogil=True)
 def _welsch_value(u: float, y: float, c: np.ndarray) -> float:
+    # expm1, because 1 - exp would lose the digits of a small residual
     return -(c[0] ** 2) / 2 * math.expm1(-((u - y) ** 2) / c[0] ** 2)
 
 
@@ -129,6 +131,7 @@ def _welsch_slope(u: float, y: float, c: np.ndarray) -> float:
 
 @njit(nogil=True)
 def _tukey_value(u: float, y: float, c: np.ndarray) -> float:
+    # beyond |u - y| = c the loss is constant, and its slope 0
     away = min(1.0, ((u - y) / c[0]) ** 2)
     return c[0] ** 2 / 6 * (1 - (1 - away) ** 3)
 
@@ -149,6 +152,7 @@ def _ridge(w: np.ndarray, c: np.ndarray) -> float:
 
 @njit(nogil=True, forceinline=True)
 def _log_loss(margin: float) -> float:
+    # log(1 + e^-m) = max(0, -m) + log(1 + e^-|m|), which neither overflows nor loses digits
     return max(0.0, -margin) + math.log1p(math.exp(-abs(margin)))
 
 
@@ -168,6 +172,7 @@ def _logistic_gradient(w: np.ndarray, x: np.ndarray, y: float, c: np.ndarray, ou
 
 @njit(nogil=True, forceinline=True)
 def _rippled_loss(w: np.ndarray, x: np.ndarray, y: float, c: np.ndarray) -> float:
+    # sqrt(1 + s) - 1 = s / (1 + sqrt(1 + s)), which keeps the digits of a small s
     square, along = distance_and_dot(w, x)
     return square / (1 + math.sqrt(1 + square)) + c[0] * math.sin(c[1] * along)
 

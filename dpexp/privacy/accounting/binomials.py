@@ -18,18 +18,21 @@ from dpexp.privacy.accounting.quiet_functions import exp, log, log1p
 def binomial_log_masses(counts: np.ndarray, trials: int, probability: float) -> np.ndarray:
     """log P(Bin(trials, probability) = counts) for whole 0 <= counts <= trials and 0 < probability < 1; [A] -> [A].
 
-    Loader's form, log P = s(n) - s(k) - s(n - k) - d(k, n p) - d(n - k, n (1 - p)) + log(n / (2 pi k (n - k))) / 2 with
-    the error s of Stirling's formula and d(x, m) = x log(x / m) + m - x: no difference of large logarithms is taken, so
-    that the absolute error stays near 1e-16 |k - n p|. log Gamma would lose 1e-16 n log n.
+    (a) Loader's form, log P = s(n) - s(k) - s(n - k) - d(k, n p) - d(n - k, n (1 - p)) + log(n / (2 pi k (n - k))) / 2
+    with the error s of Stirling's formula and d(x, m) = x log(x / m) + m - x: no difference of large logarithms is
+    taken, so that the absolute error stays near 1e-16 |k - n p|. log Gamma would lose 1e-16 n log n.
+    (b) It has no value at k = 0 and k = n, where P is a power.
     """
     k = np.asarray(counts, dtype=np.float64)
     rest = trials - k
     inner = (k > 0) & (rest > 0)
     a, b = np.where(inner, k, 1.0), np.where(inner, rest, 1.0)
     away = trials * (1 - probability)
+    # (a)
     deviance = _deviance(a, trials * probability) + _deviance(b, away)
     stirling = float(_stirling(np.array([float(trials)]))[0]) - _stirling(a) - _stirling(b)
     middle = stirling - deviance + 0.5 * log(trials / (2 * math.pi * a * b))
+    # (b)
     ends = np.where(k > 0, trials * math.log(probability), trials * math.log1p(-probability))
     return np.where(inner, middle, ends)
 
@@ -45,6 +48,7 @@ def likely_counts(trials: int, probability: float, floor: float) -> tuple[np.nda
     if probability == 1:
         return np.array([float(trials)]), np.zeros(1)
     mean, variance = trials * probability, trials * probability * (1 - probability)
+    # the positive root of t^2 = -2 floor (variance + t / 3)
     reach = -floor / 3 + math.sqrt(floor * floor / 9 - 2 * floor * variance) + 1
     counts = np.arange(max(0, math.floor(mean - reach)), min(trials, math.ceil(mean + reach)) + 1, dtype=np.float64)
     logs = binomial_log_masses(counts, trials, probability)
@@ -86,6 +90,7 @@ class Sizes:
 def poisson_sizes(records: int, q: float) -> Sizes:
     """The sizes of Poisson batches from so many records."""
     counts, logs = likely_counts(records, q, FLOOR)
+    # each of the sizes that are left out has a probability below e^FLOOR
     left_out = max(0, records + 1 - len(counts)) if 0 < q < 1 else 0
     return Sizes(counts, exp(logs), min(1.0, left_out * float(exp(np.array(FLOOR)))))
 

@@ -47,8 +47,7 @@ def calibrate(
 
     `build` makes the mechanism from a value; `spends` is what an analysis states, epsilon at a delta or mu, and inf
     where it states no such thing; `force` accepts analyses that are no guarantee; `analyses` gives those of a
-    mechanism. Raises Unreachable where no valid
-    analysis can meet the target.
+    mechanism. Raises Unreachable where no valid analysis can meet the target.
     """
     sign = 1.0 if kind.more_noise_is_larger else -1.0
 
@@ -56,7 +55,7 @@ def calibrate(
         return (a.valid or force) and (released == "last-iterate" or a.released == "all-iterates")
 
     def at(name: str, x: float) -> float:
-        """What one analysis spends with noise e^x."""
+        """What one analysis spends where the value is e^x, or e^-x if less of it is more noise: it falls with x."""
         found = [a for a in analyses(build(math.exp(sign * x))) if a.name == name and applicable(a)]
         return spends(found[0]) if found else math.inf
 
@@ -100,10 +99,12 @@ def rounded_up(noise: float) -> float:
 def _solve(f: Callable[[float], float], level: float, tolerance: float) -> float:
     """The smallest x with f(x) <= level, from above and to a relative tolerance in e^x; inf if there is none.
 
-    `f` decreases; between the ends of a bracket log f is close to a line, so a root finder needs few evaluations. Its
-    slope is about -1 or steeper, since epsilon falls with the noise or faster: a step of log(f / level) mostly goes
-    just beyond the place.
+    (a) `f` decreases; its logarithm has a slope of about -1 or steeper, since epsilon falls with the noise or faster: a
+    step of log(f / level) mostly goes just beyond the place, and two such places are a bracket.
+    (b) Between the ends of a bracket log f is close to a line, so a root finder needs few evaluations.
+    (c) What it finds is moved up until f is seen to be at most the level.
     """
+    # (a), up to noise of e^46 = 1e20 and down to 1e-20
     low = high = 0.0
     least = 0.25  # doubled with every step, so that no flat part is walked through in small ones
     while f(high) > level:
@@ -122,7 +123,9 @@ def _solve(f: Callable[[float], float], level: float, tolerance: float) -> float
 
     if level <= 0 or excess(high) >= 0:
         return high
+    # (b)
     x, step = root(excess, low, high, xtol=tolerance / 4), tolerance / 4
+    # (c), by steps that double, as f can be flatter than its rounding
     while f(x) > level and x < high:
         x, step = x + step, 2 * step
     return min(x, high)

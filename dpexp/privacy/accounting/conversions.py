@@ -51,8 +51,10 @@ def eps_of_curve(
 ) -> tuple[float, float]:
     """Smallest epsilon over real orders of a Renyi curve order -> divergence, and the order that gives it.
 
-    Any order is valid, so a search that misses the minimum is loose but never wrong. Where `sharp` is given it is the
-    curve that counts, evaluated at one order: `curve` is nearly the same for less and finds that order.
+    (a) Any order is valid, so a search that misses the minimum is loose but never wrong.
+    (b) The search is one in log(order - 1), and the logarithm of the divergence is what is smooth and costs much.
+    (c) Where `sharp` is given it is the curve that counts, evaluated at one order: `curve` is nearly the same for less
+    and finds that order.
     """
     convert = RULES[rule]
     divergences: dict[float, float] = {}
@@ -61,10 +63,12 @@ def eps_of_curve(
         divergences[log_excess] = found = curve(1 + math.exp(log_excess))
         return log_of(found)
 
+    # (b)
     value = _eps_at(convert, delta)
     best = least_modelled(_around_the_best(log_divergence, value), value, log_divergence, xatol=1e-4)
     if not math.isfinite(best.value):
         return math.inf, math.nan
+    # (c); else the divergence as it was computed, since its logarithm lacks digits
     order, divergence = 1 + math.exp(best.x), divergences[best.x]
     return convert(order, sharp(order) if sharp else divergence, delta), order
 
@@ -83,6 +87,7 @@ def _around_the_best(
         known |= {k: (_PLACES[k], ask(_PLACES[k])) for k in wanted}
         values = {k: value(*at) for k, at in known.items()}
         best = min(values, key=lambda k: (values[k], k))
+        # where no place has a finite epsilon, all are asked before there is said to be none
         around = (
             range(max(0, best - EACH_SIDE), best + EACH_SIDE + 1)
             if math.isfinite(values[best])

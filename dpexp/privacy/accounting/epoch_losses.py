@@ -31,6 +31,7 @@ MOST_BELOW = 20_000
 SHARES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9)
 """of delta, for the first of two steps"""
 LEAST_SHARE = 1e-250
+"""the least delta of the second step that is asked"""
 
 MOST_NOISES = 8
 """laws of an epoch that are composed where noise differs: each takes a few tenths of a second"""
@@ -78,8 +79,8 @@ class EpochLoss:
     def eps_of_replaced(self, epochs: int, delta: float) -> float:
         """Epsilon where a record is replaced by any other: it is removed, then the other is added.
 
-        From P(S) <= e^e1 Q(S) + d1 and Q(S) <= e^e2 P'(S) + d2 follows P(S) <= e^(e1 + e2) P'(S) + d1 + e^e1 d2. The
-        best split of delta is sought on a grid of d1: every split is valid.
+        (a) From P(S) <= e^e1 Q(S) + d1 and Q(S) <= e^e2 P'(S) + d2 follows P(S) <= e^(e1 + e2) P'(S) + d1 + e^e1 d2.
+        (b) The best split of delta is sought on a grid of d1: every split is valid.
         """
         known = eps_of(2 * self.mu * math.sqrt(epochs), delta)  # with the batches shown
         if epochs == 0 or not self.written or not 0 < delta < 1:
@@ -87,8 +88,10 @@ class EpochLoss:
         best = known
         with contextlib.suppress(TooWide):
             removed, added = self._above(epochs)
+            # (b)
             for share in SHARES:
                 first = removed.eps(share * delta)
+                # (a): d2 is what of delta d1 leaves, over e^e1
                 rest = (1 - share) * delta * math.exp(-min(first, LARGEST))
                 best = min(best, first + (added.eps(rest) if rest >= LEAST_SHARE else math.inf))
         return best
@@ -136,6 +139,7 @@ class EpochLoss:
     def _sum_below(self, epochs: int) -> tuple[Composed, Composed]:
         pair = self.dominated
         low, high, spread = pair.range
+        # the loss of the exchanged pair is minus that of the pair, and both use one grid
         reach = max(abs(low), abs(high))
         interval = max(spread / FINE_BELOW, reach / MOST_BELOW)
         cells = math.ceil(reach / interval) + 1

@@ -1,8 +1,8 @@
 """Gaussian differential privacy: mu-GDP and its exact (epsilon, delta) and Renyi equivalents.
 
 mu-GDP says that telling two neighbours apart is at least as hard as telling N(0, 1) from N(mu, 1) (Dong, Roth and Su
-2022; `ldp-sgd` Definition 2). mu = 0 (nothing is released), mu = inf (no privacy), epsilon = 0 and
-inf are ordinary values.
+2022; `ldp-sgd` Definition 2). mu = 0 (nothing is released), mu = inf (no privacy), epsilon = 0 and inf are ordinary
+values.
 """
 
 from __future__ import annotations
@@ -31,22 +31,27 @@ nodes on so short a piece leave 1e-20"""
 def delta_of(mu: float, eps: float) -> float:
     """The smallest delta such that mu-GDP implies (eps, delta)-DP (Dong, Roth and Su, Corollary 1).
 
-    delta = Phi(a) - e^eps Phi(b) with a = mu / 2 - eps / mu, b = -mu / 2 - eps / mu. Since phi(a) = e^eps phi(b), it is
-    phi(a) times a difference of Mills ratios R, which neither overflows nor loses its digits in the tail; for small mu
-    it is phi(a) times the integral of -R'(x) = 1 - x R(x) over -a < x < -b. Relative error below 1e-12 where delta
-    is above 1e-300. Raises ValueError for negative or NaN arguments.
+    (a) delta = Phi(a) - e^eps Phi(b) with a = mu / 2 - eps / mu, b = -mu / 2 - eps / mu.
+    (b) Since phi(a) = e^eps phi(b), it is phi(a) (R(-a) - R(-b)), R the Mills ratio, which neither overflows nor loses
+    its digits in the tail. Where a > 0, Phi(a) is 1 - phi(a) R(a).
+    (c) For small mu it is phi(a) times the integral of -R'(x) = 1 - x R(x) over -a < x < -b, which is mu long.
+
+    Relative error below 1e-12 where delta is above 1e-300. Raises ValueError for negative or NaN arguments.
     """
     _require(mu >= 0 and eps >= 0, "mu and epsilon must not be negative")
     if mu == 0 or math.isinf(eps):
         return 1.0 if math.isinf(mu) and math.isinf(eps) else 0.0
     if math.isinf(mu):
         return 1.0
+    # (a)
     a, b = mu / 2 - eps / mu, -mu / 2 - eps / mu
     density = math.exp(-a * a / 2)
     if a < 0 and density == 0:
         return 0.0
+    # (c)
     if mu < NEAR:
         return density / math.sqrt(2 * math.pi) * mu * _mean_slope(-a, mu)
+    # (b): phi(a) R(x) is `density` erfcx(x / sqrt 2) / 2
     if a > 0:
         return 1 - density * (erfcx_of(a / math.sqrt(2)) + erfcx_of(-b / math.sqrt(2))) / 2
     return density * (erfcx_of(-a / math.sqrt(2)) - erfcx_of(-b / math.sqrt(2))) / 2
@@ -57,13 +62,16 @@ def deltas_of(mus: np.ndarray, eps: float) -> np.ndarray:
     _require(eps >= 0, "epsilon must not be negative")
     plain = (mus > 0) & np.isfinite(mus) & math.isfinite(eps)
     mu = np.where(plain, mus, 1.0)
+    # (a)
     with np.errstate(over="ignore"):
         a, b = mu / 2 - eps / mu, -mu / 2 - eps / mu
         density = exp(-a * a / 2)
     never = (a < 0) & (density == 0)
+    # (b), without the 1 of a > 0, which is added at the end
     mills = erfcx(np.abs([a, b]) / math.sqrt(2)) / 2
     difference = np.where(a > 0, -mills[0], mills[0]) - mills[1]
     near = (mu < _NEAR_MANY) & ~never
+    # (c)
     if near.any():
         nodes, weights = (numbers[:, None] for numbers in gauss_legendre(6))
         x = mu[near] * (nodes + 1) / 2 - a[near]
@@ -90,6 +98,7 @@ def mu_of(eps: float, delta: float) -> float:
         return math.inf
     if delta == 0:
         return 0.0
+    # delta falls with 1 / mu, and the side on which it is at most the one asked rounds mu down
     return 1 / _decreasing_root(lambda inverse: delta_of(1 / inverse, eps), delta)
 
 

@@ -50,6 +50,7 @@ class GroupStep(StepLoss):
     def __init__(self, q: float, multiplier: float, size: int) -> None:
         super().__init__(q, multiplier, "add-remove")
         self.size = size
+        # (a): how many of the k records a batch has; with q = 1 all of them, which Loader's form does not take
         counts = np.arange(size + 1.0)
         certain = np.where(counts == size, 0.0, -np.inf)
         self.counts, self.logs = counts, certain if q == 1 else binomial_log_masses(counts, size, q)
@@ -57,6 +58,7 @@ class GroupStep(StepLoss):
     @cached_property
     def curves(self) -> list[tuple[Curve, Curve]]:
         """Curves of both orders, each with that of the exchanged pair."""
+        # (c): both orders
         removing, adding = (partial(curve, self.counts, self.logs, self.mu) for curve in (_removing, _adding))
         return [(removing, adding), (adding, removing)]
 
@@ -122,8 +124,9 @@ def _place(counts: np.ndarray, logs: np.ndarray, mu: float, eps: np.ndarray) -> 
     The ratio less P(no record) is a sum of exponentials of slopes mu to k mu, whose logarithm is convex and increasing:
     from above Newton's method falls to the root.
     """
+    # (d): the place where the sum over j >= 1 is e^eps - P(no record)
     none = math.exp(logs[0])
-    rest = np.expm1(eps) + (-math.expm1(logs[0]) if none < 1 else 0.0)  # e^eps - P(no record)
+    rest = np.expm1(eps) + (-math.expm1(logs[0]) if none < 1 else 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         wanted = np.where(rest > 0, np.log(np.maximum(rest, 1e-320)), np.nan)
     counts, logs = counts[1:], logs[1:]
@@ -151,6 +154,7 @@ def _removing(counts: np.ndarray, logs: np.ndarray, mu: float, eps: np.ndarray) 
     """
     from scipy.special import log_ndtr, ndtr
 
+    # where the ratio exceeds e^eps everywhere the event is everything, and the difference 1 - e^eps
     t = _place(counts, logs, mu, eps)
     finite = np.isfinite(t)
     at, shift = np.where(finite, t, 0.0), mu * counts[:, None]

@@ -1,25 +1,26 @@
 """The attacker's side of a guarantee: error rates of the best test between two neighbours.
 
 A test that says "the record is there" has a false positive rate alpha under one data set and a false negative rate
-beta under the other. Epsilon at every delta, in both orders of the neighbours, bounds them (Dong, Roth and Su, 2022,
-Proposition 2.12): with delta(eps) the profile,
+beta under the other. (a) Epsilon at every delta, in both orders of the neighbours, bounds them (Dong, Roth and Su,
+2022, Proposition 2.12): with delta(eps) the profile,
 
     beta(alpha) >= sup over eps >= 0 of max(0, 1 - delta(eps) - e^eps alpha, e^-eps (1 - delta(eps) - alpha)),
 
-with equality if the profile is exact: the symmetrised trade-off curve, which holds for either order. Further
+with equality if the profile is exact: the symmetrised trade-off curve, which holds for either order. (b) Further
 
     advantage = delta(0) = max over tests of TPR - FPR,    TPR at FPR alpha = 1 - beta(alpha),
     Bayes error with prior p = min over tests of p beta + (1 - p) alpha = p' (1 - delta(log((1 - p') / p'))),
 
 p' = min(p, 1 - p).
 
-Rounding. Of a guarantee any pairs (eps, delta) give a valid lower limit of beta. Of what a pair of neighbours attains
-the pairs are lower limits of the profile, and beta must not be too small: between two places eps_1 < eps_2 of the
-profile delta(eps) >= delta(eps_2), so that beta <= max(1 - delta(eps_2) - e^eps_1 alpha, ..) there. There the interval
-with the largest limit is halved until one of its ends is close to it.
+Rounding. (c) Of a guarantee any pairs (eps, delta) give a valid lower limit of beta.
+(d) Of what a pair of neighbours attains the pairs are lower limits of the profile, and beta must not be too small:
+between two places eps_1 < eps_2 of the profile delta(eps) >= delta(eps_2), so that beta is at most
+max(1 - delta(eps_2) - e^eps_1 alpha, ..) there. The interval with the largest limit is halved until one of its ends is
+close to it.
 
-Groups of k records (Theorem 2.14 there): with g(alpha) = 1 - beta(alpha), TPR_k = g(g(..g(alpha))), k times; and from
-eps and delta of one record k eps and delta (e^(k eps) - 1) / (e^eps - 1). A mu-GDP guarantee is k mu-GDP for both.
+(e) Groups of k records (Theorem 2.14 there): with g(alpha) = 1 - beta(alpha), TPR_k = g(g(..g(alpha))), k times; and
+from eps and delta of one record k eps and delta (e^(k eps) - 1) / (e^eps - 1). A mu-GDP guarantee is k mu-GDP for both.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ class Profile:
         return _delta(ends.below if self.attained else ends.above)
 
     def _implied(self, eps: float, sought: float) -> float:
-        """A delta that a larger epsilon guarantees at `eps`, where that is less than `found`; else anything larger.
+        """A delta that a larger epsilon guarantees at `eps`, where that is less than `sought`; else anything larger.
 
         Exact profiles imply no more than they say. Others, such as those of private selection, have an epsilon that
         never falls to 0, so that they say nothing of the smallest; then the best of some places is taken.
@@ -144,6 +145,7 @@ class Profile:
 
         All places lie on one fine grid, so that most are known from other alphas: some analyses take a while.
         """
+        # (c)
         top = _logit(max(self.advantage, _NOTHING))
         unit = (min(FIRST_LOG, 2 * top) - top) / _START / 2**LEVELS
 
@@ -169,6 +171,7 @@ class Profile:
         logs = [*(first + (top - first) * k / _START for k in range(_START)), top]
         best = max(0.0, *(_line(alpha, self._at(x), _delta(x)) for x in logs))
         # (minus the upper limit, smaller place, larger place)
+        # (d)
         heap = [self._interval(alpha, a, b) for a, b in pairwise(logs)]
         # below the least delta nothing is known of delta, and above the largest epsilon is 0
         heap.append((-_line(alpha, self._at(logs[0]), 0.0), -math.inf, logs[0]))
@@ -214,6 +217,7 @@ class Group:
         """Delta at epsilon >= 0, rounded up."""
         if self.one.mu is not None:
             return delta_of(self.size * self.one.mu, eps)
+        # (e); at epsilon 0 the factor is k
         each = eps / self.size
         factor = math.expm1(eps) / math.expm1(each) if each > 0 else float(self.size)
         return min(1.0, self.one.delta(each) * factor)
@@ -224,6 +228,7 @@ class Group:
         if self.one.mu is not None or self.size == 1:
             return self.delta(0.0)
         found = self.delta(0.0)
+        # up to epsilon 4: beyond, the limit is above (e^4 - 1) / (e^4 + 1) = .96 whatever delta is
         for k in range(1, 41):
             eps = 0.1 * k
             found = min(found, implied_delta(eps, self.delta(eps), 0.0))
@@ -241,6 +246,7 @@ class Group:
         """The least false negative rate, rounded down."""
         if self.one.mu is not None:
             return gaussian_beta(self.size * self.one.mu, alpha)
+        # (e): 1 - g(g(..g(alpha)))
         for _ in range(self.size):
             alpha = 1 - self.one.beta(alpha, curve) if alpha < 1 else 1.0
         return 1 - alpha
@@ -263,8 +269,10 @@ def _logit(delta: float) -> float:
 
 def _line(alpha: float, eps: float, delta: float) -> float:
     """What one place of the profile says of beta."""
+    # e^709 is the last that is a number; for alpha above e^-700 no more than e^-700 is left out
     if eps > 700:
         return 0.0
+    # (a)
     return max(0.0, 1 - delta - math.exp(eps) * alpha, math.exp(-eps) * (1 - delta - alpha))
 
 

@@ -112,6 +112,7 @@ def exact_walk(moves: Moves, width: float, steps: int, replaced: bool, pair: str
 
 def _attained(moves: Moves, width: float, steps: int, replaced: bool, lost: float, delta: float) -> float:
     # walks that have forgotten where they were have one law for all larger numbers of steps, and its answers are kept
+    # the largest of the walks' numbers, because both laws are needed after as many steps
     steps = max(walk.as_good_as(steps) for walk in _walks(moves, width, replaced))
     return _at_steps(moves, width, steps, replaced, lost, delta)
 
@@ -131,6 +132,7 @@ def _walks(moves: Moves, width: float, replaced: bool) -> list[Walk]:
 def _sticks(moves: Moves, width: float, steps: int, replaced: bool) -> Sequence[HockeyStick]:
     from dpexp.privacy.attained.walk import HockeyStick, Law
 
+    # both orders of the record against none, or against a flat one
     record, *others = (Law(walk, steps) for walk in _walks(moves, width, replaced))
     pairs = [pair for other in others for pair in ((record, other), (other, record))]
     if replaced:  # opposite slopes are each other's mirror image: one order is enough
@@ -184,6 +186,7 @@ def refuted(analyses: Iterable[Analysis], bounds: Sequence[LowerBound], deltas: 
         promised = analysis.at(deltas) if analysis.valid else []
         for bound, attained in shown if promised else []:
             for delta, eps, low in zip(deltas, promised, attained, strict=True):
+                # an absolute 1e-12 too, for guarantees of epsilon 0
                 if covers(analysis, bound) and low > eps * (1 + ROUNDING) + 1e-12:
                     said = f"{analysis.name} promises {up(eps)}, and {bound.name} attains {down(low)}"
                     complaints.setdefault(

@@ -65,8 +65,10 @@ def _law(update: Update, ends: tuple[float, ...]) -> Law:
     def walk(share: float) -> Walk:
         return Walk(update.half_width, _moves(update, share), ends, PANEL)
 
+    # (b)
     if update.sampling in PARTITIONED:
         return PartitionedLaw(walk(0.0), update.steps, update.start, update=update, held=walk(1.0))
+    # (a); the record is in a batch with probability q, or in all of them
     return Law(walk(1.0 if update.sampling == "full-batch" else update.q), update.steps, update.start)
 
 
@@ -116,6 +118,7 @@ class PartitionedLaw(Law):
         epochs, left = divmod(self.steps - 1, batches)
         y = np.append(self.walk.places, self.start)
         free, held = (np.zeros((len(y), len(y))) for _ in range(2))
+        # the start need not be one of the places, so it has a column of its own, to which no step leads
         for step, walk in ((free, self.walk), (held, self.held)):
             step[:-1, :-1], step[:-1, -1] = walk.matrix, self._begun(walk)
         begin = np.zeros(len(y))
@@ -217,6 +220,7 @@ def _ends(one: Update, other: Update, finer: int) -> tuple[float, ...]:
     knots = {k for u in (one, other) for drift in (u.others, u.record) if drift is not None for k in drift.knots}
     edges: list[float] = []
     for a, b in pairwise(sorted({-h, h, *(k for k in knots if -h < k < h)})):
+        # drifts are linear between knots, so that a half of the piece moves by half as much as all of it
         near, far = a + (b - a) / 4, b - (b - a) / 4  # drifts may jump at the ends
         moved = max(float(np.ptp(move(np.array([near, far])))) for move in moves) * 2
         count = max(1, math.ceil(max(moved, b - a) / PANEL))

@@ -6,7 +6,7 @@ others(y) = -eta gradient(y) / noise, and one record of the batch is the b-th pa
     fixed-size   the record is in a uniform subset of b of n records with probability b / n;
                  y + others(y) without it, y + (1 - 1/b) others(y) + record(y) / b with it
     poisson      every record is in the batch independently with probability q, and the sum is divided by the fixed b:
-                 y + (k / b) others(y) + included record(y) / b with k ~ Bin(others, q)
+                 y + (k / b) others(y) + included record(y) / b with k ~ Bin(n - 1, q)
     full-batch   every record in every step, divided by b = n
     cyclic       batches of a fixed partition in a public order: the record is in batch `position` of every epoch
     shuffled     the same with one secret uniform partition, so that `position` is uniform, and the same in every epoch

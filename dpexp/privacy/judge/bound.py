@@ -45,6 +45,7 @@ class Bound:
         if self.kind.function == "mu":
             return eps_of(self._said((), setting), at) if at > self.floor else math.inf
         said = self._said((at,), setting)
+        # a trade-off curve bounds the power of a test from above
         power = 1 - said if self.kind.quantity == "beta" else said
         return math.inf if not self.kind.lower and power == self.kind.most else power
 
@@ -62,6 +63,7 @@ class Bound:
             number = float(value)
         except (TypeError, ValueError):
             number = math.nan
+        # truth values and texts are numbers to float(), and no bounds
         if (
             isinstance(value, bool | str)
             or not 0 <= number <= self.kind.most

@@ -71,7 +71,7 @@ KINDS = {
 
 
 def level(kind: Kind, x: float, variation: float) -> float:
-    """An order between 1.03 and 200, or a delta or rate between 1e-14 and the least at which epsilon is 0.
+    """An order between 1.03 and 200, or a delta or rate between 1e-14 and .9 of the least at which epsilon is 0, or .3.
 
     The exponent of delta falls with the square of 1 - x, so that large deltas, where little is proved, are half of all.
     """
@@ -85,6 +85,7 @@ def level(kind: Kind, x: float, variation: float) -> float:
 
 def placed(kind: Kind, level: float, exact: Attained) -> tuple[float, float]:
     """The argument at which a bound is asked, and what the pair attains there, without a search."""
+    # a delta that is attained at a given epsilon would have to be searched for; the other way round it is the level
     if kind.quantity == "delta":
         return exact.eps(level), level
     return level, value(exact, kind, level)
@@ -142,6 +143,7 @@ def tightest(s: Setting, assumes: Assumes, kind: Kind, at: float) -> dict[str, A
     """The smallest value of a valid analysis of the same release (or of all iterates), with its name."""
     found: list[tuple[float, Analysis]] = []
     for a in analyses(s, assumes):
+        # who sees all iterates sees the last one and the average, and not the other way round
         if not a.valid or (a.released == "last-iterate" and assumes.released != "last-iterate"):
             continue
         value = stated(a, kind, at)

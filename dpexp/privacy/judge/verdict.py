@@ -111,6 +111,7 @@ def _worst(bound: Bound, done: Sequence[Comparison]) -> Found | None:
         again = Comparison(c.setting, c.family, c.shape, c.at, low, c.bound, upper=c.upper)
         if first is None or again.score > first[0].score:
             first = (again, error, how)
+        # a violation that does not hold up sends the judge to the next; without one the largest ratio is what is shown
         if again.violated or not c.violated:
             return (again, error, how) if again.violated else first
     return first
@@ -145,6 +146,7 @@ def _verdict(bound: Bound, search: Search | None, done: Sequence[Comparison], wo
         document["worst"] = _shown(bound, c, error, how)
         document["competitor"] = tightest(c.setting, bound.assumes, bound.kind, c.at)
     if refuted:
+        # a small beta promises little, and a bound from below errs on the other side: each turns the word around
         side = "above" if (bound.kind.quantity == "beta") != bound.kind.lower else "below"
         what = "what any such run can leak" if bound.kind.lower else "what a pair of neighbours attains"
         lines.append(f"refuted: {bound.file}:{bound.line}: {bound.kind.function} is {side} {what}.")

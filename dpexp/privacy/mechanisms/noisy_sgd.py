@@ -109,6 +109,7 @@ class NoisySgd(BatchedMechanism):
             if self.sampling in ("full-batch", "fixed-size") and self.batch_size == self.n:  # all records in every step
                 every.append(self._full_batch(c, refused or self._not_bounded(c)))
         gradients = "gradients of norm at most L"
+        # a batch of gradients of norm L moves by eta L, in either direction: 2 L over the noise on the gradient
         move = 2 / self.multiplier * self.batch_size
         every.append(self.contraction_bound(self.width, move, gradients))
         every.append(self.hybrid_bound(self.multiplier, self.width, move, gradients, self._convex()))
@@ -184,6 +185,7 @@ class NoisySgd(BatchedMechanism):
         found = []
         kind = "" if c == 1 else ", strongly convex (5.3) with shifts in proportion to c^(T-t)"
         for step, (source, caveat) in (FULL_BATCH if self.q == 1 else ORIENTATIONS).items():
+            # the replaced record's gradients are 2 L apart, and the analysis is of a distance of 1
             setting = self.q, self.multiplier / 2, self.width
             found.append(_iterated(*setting, self.steps, step, c, source + kind, refused or caveat))
         return found

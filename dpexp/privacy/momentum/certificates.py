@@ -1,8 +1,8 @@
 """Which settings of Algorithm 2 of `momentum` are accounted for by their iterates: computed on the spot, or stored.
 
-A certificate says that the iterates are mu-GDP for given deviations of the nodes, over every position of a record. It
-holds for other deviations too: more noise in any stream only adds noise to what is released, and the same factor on
-all four divides mu. So mu is at most the certificate's times the largest ratio of its deviations to those in use.
+(a) A certificate says that the iterates are mu-GDP for given deviations of the nodes, over every position of a record.
+(b) It holds for other deviations too: more noise in any stream only adds noise to what is released, and the same factor
+on all four divides mu. So mu is at most the certificate's times the largest ratio of its deviations to those in use.
 
 Stored certificates are in `iterates.json` beside this file, whose hash is in `iterates_hash`, so that cells whose noise
 rests on it become stale with it. Runs of at most MOST_STEPS steps and MOST_VISITS epochs without one are computed when
@@ -62,6 +62,7 @@ class Certificate(NamedTuple):
 
     def mu_of(self, stds: np.ndarray) -> float:
         """mu for other deviations [4]; inf if a stream of the certificate has no noise there."""
+        # (b); a stream that has no noise in the certificate asks for none
         own, other = np.array(self.stds), np.asarray(stds, dtype=float)
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = np.where(own == 0, 0.0, own / other)
@@ -78,6 +79,7 @@ def default_setting(n: int, epochs: int, length: float, times: float = 1) -> Set
 def certificate(setting: Setting) -> Certificate | None:
     """The certificate for the split of `unit_split`: a stored one, else computed for small settings, else None."""
     n, steps = setting.n, setting.steps
+    # ratios and rates are compared as numbers that went through a config, whose last digits may differ
     for held in stored():
         if all(math.isclose(a, b, rel_tol=SAME) for a, b in zip(held.setting, setting, strict=True)):
             return held

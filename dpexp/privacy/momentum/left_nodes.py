@@ -1,5 +1,9 @@
 """The sensitivity of nodes to each record, compiled: every run with an order of its own needs that of the left ones.
 
+(a) A node (y, z) counts with the square of the sum of (1 - alpha)^(z - t) over the steps t in it that use the record.
+(b) Each record is taken by itself, its steps in the order of time: in each level one node at most is then unfinished,
+and its sum is all that has to be kept.
+
 The same numbers as `dpexp.privacy.momentum.trees.squared_sensitivities`, which is numpy and takes any choice of nodes.
 """
 
@@ -42,7 +46,7 @@ def _summed(
     items: np.ndarray, powers: np.ndarray, count: int, left_only: bool, levels: int, after: int, beyond: int, last: int
 ) -> np.ndarray:
     steps = len(items)
-    # the steps of each record, one record after the other, each in the order of time
+    # (b), by counting: `begin` says where the steps of each record begin in `times`
     begin = np.zeros(count + 1, np.int64)
     for item in items:
         begin[item + 1] += 1
@@ -72,11 +76,13 @@ def _summed(
                     break  # nor is any longer one chosen: their ends are no earlier
                 if (left_only and index & 1) or end <= beyond or end - (1 << level) < after:
                     continue
-                if node[level] != index:  # the steps of a node follow each other: the one before is complete
+                # (a); the steps of a node follow each other, so that the node before is complete
+                if node[level] != index:
                     squares += weight[level] ** 2
                     node[level] = index
                     weight[level] = 0.0
                 weight[level] += powers[end - 1 - t]
+        # the last node of every level is complete only now
         for level in range(depth):
             squares += weight[level] ** 2
         total[record] = squares

@@ -60,7 +60,7 @@ def multipliers(eps: float, delta: float, theorem: Literal[4, 8] = 4) -> Multipl
     classic = theorem4_sigma_best_order(eps, delta)
 
     # Renyi divergence of 1 / sigma-GDP is order / (2 sigma^2). The improved conversion needs more noise than the exact
-    # one and less than the classic one, so that its sigma lies between; 1e-7 on top of brentq's 1e-9 keeps it above.
+    # one and less than the classic one, so that its sigma lies between; 1e-7 on top of the root's 1e-9 keeps it above.
     def excess(sigma: float) -> float:
         return eps_of_curve(lambda order: order / (2 * sigma**2), delta, "improved")[0] - eps
 
@@ -103,6 +103,7 @@ def square_root_sensitivity_fixed(n: int, steps: int, alpha: float) -> float:
     differences are the worst ones. They are those of the first record, at steps 1, N + 1, ...: the others meet the same
     decreasing responses later, or fewer of them. O(T^2 / N) time.
     """
+    # C u_i for the first record: the sum of the responses from each of its steps on
     response, held = _square_root(alpha, steps), np.zeros(steps)
     for start in range(0, steps, n):
         held[start:] += response[: steps - start]

@@ -76,6 +76,7 @@ def stream_sensitivities(
     order = np.ascontiguousarray(fixed_order(n, steps) if items is None else items, dtype=np.int64)
     every = steps.bit_length()
     short = n.bit_length() if used_only else every  # a window of N steps holds no longer node
+    # in the order of the streams: first, later, change, residual
     rows = [
         chosen_sensitivities(order, alpha, False, short, upto=2 * n),
         chosen_sensitivities(order, alpha, False, short, beyond=2 * n),
@@ -105,9 +106,9 @@ def stream_mu(sensitivities: np.ndarray, units: Sequence[float], stds: Sequence[
 def optimal_split(costs: Sequence[float], coefficients: Sequence[float], mu: float) -> np.ndarray:
     """Standard deviations [4] that minimise sum_j coefficient_j s_j^2 subject to sum_j cost_j / s_j^2 = mu^2.
 
-    s_j^2 = sqrt(cost_j / coefficient_j) sum_k sqrt(cost_k coefficient_k) / mu^2: the derivative by s_j^2 of the first
-    sum plus lambda times the second vanishes where coefficient_j = lambda cost_j / s_j^4, so s_j^2 = sqrt(lambda cost_j
-    / coefficient_j), and the constraint gives sqrt(lambda) = sum_k sqrt(cost_k coefficient_k) / mu^2.
+    (a) The derivative by s_j^2 of the first sum plus lambda times the second vanishes where coefficient_j is lambda
+    cost_j / s_j^4, so s_j^2 = sqrt(lambda cost_j / coefficient_j).
+    (b) The constraint gives sqrt(lambda) = sum_k sqrt(cost_k coefficient_k) / mu^2.
 
     `costs` are squared sensitivities (unit squared times the largest S of the stream), `coefficients` the variance that
     unit node noise of the stream puts into the estimate. A stream of no cost gets no noise; one of cost but no
@@ -116,6 +117,7 @@ def optimal_split(costs: Sequence[float], coefficients: Sequence[float], mu: flo
     cost, coefficient = np.asarray(costs, dtype=float), np.asarray(coefficients, dtype=float)
     if mu <= 0 or np.any(cost < 0) or np.any(coefficient < 0):
         raise ValueError(f"mu={mu} must be positive, costs and coefficients not negative")
+    # (b), mu aside, and then (a)
     total = float(np.sum(np.sqrt(cost * coefficient)))
     with np.errstate(divide="ignore", invalid="ignore"):
         variances = np.where(cost == 0, 0.0, np.sqrt(cost / coefficient) * total)
@@ -133,17 +135,21 @@ def unit_split(
 ) -> tuple[float, float, float, float]:
     """Deviations of the nodes of each stream for which the release of all nodes is 1-GDP, in units of G.
 
-    `ratio` is L eta N / G, how far a gradient moves in an epoch. The factor alpha of the estimate is left out. The
-    split minimises the mean variance of the estimate for the largest cost of each stream; since these need not belong
-    to one record, all are then scaled down to spend exactly mu = 1. `items`: the order as bytes of int64, one order
-    that repeats where it is left out. A stream that no estimate reads is not released and has deviation 0.
+    `ratio` is L eta N / G, how far a gradient moves in an epoch. The factor alpha of the estimate is left out. `items`:
+    the order as bytes of int64, one order that repeats where it is left out.
+
+    (a) The split minimises the mean variance of the estimate for the largest cost of each stream.
+    (b) Since these need not belong to one record, all are then scaled down to spend exactly mu = 1.
+    (c) A stream that no estimate reads is not released and has deviation 0.
     """
     from dpexp.engine.finite_sum.noise_windows import stream_variances
 
     held = _held(n, steps, alpha, items)
+    # (a), in units of G: N = eta = G = 1, so that L stands for the ratio
     units = np.array(occurrence_sensitivities(1, 1.0, 1.0, ratio))
     variances = stream_variances(n, steps, alpha, gamma).mean(axis=1)
     stds = optimal_split(units**2 * held.max(axis=1), variances, 1.0)
+    # (b), (c)
     scaled = stream_mu(held, list(units), list(stds)) * np.where(np.isfinite(stds), stds, 0.0)
     first, later, change, residual = map(float, scaled)
     return first, later, change, residual

@@ -84,6 +84,7 @@ def largest_node_sensitivity(n: int, alpha: float, *, reshuffled: bool = False) 
     """
     if n < 1 or not 0 < alpha <= 1:
         raise ValueError(f"N={n}, alpha={alpha}: need a record and alpha in (0, 1]")
+    # 1 - b, which has its digits also where b is next to 1
     missing = -math.expm1(n * math.log1p(-alpha)) if alpha < 1 else 1.0
     return 1 + (1 - alpha) / missing if reshuffled else 1 / missing
 
@@ -136,9 +137,11 @@ def reshuffled_bound(n: int, steps: int, alpha: float, *, left_only: bool = True
     """Upper bound on the squared sensitivity over all orders of all epochs, in units of (2 G)^2.
 
     A node that holds j occurrences of a record sees them at distances 0, 1, N + 1, 2 N + 1, ... from its end at best,
-    which weigh w_j. In a level of m nodes, K = ceil(T / N) occurrences contribute at most K max_j w_j^2 / j, and at
-    most m w_J^2, J the largest j that fits into the node. The first: nodes with j_1, j_2, .. occurrences contribute
-    sum w_{j_i}^2 <= sum j_i max_j (w_j^2 / j), and the j_i sum to at most K. The second: w_j grows with j.
+    which weigh w_j. In a level of m nodes, K = ceil(T / N) occurrences contribute at most
+
+    (a) K max_j w_j^2 / j, since nodes with j_1, j_2, .. occurrences contribute sum w_{j_i}^2 <= sum j_i max_j
+    (w_j^2 / j), and the j_i sum to at most K;
+    (b) m w_J^2, J the largest j that fits into the node, since w_j grows with j.
     """
     _require(n, steps)
     epochs, powers, total = -(-steps // n), discounts(alpha, steps + n), 0.0
@@ -147,8 +150,9 @@ def reshuffled_bound(n: int, steps: int, alpha: float, *, left_only: bool = True
         # j >= 2 occurrences need the distance (j - 2) N + 1, which is at most length - 1
         most = min(epochs, 1 if length == 1 else 2 + (length - 2) // n)
         weights = np.cumsum([1.0, *(powers[1 + i * n] for i in range(most - 1))])
+        # (a)
         by_occurrence = epochs * float(np.max(weights**2 / np.arange(1, most + 1)))
-        # of m nodes of a level, every other one, beginning with the first, is a left node
+        # (b); of m nodes of a level, every other one, beginning with the first, is a left node
         total += min(by_occurrence, (nodes + 1 if left_only else 2 * nodes) // 2 * float(weights[-1]) ** 2)
     return total
 

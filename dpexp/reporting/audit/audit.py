@@ -122,6 +122,7 @@ def audit(audited: Auditable, runs: int, level: float, share: float, seed: int, 
 
     `level` is what is said of all audits of a command together; a look spends `share` of it, half on either test.
     """
+    # other replicates than those of the tests, which thresholds and bets must not have seen
     pilot = gathered(audited, seed, range(PILOT))
     seen = gathered(audited, seed, range(PILOT, PILOT + runs))
     looks = zip(audited.looks, pilot, seen, strict=True)

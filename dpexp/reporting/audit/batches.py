@@ -9,6 +9,10 @@ target.
 Where neighbours add or remove a record, the canary is there or not, and all others have no gradient. Where they replace
 one, all records are alike but for the canary's class. All entries of a record are alike too.
 
+(a) From two iterates follows the noisy sum that moved one to the other. (b) What is known of it is taken off, and the
+canary's effect computed at the same iterate. (c) The ratio of the two worlds' densities is averaged over the secret
+batches. (d) Of the last iterate and the average the projection on the canary's mean effect is taken.
+
 In a crowd all others pull against the canary, and `ratio over batches` is the likelihood ratio of an algorithm that
 divides a sum by the number of records in the batch. That would be a fault, and this is how it shows.
 """
@@ -180,6 +184,7 @@ class BatchesAudit:
             iterates[k], averages[k] = self.run(self.worlds[int(canary[k])], seed, r)
         if self.kind.crowd:
             return [Seen(self._ratio_over_batches(iterates, seed, replicates), canary)]
+        # (b), (a)
         effects, known = self._effects(iterates[:, :-1])
         sums = self._sums(iterates) - known
         flat = (*sums.shape[:2], -1)
@@ -187,10 +192,11 @@ class BatchesAudit:
         noise = self._noise_on_sums()
         if self.kind.quiet:
             return [Seen(np.asarray(one, float), canary) for one in counts(sums, effects, noise)]
+        # (c)
         found = [self._log_likelihood_ratio(sums, effects, noise)]
         if self.copy.sampling == "balls-in-bins":
             found.append(self._log_likelihood_ratio(sums, effects, noise, "secret-bins"))
-        # a sum moves the iterate against it
+        # (d); a sum moves the iterate against it
         direction = -effects.mean(axis=(0, 1))
         found.append(iterates[:, -1].reshape(len(replicates), -1) @ direction)
         if self.bounded:
@@ -268,6 +274,7 @@ class BatchesAudit:
         """The noisy sums over batches [R, T, classes, p] that moved the iterates, where no projection did."""
         before, after = iterates[:, :-1], iterates[:, 1:]
         eta = self.sizes[:, None, None]
+        # after = before (1 - eta lambda) - eta sum / m + momentum (before - the one before)
         moved = after - before * (1 - eta * self.problem.regulariser)
         if self.noise.momentum:
             moved[:, 1:] -= self.noise.momentum * (before[:, 1:] - before[:, :-1])

@@ -1,10 +1,12 @@
 """Two neighbouring files: all that leaves runs on either of them, from the reading of the file to what is printed.
 
 A run is what the command itself does, with noise of its own, and its *leaves* are everything that it hands out, by
-name: numbers, arrays of parameters, words. What a leaf says with noise is held against the claim for all of them
-together, by the tests of every audit. What says the same in all runs of a file, and another thing of the other file,
-has no noise: it tells the files apart, whatever is claimed. And before any noise the encoded records of the files may
-differ in no more records than the files do.
+name: numbers, arrays of parameters, words.
+
+(a) What a leaf says with noise is held against the claim for all of them together, by the tests of every audit.
+(b) What says the same in all runs of a file, and another thing of the other file, has no noise: it tells the files
+apart, whatever is claimed.
+(c) Before any noise the encoded records of the files may differ in no more records than the files do.
 """
 
 from __future__ import annotations
@@ -63,6 +65,7 @@ class TwoFiles:
         An array is looked at along its own direction and along that of the most telling array of its shape: what hides
         one array may cancel in a sum of two, but only where both are seen along the same direction.
         """
+        # (a): of each array first its own direction, then that of the most telling one of its shape
         values = {name: [[leaves.get(name) for leaves in seen] for seen in self.first] for name in _names(self.first)}
         own = sorted((c for name, v in values.items() for c in _column(name, v)), key=_least_telling_last)
         shared = {c.direction.shape: c.direction for c in reversed(own) if c.direction is not None}
@@ -101,7 +104,8 @@ def _least_telling_last(column: Column) -> float:
 def _column(name: str, values: list[list[Any]], direction: np.ndarray | None = None) -> Iterator[Column]:
     """A number is itself, an array its projection, and else whether it is as at first; `values` are those of each file.
 
-    Without a `direction`, an array is projected on what its means differ by.
+    Without a `direction`, an array is projected on what its means differ by, over the variance of each entry: that
+    tells the files apart best if entries are normal and independent.
     """
     every = [value for seen in values for value in seen]
     number: Callable[[Any], float]
@@ -116,6 +120,7 @@ def _column(name: str, values: list[list[Any]], direction: np.ndarray | None = N
     else:
         usual = repr(every[0])
         number = lambda value: float(repr(value) == usual)  # noqa: E731
+    # what never changes is no column: of that `bare` speaks
     a, b = (np.array([number(value) for value in seen]) for seen in values)
     if a.std() + b.std() > 0:
         yield Column(name, abs(a.mean() - b.mean()) / float(np.sqrt(a.var() + b.var())), number, direction)
@@ -141,6 +146,7 @@ def bare(first: tuple[list[Leaves], list[Leaves]]) -> Iterator[str]:
         said = [[leaves.get(name) for leaves in seen] for seen in first]
         if _are_arrays([value for seen in said for value in seen]):
             zero, one = (np.array(seen) for seen in said)
+            # (b), entry by entry: noise on the others hides none of them
             still = (np.ptp(zero, axis=0) == 0) & (np.ptp(one, axis=0) == 0)
             if np.any(still & (zero[0] != one[0])):
                 yield name
@@ -184,6 +190,7 @@ def other_records(one: Sequence[tuple[Any, ...]], other: Sequence[tuple[Any, ...
 
     Others keep their places, which batches may follow, but where a record goes to another part.
     """
+    # (c), as bags of records, and then their places
     gone, new = Counter(one) - Counter(other), Counter(other) - Counter(one)
     most = max(new.total(), gone.total())
     if most > rows:
@@ -191,6 +198,7 @@ def other_records(one: Sequence[tuple[Any, ...]], other: Sequence[tuple[Any, ...
     alike = True
     if not gone or not new:
         few, many = sorted((one, other), key=len)
+        # every record is looked for behind the one before, in what is left of the others
         rest = iter(many)
         alike = all(record in rest for record in few)
     elif [record[0] for record in one] == [record[0] for record in other]:

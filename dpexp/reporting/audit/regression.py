@@ -77,6 +77,7 @@ class RegressionAudit:
             able = [user for user in of_kind if _inside(float(user.mu[lane]), one)]
             if not able:
                 continue
+            # both gradients at the iterate of this run, where the user was asked
             user = able[replicate % len(able)]
             zero, other = (self.watched.clean(user, lane, record) for record in (0, 1))
             here = slice(lane, lane + 1)

@@ -4,8 +4,9 @@ The engine's own steps are taken (`Stepper.advance`, one at a time) with the alg
 calibration. As for DP-SGD a copy is audited: all settings but size, on few records, for few steps, at a larger target.
 Losses are linear, so that gradients are as long as they may be, and the same at all iterates.
 
-What is known to the adversary: the order of the records, which no guarantee keeps secret, and so both noise-free twins,
-with the canary's slope G and with -G. Poisson samples are secret: there the ratio is averaged over them.
+(a) What is known to the adversary: the order of the records, which no guarantee keeps secret, and so both noise-free
+twins, with the canary's slope G and with -G. (b) Poisson samples are secret: there the ratio is averaged over them.
+(c) Noise of different steps may be one draw: its covariance is taken from runs of their own, and divided out.
 """
 
 from __future__ import annotations
@@ -120,6 +121,7 @@ class SumsAudit:
         canary = np.array([generator(seed, r, "data").random() < 0.5 for r in replicates])
         runs = [self.run(self.worlds[int(there)], seed, r) for there, r in zip(canary, replicates, strict=True)]
         sums, last = (np.stack(part) for part in zip(*runs, strict=True))
+        # (b)
         if self.sampled:
             noise = np.full(self.steps, self.deviation)
             effects = np.zeros_like(sums)
@@ -127,6 +129,7 @@ class SumsAudit:
             ratio = of_replaced_steps(sums, effects, noise, SAMPLED)
             bare = counts(sums, effects, noise)
         else:
+            # (a), (c)
             twins = [np.stack([self.clean(world, seed, r) for r in replicates]) for world in self.worlds]
             rest, effects = sums - twins[0], twins[1] - twins[0]
             ratio = of_correlated_steps(rest[:, :, 0], effects[:, :, 0], self.white)

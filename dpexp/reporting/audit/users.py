@@ -5,10 +5,10 @@ and the problem's own score. Only the law of the data is replaced: a user's resp
 a fair coin, which is the user's own response noise in the engine; and covariates have the scale at which the two
 gradients lie furthest apart. Budgets, noise and steps are those of the config, of its first users.
 
-The adversary is given all iterates, hence all messages, since the server's update is undone; every record of the
-others; and both records that the audited user may hold. Records and coins are drawn again from the engine's own
+The adversary is given all iterates, hence (a) all messages, since the server's update is undone; every record of the
+others; and both records that the audited user may hold. (b) Records and coins are drawn again from the engine's own
 streams. They must not be guessed from a run: a guess that succeeds in one world alone would choose the audited user by
-the coin. A second setting of the same pass has no noise, and shows what the others' records do to the iterates.
+the coin. (c) A second setting of the same pass has no noise, and shows what the others' records do to the iterates.
 """
 
 from __future__ import annotations
@@ -136,6 +136,7 @@ class UsersAudit:
         passes = [self._pass(seed, lanes) for lanes in groups]
         iterates, averages, clean, budgets = (np.concatenate(part, axis=-1) for part in zip(*passes, strict=True))
         eta = self.schedule.step_sizes(1, self.users)
+        # (b), (a)
         pairs = self._pairs(*(np.concatenate(part, axis=-1) for part in zip(*self._records(seed, groups), strict=True)))
         messages = undone(self.rule, iterates, eta) if self.is_affine else self._watched(seed, groups)
         found = [self._messages(one, pairs, messages, iterates, budgets) for one in self.classes]
@@ -151,6 +152,7 @@ class UsersAudit:
 
     def _pass(self, seed: int, lanes: list[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Iterates [users + 1, p, R], the average of the first two, iterates without noise, and budgets [users, R]."""
+        # (c)
         settings = [Setting(self.schedule, self.budget), Setting(self.schedule, ConstantBudget(mu=math.inf))]
         steps = np.arange(1, self.users + 1)
         kept = run_lane_group(self.model, self.rule, settings, self.sensitivities.noise, steps, seed, lanes)
@@ -224,6 +226,7 @@ class UsersAudit:
     ) -> Seen:
         """In every run the user of the class whose two gradients lie furthest apart at the start: a choice by data."""
         distances = np.stack([pair.distance for pair in pairs])
+        # users of other classes are never the farthest, and a run without one of the class is left out
         distances[(budgets < one.smallest) | (budgets > one.largest)] = -1.0
         chosen, runs = np.argmax(distances, axis=0), np.arange(distances.shape[1])
         runs = runs[distances[chosen, runs] > 0]
@@ -241,6 +244,7 @@ class UsersAudit:
         """The second user in what two users leave: `twin` is the same without noise, whatever the user's coin."""
         pair = pairs[SECOND]
         zero, other = self.gradients(before.T, pair.x)
+        # the twin holds the record that the coin chose: what the second of the two adds is taken off
         effect = (other - zero) * share.T
         without = twin.T - pair.canary[:, None] * effect
         return Seen(of_projection(released.T, without, effect, self.sensitivities.noise / budgets), pair.canary)
