@@ -98,9 +98,9 @@ def test_the_house_stays_small():
 
 
 LINES = {
-    "algorithms": 3_671, "commands": 6_559, "config": 2_812, "conformance": 2_109, "core": 1_955, "data": 2_062,
-    "engine": 5_540, "inference": 3_930, "papers": 9_779, "plugins": 1_126, "privacy": 13_996, "problems": 2_476,
-    "protocols": 137, "reporting": 9_435, "roof": 287, "store": 4_528, "theory": 1_640,
+    "algorithms": 3_653, "commands": 6_541, "config": 2_812, "conformance": 2_109, "core": 1_993, "data": 1_987,
+    "engine": 5_526, "inference": 3_685, "papers": 8_846, "plugins": 1_135, "privacy": 14_087, "problems": 2_478,
+    "protocols": 137, "reporting": 9_421, "roof": 287, "store": 4_578, "theory": 1_640,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""
 FILES = 506
