@@ -75,9 +75,8 @@ def derived_state(experiment: Experiment, folder: Folder, plans: Sequence[CellPl
         return "not written yet"
     except Damaged as error:
         return str(error)
-    if not generation.describes(describe(experiment, folder, stored, generation)):
-        return "computed from other cells, code or settings"
-    return ""
+    right = generation.describes(describe(experiment, folder, stored, generation))
+    return "" if right else "computed from other cells, code or settings"
 
 
 def _plan_cell(

@@ -92,10 +92,8 @@ def _in_git(results: Path) -> dict[str, bytes]:
     if told.returncode != 0:
         return {}
     with tarfile.open(fileobj=io.BytesIO(told.stdout)) as archive:
-        opened = (
-            (member.name.removeprefix("./"), archive.extractfile(member)) for member in archive if member.isfile()
-        )
-        return {name: content.read() for name, content in opened if content is not None}
+        opened = {m.name.removeprefix("./"): archive.extractfile(m) for m in archive if m.isfile()}
+        return {name: content.read() for name, content in opened.items() if content is not None}
 
 
 # --- how far a number may be from it ---
@@ -118,31 +116,18 @@ INTERVALS = Tolerance(1e-6, 0.0, "lengths and errors of intervals, from small sy
 RUNS = Tolerance(0.0, 1 / 64, "a share of runs, one of which may have its interval's end at the truth")
 DIFFERENCE = Tolerance(1e-9, 0.0, "differences of numbers of short runs in 64 bits")
 COORDINATES = ("intercept", "slopes", "first_slope", "last_slope", "last")
+_OF_SHORT = ("param_distance_sq", "param_distance", "coef_distance_sq", "loss_gap", "projections", "runs")
+_OF_LONG = ("objective", "grad_norm", "mean_grad_norm", "direction_error", "lemma5_slack")
 BY_METRIC = {
-    "param_distance_sq": SHORT,
-    "param_distance": SHORT,
-    "coef_distance_sq": SHORT,
-    "loss_gap": SHORT,
-    "param_distance_sq_controlled": DIFFERENCE,
-    "loss_gap_controlled": DIFFERENCE,
-    "projections": SHORT,
-    "objective": LONG,
-    "grad_norm": LONG,
-    "mean_grad_norm": LONG,
-    "direction_error": LONG,
-    "lemma5_slack": LONG,
-    "param_norm_sq": SINGLE,
-    "train_loss": SINGLE,
+    **dict.fromkeys(_OF_SHORT, SHORT),
+    **dict.fromkeys(_OF_LONG, LONG),
+    **dict.fromkeys(("param_distance_sq_controlled", "loss_gap_controlled"), DIFFERENCE),
+    **dict.fromkeys(("param_norm_sq", "train_loss"), SINGLE),
     "test_accuracy": RECORDS,
-    "runs": SHORT,
     "score": Tolerance(0.0, 5.0, "a number of records, of which a few lie on the boundary between two classes"),
     "candidate": Tolerance(0.0, 1.0, "which candidate is the best can hang on a few records"),
     **{f"{what}_{name}": RUNS for what in ("covered", "bounded", "wald") for name in COORDINATES},
-    **{
-        f"{what}_{name}": INTERVALS
-        for what in ("length", "length_over_bound", "error_over_bound")
-        for name in COORDINATES
-    },
+    **{f"{w}_{name}": INTERVALS for w in ("length", "length_over_bound", "error_over_bound") for name in COORDINATES},
 }
 EVIDENCE = Tolerance(1e-6, 1e-9, "numbers behind a verdict, which follow from all of these")
 STATED = Tolerance(AGREEING, 0.0, "parameters and privacy statements, which are sums and quadratures")
@@ -220,9 +205,8 @@ def _off(x: np.ndarray, y: np.ndarray, allowed: Tolerance, what: str) -> tuple[f
         share = np.where(same, 0.0, difference / (allowed.absolute + allowed.relative * size))
     share = np.where(np.isnan(share), math.inf, share)
     place = int(np.argmax(share))
-    told = [f"{allowed.relative:g} relative"] * bool(allowed.relative) + [f"{allowed.absolute:g}"] * bool(
-        allowed.absolute
-    )
+    told = [f"{allowed.relative:g} relative"] * bool(allowed.relative)
+    told += [f"{allowed.absolute:g}"] * bool(allowed.absolute)
     return float(share[place]), f"{what} {x[place]:.17g}, published {y[place]:.17g}; allowed: {' or '.join(told)}"
 
 
