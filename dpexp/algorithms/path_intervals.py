@@ -16,9 +16,11 @@ from dpexp.algorithms.covering import Covering, Seen
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 if TYPE_CHECKING:
+    from dpexp.algorithms.schedules import Schedule
     from dpexp.inference.methods import Interval
     from dpexp.inference.models import Model
     from dpexp.inference.populations import Population
+    from dpexp.privacy.budgets import Budget
 
 BATCHES = 8
 CHAINS = 6
@@ -55,8 +57,9 @@ class PathIntervals(Covering):
         return [self._intervals(model, law, schedule, budget, n, seed, lanes) for schedule, budget in settings]
 
     def _intervals(
-        self, model: Model, law: Population, schedule: Any, budget: Any, n: int, seed: int, lanes: Sequence[int]
-    ) -> list[Interval | Seen]:
+        self, model: Model, law: Population, schedule: Schedule, budget: Budget, n: int, seed: int,
+        lanes: Sequence[int],
+    ) -> list[Interval | Seen]:  # fmt: skip
         """Those of one setting."""
         from dpexp.core.seeds import generator
         from dpexp.engine.lanes.vectors import LANES

@@ -42,18 +42,18 @@ def read_users(path: Path) -> Users:
         hint = f"{guess(unknown, COLUMNS)}columns: {', '.join(COLUMNS)}"
         raise UsageError(f"{path}:1: no column {unknown!r} is known", hint)
     table.header.require(["mu"], f"{path}:1")
-    mu, *faults = _numbers(table, "mu")
-    uses, *more = _numbers(table, "uses") if "uses" in named else (None,)
-    groups, *wrong = _groups(table) if "group" in named else (None,)
-    faults = list(dict.fromkeys([*faults, *more, *wrong]))
-    if faults:
+    found: list[str] = []
+    mu = _numbers(table, "mu", found)
+    uses = _numbers(table, "uses", found) if "uses" in named else None
+    groups = _groups(table, found) if "group" in named else None
+    if faults := list(dict.fromkeys(found)):  # a line that does not fit is found in every column
         rest = f" (and {len(faults) - _SHOWN} more)" if len(faults) > _SHOWN else ""
         raise UsageError("; ".join(faults[:_SHOWN]) + rest, "a number is written like 0.5, 2e-1 or inf")
     return Users(mu, uses, groups)
 
 
-def _numbers(table: Table, name: str) -> tuple[Any, ...]:
-    """A column as numbers >= 0, whole and finite where they are uses; and what is wrong with it."""
+def _numbers(table: Table, name: str, faults: list[str]) -> np.ndarray:
+    """A column as numbers >= 0, whole and finite where they are uses; what is wrong with it joins the faults."""
     entries = table.columns[name]
     if isinstance(entries, np.ndarray):
         values, overflow = entries, np.zeros(len(entries), dtype=bool)
@@ -65,16 +65,16 @@ def _numbers(table: Table, name: str) -> tuple[Any, ...]:
     if name == "uses":
         with np.errstate(invalid="ignore"):
             rules.append((~np.isnan(values) & ~(values == np.floor(values)) | np.isinf(values), "must be whole"))
-    faults = [_fault(table, name, int(k), words) for wrong, words in rules for k in np.flatnonzero(wrong)]
-    return values, *faults
+    faults += [_fault(table, name, int(k), words) for wrong, words in rules for k in np.flatnonzero(wrong)]
+    return values
 
 
-def _groups(table: Table) -> tuple[Any, ...]:
-    """Group labels as text, none of them missing or called as everyone's row is; and what is wrong with them."""
+def _groups(table: Table, faults: list[str]) -> np.ndarray:
+    """Group labels as text, none of them missing or called as everyone's row is; what is wrong joins the faults."""
     found = ["" if entry is None or entry != entry else str(entry) for entry in table.columns["group"]]
     words = {"": "is missing", EVERYONE: f"cannot be {EVERYONE!r}: that is the row of all users"}
-    faults = [_fault(table, "group", k, words[label]) for k, label in enumerate(found) if label in words]
-    return np.array(found, dtype=object), *faults
+    faults += [_fault(table, "group", k, words[label]) for k, label in enumerate(found) if label in words]
+    return np.array(found, dtype=object)
 
 
 def _fault(table: Table, name: str, k: int, words: str) -> str:

@@ -46,19 +46,19 @@ def papers() -> Registry[Paper]:
 
 def claims() -> dict[str, tuple[Claim, ...]]:
     """The claims of every paper, by its id; a plug-in may add claims to a paper of ours."""
-    found = _every(Claim, lambda holder: holder.claims, "id").values()
+    found = _every(Claim, lambda holder: holder.claims, lambda claim: claim.id).values()
     ids = dict.fromkeys([*papers(), *(claim.paper for claim in found)])
     return {paper: tuple(claim for claim in found if claim.paper == paper) for paper in ids}
 
 
 def figures() -> Registry[Figure]:
     """Every figure by its name."""
-    return _every(Figure, lambda holder: holder.figures)
+    return _every(Figure, lambda holder: holder.figures, lambda figure: figure.name)
 
 
 def tables() -> Registry[Table]:
     """Every table by its name."""
-    return _every(Table, lambda holder: holder.tables)
+    return _every(Table, lambda holder: holder.tables, lambda table: table.name)
 
 
 def overlays() -> dict[str, Figure]:
@@ -71,7 +71,9 @@ def theories() -> tuple[Theory, ...]:
     return tuple(paper.theory for paper in papers().values() if paper.theory is not None)
 
 
-def _every(kind: type[T], asked: Callable[[Paper | Plugin], Sequence[object]], key: str = "name") -> Registry[T]:
+def _every(
+    kind: type[T], asked: Callable[[Paper | Plugin], Sequence[object]], name_of: Callable[[T], str]
+) -> Registry[T]:
     """What papers and plug-ins hold of one kind, ours first. Raises UsageError where two have one name."""
     found: Registry[T] = Registry(kind.__name__.lower(), {})
     held: list[tuple[Loaded | None, T]]
@@ -80,8 +82,7 @@ def _every(kind: type[T], asked: Callable[[Paper | Plugin], Sequence[object]], k
         holders: list[Paper | Plugin] = [*_each(loaded.plugin.papers, Paper, loaded), loaded.plugin]
         held += [(loaded, one) for holder in holders for one in _each(asked(holder), kind, loaded)]
     for origin, one in held:
-        name = getattr(one, key)
-        found.add(name, one, where(origin, name))
+        found.add(name_of(one), one, where(origin, name_of(one)))
     return found
 
 

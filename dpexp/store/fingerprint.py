@@ -90,13 +90,11 @@ def data_of(cell: Cell) -> dict[str, str]:
 
 
 def _modules_of(cell: Cell) -> tuple[str, ...]:
-    return (*modules_of(cell.problem, cell.algorithm, cell.schedule, cell.privacy.mu), *RUNNING, *patching())
-
-
-def modules_of(*values: object) -> tuple[str, ...]:
-    """The modules that define the classes of some values, and the classes that these are made from; sorted."""
+    """The modules that define what a cell is made from, with its base classes; and what every cell passes through."""
+    values = (cell.problem, cell.algorithm, cell.schedule, cell.privacy.mu)
     kinds = {kind for value in values for kind in type(value).__mro__}
-    return tuple(sorted({module for kind in kinds for module in _keys(owners_of(kind), kind.__module__)}))
+    own = {module for kind in kinds for module in _keys(owners_of(kind), kind.__module__)}
+    return (*sorted(own), *RUNNING, *patching())
 
 
 def _keys(owners: Iterable[Loaded], module: str) -> list[str]:

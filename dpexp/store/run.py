@@ -230,6 +230,8 @@ def _finished(
             done.append((chunk, kept))
     if done:
         note(f"{experiment.name}: {len(done)} of {len(chunks)} chunks were finished before", options.quiet)
+    if not waiting:  # no worker is asked for
+        return done
     told: set[str] = set()
     total, computed = sum(chunk.seconds for chunk in waiting) or 1.0, 0.0
     tell(f"{experiment.name}: 0%", 0.0)
