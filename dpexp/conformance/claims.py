@@ -12,7 +12,6 @@ from dpexp.core.text import counted
 from dpexp.reporting.claim import VERDICTS, Claim, Outcome, quotation_fault
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.hypothesis import OutsideHypotheses
-from dpexp.reporting.slopes import SlopeError
 
 Thing = Subject[Claim]
 
@@ -47,8 +46,6 @@ def _outcome(claim: Claim, toys: ToyExperiments, sabotaged: bool = False) -> Out
         return claim.settled(evidence)
     except OutsideHypotheses as error:
         raise NotTried(f"toy results lie outside its hypotheses: {error.message}") from None
-    except SlopeError as error:
-        return Outcome("not at this sample size", "", f"no slope can be fitted: {error}", "none")
     except ResultsMissing as error:
         message = f"asks for results that `experiments` does not declare: {error.message}"
         raise Failed(message, claim.check) from None
