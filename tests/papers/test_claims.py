@@ -316,22 +316,13 @@ OTHERWISE = {
 }
 BOUND, HELD = "holds as a bound", "reproduced"
 THEORY_ALONE = {
-    "ldp-sgd/remark-2/summation": ("psi", lambda beta, k: np.zeros(len(k)), "reproduced"),
     "noisy-sgd/theorem-1-3/tight": ("at_the_end", lambda s: 1.0, "false"),
     "noisy-sgd/figure-1": (
         "last_iterate",
         lambda order, q, multiplier, width, steps, step: Optimum(float(steps), 1, 0.5),
         "false",
     ),
-    "noisy-sgd/section-1-3/true-answer": (
-        "divergence_after",
-        lambda q, slope, steps: 1 - math.exp(-2 * q * slope / 25 * steps),
-        HELD,
-    ),
     "momentum/theorem-8": ("with_l", lambda n, steps: 0.99, "false"),
-    "momentum/abstract/rate": ("theorem9_printed", lambda n, *rest: float(n) ** (-2 / 3), HELD),
-    "momentum/theorem-9/overtakes": ("theorem9_printed", lambda *rest: 1e-30, HELD),
-    "dp-sgld/lemma-3-2": ("slack", lambda *setting: -1e-6, "false"),
     "dp-sgld/table-1/privacy": ("_attained", lambda run: (0.9, 0.9), "not testable"),
     "dp-sgld/table-1/privacy/pneumonia": ("_attained", lambda run: (1.1, 1.1), "false"),
     "dp-sgld/lemma-7/floor": (

@@ -56,13 +56,13 @@ def test_walks_above_the_ends_of_panels_by_simulation():
 
 def test_a_search_over_two_atoms_climbs_no_higher_than_one_point():
     """Lemma 2.11 by Nelder and Mead over measures in the disc, from one with mean 0."""
-    nodes, weights = sections._grid(2)
+    grid = sections._grid(2)
 
     def divergence(x, order=4.0, q=0.3, sigma=1.0):
         points = x[:4].reshape(2, 2)
         points = points / np.maximum(1.0, np.linalg.norm(points, axis=1, keepdims=True))
         share = 1 / (1 + math.exp(-x[4]))
-        return sections._divergence(order, q, sigma, nodes, weights, points, np.array([share, 1 - share]))
+        return sections._divergence(order, q, sigma, grid, (points, np.array([share, 1 - share])))
 
     found = minimize(
         lambda x: -divergence(x), np.array([0.6, 0.2, -0.5, 0.4, 0.1]), method="Nelder-Mead", options={"maxfev": 250}

@@ -129,9 +129,7 @@ def draw(results: Path) -> Drawing:
     return Drawing(canvas, pd.DataFrame(records))
 
 
-FIGURES = {
-    "memory_width": (draw, ()),
-}
+FIGURES = {"memory_width": (draw, ())}
 
 CHECKS = {
     "hidden-state/memory": above(
