@@ -336,7 +336,7 @@ THEORY_ALONE = {
         "false",
     ),
     "dp-sgld/theorem-4-2/improves-the-error": (
-        "risks_of",
+        "full_batch_risks",
         lambda toy, steps, sigma: np.full(len(steps) + 1, 1 / len(steps)),
         HELD,
     ),
@@ -526,8 +526,8 @@ def one(method, factor):
 MOMENTUM, TABLES = "dpexp.papers.momentum", "dpexp.papers.dp_sgld.tables"
 FROM_SUMMARIES = {
     "momentum/lemma-5": (f"{MOMENTUM}.claims.lemmas.prescribed_rows", lambda row: -1.0, "false"),
-    "momentum/theorem-6": (f"{MOMENTUM}.rows.prescribed_rows", lambda row: 100.0, "false"),
-    "momentum/theorem-9": (f"{MOMENTUM}.rows.prescribed_rows", lambda row: 1e6, "false"),
+    "momentum/theorem-6": (f"{MOMENTUM}.claims.runs.prescribed_rows", lambda row: 100.0, "false"),
+    "momentum/theorem-9": (f"{MOMENTUM}.claims.runs.prescribed_rows", lambda row: 1e6, "false"),
     "momentum/theorem-6/rate": (
         f"{MOMENTUM}.claims.runs.prescribed_rows",
         lambda row: row.N**0.4 if row.variant == "none" else 1.0,

@@ -177,7 +177,7 @@ def test_the_floor_of_the_noise_on_quadratics_in_closed_form():
     eta, sigma = 1 / (2 * toy.smoothness), 3.0
     curvatures = np.linalg.eigvalsh(toy.hessian)
     floor = float(np.sum(sigma**2 / (2 * (1 - eta * curvatures / 2))))
-    risk = decreasing.risks_of(toy, np.full(400, eta), sigma)[-1]
+    risk = decreasing.full_batch_risks(toy, np.full(400, eta), sigma)[-1]
     assert risk == pytest.approx(floor, rel=1e-6)
     assert toy.d * sigma**2 / 2 <= floor <= 4 / 3 * toy.d * sigma**2 / 2
 
