@@ -314,22 +314,13 @@ OTHERWISE = {
 }
 BOUND, HELD = "holds as a bound", "reproduced"
 THEORY_ALONE = {
-    "ldp-sgd/remark-2/summation": ("psi", lambda beta, k: np.zeros(len(k)), "reproduced"),
     "noisy-sgd/theorem-1-3/tight": ("at_the_end", lambda s: 1.0, "false"),
     "noisy-sgd/figure-1": (
         "last_iterate",
         lambda order, q, multiplier, width, steps, step: Optimum(float(steps), 1, 0.5),
         "false",
     ),
-    "noisy-sgd/section-1-3/true-answer": (
-        "divergence_after",
-        lambda q, slope, steps: 1 - math.exp(-2 * q * slope / 25 * steps),
-        HELD,
-    ),
     "momentum/theorem-8": ("with_l", lambda n, steps: 0.99, "false"),
-    "momentum/abstract/rate": ("theorem9_printed", lambda n, *rest: float(n) ** (-2 / 3), HELD),
-    "momentum/theorem-9/overtakes": ("theorem9_printed", lambda *rest: 1e-30, HELD),
-    "dp-sgld/lemma-3-2": ("slack", lambda *setting: -1e-6, "false"),
     "dp-sgld/table-1/privacy": ("_attained", lambda run: (0.9, 0.9), "not testable"),
     "dp-sgld/table-1/privacy/pneumonia": ("_attained", lambda run: (1.1, 1.1), "false"),
     "dp-sgld/lemma-7/floor": (
@@ -343,7 +334,7 @@ THEORY_ALONE = {
         "false",
     ),
     "dp-sgld/theorem-4-2/improves-the-error": (
-        "risks_of",
+        "full_batch_risks",
         lambda toy, steps, sigma: np.full(len(steps) + 1, 1 / len(steps)),
         HELD,
     ),
@@ -533,8 +524,8 @@ def one(method, factor):
 MOMENTUM, TABLES = "dpexp.papers.momentum", "dpexp.papers.dp_sgld.tables"
 FROM_SUMMARIES = {
     "momentum/lemma-5": (f"{MOMENTUM}.claims.lemmas.prescribed_rows", lambda row: -1.0, "false"),
-    "momentum/theorem-6": (f"{MOMENTUM}.rows.prescribed_rows", lambda row: 100.0, "false"),
-    "momentum/theorem-9": (f"{MOMENTUM}.rows.prescribed_rows", lambda row: 1e6, "false"),
+    "momentum/theorem-6": (f"{MOMENTUM}.claims.runs.prescribed_rows", lambda row: 100.0, "false"),
+    "momentum/theorem-9": (f"{MOMENTUM}.claims.runs.prescribed_rows", lambda row: 1e6, "false"),
     "momentum/theorem-6/rate": (
         f"{MOMENTUM}.claims.runs.prescribed_rows",
         lambda row: row.N**0.4 if row.variant == "none" else 1.0,

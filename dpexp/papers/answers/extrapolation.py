@@ -63,9 +63,7 @@ def draw(results: Path) -> Drawing:
     )
 
 
-FIGURES = {
-    "extrapolation": (draw, (NAME,)),
-}
+FIGURES = {"extrapolation": (draw, (NAME,))}
 
 CHECKS = {
     "answers/extrapolation/rate": Check(rate, (NAME,)),

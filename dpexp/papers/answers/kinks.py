@@ -92,9 +92,7 @@ def draw(results: Path) -> Drawing:
     return Drawing(canvas, pd.DataFrame(records))
 
 
-FIGURES = {
-    "kinks": (draw, (NAME,)),
-}
+FIGURES = {"kinks": (draw, (NAME,))}
 
 CHECKS = {
     "answers/kinks/pinball": Check(pinball, (NAME,)),

@@ -105,9 +105,7 @@ def draw(results: Path) -> Drawing:
     return Drawing(canvas, pd.DataFrame(records))
 
 
-FIGURES = {
-    "private_regime": (draw, ()),
-}
+FIGURES = {"private_regime": (draw, ())}
 
 CHECKS = {
     "answers/private-regime/law": near(

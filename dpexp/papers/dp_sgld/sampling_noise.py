@@ -9,10 +9,11 @@ gets another one's number.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dpexp.core.text import counted
 from dpexp.privacy.accounting.calibration import least_noise
 from dpexp.privacy.analyses.analysis import ALL, Relation
 from dpexp.privacy.mechanisms import EpochGaussian, Mechanism, SampledGaussian
@@ -83,35 +84,24 @@ SCHEMES = (
 """schemes with the same law from below stand together, so that it is computed once"""
 
 
-@cache
-def needed() -> tuple[Needed, ...]:
-    """The bracket of every scheme in every setting."""
-    return tuple(
-        Needed(scheme, batches, epochs, *bracket(scheme.of(batches, epochs), unit(scheme)))
-        for batches, epochs in SETTINGS
-        for scheme in SCHEMES
-    )
-
-
 def unit(scheme: Scheme) -> float:
     """In what unit noise is sought: 2 where a replaced record of an order attains what a removed one does at half."""
     return 2.0 if scheme.relation == "replace-one" and scheme.name in ("reshuffled", "shuffled") else 1.0
 
 
-def bracket(made: Made, unit: float = 1.0, eps: float = EPS, delta: float = DELTA) -> tuple[float, float]:
-    """(low, high) of the noise multiplier for epsilon at delta, of all iterates.
+def bracket(made: Made, unit: float = 1.0) -> tuple[float, float]:
+    """(low, high) of the noise multiplier for epsilon 1 at delta 1e-5, of all iterates.
 
     The unit changes which multipliers are tried, and nothing else: laws that were asked before are kept.
     """
 
     def states(z: float) -> float:
-        return min(a.eps(delta) for a in made(z).analyses() if a.valid and a.released == ALL)
+        return min(a.eps(DELTA) for a in made(unit * z).analyses() if a.valid and a.released == ALL)
 
     def attains(z: float) -> float:
-        return max(b.eps(delta) for b in made(z).lower_bounds())
+        return max(b.eps(DELTA) for b in made(unit * z).lower_bounds())
 
-    high = unit * least_noise(lambda z: states(unit * z), eps, TOLERANCE)
-    low = unit * least_noise(lambda z: attains(unit * z), eps, TOLERANCE)
+    high, low = (unit * least_noise(of, EPS, TOLERANCE) for of in (states, attains))
     return min(high, low * (1 - 2 * TOLERANCE)), high
 
 
@@ -122,13 +112,10 @@ COLOURS = {"add-remove": "#2b6cb8", "replace-one": "#e0701a"}
 def rows() -> dict[tuple[str, str], list[Needed]]:
     """By neighbours and scheme, the brackets in the order of the settings; schemes with the least noise first."""
     found: dict[tuple[str, str], list[Needed]] = {}
-    for one in needed():
-        found.setdefault((one.scheme.relation, one.scheme.words), []).append(one)
+    for (batches, epochs), scheme in product(SETTINGS, SCHEMES):
+        one = Needed(scheme, batches, epochs, *bracket(scheme.of(batches, epochs), unit(scheme)))
+        found.setdefault((scheme.relation, scheme.words), []).append(one)
     return dict(sorted(found.items(), key=lambda item: (item[0][0], sum(one.high for one in item[1]))))
-
-
-def _epochs(count: int) -> str:
-    return "1 epoch" if count == 1 else f"{count} epochs"
 
 
 def _record(one: Needed) -> dict[str, Any]:
@@ -155,7 +142,7 @@ def draw(results: Path) -> Drawing:
             axes.plot(one.high, place, "o", color=colour, markersize=5)
         axes.set(xscale="log", xlim=(1, 30))
         style.ticks_at(axes, TICKS)
-        axes.set(xlabel="noise multiplier $z$", title=f"{batches} batches, {_epochs(epochs)}")
+        axes.set(xlabel="noise multiplier $z$", title=f"{batches} batches, {counted(epochs, 'epoch')}")
         axes.grid(axis="y", linewidth=0.4)
     panels[0].set_yticks(list(places), [words for _, words in found])
     for relation, colour in COLOURS.items():

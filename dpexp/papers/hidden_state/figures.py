@@ -107,16 +107,11 @@ def _record(entry: Entry) -> dict[str, Any]:
         "losses": "convex" if space.convex else "clipped",
         "sampling": space.sampling,
         "neighboring_relation": entry.mechanism.neighboring_relation,
-        "n": space.n,
-        "batch_size": space.batch_size,
-        "steps": space.steps,
+        **{name: getattr(space, name) for name in ("n", "batch_size", "steps")},
         "width": 2 * space.half_width,
         "reach": space.reach,
         "curvature": space.bend,
-        "bound": entry.bound,
-        "analysis": entry.analysis,
-        "before": entry.before,
-        "after": entry.after,
+        **{name: getattr(entry, name) for name in ("bound", "analysis", "before", "after")},
         "gain": entry.after / entry.before,
     }
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from dpexp.core.text import fraction
 from dpexp.reporting import style
+from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.figure import Drawing
 from dpexp.reporting.slopes import local_slopes
-from dpexp.store.reading import load_cells, load_summary, load_trajectories, not_as_configured
+from dpexp.store.reading import load_summary, load_trajectories, not_as_configured
 from dpexp.theory.ldp_sgd.table1 import STRONGLY, corrected_exponent, table1_exponent
 
 if TYPE_CHECKING:
@@ -100,12 +99,13 @@ def draw_rates(results: Path) -> Drawing:
     import pandas as pd
     from matplotlib.patches import Patch
 
-    cells = {curve.experiment: load_cells(results, curve.experiment, ["alpha"]) for curve in CURVES}
+    evidence = Evidence(results)
     canvas, panels = style.panels(7.2, 3.6, 2, log=False, sharex=True, sharey=True)
     pieces = []
     for axes, alpha in zip(panels, ALPHAS, strict=True):
         for curve in CURVES:
-            n, slopes, reach = _slopes(results, curve.experiment, cells[curve.experiment], alpha)
+            run = evidence.run(curve.experiment, alpha=alpha)
+            n, slopes, reach = local_slopes(run.steps, run.values("asgd", "param_distance_sq"))
             axes.plot(n, slopes, color=curve.colour, linestyle=curve.style, label=curve.label)
             axes.fill_between(n, slopes - reach, slopes + reach, color=curve.colour, alpha=BAND, linewidth=0)
             columns = {"alpha": alpha, "experiment": curve.experiment, "step": n, "slope": slopes, "reach": reach}
@@ -117,19 +117,6 @@ def draw_rates(results: Path) -> Drawing:
     shade = Patch(facecolor="#777777", alpha=BAND + 0.1, label="95% CI of the slope, delta method")
     style.legend_below(canvas, 2, more=[shade])
     return Drawing(canvas, pd.concat(pieces, ignore_index=True))
-
-
-def _slopes(
-    results: Path, experiment: str, cells: pd.DataFrame, alpha: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Local slopes of the average's mean squared error."""
-    chosen = cells.cell_id[(cells.alpha - alpha).abs() < 1e-9]
-    if chosen.empty:
-        raise not_as_configured(results, experiment, f"no cell with alpha = {fraction(alpha)}")
-    columns = ["replicate", "step", "param_distance_sq"]
-    rows = load_trajectories(results, experiment, [chosen.iloc[0]], columns, [("estimator", "==", "asgd")])
-    table = rows.pivot(index="step", columns="replicate", values="param_distance_sq")
-    return local_slopes(table.index.to_numpy(), table.to_numpy())
 
 
 def _lines(axes: Axes, alpha: float) -> None:

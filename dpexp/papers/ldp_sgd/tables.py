@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import groupby, product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dpexp.core.text import exponent, fraction
+from dpexp.reporting.evidence import Evidence, Run
 from dpexp.reporting.slopes import RATE_TOLERANCE, Slope, SlopeError, loglog_slope, rate
 from dpexp.reporting.table import Column, Content, Table, by_column
-from dpexp.store import load_cells, load_trajectories
 from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, STRONGLY, corrected_exponent, remark_exponent, table1_exponent
 
 EXPERIMENTS = ("linear_d5", "logistic_d5")
@@ -42,55 +44,38 @@ def build(results: Path) -> Content:
 
 
 def _records(results: Path, experiment: str) -> list[dict[str, Any]]:
-    cells = load_cells(results, experiment, ["alpha"]).sort_values(["alpha", "gdp_mu"])
-    last = int(cells.n.max())
+    runs = Evidence(results).runs(experiment)
+    last = max(int(run.steps[-1]) for run in runs)
     window = (last / 10, last)
-    paths = _Paths(results, experiment, tuple(QUANTITIES.values()), window[0])
     return [
-        _record(experiment, convexity, float(alpha), estimator, budget=cell["budget"])
-        | _fitted(
-            lambda steps, values: loglog_slope(steps, values, window), paths.of(cell["cell_id"], estimator, metric)
-        )
+        _record(experiment, convexity, run, estimator, budget=run.budget)
+        | _fitted(lambda steps, values: loglog_slope(steps, values, window), run, estimator, metric)
         | {"window": f"{window[0]:,.0f} to {window[1]:,.0f}"}
         for convexity, metric in QUANTITIES.items()
-        for alpha in cells.alpha.unique()
-        for estimator in ("sgd", "asgd")
-        for cell in cells[cells.alpha == alpha].to_dict("records")
+        for _, alike in groupby(runs, key=lambda run: run.alpha)
+        for estimator, run in product(("sgd", "asgd"), alike)
     ]
 
 
-class _Paths:
-    """The paths of an experiment, read once."""
-
-    def __init__(self, results: Path, experiment: str, metrics: Sequence[str], since: float = 0) -> None:
-        columns = ["cell_id", "replicate", "step", "estimator", *metrics]
-        filters = [("step", ">=", since)] if since else []
-        frame = load_trajectories(results, experiment, columns=columns, filters=filters)
-        self._groups = dict(iter(frame.groupby(["cell_id", "estimator"], observed=True)))
-
-    def of(self, cell_id: str, estimator: str, metric: str) -> tuple[np.ndarray, np.ndarray]:
-        """Steps [K] and values [K, R] of one setting."""
-        values = self._groups[cell_id, estimator].pivot(index="step", columns="replicate", values=metric)
-        return values.index.to_numpy(), values.to_numpy()
-
-
-def _record(experiment: str, convexity: str, alpha: float, estimator: str, **setting: str) -> dict[str, Any]:
+def _record(experiment: str, convexity: str, run: Run, estimator: str, **setting: str) -> dict[str, Any]:
     return {
         "experiment": experiment,
         "metric": QUANTITIES[convexity],
-        "alpha": alpha,
+        "alpha": run.alpha,
         **setting,
         "estimator": estimator,
-        "table1": table1_exponent(estimator, convexity, alpha),
-        "remarks": remark_exponent(estimator, convexity, alpha),
+        "table1": table1_exponent(estimator, convexity, run.alpha),
+        "remarks": remark_exponent(estimator, convexity, run.alpha),
     }
 
 
-def _fitted(fit: Callable[[np.ndarray, np.ndarray], Slope], path: tuple[np.ndarray, np.ndarray]) -> dict[str, Any]:
+def _fitted(
+    fit: Callable[[np.ndarray, np.ndarray], Slope], run: Run, estimator: str, metric: str
+) -> dict[str, float | None]:
     """A slope with its error; nothing in place of one that cannot be fitted."""
     fields = ("slope", "se", "ci_lo", "ci_hi")
     try:
-        found = fit(*path)
+        found = fit(run.steps, run.values(estimator, metric))
     except SlopeError:
         return dict.fromkeys(fields)
     return {name: getattr(found, name) for name in fields}
@@ -128,27 +113,18 @@ def build_rates(results: Path) -> Content:
 def _records_of_rates(results: Path, experiment: str) -> list[dict[str, Any]]:
     convexity = REACHED[experiment]
     metric = QUANTITIES[convexity]
-    paths = _Paths(results, experiment, (metric,))
     records = []
-    for cell in load_cells(results, experiment, ["alpha"]).sort_values("alpha").to_dict("records"):
-        for estimator in ("sgd", "asgd"):
-            alpha, path = float(cell["alpha"]), paths.of(cell["cell_id"], estimator, metric)
-            corrected = corrected_exponent(estimator, alpha) if convexity == STRONGLY else None
-            if experiment == "rates_quadratic" and estimator == "asgd":
-                corrected = -1.0
-            try:
-                two = rate(*path)
-                decades: dict[str, Any] = {
-                    "before": two.before.slope,
-                    "drift_se": two.drift_se,
-                    "decades_agree": two.agrees_within(RATE_TOLERANCE),
-                }
-            except SlopeError:
-                decades = dict.fromkeys(("before", "drift_se", "decades_agree"))
-            found = _fitted(lambda steps, values: rate(steps, values).last, path)
-            records.append(
-                _record(experiment, convexity, alpha, estimator) | {"corrected": corrected} | found | decades
-            )
+    for run, estimator in product(Evidence(results).runs(experiment), ("sgd", "asgd")):
+        corrected = corrected_exponent(estimator, run.alpha) if convexity == STRONGLY else None
+        if experiment == "rates_quadratic" and estimator == "asgd":
+            corrected = -1.0
+        decades: dict[str, Any] = dict.fromkeys(("before", "drift_se", "decades_agree"))
+        with suppress(SlopeError):
+            two = rate(run.steps, run.values(estimator, metric))
+            agree = two.agrees_within(RATE_TOLERANCE)
+            decades = {"before": two.before.slope, "drift_se": two.drift_se, "decades_agree": agree}
+        found = _fitted(lambda steps, values: rate(steps, values).last, run, estimator, metric)
+        records.append(_record(experiment, convexity, run, estimator) | {"corrected": corrected} | found | decades)
     return records
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from dpexp.papers.dp_sgld.claims import assumed
-from dpexp.papers.dp_sgld.claims.utility import RENYI_DECREASING
+from dpexp.papers.dp_sgld.claims.utility import RENYI_DECREASING, full_batch_risks
 from dpexp.papers.dp_sgld.printed import CODE, RUNS, TABLE4
 from dpexp.reporting.claim import Check, Outcome
 from dpexp.reporting.evidence import Evidence
@@ -49,8 +49,8 @@ def improves_the_error(evidence: Evidence) -> Outcome:
         sigma = utility.theorem41_sigma(order, eps, lam, LIPSCHITZ, toy.n)
         few = math.ceil(utility.theorem41_steps(order, eps, toy.smoothness, lam, toy.d, toy.n))
         many = math.ceil(decreasing.theorem42_steps(order, eps, toy.smoothness, lam, toy.d, toy.n))
-        constant = risks_of(toy, np.full(few, 1 / (2 * toy.smoothness)), sigma)
-        falling = risks_of(toy, decreasing_steps(toy.smoothness, lam, many), sigma)
+        constant = full_batch_risks(toy, np.full(few, 1 / (2 * toy.smoothness)), sigma)
+        falling = full_batch_risks(toy, decreasing_steps(toy.smoothness, lam, many), sigma)
         condition = toy.smoothness / lam
         gains[f"beta / lambda = {condition:.3g}, last iterate"] = float(constant[-1] / falling[-1])
         gains[f"beta / lambda = {condition:.3g}, average"] = float(constant[-1] / np.mean(falling[1:]))
@@ -64,10 +64,6 @@ def improves_the_error(evidence: Evidence) -> Outcome:
         "exact moments of ridge regression (n = 200, d = 5, full batches), no simulation",
         gains,
     )
-
-
-def risks_of(toy: Ridge, steps: np.ndarray, sigma: float) -> np.ndarray:
-    return toy.risks(steps, sigma, toy.n)
 
 
 def iterations() -> dict[str, tuple[float, float]]:

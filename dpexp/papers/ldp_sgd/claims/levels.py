@@ -104,7 +104,6 @@ def bias(runs: list[Run]) -> Outcome:
     ratios, shares = [], []
     for run in runs:
         place = local_of(run)
-        assert place is not None
         assert place.unit_bias is not None
         eta, n = constants_of(run)["eta"], int(run.steps[-1])
         mean_step = eta * float(power_sum(run.alpha, np.array([n]))[0]) / n
@@ -123,7 +122,7 @@ def bias(runs: list[Run]) -> Outcome:
 
 def limit_of_the_gap(run: Run) -> np.ndarray:
     """The iterate's loss gap [K] for large n."""
-    return asymptote(local(problem_of(run), run.cell.privacy.mu), run.cell.schedule, run.steps).sgd["loss_gap"]
+    return asymptote(local_of(run), run.cell.schedule, run.steps).sgd["loss_gap"]
 
 
 CHECKS = {
