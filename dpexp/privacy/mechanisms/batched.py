@@ -21,7 +21,7 @@ from dpexp.privacy.analyses.composition import (
     epoch_text,
     random_step,
 )
-from dpexp.privacy.analyses.contracted import Contracted, LogContraction, Smaller, any_loss, powers
+from dpexp.privacy.analyses.contracted import Contracted, Extreme, LogContraction, any_loss, powers
 from dpexp.privacy.analyses.hidden_state import PoissonReach, last_iterate_delta
 from dpexp.privacy.analyses.hybrid import hybrid_eps
 from dpexp.privacy.attained.lower_bounds import LowerBound, linear_cyclic, linear_last
@@ -114,13 +114,13 @@ class BatchedMechanism(Mechanism):
         def eps(delta: float) -> float:
             if refused:
                 return math.inf
-            return hybrid_eps(composed, contracted, self.steps, delta).eps
+            return hybrid_eps(composed, contracted, self.steps, delta)
 
         def contracted(e1: float) -> Contracted:
             if self.sampling != "poisson":
                 return convex(e1) if convex else any_loss(e1, width + move)
             plain = powers(PoissonReach(width, move / self.batch_size, self.n, self.q).contraction(e1))
-            return Smaller((plain, convex(e1))) if convex else plain
+            return Extreme(min, (plain, convex(e1))) if convex else plain
 
         losses = "no convexity of the losses" if convex is None else "every loss is convex and smooth"
         source = "ours: composition of the last steps, contraction before (docs/privacy.md)"

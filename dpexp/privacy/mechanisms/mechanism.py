@@ -67,21 +67,14 @@ class Mechanism(Parameters):
 
 def parameter_noise(gradient_noise: float, step_size: float) -> float:
     """Standard deviation on the parameter of noise on the gradient: eta sigma. `noisy-sgd`, footnote 4."""
-    return _positive(step_size) * gradient_noise
+    return step_size * gradient_noise
 
 
 def gradient_noise(parameter_noise: float, step_size: float) -> float:
     """Standard deviation on the gradient of noise on the parameter: the inverse of `parameter_noise`."""
-    return parameter_noise / _positive(step_size)
+    return parameter_noise / step_size
 
 
 def langevin_gradient_noise(sigma: float, step_size: float) -> float:
     """Deviation on the gradient of a Langevin step's sigma: sqrt(2 eta) sigma / eta (`dp-sgld`, Algorithm 1)."""
-    return math.sqrt(2 / _positive(step_size)) * sigma
-
-
-def _positive(step_size: float) -> float:
-    """Raises ValueError where there is no step."""
-    if not step_size > 0:
-        raise ValueError(f"the step size is positive, not {step_size}")
-    return step_size
+    return math.sqrt(2 / step_size) * sigma

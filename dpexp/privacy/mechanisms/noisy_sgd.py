@@ -9,7 +9,7 @@ from typing import ClassVar
 from dpexp.privacy.accounting.binomials import poisson_sizes
 from dpexp.privacy.analyses.analysis import LAST, Analysis, gaussian_analysis, renyi_analysis
 from dpexp.privacy.analyses.composition import ONCE_AN_EPOCH, composition, visits
-from dpexp.privacy.analyses.contracted import Larger, LogContraction, convex
+from dpexp.privacy.analyses.contracted import Extreme, LogContraction, convex
 from dpexp.privacy.analyses.last_iterate import (
     cyclic_convex,
     cyclic_strongly_convex,
@@ -130,7 +130,7 @@ class NoisySgd(BatchedMechanism):
             # without strong convexity c = max(1, |1 - eta M k / b|) increases with the batch: n records are the worse
             counts = (self.n, self.n - 1) if removed and m > 0 else (self.n,)
             steps = [random_contraction(self.width, k, self.q, share * m, share * M) for k in counts]
-            return lambda e1: Larger(tuple(step.log_contraction(e1) for step in steps))
+            return lambda e1: Extreme(max, tuple(step.log_contraction(e1) for step in steps))
         sizes = (1.0, 1 - 1 / self.n) if removed else (1.0,)  # of a full batch, in parts of the divisor
         c = max(self.step_factor(size) for size in sizes)
         if c > 1 + 1e-12:
