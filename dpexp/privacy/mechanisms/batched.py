@@ -39,10 +39,6 @@ class BatchedMechanism(Mechanism):
     sampling: Sampling = "fixed-size"
 
     @property
-    def scheme(self) -> str:
-        return self.sampling
-
-    @property
     def q(self) -> float:
         """Probability that a record is in a batch; where batches are cut from an order, one over those in an epoch.
 

@@ -41,12 +41,14 @@ class Mechanism(Parameters):
     more_noise_is_larger: ClassVar[bool] = True
     noise_for_all_steps: ClassVar[bool] = False
     """whether the noise is that of a whole run, split among its steps: more steps then cost nothing more"""
+    drawn: ClassVar[str] = "every record once"
+    """how records meet the steps, where no parameter `sampling` says so"""
     neighboring_relation: Relation = "replace-one"
 
     @property
     def scheme(self) -> str:
-        """How records meet the steps; a mechanism with a parameter `sampling` says that."""
-        return "every record once"
+        """How records meet the steps."""
+        return str(getattr(self, "sampling", self.drawn))
 
     def analyses(self) -> list[Analysis]:
         """Every analysis of this mechanism, refused ones included with their reason."""

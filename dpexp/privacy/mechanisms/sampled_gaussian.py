@@ -60,10 +60,6 @@ class SampledGaussian(Mechanism):
     sampling: Sampling = "poisson"
     neighboring_relation: Relation = "add-remove"
 
-    @property
-    def scheme(self) -> str:
-        return self.sampling
-
     @model_validator(mode="after")
     def _fits(self) -> SampledGaussian:
         lengths = {len(v) for v in self._given if isinstance(v, tuple)}
