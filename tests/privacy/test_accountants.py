@@ -251,8 +251,8 @@ def test_conversions_of_a_gaussian_are_never_below_the_exact_one():
         def curve(a, mu=mu):
             return a * mu * mu / 2
 
-        values = [eps_of_curve(curve, delta, rule)[0] for rule in ("classic", "improved")]
-        order = eps_of_curve(curve, delta)[1]
+        improved_one, order = eps_of_curve(curve, delta)
+        values = [min(classic_eps(a, curve(a), delta) for a in 1 + np.geomspace(1, 1000, 10_000)), improved_one]
         values.append(optimal_eps(order, curve(order), delta))
         assert values[:2] == pytest.approx([classic, improved], rel=1e-6)
         assert values[0] >= values[1] >= values[2] >= eps_of(mu, delta)

@@ -61,13 +61,12 @@ def test_golden_epsilons_of_the_hybrid_bound():
     loss = step_loss(0.1, 50.0, "replace-one")
     for steps in (5000, 10**6):
         found = hybrid_eps(loss.eps, convex(20.0), steps, 1e-5)
-        assert 0.86 < found.eps <= 0.86672
-        assert 3000 < found.steps < 3500
-    assert hybrid_eps(loss.eps, convex(20.0), 1000, 1e-5).eps == pytest.approx(0.44006, rel=1e-4)
+        assert 0.86 < found <= 0.86672
+    assert hybrid_eps(loss.eps, convex(20.0), 1000, 1e-5) == pytest.approx(0.44006, rel=1e-4)
     clipped = step_loss(0.05, 2.0, "replace-one")
     for eps, delta in ((0.5, 2.8e-3), (1.0, 3.4e-5)):
         found = hybrid_eps(clipped.eps, lambda e1: any_loss(e1, 2.0), 10**6, delta)
-        assert 0.85 * eps < found.eps <= eps
+        assert 0.85 * eps < found <= eps
 
 
 def test_blocks_contract_as_the_formula_says():
@@ -99,7 +98,7 @@ def test_no_exact_law_exceeds_the_hybrid_bound_or_composition():
             for delta in DELTAS:
                 bounds = {
                     "composition": loss.eps(steps, delta),
-                    "hybrid": hybrid_eps(loss.eps, convex(2 * half, c), steps, delta).eps,
+                    "hybrid": hybrid_eps(loss.eps, convex(2 * half, c), steps, delta),
                 }
                 for bound, eps in bounds.items():
                     exact = max(stick(eps) for stick in sticks) if eps < 300 else 0.0
@@ -126,8 +125,8 @@ def test_no_exact_law_exceeds_the_hybrid_bound_without_convexity():
                 stick = HockeyStick(*(Law(walk, steps) for walk in pair))
                 for delta in (1e-2, 1e-4):
                     found = hybrid_eps(loss.eps, lambda e1, r=diameter + 1: any_loss(e1, r), steps, delta)
-                    assert stick(found.eps) <= delta * (1 + 1e-9)
-                    closest = max(closest, stick(found.eps) / delta)
+                    assert stick(found) <= delta * (1 + 1e-9)
+                    closest = max(closest, stick(found) / delta)
     assert closest > 0.1
 
 
@@ -308,7 +307,7 @@ def test_far_tails_of_a_walk_keep_their_digits(q, slope, eps):
     A tail of 1e-14 as a difference of two numbers next to 1, times e^13, is off by some per cent.
     """
     one = Law(shifting(30.0, [(1 - q, 0.0), (q, slope)]), 1)
-    stick = HockeyStick(one, one.mirrored(shifting(30.0, [(1 - q, 0.0), (q, -slope)])))
+    stick = HockeyStick(one, Law(shifting(30.0, [(1 - q, 0.0), (q, -slope)]), 1))
     with mpmath.workdps(30):
         p, a = mpmath.mpf(q), mpmath.mpf(slope)
 
@@ -372,16 +371,7 @@ def test_panels_are_narrow_enough():
     assert off[8.0] > 100 * ROUNDING
 
 
-def test_a_walk_that_has_forgotten_stands_for_all_larger_numbers_of_steps():
-    walk = affine(6.0, [(0.9, 1.0, 0.0), (0.1, 1.0, 0.4)])
-    enough = walk.as_good_as(10**9)
-    assert 100 < enough < 10**5
-    assert [walk.as_good_as(steps) for steps in (1, 2, 3, enough - 1, enough, enough + 1)] == [
-        1, 2, 3, enough - 1, enough, enough,
-    ]  # fmt: skip
-    one, other = (Law(walk, steps).masses for steps in (enough, 10**9))
-    assert np.allclose(one, other, rtol=1e-11)
-    # a walk of large steps forgets at once, and the one beside it has to be asked too
+def test_a_walk_of_large_steps_forgets_at_once_and_the_one_beside_it_does_not():
     mechanism = MECHANISMS["noisy-sgd"](
         n=10, batch_size=10, step_size=0.1, noise_std=0.2, lipschitz=5.0, diameter=0.3, smoothness=1.0, steps=60,
         sampling="full-batch", neighboring_relation="add-remove",

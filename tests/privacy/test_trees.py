@@ -34,7 +34,6 @@ from dpexp.privacy.momentum.trees import (
     largest_count,
     largest_node_sensitivity,
     node_counts,
-    prefix_cover,
     printed_count,
     reshuffled_bound,
     reshuffled_order,
@@ -53,14 +52,13 @@ def left_sensitivity(n, steps):
 def test_covers_are_disjoint_minimal_and_made_of_nodes():
     known = set(trees.nodes(130))
     for last in range(1, 131):
-        assert prefix_cover(last) == cover(1, last)
-        assert all(y == 1 or (y - 1) // (z - y + 1) % 2 == 0 for y, z in prefix_cover(last))
+        assert all(y == 1 or (y - 1) // (z - y + 1) % 2 == 0 for y, z in cover(1, last))
         for first in range(1, last + 1, 1 if last <= 40 else 13):
             nodes = cover(first, last)
             assert [t for y, z in nodes for t in range(y, z + 1)] == list(range(first, last + 1))
             assert known.issuperset(nodes)
             assert len(nodes) == trees.smallest_cover(first, last)
-    assert cover(5, 4) == prefix_cover(0) == []
+    assert cover(5, 4) == cover(1, 0) == []
     with pytest.raises(ValueError):
         cover(0, 3)
 

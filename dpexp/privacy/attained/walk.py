@@ -140,13 +140,6 @@ class Walk:
                 state /= state.sum()  # the sum is 1 but for quadrature and rounding, which must not pile up
         return state
 
-    def as_good_as(self, steps: int) -> int:
-        """The number of steps whose law stands for that of `steps`, once a walk has forgotten where it was."""
-        if steps < 2:
-            return steps
-        largest = self._power((steps - 1).bit_length() - 1)
-        return 1 + (1 << largest.doublings) if largest.settled else steps
-
     @cached_property
     def grid(self) -> np.ndarray:
         """Places an eighth of a noise unit apart, where densities are compared."""
@@ -182,18 +175,6 @@ class Law:
     walk: Walk
     steps: int
     start: float = 0.0
-    known: np.ndarray | None = None
-    """masses before the last step, where they are known"""
-
-    def mirrored(self, walk: Walk) -> Law:
-        """The law of -Y, given the walk of -Y: nodes are symmetric, so that masses before the last step turn over.
-
-        Masses are those of the nodes, then of the left and the right end: all three orders are reversed.
-        """
-        if self.steps == 1:
-            return Law(walk, 1, -self.start)
-        before = self._before[1]
-        return Law(walk, self.steps, -self.start, np.append(before[-3::-1], before[:-3:-1]))
 
     @cached_property
     def masses(self) -> np.ndarray:
@@ -207,8 +188,6 @@ class Law:
     def _before(self) -> tuple[np.ndarray, np.ndarray]:
         if self.steps == 1:
             return np.array([self.start]), np.array([1.0])
-        if self.known is not None:
-            return self.walk.places, self.known
         return self.walk.places, self.walk.masses(self.steps - 1, self.start)
 
     def density(self, x: np.ndarray) -> np.ndarray:

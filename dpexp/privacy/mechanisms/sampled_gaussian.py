@@ -9,7 +9,9 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, PlainSerializer, WrapValidator, model_validator
 
+from dpexp.privacy.accounting.conversions import eps_of_few_orders
 from dpexp.privacy.accounting.loss_distributions import Scheme, eps_of_steps, step_loss
+from dpexp.privacy.accounting.sampled_gaussian import mixture_from_base
 from dpexp.privacy.analyses.analysis import ALL, Analysis, Relation, gaussian_analysis
 from dpexp.privacy.analyses.composition import (
     DIVIDED,
@@ -58,10 +60,6 @@ class SampledGaussian(Mechanism):
     sampling: Sampling = "poisson"
     neighboring_relation: Relation = "add-remove"
 
-    @property
-    def scheme(self) -> str:
-        return self.sampling
-
     @model_validator(mode="after")
     def _fits(self) -> SampledGaussian:
         lengths = {len(v) for v in self._given if isinstance(v, tuple)}
@@ -109,15 +107,12 @@ class SampledGaussian(Mechanism):
         source = "Mironov, Talwar and Zhang (2019) for every phase, real orders by quadrature"
 
         @cache
-        def eps(delta: float) -> float:
-            from dpexp.privacy.accounting.heterogeneous import composed_eps
-
-            return math.inf if refused or min(multiplier) == 0 else composed_eps(self._steps(used), delta)[0]
-
         def rdp(order: float) -> float:
-            return math.inf if refused or min(multiplier) == 0 else self._steps(used).rdp(order)
+            if refused or min(multiplier) == 0:
+                return math.inf
+            return math.fsum(n * mixture_from_base(order, q, m) for m, q, n in used)
 
-        assumptions = (NOISE, POISSON, DIVIDED)
+        assumptions, eps = (NOISE, POISSON, DIVIDED), cache(partial(eps_of_few_orders, rdp))
         found = [Analysis("renyi-composition", source, ALL, eps, assumptions, rdp, refused=refused)]
         if min(multiplier) > 0 and len(used) <= MOST_PHASES:
             noisy = [(m, q, n) for m, q, n in used if math.isfinite(m)]
@@ -126,15 +121,6 @@ class SampledGaussian(Mechanism):
             eps_of_all = cache(partial(eps_of_steps, parts))
             found.append(Analysis("pld-composition", PLD, ALL, eps_of_all, assumptions, steps=parts))
         return found
-
-    @staticmethod
-    def _steps(used: Sequence[tuple[float, float, int]]) -> Any:
-        import numpy as np
-
-        from dpexp.privacy.accounting.heterogeneous import Steps as Distinct
-
-        multiplier, q, steps = (np.array(column, dtype=float) for column in zip(*used, strict=True))
-        return Distinct(q, multiplier, steps)
 
     def lower_bounds(self) -> list[LowerBound]:
         used = [phase for phase in self.phases if phase[1] > 0 and phase[2] > 0]

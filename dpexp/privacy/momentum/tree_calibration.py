@@ -62,7 +62,7 @@ def multipliers(eps: float, delta: float, theorem: Literal[4, 8] = 4) -> Multipl
     # Renyi divergence of 1 / sigma-GDP is order / (2 sigma^2). The improved conversion needs more noise than the exact
     # one and less than the classic one, so that its sigma lies between; 1e-7 on top of the root's 1e-9 keeps it above.
     def excess(sigma: float) -> float:
-        return eps_of_curve(lambda order: order / (2 * sigma**2), delta, "improved")[0] - eps
+        return eps_of_curve(lambda order: order / (2 * sigma**2), delta)[0] - eps
 
     low, high = one, max(classic, one) * (1 + 1e-6)
     improved = root(excess, low, high, rtol=1e-9) if excess(low) > 0 else low

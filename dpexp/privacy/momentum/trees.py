@@ -23,17 +23,6 @@ Keep = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """keep(starts, ends) -> which nodes count"""
 
 
-def prefix_cover(t: int) -> list[tuple[int, int]]:
-    """COMPOSE(1, t): one node for each binary digit of t, longest first; all are left nodes. Empty for t = 0."""
-    cover, done = [], 0
-    for level in reversed(range(t.bit_length())):
-        # `done` is a multiple of 2^(level + 1) here, as the digits above are all that it has: an even a, a left node
-        if t >> level & 1:
-            cover.append((done + 1, done + (1 << level)))
-            done += 1 << level
-    return cover
-
-
 def cover(first: int, last: int) -> list[tuple[int, int]]:
     """COMPOSE(a, b): the fewest nodes whose disjoint union is [a, b], by always taking the longest that fits.
 
