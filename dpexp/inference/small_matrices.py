@@ -13,8 +13,6 @@ Computations, 2013): of eigenvalues a few p eps |A| (8.5), of an inverse a few p
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -31,8 +29,8 @@ RANK = 1e-15
 
 
 @compiled(error_model="numpy")
-def _largest(a):
-    """The largest |element|; NaN where one is not finite."""
+def _unit(a):
+    """The largest |element|, and 1 if all are 0, so that squares over it do not overflow; NaN if one is not finite."""
     most = 0.0
     for j in range(a.shape[0]):
         for k in range(a.shape[1]):
@@ -40,14 +38,7 @@ def _largest(a):
             if not size < math.inf:
                 return math.nan
             most = max(most, size)
-    return most
-
-
-@compiled(error_model="numpy")
-def _all_nan(a):
-    for j in range(a.shape[0]):
-        for k in range(a.shape[1]):
-            a[j, k] = math.nan
+    return most if most > 0.0 else 1.0
 
 
 @compiled(error_model="numpy")
@@ -66,6 +57,24 @@ def _rotation(difference, twice):
     return c, t * c
 
 
+@compiled(error_model="numpy")
+def _rotate(a, j, k, c, s):
+    """Rotate the rows j and k, in place."""
+    for l in range(a.shape[1]):
+        one, other = a[j, l], a[k, l]
+        a[j, l] = c * one - s * other
+        a[k, l] = s * one + c * other
+
+
+@compiled(error_model="numpy")
+def _inner(one, other):
+    """The sum of products of two rows."""
+    total = 0.0
+    for l in range(len(one)):
+        total += one[l] * other[l]
+    return total
+
+
 @compiled(kept=True, error_model="numpy")
 def _eigensystems(matrices, values, vectors):
     """Eigenvalues [R, p] in ascending order and eigenvectors [R, p, p], as columns, of symmetric matrices [R, p, p].
@@ -80,13 +89,11 @@ def _eigensystems(matrices, values, vectors):
     p = matrices.shape[1]
     a, v, rows = np.empty((p, p)), np.empty((p, p)), np.empty(p, dtype=np.int64)
     for number in range(matrices.shape[0]):
-        most = _largest(matrices[number])
-        if not most < math.inf:
-            for j in range(p):
-                values[number, j] = math.nan
-            _all_nan(vectors[number])
+        unit = _unit(matrices[number])
+        if not unit < math.inf:
+            values[number] = math.nan
+            vectors[number] = math.nan
             continue
-        unit = most if most > 0.0 else 1.0  # so that no square overflows
         square = 0.0
         for j in range(p):
             for k in range(p):
@@ -114,9 +121,7 @@ def _eigensystems(matrices, values, vectors):
                             one, other = a[j, l], a[k, l]
                             a[j, l] = a[l, j] = c * one - s * other
                             a[k, l] = a[l, k] = s * one + c * other
-                        one, other = v[j, l], v[k, l]
-                        v[j, l] = c * one - s * other
-                        v[k, l] = s * one + c * other
+                    _rotate(v, j, k, c, s)
             if done:
                 break
         # (c), by insertion, so that equal ones keep their order
@@ -138,49 +143,6 @@ def _eigensystems(matrices, values, vectors):
 
 
 @compiled(kept=True, error_model="numpy")
-def _inverses(matrices, out):
-    """Inverses [R, p, p] of square matrices [R, p, p], by elimination with row pivots; NaN for a singular one."""
-    p = matrices.shape[1]
-    a, b = np.empty((p, p)), np.empty((p, p))
-    for number in range(matrices.shape[0]):
-        for j in range(p):
-            for k in range(p):
-                a[j, k] = matrices[number, j, k]
-                b[j, k] = 1.0 if j == k else 0.0
-        regular = _largest(a) < math.inf
-        for j in range(p):
-            if not regular:
-                break
-            best = j
-            for k in range(j + 1, p):
-                if abs(a[k, j]) > abs(a[best, j]):
-                    best = k
-            if not abs(a[best, j]) > 0.0:
-                regular = False
-                break
-            if best != j:
-                for l in range(p):
-                    a[j, l], a[best, l] = a[best, l], a[j, l]
-                    b[j, l], b[best, l] = b[best, l], b[j, l]
-            # entries below the pivot are not set to 0, as nobody reads them again
-            for k in range(j + 1, p):
-                factor = a[k, j] / a[j, j]
-                for l in range(j + 1, p):
-                    a[k, l] -= factor * a[j, l]
-                for l in range(p):
-                    b[k, l] -= factor * b[j, l]
-        if not regular:
-            _all_nan(out[number])
-            continue
-        for j in range(p - 1, -1, -1):
-            for k in range(j + 1, p):
-                for l in range(p):
-                    b[j, l] -= a[j, k] * b[k, l]
-            for l in range(p):
-                out[number, j, l] = b[j, l] = b[j, l] / a[j, j]
-
-
-@compiled(kept=True, error_model="numpy")
 def _pseudo_inverses(matrices, out):
     """Pseudo-inverses [R, p, p] of square matrices [R, p, p], by one-sided Jacobi rotations.
 
@@ -190,11 +152,10 @@ def _pseudo_inverses(matrices, out):
     p = matrices.shape[1]
     b, v = np.empty((p, p)), np.empty((p, p))
     for number in range(matrices.shape[0]):
-        most = _largest(matrices[number])
-        if not most < math.inf:
-            _all_nan(out[number])
+        unit = _unit(matrices[number])
+        if not unit < math.inf:
+            out[number] = math.nan
             continue
-        unit = most if most > 0.0 else 1.0
         for j in range(p):
             for k in range(p):
                 b[j, k] = matrices[number, k, j] / unit  # row j is column j of A
@@ -203,72 +164,34 @@ def _pseudo_inverses(matrices, out):
             done = True
             for j in range(p - 1):
                 for k in range(j + 1, p):
-                    jj, kk, jk = 0.0, 0.0, 0.0
-                    for l in range(p):
-                        jj += b[j, l] * b[j, l]
-                        kk += b[k, l] * b[k, l]
-                        jk += b[j, l] * b[k, l]
+                    jj, kk, jk = _inner(b[j], b[j]), _inner(b[k], b[k]), _inner(b[j], b[k])
                     if not abs(jk) > PARALLEL * math.sqrt(jj) * math.sqrt(kk):
                         continue
                     done = False
                     c, s = _rotation(kk - jj, 2.0 * jk)
-                    for l in range(p):
-                        one, other = b[j, l], b[k, l]
-                        b[j, l] = c * one - s * other
-                        b[k, l] = s * one + c * other
-                        one, other = v[j, l], v[k, l]
-                        v[j, l] = c * one - s * other
-                        v[k, l] = s * one + c * other
+                    _rotate(b, j, k, c, s)
+                    _rotate(v, j, k, c, s)
             if done:
                 break
         largest = 0.0
         for j in range(p):
-            square = 0.0
-            for l in range(p):
-                square += b[j, l] * b[j, l]
-            largest = max(largest, square)
-        for k in range(p):
-            for l in range(p):
-                out[number, k, l] = 0.0
+            largest = max(largest, _inner(b[j], b[j]))
+        out[number] = 0.0
         for j in range(p):
-            square = 0.0
-            for l in range(p):
-                square += b[j, l] * b[j, l]
+            square = _inner(b[j], b[j])
             # a column of no length has no direction, and adds nothing
             if square > RANK * RANK * largest:
                 for k in range(p):
                     part = v[j, k] / square
                     for l in range(p):
                         out[number, k, l] += part * b[j, l]
-        for k in range(p):
-            for l in range(p):
-                out[number, k, l] /= unit
-
-
-@compiled(kept=True, error_model="numpy")
-def _products(a, b, out):
-    """Products [R, p, r] of matrices [R, p, q] and [R, q, r]."""
-    for number in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            for l in range(out.shape[2]):
-                out[number, j, l] = 0.0
-            for k in range(a.shape[2]):
-                factor = a[number, j, k]
-                for l in range(out.shape[2]):
-                    out[number, j, l] += factor * b[number, k, l]
+        out[number] /= unit
 
 
 def _stack(a: np.ndarray) -> np.ndarray:
     """[R, p, q] of [..., p, q], in one piece."""
     a = np.asarray(a, dtype=np.float64)
     return np.ascontiguousarray(a.reshape(-1, *a.shape[-2:]))
-
-
-def _of_each(kernel: Callable[..., Any], a: np.ndarray) -> np.ndarray:
-    stack = _stack(a)
-    out = np.empty_like(stack)
-    kernel(stack, out)
-    return out.reshape(np.shape(a))
 
 
 def eigensystems(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -288,26 +211,38 @@ def eigenvalues(a: np.ndarray) -> np.ndarray:
 
 
 def inverses(a: np.ndarray) -> np.ndarray:
-    """Inverses of square matrices [..., p, p]; NaN where one is singular."""
-    return _of_each(_inverses, a)
+    """Inverses of square matrices [..., p, p], by elimination with row pivots; NaN where one is singular."""
+    p, all_of = np.shape(a)[-1], np.arange(np.size(a) // np.shape(a)[-1] ** 2)
+    stack = np.concatenate([_stack(a), np.broadcast_to(np.eye(p), _stack(a).shape)], axis=2)
+    # (a) the matrix beside the identity, made upper triangular
+    with np.errstate(all="ignore"):
+        for j in range(p):
+            best = j + np.argmax(np.abs(stack[:, j:, j]), axis=1)
+            pivots = stack[all_of, best]
+            stack[all_of, best], stack[:, j] = stack[:, j], pivots
+            stack[:, j + 1 :] -= (stack[:, j + 1 :, j] / pivots[:, None, j])[:, :, None] * pivots[:, None]
+        # (b) then the identity, with as many rows done as are below
+        out = stack[:, :, p:]
+        for j in range(p - 1, -1, -1):
+            for k in range(j + 1, p):
+                out[:, j] -= stack[:, j, k, None] * out[:, k]
+            out[:, j] /= stack[:, j, j, None]
+    out[~np.isfinite(stack).all(axis=(1, 2))] = math.nan
+    return out.reshape(np.shape(a))
 
 
 def pseudo_inverses(a: np.ndarray) -> np.ndarray:
     """Moore and Penrose's inverses of square matrices [..., p, p]; singular values below 1e-15 of the largest are 0."""
-    return _of_each(_pseudo_inverses, a)
+    stack = _stack(a)
+    out = np.empty_like(stack)
+    _pseudo_inverses(stack, out)
+    return out.reshape(np.shape(a))
 
 
 def products(a: np.ndarray, b: np.ndarray, *more: np.ndarray) -> np.ndarray:
     """a b ... of matrices [..., p, q], [..., q, r], ...; leading axes are broadcast."""
-    leading = np.shape(a)[:-2]
-    if np.shape(b)[:-2] != leading:
-        leading = np.broadcast_shapes(leading, np.shape(b)[:-2])
-        a, b = (np.broadcast_to(m, (*leading, *np.shape(m)[-2:])) for m in (a, b))
-    left, right = _stack(a), _stack(b)
-    out = np.empty((len(left), left.shape[1], right.shape[2]))
-    _products(left, right, out)
-    found = out.reshape(*leading, *out.shape[1:])
-    return products(found, *more) if more else found
+    found = sum(a[..., :, k, None] * b[..., None, k, :] for k in range(np.shape(a)[-1]))
+    return products(np.asarray(found), *more) if more else np.asarray(found)
 
 
 def times(a: np.ndarray, x: np.ndarray) -> np.ndarray:
