@@ -21,7 +21,7 @@ from dpexp.data.dataset import DataError
 from dpexp.data.drafting import draft_public
 from dpexp.data.formulas import read_formula
 from dpexp.data.public_inputs import PublicInputs
-from dpexp.data.records import read_table, table_of_frame
+from dpexp.data.records import read_table
 from dpexp.data.regression import Roles, read_budgets, read_records
 from dpexp.data.remarks import of_unread
 from dpexp.inference.central_newton import central_newton, symmetric_noise
@@ -880,7 +880,7 @@ def test_a_record_of_which_a_function_has_no_value_sends_noise_alone(tmp_path):
     frame, public = wages(3000), write(tmp_path / "p.yaml", WAGES)
     frame.loc[7, "years"] = -2.0
     records = read_records(
-        table_of_frame(frame), Roles("wage", formula=read_formula("wage ~ log(years)")), read_public(public), False
+        read_table(frame), Roles("wage", formula=read_formula("wage ~ log(years)")), read_public(public), False
     )
     assert set(range(3000)) - set(records.owners) == {7}
     assert len(records.x) == 2999
