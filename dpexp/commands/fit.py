@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,88 +13,46 @@ from dpexp.commands import fit_receipt
 from dpexp.commands.fit_after import row_of
 from dpexp.commands.fit_receipt import Receipt
 from dpexp.commands.fit_shown import Report
+from dpexp.commands.fit_shown import Request as Request
 from dpexp.core.errors import UsageError
 from dpexp.core.scalars import scalar
 from dpexp.core.text import guess
-from dpexp.data.formulas import read_formula
 from dpexp.data.public_inputs import PublicInputs
-from dpexp.data.records import Kind, Table, read_header, read_table, texts_of_frame
-from dpexp.data.regression import Roles, by_person, least_budgets, persons_of, read_budgets, read_records, units_of
+from dpexp.data.records import Kind, read_header, read_table
+from dpexp.data.regression import by_person, least_budgets, persons_of, read_budgets, read_records, units_of
 from dpexp.data.remarks import of_unread
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from dpexp.data.regression import Records, Units
     from dpexp.inference.fitting import Planned
     from dpexp.inference.models import Model
     from dpexp.inference.users import Normals
 
-SEED = 1
 MU = (1e-6, 1e6)
 """a budget that is not inf lies between these"""
-
-
 WEIGHTS = ("budget", "equal")
 """of a message: what its budget makes it worth, or the same for all: right where budgets depend on the data"""
 
 
-@dataclass(frozen=True)
-class Request:
-    """What the command line says."""
-
-    data: Path | pd.DataFrame | None
-    target: str
-    model: str = "huber-linear"
-    mu: str | None = None
-    mu_column: str | None = None
-    eps: str | None = None
-    delta: str | None = None
-    central: bool = False
-    public: Path | None = None
-    level: float = 0.95
-    person: str | None = None
-    plan: bool = False
-    n: str | None = None
-    force: bool = False
-    deployment: bool = False
-    seed: int | None = None
-    out: Path | None = None
-    again: bool = False
-    weights: str = "budget"
-    contrasts: tuple[str, ...] = ()
-    formula: str | None = None
-
-    @property
-    def file(self) -> str:
-        """What the data are called."""
-        return str(self.data) if isinstance(self.data, Path) else "a frame"
-
-    @property
-    def roles(self) -> Roles:
-        """Which column is what. Raises UsageError for what is no formula."""
-        formula = None if self.formula is None else read_formula(self.formula)
-        return Roles(formula.target.column if formula else self.target, self.mu_column, self.person, formula)
-
-
 def fit(request: Request) -> Report:
     """The fit, or the plan of one. Raises UsageError, among them DataError and ConfigError."""
-    folder = request.out is not None and (request.out.is_dir() or not request.out.suffix)
-    if folder and request.out is not None:
-        request = replace(request, out=request.out / "fit.json")
+    out = request.out
+    folder = out is not None and (out.is_dir() or not out.suffix)
+    if folder and out:
+        request = replace(request, out=(out := out / "fit.json"))
     _check(request)
-    if request.out is not None:
-        fit_receipt.check(request.out, request.deployment, request.again)
+    if out:
+        fit_receipt.check(out, request.deployment, request.again)
     public = public_inputs(request)
     if request.plan:
         return _plan(request, public)
     report, receipt = _fit(request, public)
     if receipt is not None:
         receipt.done(report.document())
-    elif request.out is not None:
-        fit_receipt.write(request.out, report.document())
-    if folder and request.out is not None and report.fitted is not None and report.exit_code == 0:
-        report.write_beside(request.out if receipt is None else receipt.result)
+    elif out:
+        fit_receipt.write(out, report.document())
+    if folder and out and report.fitted is not None and report.exit_code == 0:
+        report.write_beside(receipt.result if receipt else out)
     return report
 
 
@@ -105,10 +63,6 @@ def public_inputs(request: Request) -> PublicInputs:
     from dpexp.config.public_file import read_public
 
     return read_public(request.public)
-
-
-def _table(data: Path | pd.DataFrame) -> Table:
-    return read_table(data) if isinstance(data, Path) else texts_of_frame(data)
 
 
 def _check(request: Request) -> None:
@@ -200,11 +154,9 @@ def _model(request: Request, units: Units, mu: np.ndarray) -> tuple[Model, np.nd
 def _planned(request: Request, model: Model, mu: np.ndarray, n: int) -> Planned:
     from dpexp.inference.fitting import plan_central, plan_local
 
-    return (
-        plan_central(model, float(mu[0]), n)
-        if request.central
-        else plan_local(model, mu, n, request.weights == "equal")
-    )
+    if request.central:
+        return plan_central(model, float(mu[0]), n)
+    return plan_local(model, mu, n, request.weights == "equal")
 
 
 def _plan(request: Request, public: PublicInputs) -> Report:
@@ -221,7 +173,7 @@ def _plan(request: Request, public: PublicInputs) -> Report:
     if request.mu_column is not None:
         if request.data is None:
             raise UsageError("--mu-column is a column of DATA", "name the file")
-        table = _table(request.data)
+        table = read_table(request.data)
         mu = read_budgets(table, request.mu_column)
         mu = mu if request.person is None else least_budgets(mu, *persons_of(table, request.person))
     else:
@@ -232,16 +184,7 @@ def _plan(request: Request, public: PublicInputs) -> Report:
     n = len(mu) if request.n is None else round(_number("--n", request.n, 0, 1e12))
     model, mu = _model(request, units, mu)
     planned = _planned(request, model, mu, n)
-    return _report(request, units, planned, mu)
-
-
-def _report(request: Request, units: Units, planned: Planned, mu: np.ndarray, **found: Any) -> Report:
-    """What is said before anybody is asked."""
-    return Report(
-        units, planned, mu, request.central, request.level, planned.checked, request.model, plan=request.plan,
-        deployment=request.deployment, person=request.person, budgets=request.mu_column, file=request.file,
-        asked=request.contrasts, **found,
-    )  # fmt: skip
+    return Report(request, units, planned, mu, planned.checked)
 
 
 def _fit(request: Request, public: PublicInputs) -> tuple[Report, Receipt | None]:
@@ -255,15 +198,15 @@ def _fit(request: Request, public: PublicInputs) -> tuple[Report, Receipt | None
     model, mu = _model(request, records.units, mu)
     planned = _planned(request, model, mu, len(mu))
     fewest = model.p + 1 if request.central else FEWEST_TO_COMPUTE
-    seed = SEED if request.seed is None else request.seed
-    before = _report(request, records.units, planned, mu, order_seed=order_seed, seed=seed, remarks=remarks)
+    before = Report(request, records.units, planned, mu, planned.checked, None, order_seed, remarks)
     if planned.checked.reasons and (not request.force or len(mu) < fewest):
         return before, None
     receipt, spent = None, ""
     if request.deployment and request.out is not None:
-        words = {"data": request.file, "target": request.formula or request.target, "model": request.model,
-                 "method": before.method, "unit": request.person or "record",
-                 "not_covered": before.not_covered}  # fmt: skip
+        words = {
+            "data": request.file, "target": request.formula or request.target, "model": request.model,
+            "method": before.method, "unit": request.person or "record", "not_covered": before.not_covered,
+        }  # fmt: skip
         receipt = fit_receipt.begin(request.out, before.largest, before.pure, before.public(), words)
         spent = f"Kept in {receipt.result}, with its receipt {receipt.path.name}. Spent by the receipts there: "
         spent += f"{fit_receipt.together(fit_receipt.receipts(request.out))}."
@@ -279,7 +222,7 @@ def entering(request: Request, public: PublicInputs, order_seed: int) -> tuple[R
     """The records that a fit uses, their holders in a public order; budgets of these; and remarks for the owner."""
     assert request.data is not None
     roles = request.roles
-    table = _table(request.data)
+    table = read_table(request.data)
     records = read_records(table, roles, public, request.model == "mallows-logistic")
     quiet = request.deployment or len(records.y) == len(table)
     remarks = [] if quiet else of_unread(table, records.units.read)
@@ -304,6 +247,4 @@ def _randomness(request: Request) -> tuple[int, Normals]:
         return secrets.randbits(63), operating_system_normals
     from dpexp.core.seeds import generator
 
-    seed = SEED if request.seed is None else request.seed
-    noise = generator(seed, 0, "noise")
-    return seed, lambda shape: noise.standard_normal(shape)
+    return request.rehearsed, generator(request.rehearsed, 0, "noise").standard_normal

@@ -167,6 +167,12 @@ def of_hessian_noise(sums: Sums, found: Corrected, scaling: np.ndarray) -> np.nd
     return products(inverse, middle, inverse.transpose(0, 2, 1))
 
 
+def symmetric_noise(a: np.ndarray) -> np.ndarray:
+    """W [..., p, p] from normals [..., p, p]: variances 1 on the diagonal, 1/2 off it: N(0, I) in Frobenius' norm."""
+    off = np.tril(a, -1) * math.sqrt(0.5)
+    return np.asarray(off + np.swapaxes(off, -1, -2) + a * np.eye(a.shape[-1]))
+
+
 MADE_UP_LEVEL = 0.95
 """for which lengths are made up; at 0.9 the factor is a little too large, and at 0.99 too small"""
 MOST_UNEVEN = 0.3

@@ -14,7 +14,7 @@ from typing import get_args
 import numpy as np
 
 from dpexp.inference.models import VARIANCE_OF_STEPS, Doubt, Model
-from dpexp.inference.newton import less_excess, longer, regularise, standard_errors
+from dpexp.inference.newton import less_excess, longer, regularise, standard_errors, symmetric_noise
 from dpexp.inference.small_matrices import eigensystems, eigenvalues, inverses, products
 from dpexp.inference.staged_newton import SHARES, Design, guessed_median
 from dpexp.inference.users import gradient_weights, hessian_weights
@@ -74,9 +74,7 @@ def least_ratio(p: int) -> float:
 @lru_cache(maxsize=64)
 def _noises(p: int) -> np.ndarray:
     """Noise matrices W [DRAWS, p, p] from a fixed seed."""
-    a = np.random.Generator(np.random.PCG64(17)).standard_normal((DRAWS, p, p))
-    off = np.tril(a, -1) * math.sqrt(0.5)
-    return off + off.transpose(0, 2, 1) + a * np.eye(p)
+    return symmetric_noise(np.random.Generator(np.random.PCG64(17)).standard_normal((DRAWS, p, p)))
 
 
 def scaled(model: Model, hessian: np.ndarray) -> np.ndarray:

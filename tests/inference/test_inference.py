@@ -19,7 +19,7 @@ from dpexp.inference.methods import (
 )
 from dpexp.inference.models import model_of, unit_model
 from dpexp.inference.newton import corrected, newton_corrected, regularise
-from dpexp.inference.paths import run_path
+from dpexp.inference.paths import Walk
 from dpexp.inference.populations import Population, Simulated
 from dpexp.inference.staged_newton import Design, Server, staged_newton
 from dpexp.inference.third_derivatives import covariates
@@ -110,9 +110,9 @@ PATHS = {
 @pytest.mark.parametrize("n", PATHS)
 def test_golden_sums_of_a_path(n):
     source, wanted = golden_records(n), PATHS[n]
-    path = run_path(source.model, START, source, 0.5 * np.arange(1, n + 1) ** -0.5, [0, n])
-    nothing, end = path.snapshots
-    assert path.theta[:, 0] == pytest.approx(GOLDEN[n]["theta"], abs=6e-11)
+    walk = Walk(source.model, START)
+    nothing, end = walk.along(source, 0.5 * np.arange(1, n + 1) ** -0.5, [0, n])
+    assert walk.theta[:, 0] == pytest.approx(GOLDEN[n]["theta"], abs=6e-11)
     found = random_scaling(end, 0.95)
     assert found.estimate[0] == pytest.approx(wanted["mean"], abs=6e-11)
     half = (found.high - found.low)[0] / 2
@@ -140,8 +140,8 @@ def test_random_scaling_is_its_double_loop(burned):
     """With a burn-in the sums begin anew (trap 12): dropping rows is not enough, and is rejected."""
     n, theta = 60, iterates(60)[burned:]
     source = golden_records(n)
-    path = run_path(source.model, START, source, 0.5 * np.arange(1, n + 1) ** -0.5, [burned, n])
-    found = random_scaling(path.snapshots[1], 0.95, path.snapshots[0])
+    path = Walk(source.model, START).along(source, 0.5 * np.arange(1, n + 1) ** -0.5, [burned, n])
+    found = random_scaling(path[1], 0.95, path[0])
     count, bar = len(theta), theta.mean(0)
     variance = sum((s * (theta[:s].mean(0) - bar)) ** 2 for s in range(1, count + 1)) / count**2
     assert found.estimate[0] == pytest.approx(bar, abs=1e-12)
@@ -152,8 +152,8 @@ def test_random_scaling_is_its_double_loop(burned):
 def test_batch_means_and_chains_are_students():
     n, theta = 60, iterates(60)
     source = golden_records(n)
-    path = run_path(source.model, START, source, 0.5 * np.arange(1, n + 1) ** -0.5, [12, 24, 36, 48, 60])
-    found = batch_means(path.snapshots, 0.95)
+    path = Walk(source.model, START).along(source, 0.5 * np.arange(1, n + 1) ** -0.5, [12, 24, 36, 48, 60])
+    found = batch_means(path, 0.95)
     means = theta[12:].reshape(4, 12, 4).mean(1)
     assert found.estimate[0] == pytest.approx(means.mean(0), abs=1e-12)
     half = 3.182446305 * means.std(0, ddof=1) / 2
