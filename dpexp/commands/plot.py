@@ -8,9 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp.commands.selecting import at_hand, select, stem, those_made, unless_refused
+from dpexp.commands.selecting import Selection, Work, stem
 from dpexp.core.errors import UsageError
-from dpexp.core.steps import tell
 from dpexp.reporting.of_results.gather import Source
 
 if TYPE_CHECKING:
@@ -69,47 +68,23 @@ def figures_of(
 ) -> list[Written]:
     """Draw and write the figures that are named, all results among them in one figure.
 
-    Without a name and an option that stands for names: every figure that the stored results allow, see `at_hand`.
+    Without a name and an option that stands for names: every figure that the stored results allow.
     """
     from dpexp.papers import figures, overlays
-    from dpexp.reporting.worker_processes import in_processes
 
     looks = looks or Looks()
-    known, with_theory = figures(), overlays()
-    wanted = [form.strip() for form in formats.split(",")]
+    known = overlays() if theory else figures()
+    wanted = tuple(form.strip() for form in formats.split(","))
     for form in wanted:
         if form not in FORMATS:
             raise UsageError(f"--format is a list of png, pdf and svg, not {form!r}")
-    if not names and not every and not stored:
-        if looks.given():
-            raise UsageError(f"{looks.given()[0]} is for results", "name them: dpexp plot NAME, or its folder")
-        chosen = at_hand(with_theory if theory else known, "figure", results)
-        work: list[str | Source] = [*chosen.shipped, *chosen.sources]
-        titles = [one.name if isinstance(one, Source) else one for one in work]
-        asked = [(_at_hand, one, theory, results, out or results / "figures", tuple(wanted)) for one in work]
-        return those_made(in_processes(unless_refused, asked, "figure", titles), results)
-    chosen = select(names, every or stored, known, "figure", results)
-    shipped = chosen.shipped
-    if stored and not every:
-        shipped = [name for name in shipped if name in names or known[name].needs]
-    if theory:
-        without = [name for name in shipped if name not in with_theory]
-        if without and not every:
-            raise UsageError(
-                f"'{without[0]}' cannot be drawn with theory", f"these can: {', '.join(with_theory)}, and any result"
-            )
-        shipped = [name for name in shipped if name in with_theory]
-    if shipped and looks.given():
-        needs = known[shipped[0]].needs
-        hint = f"draw its experiment: dpexp plot {' '.join(str(results / name) for name in needs)}" if needs else ""
-        raise UsageError(f"{looks.given()[0]} is for results, and '{shipped[0]}' is a shipped figure", hint)
-    tasks = [(name, theory, results, out or results / "figures", tuple(wanted)) for name in shipped]
-    long = {name for name in shipped if not known[name].needs}  # what reads no results computes all it shows
-    found = in_processes(_one, tasks, "figure", shipped, long=long)
-    if chosen.sources:
-        tell("drawing " + " and ".join(source.name for source in chosen.sources))
-        found.append(_of_results(chosen.sources, looks, theory, out, wanted))
-    return found
+    for name in names:
+        if name in figures() and name not in known:
+            hint = f"these can: {', '.join(known)}, and any result"
+            raise UsageError(f"'{name}' cannot be drawn with theory", hint)
+    whole = [name for name, one in known.items() if every or (stored and one.needs)]
+    selection = Selection("figure", known, results, looks.given())
+    return selection.made(_written, names, whole, (looks, theory, results, out, wanted))
 
 
 def drawing(names: Sequence[str], results: Path, theory: bool = False, looks: Looks | None = None) -> Drawing:
@@ -119,14 +94,10 @@ def drawing(names: Sequence[str], results: Path, theory: bool = False, looks: Lo
 
     looks = looks or Looks()
     known = overlays() if theory else figures()
-    chosen = select(names, False, known, "figure", results)
-    if len(chosen.shipped) + bool(chosen.sources) != 1:
-        raise UsageError("one figure at a time", "several results make one figure; a shipped figure is drawn alone")
-    if chosen.shipped and looks.given():
-        raise UsageError(f"{looks.given()[0]} is for results, and '{chosen.shipped[0]}' is a shipped figure")
-    home = chosen.sources[0].results if chosen.sources else results
-    figure = figure_of(chosen.sources, looks, theory) if chosen.sources else known[chosen.shipped[0]]
-    return drawn(figure, home)
+    chosen = Selection("figure", known, results, looks.given()).only_one(names)
+    if isinstance(chosen, str):
+        return drawn(known[chosen], results)
+    return drawn(figure_of(chosen, looks, theory), chosen[0].results)
 
 
 def figure_of(sources: Sequence[Source], looks: Looks, theory: bool = False, taken: Sequence[str] = ()) -> Figure:
@@ -147,28 +118,14 @@ def _draw(sources: tuple[Source, ...], looks: Looks, theory: bool, results: Path
     return draw(gather(sources, looks.only), looks.request(theory))
 
 
-def _at_hand(what: str | Source, theory: bool, results: Path, out: Path, formats: tuple[str, ...]) -> Written:
-    """One shipped figure, or that of a result."""
-    if isinstance(what, Source):
-        return _of_results([what], Looks(), theory, out, formats)
-    return _one(what, theory, results, out, formats)
-
-
-def _of_results(
-    sources: Sequence[Source], looks: Looks, theory: bool, out: Path | None, formats: Sequence[str]
-) -> Written:
-    """The figure of some results."""
+def _written(one: Work, looks: Looks, theory: bool, results: Path, out: Path | None, formats: Sequence[str]) -> Written:
+    """A shipped figure, or that of some results; beside the results where no folder is named."""
     from dpexp.papers import figures, overlays
     from dpexp.reporting.figure import written
 
-    taken = [*figures(), *(f"{name}_theory" for name in overlays())]
-    home = sources[0].results
-    return written(figure_of(sources, looks, theory, taken), home, out or home / "figures", formats)
-
-
-def _one(name: str, theory: bool, results: Path, out: Path, formats: tuple[str, ...]) -> Written:
-    """One shipped figure."""
-    from dpexp.papers import figures, overlays
-    from dpexp.reporting.figure import written
-
-    return written((overlays() if theory else figures())[name], results, out, formats)
+    if isinstance(one, str):
+        home, figure = results, (overlays() if theory else figures())[one]
+    else:
+        taken = [*figures(), *(f"{name}_theory" for name in overlays())]
+        home, figure = one[0].results, figure_of(one, looks, theory, taken)
+    return written(figure, home, out or home / "figures", formats)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from dpexp.config.messages import listed
 from dpexp.config.shipped import shipped as shipped_configs
@@ -21,18 +21,31 @@ from dpexp.core.files import Damaged
 from dpexp.core.terminal import note
 from dpexp.core.text import counted, guess
 from dpexp.reporting.of_results.gather import Source
+from dpexp.reporting.worker_processes import in_processes, outcomes
 from dpexp.store import Folder
 from dpexp.store.files import read_document
 from dpexp.store.folder import experiments_in, holds_results
 
 T = TypeVar("T")
+Work = str | tuple[Source, ...]
+"""one figure or table: a shipped one by its name, or that of some results together"""
 
 
 class Chosen(NamedTuple):
-    """What was named: shipped figures or tables, and results."""
+    """What was named: shipped figures or tables, and results, each tuple of which makes one."""
 
     shipped: list[str]
-    sources: list[Source]
+    results: list[tuple[Source, ...]]
+
+    @property
+    def work(self) -> list[Work]:
+        """Everything that is to be made."""
+        return [*self.shipped, *self.results]
+
+    @property
+    def titles(self) -> list[str]:
+        """What progress calls it."""
+        return [*self.shipped, *(" and ".join(source.name for source in some) for some in self.results)]
 
 
 class Shows(Protocol):
@@ -43,87 +56,103 @@ class Shows(Protocol):
 
 
 @dataclass(frozen=True)
-class Refused:
-    """A figure or table that today's results do not allow, and why."""
+class Selection:
+    """Among what is chosen."""
 
-    name: str
-    why: str
-    hint: str
+    what: str
+    """figure or table"""
+    known: Mapping[str, Shows]
+    """those that are shipped, by name"""
+    results: Path
+    given: Sequence[str]
+    """options on the command line that are for results alone"""
 
+    @property
+    def command(self) -> str:
+        return f"dpexp {self.what.replace('figure', 'plot')}"
 
-def unless_refused(function: Callable[..., T], what: str | Source, *arguments: object) -> T | Refused:
-    """What the function makes of a shipped name or a result, or why it cannot."""
-    try:
-        return function(what, *arguments)
-    except DpexpError as error:
-        return Refused(what.name if isinstance(what, Source) else what, error.message, error.hint)
+    def made(
+        self, function: Callable[..., T], names: Sequence[str], whole: Sequence[str], arguments: tuple[Any, ...]
+    ) -> list[T]:
+        """The function, with these arguments, of everything that is named, and of shipped ones that are wanted whole.
 
+        Where neither is given: of what the stored results allow, with a line for each that could not be made.
+        """
+        if not names and not whole:
+            if self.given:
+                raise UsageError(f"{self.given[0]} is for results", f"name them: {self.command} NAME, or its folder")
+            chosen = self.at_hand()
+            found = outcomes(function, [(one, *arguments) for one in chosen.work], self.what, chosen.titles)
+            return self.those_made(list(zip(chosen.titles, found, strict=True)))
+        chosen = self.select(names, whole)
+        long = {name for name in chosen.shipped if not self.known[name].needs}  # they compute all that they show
+        return in_processes(function, [(one, *arguments) for one in chosen.work], self.what, chosen.titles, long=long)
 
-def at_hand(known: Mapping[str, Shows], what: str, results: Path) -> Chosen:
-    """What the results of a folder allow: shipped figures or tables, and each result that none of these shows.
+    def only_one(self, names: Sequence[str]) -> Work:
+        """The one that is named. Raises UsageError where there are several."""
+        work = self.select(names).work
+        if len(work) != 1:
+            hint = f"several results make one {self.what}; a shipped {self.what} is made alone"
+            raise UsageError(f"one {self.what} at a time", hint)
+        return work[0]
 
-    What shows other results as well is named in a line, and all that shows none of these in one.
-    """
-    names = set(experiments_in(results))
-    shipped = [name for name, one in known.items() if one.needs and set(one.needs) <= names]
-    partly = {name: set(one.needs) - names for name, one in known.items() if set(one.needs) & names}
-    for name, lacking in partly.items():
-        if lacking:
-            note(f"{name}: not made, because it shows {listed(sorted(lacking))} too, and {results} does not hold it")
-    if names and (others := len(known) - len(partly)):
-        note(f"{counted(others, what)} of the papers for other experiments: dpexp run @NAME computes one")
-    seen = {need for name in shipped for need in known[name].needs}
-    return Chosen(shipped, [Source(results, name) for name in sorted(names - seen)])
+    def at_hand(self) -> Chosen:
+        """What the results of a folder allow: shipped figures or tables, and each result that none of these shows.
 
+        What shows other results as well is named in a line, and all that shows none of these in one.
+        """
+        names, needs = set(experiments_in(self.results)), {name: set(one.needs) for name, one in self.known.items()}
+        shipped = [name for name, own in needs.items() if own and own <= names]
+        partly = {name: own - names for name, own in needs.items() if own & names}
+        for name, lacking in partly.items():
+            if lacking:
+                also = f"it shows {listed(sorted(lacking))} too, and {self.results} does not hold it"
+                note(f"{name}: not made, because {also}")
+        if names and (others := len(self.known) - len(partly)):
+            note(f"{counted(others, self.what)} of the papers for other experiments: dpexp run @NAME computes one")
+        seen = {need for name in shipped for need in needs[name]}
+        return Chosen(shipped, [(Source(self.results, name),) for name in sorted(names - seen)])
 
-def those_made(outcomes: Iterable[T | Refused], results: Path) -> list[T]:
-    """What could be made of what is at hand, a line for each that could not. Raises ResultsMissing if nothing could."""
-    made: list[T] = []
-    refused: list[Refused] = []
-    for outcome in outcomes:
-        if isinstance(outcome, Refused):
-            refused.append(outcome)
-        else:
-            made.append(outcome)
-    if not made:
-        first = refused[0] if refused else Refused("", "there are no results in it", "run: dpexp run @linear_d5")
-        raise ResultsMissing(first.why if refused else f"{results}: {first.why}", first.hint)
-    for one in refused:
-        note(f"{one.name}: not made, because {one.why}" + (f" ({one.hint})" if one.hint else ""))
-    return made
+    def those_made(self, found: Sequence[tuple[str, T | DpexpError]]) -> list[T]:
+        """What could be made of what is at hand. Raises ResultsMissing if nothing could."""
+        refused = [(name, one) for name, one in found if isinstance(one, DpexpError)]
+        if len(refused) == len(found):
+            nothing = ResultsMissing(f"{self.results}: there are no results in it", "run: dpexp run @linear_d5")
+            first = refused[0][1] if refused else nothing
+            raise ResultsMissing(first.message, first.hint)
+        for name, error in refused:
+            note(f"{name}: not made, because {error.message}" + (f" ({error.hint})" if error.hint else ""))
+        return [one for _, one in found if not isinstance(one, DpexpError)]
 
+    def select(self, names: Sequence[str], whole: Sequence[str] = ()) -> Chosen:
+        """What is meant, each once. Raises UsageError for an unknown name, and for options that a shipped one lacks."""
+        shipped, sources = [*whole], []
+        for name in dict.fromkeys(names):
+            if is_path(name):
+                sources.append(_folder(name, self.what))
+            elif name in self.known:
+                shipped.append(name)
+                if holds_results(self.results / name):
+                    other = f"the experiment of that name: {self.command} {self.results / name}"
+                    note(f"'{name}' is the shipped {self.what}; {other}")
+            elif holds_results(self.results / name) or name in _configs() or name in shipped_configs():
+                sources.append(Source(self.results, name))
+            elif holds_results(Path(name)):
+                sources.append(_folder(name, self.what))
+            else:
+                raise self.unknown(name)
+        if shipped and self.given:
+            needs = " ".join(str(self.results / name) for name in self.known[shipped[0]].needs)
+            hint = f"name its experiment: {self.command} {needs}" if needs else ""
+            raise UsageError(f"{self.given[0]} is for results, and '{shipped[0]}' is a shipped {self.what}", hint)
+        return Chosen(list(dict.fromkeys(shipped)), [tuple(dict.fromkeys(sources))] if sources else [])
 
-def select(names: Sequence[str], every: bool, known: Collection[str], what: str, results: Path) -> Chosen:
-    """What is meant, each once, or all that is shipped. Raises UsageError for an unknown name.
-
-    `what` is "figure" or "table".
-    """
-    if every:
-        return Chosen(list(known), [])
-    shipped, sources = [], []
-    for name in dict.fromkeys(names):
-        if is_path(name):
-            sources.append(_folder(name, what))
-        elif name in known:
-            shipped.append(name)
-            if holds_results(results / name):
-                other = f"dpexp {what.replace('figure', 'plot')} {results / name}"
-                note(f"'{name}' is the shipped {what}; the experiment of that name: {other}")
-        elif holds_results(results / name) or name in _configs() or name in shipped_configs():
-            sources.append(Source(results, name))
-        elif holds_results(Path(name)):
-            sources.append(_folder(name, what))
-        else:
-            raise unknown(name, known, what, results)
-    return Chosen(shipped, list(dict.fromkeys(sources)))
-
-
-def unknown(name: str, known: Collection[str], what: str, results: Path) -> UsageError:
-    """The error that lists what there is."""
-    experiments = sorted({*_configs(), *experiments_in(results)})
-    hint = f"{guess(name, [*known, *experiments, *shipped_configs()])}{what}s: {listed(known)}"
-    hint += f"; experiments: {', '.join(experiments)}" if experiments else f"; no experiments in {results}"
-    return UsageError(f"no {what} and no experiment '{name}'", f"{hint}; a plug-in's needs --plugin FILE.py")
+    def unknown(self, name: str) -> UsageError:
+        """The error that lists what there is."""
+        experiments = sorted({*_configs(), *experiments_in(self.results)})
+        hint = f"{guess(name, [*self.known, *experiments, *shipped_configs()])}{self.what}s: {listed(self.known)}"
+        hint += f"; experiments: {', '.join(experiments)}" if experiments else f"; no experiments in {self.results}"
+        return UsageError(f"no {self.what} and no experiment '{name}'", f"{hint}; a plug-in's needs --plugin FILE.py")
 
 
 def is_path(name: str) -> bool:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from dpexp.commands.selecting import at_hand, select, stem, those_made, unless_refused
+from dpexp.commands.selecting import Selection, Work, stem
 from dpexp.core.errors import UsageError
-from dpexp.core.steps import tell
 from dpexp.reporting.of_results.gather import Source
 from dpexp.reporting.terminal_tables import terminal_width
 
@@ -34,36 +33,25 @@ def table(
     see `at_hand`.
     """
     from dpexp.papers import tables
-    from dpexp.reporting.table import FORMATS, render
-    from dpexp.reporting.worker_processes import in_processes
+    from dpexp.reporting.table import FORMATS
 
-    known = tables()
     if form not in FORMATS:
         raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {form!r}")
     chosen_columns = tuple(name.strip() for name in columns.split(",") if name.strip())
     if chosen_columns and (form not in ("md", "tex") or len(names) + every == 0):
         raise UsageError("--columns is for named tables in md or tex", "csv and json have all numbers")
-    given = [f"--{name}" for name, value in (("metric", metric), ("estimator", estimators), ("only", only)) if value]
     width = 0 if out is not None else terminal_width()
-    if not names and not every:
-        if given:
-            raise UsageError(f"{given[0]} is for results", "name them: dpexp table NAME, or its folder")
-        chosen = at_hand(known, "table", results)
-        work: list[str | Source] = [*chosen.shipped, *chosen.sources]
-        titles = [one.name if isinstance(one, Source) else one for one in work]
-        asked = [(_at_hand, one, results, form, width) for one in work]
-        return _written(dict(those_made(in_processes(unless_refused, asked, "table", titles), results)), form, out)
-    chosen = select(names, every, known, "table", results)
-    if chosen.shipped and given:
-        raise UsageError(f"{given[0]} is for results, and '{chosen.shipped[0]}' is a shipped table")
-    tasks = [(name, results, form, width, chosen_columns) for name in chosen.shipped]
-    long = {name for name in chosen.shipped if not known[name].needs}  # what reads no results computes all it shows
-    texts = dict(zip(chosen.shipped, in_processes(_rendered, tasks, "table", chosen.shipped, long=long), strict=True))
-    if chosen.sources:
-        own = table_of(chosen.sources, metric, estimators, only, known)
-        tell(f"table {own.name}")
-        texts[own.name] = render(own, chosen.sources[0].results, form, width, chosen_columns)
-    return _written(texts, form, out)
+    selection, whole = _selection(results, metric, estimators, only), list(tables()) if every else []
+    arguments = (metric, tuple(estimators), only, results, form, width, chosen_columns)
+    return _written(dict(selection.made(_rendered, names, whole, arguments)), form, out)
+
+
+def _selection(results: Path, metric: str | None, estimators: Sequence[str], only: str | None) -> Selection:
+    """Among all tables, with the options that are for results alone."""
+    from dpexp.papers import tables
+
+    options = {"metric": metric, "estimator": estimators, "only": only}
+    return Selection("table", tables(), results, [f"--{name}" for name, value in options.items() if value])
 
 
 def _written(texts: Mapping[str, str], form: str, out: Path | None) -> str:
@@ -77,23 +65,16 @@ def _written(texts: Mapping[str, str], form: str, out: Path | None) -> str:
     return "\n".join(str(out / f"{name}.{form}") for name in texts)
 
 
-def _at_hand(what: str | Source, results: Path, form: str, width: int) -> tuple[str, str]:
-    """Name and text of a shipped table, or of that of a result."""
+def _rendered(
+    one: Work, metric: str | None, estimators: Sequence[str], only: str | None, results: Path, *how: Any
+) -> tuple[str, str]:
+    """Name and text of a shipped table, or of that of some results."""
     from dpexp.papers import tables
     from dpexp.reporting.table import render
 
-    if isinstance(what, Source):
-        own = table_of([what], taken=tables())
-        return own.name, render(own, what.results, form, width)
-    return what, _rendered(what, results, form, width)
-
-
-def _rendered(name: str, results: Path, form: str, width: int, columns: Sequence[str] = ()) -> str:
-    """One shipped table, as text."""
-    from dpexp.papers import tables
-    from dpexp.reporting.table import render
-
-    return render(tables()[name], results, form, width, columns)
+    known = tables()
+    own = known[one] if isinstance(one, str) else table_of(one, metric, estimators, only, known)
+    return own.name, render(own, results if isinstance(one, str) else one[0].results, *how)
 
 
 def one_table(
@@ -103,14 +84,10 @@ def one_table(
     from dpexp.papers import tables
 
     known = tables()
-    chosen = select(names, False, known, "table", results)
-    if len(chosen.shipped) + bool(chosen.sources) != 1:
-        raise UsageError("one table at a time", "several results make one table; a shipped table is made alone")
-    if chosen.sources:
-        return table_of(chosen.sources, metric, estimators, only, known), chosen.sources[0].results
-    if metric or estimators or only:
-        raise UsageError(f"metric, estimator and only are for results, and '{chosen.shipped[0]}' is a shipped table")
-    return known[chosen.shipped[0]], results
+    chosen = _selection(results, metric, estimators, only).only_one(names)
+    if isinstance(chosen, str):
+        return known[chosen], results
+    return table_of(chosen, metric, estimators, only, known), chosen[0].results
 
 
 def table_of(

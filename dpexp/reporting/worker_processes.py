@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
 from dpexp.core.errors import DpexpError
@@ -24,25 +24,43 @@ def in_processes(
     many: str = "",
     long: Collection[str] = (),
 ) -> list[T]:
-    """The function of each tuple of arguments, in their order. Progress says which is at work, or how many are done.
+    """The function of each tuple of arguments, in their order, as `outcomes` finds it.
 
-    `what` is one piece of the work, such as "figure", and `many` its plural where an s does not make it. Processes
-    begin with the pieces that are named as `long`, so that none of these is left to one of them at the end. A piece
-    that fails does not take the others with it; at the end the error of the first in order is raised.
+    A piece that fails does not take the others with it; at the end the error of the first in order is raised.
+    """
+    found = []
+    for outcome in outcomes(function, work, what, names, many, long):
+        if isinstance(outcome, DpexpError):
+            raise outcome
+        found.append(outcome)
+    return found
+
+
+def outcomes(
+    function: Callable[..., T],
+    work: Sequence[tuple[Any, ...]],
+    what: str,
+    names: Sequence[str],
+    many: str = "",
+    long: Collection[str] = (),
+) -> list[T | DpexpError]:
+    """What the function gives for each tuple of arguments, or the error with which a piece failed.
+
+    Progress says which is at work, or how many are done. `what` is one piece of the work, such as "figure", and `many`
+    its plural where an s does not make it. Processes begin with the pieces that are named as `long`, so that none of
+    these is left to one of them at the end.
     """
     workers = min(MOST_WORKERS, os.cpu_count() or 1)
     if workers < 2 or len(work) < WORTH_PROCESSES:
         told = each(list(zip(names, work, strict=True)), what, lambda pair: pair[0])
-        outcomes = [_one(function, arguments) for _, arguments in told]
-    else:
-        from dpexp.store.executors import loky
+        return [_one(function, arguments) for _, arguments in told]
+    from dpexp.store.executors import loky
 
-        order = sorted(range(len(work)), key=lambda number: names[number] not in long)  # stable
-        tasks = [(_one, (function, work[number])) for number in order]
-        by_place = dict(finished(loky(tasks, workers), len(tasks), many or f"{what}s"))
-        by_number = {number: by_place[place] for place, number in enumerate(order)}
-        outcomes = [by_number[number] for number in range(len(work))]
-    return list(_unless_one_failed(outcomes))
+    order = sorted(range(len(work)), key=lambda number: names[number] not in long)  # stable
+    tasks = [(_one, (function, work[number])) for number in order]
+    by_place = dict(finished(loky(tasks, workers), len(tasks), many or f"{what}s"))
+    by_number = {number: by_place[place] for place, number in enumerate(order)}
+    return [by_number[number] for number in range(len(work))]
 
 
 def _one(function: Callable[..., T], arguments: tuple[Any, ...]) -> T | DpexpError:
@@ -51,10 +69,3 @@ def _one(function: Callable[..., T], arguments: tuple[Any, ...]) -> T | DpexpErr
         return function(*arguments)
     except DpexpError as error:
         return error
-
-
-def _unless_one_failed(outcomes: Sequence[T | DpexpError]) -> Iterator[T]:
-    for outcome in outcomes:
-        if isinstance(outcome, DpexpError):
-            raise outcome
-        yield outcome

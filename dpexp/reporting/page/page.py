@@ -20,7 +20,7 @@ from dpexp.reporting.page.experiments import Stored
 from dpexp.reporting.page.figures import Shown
 from dpexp.reporting.page.ledger import Ledger
 from dpexp.reporting.page.markup import Markup, copyable, data, folded, join, tag, text
-from dpexp.reporting.page.vectors import Colours, NotAFigure, inlined
+from dpexp.reporting.page.vectors import NotAFigure, image
 
 STATIC = files("dpexp.reporting.page") / "static"
 
@@ -48,19 +48,17 @@ class Page:
 
 def html(page: Page) -> str:
     """The page as text: the same results give the same characters."""
-    colours = Colours()
-    figures = _figures(page, colours)
     scripts = {"uplot": _static("uplot/uPlot.iife.min.js"), "script": _static("page.js")}
     parts = {
         "title": text(page.title),
         "policy": _policy(scripts.values()),
-        "style": f"{_static('uplot/uPlot.min.css')}\n{_static('page.css')}\n{colours.css()}",
+        "style": f"{_static('uplot/uPlot.min.css')}\n{_static('page.css')}",
         "overview": overview.section(page.experiments, page.absent),
         "own": tag("section", (tag("p", part) for part in page.text.split("\n\n")), class_="own") if page.text else "",
         "finals": overview.final_values(page.finals),
         "fits": fits.section(page.fits),
         "explorer": _explorer(page),
-        "figures": figures,
+        "figures": _figures(page),
         "claims": ledger.section(page.ledger) if page.ledger is not None else _no_claims(),
         "privacy": _privacy(page),
         "origin": provenance.section(page.experiments),
@@ -98,23 +96,22 @@ def _explorer(page: Page) -> Markup:
     return join([tag("div", id="explorer"), data("curves", names), *documents])
 
 
-def _figures(page: Page, colours: Colours) -> Markup:
+def _figures(page: Page) -> Markup:
     by_name = {one.name: one for one in page.experiments}
     groups: dict[str, list[Markup]] = {}
-    for number, shown in enumerate(page.figures):
-        group = shown.wanted.figure.paper or "Any result"
-        groups.setdefault(group, []).append(_figure(shown, number, colours, by_name))
+    for shown in page.figures:
+        groups.setdefault(shown.wanted.figure.paper or "Any result", []).append(_figure(shown, by_name))
     found = [join([tag("h3", name), *some]) for name, some in groups.items()]
     return join(found) if found else Markup("<p>There is no figure of these results.</p>")
 
 
-def _figure(shown: Shown, number: int, colours: Colours, by_name: Mapping[str, Stored]) -> Markup:
+def _figure(shown: Shown, by_name: Mapping[str, Stored]) -> Markup:
     figure, command = shown.wanted
     name = f"{figure.name} ({figure.place})" if figure.place else figure.name
     if shown.svg:
         try:
             label = f"Figure {figure.name}: {_first_sentence(shown.caption)}"
-            drawing = tag("div", inlined(shown.svg, f"f{number}", label, colours), class_="drawing", tabindex=0,
+            drawing = tag("div", image(shown.svg, label), class_="drawing", tabindex=0,
                           role="region", aria_label=f"Figure {figure.name}")  # fmt: skip
         except NotAFigure as error:
             drawing = tag("div", f"Its SVG cannot be read: {error}. ", tag("code", command), class_="warning")

@@ -1,57 +1,30 @@
-"""A figure's SVG as a part of the page: cleaned, smaller, with names of its own, and with colours that follow the page.
+"""A figure's SVG as an image of the page, and the colours of its curves on a dark one.
 
-matplotlib writes a file that stands alone. Inside a page four things would go wrong. All figures use the same ids, so
-that one would show another's glyphs. Their style sheet `*{...}` would apply to the whole page. Black text would vanish
-on a dark background. And a file that was put into the results folder by somebody else could bring a script with it.
-Here a figure is read as XML, and only elements and attributes that a drawing needs are written again.
+matplotlib writes a file that stands alone, and as an image it stays one: its ids and its style sheet are its own, a
+browser runs no script of it and loads nothing for it, whoever has put it into the results folder. On a dark page it is
+shown with light and dark in each other's place (page.css).
 """
 
 from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from urllib.parse import quote
 
-from dpexp.reporting.page.markup import Markup, text
+from dpexp.reporting.page.markup import Markup, tag
 
-ELEMENTS = frozenset({"svg", "g", "defs", "path", "use", "rect", "clipPath", "circle", "line", "polygon", "image"})
-ATTRIBUTES = frozenset({
-    "id", "d", "x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r", "width", "height", "points", "transform", "style",
-    "clip-path", "href", "viewBox", "opacity",
-})  # fmt: skip
-NUMBERED = frozenset({"d", "x", "y", "width", "height", "points"})
-"""attributes whose decimals are rounded, in points: a hundredth is less than a screen shows at ten times the size"""
-PAPER_WHITE, INK = "#ffffff", "#000000"
 LEAST_CONTRAST = 4.0
 """of a line on its background; WCAG 2.2 asks for 3 (1.4.11)"""
 DARK_PAPER = "#15181d"
 """the background of the dark page, `--paper` of page.css"""
-_COLOUR = re.compile(r"#[0-9a-fA-F]{6}\b")
+_NUMBERED = re.compile(r'(?<=\s)(?:d|x|y|points)="[^"]*"')
+"""attributes whose decimals are rounded, in points: a hundredth is less than a screen shows at ten times the size"""
 _DECIMAL = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
-_REFERENCE = re.compile(r"url\(#([^)]*)\)")
 
 
 class NotAFigure(Exception):
     """A file that is no SVG of ours."""
-
-
-@dataclass
-class Colours:
-    """The colours of all figures of a page, each a variable that has another value on a dark page."""
-
-    names: dict[str, str] = field(default_factory=dict)
-
-    def variable(self, colour: str) -> str:
-        colour = colour.lower()
-        if colour in (PAPER_WHITE, INK):
-            return "var(--paper)" if colour == PAPER_WHITE else "var(--ink)"
-        return f"var(--{self.names.setdefault(colour, f'k{len(self.names)}')})"
-
-    def css(self) -> str:
-        """Their declarations."""
-        pairs = (f"--{name}:light-dark({colour},{on_dark(colour)})" for colour, name in self.names.items())
-        return f":root{{{';'.join(pairs)}}}"
 
 
 def on_dark(colour: str) -> str:
@@ -93,15 +66,11 @@ def described(svg: str) -> Mapping[str, str]:
     return {_local(element.tag): (element.text or "").strip() for element in found if element.text}
 
 
-def inlined(svg: str, prefix: str, label: str, colours: Colours) -> Markup:
-    """The drawing as an element of the page, whose ids begin with `prefix`.
-
-    Raises NotAFigure where the text is no SVG.
-    """
-    root = _root(svg)
-    used = {name for element in root.iter() for name in _references(element)}
-    ids = {name: f"{prefix}-{k}" for k, name in enumerate(sorted(used))}
-    return Markup("".join(_written(root, ids, label, colours)))
+def image(svg: str, label: str) -> Markup:
+    """The drawing as an image, which `label` describes. Raises NotAFigure where the text is no SVG."""
+    _root(svg)
+    short = _NUMBERED.sub(lambda match: " ".join(_DECIMAL.sub(_rounded, match[0]).split()), svg)
+    return tag("img", src=f"data:image/svg+xml,{quote(short, safe=' /:=;,()')}", alt=label)
 
 
 def _root(svg: str) -> ElementTree.Element:
@@ -118,53 +87,6 @@ def _root(svg: str) -> ElementTree.Element:
 
 def _local(name: object) -> str:
     return str(name).rpartition("}")[2]
-
-
-def _references(element: ElementTree.Element) -> Iterator[str]:
-    for name, value in element.attrib.items():
-        if _local(name) == "href" and value.startswith("#"):
-            yield value[1:]
-        yield from _REFERENCE.findall(value)
-
-
-def _written(element: ElementTree.Element, ids: dict[str, str], label: str, colours: Colours) -> Iterator[str]:
-    name = _local(element.tag)
-    if name not in ELEMENTS:
-        return
-    kept = {}
-    for key, value in element.attrib.items():
-        safe = _value(name, _local(key), value, ids, colours)
-        if safe:
-            kept[_local(key)] = safe
-    if name == "svg":
-        kept = {"viewBox": kept.get("viewBox", ""), "role": "img", "aria-label": label, "width": kept["width"]}
-    inside = "".join(part for child in element for part in _written(child, ids, "", colours))
-    if name in ("g", "defs") and not inside:
-        return
-    if name == "g" and not kept:
-        yield inside
-        return
-    words = "".join(f' {key}="{text(value)}"' for key, value in kept.items())
-    yield f"<{name}{words}>{inside}</{name}>" if inside else f"<{name}{words}/>"
-
-
-def _value(element: str, key: str, value: str, ids: dict[str, str], colours: Colours) -> str:
-    """An attribute's value as it is written; empty where it is left out."""
-    if key not in ATTRIBUTES:
-        return ""
-    if key == "id":
-        return ids.get(value, "")
-    if key == "href":
-        if element == "image":
-            return value if value.startswith("data:image/png;base64,") else ""
-        return f"#{ids[value[1:]]}" if value.startswith("#") else ""
-    if key in NUMBERED:
-        value = " ".join(_DECIMAL.sub(_rounded, value).split())
-    value = _REFERENCE.sub(lambda match: f"url(#{ids[match[1]]})", value)
-    if key == "style":
-        value = _COLOUR.sub(lambda match: colours.variable(match[0]), value)
-        return "" if re.search(r"url\((?!#)|expression|@|\\", value) else value
-    return value
 
 
 def _rounded(match: re.Match[str]) -> str:
