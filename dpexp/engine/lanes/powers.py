@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 
 from dpexp.engine.compiled import compiled
@@ -18,9 +16,8 @@ def _fill(out: np.ndarray, first: np.ndarray, exponent: float) -> None:
         store(out, (i,), exp(exponent * log(steps + float(LANES * i))))
 
 
-@lru_cache(maxsize=512)
 def powers(first: int, last: int, exponent: float) -> np.ndarray:
-    """i^exponent for i = first..last, both included; [last - first + 1]. It is kept, and not to be written to.
+    """i^exponent for i = first..last, both included; [last - first + 1].
 
     As exp(exponent log i). Its relative error is about that of exponent log i, 1e-16 times the size of that: at most
     4e-15 for exponents in [-1, 0] and 10^12 steps.
