@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from functools import cache, cached_property, partial
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -78,15 +79,13 @@ def _hazard(at: float) -> float:
 def compared(kinds: tuple[tuple[int, float], ...]) -> tuple[Compared, ...]:
     """Both schemes for every kind of epoch, mu and delta."""
     found = []
-    for t, z in kinds:
+    for (t, z), total, delta in product(kinds, TOTALS, DELTAS):
         v = math.expm1(z**-2) / t
-        for total in TOTALS:
-            epochs = round(total / v)
-            for delta in DELTAS:
-                bins = epoch_loss(1 / z, t).sides(epochs, delta)["remove"]
-                step, steps = step_loss(1 / t, z, "add-remove"), t * epochs
-                poisson = step.attained(steps, delta), step.eps(steps, delta)
-                found.append(Compared(t, z, epochs, delta, math.sqrt(epochs * v), bins, poisson))
+        epochs = round(total / v)
+        bins = epoch_loss(1 / z, t).sides(epochs, delta)["remove"]
+        step, steps = step_loss(1 / t, z, "add-remove"), t * epochs
+        poisson = step.attained(steps, delta), step.eps(steps, delta)
+        found.append(Compared(t, z, epochs, delta, math.sqrt(epochs * v), bins, poisson))
     return tuple(found)
 
 

@@ -56,18 +56,6 @@ class Scheme(NamedTuple):
         return lambda z: kind.model_validate({"noise_multiplier": z, **stated})
 
 
-class Needed(NamedTuple):
-    """The noise multiplier that one scheme needs."""
-
-    scheme: Scheme
-    batches: int
-    epochs: int
-    low: float
-    """with less than this the target is missed"""
-    high: float
-    """with this it is met"""
-
-
 SCHEMES = (
     Scheme("balls-in-bins", "balls in bins", "add-remove"),
     Scheme("balls-in-bins", "balls in bins", "replace-one"),
@@ -109,21 +97,16 @@ TICKS = (1, 2, 5, 10, 20)
 COLOURS = {"add-remove": "#2b6cb8", "replace-one": "#e0701a"}
 
 
-def rows() -> dict[tuple[str, str], list[Needed]]:
-    """By neighbours and scheme, the brackets in the order of the settings; schemes with the least noise first."""
-    found: dict[tuple[str, str], list[Needed]] = {}
+def rows() -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """By neighbours and scheme, a record of each setting; schemes with the least noise first."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for (batches, epochs), scheme in product(SETTINGS, SCHEMES):
-        one = Needed(scheme, batches, epochs, *bracket(scheme.of(batches, epochs), unit(scheme)))
-        found.setdefault((scheme.relation, scheme.words), []).append(one)
-    return dict(sorted(found.items(), key=lambda item: (item[0][0], sum(one.high for one in item[1]))))
-
-
-def _record(one: Needed) -> dict[str, Any]:
-    return {
-        "neighboring_relation": one.scheme.relation, "sampling": one.scheme.name, "batches": one.batches,
-        "epochs": one.epochs, "eps": EPS, "delta": DELTA, "noise_multiplier_low": one.low,
-        "noise_multiplier": one.high,
-    }  # fmt: skip
+        low, high = bracket(scheme.of(batches, epochs), unit(scheme))
+        found.setdefault((scheme.relation, scheme.words), []).append(
+            {"neighboring_relation": scheme.relation, "sampling": scheme.name, "batches": batches, "epochs": epochs,
+             "eps": EPS, "delta": DELTA, "noise_multiplier_low": low, "noise_multiplier": high}
+        )  # fmt: skip
+    return dict(sorted(found.items(), key=lambda item: (item[0][0], sum(r["noise_multiplier"] for r in item[1]))))
 
 
 def draw(results: Path) -> Drawing:
@@ -135,11 +118,9 @@ def draw(results: Path) -> Drawing:
     places = range(len(found), 0, -1)
     for k, (axes, (batches, epochs)) in enumerate(zip(panels, SETTINGS, strict=True)):
         for place, ((relation, _), needs) in zip(places, found.items(), strict=True):
-            one, colour = needs[k], COLOURS[relation]
-            axes.plot(
-                [one.low, one.high], [place, place], color=colour, linewidth=3.5, alpha=0.45, solid_capstyle="butt"
-            )
-            axes.plot(one.high, place, "o", color=colour, markersize=5)
+            ends, colour = [needs[k]["noise_multiplier_low"], needs[k]["noise_multiplier"]], COLOURS[relation]
+            axes.plot(ends, [place, place], color=colour, linewidth=3.5, alpha=0.45, solid_capstyle="butt")
+            axes.plot(ends[1], place, "o", color=colour, markersize=5)
         axes.set(xscale="log", xlim=(1, 30))
         style.ticks_at(axes, TICKS)
         axes.set(xlabel="noise multiplier $z$", title=f"{batches} batches, {counted(epochs, 'epoch')}")
@@ -148,7 +129,7 @@ def draw(results: Path) -> Drawing:
     for relation, colour in COLOURS.items():
         panels[0].plot([], [], "o-", color=colour, label=f"{relation}: attained (left end) and proved (dot)")
     style.legend_below(canvas, 2)
-    return Drawing(canvas, pd.DataFrame([_record(one) for needs in found.values() for one in needs]))
+    return Drawing(canvas, pd.DataFrame([record for needs in found.values() for record in needs]))
 
 
 FIGURES = {"sampling_noise": (draw, ())}

@@ -42,9 +42,8 @@ def draw(results: Path) -> Drawing:
     from matplotlib.lines import Line2D
 
     canvas, panels = style.panels(7.2, 4.3, 2, sharey=True)
-    data = pd.concat(
-        [_curves(name, step(), most) for name, (step, _, (most, _), _) in BASELINES.items()], ignore_index=True
-    )
+    curves = [_curves(name, step(), most) for name, (step, _, (most, _), _) in BASELINES.items()]
+    data = pd.concat(curves, ignore_index=True)
     for axes, (name, (_, title, (_, shown), corner)) in zip(panels, BASELINES.items(), strict=True):
         for eps, curve in data[data.baseline == name].groupby("eps"):
             colour, at = COLOURS[float(str(eps))], curve.crossing.iloc[0]

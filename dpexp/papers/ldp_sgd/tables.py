@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from itertools import groupby, product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from dpexp.core.text import exponent, fraction
 from dpexp.reporting.evidence import Evidence, Run
-from dpexp.reporting.slopes import RATE_TOLERANCE, Slope, SlopeError, loglog_slope, rate
+from dpexp.reporting.slopes import RATE_TOLERANCE, SlopeError, loglog_slope, rate
 from dpexp.reporting.table import Column, Content, Table, by_column
+from dpexp.store import load_cells
 from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, STRONGLY, corrected_exponent, remark_exponent, table1_exponent
 
 EXPERIMENTS = ("linear_d5", "logistic_d5")
@@ -44,12 +42,13 @@ def build(results: Path) -> Content:
 
 
 def _records(results: Path, experiment: str) -> list[dict[str, Any]]:
+    load_cells(results, experiment, ["alpha"])  # refuses results of other settings
     runs = Evidence(results).runs(experiment)
     last = max(int(run.steps[-1]) for run in runs)
     window = (last / 10, last)
     return [
         _record(experiment, convexity, run, estimator, budget=run.budget)
-        | _fitted(lambda steps, values: loglog_slope(steps, values, window), run, estimator, metric)
+        | _fitted(run, estimator, metric, window)
         | {"window": f"{window[0]:,.0f} to {window[1]:,.0f}"}
         for convexity, metric in QUANTITIES.items()
         for _, alike in groupby(runs, key=lambda run: run.alpha)
@@ -69,16 +68,16 @@ def _record(experiment: str, convexity: str, run: Run, estimator: str, **setting
     }
 
 
-def _fitted(
-    fit: Callable[[np.ndarray, np.ndarray], Slope], run: Run, estimator: str, metric: str
-) -> dict[str, float | None]:
+FITTED = ("slope", "se", "ci_lo", "ci_hi")
+
+
+def _fitted(run: Run, estimator: str, metric: str, window: tuple[float, float]) -> dict[str, Any]:
     """A slope with its error; nothing in place of one that cannot be fitted."""
-    fields = ("slope", "se", "ci_lo", "ci_hi")
-    try:
-        found = fit(run.steps, run.values(estimator, metric))
-    except SlopeError:
-        return dict.fromkeys(fields)
-    return {name: getattr(found, name) for name in fields}
+    found: dict[str, Any] = dict.fromkeys(FITTED)
+    with suppress(SlopeError):
+        slope = loglog_slope(run.steps, run.values(estimator, metric), window)
+        found |= {name: getattr(slope, name) for name in FITTED}
+    return found
 
 
 TABLE1 = Table("table1", "Table 1: printed exponents of n and fitted slopes", "ldp-sgd", EXPERIMENTS, build)
@@ -113,18 +112,19 @@ def build_rates(results: Path) -> Content:
 def _records_of_rates(results: Path, experiment: str) -> list[dict[str, Any]]:
     convexity = REACHED[experiment]
     metric = QUANTITIES[convexity]
+    load_cells(results, experiment, ["alpha"])  # refuses results of other settings
     records = []
     for run, estimator in product(Evidence(results).runs(experiment), ("sgd", "asgd")):
         corrected = corrected_exponent(estimator, run.alpha) if convexity == STRONGLY else None
         if experiment == "rates_quadratic" and estimator == "asgd":
             corrected = -1.0
-        decades: dict[str, Any] = dict.fromkeys(("before", "drift_se", "decades_agree"))
+        found: dict[str, Any] = dict.fromkeys((*FITTED, "before", "drift_se", "decades_agree"))
         with suppress(SlopeError):
             two = rate(run.steps, run.values(estimator, metric))
+            found |= {name: getattr(two.last, name) for name in FITTED}
             agree = two.agrees_within(RATE_TOLERANCE)
-            decades = {"before": two.before.slope, "drift_se": two.drift_se, "decades_agree": agree}
-        found = _fitted(lambda steps, values: rate(steps, values).last, run, estimator, metric)
-        records.append(_record(experiment, convexity, run, estimator) | {"corrected": corrected} | found | decades)
+            found |= {"before": two.before.slope, "drift_se": two.drift_se, "decades_agree": agree}
+        records.append(_record(experiment, convexity, run, estimator) | {"corrected": corrected} | found)
     return records
 
 

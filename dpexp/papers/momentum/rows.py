@@ -43,23 +43,14 @@ METHODS = {
 }
 VARIANTS = {"paper": "printed noise", "exact": "exact noise", "none": "no noise"}
 END_WORDS = {
-    ("epochs", "least"): "fewest epochs",
-    ("epochs", "largest"): "most epochs",
-    ("epochs", "only"): "only epochs",
-    ("tuned", "least"): "least step",
-    ("tuned", "largest"): "largest step",
-    ("tuned", "only"): "only step",
+    "epochs": {"least": "fewest epochs", "largest": "most epochs", "only": "only epochs"},
+    "tuned": {"least": "least step", "largest": "largest step", "only": "only step"},
 }
 STATISTICS = ["mean", "se", "ci_lo", "ci_hi", "n", "n_diverged"]
 
 
-def problem(n: int, d: int) -> RippledMean:
-    """The problem of the prescribed and tuned experiments."""
-    return RippledMean(N=n, d=d)
-
-
-G: float = problem(2, 1).lipschitz
-"""bound on its gradients, for any N and d"""
+G: float = RippledMean(N=2, d=1).lipschitz
+"""bound on the gradients of the problem of the prescribed and tuned experiments, for any N and d"""
 
 
 def method(row: Any) -> str:
@@ -103,7 +94,7 @@ def tuned_rows(results: Path) -> pd.DataFrame:
     grids = rows.groupby(place)
     best = rows.loc[grids["mean"].idxmin()].copy()
     reached = (ends(grids.get_group(tuple(row[place])), row, ("epochs", "tuned")) for _, row in best.iterrows())
-    best["ends"] = [", ".join(END_WORDS[at] for at in found.items()) for found in reached]
+    best["ends"] = [", ".join(END_WORDS[axis][end] for axis, end in found.items()) for found in reached]
     return _sorted(best, "d", "eps", "N", "method")
 
 

@@ -63,20 +63,22 @@ def lemma_3_2() -> dict[str, float]:
     """
     found = {}
     for gamma, variance in product((0.1, 0.5, 0.9), (0.2, 1.0, 5.0)):
-        attained = 0.5 * variance / (2 * gamma * 0.6**2)  # g v / (2 gamma sigma^2)
+        attained = APART * variance / (2 * gamma * SIGMA**2)
         gaps = map(float, (*np.linspace(0, 4, 9), attained))
         found[f"gamma = {gamma:g}, variance {variance:g}"] = 1 + min(slack(gamma, gap, variance) for gap in gaps)
     return found
 
 
-def slack(
-    gamma: float, gap: float, variance: float, lam: float = 0.7, g: float = 0.5, sigma: float = 0.6, order: float = 3.0
-) -> float:
-    widened = 2 * sigma**2 - 2 * lam * variance
-    left = order * gap * (g - lam * gap) / variance - order * gap**2 * widened / (2 * variance**2)
+CURVED, APART, SIGMA, ORDER = 0.7, 0.5, 0.6, 3.0
+"""lambda, g, sigma and the order a"""
+
+
+def slack(gamma: float, gap: float, variance: float) -> float:
+    widened = 2 * SIGMA**2 - 2 * CURVED * variance
+    left = ORDER * gap * (APART - CURVED * gap) / variance - ORDER * gap**2 * widened / (2 * variance**2)
     divergence = gap**2 / (2 * variance)  # R / a, which is dR/da too
-    forgotten = 2 * (1 - gamma) * sigma**2 / variance * (divergence + (order - 1) * divergence)
-    return order * g**2 / (4 * gamma * sigma**2) - forgotten - left
+    forgotten = 2 * (1 - gamma) * SIGMA**2 / variance * (divergence + (ORDER - 1) * divergence)
+    return ORDER * APART**2 / (4 * gamma * SIGMA**2) - forgotten - left
 
 
 def sensitivity() -> dict[str, float]:

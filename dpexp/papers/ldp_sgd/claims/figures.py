@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -40,10 +40,10 @@ def between(evidence: Evidence) -> Outcome:
         one, mixed, two = (evidence.run("figure1", alpha=alpha, budget=b) for b in ("1", "Uniform(1, 2)", "2"))
         for estimator in ("sgd", "asgd"):
             values = [r.values(estimator, "param_distance") for r in (two, mixed, one)]
-            for k in np.flatnonzero(one.steps >= SETTLED):
-                for low, high, name in ((0, 1, "mu = 2"), (1, 2, "mu = 1")):
-                    label = f"{estimator}, alpha = {alpha:.2g}, n = {one.steps[k]:,} against {name}"
-                    pairs.append(Pair(label, values[low][k], values[high][k]))
+            neighbours = (0, 1, "mu = 2"), (1, 2, "mu = 1")
+            for k, (low, high, name) in product(np.flatnonzero(one.steps >= SETTLED), neighbours):
+                label = f"{estimator}, alpha = {alpha:.2g}, n = {one.steps[k]:,} against {name}"
+                pairs.append(Pair(label, values[low][k], values[high][k]))
     outcome = in_order(pairs, "mu = 2 below Uniform(1, 2) below mu = 1")
     return replace(outcome, numbers={"ratios": _closest_calls(outcome.numbers["ratios"])})
 

@@ -81,11 +81,9 @@ def levels_agree(
 
 def near_the_optimum(metric: str) -> Callable[[list[Run]], Outcome]:
     """The check that a metric of the iterate is that of the linearised recursion, in the runs to which it speaks."""
-    check = levels_agree("sgd", metric, lambda run: predicted_of(run).sgd[metric], 0.05, RECURSION)
+    predicted = "the exact second moments of the linearised iteration"
+    check = levels_agree("sgd", metric, lambda run: predicted_of(run).sgd[metric], 0.05, predicted)
     return lambda runs: check(near(runs))
-
-
-RECURSION = "the exact second moments of the linearised iteration"
 
 
 def variance(runs: list[Run]) -> Outcome:

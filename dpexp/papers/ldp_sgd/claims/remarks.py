@@ -118,23 +118,14 @@ def start_in_theorem_5() -> Cases:
     return found
 
 
-def falls_like(theorem: str, alphas: Sequence[float]) -> Check:
+def falls_like(theorem: str, estimator: str, convexity: str, alphas: Sequence[float]) -> Check:
     """A bound's exponents of n beside those of the remark on it."""
-    printed = {alpha: remark_exponent(*REMARKS[theorem], alpha) for alpha in alphas}
+    printed = {alpha: remark_exponent(estimator, convexity, alpha) for alpha in alphas}
 
     def cases() -> Cases:
         return {f"alpha = {a:g}": (value, rate_of(theorem, a)) for a, value in printed.items() if value is not None}
 
     return near(cases, SLACK, "exponent of n")
-
-
-REMARKS = {
-    "theorem-3": ("sgd", STRONGLY),
-    "theorem-4/without-b": ("asgd", STRONGLY),
-    "theorem-5": ("sgd", NON_STRONGLY),
-    "theorem-6": ("asgd", NON_STRONGLY),
-}
-"""estimator and convexity of the remark on a theorem"""
 
 
 def smallest_budget(runs: list[Run]) -> Outcome:
@@ -220,7 +211,7 @@ DIGITS = 1e-4
 
 CHECKS = {
     "ldp-sgd/section-4/psi": near(psi_over_limit, 1e-9, "psi over its limit at t = 10^30"),
-    "ldp-sgd/remark-1/rate": falls_like("theorem-3", (0.0, 0.2, 0.4, 0.5, 0.6, 0.8)),
+    "ldp-sgd/remark-1/rate": falls_like("theorem-3", "sgd", STRONGLY, (0.0, 0.2, 0.4, 0.5, 0.6, 0.8)),
     "ldp-sgd/remark-1/alpha-1": above(
         lambda: {"eta m = 0.0166": _fall("theorem-3/recursion", 10**5, 10**7, 1.0)},
         "no convergence is assured at alpha = 1", "the recursion of the proof of Theorem 3", EVALUATED,
@@ -240,7 +231,7 @@ CHECKS = {
         lambda: {f"alpha = {a:.3g}": (-2.0, _local(WITHOUT_NOISE(alpha=a))) for a in (0.0, 1 / 3, 0.5, 2 / 3)}, SLACK,
         "exponent of n in what the start adds", more=start_in_the_average,
     ),
-    "ldp-sgd/remark-2/rate": falls_like("theorem-4/without-b", (0.1, 0.2, 0.4, 0.5, 0.6, 0.8)),
+    "ldp-sgd/remark-2/rate": falls_like("theorem-4/without-b", "asgd", STRONGLY, (0.1, 0.2, 0.4, 0.5, 0.6, 0.8)),
     "ldp-sgd/remark-2/factors": near(
         same_manner, DIGITS, "exponent",
         uncertainty=EVALUATED + ", with C_{3,0} = C_{4,0} = 0, which the paper does not define",
@@ -250,8 +241,8 @@ CHECKS = {
         lambda: "the second case, which prints alpha > 1/2, is finite there",
     ),
     "ldp-sgd/remark-3/start": near(start_in_theorem_5, SLACK, "exponent of n in what the start adds"),
-    "ldp-sgd/remark-3/rate": falls_like("theorem-5", (0.4, 0.45, 0.55, 0.6, 0.7, 0.8)),
-    "ldp-sgd/remark-4/rate": falls_like("theorem-6", (0.0, 0.2, 0.4, 0.6, 0.8)),
+    "ldp-sgd/remark-3/rate": falls_like("theorem-5", "sgd", NON_STRONGLY, (0.4, 0.45, 0.55, 0.6, 0.7, 0.8)),
+    "ldp-sgd/remark-4/rate": falls_like("theorem-6", "asgd", NON_STRONGLY, (0.0, 0.2, 0.4, 0.6, 0.8)),
     "ldp-sgd/remark-4/optimal": near(best_rate, SLACK, "exponent of n"),
     "ldp-sgd/remark-4/accelerates": near(gain, 2 * SLACK, "exponent of Theorem 6 minus that of Theorem 5"),
     "ldp-sgd/remark-4/range": above(

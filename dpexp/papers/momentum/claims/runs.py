@@ -24,10 +24,10 @@ from dpexp.papers.momentum.rows import (
     TUNED,
     G,
     prescribed_rows,
-    problem,
     tuned_rows,
     tuned_settings,
 )
+from dpexp.problems.robust_means import RippledMean
 from dpexp.reporting.claim import Check, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.hypothesis import of_rows
@@ -43,7 +43,7 @@ def printed_bound(theorem: int, evidence: Evidence) -> Outcome:
     rows = rows[(rows.method == method) & (rows.variant == "paper")].sort_values("N")
     bounds = []
     for row in rows.itertuples():
-        p = problem(int(row.N), int(row.d))
+        p = RippledMean(N=int(row.N), d=int(row.d))
         gap = p.objective(p.start())[0] + p.amplitude  # F >= -amplitude, so the gap is at most this
         bounds.append(bound_of(p.count, p.dimension, 1.0, DELTA, int(row.step), gap, p.lipschitz, p.smoothness))
     ratios = [float(bound / high) for bound, high in zip(bounds, rows.ci_hi, strict=True)]
