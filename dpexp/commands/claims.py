@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from dpexp.core.errors import UsageError
 from dpexp.core.standard_json import standard_json
 from dpexp.core.text import guess
+from dpexp.plugins.loaded import shell
 from dpexp.reporting.ledger import printed, verdicts
-from dpexp.reporting.ledger.judgement import Judgement, rerun
+from dpexp.reporting.ledger.judgement import Judgement
 from dpexp.reporting.ledger.standing import at_once, standing
 from dpexp.reporting.verdict import VERDICTS
 from dpexp.store.files import write_text
@@ -104,7 +105,7 @@ def shown(request: Request, asked: Sequence[Judgement], everything: Sequence[Jud
     if stale:
         paper = ("--paper", request.paper) if request.paper else ()
         how = "--confirm" if all(one.state == "unconfirmed" for one in stale) else "--rerun"
-        remarks.append(f"  hint: run: {rerun([*request.asked, *paper], request.results, how)}")
+        remarks.append(f"  hint: run: {shell(['claims', *request.asked, *paper, how], request.results)}")
     surprising = any(one.is_surprising for one in asked)
     return Shown(text, remarks, UNEXPECTED if surprising else NOT_CURRENT if stale else 0)
 
@@ -125,13 +126,13 @@ def rendered(form: str, judgements: Sequence[Judgement], results: Path) -> str:
 def written(request: Request, asked: Sequence[Judgement], everything: Sequence[Judgement]) -> dict[str, str]:
     """The texts of files, by name: pages, where the index is always that of all claims, or one file."""
     from dpexp.papers import papers
-    from dpexp.reporting.ledger.pages import INDEX, NAME, index, name_of, page
+    from dpexp.reporting.ledger.pages import INDEX, NAME, PAGE, index, page
 
     if request.form not in (None, "md"):
         name = {"artifact": NAME, "json": "CLAIMS.json"}.get(request.form, INDEX)
         return {name: rendered(request.form, asked, request.results)}
     of_papers = {
-        name_of(paper): page(paper, some, papers().get(paper)) for paper, some in printed.by_paper(asked).items()
+        PAGE.format(paper): page(paper, some, papers().get(paper)) for paper, some in printed.by_paper(asked).items()
     }
     return {INDEX: index(everything, headlines()), **of_papers}
 

@@ -9,14 +9,16 @@ from functools import partial
 from pathlib import Path
 
 from dpexp.commands.claims import Request, Shown, checked, headlines, registered, selected, shown
+from dpexp.config.shipped import spelled
 from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.core.files import Damaged
-from dpexp.core.steps import each, tell
+from dpexp.core.steps import tell
 from dpexp.core.terminal import note
 from dpexp.core.text import columns, counted
+from dpexp.plugins.loaded import shell
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.ledger import verdicts
-from dpexp.reporting.ledger.judgement import Judgement, rerun
+from dpexp.reporting.ledger.judgement import Judgement
 from dpexp.reporting.ledger.judging import judge, keep, one_by_one, require
 from dpexp.reporting.ledger.standing import standing
 from dpexp.reporting.worker_processes import in_processes
@@ -26,10 +28,8 @@ from dpexp.store.generation import config_path
 
 TOGETHER = 5
 """claims of one task: neighbours read the same results and ask the same theorems, and each task reads its own"""
-WORTH_PROCESSES_S = 10.0
-"""seconds of a processor from which it pays to start processes, each of which loads and compiles for itself"""
-USUAL_S = 0.2
-"""seconds of a claim whose cost is not known"""
+WORTH_PROCESSES = 20
+"""claims from which it pays to start processes, each of which loads and compiles for itself"""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def judge_anew(request: Request, how: Anew) -> Shown:
     ids = set(selected(request, [claim.id for claim in known], before))
     mine = [claim for claim in known if claim.id in ids]
     ran = _run(mine, request.results, how) if how.run else ""
-    fresh = judge(mine, request.results, partial(_carried, ledger=before, jobs=how.jobs))
+    fresh = judge(mine, request.results, partial(_carried, jobs=how.jobs))
     everything = keep(request.results, fresh, known, headlines())
     told = shown(request, [one for one in everything if one.id in ids], everything)
     if request.form is None and request.out is None:
@@ -79,24 +79,19 @@ def confirm(request: Request) -> Shown:
         except ResultsMissing as error:  # a clone has summaries, and a check that reads replicates needs more
             remarks.append(f"cannot be confirmed: {claim.id}: {error.message}; {error.hint}")
     # in one process: several would each load and compile what one has, which takes longer than most checks
-    fresh = judge(mine, request.results, partial(_carried, ledger=before, jobs=1))
+    fresh = judge(mine, request.results, partial(_carried, jobs=1))
     same = {name: one for name, one in fresh.items() if one.found == before.rows[name].found}
     remarks += [f"not as stored: {name}: {one.found['measured']}" for name, one in fresh.items() if name not in same]
     keep(request.results, same, known, headlines())
     text = f"{counted(len(same), 'verdict')} confirmed, {len(open_ones) - len(same)} not"
-    hint = [f"  hint: run: {rerun(request.asked, request.results)}"] if remarks else []
+    hint = [f"  hint: run: {shell(['claims', *request.asked, '--rerun'], request.results)}"] if remarks else []
     return Shown(text, remarks + hint, 3 if remarks or {"stale", "missing"} & set(state.values()) else 0)
 
 
-def _carried(
-    claims: Sequence[Claim], results: Path, ledger: verdicts.Ledger, jobs: int
-) -> Iterator[tuple[str, Outcome, float]]:
-    """Checks that take little in this process, and others in several; the verdicts are the same."""
-    # what they took before, also by other code, tells about as much
-    spent = sum(ledger.rows[claim.id].cpu_s if claim.id in ledger.rows else USUAL_S for claim in claims)
-    if jobs < 2 or spent < WORTH_PROCESSES_S:
-        told = each(claims, "judging claim", lambda claim: claim.id)
-        yield from (one for _, one in zip(told, one_by_one(claims, results), strict=True))
+def _carried(claims: Sequence[Claim], results: Path, jobs: int) -> Iterator[tuple[str, Outcome, float]]:
+    """A few checks in this process, and many in several; the verdicts are the same."""
+    if jobs < 2 or len(claims) < WORTH_PROCESSES:
+        yield from one_by_one(claims, results)
         return
     ids = [claim.id for claim in claims]
     parts = [ids[k : k + TOGETHER] for k in range(0, len(ids), TOGETHER)]
@@ -113,17 +108,14 @@ def _some(ids: Sequence[str], results: Path) -> list[tuple[str, Outcome, float]]
 
 
 def _run(claims: Sequence[Claim], results: Path, how: Anew) -> str:
-    """Bring the experiments of some claims up to date: the table that `dpexp run` prints. Raises DpexpError."""
+    """Bring the experiments of some claims up to date: the tables that `dpexp run` prints. Raises DpexpError."""
     from dpexp.commands import run as running
 
-    names = list(dict.fromkeys(name for claim in claims for name in claim.experiments))
-    by_profile: dict[str, list[Path]] = {}
-    for name in names:
-        by_profile.setdefault(_profile(results, name), []).append(_config(results, name))
     texts = []
-    for profile, configs in by_profile.items():
+    for name in dict.fromkeys(name for claim in claims for name in claim.experiments):
+        config, profile = _as_stored(results, name)
         request = running.Request(
-            tuple(configs), (), None, how.jobs, "threads", None, None, profile, results, how.force, False, how.quiet,
+            (config,), (), None, how.jobs, "threads", None, None, profile, results, how.force, False, how.quiet,
             False, False,
         )  # fmt: skip
         tell("")  # a run shows a bar of its own
@@ -134,30 +126,23 @@ def _run(claims: Sequence[Claim], results: Path, how: Anew) -> str:
     return "\n\n".join(texts)
 
 
-def _profile(results: Path, experiment: str) -> str:
-    """The size that stored results have, which is kept: toy results are not replaced by full ones."""
-    with suppress(Damaged, OSError):
-        return str(read_document(Folder(results, experiment).manifest)["profile"])
-    return "paper"
+def _as_stored(results: Path, experiment: str) -> tuple[Path, str]:
+    """The config of an experiment, and its size, which is kept: toy results are not replaced by full ones.
 
-
-def _config(results: Path, experiment: str) -> Path:
-    """The config of an experiment: that of the stored results, or the shipped one. Raises ResultsMissing."""
-    from dpexp.config.shipped import spelled
-
+    The config is that of the stored results, or the shipped one, or one that lies here. Raises ResultsMissing.
+    """
     folder = Folder(results, experiment)
+    config, profile = None, "paper"
     with suppress(Damaged, OSError):
-        if path := config_path(read_document(folder.manifest), folder):
-            return path
-    if named := spelled(experiment):
-        return Path(named)
+        manifest = read_document(folder.manifest)
+        config, profile = config_path(manifest, folder), manifest["profile"]
     local = Path("configs") / f"{experiment}.yaml"
-    if local.is_file():
-        return local
-    raise ResultsMissing(
-        f"no config of the experiment '{experiment}' is here, so that it cannot be run again",
-        f"put it at {local}; with results that are stored, --judge needs none",
-    )
+    if config is None and not spelled(experiment) and not local.is_file():
+        raise ResultsMissing(
+            f"no config of the experiment '{experiment}' is here, so that it cannot be run again",
+            f"put it at {local}; with results that are stored, --judge needs none",
+        )
+    return config or Path(spelled(experiment) or local), profile
 
 
 def beside(before: verdicts.Ledger, fresh: Mapping[str, Judgement]) -> str:

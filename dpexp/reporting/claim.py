@@ -77,6 +77,8 @@ class Claim:
             outcome = self.check(evidence)
         except SlopeError as error:
             return Outcome("not at this sample size", "", f"no slope can be fitted: {error}", "none")
+        if not isinstance(outcome, Outcome):  # plug-ins are written by hand
+            raise TypeError(f"the check of {self.id} gives a value of type {type(outcome).__name__}, not an Outcome")
         return replace(outcome, numbers=kept(outcome.numbers))
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dpexp.core.text import counted
-from dpexp.plugins.loaded import as_options
+from dpexp.plugins.loaded import shell
 from dpexp.reporting.verdict import power_and_seeds
 
 if TYPE_CHECKING:
@@ -29,14 +28,6 @@ def said(claim: Claim) -> dict[str, Any]:
         "expected_verdict": claim.expected,
         "configs": [f"configs/{name}.yaml" for name in claim.experiments],
     }
-
-
-def rerun(ids: Iterable[str], results: Path, how: str = "--rerun") -> str:
-    """The command that judges some claims anew."""
-    words = ["dpexp", "claims", *(shlex.quote(one) for one in ids), how]
-    if results != Path("results"):
-        words += ["--results", shlex.quote(str(results))]
-    return " ".join([*words, *as_options()])
 
 
 @dataclass(frozen=True)
@@ -77,16 +68,16 @@ class Judgement:
         return self.state == "current"
 
     @property
-    def verdict(self) -> str:
-        """The verdict, or in brackets what stands in its place."""
-        if self.is_current:
-            return str(self.found["verdict"])
-        return f"[{self.state}; was: {self.found['verdict']}]" if self.found else "[not judged yet]"
-
-    @property
     def is_surprising(self) -> bool:
         """Whether a verdict is known and is not the expected one."""
-        return self.is_current and self.verdict != self.expected
+        return self.is_current and self.found["verdict"] != self.expected
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in words, with the expected one where it differs, or in brackets what stands in its place."""
+        if self.is_current:
+            return self.found["verdict"] + (f" (expected: {self.expected})" if self.is_surprising else "")
+        return f"[{self.state}; was: {self.found['verdict']}]" if self.found else "[not judged yet]"
 
     @property
     def short(self) -> str:
@@ -120,7 +111,7 @@ class Judgement:
             "noticed": power_and_seeds(self.id),
             "state": self.state,
             "reason": self.reason,
-            "run": "" if self.is_current else rerun([self.id], results, how),
+            "run": "" if self.is_current else shell(["claims", self.id, how], results),
             "before": None if self.is_current or not self.found else self.found,
         }
 

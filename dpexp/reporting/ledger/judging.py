@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
 from dpexp.core.errors import DpexpError, ResultsMissing
+from dpexp.core.steps import each
 from dpexp.core.text import few
 from dpexp.plugins import observed
-from dpexp.plugins.loaded import as_options
+from dpexp.plugins.loaded import shell
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.ledger import verdicts
@@ -18,7 +20,7 @@ from dpexp.reporting.ledger.judgement import Judgement, said
 from dpexp.reporting.ledger.standing import code_of_claim, hashes, identities, standing
 from dpexp.store import Folder
 from dpexp.store.fingerprint import edited_after, plugins_missing
-from dpexp.store.reading import config_typed
+from dpexp.store.reading import config_typed, require_trajectories
 
 Carry = Callable[[Sequence[Claim], Path], Iterator[tuple[str, Outcome, float]]]
 """carries the checks of some claims out on results, in any order: the id, what was found, seconds of a processor"""
@@ -29,16 +31,14 @@ def require(claims: Sequence[Claim], results: Path) -> None:
     missing = {}
     for experiment in dict.fromkeys(name for claim in claims for name in claim.experiments):
         try:
-            Evidence(results).require(experiment)
+            require_trajectories(results, experiment)
         except ResultsMissing as error:
             missing[experiment] = error.message
     if missing:
-        where = [] if results == Path("results") else ["--results", str(results)]
-        command = ["dpexp run", *(config_typed(Folder(results, name)) for name in missing), *where, *as_options()]
-        more = f", and {len(missing) - 1} more experiments" if len(missing) > 1 else ""
+        configs = [word for name in missing for word in shlex.split(config_typed(Folder(results, name)))]
         raise ResultsMissing(
-            f"claims need results that are missing or stale: {next(iter(missing.values()))}{more}",
-            f"run: {' '.join(command)}",
+            f"claims need results that are missing or stale: {few(list(missing.values()), 1)}",
+            f"run: {shell(['run', *configs], results)}",
         )
 
 
@@ -46,7 +46,7 @@ def one_by_one(claims: Sequence[Claim], results: Path) -> Iterator[tuple[str, Ou
     """The checks of some claims, one after the other: what one has read, the next need not, and it costs both."""
     evidence = Evidence(results)
     reading: dict[str, float] = {}
-    for claim in claims:
+    for claim in each(claims, "judging claim", lambda claim: claim.id):
         for name in claim.experiments:
             if name not in reading:
                 begin = time.process_time()

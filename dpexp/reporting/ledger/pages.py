@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 from dpexp.core.text import counted
 from dpexp.reporting.ledger.judgement import Judgement
-from dpexp.reporting.ledger.printed import NOT_CURRENT, by_paper, headed, in_counts, section, tally, with_surprise
+from dpexp.reporting.ledger.printed import NOT_CURRENT, by_paper, headed, in_counts, section, tally
 from dpexp.reporting.ledger.verdicts import Ledger
-from dpexp.reporting.table import markdown_table
+from dpexp.reporting.terminal_tables import markdown_table
 from dpexp.reporting.verdict import VERDICTS
 
 if TYPE_CHECKING:
     from dpexp.reporting.paper import Paper, ToKnow
 
-INDEX, FOLDER, NAME = "CLAIMS.md", "claims", "artifact.md"
+INDEX, PAGE, NAME = "CLAIMS.md", "claims/{}.md", "artifact.md"
 DEAR = (
     "Dear authors, thank you for your work, which we have read and run line by line. This is what we noticed on the "
     "way. Each point names the place, quotes it and says why we read it otherwise; `dpexp claims ID --rerun` tries it. "
@@ -43,11 +43,6 @@ ABOUT = (
 )
 
 
-def name_of(paper: str) -> str:
-    """The page of a paper, from the index."""
-    return f"{FOLDER}/{paper}.md"
-
-
 def link(one: Judgement, words: str, page: str = "") -> str:
     """To the heading of a claim, which readers of Markdown name without its strokes.
 
@@ -62,7 +57,7 @@ def index(judgements: Sequence[Judgement], headlines: Mapping[str, str]) -> str:
     lines = []
     for one, says in headed(judgements, headlines):
         found = f"; {one.short}" if one.is_current else ""
-        lines.append(f"* **{says}** *{with_surprise(one)}*{found} ({link(one, one.id, name_of(one.paper))})")
+        lines.append(f"* **{says}** *{one.verdict}*{found} ({link(one, one.id, PAGE.format(one.paper))})")
     parts = ["# Claims", "\n".join(lines), ABOUT]
     verdicts = [*VERDICTS, *([NOT_CURRENT] if NOT_CURRENT in tally(judgements) else [])]
     for title, source in (("The papers' claims", "paper"), ("Ours", "ours")):
@@ -70,7 +65,7 @@ def index(judgements: Sequence[Judgement], headlines: Mapping[str, str]) -> str:
         for paper, both in by_paper(judgements).items():
             some = [one for one in both if one.claim["source"] == source]
             counts = [len(some), *(tally(some)[verdict] for verdict in verdicts)]
-            rows.append([f"[{paper}]({name_of(paper)})", *map(str, counts)])
+            rows.append([f"[{paper}]({PAGE.format(paper)})", *map(str, counts)])
         parts += [f"## {title}", markdown_table(["paper", "claims", *verdicts], rows)]
     return "\n\n".join(filter(None, parts))
 
@@ -88,8 +83,7 @@ def page(paper: str, judgements: Sequence[Judgement], of: Paper | None) -> str:
         some = [one for one in judgements if one.claim["source"] == source]
         parts.append(f"{title}: {len(some)}" + (f" ({in_counts(some)})." if some else "."))
     rows = [
-        [one.claim["place"], link(one, one.claim["statement"]), one.claim["source"], with_surprise(one)]
-        for one in judgements
+        [one.claim["place"], link(one, one.claim["statement"]), one.claim["source"], one.verdict] for one in judgements
     ]
     parts += [markdown_table(["place", "claim", "source", "verdict"], rows), *map(section, judgements)]
     if of is not None and of.not_claimed:
@@ -111,9 +105,9 @@ def _to_know(told: ToKnow, by_id: Mapping[str, Judgement]) -> str:
 def contradicted(told: ToKnow, by_id: Mapping[str, Judgement]) -> list[str]:
     """The rows that no longer carry a sentence, in words; what is not current contradicts nothing."""
     return [
-        f"{name} is found {by_id[name].verdict}, not {presumed}"
+        f"{name} is found {by_id[name].found['verdict']}, not {presumed}"
         for name, presumed in told.rests_on.items()
-        if name in by_id and by_id[name].is_current and by_id[name].verdict != presumed
+        if name in by_id and by_id[name].is_current and by_id[name].found["verdict"] != presumed
     ]
 
 

@@ -10,11 +10,17 @@ from dpexp.reporting.ledger.judgement import Judgement
 from dpexp.reporting.verdict import VERDICTS, power_and_seeds
 
 NOT_CURRENT = "stale or missing"
+FACTS = {
+    "predicted": "predicted", "measured": "measured", "uncertainty": "uncertainty", "tolerance": "tolerance",
+    "false_if": "false if", "hypotheses": "assumed, and checked of the settings", "noticed": "power",
+    "configs": "configs", "rerun": "rerun",
+}  # fmt: skip
+"""what is told of a claim below its verdict, by the keys of `dpexp claims --json` and by how it is called"""
 
 
 def overview(judgements: Sequence[Judgement], headlines: Mapping[str, str]) -> str:
     """What fits a screen: the headlines with their verdicts, and how many claims of each paper have which verdict."""
-    first = [f"{says}\n  {with_surprise(one)}: {one.id}" for one, says in headed(judgements, headlines)]
+    first = [f"{says}\n  {one.verdict}: {one.id}" for one, says in headed(judgements, headlines)]
     papers = by_paper(judgements)
     of = [paper for paper in papers if any(name.startswith(f"{paper}/") for name in headlines)]
     rows = [[verdict, *(str(tally(papers[paper])[verdict]) for paper in of)] for verdict in tally(judgements)]
@@ -39,7 +45,7 @@ def by_paper(judgements: Sequence[Judgement]) -> dict[str, list[Judgement]]:
 
 def tally(judgements: Sequence[Judgement]) -> Counter[str]:
     """How many have which verdict, in the order of the verdicts; what is not current comes last."""
-    found = Counter(one.verdict if one.is_current else NOT_CURRENT for one in judgements)
+    found = Counter(one.found["verdict"] if one.is_current else NOT_CURRENT for one in judgements)
     return Counter({name: found[name] for name in (*VERDICTS, NOT_CURRENT) if found[name]})
 
 
@@ -48,36 +54,21 @@ def in_counts(judgements: Sequence[Judgement]) -> str:
     return ", ".join(f"{count} {verdict}" for verdict, count in tally(judgements).items())
 
 
-def with_surprise(one: Judgement) -> str:
-    """The verdict, and the expected one where it differs."""
-    return one.verdict + (f" (expected: {one.expected})" if one.is_surprising else "")
-
-
 def listed(judgements: Sequence[Judgement]) -> str:
     """One line a claim: its verdict, with what was expected where it differs, and its id."""
-    rows = columns([[with_surprise(one), one.id] for one in judgements])
+    rows = columns([[one.verdict, one.id] for one in judgements])
     return f"{rows}\n\n{len(judgements)} claims: {in_counts(judgements)}"
 
 
 def section(one: Judgement) -> str:
     """Everything about one claim, under a heading that is its id."""
-    claim, found = one.claim, one.found if one.is_current else {}
-    why = claim["why"] if one.is_current else one.reason
-    facts = {
-        "expected": one.expected if one.is_surprising else "",
-        "predicted": found.get("predicted"),
-        "measured": found.get("measured"),
-        "uncertainty": found.get("uncertainty"),
-        "tolerance": claim["tolerance"],
-        "false if": claim["false_if"],
-        "assumed, and checked of the settings": "; ".join(claim["hypotheses"]),
-        "power": power_and_seeds(one.id),
-        "configs": ", ".join(f"`{name}`" for name in one.experiments),
-        "rerun": one.command,
-    }
+    claim, why = one.claim, one.claim["why"] if one.is_current else one.reason
+    told = claim | (one.found if one.is_current else {})
+    told |= {"hypotheses": "; ".join(claim["hypotheses"]), "noticed": power_and_seeds(one.id)}
+    told |= {"configs": ", ".join(f"`{name}`" for name in one.experiments), "rerun": one.command}
     lines = [f"### {one.id}", "", f"{claim['place']}: {claim['statement']}", "", f"> {claim['quote'] or 'Ours.'}", ""]
     lines.append(f"- **{one.verdict.strip('[]')}**" + (f": {why}" if why else ""))
-    return "\n".join(lines + [f"- {name}: {words}" for name, words in facts.items() if words])
+    return "\n".join(lines + [f"- {name}: {words}" for key, name in FACTS.items() if (words := told.get(key))])
 
 
 def warnings(judgements: Iterable[Judgement]) -> list[str]:
@@ -86,7 +77,7 @@ def warnings(judgements: Iterable[Judgement]) -> list[str]:
     by_reason: dict[tuple[str, str], list[str]] = {}
     for one in judgements:
         if one.is_surprising:
-            lines.append(f"unexpected: {one.id}: {one.verdict}, expected: {one.expected}; {one.found['measured']}")
+            lines.append(f"unexpected: {one.id}: {one.verdict}; {one.found['measured']}")
         elif not one.is_current:
             by_reason.setdefault((one.state, one.reason), []).append(one.id)
     return lines + [f"{state}: {few(ids, 1)}: {reason}" for (state, reason), ids in by_reason.items()]

@@ -91,12 +91,8 @@ def standing(results: Path, ledger: Ledger, claims: Iterable[Claim]) -> list[Jud
             return f"judged with {few(absent)}, not loaded here"
         for experiment in stored.experiments:
             identity, trouble = today[experiment]
-            if trouble:
-                return f"result missing or stale: {trouble}"
-            if experiment not in stored.results:
-                return f"judged without {experiment}"
-            if identity != stored.results[experiment]:
-                return f"result changed: {results / experiment}"
+            if identity != stored.results.get(experiment):
+                return f"result missing or stale: {trouble}" if trouble else f"result changed: {results / experiment}"
         return ""
 
     return [row(claim) for claim in claims]

@@ -72,14 +72,12 @@ def read(results: Path) -> Ledger:
 @contextmanager
 def held(results: Path) -> Iterator[None]:
     """Hold the file for a change. Raises DpexpError where another process does, or nothing can be written."""
-    from filelock import FileLock, Timeout
+    from filelock import FileLock
 
     try:
         results.mkdir(parents=True, exist_ok=True)
         with FileLock(results / LOCK, timeout=PATIENCE_S):
             yield
-    except Timeout:
-        raise DpexpError(f"{results / FILE} is being written by another process", "wait for it") from None
     except OSError as error:
         raise DpexpError(
             f"{results / FILE} cannot be written: {error.strerror or error}", "use --results DIR for another folder"
