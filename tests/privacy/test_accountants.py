@@ -422,7 +422,7 @@ def test_the_law_agrees_with_simulated_paths():
         y = np.clip(0.9 * y + 0.6 * (rng.random(len(y)) < 0.3) + rng.standard_normal(len(y)), -2.5, 2.5)
     law = Law(shifting(2.5, [(0.7, 0), (0.3, 0.6)], slope=0.9), 12)
     for x in (-2.0, -0.5, 0.3, 1.9):
-        share = law.below(np.array([x]))[0]
+        share = law.tails(np.array([x]))[0, 0]
         assert abs(np.mean(y < x) - share) < 4.5 * math.sqrt(share * (1 - share) / len(y))
     assert abs(np.mean(y >= 2.5) - law.masses[-1]) < 4.5 * math.sqrt(law.masses[-1] / len(y))
     assert abs(np.mean(y >= 2.5) - 1.3 * law.masses[-1]) > 4.5 * math.sqrt(law.masses[-1] / len(y))

@@ -289,10 +289,10 @@ def test_a_walk_is_shared_and_its_powers_are_those_of_each_number_of_steps():
     """Whatever was asked before, the same bits."""
     from dpexp.privacy.attained.walk import Walk, affine
 
-    moves = [(0.9, 1.0, 0.0), (0.1, 1.0, 0.3)]
+    moves = (0.9, 1.0, 0.0), (0.1, 1.0, 0.3)
     shared = affine(3.0, moves)
     assert affine(3.0, moves) is shared
-    assert affine(3.0, [(0.9, 1.0, 0.0), (0.1, 1.0, 0.31)]) is not shared
+    assert affine(3.0, ((0.9, 1.0, 0.0), (0.1, 1.0, 0.31))) is not shared
     for steps in (700, 3, 64, 65, 10**6, 2):
         alone = Walk(3.0, shared.moves)
         assert shared.masses(steps).tolist() == alone.masses(steps).tolist()
@@ -338,7 +338,7 @@ PAIRS_OF_WALKS = {
 def test_the_epsilon_of_the_best_event_is_that_of_halving_the_curve(name, lost):
     """Both orders: what is attained exceeds delta, and hardly a larger epsilon does."""
     first, second, half, steps = PAIRS_OF_WALKS[name]
-    laws = [Law(affine(half, moves), steps) for moves in (first, second)]
+    laws = [Law(affine(half, tuple(moves)), steps) for moves in (first, second)]
     for p, q in (laws, laws[::-1]):
         stick = HockeyStick(p, q)
         for delta in (0.2, 1e-2, 1e-5, 1e-9):
@@ -359,7 +359,7 @@ def test_panels_are_narrow_enough():
     for _ in range(40):
         half, slope, steps = 10 ** rng.uniform(-1, 1.75), 10 ** rng.uniform(-4, 1), round(10 ** rng.uniform(0, 6))
         q, c = rng.choice([0.5, 0.1, 0.001]), rng.choice([1, 0.99, 0.5, -0.3])
-        walk = affine(half, [(1 - q, c, 0.0), (q, c, slope)])
+        walk = affine(half, ((1 - q, c, 0.0), (q, c, slope)))
         found = {}
         for panel in (2.0, *off):
             law = Law(replace(walk, panel=panel), steps)

@@ -20,8 +20,6 @@ def contraction(eps: float, reach: float) -> float:
     `reach` is the largest distance r of two means in noise standard deviations. It is also delta(eps) of a Gaussian
     mechanism with mu = r. Relative error below 1e-12. Raises ValueError for negative arguments.
     """
-    if not (eps >= 0 and reach >= 0):
-        raise ValueError(f"epsilon and reach are at least 0, not {eps} and {reach}")
     return delta_of(reach, eps)
 
 

@@ -9,22 +9,22 @@ from functools import cache
 from pydantic import model_validator
 
 from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.accounting.loss_distributions import Scheme, step_loss
+from dpexp.privacy.accounting.loss_distributions import step_loss
 from dpexp.privacy.analyses.analysis import LAST, Analysis, hockey_stick_analysis
 from dpexp.privacy.analyses.composition import (
     ONCE_AN_EPOCH,
     SAMPLING,
     Sampling,
     batch_complaint,
-    composition_lower,
     distance,
     epoch_text,
+    linear_lower,
     random_step,
 )
 from dpexp.privacy.analyses.contracted import Contracted, Extreme, LogContraction, any_loss, powers
 from dpexp.privacy.analyses.hidden_state import PoissonReach, last_iterate_delta
 from dpexp.privacy.analyses.hybrid import hybrid_eps
-from dpexp.privacy.attained.lower_bounds import LowerBound, linear_cyclic, linear_last
+from dpexp.privacy.attained.lower_bounds import LowerBound, linear_cyclic
 from dpexp.privacy.exact.projected_run import NO_LAW, NotSearched, ProjectedRun
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Records, Size, Steps
 
@@ -148,14 +148,11 @@ class BatchedMechanism(Mechanism):
 
     def linear_bounds(self, multiplier: float) -> list[LowerBound]:
         """What linear losses attain on an unbounded set; `multiplier` is noise over one record's norm."""
-        found = composition_lower(self.q, multiplier, self.steps, self.sampling, self.neighboring_relation)
+        found = linear_lower(self.q, multiplier, self.steps, self.sampling, self.neighboring_relation)
         if self.sampling == "cyclic":  # a record of the first batch
             visits = math.ceil(self.steps / (self.n // self.batch_size))
             far = distance(self.neighboring_relation)
             found.append(linear_cyclic(visits, multiplier, self.steps, far))
-        elif self.sampling not in ONCE_AN_EPOCH:
-            scheme: Scheme = "fixed-size" if self.sampling == "fixed-size" else self.neighboring_relation
-            found += linear_last(self.q, multiplier, self.steps, scheme)
         return found
 
     def _undefined(self) -> str:

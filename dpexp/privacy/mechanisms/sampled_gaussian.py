@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, PlainSerializer, WrapValidator, model_validator
 
 from dpexp.privacy.accounting.conversions import eps_of_few_orders
-from dpexp.privacy.accounting.loss_distributions import Scheme, eps_of_steps, step_loss
+from dpexp.privacy.accounting.loss_distributions import eps_of_steps, step_loss
 from dpexp.privacy.accounting.sampled_gaussian import mixture_from_base
 from dpexp.privacy.analyses.analysis import ALL, Analysis, Relation, gaussian_analysis
 from dpexp.privacy.analyses.composition import (
@@ -22,13 +22,13 @@ from dpexp.privacy.analyses.composition import (
     SAMPLING,
     Sampling,
     composition,
-    composition_lower,
     distance,
     epoch_text,
+    linear_lower,
     partition_complaint,
     random_step,
 )
-from dpexp.privacy.attained.lower_bounds import LowerBound, linear_last
+from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Steps
 
 
@@ -127,17 +127,7 @@ class SampledGaussian(Mechanism):
         if len(used) != 1:
             return []
         multiplier, q, steps = used[0]
-        found = composition_lower(q, multiplier, steps, self.sampling, self.neighboring_relation)
-        return found + self._last(q, multiplier, steps)
-
-    def _last(self, q: float, multiplier: float, steps: int) -> list[LowerBound]:
-        """What the last iterate of linear losses attains: their sum is all that a release of it shows."""
-        scheme: Scheme = "fixed-size" if self.sampling == "fixed-size" else self.neighboring_relation
-        defined = scheme != "fixed-size" or self.neighboring_relation == "replace-one"
-        noisy = 0 < multiplier < math.inf
-        fresh = self.sampling not in ONCE_AN_EPOCH
-        share = 1.0 if self.sampling == "full-batch" else q
-        return linear_last(share, multiplier, steps, scheme) if defined and noisy and fresh else []
+        return linear_lower(q, multiplier, steps, self.sampling, self.neighboring_relation)
 
     def describe(self) -> list[tuple[str, str]]:
         def listed(column: int, form: str) -> str:
