@@ -6,15 +6,14 @@ never tried: before the data are used, which costs nobody anything. Where it did
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import get_args
+from dataclasses import dataclass
 
 import numpy as np
 
 from dpexp.inference.central_newton import allocation, central_newton, hessian_deviation, step_deviation
 from dpexp.inference.intervals import Release
 from dpexp.inference.messages import symmetric
-from dpexp.inference.models import Doubt, Model, careful
+from dpexp.inference.models import Model, careful
 from dpexp.inference.newton import mean_hessian, standard_errors
 from dpexp.inference.predicted import (
     FEWEST_FOR_EACH,
@@ -130,8 +129,7 @@ def plan_central(model: Model, mu: float, n: int) -> Planned:
     shares = allocation(model, n, mu)
     known = np.diag(step_deviation(model, n, mu, shares) ** 2) / shares.used
     message = model.guessed_covariance / n + known
-    laws = [model, *(replace(model, doubt=doubt) for doubt in get_args(Doubt))]
-    inverses = np.linalg.inv([law.guessed_hessian for law in laws])
+    inverses = np.linalg.inv([law.guessed_hessian for law in model.laws])
     errors = standard_errors(inverses @ message @ inverses)
     ratio = hessian_deviation(model, n, mu, shares, model.problem.fixed_scale) / model.least_curvature
     advice = []

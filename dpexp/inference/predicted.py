@@ -7,13 +7,12 @@ scales, and the model's own law of the response.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import get_args
 
 import numpy as np
 
-from dpexp.inference.models import VARIANCE_OF_STEPS, Doubt, Model
+from dpexp.inference.models import VARIANCE_OF_STEPS, Model
 from dpexp.inference.newton import less_excess, longer, regularise, standard_errors, symmetric_noise
 from dpexp.inference.small_matrices import eigensystems, eigenvalues, inverses, products
 from dpexp.inference.staged_newton import SHARES, Design, guessed_median
@@ -140,8 +139,7 @@ def expected_errors(
 
 def careful_errors(model: Model, design: Design, noise: Noise) -> np.ndarray:
     """`expected_errors`, as shown, [p] under the worst of the guessed law and those of `Doubt`, in each coordinate."""
-    laws = [model, *(replace(model, doubt=doubt) for doubt in get_args(Doubt))]
-    return np.asarray(np.max([expected_errors(law, design, noise, True, True) for law in laws], axis=0))
+    return np.asarray(np.max([expected_errors(law, design, noise, True, True) for law in model.laws], axis=0))
 
 
 @lru_cache(maxsize=256)

@@ -487,8 +487,7 @@ def test_the_local_release_has_the_covariance_of_the_corrected_average():
     )
     outcome = staged_newton(planned.model, design, law.model.problem.start(), Crowd(law, rngs, 2.0))
     for lane in range(8):
-        release = released(planned.model, outcome, lane)._replace(debiased=False)
-        _, covariance = intervals(release, outcome.final.theta[lane], np.eye(7), 0.95)
+        _, _, covariance = released(planned.model, outcome, lane).sandwich()
         assert covariance == pytest.approx(outcome.final.covariance[lane])
 
 
