@@ -98,8 +98,8 @@ def test_the_house_stays_small():
 
 
 LINES = {
-    "algorithms": 3_656, "commands": 6_493, "config": 2_811, "conformance": 2_109, "core": 1_993, "data": 1_981,
-    "engine": 5_526, "inference": 3_505, "papers": 8_847, "plugins": 1_135, "privacy": 14_087, "problems": 2_477,
+    "algorithms": 3_656, "commands": 6_463, "config": 2_811, "conformance": 2_109, "core": 1_993, "data": 1_981,
+    "engine": 5_526, "inference": 3_495, "papers": 8_847, "plugins": 1_135, "privacy": 14_087, "problems": 2_477,
     "protocols": 137, "reporting": 9_421, "roof": 287, "store": 4_561, "theory": 1_640,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""

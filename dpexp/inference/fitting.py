@@ -83,7 +83,7 @@ def plan_local(model: Model, mu: np.ndarray, n: int, equal: bool = False) -> Pla
     noise = noise_of(model, mu, equal)
     every = min(MOST_EVERY, best_every(model, n, noise))
     design = Design(n, guessed_curvature(model), every)
-    expected = expected_errors(model, design, noise, made_up=True, debiased=True)
+    expected = expected_errors(model, design, noise, debiased=True)
     careful_ones = careful_errors(model, design, noise)
     return Planned(model, n, expected, before(model, design, noise), careful_ones, every, equal)
 
@@ -151,10 +151,9 @@ def fit_central(
         return Fitted(found.theta, Checked({}, (Reason("diverged", "the estimates are not finite"),)), found.release)
     reasons = list[Reason]()
     warnings = of_guess(model, float(found.theta[-1])) if model.has_scale else ()
-    values = {"hessian_ratio": found.release.hessian_ratio, "moved_predictions": found.moved_predictions}
-    if not found.moved_predictions <= MOST_MOVED:
-        why = (
-            f"the last correction changes predictions by {found.moved_predictions:.2g} scales, more than {MOST_MOVED:g}"
-        )
+    moved = found.moved_predictions
+    values = {"hessian_ratio": found.release.hessian_ratio, "moved_predictions": moved}
+    if not moved <= MOST_MOVED:
+        why = f"the last correction changes predictions by {moved:.2g} scales, more than {MOST_MOVED:g}"
         reasons.append(Reason("not-arrived", f"{why}: the public guesses are far off"))
     return Fitted(found.theta, Checked(values, tuple(reasons), warnings), found.release)

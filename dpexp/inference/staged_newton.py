@@ -93,13 +93,12 @@ class Design:
     """h, a guess of the median eigenvalue of H, for the first steps"""
     every: int = 5
     """every k-th user of a stage sends a Hessian"""
-    shares: tuple[float, ...] = SHARES
     times: tuple[float, ...] = TIMES
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """Users of each stage, n together."""
-        ends = [round(self.n * sum(self.shares[: s + 1])) for s in range(len(self.shares))]
+        ends = [round(self.n * sum(SHARES[: s + 1])) for s in range(len(SHARES))]
         return tuple(b - a for a, b in zip([0, *ends[:-1]], ends, strict=True))
 
     def step_sizes(self, stage: int) -> np.ndarray:

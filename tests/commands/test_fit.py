@@ -371,6 +371,12 @@ def test_the_largest_noise_is_where_the_expected_ratio_meets_the_least():
     assert one == pytest.approx(2 * two)
 
 
+def test_an_epsilon_may_be_a_fraction_as_any_number_may(lab):
+    words = (lab / "people.csv", "--target", "y", "--public", lab / "public.yaml", "--plan", "--n", "60000", "--json")
+    plans = [command(*words, "--eps", eps) for eps in ("1/4", "0.25")]
+    assert plans[0].stdout == plans[1].stdout != ""
+
+
 def test_symmetric_noise_has_the_variances_of_a_frobenius_ball():
     draws = 2.0 * symmetric_noise(np.random.default_rng(1).standard_normal((4000, 3, 3)))
     assert np.all(draws == draws.transpose(0, 2, 1))

@@ -134,9 +134,9 @@ def test_a_plan_is_what_comes_out(mu):
         releases = [released(model, outcome, lane) for lane in range(8)]
         found += [judged(one._replace(debiased=False), np.eye(4), 0.95)[0] for one in releases]
         shown += [judged(one, np.eye(4), 0.95)[0] for one in releases]
-    ratio = np.mean(shown, axis=0) / expected_errors(model, design, noise, made_up=True, debiased=True)
+    ratio = np.mean(shown, axis=0) / expected_errors(model, design, noise, debiased=True)
     assert np.all(np.abs(ratio - 1) < 0.05)
-    ratio = np.mean(found, axis=0) / expected_errors(model, design, noise, made_up=True)
+    ratio = np.mean(found, axis=0) / expected_errors(model, design, noise)
     assert np.all(np.abs(ratio - 1) < 0.05)
     if mu < 2:
         inverse = np.linalg.inv(model.guessed_hessian)
