@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +26,6 @@ from dpexp.data.remarks import of_unread
 if TYPE_CHECKING:
     from dpexp.data.regression import Records, Units
     from dpexp.inference.fitting import Planned
-    from dpexp.inference.models import Model
     from dpexp.inference.users import Normals
 
 MU = (1e-6, 1e6)
@@ -75,11 +75,8 @@ def _check(request: Request) -> None:
         raise UsageError(
             "what is explained? give --target, or --formula", "--target COLUMN or --formula 'y ~ x + C(g)'"
         )
-    given = [
-        name
-        for name, value in (("--mu", request.mu), ("--mu-column", request.mu_column), ("--eps", request.eps))
-        if value is not None
-    ]
+    budgets = {"--mu": request.mu, "--mu-column": request.mu_column, "--eps": request.eps}
+    given = [name for name, value in budgets.items() if value is not None]
     if len(given) != 1:
         said = " and ".join(given) if given else "no budget"
         raise UsageError(f"{said}: a budget is one of --mu, --mu-column, --eps with --delta", "for instance --mu 1")
@@ -122,54 +119,41 @@ def _budget(request: Request) -> float:
 
 def _number(name: str, text: str, low: float, high: float) -> float:
     value = scalar(text)
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or not (low < value < high or value == high == math.inf)
-    ):
+    if type(value) not in (int, float) or not (low < value < high or value == high == math.inf):
         ends = f"between {low:g} and {high:g}" if math.isfinite(high) else f"above {low:g}"
         raise UsageError(f"{name} is a number {ends}, not {text}")
     return float(value)
 
 
-def _model(request: Request, units: Units, mu: np.ndarray) -> tuple[Model, np.ndarray]:
-    """The model with its messages, and the budgets of users in Gaussian DP.
+def _planned(request: Request, units: Units, mu: np.ndarray, n: int) -> tuple[Planned, np.ndarray]:
+    """The plan of n users or records, with its model and messages, and the budgets in Gaussian DP.
 
     With --eps in the local model messages are eps-differentially private: without --delta always, and with it where
     they are less noisy than Gaussian ones, which is public. A very large epsilon, which protects nobody, is Gaussian.
     """
     from dpexp.core.cap_sampling import MOST_EPS, gaussian_mu
+    from dpexp.inference.fitting import plan_central, plan_local
     from dpexp.inference.models import unit_model
     from dpexp.inference.pure_messages import pure
 
     model = unit_model(request.model, len(units.entries), not units.has_scale)  # type: ignore[arg-type]
-    if request.eps is None or request.central or (eps := float(request.eps)) > MOST_EPS:
-        return model, mu
-    caps = pure(model, eps)
-    if request.delta is not None and (caps.gradient_noise > model.gradient_noise / mu[0]).any():
-        return model, mu
-    return caps, np.full(len(mu), gaussian_mu(eps))
-
-
-def _planned(request: Request, model: Model, mu: np.ndarray, n: int) -> Planned:
-    from dpexp.inference.fitting import plan_central, plan_local
-
     if request.central:
-        return plan_central(model, float(mu[0]), n)
-    return plan_local(model, mu, n, request.weights == "equal")
+        return plan_central(model, float(mu[0]), n), mu
+    if request.eps is not None and (eps := _number("--eps", request.eps, 0, math.inf)) <= MOST_EPS:
+        caps = pure(model, eps)
+        if request.delta is None or (caps.gradient_noise <= model.gradient_noise / mu[0]).all():
+            model, mu = caps, np.full(len(mu), gaussian_mu(eps))
+    return plan_local(model, mu, n, request.weights == "equal"), mu
 
 
 def _plan(request: Request, public: PublicInputs) -> Report:
     """What is expected, from names, public inputs and budgets; no other value of a file is read."""
     roles = request.roles
-    binary = request.model == "mallows-logistic"
-    kinds: dict[str, Kind]
+    columns = roles.formula.columns if roles.formula else []
+    kinds: Mapping[str, Kind] = dict.fromkeys([*public.named, *roles.named, *columns], "unknown")
     if isinstance(request.data, Path):
-        kinds = dict(read_header(request.data).kinds)
-    else:
-        columns = roles.formula.columns if roles.formula else []
-        kinds = dict.fromkeys([*public.named, *roles.named, *columns], "unknown")
-    units = units_of(kinds, roles, public, binary)
+        kinds = read_header(request.data).kinds
+    units = units_of(kinds, roles, public, request.model == "mallows-logistic")
     if request.mu_column is not None:
         if request.data is None:
             raise UsageError("--mu-column is a column of DATA", "name the file")
@@ -182,8 +166,7 @@ def _plan(request: Request, public: PublicInputs) -> Report:
         unit = "records" if request.person is None else "persons"
         raise UsageError(f"--plan reads no data: how many {unit} are there?", "for instance --n 100000")
     n = len(mu) if request.n is None else round(_number("--n", request.n, 0, 1e12))
-    model, mu = _model(request, units, mu)
-    planned = _planned(request, model, mu, n)
+    planned, mu = _planned(request, units, mu, n)
     return Report(request, units, planned, mu, planned.checked)
 
 
@@ -195,9 +178,8 @@ def _fit(request: Request, public: PublicInputs) -> tuple[Report, Receipt | None
     records, mu, remarks = entering(request, public, order_seed)
     for text in request.contrasts:  # before anything is spent
         row_of(text, records.units.names)
-    model, mu = _model(request, records.units, mu)
-    planned = _planned(request, model, mu, len(mu))
-    fewest = model.p + 1 if request.central else FEWEST_TO_COMPUTE
+    planned, mu = _planned(request, records.units, mu, len(mu))
+    fewest = planned.model.p + 1 if request.central else FEWEST_TO_COMPUTE
     before = Report(request, records.units, planned, mu, planned.checked, None, order_seed, remarks)
     if planned.checked.reasons and (not request.force or len(mu) < fewest):
         return before, None

@@ -80,11 +80,6 @@ class Inference:
         share[:, 1] = share[:, 0] * (1 - share[:, 0]) * errors
         return np.asarray(share)
 
-    def joint(self, rows: np.ndarray) -> float:
-        """The p-value of the test that all combinations [k, p] of the user's parameters are 0."""
-        matrix, offset = self.units.to_user()
-        return level_of(self.release, self.theta, rows @ matrix, -rows @ offset)
-
 
 def row_of(text: str, names: Sequence[str]) -> np.ndarray:
     """The combination [p] that a text means: names with numbers before them, `job=cook - 2 * age`.
@@ -126,8 +121,9 @@ class Contrasts(Printed):
 def contrasts(inference: Inference, texts: Sequence[str]) -> Contrasts:
     """Raises UsageError for what names no parameter."""
     rows = np.array([row_of(text, inference.units.names) for text in texts])
-    found, _ = inference.combined(rows)
-    return Contrasts([{"contrast": t, **one} for t, one in zip(texts, found, strict=True)], inference.joint(rows))
+    (matrix, offset), (found, _) = inference.units.to_user(), inference.combined(rows)
+    joint = level_of(inference.release, inference.theta, rows @ matrix, -rows @ offset)
+    return Contrasts([{"contrast": t, **one} for t, one in zip(texts, found, strict=True)], joint)
 
 
 def forest(inference: Inference, found: Sequence[dict[str, Any]]) -> Figure:

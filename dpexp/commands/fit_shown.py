@@ -149,10 +149,6 @@ class Report(Printed):
     def method(self) -> str:
         return "central-newton" if self.request.central else "staged-newton"
 
-    @property
-    def quantile(self) -> float:
-        return normal(self.request.level)
-
     @cached_property
     def errors(self) -> np.ndarray:
         """Standard errors [p] on the user's scale: those of the fit, or where it tells nothing, those expected."""
@@ -175,14 +171,6 @@ class Report(Printed):
     def _on_users_scale(self, errors: np.ndarray) -> np.ndarray:
         matrix, _ = self.units.to_user()
         return standard_errors(matrix @ np.diag(errors**2) @ matrix.T)
-
-    @cached_property
-    def values(self) -> np.ndarray | None:
-        """Estimates [p] on the user's scale."""
-        if self.fitted is None:
-            return None
-        matrix, offset = self.units.to_user()
-        return np.asarray(matrix @ self.fitted.theta + offset)
 
     @cached_property
     def contrasts(self) -> Contrasts | None:
@@ -230,10 +218,12 @@ class Report(Printed):
 
     def estimates(self) -> list[dict[str, Any]]:
         """The contract's list; null where there is nothing."""
+        matrix, offset = self.units.to_user()
+        values = np.full(len(offset), np.nan) if self.fitted is None else matrix @ self.fitted.theta + offset
         found = []
-        for j, name in enumerate(self.units.names):
-            value = None if self.values is None or not math.isfinite(self.values[j]) else float(self.values[j])
-            one: dict[str, Any] = {"name": name, "value": value, "ci_lo": None, "ci_hi": None}
+        for j, (name, value) in enumerate(zip(self.units.names, values.tolist(), strict=True)):
+            one: dict[str, Any] = {"name": name, "value": value if math.isfinite(value) else None}
+            one |= {"ci_lo": None, "ci_hi": None}
             if self.fitted is not None:
                 one |= {"interval": "unbounded", "bounded": False, "se": None, "p": None}
                 one |= {} if j in self.lost else self.inference.parameters[0][j]
@@ -268,8 +258,9 @@ class Report(Printed):
             if self.contrasts:
                 document["contrasts"] = self.contrasts.document()
         if self.fitted is None:
+            z = normal(self.request.level)
             document["expected"] = [
-                {"name": name, "se": float(e), "length": 2 * self.quantile * float(e), "careful_se": float(c)}
+                {"name": name, "se": float(e), "length": 2 * z * float(e), "careful_se": float(c)}
                 for name, e, c in zip(self.units.names, self.errors, self.careful, strict=True)
             ]
         document["public"] = self.public()
@@ -359,8 +350,9 @@ class Report(Printed):
         percent = f"{100 * self.request.level:.4g}%"
         if self.fitted is None:
             title = f"Expected {percent} intervals" + ("" if self.request.plan else "; nothing was spent")
+            z = normal(self.request.level)
             rows = [
-                [name, f"{error:.3g}", f"+- {self.quantile * error:.3g}", f"+- {self.quantile * careful:.3g}"]
+                [name, f"{error:.3g}", f"+- {z * error:.3g}", f"+- {z * careful:.3g}"]
                 for name, error, careful in zip(self.names, self.errors, self.careful, strict=True)
             ]
             table = columns(rows, ["name", "expected se", "interval", "careful"])

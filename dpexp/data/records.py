@@ -31,6 +31,11 @@ Kind = Literal["number", "truth", "day", "text", "unknown", "other"]
 """what a column holds; a csv file says nothing of it, so that there it is unknown; other: lists, bytes and the like"""
 Values = Sequence[str | None] | np.ndarray
 """of a column [n]: texts, None where a line could not be taken apart; or numbers by a schema, NaN for none"""
+KINDS: dict[Kind, tuple[str, ...]] = {
+    "number": ("integer", "floating", "decimal"), "truth": ("boolean",), "day": ("date", "timestamp"),
+    "text": ("string", "large_string", "null"),
+}  # fmt: skip
+"""of the types of a schema"""
 _SEPARATORS = "\t;|,"
 _BOM = b"\xef\xbb\xbf"
 
@@ -243,15 +248,9 @@ def _kind_of_type(field: Any) -> Kind:
     kind = field.type
     if types.is_dictionary(kind):
         kind = kind.value_type
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
-        return "number"
-    if types.is_boolean(kind):
-        return "truth"
-    if types.is_date(kind) or types.is_timestamp(kind):
-        return "day"
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_null(kind):
-        return "text"
-    return "other"
+    return next(
+        (name for name, ways in KINDS.items() if any(getattr(types, f"is_{way}")(kind) for way in ways)), "other"
+    )
 
 
 def _of_type(column: Any, kind: Kind) -> Values:

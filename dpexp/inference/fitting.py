@@ -6,15 +6,14 @@ never tried: before the data are used, which costs nobody anything. Where it did
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import get_args
+from dataclasses import dataclass
 
 import numpy as np
 
 from dpexp.inference.central_newton import allocation, central_newton, hessian_deviation, step_deviation
 from dpexp.inference.intervals import Release
 from dpexp.inference.messages import symmetric
-from dpexp.inference.models import Doubt, Model, careful
+from dpexp.inference.models import Model, careful
 from dpexp.inference.newton import mean_hessian, standard_errors
 from dpexp.inference.predicted import (
     FEWEST_FOR_EACH,
@@ -84,7 +83,7 @@ def plan_local(model: Model, mu: np.ndarray, n: int, equal: bool = False) -> Pla
     noise = noise_of(model, mu, equal)
     every = min(MOST_EVERY, best_every(model, n, noise))
     design = Design(n, guessed_curvature(model), every)
-    expected = expected_errors(model, design, noise, made_up=True, debiased=True)
+    expected = expected_errors(model, design, noise, debiased=True)
     careful_ones = careful_errors(model, design, noise)
     return Planned(model, n, expected, before(model, design, noise), careful_ones, every, equal)
 
@@ -130,8 +129,7 @@ def plan_central(model: Model, mu: float, n: int) -> Planned:
     shares = allocation(model, n, mu)
     known = np.diag(step_deviation(model, n, mu, shares) ** 2) / shares.used
     message = model.guessed_covariance / n + known
-    laws = [model, *(replace(model, doubt=doubt) for doubt in get_args(Doubt))]
-    inverses = np.linalg.inv([law.guessed_hessian for law in laws])
+    inverses = np.linalg.inv([law.guessed_hessian for law in model.laws])
     errors = standard_errors(inverses @ message @ inverses)
     ratio = hessian_deviation(model, n, mu, shares, model.problem.fixed_scale) / model.least_curvature
     advice = []
@@ -153,10 +151,9 @@ def fit_central(
         return Fitted(found.theta, Checked({}, (Reason("diverged", "the estimates are not finite"),)), found.release)
     reasons = list[Reason]()
     warnings = of_guess(model, float(found.theta[-1])) if model.has_scale else ()
-    values = {"hessian_ratio": found.release.hessian_ratio, "moved_predictions": found.moved_predictions}
-    if not found.moved_predictions <= MOST_MOVED:
-        why = (
-            f"the last correction changes predictions by {found.moved_predictions:.2g} scales, more than {MOST_MOVED:g}"
-        )
+    moved = found.moved_predictions
+    values = {"hessian_ratio": found.release.hessian_ratio, "moved_predictions": moved}
+    if not moved <= MOST_MOVED:
+        why = f"the last correction changes predictions by {moved:.2g} scales, more than {MOST_MOVED:g}"
         reasons.append(Reason("not-arrived", f"{why}: the public guesses are far off"))
     return Fitted(found.theta, Checked(values, tuple(reasons), warnings), found.release)

@@ -30,16 +30,12 @@ RANK = 1e-15
 
 @compiled(error_model="numpy")
 def _rotation(difference, twice):
-    """(c, s) of the smaller rotation for which s / c solves t^2 + (difference / off) t - 1 = 0, twice = 2 off."""
-    if twice == 0.0:
-        return 1.0, 0.0
+    """(c, s) of the smaller rotation for which s / c solves t^2 + (difference / off) t - 1 = 0, twice = 2 off.
+
+    twice is not 0: nobody asks for an element that is 0 already.
+    """
     ratio = difference / twice
-    if abs(ratio) > 1e150:  # its square is not a number; t is about 1 / (2 ratio)
-        t = 0.5 / ratio
-    else:
-        t = 1.0 / (abs(ratio) + math.sqrt(ratio * ratio + 1.0))
-        if ratio < 0.0:
-            t = -t
+    t = (-1.0 if ratio < 0.0 else 1.0) / (abs(ratio) + math.sqrt(ratio * ratio + 1.0))
     c = 1.0 / math.sqrt(t * t + 1.0)
     return c, t * c
 

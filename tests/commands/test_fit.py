@@ -371,6 +371,12 @@ def test_the_largest_noise_is_where_the_expected_ratio_meets_the_least():
     assert one == pytest.approx(2 * two)
 
 
+def test_an_epsilon_may_be_a_fraction_as_any_number_may(lab):
+    words = (lab / "people.csv", "--target", "y", "--public", lab / "public.yaml", "--plan", "--n", "60000", "--json")
+    plans = [command(*words, "--eps", eps) for eps in ("1/4", "0.25")]
+    assert plans[0].stdout == plans[1].stdout != ""
+
+
 def test_symmetric_noise_has_the_variances_of_a_frobenius_ball():
     draws = 2.0 * symmetric_noise(np.random.default_rng(1).standard_normal((4000, 3, 3)))
     assert np.all(draws == draws.transpose(0, 2, 1))
@@ -487,8 +493,7 @@ def test_the_local_release_has_the_covariance_of_the_corrected_average():
     )
     outcome = staged_newton(planned.model, design, law.model.problem.start(), Crowd(law, rngs, 2.0))
     for lane in range(8):
-        release = released(planned.model, outcome, lane)._replace(debiased=False)
-        _, covariance = intervals(release, outcome.final.theta[lane], np.eye(7), 0.95)
+        _, _, covariance = released(planned.model, outcome, lane).sandwich()
         assert covariance == pytest.approx(outcome.final.covariance[lane])
 
 
