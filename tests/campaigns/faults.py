@@ -125,7 +125,7 @@ def new_code(changed: bool) -> None:
 
     def read(path: Path, module: str, read_at: int, simulated: bool) -> tuple[str, tuple[str, ...]]:
         digest, imported = _READ(path, module, read_at, simulated)
-        return (f"new {digest}" if module == "dpexp.algorithms.schedules" else digest), imported
+        return (f"new {digest}" if module == "dpexp.algorithms.schedules.power" else digest), imported
 
     Power.step_sizes = longer if changed else _STEP_SIZES  # type: ignore[method-assign]
     read.cache_clear = _READ.cache_clear  # type: ignore[attr-defined]
