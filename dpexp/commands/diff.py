@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from textwrap import fill
@@ -12,24 +11,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpexp.config.cells import stored_cell
-from dpexp.config.expressions import matches
 from dpexp.config.messages import suggest
-from dpexp.config.settings import Settings, Words, flat, named, varying
+from dpexp.config.settings import Settings, Words, varying
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.text import counted, guess
 from dpexp.reporting.accuracies import said_of_records
+from dpexp.reporting.of_results.gather import FROM, Gathered, Source, gather
+from dpexp.reporting.of_results.lines import Line, lines_of
 from dpexp.reporting.terminal_tables import fitting_columns, terminal_width
-from dpexp.store import (
-    at_last_step,
-    cell_of,
-    load_cells,
-    load_generation,
-    load_parameters,
-    load_summary,
-)
+from dpexp.store import cell_of, load_generation
 from dpexp.store.folder import experiments_in, holds_results
-from dpexp.store.generation import Generation
 from dpexp.store.reading import OnlySummaries
 from dpexp.store.stats import CI_LEVEL, interval, paired_difference, t_quantile
 
@@ -45,32 +36,42 @@ class Compared(NamedTuple):
     exit_code: int
 
 
-@dataclass(frozen=True)
-class Final:
+class Final(NamedTuple):
     """The last step of one setting, estimator and metric."""
 
-    path: Path
-    cell_id: str
-    settings: Settings
+    line: Line
+    metric: str
     row: dict[str, Any]
     """its row of the summary"""
-    own_records: bool
-    """whether its noise is its own: settings on a user's records share none (docs/privacy.md)"""
-    generation: Generation
-    """what it belongs to, read and checked once for all its cells"""
+
+    @property
+    def settings(self) -> Settings:
+        return self.line.run.settings
 
     @property
     def seed(self) -> Any:
         return self.settings.get("run.seed", self.settings.get("seed"))
 
+    @property
+    def own_records(self) -> bool:
+        """Whether its noise is its own: settings on a user's records share none (docs/privacy.md).
+
+        Records that are not where they were are such.
+        """
+        try:
+            return bool(self.line.run.cell.problem.files())
+        except DpexpError:
+            return True
+
     def replicates(self) -> np.ndarray | None:
         """Values by replicate, where the trajectories are stored."""
         try:
-            data = cell_of(self.generation, self.cell_id)
+            data = cell_of(self.line.run.generation, str(self.line.run.row["cell_id"]))
         except OnlySummaries:
             return None
-        place = data.estimators.index(self.row["estimator"]), -1, data.metrics.index(self.row["metric"])
-        values: np.ndarray = data.values[place]
+        values: np.ndarray = data.values[
+            data.estimators.index(self.line.estimator), -1, data.metrics.index(self.metric)
+        ]
         return values
 
 
@@ -99,9 +100,11 @@ def diff(a: Path, b: Path | None = None, metric: str | None = None, by: str = ""
         if not holds_results(path):
             near = guess(str(path), [str(path.parent / name) for name in experiments_in(path.parent)])
             raise UsageError(f"{path} holds no results", f"{near}give folders such as results/NAME")
-    sides = _finals(paths, only)
-    settings = [{final.cell_id: final.settings for final in side}.values() for side in sides]
-    words = Words(one for side in settings for one in side)
+    sources = [Source(path.parent, path.name, renamed=True) for path in paths]
+    gathered = gather(list(dict.fromkeys(sources)), only)
+    sides = [_finals(gathered, source) for source in sources]
+    settings = [[run.settings for run in gathered.runs if run.source == source] for source in sources]
+    words = gathered.words
     names = list(dict.fromkeys(name for side in settings for name in varying(side)))
     metrics = _metrics(sides, metric)
     lines = [
@@ -122,7 +125,8 @@ def diff(a: Path, b: Path | None = None, metric: str | None = None, by: str = ""
     head, words_of_rows = shown(rows, by)
     lines += ["", fitting_columns(words_of_rows, head), "", fill(said, width) if (width := terminal_width()) else said]
     if "test_accuracy" in metrics:
-        lines += ["", *dict.fromkeys(said_of_records(path.parent, path.name) for path in paths)]
+        accuracies = [[one.line for one in side if one.metric == "test_accuracy"] for side in sides]
+        lines += ["", *dict.fromkeys(map(said_of_records, accuracies))]
     if not by and any(left):
         lines += ["", f"{counted(left[0], 'setting')} only in A, {left[1]} only in B"]
     document = {
@@ -152,47 +156,14 @@ def _folder(path: Path) -> Path:
     return path if path.name not in ("", "..") else path.resolve()
 
 
-def _finals(paths: Sequence[Path], only: str | None) -> list[list[Final]]:
-    """The last step of everything in every result, with settings under names that are the same in all of them."""
-    places, trees, labels = [], [], []
-    for path in paths:
-        budgets = load_cells(path.parent, path.name, renamed=True).set_index("cell_id").budget
-        for cell_id, tree in load_parameters(path.parent, path.name, renamed=True).items():
-            places.append((path, cell_id))
-            trees.append(tree)
-            labels.append(str(budgets[cell_id]))
-    settings = dict(zip(places, named([flat(tree) for tree in trees], labels), strict=True))
-    own = {place: _on_own_records(place[0].name, tree) for place, tree in zip(places, trees, strict=True)}
-    if only is not None:
-        columns = {place: stored_cell(place[0].name, tree).columns() for place, tree in zip(places, trees, strict=True)}
-        known = dict.fromkeys(name for one in columns.values() for name in one)
-        settings = {place: one for place, one in settings.items() if matches(only, columns[place], known)}
-        if not settings:
-            raise UsageError(f"--only {only!r} holds for no cell", "dpexp show CONFIG lists the parameters")
-    generations = {path: load_generation(path.parent, path.name, renamed=True) for path in paths}
+def _finals(gathered: Gathered, source: Source) -> list[Final]:
+    """The last step of everything in one result."""
     return [
-        [
-            Final(
-                path, row["cell_id"], settings[path, row["cell_id"]], row, own[path, row["cell_id"]], generations[path]
-            )
-            for row in _last_rows(path)
-            if (path, row["cell_id"]) in settings
-        ]
-        for path in paths
+        Final(line, metric, {str(k): v for k, v in line.rows.iloc[-1].items()})
+        for metric in gathered.summary.metric.unique()
+        for line in lines_of(gathered, metric)
+        if line.run.source == source
     ]
-
-
-def _last_rows(path: Path) -> Iterator[dict[str, Any]]:
-    last = at_last_step(load_summary(path.parent, path.name, renamed=True))
-    yield from ({str(k): v for k, v in row.items()} for row in last.to_dict("records"))
-
-
-def _on_own_records(experiment: str, tree: dict[str, Any]) -> bool:
-    """Whether a cell learnt from a user's own records; those that are not where they were are such."""
-    try:
-        return bool(stored_cell(experiment, tree).problem.files())
-    except (DpexpError, ValueError):
-        return True
 
 
 def _not_current(paths: Sequence[Path]) -> Iterator[tuple[str, tuple[str, bool]]]:
@@ -205,12 +176,12 @@ def _not_current(paths: Sequence[Path]) -> Iterator[tuple[str, tuple[str, bool]]
 
 def _changes(settings: Sequence[Any], names: Sequence[str]) -> dict[str, tuple[Any, Any]]:
     """What differs between A and B as wholes."""
-    one, other = ({k: v for k, v in next(iter(side)).items() if k not in names} for side in settings)
+    one, other = ({k: v for k, v in side[0].items() if k not in (*names, FROM)} for side in settings)
     return {k: (one.get(k), other.get(k)) for k in one | other if one.get(k) != other.get(k)}
 
 
 def _metrics(sides: Sequence[Sequence[Final]], wanted: str | None) -> list[str]:
-    known = [dict.fromkeys(final.row["metric"] for final in side) for side in sides]
+    known = [dict.fromkeys(final.metric for final in side) for side in sides]
     shared = [name for name in known[0] if all(name in side for side in known)]
     if wanted is not None and wanted not in shared:
         raise UsageError(f"--metric {wanted}: not in {'both results' if len(sides) > 1 else 'the result'}",
@@ -222,8 +193,8 @@ def _by_key(side: Sequence[Final], names: Sequence[str]) -> dict[tuple[Any, ...]
     """The last steps by what tells them apart: the values of these names, the estimator and the metric."""
     found = {}
     for final in side:
-        key = (*(final.settings.get(name) for name in names), final.row["estimator"], final.row["metric"])
-        assert key not in found, f"{final.path}: two cells of one setting"
+        key = (*(final.settings.get(name) for name in names), final.line.estimator, final.metric)
+        assert key not in found, f"{final.line.run.source.path}: two cells of one setting"
         found[key] = final
     return found
 
@@ -257,12 +228,12 @@ def _levels(side: Sequence[Final], by: str, names: Sequence[str], metrics: Seque
     rest = [name for name in names if name != by]
 
     def level(final: Final) -> str:
-        return final.row["estimator"] if by == "estimator" else words.value(by, final.settings.get(by))
+        return final.line.estimator if by == "estimator" else words.value(by, final.settings.get(by))
 
     groups: dict[tuple[Any, ...], list[Final]] = {}
     for final in side:
-        estimator = "" if by == "estimator" else final.row["estimator"]
-        key = (*(final.settings.get(name) for name in rest), estimator, final.row["metric"])
+        estimator = "" if by == "estimator" else final.line.estimator
+        key = (*(final.settings.get(name) for name in rest), estimator, final.metric)
         groups.setdefault(key, []).append(final)
     pairs = [
         Pair(words.setting(rest, a.settings), a, b, level(a), level(b))
@@ -281,7 +252,7 @@ def _compare(pair: Pair, level: float) -> dict[str, Any]:
     a, b = pair.a.row, pair.b.row
     one, other = pair.a.replicates(), pair.b.replicates()
     shared = pair.a.seed == pair.b.seed and not (pair.a.own_records or pair.b.own_records)
-    same_run = (pair.a.path, pair.a.cell_id) == (pair.b.path, pair.b.cell_id)  # two estimators of one run
+    same_run = pair.a.line.run == pair.b.line.run  # two estimators of one run
     count = 0 if one is None or other is None else min(len(one), len(other))
     paired = (shared or same_run) and count > 1
     if paired and one is not None and other is not None:
@@ -297,8 +268,8 @@ def _compare(pair: Pair, level: float) -> dict[str, Any]:
         ci, low, high = [difference - half, difference + half], difference - wide, difference + wide
     return {
         "setting": pair.setting,
-        "estimator": a["estimator"] if a["estimator"] == b["estimator"] else "",
-        "metric": a["metric"],
+        "estimator": pair.a.line.estimator if pair.a.line.estimator == pair.b.line.estimator else "",
+        "metric": pair.a.metric,
         "level_a": pair.name_a,
         "level_b": pair.name_b,
         "a": a["mean"],

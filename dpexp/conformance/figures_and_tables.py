@@ -12,7 +12,7 @@ from dpexp.conformance.experiments import Failed, NotTried, ToyExperiments
 from dpexp.core.errors import ResultsMissing
 from dpexp.core.standard_json import BESIDE
 from dpexp.core.text import counted
-from dpexp.reporting.figure import Figure, write
+from dpexp.reporting.figure import Figure, written
 from dpexp.reporting.table import FORMATS, Table, render
 
 
@@ -37,7 +37,7 @@ def _drawn(subject: Subject[Any], toys: ToyExperiments, out: Path) -> list[Path]
     figure: Figure = subject.value
     results = toys.results(figure.needs)
     try:
-        return write(figure, results, out, ["png"])
+        return written(figure, results, out, ["png"]).files
     except ResultsMissing as error:
         raise Failed(f"asks for results that `needs` does not declare: {error.message}", figure.draw) from None
 

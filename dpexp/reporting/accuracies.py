@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dpexp.config.cells import stored_cell
 from dpexp.core.errors import DpexpError
-from dpexp.store import at_last_step, load_parameters, load_summary
 from dpexp.store.stats import t_quantile
 
 if TYPE_CHECKING:
     from dpexp.reporting.of_results.gather import Gathered
+    from dpexp.reporting.of_results.lines import Line
 
 NORMAL = 1.959964
 """two-sided 95% quantile of the normal law"""
@@ -73,25 +72,20 @@ def _sign(gap: float, reach: float) -> int:
     return 0 if abs(gap) <= reach else 1 if gap > 0 else -1
 
 
-def said_of_records(results: Path, experiment: str) -> str:
-    """What the held-out records of a stored experiment add to the errors of its accuracies; empty without accuracies.
+def said_of_records(lines: Iterable[Line]) -> str:
+    """What the held-out records add to the errors of accuracies at the last step.
 
     Sizes of the user's own data are read from the files; where these are gone only the sentence is left.
     """
-    summary = load_summary(results, experiment, renamed=True)
-    last = at_last_step(summary)
-    last = last[last.metric == "test_accuracy"]
-    if last.empty:
-        return ""
-    parameters = load_parameters(results, experiment, renamed=True)
     found: dict[int, float] = {}
-    for cell_id, mean, n in zip(last["cell_id"], last["mean"].astype(float), last["n"].astype(int), strict=True):
+    for line in lines:
+        end = line.rows.iloc[-1]
         try:
-            records = stored_cell(experiment, parameters[cell_id]).problem.held_out_records
+            records = line.run.cell.problem.held_out_records
         except (DpexpError, ValueError):
             continue
-        if records and math.isfinite(mean):
-            reach = Accuracy(mean, 0.0, n, records).test_reach
+        if records and math.isfinite(end["mean"]):
+            reach = Accuracy(float(end["mean"]), 0.0, int(end.n), records).test_reach
             found[records] = max(found.get(records, 0.0), reach)
     sizes = ", ".join(f"up to ± {reach:.2g} for {records:,} records" for records, reach in sorted(found.items()))
     return (
@@ -108,11 +102,10 @@ def said_of_majority(gathered: Gathered) -> str:
     """
     found = []
     for run in gathered.runs:
-        problem = run.cell.problem
         if str(run.row["cell_id"]) in run.generation.deployed:
             continue
         try:
-            counts, own_files = problem.held_out_classes(), problem.files()
+            counts, own_files = run.cell.problem.held_out_classes(), run.cell.problem.files()
         except (DpexpError, ValueError, OSError):  # the records are not where they were
             continue
         if any(counts.values()):

@@ -69,11 +69,6 @@ class Written(NamedTuple):
     caption: str
 
 
-def write(figure: Figure, results: Path, out: Path, formats: Sequence[str]) -> list[Path]:
-    """Write the figure in every format, its numbers and its caption; the paths of these files, in this order."""
-    return written(figure, results, out, formats).files
-
-
 def written(figure: Figure, results: Path, out: Path, formats: Sequence[str]) -> Written:
     """Write the figure; the files are the same bytes when nothing has changed, and are then not drawn anew.
 
@@ -86,14 +81,17 @@ def written(figure: Figure, results: Path, out: Path, formats: Sequence[str]) ->
     return Written(figure.name, [out / name for name in files], caption)
 
 
-def _kept_or_drawn(figure: Figure, results: Path, formats: Sequence[str]) -> Mapping[str, bytes]:
-    """The files of the figure: those that were kept where nothing has changed, else drawn and kept."""
+def _kept_or_drawn(figure: Figure, results: Path, formats: Sequence[str], anew: bool = True) -> Mapping[str, bytes]:
+    """The files of the figure: those that were kept where nothing has changed, else drawn and kept.
+
+    Empty where none were kept and the figure is not to be drawn `anew`.
+    """
     import matplotlib as mpl
 
     mpl.use("agg")
     key = kept_figures.key(stamp(figure, results), formats)
     files = kept_figures.load(key)
-    if not files:
+    if not files and anew:
         files = _files(figure, results, formats)
         kept_figures.keep(key, files)
     return files
@@ -115,26 +113,25 @@ def _files(figure: Figure, results: Path, formats: Sequence[str]) -> dict[str, b
     drawing = drawn(figure, results)
     with mpl.rc_context(RC):
         for form in formats:
-            metadata = {**_UNDATED[form], **(_said(figure, drawing, results) if form == "svg" else {})}
+            about = {"Title": figure.name, "Description": drawing.caption} if form == "svg" else {}
             picture = io.BytesIO()
-            drawing.canvas.savefig(picture, format=form, metadata=metadata)
+            drawing.canvas.savefig(picture, format=form, metadata={**_UNDATED[form], **about})
             found[f"{figure.name}.{form}"] = picture.getvalue()
     found[f"{figure.name}.csv"] = drawing.data.to_csv(index=False, float_format="%.6g").encode("utf-8")
     found[f"{figure.name}.caption.txt"] = f"{drawing.caption}\n".encode()
     return found
 
 
-def as_svg(figure: Figure, results: Path) -> tuple[str, str]:
-    """The figure as the text of an SVG, and its caption; nothing is written beside results. Raises ResultsMissing."""
-    files = _kept_or_drawn(figure, results, ("svg",))
+def as_svg(figure: Figure, results: Path, anew: bool = True) -> tuple[str, str] | None:
+    """The figure as the text of an SVG, and its caption; nothing is written beside results. Raises ResultsMissing.
+
+    None where it was not kept and is not to be drawn `anew`.
+    """
+    files = _kept_or_drawn(figure, results, ("svg",), anew)
+    if not files:
+        return None
     picture, caption = files[f"{figure.name}.svg"], files[f"{figure.name}.caption.txt"]
     return picture.decode("utf-8"), caption.decode("utf-8").rstrip("\n")
-
-
-def _said(figure: Figure, drawing: Drawing, results: Path) -> dict[str, str]:
-    """What an SVG says of itself: what it was drawn from, so that readers know if it still holds, and its caption."""
-    mark = stamp(figure, results)
-    return {"Title": figure.name, "Description": drawing.caption, **({"Identifier": mark} if mark else {})}
 
 
 def stamp(figure: Figure, results: Path) -> str:

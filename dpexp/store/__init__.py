@@ -11,7 +11,6 @@ from dpexp.store.reading import (
     cell_of,
     load_cells,
     load_generation,
-    load_parameters,
     load_summary,
     load_trajectories,
 )
@@ -22,7 +21,6 @@ __all__ = [
     "cell_of",
     "load_cells",
     "load_generation",
-    "load_parameters",
     "load_summary",
     "load_trajectories",
     "write_text",

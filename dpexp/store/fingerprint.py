@@ -37,6 +37,7 @@ REGISTRIES = frozenset(
     {
         "dpexp",
         "dpexp.algorithms",
+        "dpexp.algorithms.schedules",
         "dpexp.papers",
         "dpexp.papers.dp_sgld",
         "dpexp.papers.dp_sgld.claims",

@@ -176,11 +176,6 @@ def _cells(generation: Generation, needs: Sequence[str]) -> pd.DataFrame:
     return cells
 
 
-def load_parameters(results: Path, experiment: str, renamed: bool = False) -> dict[str, dict[str, Any]]:
-    """Resolved parameters of every cell, by cell id. Raises ResultsMissing."""
-    return dict(load_generation(results, experiment, renamed).manifest["cells"])
-
-
 def load_summary(results: Path, experiment: str, needs: Sequence[str] = (), renamed: bool = False) -> pd.DataFrame:
     """summary.parquet joined with the columns of its cells, among them `needs`. Raises ResultsMissing.
 

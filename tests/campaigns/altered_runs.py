@@ -15,7 +15,7 @@ import pandas as pd
 from dpexp.config.cells import stored_cell
 from dpexp.core.errors import ResultsMissing
 from dpexp.reporting.evidence import Evidence, Run
-from dpexp.store import cell_of, load_cells, load_generation, load_parameters, load_summary
+from dpexp.store import cell_of, load_cells, load_generation, load_summary
 from dpexp.store.stats import summarise, too_far, with_distance
 from dpexp.theory.theorem import Theorem
 
@@ -66,7 +66,7 @@ class Stored:
 
     def runs(self, experiment: str) -> list[Run]:
         if experiment not in self._runs:
-            parameters = load_parameters(self.results, experiment, self.aged)
+            parameters = load_generation(self.results, experiment, self.aged).manifest["cells"]
             runs = []
             for row in load_cells(self.results, experiment, renamed=self.aged).to_dict("records"):
                 cell_id = str(row["cell_id"])

@@ -44,7 +44,6 @@ from dpexp.store import (
     fingerprint,
     load_cells,
     load_generation,
-    load_parameters,
     load_summary,
     load_trajectories,
 )
@@ -125,7 +124,7 @@ def new_code(changed: bool) -> None:
 
     def read(path: Path, module: str, read_at: int, simulated: bool) -> tuple[str, tuple[str, ...]]:
         digest, imported = _READ(path, module, read_at, simulated)
-        return (f"new {digest}" if module == "dpexp.algorithms.schedules" else digest), imported
+        return (f"new {digest}" if module == "dpexp.algorithms.schedules.power" else digest), imported
 
     Power.step_sizes = longer if changed else _STEP_SIZES  # type: ignore[method-assign]
     read.cache_clear = _READ.cache_clear  # type: ignore[attr-defined]
@@ -139,7 +138,7 @@ def picture() -> dict[str, bytes]:
     values = [cell_of(load_generation(results, EXPERIMENT), cell_id).values.tobytes() for cell_id in cells.cell_id]
     return {
         "cells": cells.to_csv().encode(),
-        "parameters": str(load_parameters(results, EXPERIMENT)).encode(),
+        "parameters": str(load_generation(results, EXPERIMENT).manifest["cells"]).encode(),
         "summary": load_summary(results, EXPERIMENT).to_csv().encode(),
         "trajectories": load_trajectories(results, EXPERIMENT).to_csv().encode(),
         "claims": b"".join(values),
@@ -150,7 +149,7 @@ def picture() -> dict[str, bytes]:
 def models() -> bytes:
     """Everything that is released, as `dpexp model` shows it."""
     found = []
-    for cell_id in load_parameters(Path("results"), EXPERIMENT):
+    for cell_id in load_generation(Path("results"), EXPERIMENT).manifest["cells"]:
         for estimator, replicate in itertools.product(("last", "average"), range(2)):
             with contextlib.suppress(UsageError):  # this is not released
                 model = released_model(EXPERIMENT, Path("results"), cell_id, estimator, replicate)
@@ -160,7 +159,7 @@ def models() -> bytes:
 
 READERS: dict[str, Callable[[], bytes]] = {
     "cells": lambda: load_cells(Path("results"), EXPERIMENT).to_csv().encode(),
-    "parameters": lambda: str(load_parameters(Path("results"), EXPERIMENT)).encode(),
+    "parameters": lambda: str(load_generation(Path("results"), EXPERIMENT).manifest["cells"]).encode(),
     "summary": lambda: load_summary(Path("results"), EXPERIMENT).to_csv().encode(),
     "trajectories": lambda: load_trajectories(Path("results"), EXPERIMENT).to_csv().encode(),
     "claims": lambda: picture()["claims"],

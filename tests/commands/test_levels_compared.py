@@ -10,7 +10,8 @@ from dpexp.commands import diff
 from dpexp.commands.diff import _compare
 from dpexp.config.experiment_file import read_experiment
 from dpexp.core.errors import UsageError
-from dpexp.store import cell_of, load_generation, load_parameters
+from dpexp.reporting.of_results.gather import Source, gather
+from dpexp.store import cell_of, load_generation
 from dpexp.store.run import Options, run
 from tests.conftest import call, share
 
@@ -32,7 +33,7 @@ def folder(tmp_path_factory):
 
 def final(folder, eta, mu):
     """Values by replicate of SGD, read from the trajectory and not through the command."""
-    for cell_id, tree in load_parameters(folder.parent, folder.name).items():
+    for cell_id, tree in load_generation(folder.parent, folder.name).manifest["cells"].items():
         if tree["schedule"]["eta"] == eta and tree["budget"]["mu"] == (mu if mu < math.inf else "inf"):
             data = cell_of(load_generation(folder.parent, folder.name), cell_id)
             return data.values[data.estimators.index("sgd"), -1, data.metrics.index("param_distance_sq")]
@@ -68,11 +69,10 @@ def test_a_difference_of_nothing_is_seldom_certain(seed, monkeypatch, folder):
     """2,000 families of four comparisons without a difference: at most 5 % call one certain, and 20 % would alone."""
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(2000, 4, 12))
-    one = diff.Final(
-        folder, "x", {"seed": 1}, {"mean": 0.0, "se": 1.0, "n": 12, "estimator": "sgd", "metric": "m"}, False, None
-    )
-    pair, drawn = diff.Pair("", one, diff.Final(folder, "y", *list(vars(one).values())[2:])), []
-    monkeypatch.setattr(diff.Final, "replicates", lambda self: drawn[-1] if self.cell_id == "x" else np.zeros(12))
+    source = Source(folder.parent, folder.name)
+    one, other, *_ = diff._finals(gather([source]), source)
+    pair, drawn = diff.Pair("", one, other), []
+    monkeypatch.setattr(diff.Final, "replicates", lambda self: drawn[-1] if self is one else np.zeros(12))
 
     def certain(value, level):
         drawn.append(value)

@@ -384,7 +384,7 @@ def test_a_deployment_is_marked_valid_and_never_run_again_unasked(here, monkeypa
 
     def edited(path, module, *given):
         digest, imported = read(path, module, *given)
-        return (f"new {digest}" if module == "dpexp.algorithms.schedules" else digest), imported
+        return (f"new {digest}" if module == "dpexp.algorithms.schedules.settled" else digest), imported
 
     edited.cache_clear = read.cache_clear
     monkeypatch.setattr(fingerprint, "_read", edited)
@@ -392,7 +392,7 @@ def test_a_deployment_is_marked_valid_and_never_run_again_unasked(here, monkeypa
     try:
         again = released()
         assert np.array_equal(again.parameters, found.parameters)
-        assert "Changed since then: dpexp/algorithms/schedules.py" in again.statement
+        assert "Changed since then: dpexp/algorithms/schedules/settled.py" in again.statement
         report = go()
         assert (report.computed, report.cells[0]["status"]) == (0, "deployed")
         assert "changed since" in report.cells[0]["reason"]

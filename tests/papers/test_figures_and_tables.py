@@ -18,7 +18,7 @@ from dpexp.core.errors import ResultsMissing
 from dpexp.papers import figures, overlays, tables
 from dpexp.papers.dp_sgld import sampling_noise
 from dpexp.papers.momentum.rows import METHODS
-from dpexp.reporting.figure import caption_of, write
+from dpexp.reporting.figure import caption_of, written
 from dpexp.reporting.style import BUDGET_COLOURS, RC
 from dpexp.reporting.table import render
 from dpexp.store import load_cells, load_summary, load_trajectories
@@ -106,7 +106,7 @@ def test_the_figure_of_all_analyses(toys):
 @pytest.mark.parametrize("name", ["figure2", "figure4", "linear_loss_d10"])
 def test_theory_is_laid_over_the_measured_means(name, toys, tmp_path):
     results = needed(THEORY[name], toys)
-    paths = write(THEORY[name], results, tmp_path, ["png"])
+    paths = written(THEORY[name], results, tmp_path, ["png"]).files
     assert [p.name for p in paths] == [f"{name}_theory.{end}" for end in ("png", "csv", "caption.txt")]
     data = pd.read_csv(paths[1])
     assert {"mean", "bound", "prediction", "asymptote"} <= set(data.columns)
@@ -122,10 +122,10 @@ def test_theory_is_laid_over_the_measured_means(name, toys, tmp_path):
 def test_every_format_and_the_same_bytes_again(toys, tmp_path):
     results, digests = needed(FIGURES["figure1"], toys), []
     for turn in ("1", "2"):
-        paths = write(FIGURES["figure1"], results, tmp_path / turn, ["png", "pdf", "svg"])
+        paths = written(FIGURES["figure1"], results, tmp_path / turn, ["png", "pdf", "svg"]).files
         digests.append({p.suffix: hashlib.sha256(p.read_bytes()).hexdigest() for p in paths})
     assert digests[0] == digests[1]
-    (alone, *_) = write(FIGURES["figure1"], results, tmp_path / "3", ["pdf"])
+    (alone, *_) = written(FIGURES["figure1"], results, tmp_path / "3", ["pdf"]).files
     assert hashlib.sha256(alone.read_bytes()).hexdigest() == digests[0][".pdf"]  # whatever else is written
     assert set(digests[0]) == {".png", ".pdf", ".svg", ".csv", ".txt"}
     assert b"Type3" not in (tmp_path / "1" / "figure1.pdf").read_bytes()
@@ -245,37 +245,37 @@ def test_figures_do_not_compute(toys, tmp_path, monkeypatch):
     shown = FIGURES["figure2"], TABLES["table1"]
     results = [needed(one, toys) for one in shown]
     monkeypatch.setattr(LdpSgd, "simulate", None)
-    write(shown[0], results[0], tmp_path, ["png"])
+    written(shown[0], results[0], tmp_path, ["png"])
     render(shown[1], results[1], "md")
 
 
 def test_missing_damaged_and_partial_results_name_the_command(toys, tmp_path):
     results = tmp_path / "results"
     with pytest.raises(ResultsMissing, match="no results yet"):
-        write(FIGURES["figure2"], results, tmp_path, ["png"])
+        written(FIGURES["figure2"], results, tmp_path, ["png"])
     shutil.copytree(toys.results(["linear_d5"]) / "linear_d5", results / "linear_d5")
     shutil.rmtree(results / "linear_d5" / "trajectories")
-    write(FIGURES["figure2"], results, tmp_path, ["png"])  # summaries are enough
+    written(FIGURES["figure2"], results, tmp_path, ["png"])  # summaries are enough
     with pytest.raises(ResultsMissing, match="not the trajectories") as caught:
         load_trajectories(results, "linear_d5")
     assert caught.value.hint == f"run: dpexp run configs/linear_d5.yaml --profile smoke --results {results}"
     manifest = results / "linear_d5" / "manifest.json"
     document = read_document(manifest)
-    older = {key: {**code, "dpexp.algorithms.schedules": "0"} for key, code in document["code"].items()}
+    older = {key: {**code, "dpexp.algorithms.schedules.power": "0"} for key, code in document["code"].items()}
     for change, message in (
         ({"cells": {**document["cells"], "more": {}}}, "1 of 21 cells are not computed yet"),
-        ({"code": older}, "unconfirmed, code changed since: dpexp/algorithms/schedules.py"),
+        ({"code": older}, "unconfirmed, code changed since: dpexp/algorithms/schedules/power.py"),
     ):
         write_document(manifest, document | change)
         with pytest.raises(ResultsMissing, match=message):
-            write(FIGURES["figure2"], results, tmp_path, ["png"])
+            written(FIGURES["figure2"], results, tmp_path, ["png"])
     manifest.write_text(json.dumps(document))
     with pytest.raises(ResultsMissing, match="damaged"):  # no checksum
-        write(FIGURES["figure2"], results, tmp_path, ["png"])
+        written(FIGURES["figure2"], results, tmp_path, ["png"])
     write_document(manifest, document)
     (results / "linear_d5" / "summary.parquet").write_bytes(b"junk")
     with pytest.raises(ResultsMissing, match="damaged"):
-        write(FIGURES["figure2"], results, tmp_path, ["png"])
+        written(FIGURES["figure2"], results, tmp_path, ["png"])
 
 
 def test_table1_holds_printed_exponents_beside_fitted_slopes(toys):

@@ -109,7 +109,7 @@ def test_stored_trajectories_are_current_by_the_stamp_and_a_run_keeps_it(edited,
     plans = plan(experiment, options.results)
     assert {(p.status, p.reason) for p in plans} == {("current", "up to date, confirmed by one chunk of 8 replicates")}
     assert run(experiment, options).computed == 0
-    edited(ENGINE, "dpexp.algorithms.schedules")
+    edited(ENGINE, "dpexp.algorithms.schedules.power")
     assert {p.status for p in plan(experiment, options.results)} == {"unconfirmed"}
     assert run(experiment, options).computed == len(experiment.cells)  # a run is the full proof
     assert load_generation(options.results, "small").confirmed == ""
@@ -120,7 +120,7 @@ def test_a_number_that_moved_is_said_to_be_stale(factor, edited, monkeypatch, tm
     config, options = stored(TINY, tmp_path)
     original = Power.step_sizes
     monkeypatch.setattr(Power, "step_sizes", lambda self, *ends: factor * original(self, *ends))
-    edited("dpexp.algorithms.schedules")
+    edited("dpexp.algorithms.schedules.power")
     found = confirm(load_experiment(config), options)
     assert set(found.values()) == {
         ("stale", "its numbers are not what is stored (one chunk of 8 replicates computed again)")
@@ -136,7 +136,7 @@ def test_one_cell_of_several_that_moved_is_not_carried_by_the_others(edited, mon
         return original(self, first, last) * (1.5 if self.alpha == 0.5 else 1.0)
 
     monkeypatch.setattr(Power, "step_sizes", other)
-    edited("dpexp.algorithms.schedules")
+    edited("dpexp.algorithms.schedules.power")
     found = confirm(load_experiment(config), options)
     by_alpha = {cell.schedule.alpha: found[cell.cell_id][0] for cell in load_experiment(config).cells}
     assert by_alpha[0.5] == "stale"
@@ -192,7 +192,7 @@ def test_a_cell_that_fails_in_a_shared_chunk_fails_alone(edited, monkeypatch, tm
         return original(self, first, last)
 
     monkeypatch.setattr(Power, "step_sizes", failing)
-    edited("dpexp.algorithms.schedules")
+    edited("dpexp.algorithms.schedules.power")
     known = {}
     first = confirm(experiments[0], Options(results, quiet=True), known, experiments[1:])
     second = confirm(experiments[1], Options(results, quiet=True), known)

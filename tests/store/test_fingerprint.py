@@ -103,7 +103,7 @@ def test_a_cells_code_is_that_of_its_problem_algorithm_schedule_and_engine(tmp_p
         "problems.huber_linear",
         "problems.mallows",
         "algorithms.ldp_sgd",
-        "algorithms.schedules",
+        "algorithms.schedules.power",
         "engine.lanes.streams",
         "engine.lanes.vectors",
         "core.seeds",

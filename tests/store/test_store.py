@@ -209,7 +209,7 @@ def test_stale_cells_that_a_run_leaves_out_are_not_stamped_as_current(tiny, done
         new_code(True)
         fingerprint.forget()
         go(tiny, done.root.parent, only=frozenset([experiment.cells[0].cell_id]))
-        assert "unconfirmed, code changed since: dpexp/algorithms/schedules.py" in refusal(done).message
+        assert "unconfirmed, code changed since: dpexp/algorithms/schedules/power.py" in refusal(done).message
         go(tiny, done.root.parent)
         load_summary(done.root.parent, "small")
     finally:
@@ -220,10 +220,10 @@ def test_stale_cells_that_a_run_leaves_out_are_not_stamped_as_current(tiny, done
 
 def test_code_that_changes_while_a_run_uses_it_is_noticed(tiny, tmp_path, monkeypatch):
     states = itertools.count()
-    monkeypatch.setattr(running, "source_states", lambda codes: {"dpexp.algorithms.schedules": next(states)})
-    codes = iter([{"dpexp.algorithms.schedules": "old"}] * 6 + [{"dpexp.algorithms.schedules": "new"}] * 60)
+    monkeypatch.setattr(running, "source_states", lambda codes: {"dpexp.algorithms.schedules.power": next(states)})
+    codes = iter([{"dpexp.algorithms.schedules.power": "old"}] * 6 + [{"dpexp.algorithms.schedules.power": "new"}] * 60)
     monkeypatch.setattr(running, "statement_of", lambda cell: next(codes))
-    with pytest.raises(DpexpError, match=r"dpexp/algorithms/schedules\.py changed while the run was using it"):
+    with pytest.raises(DpexpError, match=r"dpexp/algorithms/schedules/power\.py changed while the run was using it"):
         go(tiny, tmp_path / "r")
 
 

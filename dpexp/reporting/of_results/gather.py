@@ -50,13 +50,19 @@ class Run:
     """One cell of a result."""
 
     source: Source
-    cell: Cell
+    parameters: dict[str, Any]
+    """those from which the cell was made, as the manifest has them"""
     settings: Settings
     """every parameter by the name of its column"""
     row: dict[str, Any]
     """its row of cells.parquet"""
     generation: Generation
     """what it belongs to, held against today's code, data and config once for all its cells"""
+
+    @cached_property
+    def cell(self) -> Cell:
+        """The cell made again. Raises Unreadable where the records that it learnt from are not found."""
+        return _cell(self.source, self.parameters)
 
     @property
     def steps_are_its_own(self) -> bool:
@@ -136,29 +142,29 @@ def gather(sources: Sequence[Source], only: str | None = None) -> Gathered:
     """
     import pandas as pd
 
-    found: list[tuple[Source, Cell, dict[str, Any], Generation]] = []
+    found: list[tuple[Source, dict[str, Any], dict[str, Any], Generation]] = []
     flats, labels, frames, remarks = [], [], [], []
     generations = [load_generation(source.results, source.name, renamed=source.renamed) for source in sources]
-    cells = [
-        {cell_id: _cell(source, tree) for cell_id, tree in generation.manifest["cells"].items()}
-        for source, generation in zip(sources, generations, strict=True)
+    columns = [
+        {cell_id: _cell(source, tree).columns() for cell_id, tree in generation.manifest["cells"].items()}
+        for source, generation in zip(sources if only is not None else (), generations, strict=False)
     ]
-    known = dict.fromkeys(name for own in cells for cell in own.values() for name in cell.columns()) if only else {}
-    for source, generation, own in zip(sources, generations, cells, strict=True):
+    known = dict.fromkeys(name for own in columns for names in own.values() for name in names)
+    for number, (source, generation) in enumerate(zip(sources, generations, strict=True)):
         where = source.results, source.name
         rows = {str(row["cell_id"]): row for row in load_cells(*where, renamed=source.renamed).to_dict("records")}
         summary = load_summary(*where, renamed=source.renamed)
         if source.renamed and (why := generation.what_is_stale()):
             remarks.append(f"{source.path} is not what today's code, data and config give: {why}")
         place = {}
-        for cell_id, cell in own.items():
-            if only is not None and not matches(only, cell.columns(), known):
+        for cell_id, tree in generation.manifest["cells"].items():
+            if only is not None and not matches(only, columns[number][cell_id], known):
                 continue
-            tree, row = generation.manifest["cells"][cell_id], {str(k): v for k, v in rows[cell_id].items()}
+            row = {str(k): v for k, v in rows[cell_id].items()}
             place[cell_id] = len(found)
             flats.append(flat(tree))
             labels.append(str(row["budget"]))
-            found.append((source, cell, row, generation))
+            found.append((source, tree, row, generation))
         kept = ["estimator", "step", "metric", "n", "n_diverged", "mean", "se", "ci_lo", "ci_hi"]
         rows_of = summary[summary.cell_id.isin(list(place))]
         frames.append(rows_of[kept].assign(run=rows_of.cell_id.map(place)))
@@ -168,8 +174,8 @@ def gather(sources: Sequence[Source], only: str | None = None) -> Gathered:
     several = len({source.path for source in sources}) > 1
     names = {source.path: _name(source, sources) for source in sources}
     runs = [
-        Run(source, cell, {**({FROM: names[source.path]} if several else {}), **own}, row, generation)
-        for (source, cell, row, generation), own in zip(found, settings, strict=True)
+        Run(source, tree, {**({FROM: names[source.path]} if several else {}), **own}, row, generation)
+        for (source, tree, row, generation), own in zip(found, settings, strict=True)
     ]
     place_of = {**sections(flats), FROM: FROM}
     return Gathered(tuple(sources), tuple(runs), pd.concat(frames, ignore_index=True), place_of, tuple(remarks))

@@ -15,7 +15,6 @@ from dpexp.reporting.of_results.gather import DEFAULT_METRICS, Gathered
 from dpexp.reporting.of_results.labels import ESTIMATORS, parameter_label
 from dpexp.reporting.of_results.looks import colours_of
 from dpexp.reporting.of_results.metrics import metric_of
-from dpexp.reporting.page.vectors import on_dark
 from dpexp.store.stats import CI_NAME
 
 MOST_CHECKED = 8
@@ -63,6 +62,11 @@ def document(gathered: Gathered) -> dict[str, Any]:
         "steps": [list(found) for found in steps],
         "series": series,
     }
+
+
+def on_dark(colour: str) -> str:
+    """The colour on a dark page: half way to white, so that every colour of ours is seen there."""
+    return "#" + "".join(f"{(int(colour[k : k + 2], 16) + 255) // 2:02x}" for k in (1, 3, 5))
 
 
 def _metrics(gathered: Gathered) -> list[str]:

@@ -95,8 +95,9 @@ class Stored:
 def look(results: Path, name: str) -> Stored:
     """An experiment as it is stored; whatever readers say against it is kept with it, and never raised."""
     try:
-        generation = load_generation(results, name)
-        return Stored(results, name, CURRENT, "", "", generation, gather([Source(results, name)]))
+        generation, gathered = load_generation(results, name), gather([Source(results, name)])
+        [run.cell for run in gathered.runs]  # which looks for the data of every cell
+        return Stored(results, name, CURRENT, "", "", generation, gathered)
     except Unreadable as error:  # a problem reads its data, which need not be where the page is written
         return Stored(results, name, UNREADABLE, error.message.removeprefix(f"{results / name}: "), "", None, None)
     except DpexpError as error:

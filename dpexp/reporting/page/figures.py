@@ -7,14 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from dpexp.core.errors import DpexpError
 from dpexp.plugins.loaded import said
-from dpexp.reporting.figure import Figure, as_svg, stamp
-from dpexp.reporting.page.vectors import NotAFigure, described
+from dpexp.reporting.figure import Figure, as_svg
 from dpexp.reporting.worker_processes import in_processes
-
-KEPT = "figures"
-"""the folder in the results in which `dpexp plot` leaves what it has drawn"""
 
 
 class Wanted(NamedTuple):
@@ -39,47 +34,20 @@ class Shown:
 
 def show(wanted: Sequence[Wanted], results: Path) -> list[Shown]:
     """All figures, in their order. What cannot be drawn says why, and nothing is raised."""
-    found: list[Shown | None] = [_kept(one, results) for one in wanted]
-    waiting = [k for k, one in enumerate(found) if one is None]
-    drawn = in_processes(
-        draw, [(wanted[k], results) for k in waiting], "figure", [wanted[k].figure.name for k in waiting]
-    )
-    for k, shown in zip(waiting, drawn, strict=True):
-        found[k] = shown
-    return [one for one in found if one is not None]
+    return in_processes(draw, [(one, results) for one in wanted], "figure", [one.figure.name for one in wanted])
 
 
-def _kept(wanted: Wanted, results: Path) -> Shown | None:
-    """A figure that is there and was drawn from these results by this code; None where it has to be drawn.
+def draw(wanted: Wanted, results: Path) -> Shown:
+    """Draw a figure, or take it as it was kept; an error is handed over as the reason why it is not there.
 
     A figure without results is theory alone, and may take a minute: it is never drawn here.
     """
     figure = wanted.figure
     try:
-        mark = stamp(figure, results)
-        svg = (results / KEPT / f"{figure.name}.svg").read_text(encoding="utf-8")
-        said = described(svg)
-        if mark and said.get("identifier") == mark:
-            return Shown(wanted, svg, said.get("description", ""))
-        why = "it was drawn by other code, or from other results"
-    except DpexpError as error:
-        return _refused(wanted, error)
-    except (OSError, UnicodeDecodeError, NotAFigure):
-        why = f"there is no SVG of it in {results / KEPT}"
-    if figure.needs:
-        return None
-    hint = f"run: {wanted.command} --format svg   (it computes theory, which may take a minute)"
-    return Shown(wanted, "", figure.caption, f"{why}, and it shows theory alone, which a page does not compute", hint)
-
-
-def _refused(wanted: Wanted, error: Exception) -> Shown:
-    return Shown(wanted, "", wanted.figure.caption, *said(error))
-
-
-def draw(wanted: Wanted, results: Path) -> Shown:
-    """Draw a figure; an error is handed over as the reason why it is not there."""
-    try:
-        svg, caption = as_svg(wanted.figure, results)
+        found = as_svg(figure, results, anew=bool(figure.needs))
     except Exception as error:  # one figure that cannot be drawn is a line of the page, whatever is wrong with it
-        return _refused(wanted, error)
-    return Shown(wanted, svg, caption)
+        return Shown(wanted, "", figure.caption, *said(error))
+    if found is None:
+        hint = f"run: {wanted.command} --format svg   (it computes theory, which may take a minute)"
+        return Shown(wanted, "", figure.caption, "it shows theory alone, which a page does not compute", hint)
+    return Shown(wanted, *found)
