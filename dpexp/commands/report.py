@@ -226,8 +226,8 @@ def _statements(experiments: Sequence[Stored], alone: bool) -> dict[str, str]:
     Of others what is said of their data and of releasing several runs. They are those of the config as it is now, of
     which current results are.
     """
+    from dpexp.commands.config_statement import of_experiment
     from dpexp.commands.joint_releases import cautions
-    from dpexp.commands.privacy import of_experiment
     from dpexp.config.experiment_file import load_experiment
     from dpexp.store.folder import Folder
     from dpexp.store.generation import deployed_in
