@@ -98,9 +98,9 @@ def test_the_house_stays_small():
 
 
 LINES = {
-    "algorithms": 3_689, "commands": 6_496, "config": 2_812, "conformance": 2_109, "core": 1_993, "data": 1_987,
+    "algorithms": 3_689, "commands": 6_487, "config": 2_812, "conformance": 2_109, "core": 1_993, "data": 1_987,
     "engine": 5_526, "inference": 3_685, "papers": 8_847, "plugins": 1_135, "privacy": 14_087, "problems": 2_478,
-    "protocols": 137, "reporting": 9_262, "roof": 287, "store": 4_555, "theory": 1_640,
+    "protocols": 137, "reporting": 9_242, "roof": 287, "store": 4_555, "theory": 1_640,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""
 FILES = 511
