@@ -98,12 +98,12 @@ def test_the_house_stays_small():
 
 
 LINES = {
-    "algorithms": 3_689, "commands": 6_487, "config": 2_812, "conformance": 2_109, "core": 1_993, "data": 1_987,
-    "engine": 5_526, "inference": 3_685, "papers": 8_847, "plugins": 1_135, "privacy": 14_087, "problems": 2_478,
-    "protocols": 137, "reporting": 9_242, "roof": 287, "store": 4_555, "theory": 1_640,
+    "algorithms": 3_689, "commands": 6_310, "config": 2_811, "conformance": 2_105, "core": 1_993, "data": 1_981,
+    "engine": 5_531, "inference": 3_495, "papers": 8_473, "plugins": 1_142, "privacy": 13_594, "problems": 2_477,
+    "protocols": 137, "reporting": 8_942, "roof": 287, "store": 4_555, "theory": 1_640,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""
-FILES = 511
+FILES = 507
 """of the package"""
 
 

@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dpexp.privacy.momentum.iterates import Certified, bounded, refusal, window_map
-from dpexp.privacy.momentum.trees import prefix_cover
+from dpexp.privacy.momentum.trees import cover
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -173,7 +173,7 @@ def _tree(steps: int, alpha: float, residual: float) -> sparse.csr_matrix:
     from scipy import sparse
 
     every = range(1, steps + 1)
-    columns = np.fromiter((z - 1 for t in every for _, z in prefix_cover(t)), dtype=np.int32)
+    columns = np.fromiter((z - 1 for t in every for _, z in cover(1, t)), dtype=np.int32)
     rows = np.repeat(np.arange(steps, dtype=np.int32), [t.bit_count() for t in every])  # a node for each binary digit
     values = residual * np.exp(math.log1p(-alpha) * (rows - columns))
     return sparse.csr_matrix((values, (rows, columns)), shape=(steps, steps))

@@ -21,7 +21,6 @@ from dpexp.privacy.momentum.certificates import (
     Certificate,
     Setting,
     computed,
-    default_setting,
     hash_of,
     stored,
 )
@@ -55,6 +54,12 @@ GRIDS = [
     *((100_000, epochs, length, 3.9) for epochs in (2, 4) for length in (3, 6, 12)),
 ]
 """the same, and alpha N, of the grids over momentum too; 3.9 is nearly the largest that the recursions allow"""
+
+
+def default_setting(n: int, epochs: int, length: float, times: float = 1) -> Setting:
+    """alpha = `times` / N, gamma = min(1/2, L eta N / G), and a path of `length` G / L over the epochs."""
+    ratio = length / epochs
+    return Setting(n, n * epochs, times / n, min(0.5, ratio), ratio)
 
 
 def recheck(held: Certificate, positions: np.ndarray) -> float:

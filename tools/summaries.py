@@ -118,7 +118,7 @@ def summaries() -> dict[str, str]:
     from dpexp.commands.claims import Request, claims
     from dpexp.papers import PAPERS
 
-    costs = json.loads(Path("results/costs.json").read_text())["experiments"]
+    costs = json.loads(Path("results/claims.json").read_text())["experiments"]
     rows = json.loads(claims(Request((), None, (), "json", None, Path("results"))).text)
     told = [paper for paper in PAPERS.values() if paper.what_to_know and paper.id not in NO_PAPERS]
     return {paper.id: summary(paper, [row for row in rows if row["paper"] == paper.id], costs) for paper in told}

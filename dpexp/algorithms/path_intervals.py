@@ -64,7 +64,6 @@ class PathIntervals(Covering):
         from dpexp.core.seeds import generator
         from dpexp.engine.lanes.vectors import LANES
         from dpexp.inference.methods import (
-            averages,
             batch_means,
             hulc,
             newton_oracle,
@@ -73,7 +72,7 @@ class PathIntervals(Covering):
             random_scaling,
             t_chains,
         )
-        from dpexp.inference.paths import run_path
+        from dpexp.inference.paths import Walk, average
         from dpexp.inference.populations import Simulated
         from dpexp.inference.targets import target_of
 
@@ -83,17 +82,18 @@ class PathIntervals(Covering):
         plain, measuring, disjoint = (
             Simulated(model, law, budget, seed, lanes, weighted=False) for _ in ("plain", "measuring", "disjoint")
         )
-        path = run_path(model, start, plain, eta, ends)
-        first, last = path.snapshots[0], path.snapshots[-1]
-        begin, end = run_path(model, start, measuring, eta, [burned, n], EVERY, regressed=False).snapshots
+        path = Walk(model, start).along(plain, eta, ends)
+        first, last = path[0], path[-1]
+        begin, end = Walk(model, start, regressed=False).along(measuring, eta, [burned, n], EVERY)
         parts = [round(self.burn_in * size), size]
-        means = averages([run_path(model, start, disjoint, eta[:size], parts, regressed=False) for _ in range(CHAINS)])
+        chains = [Walk(model, start, regressed=False).along(disjoint, eta[:size], parts) for _ in range(CHAINS)]
+        means = np.stack([average(stop, begun) for begun, stop in chains])
         uniform = np.array([generator(seed, r, "init").random() for r in lanes])
         uniform = np.append(uniform, np.ones(LANES - len(lanes)))
         return [
             random_scaling(last, level),
             random_scaling(last, level, first),
-            batch_means(path.snapshots, level),
+            batch_means(path, level),
             plug_in(model, end, begin, level),
             plug_in_free(last, first, level),
             hulc(means, level, uniform),

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from dpexp.core.errors import UsageError
+from dpexp.core.standard_json import standard_json
 from dpexp.core.text import guess
+from dpexp.plugins.loaded import shell
 from dpexp.reporting.ledger import printed, verdicts
 from dpexp.reporting.ledger.judgement import Judgement
-from dpexp.reporting.ledger.standing import Standing, at_once, rerun
+from dpexp.reporting.ledger.standing import at_once, standing
 from dpexp.reporting.verdict import VERDICTS
+from dpexp.store.files import write_text
 
 if TYPE_CHECKING:
     from dpexp.reporting.claim import Claim
@@ -50,7 +53,11 @@ def checked(request: Request) -> None:
         raise UsageError(
             f"--format is one of {', '.join(FORMATS)}, not {request.form!r}", guess(request.form, FORMATS).strip()
         )
-    known_verdicts(request.verdicts)
+    for word in request.verdicts:
+        if word not in VERDICTS:
+            raise UsageError(
+                f"--verdict '{word}' is no verdict", f"{guess(word, VERDICTS)}verdicts: {', '.join(VERDICTS)}"
+            )
     if request.out is not None and (request.asked or request.verdicts):
         raise UsageError(
             "--out writes the pages of whole papers", "leave out ids and --verdict, or choose with --paper"
@@ -62,24 +69,12 @@ def claims(request: Request) -> Shown:
     checked(request)
     ledger = verdicts.read(request.results)
     fast = at_once(request.results, ledger)
-    everything = fast or _standing(request.results, ledger)
+    everything = fast or standing(request.results, ledger, registered())
     if request == Request((), None, (), None, None, request.results):
-        first = ledger.unchanged.headlines if fast and ledger.unchanged else headlines()
+        first = ledger.headlines if fast else headlines()
         return shown(request, everything, everything)._replace(text=printed.overview(everything, first))
-    ids = [one.id for one in everything]
-    wanted = set(chosen(ids, request.asked, request.paper, _papers(everything, request.paper)))
-    asked = with_verdicts([one for one in everything if one.id in wanted], request.verdicts)
-    return shown(request, asked, everything)
-
-
-def _papers(everything: Sequence[Judgement], paper: str | None) -> list[str]:
-    """The papers of claims; of one that has none it must be known that it is a paper."""
-    found = list(dict.fromkeys(one.paper for one in everything))
-    if paper is None or paper in found:
-        return found
-    from dpexp.papers import papers
-
-    return [*found, *(name for name in papers() if name not in found)]
+    ids = selected(request, [one.id for one in everything], ledger)
+    return shown(request, [one for one in everything if one.id in ids], everything)
 
 
 def registered() -> list[Claim]:
@@ -92,91 +87,74 @@ def registered() -> list[Claim]:
 def headlines() -> dict[str, str]:
     """What the papers say to see first, by claim."""
     from dpexp.papers import papers
-    from dpexp.reporting.ledger.pages import headlines_of
 
-    return headlines_of(papers())
-
-
-def _standing(results: Path, ledger: verdicts.Ledger) -> list[Judgement]:
-    standing = Standing(results, ledger)
-    return [standing.judgement(claim) for claim in registered()]
+    return {name: says for paper in papers().values() for name, says in paper.headlines.items()}
 
 
 def shown(request: Request, asked: Sequence[Judgement], everything: Sequence[Judgement]) -> Shown:
     """Claims in the format that is asked for, what is not as it should be, and the exit code."""
-    if request.out is not None:
-        text = "\n".join(str(path) for path in write(request, asked, everything))
-    else:
+    if request.out is None:
         text = rendered(request.form or ("md" if len(asked) == 1 else "table"), asked, request.results)
-    remarks = [f"unexpected: {line}" for line in printed.surprises(asked)]
+    else:
+        texts = written(request, asked, everything)
+        for name, content in texts.items():
+            write_text(request.out / name, content)
+        text = "\n".join(str(request.out / name) for name in texts)
+    remarks = printed.warnings(asked)
     stale = [one for one in asked if not one.is_current]
-    remarks += printed.not_current(stale)
     if stale:
         paper = ("--paper", request.paper) if request.paper else ()
         how = "--confirm" if all(one.state == "unconfirmed" for one in stale) else "--rerun"
-        remarks.append(f"  hint: run: {rerun([*request.asked, *paper], request.results, how)}")
-    return Shown(text, remarks, UNEXPECTED if printed.surprises(asked) else NOT_CURRENT if stale else 0)
+        remarks.append(f"  hint: run: {shell(['claims', *request.asked, *paper, how], request.results)}")
+    surprising = any(one.is_surprising for one in asked)
+    return Shown(text, remarks, UNEXPECTED if surprising else NOT_CURRENT if stale else 0)
 
 
 def rendered(form: str, judgements: Sequence[Judgement], results: Path) -> str:
     """Claims as text."""
-    from dpexp.core.standard_json import standard_json
-
     if form == "json":
-        return standard_json([one.document() for one in judgements])
+        return standard_json([one.document(results) for one in judgements])
     if form == "artifact":
-        from dpexp.papers import papers
-        from dpexp.reporting.ledger.costs import Costs
         from dpexp.reporting.ledger.pages import artifact
 
-        return artifact(judgements, papers(), Costs(results))
+        return artifact(judgements, headlines(), verdicts.read(results))
     if form == "md":
-        from dpexp.reporting.ledger.costs import Costs
-
-        costs = Costs(results)
-        return "\n\n".join(printed.section(one, costs.words(one)) for one in judgements)
+        return "\n\n".join(map(printed.section, judgements))
     return printed.listed(judgements)
 
 
-def write(request: Request, asked: Sequence[Judgement], everything: Sequence[Judgement]) -> list[Path]:
-    """Write the ledger into a folder: as pages, where the index is always that of all claims, or as one file."""
+def written(request: Request, asked: Sequence[Judgement], everything: Sequence[Judgement]) -> dict[str, str]:
+    """The texts of files, by name: pages, where the index is always that of all claims, or one file."""
     from dpexp.papers import papers
-    from dpexp.reporting.ledger.costs import Costs
-    from dpexp.reporting.ledger.pages import INDEX, NAME, index, name_of, page
-    from dpexp.store.files import write_text
+    from dpexp.reporting.ledger.pages import INDEX, NAME, PAGE, index, page
 
-    assert request.out is not None
-    form = request.form or "md"
-    if form != "md":
-        name = NAME if form == "artifact" else f"CLAIMS.{'md' if form == 'table' else form}"
-        texts = {name: rendered(form, asked, request.results)}
-    else:
-        known, costs = papers(), Costs(request.results)
-        texts = {INDEX: index(everything, known)}
-        for paper in dict.fromkeys(one.paper for one in asked):
-            mine = [one for one in asked if one.paper == paper]
-            texts[name_of(paper)] = page(paper, mine, known.get(paper), costs)
-    for name, text in texts.items():
-        write_text(request.out / name, text)
-    return [request.out / name for name in texts]
+    if request.form not in (None, "md"):
+        name = {"artifact": NAME, "json": "CLAIMS.json"}.get(request.form, INDEX)
+        return {name: rendered(request.form, asked, request.results)}
+    of_papers = {
+        PAGE.format(paper): page(paper, some, papers().get(paper)) for paper, some in printed.by_paper(asked).items()
+    }
+    return {INDEX: index(everything, headlines()), **of_papers}
 
 
-_PATTERN = frozenset("*?[")
+def selected(request: Request, ids: Sequence[str], ledger: verdicts.Ledger) -> list[str]:
+    """The ids that a command line asks for, of claims with the verdicts that it names, stale ones by what they had."""
+    mine = chosen(ids, request.asked, request.paper)
+    found = {name: one.found["verdict"] for name, one in ledger.rows.items()}
+    return [name for name in mine if not request.verdicts or found.get(name) in request.verdicts]
 
 
-def chosen(ids: Sequence[str], asked: Sequence[str], paper: str | None, papers: Iterable[str]) -> list[str]:
+def chosen(ids: Sequence[str], asked: Sequence[str], paper: str | None) -> list[str]:
     """The ids that are asked for, in their order; all where nothing is. Raises UsageError for a name that fits none."""
-    known = list(papers)
+    known = list(dict.fromkeys(one.split("/")[0] for one in ids))
     if paper is not None and paper not in known:
         raise UsageError(
             f"no claims of a paper '{paper}'",
             f"{guess(paper, known)}papers: {', '.join(known)}; a plug-in's needs --plugin FILE.py",
         )
     mine = [one for one in ids if paper is None or one.split("/")[0] == paper]
-    if not asked:
-        return mine
     wanted = {one for word in asked for one in _fitting(word, mine, paper)}
-    return [one for one in mine if one in wanted]
+    return [one for one in mine if not asked or one in wanted]
 
 
 def _fitting(word: str, ids: Sequence[str], paper: str | None) -> list[str]:
@@ -185,34 +163,13 @@ def _fitting(word: str, ids: Sequence[str], paper: str | None) -> list[str]:
     The paper may be left out: theorem-3 is that of every paper.
     """
     clean = word.strip("/")
-    for fits in (_below, _matches, str.startswith):
-        if found := [one for one in ids if fits(one, clean) or fits(one.partition("/")[2], clean)]:
+    for fits in (
+        lambda name: f"{name}/".startswith(f"{clean}/"),
+        lambda name: bool(set("*?[") & set(clean)) and fnmatchcase(name, clean),
+        lambda name: name.startswith(clean),
+    ):
+        if found := [one for one in ids if fits(one) or fits(one.partition("/")[2])]:
             return found
     of = f" of the paper '{paper}'" if paper else ""
-    names = [*ids, *(one.partition("/")[2] for one in ids)]
-    raise UsageError(
-        f"no claim{of} is called '{word}'", f"{guess(clean, names)}`dpexp claims --format table` lists them"
-    )
-
-
-def _below(one: str, word: str) -> bool:
-    return one == word or one.startswith(f"{word}/")
-
-
-def _matches(one: str, word: str) -> bool:
-    return bool(_PATTERN & set(word)) and fnmatchcase(one, word)
-
-
-def known_verdicts(words: Sequence[str]) -> Sequence[str]:
-    """Verdicts that are asked for. Raises UsageError where one is none."""
-    for word in words:
-        if word not in VERDICTS:
-            raise UsageError(
-                f"--verdict '{word}' is no verdict", f"{guess(word, VERDICTS)}verdicts: {', '.join(VERDICTS)}"
-            )
-    return words
-
-
-def with_verdicts(judgements: Sequence[Judgement], verdicts: Sequence[str]) -> list[Judgement]:
-    """Those with one of these verdicts, stale ones by the verdict that they had; all where none is asked for."""
-    return [one for one in judgements if not verdicts or one.found.get("verdict") in verdicts]
+    near = guess(clean, [*ids, *(one.partition("/")[2] for one in ids)])
+    raise UsageError(f"no claim{of} is called '{word}'", f"{near}`dpexp claims --format table` lists them")

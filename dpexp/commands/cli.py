@@ -496,7 +496,7 @@ def claims(
         from dpexp.commands import judging_claims as anew
 
         how = anew.Anew(rerun or force, force, jobs or os.cpu_count() or 1, quiet or form == "json")
-        found = anew.confirm(request, how) if confirm else anew.judge_anew(request, how)
+        found = anew.confirm(request) if confirm else anew.judge_anew(request, how)
     else:
         found = command.claims(request)
     say(found.text)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,88 +14,45 @@ from dpexp.commands import fit_receipt
 from dpexp.commands.fit_after import row_of
 from dpexp.commands.fit_receipt import Receipt
 from dpexp.commands.fit_shown import Report
+from dpexp.commands.fit_shown import Request as Request
 from dpexp.core.errors import UsageError
 from dpexp.core.scalars import scalar
 from dpexp.core.text import guess
-from dpexp.data.formulas import read_formula
 from dpexp.data.public_inputs import PublicInputs
-from dpexp.data.records import Kind, Table, read_header, read_table, texts_of_frame
-from dpexp.data.regression import Roles, by_person, least_budgets, persons_of, read_budgets, read_records, units_of
+from dpexp.data.records import Kind, read_header, read_table
+from dpexp.data.regression import by_person, least_budgets, persons_of, read_budgets, read_records, units_of
 from dpexp.data.remarks import of_unread
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from dpexp.data.regression import Records, Units
     from dpexp.inference.fitting import Planned
-    from dpexp.inference.models import Model
     from dpexp.inference.users import Normals
 
-SEED = 1
 MU = (1e-6, 1e6)
 """a budget that is not inf lies between these"""
-
-
 WEIGHTS = ("budget", "equal")
 """of a message: what its budget makes it worth, or the same for all: right where budgets depend on the data"""
 
 
-@dataclass(frozen=True)
-class Request:
-    """What the command line says."""
-
-    data: Path | pd.DataFrame | None
-    target: str
-    model: str = "huber-linear"
-    mu: str | None = None
-    mu_column: str | None = None
-    eps: str | None = None
-    delta: str | None = None
-    central: bool = False
-    public: Path | None = None
-    level: float = 0.95
-    person: str | None = None
-    plan: bool = False
-    n: str | None = None
-    force: bool = False
-    deployment: bool = False
-    seed: int | None = None
-    out: Path | None = None
-    again: bool = False
-    weights: str = "budget"
-    contrasts: tuple[str, ...] = ()
-    formula: str | None = None
-
-    @property
-    def file(self) -> str:
-        """What the data are called."""
-        return str(self.data) if isinstance(self.data, Path) else "a frame"
-
-    @property
-    def roles(self) -> Roles:
-        """Which column is what. Raises UsageError for what is no formula."""
-        formula = None if self.formula is None else read_formula(self.formula)
-        return Roles(formula.target.column if formula else self.target, self.mu_column, self.person, formula)
-
-
 def fit(request: Request) -> Report:
     """The fit, or the plan of one. Raises UsageError, among them DataError and ConfigError."""
-    folder = request.out is not None and (request.out.is_dir() or not request.out.suffix)
-    if folder and request.out is not None:
-        request = replace(request, out=request.out / "fit.json")
+    out = request.out
+    folder = out is not None and (out.is_dir() or not out.suffix)
+    if folder and out:
+        request = replace(request, out=(out := out / "fit.json"))
     _check(request)
-    if request.out is not None:
-        fit_receipt.check(request.out, request.deployment, request.again)
+    if out:
+        fit_receipt.check(out, request.deployment, request.again)
     public = public_inputs(request)
     if request.plan:
         return _plan(request, public)
     report, receipt = _fit(request, public)
     if receipt is not None:
         receipt.done(report.document())
-    elif request.out is not None:
-        fit_receipt.write(request.out, report.document())
-    if folder and request.out is not None and report.fitted is not None and report.exit_code == 0:
-        report.write_beside(request.out if receipt is None else receipt.result)
+    elif out:
+        fit_receipt.write(out, report.document())
+    if folder and out and report.fitted is not None and report.exit_code == 0:
+        report.write_beside(receipt.result if receipt else out)
     return report
 
 
@@ -107,10 +65,6 @@ def public_inputs(request: Request) -> PublicInputs:
     return read_public(request.public)
 
 
-def _table(data: Path | pd.DataFrame) -> Table:
-    return read_table(data) if isinstance(data, Path) else texts_of_frame(data)
-
-
 def _check(request: Request) -> None:
     """Everything that can be wrong with the words of the command line alone."""
     from dpexp.inference.models import MODELS
@@ -121,11 +75,8 @@ def _check(request: Request) -> None:
         raise UsageError(
             "what is explained? give --target, or --formula", "--target COLUMN or --formula 'y ~ x + C(g)'"
         )
-    given = [
-        name
-        for name, value in (("--mu", request.mu), ("--mu-column", request.mu_column), ("--eps", request.eps))
-        if value is not None
-    ]
+    budgets = {"--mu": request.mu, "--mu-column": request.mu_column, "--eps": request.eps}
+    given = [name for name, value in budgets.items() if value is not None]
     if len(given) != 1:
         said = " and ".join(given) if given else "no budget"
         raise UsageError(f"{said}: a budget is one of --mu, --mu-column, --eps with --delta", "for instance --mu 1")
@@ -168,60 +119,45 @@ def _budget(request: Request) -> float:
 
 def _number(name: str, text: str, low: float, high: float) -> float:
     value = scalar(text)
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or not (low < value < high or value == high == math.inf)
-    ):
+    if type(value) not in (int, float) or not (low < value < high or value == high == math.inf):
         ends = f"between {low:g} and {high:g}" if math.isfinite(high) else f"above {low:g}"
         raise UsageError(f"{name} is a number {ends}, not {text}")
     return float(value)
 
 
-def _model(request: Request, units: Units, mu: np.ndarray) -> tuple[Model, np.ndarray]:
-    """The model with its messages, and the budgets of users in Gaussian DP.
+def _planned(request: Request, units: Units, mu: np.ndarray, n: int) -> tuple[Planned, np.ndarray]:
+    """The plan of n users or records, with its model and messages, and the budgets in Gaussian DP.
 
     With --eps in the local model messages are eps-differentially private: without --delta always, and with it where
     they are less noisy than Gaussian ones, which is public. A very large epsilon, which protects nobody, is Gaussian.
     """
     from dpexp.core.cap_sampling import MOST_EPS, gaussian_mu
+    from dpexp.inference.fitting import plan_central, plan_local
     from dpexp.inference.models import unit_model
     from dpexp.inference.pure_messages import pure
 
     model = unit_model(request.model, len(units.entries), not units.has_scale)  # type: ignore[arg-type]
-    if request.eps is None or request.central or (eps := float(request.eps)) > MOST_EPS:
-        return model, mu
-    caps = pure(model, eps)
-    if request.delta is not None and (caps.gradient_noise > model.gradient_noise / mu[0]).any():
-        return model, mu
-    return caps, np.full(len(mu), gaussian_mu(eps))
-
-
-def _planned(request: Request, model: Model, mu: np.ndarray, n: int) -> Planned:
-    from dpexp.inference.fitting import plan_central, plan_local
-
-    return (
-        plan_central(model, float(mu[0]), n)
-        if request.central
-        else plan_local(model, mu, n, request.weights == "equal")
-    )
+    if request.central:
+        return plan_central(model, float(mu[0]), n), mu
+    if request.eps is not None and (eps := _number("--eps", request.eps, 0, math.inf)) <= MOST_EPS:
+        caps = pure(model, eps)
+        if request.delta is None or (caps.gradient_noise <= model.gradient_noise / mu[0]).all():
+            model, mu = caps, np.full(len(mu), gaussian_mu(eps))
+    return plan_local(model, mu, n, request.weights == "equal"), mu
 
 
 def _plan(request: Request, public: PublicInputs) -> Report:
     """What is expected, from names, public inputs and budgets; no other value of a file is read."""
     roles = request.roles
-    binary = request.model == "mallows-logistic"
-    kinds: dict[str, Kind]
+    columns = roles.formula.columns if roles.formula else []
+    kinds: Mapping[str, Kind] = dict.fromkeys([*public.named, *roles.named, *columns], "unknown")
     if isinstance(request.data, Path):
-        kinds = dict(read_header(request.data).kinds)
-    else:
-        columns = roles.formula.columns if roles.formula else []
-        kinds = dict.fromkeys([*public.named, *roles.named, *columns], "unknown")
-    units = units_of(kinds, roles, public, binary)
+        kinds = read_header(request.data).kinds
+    units = units_of(kinds, roles, public, request.model == "mallows-logistic")
     if request.mu_column is not None:
         if request.data is None:
             raise UsageError("--mu-column is a column of DATA", "name the file")
-        table = _table(request.data)
+        table = read_table(request.data)
         mu = read_budgets(table, request.mu_column)
         mu = mu if request.person is None else least_budgets(mu, *persons_of(table, request.person))
     else:
@@ -230,18 +166,8 @@ def _plan(request: Request, public: PublicInputs) -> Report:
         unit = "records" if request.person is None else "persons"
         raise UsageError(f"--plan reads no data: how many {unit} are there?", "for instance --n 100000")
     n = len(mu) if request.n is None else round(_number("--n", request.n, 0, 1e12))
-    model, mu = _model(request, units, mu)
-    planned = _planned(request, model, mu, n)
-    return _report(request, units, planned, mu)
-
-
-def _report(request: Request, units: Units, planned: Planned, mu: np.ndarray, **found: Any) -> Report:
-    """What is said before anybody is asked."""
-    return Report(
-        units, planned, mu, request.central, request.level, planned.checked, request.model, plan=request.plan,
-        deployment=request.deployment, person=request.person, budgets=request.mu_column, file=request.file,
-        asked=request.contrasts, **found,
-    )  # fmt: skip
+    planned, mu = _planned(request, units, mu, n)
+    return Report(request, units, planned, mu, planned.checked)
 
 
 def _fit(request: Request, public: PublicInputs) -> tuple[Report, Receipt | None]:
@@ -252,18 +178,17 @@ def _fit(request: Request, public: PublicInputs) -> tuple[Report, Receipt | None
     records, mu, remarks = entering(request, public, order_seed)
     for text in request.contrasts:  # before anything is spent
         row_of(text, records.units.names)
-    model, mu = _model(request, records.units, mu)
-    planned = _planned(request, model, mu, len(mu))
-    fewest = model.p + 1 if request.central else FEWEST_TO_COMPUTE
-    seed = SEED if request.seed is None else request.seed
-    before = _report(request, records.units, planned, mu, order_seed=order_seed, seed=seed, remarks=remarks)
+    planned, mu = _planned(request, records.units, mu, len(mu))
+    fewest = planned.model.p + 1 if request.central else FEWEST_TO_COMPUTE
+    before = Report(request, records.units, planned, mu, planned.checked, None, order_seed, remarks)
     if planned.checked.reasons and (not request.force or len(mu) < fewest):
         return before, None
     receipt, spent = None, ""
     if request.deployment and request.out is not None:
-        words = {"data": request.file, "target": request.formula or request.target, "model": request.model,
-                 "method": before.method, "unit": request.person or "record",
-                 "not_covered": before.not_covered}  # fmt: skip
+        words = {
+            "data": request.file, "target": request.formula or request.target, "model": request.model,
+            "method": before.method, "unit": request.person or "record", "not_covered": before.not_covered,
+        }  # fmt: skip
         receipt = fit_receipt.begin(request.out, before.largest, before.pure, before.public(), words)
         spent = f"Kept in {receipt.result}, with its receipt {receipt.path.name}. Spent by the receipts there: "
         spent += f"{fit_receipt.together(fit_receipt.receipts(request.out))}."
@@ -279,7 +204,7 @@ def entering(request: Request, public: PublicInputs, order_seed: int) -> tuple[R
     """The records that a fit uses, their holders in a public order; budgets of these; and remarks for the owner."""
     assert request.data is not None
     roles = request.roles
-    table = _table(request.data)
+    table = read_table(request.data)
     records = read_records(table, roles, public, request.model == "mallows-logistic")
     quiet = request.deployment or len(records.y) == len(table)
     remarks = [] if quiet else of_unread(table, records.units.read)
@@ -304,6 +229,4 @@ def _randomness(request: Request) -> tuple[int, Normals]:
         return secrets.randbits(63), operating_system_normals
     from dpexp.core.seeds import generator
 
-    seed = SEED if request.seed is None else request.seed
-    noise = generator(seed, 0, "noise")
-    return seed, lambda shape: noise.standard_normal(shape)
+    return request.rehearsed, generator(request.rehearsed, 0, "noise").standard_normal

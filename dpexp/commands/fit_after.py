@@ -7,14 +7,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpexp.core.errors import UsageError
 from dpexp.core.text import Printed, columns, guess
 from dpexp.data.regression import Units
-from dpexp.inference.intervals import Interval, Release, intervals, judged, level_of
+from dpexp.inference.intervals import Release, intervals, judged, level_of
 from dpexp.inference.public_numbers import normal
 from dpexp.reporting.digits import estimate_row, level_in_digits
 
@@ -23,14 +23,6 @@ if TYPE_CHECKING:
 
 MANY = "p: the test that a value is 0, each by itself. Of 20 that are 0, one has p below .05 on average."
 _TERM = r"(?:(\d+\.?\d*|\.\d+) ?\* ?)?(.*)"
-
-
-class Followed(NamedTuple):
-    """One combination of the parameters on the user's scale."""
-
-    interval: Interval
-    p: float | None
-    """of the test that it is 0; None where the release does not tell it"""
 
 
 @dataclass(frozen=True)
@@ -42,29 +34,31 @@ class Inference:
     """[p], in the units of the computation"""
     units: Units
     level: float
-    binary: bool
-    """whether the mean of the target is a probability"""
 
-    def combined(self, rows: np.ndarray) -> tuple[list[Followed], np.ndarray]:
-        """Of combinations [k, p] of the user's parameters, and their covariance [k, k]."""
+    def combined(self, rows: np.ndarray) -> tuple[list[dict[str, Any]], np.ndarray]:
+        """The keys of estimates of combinations [k, p] of the user's parameters, and their covariance [k, k].
+
+        Ends are null of what the release does not tell; p is that of the test that a value is 0.
+        """
         from scipy.special import ndtr
 
         matrix, offset = self.units.to_user()
         own, shift = rows @ matrix, rows @ offset
         found, covariance = intervals(self.release, self.theta, own, self.level)
-        followed = []
+        told = list[dict[str, Any]]()
         for one, a, o in zip(found, own, shift.tolist(), strict=True):
-            moved = Interval(one.kind, one.value + o, one.se, one.low + o, one.high + o)
-            p: float | None = None
-            if one.kind == "wald":
-                p = float(2 * ndtr(-abs(moved.value) / max(one.se, 1e-300)))
-            elif one.kind == "anderson-rubin":
-                p = level_of(self.release, self.theta, a[None], np.array([-o]))
-            followed.append(Followed(moved, p))
-        return followed, covariance
+            value, bounded = one.value + o, math.isfinite(one.high - one.low)
+            told.append({"value": value, "ci_lo": None, "ci_hi": None, "interval": "unbounded", "bounded": bounded})
+            told[-1] |= {"se": None, "p": None}
+            if bounded:
+                p = float(2 * ndtr(-abs(value) / max(one.se, 1e-300)))
+                if one.kind == "anderson-rubin":
+                    p = level_of(self.release, self.theta, a[None], np.array([-o]))
+                told[-1] |= {"ci_lo": one.low + o, "ci_hi": one.high + o, "interval": one.kind, "se": one.se, "p": p}
+        return told, covariance
 
     @cached_property
-    def parameters(self) -> tuple[list[Followed], np.ndarray]:
+    def parameters(self) -> tuple[list[dict[str, Any]], np.ndarray]:
         """Every parameter by itself, and the covariance of all."""
         return self.combined(np.eye(len(self.theta)))
 
@@ -79,17 +73,12 @@ class Inference:
         errors, kinds = judged(self.release, rows, self.level)
         mean, errors = rows @ self.theta, np.where(np.array(kinds) == "wald", errors, np.nan)
         found = np.stack([mean, errors, mean - z * errors, mean + z * errors], axis=1)
-        if not self.binary:
+        if not self.units.binary:
             found[:, [0, 2, 3]] += self.units.centre / self.units.scale
             return found * self.units.scale
         share = 1 / (1 + np.exp(-found))
         share[:, 1] = share[:, 0] * (1 - share[:, 0]) * errors
         return np.asarray(share)
-
-    def joint(self, rows: np.ndarray) -> float:
-        """The p-value of the test that all combinations [k, p] of the user's parameters are 0."""
-        matrix, offset = self.units.to_user()
-        return level_of(self.release, self.theta, rows @ matrix, -rows @ offset)
 
 
 def row_of(text: str, names: Sequence[str]) -> np.ndarray:
@@ -132,21 +121,12 @@ class Contrasts(Printed):
 def contrasts(inference: Inference, texts: Sequence[str]) -> Contrasts:
     """Raises UsageError for what names no parameter."""
     rows = np.array([row_of(text, inference.units.names) for text in texts])
-    found, _ = inference.combined(rows)
-    return Contrasts([{"contrast": t, **told(one)} for t, one in zip(texts, found, strict=True)], inference.joint(rows))
+    (matrix, offset), (found, _) = inference.units.to_user(), inference.combined(rows)
+    joint = level_of(inference.release, inference.theta, rows @ matrix, -rows @ offset)
+    return Contrasts([{"contrast": t, **one} for t, one in zip(texts, found, strict=True)], joint)
 
 
-def told(one: Followed) -> dict[str, Any]:
-    """The keys of an estimate; the ends are null where it is not told."""
-    interval, p = one
-    bounded = math.isfinite(interval.high - interval.low)
-    ends = {"ci_lo": interval.low, "ci_hi": interval.high, "se": interval.se, "p": p} if bounded else {}
-    kind = interval.kind if bounded else "unbounded"
-    return {"value": interval.value, "ci_lo": None, "ci_hi": None, "interval": kind, "bounded": bounded, "se": None,
-            "p": None, **ends}  # fmt: skip
-
-
-def forest(units: Units, found: Sequence[dict[str, Any]], level: float, binary: bool) -> Figure:
+def forest(inference: Inference, found: Sequence[dict[str, Any]]) -> Figure:
     """What each column does, with intervals, one below another: a level, or a quarter of a stated range.
 
     Numbers have units of their own; a quarter of a range, which is public, makes them comparable.
@@ -156,6 +136,7 @@ def forest(units: Units, found: Sequence[dict[str, Any]], level: float, binary: 
 
     from dpexp.reporting.style import RC
 
+    units = inference.units
     with mpl.rc_context(RC):
         canvas = Figure(figsize=(5.2, 0.8 + 0.28 * len(units.entries)), layout="constrained")
         axes = canvas.subplots()
@@ -169,6 +150,6 @@ def forest(units: Units, found: Sequence[dict[str, Any]], level: float, binary: 
                 axes.text(0, k, "  unbounded", va="center", color="#7a4fa3")
         axes.set_yticks(range(len(units.entries)), [" ".join(entry.name.split()) for entry in units.entries])
         axes.set_ylim(len(units.entries) - 0.5, -0.5)
-        what = f"log odds of {units.target}" if binary else units.target
-        axes.set_xlabel(f"{what}, with {100 * level:g}% intervals,\nfor a level, or a quarter of a column's range")
+        what = f"log odds of {units.target}, with" if units.binary else f"{units.target}, with"
+        axes.set_xlabel(f"{what} {100 * inference.level:g}% intervals,\nfor a level, or a quarter of a column's range")
     return canvas

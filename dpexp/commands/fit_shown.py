@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpexp.commands.fit_after import MANY, Contrasts, Inference, contrasts, forest, told
+from dpexp.commands.fit_after import MANY, Contrasts, Inference, contrasts, forest
 from dpexp.commands.fit_receipt import NOT_COVERED
 from dpexp.core.errors import UsageError
 from dpexp.core.files import atomically
 from dpexp.core.text import Printed, columns, counted, few, up
-from dpexp.data.records import read_table, table_of_frame
-from dpexp.data.regression import Units, covariates
+from dpexp.data.formulas import read_formula
+from dpexp.data.records import read_table
+from dpexp.data.regression import Roles, Units, covariates
 from dpexp.inference.fitting import Fitted, Planned
 from dpexp.inference.intervals import FLAT
 from dpexp.inference.newton import standard_errors
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DELTAS = (1e-5, 1e-6)
+SEED = 1
 CAREFUL = (
     "careful: if errors have tails like Student's t with 3 degrees of freedom, or any two columns are correlated by .5"
 )
@@ -45,6 +47,13 @@ WEIGHED = {
     False: "They weigh the messages, so they must not depend on the data; if they may, take --weights equal.",
     True: "All messages weigh the same, so the estimates are right even where budgets depend on the data.",
 }
+SIMULATED = (
+    "Users were simulated: the raw file was read here, and what is released is what users would have sent. Anything "
+    "else that is computed from the file, a plot of residuals say, is a release of its own."
+)
+REHEARSAL = (
+    "A rehearsal: whoever knows the seed ({}) can take the noise away. Publish a fit that was made with --deployment."
+)
 PERSONS = (
     "Every person counts once, with the mean over all of its rows, so the risk is a mean over persons. Its minimiser "
     "is that of a mean over rows only if the number of a person's rows tells nothing of what they hold, or the model "
@@ -63,36 +72,68 @@ TARGETS = {
 
 
 @dataclass(frozen=True)
+class Request:
+    """What the command line says."""
+
+    data: Path | pd.DataFrame | None
+    target: str
+    model: str = "huber-linear"
+    mu: str | None = None
+    mu_column: str | None = None
+    eps: str | None = None
+    delta: str | None = None
+    central: bool = False
+    public: Path | None = None
+    level: float = 0.95
+    person: str | None = None
+    plan: bool = False
+    n: str | None = None
+    force: bool = False
+    deployment: bool = False
+    seed: int | None = None
+    out: Path | None = None
+    again: bool = False
+    weights: str = "budget"
+    contrasts: tuple[str, ...] = ()
+    formula: str | None = None
+
+    @property
+    def rehearsed(self) -> int:
+        """The seed of a rehearsal."""
+        return SEED if self.seed is None else self.seed
+
+    @property
+    def file(self) -> str:
+        """What the data are called."""
+        return str(self.data) if isinstance(self.data, Path) else "a frame"
+
+    @property
+    def roles(self) -> Roles:
+        """Which column is what. Raises UsageError for what is no formula."""
+        formula = None if self.formula is None else read_formula(self.formula)
+        return Roles(formula.target.column if formula else self.target, self.mu_column, self.person, formula)
+
+
+@dataclass(frozen=True)
 class Report(Printed):
     """A fit, a plan, or a refusal."""
 
+    request: Request
     units: Units
     planned: Planned
     mu: np.ndarray
     """budgets, one for every record that was used, or one for all"""
-    central: bool
-    level: float
     checked: Checked
-    model: str
     fitted: Fitted | None = None
-    plan: bool = False
     order_seed: int = 0
-    seed: int = 0
-    deployment: bool = False
-    person: str | None = None
-    budgets: str | None = None
-    """the column that they are from"""
-    file: str = ""
     remarks: Sequence[str] = ()
     """of a rehearsal, read off the records: for their owner on stderr, and no part of text or document"""
     spent: str = ""
-    asked: tuple[str, ...] = ()
-    """contrasts"""
 
     @property
     def unit(self) -> str:
         """Whom the budget is for."""
-        return "person" if self.person else "record"
+        return "person" if self.request.person else "record"
 
     @property
     def exit_code(self) -> int:
@@ -106,19 +147,13 @@ class Report(Printed):
 
     @property
     def method(self) -> str:
-        return "central-newton" if self.central else "staged-newton"
-
-    @property
-    def quantile(self) -> float:
-        return normal(self.level)
+        return "central-newton" if self.request.central else "staged-newton"
 
     @cached_property
     def errors(self) -> np.ndarray:
-        """Standard errors [p] on the user's scale: those of the fit, or those that are expected."""
-        if self.fitted is None:
-            return self._on_users_scale(np.diag(self.planned.errors**2))
-        if self.exit_code:
-            return self._on_users_scale(self.fitted.covariance)
+        """Standard errors [p] on the user's scale: those of the fit, or where it tells nothing, those expected."""
+        if self.fitted is None or self.exit_code:
+            return self._on_users_scale(self.planned.errors)
         return standard_errors(self.inference.parameters[1])
 
     @cached_property
@@ -126,30 +161,22 @@ class Report(Printed):
         """What follows from the release. Raises UsageError where there is none."""
         if self.fitted is None or self.exit_code:
             raise UsageError("no coefficient was told, so nothing follows")
-        binary = self.model == "mallows-logistic"
-        return Inference(self.fitted.release, self.fitted.theta, self.units, self.level, binary)
+        return Inference(self.fitted.release, self.fitted.theta, self.units, self.request.level)
 
     @cached_property
     def careful(self) -> np.ndarray:
         """Expected standard errors [p] if errors have heavier tails than a normal law, or columns are correlated."""
-        return self._on_users_scale(np.diag(self.planned.careful**2))
+        return self._on_users_scale(self.planned.careful)
 
-    def _on_users_scale(self, covariance: np.ndarray) -> np.ndarray:
+    def _on_users_scale(self, errors: np.ndarray) -> np.ndarray:
         matrix, _ = self.units.to_user()
-        return standard_errors(matrix @ covariance @ matrix.T)
-
-    @cached_property
-    def values(self) -> np.ndarray | None:
-        """Estimates [p] on the user's scale."""
-        if self.fitted is None:
-            return None
-        matrix, offset = self.units.to_user()
-        return np.asarray(matrix @ self.fitted.theta + offset)
+        return standard_errors(matrix @ np.diag(errors**2) @ matrix.T)
 
     @cached_property
     def contrasts(self) -> Contrasts | None:
         """Those that were asked for, and the test of all of them."""
-        return contrasts(self.inference, self.asked) if self.asked and self.exit_code == 0 and self.fitted else None
+        told = self.request.contrasts and self.fitted and not self.exit_code
+        return contrasts(self.inference, self.request.contrasts) if told else None
 
     def frame(self) -> pd.DataFrame:
         """The estimates as a table, a row each."""
@@ -172,17 +199,16 @@ class Report(Printed):
         """
         import pandas as pd
 
-        records = table_of_frame(table) if isinstance(table, pd.DataFrame) else read_table(Path(table).expanduser())
+        records = read_table(Path(table).expanduser() if isinstance(table, str) else table)
         records.header.require([column.name for column in self.units.columns], records.where)
         x, read = covariates(records, self.units)
-        found = self.inference.means(x[read])
         frame = pd.DataFrame(np.nan, range(len(read)), ["mean", "se", "ci_lo", "ci_hi"])
-        frame.loc[read] = found
+        frame.loc[read] = self.inference.means(x[read])
         return frame
 
     def forest(self) -> Figure:
         """What each column does, with intervals, as a figure. Raises UsageError where nothing was told."""
-        return forest(self.units, self.estimates(), self.level, self.inference.binary)
+        return forest(self.inference, self.estimates())
 
     def write_beside(self, result: Path) -> None:
         """The estimates and their covariance as csv, and the forest plot, beside a result."""
@@ -192,13 +218,15 @@ class Report(Printed):
 
     def estimates(self) -> list[dict[str, Any]]:
         """The contract's list; null where there is nothing."""
+        matrix, offset = self.units.to_user()
+        values = np.full(len(offset), np.nan) if self.fitted is None else matrix @ self.fitted.theta + offset
         found = []
-        for j, name in enumerate(self.units.names):
-            value = None if self.values is None or not math.isfinite(self.values[j]) else float(self.values[j])
-            one: dict[str, Any] = {"name": name, "value": value, "ci_lo": None, "ci_hi": None}
+        for j, (name, value) in enumerate(zip(self.units.names, values.tolist(), strict=True)):
+            one: dict[str, Any] = {"name": name, "value": value if math.isfinite(value) else None}
+            one |= {"ci_lo": None, "ci_hi": None}
             if self.fitted is not None:
                 one |= {"interval": "unbounded", "bounded": False, "se": None, "p": None}
-                one |= {} if j in self.lost else told(self.inference.parameters[0][j])
+                one |= {} if j in self.lost else self.inference.parameters[0][j]
                 if self.units.has_scale and name == self.units.names[-1]:
                     one["p"] = None  # it is above 0
             found.append(one)
@@ -209,10 +237,10 @@ class Report(Printed):
         checked, eps = self.checked, [[delta, self.eps(delta)] for delta in (*([0.0] * (self.pure > 0)), *DELTAS)]
         document: dict[str, Any] = {
             "estimates": self.estimates(),
-            "level": self.level,
+            "level": self.request.level,
             "method": self.method,
-            "model": self.model,
-            "unit": self.person or "record",
+            "model": self.request.model,
+            "unit": self.request.person or "record",
             "budget": {"mu": self.largest, "per_user": self.per_user, "eps": eps},
             "diagnostics": {
                 "n": self.planned.n, **checked.values, "warnings": list(checked.warnings),
@@ -220,15 +248,19 @@ class Report(Printed):
             },
             "refused": [{"rule": r.rule, "reason": r.why, "n_needed": r.n_needed} for r in checked.reasons],
         }  # fmt: skip
-        if self.budgets is not None:
-            document["budget"] |= {"column": self.budgets, "weights": "equal" if self.planned.equal else "budget"}
+        if self.request.mu_column is not None:
+            document["budget"] |= {
+                "column": self.request.mu_column,
+                "weights": "equal" if self.planned.equal else "budget",
+            }
         if self.fitted is not None and self.exit_code == 0:
             document["covariance"] = self.inference.parameters[1].tolist()
             if self.contrasts:
                 document["contrasts"] = self.contrasts.document()
-        if self.plan or self.fitted is None:
+        if self.fitted is None:
+            z = normal(self.request.level)
             document["expected"] = [
-                {"name": name, "se": float(e), "length": 2 * self.quantile * float(e), "careful_se": float(c)}
+                {"name": name, "se": float(e), "length": 2 * z * float(e), "careful_se": float(c)}
                 for name, e, c in zip(self.units.names, self.errors, self.careful, strict=True)
             ]
         document["public"] = self.public()
@@ -236,7 +268,7 @@ class Report(Printed):
 
     def public(self) -> dict[str, Any]:
         """Every number that is not private: whoever has them and the messages can compute the fit again."""
-        units = self.units
+        units, request = self.units, self.request
         found: dict[str, Any] = {
             "covariates": [
                 {"name": e.name, "centre": e.centre, "scale": e.scale} for e in units.entries
@@ -244,10 +276,10 @@ class Report(Printed):
             "target": {"name": units.target, "centre": units.centre, "scale": units.scale},
             **self.planned.model.bounds,
             "messages": "cap sampling" if self.pure else "Gaussian",
-            "order_seed": None if self.plan else self.order_seed,
-            "noise": "operating system, not stored" if self.deployment else f"seed {self.seed}: a rehearsal",
+            "order_seed": None if request.plan else self.order_seed,
+            "noise": "operating system, not stored" if request.deployment else f"seed {request.rehearsed}: a rehearsal",
         }  # fmt: skip
-        if not self.central:
+        if not request.central:
             found["schedule"] = {"shares": SHARES, "T": TIMES, "hessian_every": self.planned.every}
         return found
 
@@ -273,7 +305,7 @@ class Report(Printed):
     @property
     def per_user(self) -> dict[str, float] | None:
         """Quantiles of the budgets; None where one budget is spent on all records at once."""
-        if self.central:
+        if self.request.central:
             return None
         low, middle, high = np.quantile(self.mu, [0.05, 0.5, 0.95], method="inverted_cdf")
         return {"cap": self.largest, "q05": float(low), "median": float(middle), "q95": float(high)}
@@ -293,58 +325,52 @@ class Report(Printed):
         parts = [
             self._title(),
             self._table(),
-            *self._refusals(),
+            self._refusals(),
             self._unbounded(),
             self.contrasts.text() if self.contrasts else "",
             MANY if self.fitted is not None and not self.exit_code else "",
             self._budget(),
-            TARGETS[self.model],
-            PERSONS if self.person else "",
-            *self._remarks(),
+            TARGETS[self.request.model],
+            PERSONS if self.request.person else "",
+            self._remarks(),
         ]
         return "\n\n".join(part for part in parts if part)
 
     def _title(self) -> str:
-        kind = (
-            "central model: the owner publishes one fit"
-            if self.central
-            else f"local model: every {self.unit} sends one private message"
-        )
-        head = "plan of a fit, for which no record was read" if self.plan else f"{self.file}"
-        size = (
-            f"n = {self.planned.n:,}{' persons' * bool(self.person)}, {counted(len(self.units.entries), 'covariate')}"
-        )
-        return f"{self.model}, {head}: {size}; {kind} ({self.method})"
+        asked = self.request
+        kind = f"local model: every {self.unit} sends one private message"
+        if asked.central:
+            kind = "central model: the owner publishes one fit"
+        head = "plan of a fit, for which no record was read" if asked.plan else asked.file
+        size = f"n = {self.planned.n:,}{' persons' * bool(asked.person)}"
+        size += f", {counted(len(self.units.entries), 'covariate')}"
+        return f"{asked.model}, {head}: {size}; {kind} ({self.method})"
 
     def _table(self) -> str:
+        percent = f"{100 * self.request.level:.4g}%"
         if self.fitted is None:
-            title = f"Expected {100 * self.level:.4g}% intervals" + ("" if self.plan else "; nothing was spent")
+            title = f"Expected {percent} intervals" + ("" if self.request.plan else "; nothing was spent")
+            z = normal(self.request.level)
             rows = [
-                [name, f"{error:.3g}", f"+- {self.quantile * error:.3g}", f"+- {self.quantile * careful:.3g}"]
+                [name, f"{error:.3g}", f"+- {z * error:.3g}", f"+- {z * careful:.3g}"]
                 for name, error, careful in zip(self.names, self.errors, self.careful, strict=True)
             ]
             table = columns(rows, ["name", "expected se", "interval", "careful"])
             return f"{title}\n\n{table}\n\n{CAREFUL}"
-        rows = [
-            [name, *estimate_row(one, error)]
-            for name, one, error in zip(self.names, self.estimates(), self.errors, strict=True)
-        ]
-        percent = f"{100 * self.level:.4g}%"
+        found = zip(self.names, self.estimates(), self.errors, strict=True)
+        rows = [[name, *estimate_row(one, error)] for name, one, error in found]
         return columns(rows, ["name", "estimate", "se", f"{percent} from", "to", "p"])
 
-    def _refusals(self) -> list[str]:
-        if not self.checked.reasons:
-            return []
-        told = (
-            "This release tells no coefficient:" if self.fitted is not None else "No data were used; nothing was spent:"
-        )
-        lines = [told]
+    def _refusals(self) -> str:
+        lines = [
+            "No data were used; nothing was spent:" if self.fitted is None else "This release tells no coefficient:"
+        ]
         for reason in self.checked.reasons:
             more = f"; n = {reason.n_needed:,} would do" if reason.n_needed else ""
             lines.append(f"  {reason.rule}: {reason.why}{more}")
-        if self.fitted is None and not self.plan:
+        if self.fitted is None and not self.request.plan:
             lines.append("  --force fits all the same, and prints estimates without intervals.")
-        return ["\n".join(lines)]
+        return "\n".join(lines) if self.checked.reasons else ""
 
     def _unbounded(self) -> str:
         """Which parameters this release does not tell, and from which n on it might; "" where it tells all."""
@@ -359,7 +385,7 @@ class Report(Printed):
         if math.isinf(ratio):
             return f"{said} Columns there cannot be told apart, or one is constant."
         # The eigenvalues are known to 1.96 errors, which fall like 1 / n, and with a message of every user like n^-1/2.
-        least = math.ceil(self.planned.n * (FLAT / (ratio + 1.96)) ** (1 if self.central else 2))
+        least = math.ceil(self.planned.n * (FLAT / (ratio + 1.96)) ** (1 if self.request.central else 2))
         return (
             f"{said} The curvature there is {ratio:.1f} standard errors from 0: columns can hardly be told apart, one "
             f"is nearly constant, or varies less than was stated. At least n = {least:,} is needed, maybe far more."
@@ -370,48 +396,40 @@ class Report(Printed):
         if math.isinf(self.largest):
             eps = "no privacy"
         low = float(self.mu.min())
-        unit = f"every {self.person}, with all rows of it" if self.person else "every record"
+        unit = f"every {self.request.person}, with all rows of it" if self.request.person else "every record"
         if self.pure:
             who = f"Every message is {self.pure:g}-differentially private for {unit}, with delta = 0 (cap sampling)."
-        elif self.central:
+        elif self.request.central:
             who = f"The fit as a whole is {self.largest:.5g}-GDP for {unit}: {eps}. n is public."
         elif low == self.largest:
             who = f"The messages are {low:.5g}-GDP for {unit}: {eps}."
         else:
             low_to_large = f"from {low:.4g} to {self.largest:.4g}"
             who = f"{self.unit.capitalize()} i has mu_i-GDP with its own mu_i, {low_to_large}. At the largest: {eps}."
-        if self.budgets:
-            who += f" Budgets are {self.budgets}, which is public: mu_i is held fixed where {self.unit} i is replaced. "
-            who += WEIGHED[self.planned.equal]
+        if self.request.mu_column:
+            who += f" Budgets are {self.request.mu_column}, which is public: mu_i is held fixed where {self.unit} i is "
+            who += f"replaced. {WEIGHED[self.planned.equal]}"
         times = "k times that eps" if self.pure else "sqrt(k) times that mu"
-        many = "" if self.person else f" Somebody with k records has {times}; --person COLUMN averages them."
-        if self.plan or (self.fitted is None):
+        many = "" if self.request.person else f" Somebody with k records has {times}; --person COLUMN averages them."
+        if self.fitted is None:
             return f"Budget if it is spent. {who}{many}"
-        rest = " Everything printed here is computed from one release, so it costs nothing more."
-        return f"Budget. {who}{many}{rest}"
+        return f"Budget. {who}{many} Everything printed here is computed from one release, so it costs nothing more."
 
-    def _remarks(self) -> list[str]:
+    def _remarks(self) -> str:
         said = [f"Warning: {one}." for one in self.checked.warnings] + [f"Note: {one}." for one in self.units.notes]
-        if self.plan and self.pure:
+        if self.request.plan and self.pure:
             delta, model = DELTAS[0], self.planned.model
             other = model.gradient_sensitivity / Target(eps=self.pure, delta=delta).constant / model.gradient_noise[0]
             said.append(f"Gaussian messages at delta = {delta:g} would be {other:.2g} times as noisy.")
         if self.checked.advice:
             said += [f"Advice: {reason.why}; n = {reason.n_needed:,} would do." for reason in self.checked.advice]
-            said.append(NARROWER.format(*((4, 5) if self.central else (16, 28))))
+            said.append(NARROWER.format(*((4, 5) if self.request.central else (16, 28))))
         if self.fitted is not None:
-            if not self.central:
-                said.append(
-                    "Users were simulated: the raw file was read here, and what is released is what users would have "
-                    "sent. "
-                    "Anything else that is computed from the file, a plot of residuals say, is a release of its own."
-                )
-            if self.deployment:
+            if not self.request.central:
+                said.append(SIMULATED)
+            if self.request.deployment:
                 said.append(f"Noise came from the operating system and is not stored. Not covered: {self.not_covered}.")
                 said.append(self.spent)
             elif not math.isinf(self.largest):
-                said.append(
-                    f"A rehearsal: whoever knows the seed ({self.seed}) can take the noise away. Publish a fit that "
-                    "was made with --deployment."
-                )
-        return ["\n".join(said)]
+                said.append(REHEARSAL.format(self.request.rehearsed))
+        return "\n".join(said)

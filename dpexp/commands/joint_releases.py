@@ -21,8 +21,8 @@ from dpexp.config.cells import Cell, Experiment, is_noisy
 from dpexp.config.settings import label
 from dpexp.core.errors import UsageError
 from dpexp.core.text import counted, up
-from dpexp.privacy.analyses.analysis import ALL, Analysis
-from dpexp.privacy.analyses.composition_of_runs import composition_of_runs
+from dpexp.privacy.analyses.analysis import Analysis
+from dpexp.privacy.analyses.composition_of_runs import composable, composition_of_runs
 
 NOT_PRIVATE = "Reproducible run: not private in deployment."
 REPRODUCIBLE = (
@@ -82,21 +82,13 @@ def joint(experiment: Experiment) -> list[Joint]:
         analysis = None
         if len(relations) == 1:
             runs = [
-                (_composable(mechanism.analyses(), cell, experiment.deltas[0]), count)
+                (composable(mechanism.analyses(), experiment.deltas[0], _names(cell) == ("last",)), count)
                 for mechanism, cell, count in zip(mechanisms, cells, counts, strict=True)
             ]
             analysis = composition_of_runs(runs)
         relation = relations.pop() if len(relations) == 1 else ""
         found.append(Joint(records, len(cells), sum(counts), relation, analysis))
     return found
-
-
-def _composable(analyses: Sequence[Analysis], cell: Cell, delta: float) -> Analysis:
-    """The analysis by which a run is composed with others: one of its steps or of Gaussian DP, else the smallest."""
-    names = _names(cell)
-    covering = [a for a in analyses if a.valid and (a.released == ALL or names == ("last",))]
-    additive = [a for a in covering if a.released == ALL and (a.steps or a.mu is not None)]
-    return min(additive or covering, key=lambda a: a.eps(delta))
 
 
 def require_private_records(experiment: Experiment) -> None:

@@ -198,13 +198,13 @@ class Understood(MechanismStatement):
 def of_users(path: Path, pairs: Sequence[str]) -> UsersStatement:
     """The statement of a file of users, with the columns mu and, if there, uses and group."""
     from dpexp.data.users import read_users
-    from dpexp.privacy.users import Users
+    from dpexp.privacy.users import ledger
 
     values = values_of(pairs)
     deltas = deltas_of(values)
     if values:
         raise UsageError(f"--users takes delta=... alone, not {', '.join(values)}")
-    return UsersStatement(Users(*read_users(path)).groups(deltas), deltas)
+    return UsersStatement(ledger(*read_users(path), deltas), deltas)
 
 
 def questions_among(words: Sequence[str], tradeoff: bool) -> tuple[list[str], Questions | None]:

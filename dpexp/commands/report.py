@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
+from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.files import read_ordinary
 from dpexp.core.steps import each, tell
 from dpexp.core.text import guess
@@ -60,11 +60,11 @@ def _words(path: Path) -> str:
         raise UsageError(f"--text {path}: {why}", "name a text file; an empty line begins a new paragraph") from None
 
 
-def claims_document(paper: str, results: Path) -> list[dict[str, Any]]:
-    """The ledger of one paper: the document that `dpexp claims --paper ID --json` prints. Raises DpexpError."""
+def claims_document(results: Path) -> list[dict[str, Any]]:
+    """The ledger: the document that `dpexp claims --json` prints. Raises DpexpError."""
     from dpexp.commands import claims as command
 
-    shown = command.claims(command.Request((), paper, (), "json", None, results))
+    shown = command.claims(command.Request((), None, (), "json", None, results))
     found: list[dict[str, Any]] = json.loads(shown.text)
     return found
 
@@ -140,8 +140,8 @@ def _final(one: Stored, results: Path, alone: bool) -> Final:
     from dpexp.commands.diff import certainty, diff, shown
     from dpexp.config.settings import varying
     from dpexp.papers import papers
+    from dpexp.plugins.loaded import shell
     from dpexp.reporting.of_results.table import content_of
-    from dpexp.reporting.page.experiments import shell
     from dpexp.reporting.page.overview import Final, Numbers
 
     assert one.gathered is not None
@@ -177,8 +177,8 @@ def _figures(experiments: Sequence[Stored], results: Path, alone: bool) -> list[
     """
     from dpexp.commands.plot import Looks, figure_of
     from dpexp.papers import figures, papers
+    from dpexp.plugins.loaded import shell
     from dpexp.reporting.of_results.gather import Source
-    from dpexp.reporting.page.experiments import shell
     from dpexp.reporting.page.figures import Wanted
 
     names = {one.name for one in experiments}
@@ -196,28 +196,15 @@ def _figures(experiments: Sequence[Stored], results: Path, alone: bool) -> list[
 
 
 def _ledger(results: Path, names: Sequence[str], alone: bool) -> Ledger | None:
-    """The claims that these experiments settle, paper by paper; those of one experiment where one is shown alone."""
+    """All claims, where these experiments settle some; those of one experiment where one is shown alone."""
     from dpexp.papers import claims, papers
-    from dpexp.reporting.page.ledger import Ledger, Unsettled
+    from dpexp.reporting.page.ledger import Ledger
 
-    known = claims()
-    feeds = {paper: {name for claim in some for name in claim.experiments} for paper, some in known.items()}
-    if not any(set(names) & fed for fed in feeds.values()):
+    concerned = {one.id for some in claims().values() for one in some if set(names) & set(one.experiments)}
+    if not concerned:
         return None
-    found: list[Mapping[str, Any]] = []
-    unsettled = []
-    asked = [paper for paper in known if known[paper] and (not alone or feeds[paper] & set(names))]
-    for paper in each(asked, "claims of paper", str):
-        try:
-            found += [claim for claim in claims_document(paper, results) if not alone or _concerns(claim, names)]
-        except DpexpError as error:
-            unsettled.append(Unsettled(paper, error.message, error.hint))
-    not_claimed = {} if alone else {name: papers()[name].not_claimed for name in asked if name in papers()}
-    return Ledger(found, unsettled, not_claimed)
-
-
-def _concerns(claim: Mapping[str, Any], names: Sequence[str]) -> bool:
-    return any(Path(str(config)).stem in names for config in claim["configs"])
+    found = [one for one in claims_document(results) if not alone or one["id"] in concerned]
+    return Ledger(found, {} if alone else {name: paper.not_claimed for name, paper in papers().items()})
 
 
 def _statements(experiments: Sequence[Stored], alone: bool) -> dict[str, str]:

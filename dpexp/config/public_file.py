@@ -9,9 +9,8 @@ from typing import Any
 
 from dpexp.config.yamlfile import ConfigError, Issue, Located, YamlErrors, read
 from dpexp.core.text import guess
-from dpexp.data.drafting import BLANKS
 from dpexp.data.encode import limits_of
-from dpexp.data.public_inputs import PublicInputs
+from dpexp.data.public_inputs import BLANKS, PublicInputs
 
 KEYS = ("ranges", "categories", "missing", "leave_out", "error_scale", "known_error_scale")
 FILL_IN = "fill it in from a code book, an earlier public sample or common knowledge, never from these records"

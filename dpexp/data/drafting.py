@@ -11,8 +11,6 @@ from dpexp.data.dataset import DataError
 from dpexp.data.records import Header, read_header
 
 RANGE, LEVELS = "[LOW, HIGH]", "[ONE, OTHER]"
-BLANKS = frozenset({"LOW", "HIGH", "ONE", "OTHER"})
-"""words that a draft holds in place of values; a file that still holds them is refused"""
 HEAD = """\
 # Public inputs of `dpexp fit {file} --target COLUMN --public THIS`: what is known of the columns without the records.
 # Drafted from the header alone. Fill the blanks in from a code book, an earlier public sample or common knowledge.

@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+BLANKS = frozenset({"LOW", "HIGH", "ONE", "OTHER"})
+"""words that a draft holds in place of values; a file that still holds them is refused"""
+
 
 @dataclass(frozen=True)
 class PublicInputs:
@@ -71,11 +74,5 @@ class Column(NamedTuple):
 
 def column_of(document: Mapping[str, Any]) -> Column:
     """The column that `Column.document` wrote."""
-    limits, levels = document["limits"], document["levels"]
-    return Column(
-        str(document["name"]),
-        None if limits is None else (float(limits[0]), float(limits[1])),
-        None if levels is None else tuple(map(str, levels)),
-        bool(document.get("may_miss", False)),
-        bool(document.get("days", False)),
-    )
+    lists = {name: document[name] and tuple(document[name]) for name in ("limits", "levels")}
+    return Column(**{**document, **lists})

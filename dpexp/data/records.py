@@ -31,6 +31,11 @@ Kind = Literal["number", "truth", "day", "text", "unknown", "other"]
 """what a column holds; a csv file says nothing of it, so that there it is unknown; other: lists, bytes and the like"""
 Values = Sequence[str | None] | np.ndarray
 """of a column [n]: texts, None where a line could not be taken apart; or numbers by a schema, NaN for none"""
+KINDS: dict[Kind, tuple[str, ...]] = {
+    "number": ("integer", "floating", "decimal"), "truth": ("boolean",), "day": ("date", "timestamp"),
+    "text": ("string", "large_string", "null"),
+}  # fmt: skip
+"""of the types of a schema"""
 _SEPARATORS = "\t;|,"
 _BOM = b"\xef\xbb\xbf"
 
@@ -97,8 +102,13 @@ def read_header(path: Path) -> Header:
     return _once([(one.name, _kind_of_type(one)) for one in fields if not one.name.startswith(index)], str(path))
 
 
-def read_table(path: Path) -> Table:
-    """The records of a file, each by itself. Raises DataError for what is wrong with its header, or for no records."""
+def read_table(path: Path | Any) -> Table:
+    """The records of a file or of a pandas frame, each by itself.
+
+    Raises DataError for what is wrong with its header, or for no records.
+    """
+    if not isinstance(path, Path):
+        return _of_frame(path)
     header = read_header(path)
     if path.suffix in TEXTS:
         table = _read_lines(path, header)
@@ -116,33 +126,23 @@ def read_table(path: Path) -> Table:
     return table
 
 
-def table_of_frame(frame: Any) -> Table:
-    """The records of a pandas frame; the types of its columns are public."""
-    import pyarrow as pa
-
-    frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
-    if frame.columns.is_unique:  # of mixed objects each is spelled by itself
-        mixed = [name for name, kind in frame.dtypes.items() if kind.kind == "O"]
-        frame = frame.assign(**{name: frame[name].map(str, na_action="ignore") for name in mixed})
-    found = pa.Table.from_pandas(frame, preserve_index=False)
-    header = _once([(field.name, _kind_of_type(field)) for field in found.schema], "frame")
-    return Table("frame", header, {name: _of_type(found.column(name), kind) for name, kind in header.kinds.items()})
-
-
-def texts_of_frame(frame: Any) -> Table:
+def _of_frame(frame: Any) -> Table:
     """The records of a pandas frame as a csv file would have them: every value by itself.
 
     What type a column got may be due to one value of one record, so it is no public kind.
     """
-    names = [str(name) for name in frame.columns]
-    header, missing = _once([(name, "unknown") for name in names], "frame"), frame.isna().to_numpy()
-    columns = {
-        name: ["" if gone else str(value) for value, gone in zip(frame.iloc[:, k].tolist(), missing[:, k], strict=True)]
-        for k, name in enumerate(names)
-    }
+    header = _once([(str(name), "unknown") for name in frame.columns], "frame")
     if not len(frame):
         raise DataError("the frame holds no records", "one record a row")
+    columns = {name: _of_series(frame.iloc[:, k]) for k, name in enumerate(header.kinds)}
     return Table("frame", header, columns)
+
+
+def _of_series(column: Any) -> Values:
+    """A column of a frame; where all values are floating-point numbers their texts would say the same."""
+    if column.dtype.kind == "f":
+        return np.asarray(column.to_numpy(np.float64, na_value=np.nan))
+    return ["" if gone else str(value) for value, gone in zip(column.tolist(), column.isna(), strict=True)]
 
 
 # --- csv and tsv ----------------------------------------------------------------------------------------------------
@@ -248,15 +248,9 @@ def _kind_of_type(field: Any) -> Kind:
     kind = field.type
     if types.is_dictionary(kind):
         kind = kind.value_type
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
-        return "number"
-    if types.is_boolean(kind):
-        return "truth"
-    if types.is_date(kind) or types.is_timestamp(kind):
-        return "day"
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_null(kind):
-        return "text"
-    return "other"
+    return next(
+        (name for name, ways in KINDS.items() if any(getattr(types, f"is_{way}")(kind) for way in ways)), "other"
+    )
 
 
 def _of_type(column: Any, kind: Kind) -> Values:

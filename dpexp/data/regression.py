@@ -142,6 +142,11 @@ class Units:
     """of the response (`formulas`)"""
 
     @property
+    def binary(self) -> bool:
+        """Whether the mean of the target is a probability."""
+        return self.response is not None and self.response.levels is not None
+
+    @property
     def read(self) -> list[Column]:
         """Everything that is read of a record."""
         return [*self.columns, *([] if self.response is None else [self.response])]

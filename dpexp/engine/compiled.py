@@ -23,11 +23,13 @@ from pathlib import Path
 from typing import Any, TypeVar, overload
 
 import llvmlite.binding as llvm
+import numba.cpython.hashing  # noqa: F401  stored code may ask for its symbols
 from numba import njit
-from numba.core import compiler, event
+from numba.core import compiler, entrypoints, event
 from numba.core.caching import _Cache
 from numba.core.dispatcher import Dispatcher
 from numba.core.funcdesc import FunctionDescriptor
+from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 from numba.core.typing.templates import signature as signature_of
 
@@ -121,7 +123,10 @@ class Kept(_Cache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The stored code for arguments of these types, or None; what is damaged or foreign counts as not there."""
-        target_context.refresh()
+        # What stored code calls, and what packages teach numba when it starts. What else numba would make ready here is
+        # for compiling, and takes a fifth of a second.
+        rtsys.initialize(target_context)
+        entrypoints.init_all()
         function = self.dispatcher.py_func
         function.__qualname__ = self.name  # it has another one after a compilation that failed
         # A function that names something of which it is not known what it does is compiled in every process.

@@ -44,9 +44,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.inference.intervals import Release, judged
+from dpexp.inference.intervals import Release
 from dpexp.inference.models import GUESSED_VARIANCE, Model
-from dpexp.inference.newton import regularise
+from dpexp.inference.newton import regularise, symmetric_noise
 from dpexp.inference.users import Normals
 from dpexp.problems.huber_linear import HuberLinear, normal_moments
 from dpexp.problems.mallows import WEIGHT_CAP
@@ -93,15 +93,6 @@ class Allocation:
         found = (self.moments, *self.steps, self.first_hessian, self.second_hessian, self.scores)
         return tuple(share for share in found if share)
 
-    @property
-    def total(self) -> float:
-        return math.fsum(self.releases)
-
-    @property
-    def used_share(self) -> float:
-        """Of one step that is used."""
-        return self.steps[-1]
-
 
 def allocation(model: Model, n: int, mu: float) -> Allocation:
     """How mu^2 is spent; chosen from public numbers."""
@@ -127,7 +118,7 @@ def hessian_deviation(model: Model, n: int, mu: float, shares: Allocation, scale
 
 def step_deviation(model: Model, n: int, mu: float, shares: Allocation) -> np.ndarray:
     """Of the noise of the mean gradient of one step that is used [p]."""
-    noise = _deviation(model.gradient_sensitivity, n, mu, shares.used_share)
+    noise = _deviation(model.gradient_sensitivity, n, mu, shares.steps[-1])
     return np.asarray(noise / model.gradient_scaling)
 
 
@@ -136,23 +127,10 @@ class Central(NamedTuple):
 
     theta: np.ndarray
     """theta~ [p]"""
-    covariance: np.ndarray
-    """[p, p]"""
     release: Release
     """the mean of the used points and of their noisy gradients, and the noisy Hessian"""
     moved_predictions: float
     """how far the correction of step (g) goes as a change of predictions, in scales"""
-    mu_spent: float
-    """by composition of all releases; equal to mu"""
-
-
-def symmetric_noise(normals: Normals, p: int, deviation: float) -> np.ndarray:
-    """Symmetric noise [p, p] for a Frobenius sensitivity: variances 1 on the diagonal and 1/2 off it."""
-    if deviation == 0:
-        return np.zeros((p, p))
-    a = normals((p, p))
-    off = np.tril(a, -1) * math.sqrt(0.5)
-    return deviation * (off + off.T + np.diag(np.diag(a)))
 
 
 class _Owner:
@@ -175,7 +153,7 @@ class _Owner:
         """A mean [p], or a symmetric one [p, p], with its noise: one message."""
         if mean.ndim == 1:
             return np.asarray(mean + deviation * self.normals(mean.shape))
-        return np.asarray(mean + symmetric_noise(self.normals, len(mean), deviation))
+        return np.asarray(mean + deviation * symmetric_noise(self.normals(mean.shape))) if deviation else mean
 
     def parts(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Rows x = (1, z), responses and what each counts, some persons at a time."""
@@ -222,14 +200,6 @@ class _Owner:
         return self.mean(of, model.p, model.p)
 
 
-def mean_curvature(model: Model) -> tuple[float, float]:
-    """The guessed H over the guessed E w x x' in the coefficients, and over E w in the scale; times the scale."""
-    if not isinstance(model.problem, HuberLinear):
-        return GUESSED_VARIANCE, 1.0
-    moments = normal_moments(model.problem.c)
-    return moments.inside, moments.square_inside  # .82 and .387 for c = 1.345
-
-
 def central_newton(
     model: Model, start: np.ndarray, x: np.ndarray, y: np.ndarray, mu: float, normals: Normals, n: int | None = None,
     owners: np.ndarray | None = None,
@@ -252,8 +222,8 @@ def central_newton(
 
     # (a)
     noise = _deviation(math.sqrt(2) * WEIGHT_CAP, n, mu, shares.moments)
-    values, vectors = np.linalg.eigh(owner.sent(owner.moments(), noise))
-    moments = (vectors * np.maximum(values, max(noise * math.sqrt(2 * len(values)), LEAST_MOMENT))) @ vectors.T
+    least = max(noise * math.sqrt(2 * (model.d + 1)), LEAST_MOMENT)
+    moments = _raised(owner.sent(owner.moments(), noise), least)
 
     # (b), (c), (d)
     theta, points, gradients = np.array(start, dtype=np.float64), list[np.ndarray](), list[np.ndarray]()
@@ -281,7 +251,7 @@ def central_newton(
 
     # (f)
     scores_noise = _deviation(math.sqrt(2) * model.problem.gradient_bound() ** 2, n, mu, shares.scores)
-    scores = _positive(owner.sent(owner.scores(point), scores_noise))
+    scores = _raised(owner.sent(owner.scores(point), scores_noise), 0.0)  # noise can make a covariance indefinite
     step_noise = step_deviation(model, n, mu, shares)
     counted = n - model.p if n < FEW * model.p else n
     of_gradient = scores / counted + np.diag(step_noise**2) / shares.used
@@ -289,21 +259,23 @@ def central_newton(
     # (g)
     middle_noise = scores_noise / counted
     release = Release(point, gradient, of_gradient, hessian, error, model.hessian_scaling, middle_noise, debiased=True)
-    _, change, covariance = release.sandwich()
-    factor = judged(release, np.eye(model.p), 0.95)[0] / np.sqrt(np.maximum(np.diag(covariance), 1e-300))
-    covariance *= np.outer(factor, factor)
+    _, change, _ = release.sandwich()
     coefficients = change[: model.d + 1]
     predictions = math.sqrt(coefficients @ moments @ coefficients) / scale
-    return Central(point - change, covariance, release, predictions, mu * math.sqrt(shares.total))
+    return Central(point - change, release, predictions)
 
 
 def _guessed_curvature(model: Model, moments: np.ndarray) -> np.ndarray:
-    """The Hessian [p, p] at scale 1 that the moments [d + 1, d + 1] and the guessed law make."""
-    q, (in_beta, in_scale) = model.d + 1, mean_curvature(model)
-    found = np.zeros((model.p, model.p))
-    found[:q, :q] = in_beta * moments
+    """The Hessian [p, p] at scale 1 that the moments [d + 1, d + 1] and the guessed law make.
+
+    It is P(|e| <= c) E w x x' in the coefficients, and E e^2 1{|e| <= c} E w in the scale.
+    """
+    if not isinstance(model.problem, HuberLinear):
+        return GUESSED_VARIANCE * moments
+    normal = normal_moments(model.problem.c)  # .82 and .387 for c = 1.345
+    found = np.pad(normal.inside * moments, (0, int(model.has_scale)))
     if model.has_scale:
-        found[q, q] = in_scale * moments[0, 0]
+        found[-1, -1] = normal.square_inside * moments[0, 0]
     return found
 
 
@@ -317,7 +289,7 @@ def _stepped(model: Model, theta: np.ndarray, change: np.ndarray, moments: np.nd
     return np.append(beta, max(float(np.clip(scale - change[q], scale / 2, 2 * scale)), model.problem.scale_min / 2))
 
 
-def _positive(matrix: np.ndarray) -> np.ndarray:
-    """The matrix with negative eigenvalues set to 0: noise can make a covariance indefinite."""
+def _raised(matrix: np.ndarray, least: float) -> np.ndarray:
+    """The matrix with its eigenvalues raised to at least this."""
     values, vectors = np.linalg.eigh(matrix)
-    return (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return (vectors * np.maximum(values, least)) @ vectors.T

@@ -6,15 +6,14 @@ never tried: before the data are used, which costs nobody anything. Where it did
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from dataclasses import dataclass
 
 import numpy as np
 
 from dpexp.inference.central_newton import allocation, central_newton, hessian_deviation, step_deviation
 from dpexp.inference.intervals import Release
 from dpexp.inference.messages import symmetric
-from dpexp.inference.models import Doubt, Model, careful
+from dpexp.inference.models import Model, careful
 from dpexp.inference.newton import mean_hessian, standard_errors
 from dpexp.inference.predicted import (
     FEWEST_FOR_EACH,
@@ -29,7 +28,6 @@ from dpexp.inference.refusals import Checked, Reason, after, before, of_guess, t
 from dpexp.inference.staged_newton import Design, Outcome, staged_newton
 from dpexp.inference.users import Normals, Records
 
-Kind = Literal["local", "central"]
 FEWEST_TO_COMPUTE = 150
 """users below which the stages of the local model lack users of one kind, and not even estimates can be computed"""
 MOST_MOVED = 1.0
@@ -48,7 +46,6 @@ class Planned:
 
     model: Model
     n: int
-    kind: Kind
     errors: np.ndarray
     """expected standard errors [p], in the units of the computation"""
     checked: Checked
@@ -71,8 +68,6 @@ class Fitted:
 
     theta: np.ndarray
     """[p]"""
-    covariance: np.ndarray
-    """[p, p]"""
     checked: Checked
     release: Release
     """from which intervals follow, coordinate by coordinate"""
@@ -88,9 +83,9 @@ def plan_local(model: Model, mu: np.ndarray, n: int, equal: bool = False) -> Pla
     noise = noise_of(model, mu, equal)
     every = min(MOST_EVERY, best_every(model, n, noise))
     design = Design(n, guessed_curvature(model), every)
-    expected = expected_errors(model, design, noise, made_up=True, debiased=True)
+    expected = expected_errors(model, design, noise, debiased=True)
     careful_ones = careful_errors(model, design, noise)
-    return Planned(model, n, "local", expected, before(model, design, noise), careful_ones, every, equal)
+    return Planned(model, n, expected, before(model, design, noise), careful_ones, every, equal)
 
 
 def fit_local(
@@ -110,8 +105,8 @@ def fit_local(
 
 def of_outcome(plan: Planned, design: Design, outcome: Outcome, lane: int = 0) -> Fitted:
     """The fit that one replicate of the local model ends with."""
-    final, checked = outcome.final, after(plan.model, design, outcome, lane)
-    return Fitted(final.theta[lane], final.covariance[lane], checked, released(plan.model, outcome, lane))
+    checked = after(plan.model, design, outcome, lane)
+    return Fitted(outcome.final.theta[lane], checked, released(plan.model, outcome, lane))
 
 
 def released(model: Model, outcome: Outcome, lane: int = 0) -> Release:
@@ -134,8 +129,7 @@ def plan_central(model: Model, mu: float, n: int) -> Planned:
     shares = allocation(model, n, mu)
     known = np.diag(step_deviation(model, n, mu, shares) ** 2) / shares.used
     message = model.guessed_covariance / n + known
-    laws = [model, *(replace(model, doubt=doubt) for doubt in get_args(Doubt))]
-    inverses = np.linalg.inv([law.guessed_hessian for law in laws])
+    inverses = np.linalg.inv([law.guessed_hessian for law in model.laws])
     errors = standard_errors(inverses @ message @ inverses)
     ratio = hessian_deviation(model, n, mu, shares, model.problem.fixed_scale) / model.least_curvature
     advice = []
@@ -144,7 +138,7 @@ def plan_central(model: Model, mu: float, n: int) -> Planned:
         advice.append(Reason("hessian-too-noisy", why, two_digits(n * ratio / MOST_CENTRAL)))
     few = too_few(model, n, FEWEST_FOR_EACH // 5)
     checked = Checked({"expected_hessian_error": ratio}, few, (), tuple(advice))
-    return Planned(model, n, "central", errors[0], checked, errors.max(axis=0))
+    return Planned(model, n, errors[0], checked, errors.max(axis=0))
 
 
 def fit_central(
@@ -153,15 +147,13 @@ def fit_central(
     """One release by the owner of all rows, mu-GDP in total; `owners` as in `fit_local`: who holds no row adds 0."""
     model = plan.model
     found = central_newton(model, model.problem.start(), x, y, mu, normals, plan.n, owners)
-    if not (np.isfinite(found.theta).all() and np.isfinite(found.covariance).all()):
-        diverged = Checked({}, (Reason("diverged", "the estimates are not finite"),))
-        return Fitted(found.theta, found.covariance, diverged, found.release)
+    if not np.isfinite(found.theta).all():
+        return Fitted(found.theta, Checked({}, (Reason("diverged", "the estimates are not finite"),)), found.release)
     reasons = list[Reason]()
     warnings = of_guess(model, float(found.theta[-1])) if model.has_scale else ()
-    values = {"hessian_ratio": found.release.hessian_ratio, "moved_predictions": found.moved_predictions}
-    if not found.moved_predictions <= MOST_MOVED:
-        why = (
-            f"the last correction changes predictions by {found.moved_predictions:.2g} scales, more than {MOST_MOVED:g}"
-        )
+    moved = found.moved_predictions
+    values = {"hessian_ratio": found.release.hessian_ratio, "moved_predictions": moved}
+    if not moved <= MOST_MOVED:
+        why = f"the last correction changes predictions by {moved:.2g} scales, more than {MOST_MOVED:g}"
         reasons.append(Reason("not-arrived", f"{why}: the public guesses are far off"))
-    return Fitted(found.theta, found.covariance, Checked(values, tuple(reasons), warnings), found.release)
+    return Fitted(found.theta, Checked(values, tuple(reasons), warnings), found.release)

@@ -33,7 +33,7 @@ from dpexp.inference import public_numbers
 from dpexp.inference.messages import symmetric
 from dpexp.inference.models import Model
 from dpexp.inference.newton import corrected, mean_hessian, regularise, standard_errors
-from dpexp.inference.paths import Path, Snapshot, since
+from dpexp.inference.paths import Snapshot, average, since
 from dpexp.inference.small_matrices import inverses, products, pseudo_inverses
 
 
@@ -55,8 +55,7 @@ def symmetric_interval(estimate: np.ndarray, half: np.ndarray) -> Interval:
 
 def batch_means(boundaries: Sequence[Snapshot], level: float) -> Interval:
     """From snapshots at the end of the burn-in and at the end of each of the K batches."""
-    means = np.stack([(b.sums.total - a.sums.total).T / (b.users - a.users) for a, b in itertools.pairwise(boundaries)])
-    return t_chains(means, level)
+    return t_chains(np.stack([average(b, a) for a, b in itertools.pairwise(boundaries)]), level)
 
 
 def plug_in(model: Model, end: Snapshot, burned: Snapshot, level: float) -> Interval:
@@ -66,8 +65,8 @@ def plug_in(model: Model, end: Snapshot, burned: Snapshot, level: float) -> Inte
     scaling = np.outer(model.hessian_scaling, model.hessian_scaling)
     inverse = inverses(regularise(mean, error) / scaling)
     noise = symmetric(sums.squares, model.p) / (sums.v[2] ** 2)[:, None, None]
-    bar = (end.sums.total - burned.sums.total).T / (end.users - burned.users)
-    return symmetric_interval(bar, public_numbers.normal(level) * standard_errors(products(inverse, noise, inverse)))
+    errors = standard_errors(products(inverse, noise, inverse))
+    return symmetric_interval(average(end, burned), public_numbers.normal(level) * errors)
 
 
 def free_hessian(end: Snapshot, burned: Snapshot) -> np.ndarray:
@@ -86,8 +85,7 @@ def plug_in_free(end: Snapshot, burned: Snapshot, level: float) -> Interval:
     inverse = pseudo_inverses(free_hessian(end, burned))
     noise = symmetric(sums.squares, p) / (sums.v[2] ** 2)[:, None, None]
     errors = standard_errors(products(inverse, noise, inverse.transpose(0, 2, 1)))
-    bar = (end.sums.total - burned.sums.total).T / (end.users - burned.users)
-    return symmetric_interval(bar, public_numbers.normal(level) * errors)
+    return symmetric_interval(average(end, burned), public_numbers.normal(level) * errors)
 
 
 def random_scaling(end: Snapshot, level: float, burned: Snapshot | None = None) -> Interval:
@@ -111,15 +109,6 @@ def newton_oracle(end: Snapshot, burned: Snapshot, hessian: np.ndarray, level: f
     """theta~ and its interval from the messages between two snapshots, with H [p, p] at the target."""
     found = corrected(since(end, burned), np.broadcast_to(hessian, (LANES, *hessian.shape)), np.zeros(LANES))
     return symmetric_interval(found.theta, public_numbers.normal(level) * standard_errors(found.covariance))
-
-
-def averages(chains: Sequence[Path]) -> np.ndarray:
-    """The average after its burn-in of every chain [K, 8, p]; the first snapshot is the end of the burn-in."""
-    found = []
-    for chain in chains:
-        burned, end = chain.snapshots[0], chain.snapshots[-1]
-        found.append((end.sums.total - burned.sums.total).T / (end.users - burned.users))
-    return np.stack(found)
 
 
 def t_chains(means: np.ndarray, level: float) -> Interval:

@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -214,6 +214,11 @@ class Model:
         if isinstance(self.problem, HuberLinear):
             return rounded(self.problem.curvature().hessian)
         return self.variance * rounded(moment_matrix(self.d, self.problem.sigma_z))
+
+    @property
+    def laws(self) -> list[Model]:
+        """The model as guessed, and with every doubt."""
+        return [self, *(replace(self, doubt=doubt) for doubt in get_args(Doubt))]
 
     @cached_property
     def least_curvature(self) -> float:

@@ -51,7 +51,12 @@ NEWTON_STEPS = 30
 
 @compiled(kept=True, error_model="numpy")
 def fixed_points(values: np.ndarray, halves: np.ndarray, out: np.ndarray) -> None:
-    """Write the eigenvalues of G to out [R, p], for those of Hc, values [R, p], and halves se_H^2 / 2 [R]."""
+    """Write the eigenvalues of the fixed point G to out [R, p], from those of Hc, values [R, p], and halves se_H^2 / 2.
+
+    G has the eigenvectors of Hc, since it is a function of Hc once its trace t is known: every eigenvalue l gives
+    half g^2 + (l + half t) g - 1 = 0. The sum of these g falls in t and is convex, so Newton's steps for
+    t = sum g(t) from t = 0 rise to its only root.
+    """
     for number in range(len(halves)):
         half, trace = halves[number], 0.0
         for _ in range(NEWTON_STEPS):
@@ -106,25 +111,13 @@ def regularise(mean: np.ndarray, error: np.ndarray) -> np.ndarray:
     matrix is too large by H^-1 E[W H^-1 W] H^-1, and inverses of single ones have heavy tails. Hc is Hhat with its
     eigenvalues raised to at least se. Without noise Hr = Hc (inference, section 3.4).
     """
-    error = np.asarray(error, dtype=np.float64)
     values, vectors = eigensystems(mean)
+    error = np.broadcast_to(np.asarray(error, dtype=np.float64), values.shape[:-1])
     smallest = np.maximum(NEGLIGIBLE * np.abs(values).max(axis=-1), 1e-12)  # so that a singular Hhat has an inverse
     values = np.maximum(values, np.maximum(error, smallest)[..., None])
-    inverse = _inverse_eigenvalues(values, (error**2 / 2)[..., None])
-    return products(vectors / inverse[..., None, :], np.swapaxes(vectors, -1, -2))
-
-
-def _inverse_eigenvalues(values: np.ndarray, half: np.ndarray) -> np.ndarray:
-    """Eigenvalues [..., p] of the fixed point G, from those of Hc and half = se_H^2 / 2 [..., 1].
-
-    G has the eigenvectors of Hc, since it is a function of Hc once its trace t is known: every eigenvalue l gives
-    half g^2 + (l + half t) g - 1 = 0. The sum of these g falls in t and is convex, so Newton's steps for
-    t = sum g(t) from t = 0 rise to its only root.
-    """
-    flat = np.ascontiguousarray(values.reshape(-1, values.shape[-1]))
-    g = np.empty_like(flat)
-    fixed_points(flat, np.ascontiguousarray(np.broadcast_to(half, (*values.shape[:-1], 1)).reshape(-1)), g)
-    return g.reshape(values.shape)
+    inverse = np.empty((error.size, values.shape[-1]))
+    fixed_points(values.reshape(inverse.shape), error.ravel() ** 2 / 2, inverse)
+    return products(vectors / inverse.reshape(values.shape)[..., None, :], np.swapaxes(vectors, -1, -2))
 
 
 def corrected(sums: Sums, hessian: np.ndarray, hessian_error: np.ndarray) -> Corrected:
@@ -137,17 +130,14 @@ def corrected(sums: Sums, hessian: np.ndarray, hessian_error: np.ndarray) -> Cor
     return Corrected(theta, covariance, hessian, hessian_error)
 
 
-def newton_corrected(sums: Sums, model: Model, flatter: np.ndarray | None = None) -> Corrected:
+def newton_corrected(sums: Sums, model: Model) -> Corrected:
     """The estimate from one set of sums, with the Hessian that its own users measured, and its full covariance.
 
-    The messages hold D H D, whose noise is that of `regularise`. K = `flatter` [8, p, p] takes K H K' in place of H.
+    The messages hold D H D, whose noise is that of `regularise`.
     """
     mean, error = mean_hessian(sums, model.p)
     scaling = model.hessian_scaling
-    hessian = regularise(mean, error) / np.outer(scaling, scaling)
-    if flatter is not None:
-        hessian = products(flatter, hessian, flatter.transpose(0, 2, 1))
-    found = corrected(sums, hessian, error)
+    found = corrected(sums, regularise(mean, error) / np.outer(scaling, scaling), error)
     return found._replace(covariance=found.covariance + of_hessian_noise(sums, found, scaling))
 
 
@@ -165,6 +155,12 @@ def of_hessian_noise(sums: Sums, found: Corrected, scaling: np.ndarray) -> np.nd
     inverse = inverses(found.hessian) / scaling
     middle = (found.hessian_error**2 / 2)[:, None, None] * (outer + square)
     return products(inverse, middle, inverse.transpose(0, 2, 1))
+
+
+def symmetric_noise(a: np.ndarray) -> np.ndarray:
+    """W [..., p, p] from normals [..., p, p]: variances 1 on the diagonal, 1/2 off it: N(0, I) in Frobenius' norm."""
+    off = np.tril(a, -1) * math.sqrt(0.5)
+    return np.asarray(off + np.swapaxes(off, -1, -2) + a * np.eye(a.shape[-1]))
 
 
 MADE_UP_LEVEL = 0.95
@@ -214,9 +210,3 @@ def longer(covariance: np.ndarray, inverse: np.ndarray, error: np.ndarray, scali
 def lengthened(e: np.ndarray) -> np.ndarray:
     """The factor for standard deviations of e."""
     return np.asarray(1 + public_numbers.normal(MADE_UP_LEVEL) ** 2 / 2 * np.minimum(e, MOST_UNEVEN) ** 2)
-
-
-def made_up(found: Corrected, scaling: np.ndarray) -> Corrected:
-    """With a covariance whose standard errors are so much longer; `scaling` is the diagonal of D [p]."""
-    factor = longer(found.covariance, inverses(found.hessian), found.hessian_error, scaling)
-    return found._replace(covariance=found.covariance * factor[:, :, None] * factor[:, None, :])

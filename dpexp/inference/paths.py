@@ -96,18 +96,6 @@ class Snapshot(NamedTuple):
     """sums of gradient messages and of Hessians, as `dpexp.inference.newton` takes them; all weights are 1"""
 
 
-class Path(NamedTuple):
-    """What is kept of one path of eight replicates."""
-
-    model: Model
-    snapshots: tuple[Snapshot, ...]
-    """at the boundaries that were asked for, in their order; the last one is the end"""
-    theta: np.ndarray
-    """the last iterate [p, 8]"""
-    projections: np.ndarray
-    """[8]"""
-
-
 class Walk(Server):
     """A server that walks one path, with sums that are never begun anew."""
 
@@ -127,26 +115,23 @@ class Walk(Server):
             self.regressed,
         )  # fmt: skip
 
-    def along(self, source: Source, eta: np.ndarray, boundaries: Sequence[int], every: int = 0) -> Path:
-        """As many users as eta [n] has entries, with snapshots after the users `boundaries` (increasing, n the last).
+    def along(self, source: Source, eta: np.ndarray, boundaries: Sequence[int], every: int = 0) -> list[Snapshot]:
+        """Snapshots after the users `boundaries` (increasing, n the last), of as many users as eta [n] has entries.
 
         With `every` > 0 every k-th user sends a Hessian.
         """
-        found, done = [], 0
+        found, done = list[Snapshot](), 0
         for boundary in boundaries:
             self.ask(source, eta[done:boundary], every, 1, done)
             done = boundary
             kept = PathSums(*(np.array(part) for part in self.sums)), Sums(*(np.array(part) for part in self.messages))
             found.append(Snapshot(boundary, *kept))
-        return Path(self.model, tuple(found), self.theta, self.hits[0])
+        return found
 
 
-def run_path(
-    model: Model, start: np.ndarray, source: Source, eta: np.ndarray, boundaries: Sequence[int], every: int = 0,
-    regressed: bool = True,
-) -> Path:  # fmt: skip
-    """One path with the users of a source; see `Walk.along`."""
-    return Walk(model, start, regressed).along(source, eta, boundaries, every)
+def average(end: Snapshot, begin: Snapshot) -> np.ndarray:
+    """The mean of theta_i over the users between two snapshots [8, p]."""
+    return np.asarray((end.sums.total - begin.sums.total).T / (end.users - begin.users))
 
 
 def since(later: Snapshot, earlier: Snapshot) -> Sums:

@@ -36,11 +36,11 @@ from dpexp.inference.simulated_records import (
 from dpexp.inference.users import gradient_weights, hessian_users, hessian_weights
 
 Errors = Literal["normal", "student", "exponential", "heteroscedastic"]
-NORMALS_OF_ERRORS: dict[Errors, int] = {"normal": 1, "student": 4, "exponential": 2, "heteroscedastic": 1}
-"""standard normals that one error is made of"""
-RESPONSES: dict[Errors, int] = {
-    "normal": NORMAL, "student": STUDENT, "exponential": EXPONENTIAL, "heteroscedastic": HETEROSCEDASTIC,
+KINDS: dict[Errors, tuple[int, int]] = {
+    "normal": (NORMAL, 1), "student": (STUDENT, 4), "exponential": (EXPONENTIAL, 2),
+    "heteroscedastic": (HETEROSCEDASTIC, 1),
 }  # fmt: skip
+"""what the compiled loop calls errors, and the standard normals that one is made of"""
 MORE_ROWS, CORRELATION = 2.0, 0.5
 """of persons: rows beyond the first, on average, and the correlation of the normals that any two rows are made of"""
 
@@ -83,14 +83,14 @@ class Population:
     @property
     def normals(self) -> int:
         """Standard normals that one record takes: d covariates, one common factor, and the error."""
-        return self.d + (self.rho > 0) + (0 if self.binary else NORMALS_OF_ERRORS[self.errors])
+        return self.d + (self.rho > 0) + (0 if self.binary else KINDS[self.errors][1])
 
     @property
     def numbers(self) -> Numbers:
         """The law as the compiled loop takes it."""
         from scipy.special import ndtri
 
-        response = BINARY if self.binary else RESPONSES[self.errors]
+        response = BINARY if self.binary else KINDS[self.errors][0]
         own, common = math.sqrt(1 - self.rho), math.sqrt(self.rho)
         below = rounded(float(ndtri(self.rare))) if self.rare else -math.inf
         numbers = (self.sigma_z, own, common, self.beta, self.sigma, self.bend, below, self.narrow)

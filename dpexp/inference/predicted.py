@@ -7,14 +7,13 @@ scales, and the model's own law of the response.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import get_args
 
 import numpy as np
 
-from dpexp.inference.models import VARIANCE_OF_STEPS, Doubt, Model
-from dpexp.inference.newton import less_excess, longer, regularise, standard_errors
+from dpexp.inference.models import VARIANCE_OF_STEPS, Model
+from dpexp.inference.newton import less_excess, longer, regularise, standard_errors, symmetric_noise
 from dpexp.inference.small_matrices import eigensystems, eigenvalues, inverses, products
 from dpexp.inference.staged_newton import SHARES, Design, guessed_median
 from dpexp.inference.users import gradient_weights, hessian_weights
@@ -74,9 +73,7 @@ def least_ratio(p: int) -> float:
 @lru_cache(maxsize=64)
 def _noises(p: int) -> np.ndarray:
     """Noise matrices W [DRAWS, p, p] from a fixed seed."""
-    a = np.random.Generator(np.random.PCG64(17)).standard_normal((DRAWS, p, p))
-    off = np.tril(a, -1) * math.sqrt(0.5)
-    return off + off.transpose(0, 2, 1) + a * np.eye(p)
+    return symmetric_noise(np.random.Generator(np.random.PCG64(17)).standard_normal((DRAWS, p, p)))
 
 
 def scaled(model: Model, hessian: np.ndarray) -> np.ndarray:
@@ -96,9 +93,8 @@ def expected_ratio(model: Model, error: float) -> float:
 
 def hessian_error(model: Model, design: Design, noise: Noise) -> float:
     """se_H: the standard error of a diagonal entry of the mean Hessian that its noise makes, at the guessed scale."""
-    return model.hessian_noise(model.problem.fixed_scale) * math.sqrt(
-        noise.hessians / (MEASURING * design.n / design.every)
-    )
+    users = MEASURING * design.n / design.every
+    return model.hessian_noise(model.problem.fixed_scale) * math.sqrt(noise.hessians / users)
 
 
 @lru_cache(maxsize=64)
@@ -112,13 +108,11 @@ def largest_error(model: Model) -> float:
     return low
 
 
-def expected_errors(
-    model: Model, design: Design, noise: Noise, made_up: bool = False, debiased: bool = False
-) -> np.ndarray:
+def expected_errors(model: Model, design: Design, noise: Noise, debiased: bool = False) -> np.ndarray:
     """Mean standard errors [p] of theta~ over the noise of the Hessian messages, if the law is as guessed.
 
-    `made_up`: with the factor by which intervals are longer because that noise makes lengths vary. `debiased`: less
-    what it adds to them on average. With both they are those of `intervals`.
+    They have the factor by which intervals are longer because that noise makes lengths vary. `debiased`: less what it
+    adds to them on average, as those of `intervals` are.
 
     For every draw of that noise the covariance is that of `newton`: G (S_mu / users) G with G = Hr^-1, and the part
     that follows from the noise and from the length of the correction. Without them, that is with the efficient bound of
@@ -136,14 +130,12 @@ def expected_errors(
     own, errors = standard_errors(covariance), np.full(len(draws), error)
     if debiased:
         own = np.sqrt(less_excess(own**2, inverse, products(inverse, scores / users, inverse), errors, scaling))
-    factor = longer(covariance, inverse, errors, scaling) if made_up else 1.0
-    return np.asarray((own * factor).mean(axis=0))
+    return np.asarray((own * longer(covariance, inverse, errors, scaling)).mean(axis=0))
 
 
 def careful_errors(model: Model, design: Design, noise: Noise) -> np.ndarray:
     """`expected_errors`, as shown, [p] under the worst of the guessed law and those of `Doubt`, in each coordinate."""
-    laws = [model, *(replace(model, doubt=doubt) for doubt in get_args(Doubt))]
-    return np.asarray(np.max([expected_errors(law, design, noise, True, True) for law in laws], axis=0))
+    return np.asarray(np.max([expected_errors(law, design, noise, True) for law in model.laws], axis=0))
 
 
 @lru_cache(maxsize=256)
@@ -160,7 +152,7 @@ def best_every(model: Model, n: int, noise: Noise) -> int:
     sure = [one for one in designs if expected_ratio(model, hessian_error(model, one, noise)) >= wanted]
     if not sure:
         return EVERY[-1]
-    errors = np.array([expected_errors(model, one, noise, made_up=True) for one in sure])
+    errors = np.array([expected_errors(model, one, noise) for one in sure])
     return sure[int(np.argmin((errors / errors.min(axis=0)).mean(axis=1)))].every
 
 

@@ -13,8 +13,6 @@ Computations, 2013): of eigenvalues a few p eps |A| (8.5), of an inverse a few p
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -31,68 +29,49 @@ RANK = 1e-15
 
 
 @compiled(error_model="numpy")
-def _largest(a):
-    """The largest |element|; NaN where one is not finite."""
-    most = 0.0
-    for j in range(a.shape[0]):
-        for k in range(a.shape[1]):
-            size = abs(a[j, k])
-            if not size < math.inf:
-                return math.nan
-            most = max(most, size)
-    return most
-
-
-@compiled(error_model="numpy")
-def _all_nan(a):
-    for j in range(a.shape[0]):
-        for k in range(a.shape[1]):
-            a[j, k] = math.nan
-
-
-@compiled(error_model="numpy")
 def _rotation(difference, twice):
-    """(c, s) of the smaller rotation for which s / c solves t^2 + (difference / off) t - 1 = 0, twice = 2 off."""
-    if twice == 0.0:
-        return 1.0, 0.0
+    """(c, s) of the smaller rotation for which s / c solves t^2 + (difference / off) t - 1 = 0, twice = 2 off.
+
+    twice is not 0: nobody asks for an element that is 0 already.
+    """
     ratio = difference / twice
-    if abs(ratio) > 1e150:  # its square is not a number; t is about 1 / (2 ratio)
-        t = 0.5 / ratio
-    else:
-        t = 1.0 / (abs(ratio) + math.sqrt(ratio * ratio + 1.0))
-        if ratio < 0.0:
-            t = -t
+    t = (-1.0 if ratio < 0.0 else 1.0) / (abs(ratio) + math.sqrt(ratio * ratio + 1.0))
     c = 1.0 / math.sqrt(t * t + 1.0)
     return c, t * c
 
 
+@compiled(error_model="numpy")
+def _rotate(a, j, k, c, s):
+    """Rotate the rows j and k, in place."""
+    for l in range(a.shape[1]):
+        one, other = a[j, l], a[k, l]
+        a[j, l] = c * one - s * other
+        a[k, l] = s * one + c * other
+
+
+@compiled(error_model="numpy")
+def _inner(one, other):
+    """The sum of products of two rows."""
+    total = 0.0
+    for l in range(len(one)):
+        total += one[l] * other[l]
+    return total
+
+
 @compiled(kept=True, error_model="numpy")
-def _eigensystems(matrices, values, vectors):
-    """Eigenvalues [R, p] in ascending order and eigenvectors [R, p, p], as columns, of symmetric matrices [R, p, p].
+def _make_diagonal(matrices, rows):
+    """Turn symmetric matrices [R, p, p] into diagonal ones, and `rows` [R, p, p], from 1, into their eigenvectors.
 
     (a) Cyclic Jacobi. With a_kk - a_jj = 2 r a_jk the rotation of columns j and k by t = tan, t^2 + 2 r t - 1 = 0,
-    makes a_jk vanish. Both diagonal entries then move by t a_jk, in opposite directions.
+    makes a_jk zero.
     (b) A sweep visits all pairs. It is repeated until no entry off the diagonal is more than `NOTHING`.
-    (c) Eigenvalues are put in order, and each vector gets a sign that rounding does not decide.
-
-    Only the upper triangle is read.
     """
     p = matrices.shape[1]
-    a, v, rows = np.empty((p, p)), np.empty((p, p)), np.empty(p, dtype=np.int64)
     for number in range(matrices.shape[0]):
-        most = _largest(matrices[number])
-        if not most < math.inf:
-            for j in range(p):
-                values[number, j] = math.nan
-            _all_nan(vectors[number])
-            continue
-        unit = most if most > 0.0 else 1.0  # so that no square overflows
-        square = 0.0
+        a, square = matrices[number], 0.0
         for j in range(p):
             for k in range(p):
-                a[j, k] = matrices[number, min(j, k), max(j, k)] / unit
                 square += a[j, k] * a[j, k]
-                v[j, k] = 1.0 if j == k else 0.0  # row j is the vector j
         # (b)
         small = NOTHING * math.sqrt(square)
         for _ in range(SWEEPS):
@@ -114,172 +93,62 @@ def _eigensystems(matrices, values, vectors):
                             one, other = a[j, l], a[k, l]
                             a[j, l] = a[l, j] = c * one - s * other
                             a[k, l] = a[l, k] = s * one + c * other
-                        one, other = v[j, l], v[k, l]
-                        v[j, l] = c * one - s * other
-                        v[k, l] = s * one + c * other
+                    _rotate(rows[number], j, k, c, s)
             if done:
                 break
-        # (c), by insertion, so that equal ones keep their order
-        for j in range(p):
-            place = j
-            while place > 0 and a[rows[place - 1], rows[place - 1]] > a[j, j]:
-                rows[place] = rows[place - 1]
-                place -= 1
-            rows[place] = j
-        for j in range(p):
-            row, largest = rows[j], 0
-            values[number, j] = a[row, row] * unit
-            for l in range(1, p):  # the first of the largest entries is positive; rounding does not decide among ties
-                if abs(v[row, l]) > abs(v[row, largest]) * (1.0 + 1e-9):
-                    largest = l
-            sign = -1.0 if v[row, largest] < 0.0 else 1.0
-            for l in range(p):
-                vectors[number, l, j] = sign * v[row, l]
 
 
 @compiled(kept=True, error_model="numpy")
-def _inverses(matrices, out):
-    """Inverses [R, p, p] of square matrices [R, p, p], by elimination with row pivots; NaN for a singular one."""
-    p = matrices.shape[1]
-    a, b = np.empty((p, p)), np.empty((p, p))
-    for number in range(matrices.shape[0]):
-        for j in range(p):
-            for k in range(p):
-                a[j, k] = matrices[number, j, k]
-                b[j, k] = 1.0 if j == k else 0.0
-        regular = _largest(a) < math.inf
-        for j in range(p):
-            if not regular:
-                break
-            best = j
-            for k in range(j + 1, p):
-                if abs(a[k, j]) > abs(a[best, j]):
-                    best = k
-            if not abs(a[best, j]) > 0.0:
-                regular = False
-                break
-            if best != j:
-                for l in range(p):
-                    a[j, l], a[best, l] = a[best, l], a[j, l]
-                    b[j, l], b[best, l] = b[best, l], b[j, l]
-            # entries below the pivot are not set to 0, as nobody reads them again
-            for k in range(j + 1, p):
-                factor = a[k, j] / a[j, j]
-                for l in range(j + 1, p):
-                    a[k, l] -= factor * a[j, l]
-                for l in range(p):
-                    b[k, l] -= factor * b[j, l]
-        if not regular:
-            _all_nan(out[number])
-            continue
-        for j in range(p - 1, -1, -1):
-            for k in range(j + 1, p):
-                for l in range(p):
-                    b[j, l] -= a[j, k] * b[k, l]
-            for l in range(p):
-                out[number, j, l] = b[j, l] = b[j, l] / a[j, j]
+def _make_orthogonal(columns, rows):
+    """Rotate columns of matrices A [R, p, p], which are the rows of `columns`, until they are orthogonal: B = A V.
 
-
-@compiled(kept=True, error_model="numpy")
-def _pseudo_inverses(matrices, out):
-    """Pseudo-inverses [R, p, p] of square matrices [R, p, p], by one-sided Jacobi rotations.
-
-    The columns of B = A V are made orthogonal by rotations V, each of which is that of `_eigensystems` for B'B. Then
-    the norms of the columns are the singular values, and A^+ = sum_j v_j b_j' / |b_j|^2.
+    `rows`, from 1, become V'. One-sided Jacobi: each rotation is that of `_make_diagonal` for B'B.
     """
-    p = matrices.shape[1]
-    b, v = np.empty((p, p)), np.empty((p, p))
-    for number in range(matrices.shape[0]):
-        most = _largest(matrices[number])
-        if not most < math.inf:
-            _all_nan(out[number])
-            continue
-        unit = most if most > 0.0 else 1.0
-        for j in range(p):
-            for k in range(p):
-                b[j, k] = matrices[number, k, j] / unit  # row j is column j of A
-                v[j, k] = 1.0 if j == k else 0.0
+    p = columns.shape[1]
+    for number in range(columns.shape[0]):
+        b = columns[number]
         for _ in range(SWEEPS):
             done = True
             for j in range(p - 1):
                 for k in range(j + 1, p):
-                    jj, kk, jk = 0.0, 0.0, 0.0
-                    for l in range(p):
-                        jj += b[j, l] * b[j, l]
-                        kk += b[k, l] * b[k, l]
-                        jk += b[j, l] * b[k, l]
+                    jj, kk, jk = _inner(b[j], b[j]), _inner(b[k], b[k]), _inner(b[j], b[k])
                     if not abs(jk) > PARALLEL * math.sqrt(jj) * math.sqrt(kk):
                         continue
                     done = False
                     c, s = _rotation(kk - jj, 2.0 * jk)
-                    for l in range(p):
-                        one, other = b[j, l], b[k, l]
-                        b[j, l] = c * one - s * other
-                        b[k, l] = s * one + c * other
-                        one, other = v[j, l], v[k, l]
-                        v[j, l] = c * one - s * other
-                        v[k, l] = s * one + c * other
+                    _rotate(b, j, k, c, s)
+                    _rotate(rows[number], j, k, c, s)
             if done:
                 break
-        largest = 0.0
-        for j in range(p):
-            square = 0.0
-            for l in range(p):
-                square += b[j, l] * b[j, l]
-            largest = max(largest, square)
-        for k in range(p):
-            for l in range(p):
-                out[number, k, l] = 0.0
-        for j in range(p):
-            square = 0.0
-            for l in range(p):
-                square += b[j, l] * b[j, l]
-            # a column of no length has no direction, and adds nothing
-            if square > RANK * RANK * largest:
-                for k in range(p):
-                    part = v[j, k] / square
-                    for l in range(p):
-                        out[number, k, l] += part * b[j, l]
-        for k in range(p):
-            for l in range(p):
-                out[number, k, l] /= unit
 
 
-@compiled(kept=True, error_model="numpy")
-def _products(a, b, out):
-    """Products [R, p, r] of matrices [R, p, q] and [R, q, r]."""
-    for number in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            for l in range(out.shape[2]):
-                out[number, j, l] = 0.0
-            for k in range(a.shape[2]):
-                factor = a[number, j, k]
-                for l in range(out.shape[2]):
-                    out[number, j, l] += factor * b[number, k, l]
+def _in_units(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A stack [R, p, p] of matrices over their largest |element|, that [R, 1, 1], and as many matrices 1.
 
-
-def _stack(a: np.ndarray) -> np.ndarray:
-    """[R, p, q] of [..., p, q], in one piece."""
-    a = np.asarray(a, dtype=np.float64)
-    return np.ascontiguousarray(a.reshape(-1, *a.shape[-2:]))
-
-
-def _of_each(kernel: Callable[..., Any], a: np.ndarray) -> np.ndarray:
-    stack = _stack(a)
-    out = np.empty_like(stack)
-    kernel(stack, out)
-    return out.reshape(np.shape(a))
+    So no square overflows. A matrix that is not finite is NaN, and so is its unit.
+    """
+    stack = np.asarray(a, dtype=np.float64).reshape(-1, *np.shape(a)[-2:])
+    unit = np.abs(stack).max(axis=(1, 2), keepdims=True)
+    unit = np.where(unit > 0, np.where(unit < math.inf, unit, math.nan), unit + 1.0)
+    return stack / unit, unit, np.tile(np.eye(stack.shape[1]), (len(stack), 1, 1))
 
 
 def eigensystems(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues [..., p], ascending, and eigenvectors [..., p, p], as columns, of symmetric matrices [..., p, p].
 
-    The first of the largest entries of each vector is positive. Where eigenvalues are equal, any basis is one.
+    The first of the largest entries of each vector is positive: rounding does not decide among ties. Where eigenvalues
+    are equal, any basis is one. Only the upper triangle is read.
     """
-    stack = _stack(a)
-    values, vectors = np.empty(stack.shape[:2]), np.empty_like(stack)
-    _eigensystems(stack, values, vectors)
-    return values.reshape(np.shape(a)[:-1]), vectors.reshape(np.shape(a))
+    stack, unit, rows = _in_units(a)
+    stack = np.triu(stack) + np.triu(stack, 1).swapaxes(1, 2)
+    _make_diagonal(stack, rows)
+    values = np.diagonal(stack, axis1=1, axis2=2)
+    order = np.argsort(values, axis=1, kind="stable")
+    values, rows = np.take_along_axis(values, order, 1) * unit[:, 0], np.take_along_axis(rows, order[:, :, None], 1)
+    size = np.abs(rows)
+    first = np.argmax(size * (1.0 + 1e-9) >= size.max(axis=2, keepdims=True), axis=2)
+    sign = np.where(np.take_along_axis(rows, first[:, :, None], 2) < 0, -1.0, 1.0) * (unit / unit)
+    return values.reshape(np.shape(a)[:-1]), np.ascontiguousarray((sign * rows).swapaxes(1, 2)).reshape(np.shape(a))
 
 
 def eigenvalues(a: np.ndarray) -> np.ndarray:
@@ -288,26 +157,46 @@ def eigenvalues(a: np.ndarray) -> np.ndarray:
 
 
 def inverses(a: np.ndarray) -> np.ndarray:
-    """Inverses of square matrices [..., p, p]; NaN where one is singular."""
-    return _of_each(_inverses, a)
+    """Inverses of square matrices [..., p, p], by elimination with row pivots; NaN where one is singular."""
+    p, a = np.shape(a)[-1], np.asarray(a, dtype=np.float64)
+    # (a) the matrix beside the identity, made upper triangular
+    both = np.concatenate([a, np.broadcast_to(np.eye(p), a.shape)], axis=-1).reshape(-1, p, 2 * p)
+    all_of = np.arange(len(both))
+    with np.errstate(all="ignore"):
+        for j in range(p):
+            best = j + np.argmax(np.abs(both[:, j:, j]), axis=1)
+            pivots = both[all_of, best]
+            both[all_of, best], both[:, j] = both[:, j], pivots
+            both[:, j + 1 :] -= (both[:, j + 1 :, j] / pivots[:, None, j])[:, :, None] * pivots[:, None]
+        # (b) then the identity, from its last row on
+        out = both[:, :, p:]
+        for j in range(p - 1, -1, -1):
+            for k in range(j + 1, p):
+                out[:, j] -= both[:, j, k, None] * out[:, k]
+            out[:, j] /= both[:, j, j, None]
+    out[~np.isfinite(both).all(axis=(1, 2))] = math.nan
+    return out.reshape(a.shape)
 
 
 def pseudo_inverses(a: np.ndarray) -> np.ndarray:
-    """Moore and Penrose's inverses of square matrices [..., p, p]; singular values below 1e-15 of the largest are 0."""
-    return _of_each(_pseudo_inverses, a)
+    """Moore and Penrose's inverses of square matrices [..., p, p]; singular values below 1e-15 of the largest are 0.
+
+    With the columns b_j of B = A V orthogonal, their norms are the singular values, and A^+ = sum_j v_j b_j' / |b_j|^2.
+    """
+    stack, unit, rows = _in_units(a)
+    columns = np.ascontiguousarray(stack.swapaxes(1, 2))
+    _make_orthogonal(columns, rows)
+    squares = sum(columns[:, :, l] * columns[:, :, l] for l in range(columns.shape[2]))
+    # a column of no length has no direction, and adds nothing
+    held = squares > RANK * RANK * squares.max(axis=1, keepdims=True)
+    parts = np.where(held[:, :, None], rows / np.where(held, squares, 1.0)[:, :, None], 0.0)
+    return (products(parts.swapaxes(1, 2), columns) / unit).reshape(np.shape(a))
 
 
 def products(a: np.ndarray, b: np.ndarray, *more: np.ndarray) -> np.ndarray:
     """a b ... of matrices [..., p, q], [..., q, r], ...; leading axes are broadcast."""
-    leading = np.shape(a)[:-2]
-    if np.shape(b)[:-2] != leading:
-        leading = np.broadcast_shapes(leading, np.shape(b)[:-2])
-        a, b = (np.broadcast_to(m, (*leading, *np.shape(m)[-2:])) for m in (a, b))
-    left, right = _stack(a), _stack(b)
-    out = np.empty((len(left), left.shape[1], right.shape[2]))
-    _products(left, right, out)
-    found = out.reshape(*leading, *out.shape[1:])
-    return products(found, *more) if more else found
+    found = sum(a[..., :, k, None] * b[..., None, k, :] for k in range(np.shape(a)[-1]))
+    return products(np.asarray(found), *more) if more else np.asarray(found)
 
 
 def times(a: np.ndarray, x: np.ndarray) -> np.ndarray:

@@ -29,7 +29,7 @@ from dpexp.engine.lanes.aligned import lanes_empty, lanes_zeros
 from dpexp.engine.lanes.vectors import LANES
 from dpexp.inference.messages import Constants, Sums, Users, compiled_messages, no_sums
 from dpexp.inference.models import Model
-from dpexp.inference.newton import Corrected, corrected, made_up, mean_hessian, newton_corrected
+from dpexp.inference.newton import Corrected, corrected, mean_hessian, newton_corrected
 from dpexp.inference.small_matrices import eigenvalues
 from dpexp.inference.third_derivatives import farther, flatter, guessed_users, mean_curvature, scale_bias
 from dpexp.inference.users import BLOCK, Source
@@ -93,13 +93,12 @@ class Design:
     """h, a guess of the median eigenvalue of H, for the first steps"""
     every: int = 5
     """every k-th user of a stage sends a Hessian"""
-    shares: tuple[float, ...] = SHARES
     times: tuple[float, ...] = TIMES
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """Users of each stage, n together."""
-        ends = [round(self.n * sum(self.shares[: s + 1])) for s in range(len(self.shares))]
+        ends = [round(self.n * sum(SHARES[: s + 1])) for s in range(len(SHARES))]
         return tuple(b - a for a, b in zip([0, *ends[:-1]], ends, strict=True))
 
     def step_sizes(self, stage: int) -> np.ndarray:
@@ -114,7 +113,7 @@ class Outcome(NamedTuple):
     """What eight replicates of one design end with."""
 
     final: Corrected
-    """from stages 2 and 3 together"""
+    """from stages 2 and 3 together; its covariance is that for the mean Hessian of the messages"""
     stages: tuple[Corrected, Corrected]
     """stages 2 and 3 alone, corrected with the same Hessian: they differ by more than noise where F is not quadratic"""
     sums: Sums
@@ -232,14 +231,13 @@ def staged_newton(
     server.pace[:] = measured_pace(server.model, design.curvature, second)
     paces = second_pace, server.pace[0].copy()
     third = server.ask(source, design.step_sizes(2), design.every)
-    final, flatness = newton_corrected(second + third, server.model), None
+    both, flatness = second + third, None
+    final = newton_corrected(both, server.model)
     alone = corrected(second, final.hessian, final.hessian_error), corrected(third, final.hessian, final.hessian_error)
     times = sum(pace * design.step_sizes(s).sum() for s, pace in enumerate(paces, start=1))
-    final.theta[:, -1] -= scale_bias(server.model, second + third, final, times)
+    final.theta[:, -1] -= scale_bias(server.model, both, final, times)
     if server.model.bends:
         there, *met = (mean_curvature(server.guessed, points) for points in ([final.theta], path, server.path))
         share = (third.u[0] / (second.u[0] + third.u[0]))[:, None, None]
         flatness = flatter(there, (1 - share) * met[0] + share * met[1])
-        final = newton_corrected(second + third, server.model, flatness)._replace(theta=final.theta)
-    final = made_up(final, server.model.hessian_scaling)
-    return Outcome(final, alone, second + third, shortened, server.hits[0], flatness)
+    return Outcome(final, alone, both, shortened, server.hits[0], flatness)

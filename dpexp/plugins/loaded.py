@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from traceback import walk_tb
@@ -128,6 +129,12 @@ def said(error: Exception) -> tuple[str, str]:
     if isinstance(error, DpexpError):
         return error.message if ".py:" in error.message else blame(error) + error.message, error.hint
     return f"{blame(error)}{type(error).__name__}: {error}", ""
+
+
+def shell(words: Sequence[str], results: Path) -> str:
+    """A command of dpexp on some results, with today's plug-ins, as it is typed here."""
+    where = [] if results == Path("results") else ["--results", str(results)]
+    return " ".join([shlex.join(["dpexp", *words, *where]), *as_options()])
 
 
 def as_options() -> list[str]:

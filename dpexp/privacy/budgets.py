@@ -9,7 +9,7 @@ is for algorithms that calibrate their noise to what is released.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
@@ -45,14 +45,19 @@ class Budget(Parameters):
         return None
 
     @property
+    def possible(self) -> Sequence[float]:
+        """Budgets of users, the largest and the smallest among them."""
+        raise NotImplementedError
+
+    @property
     def largest(self) -> float:
         """Largest budget any user can have: the GDP parameter of everything released (`ldp-sgd`, Theorems 1 and 2)."""
-        raise NotImplementedError
+        return max(self.possible)
 
     @property
     def smallest(self) -> float:
         """Smallest budget any user can have, with which the printed bounds of `ldp-sgd` are written."""
-        raise NotImplementedError
+        return min(self.possible)
 
     @property
     def mean_inverse_square(self) -> float:
@@ -82,12 +87,8 @@ class ConstantBudget(Budget):
         return "non-private" if math.isinf(self.mu) else f"{self.mu:g}"
 
     @property
-    def largest(self) -> float:
-        return self.mu
-
-    @property
-    def smallest(self) -> float:
-        return self.mu
+    def possible(self) -> Sequence[float]:
+        return (self.mu,)
 
     @property
     def mean_inverse_square(self) -> float:
@@ -114,12 +115,8 @@ class UniformBudget(Budget):
         return f"Uniform({self.uniform[0]:g}, {self.uniform[1]:g})"
 
     @property
-    def largest(self) -> float:
-        return self.uniform[1]
-
-    @property
-    def smallest(self) -> float:
-        return self.uniform[0]
+    def possible(self) -> Sequence[float]:
+        return self.uniform
 
     @property
     def mean_inverse_square(self) -> float:
@@ -141,12 +138,8 @@ class ListBudget(Budget):
         return f"list of {len(self.list)} ({min(self.list):g} to {max(self.list):g})"
 
     @property
-    def largest(self) -> float:
-        return max(self.list)
-
-    @property
-    def smallest(self) -> float:
-        return min(self.list)
+    def possible(self) -> Sequence[float]:
+        return self.list
 
     @property
     def mean_inverse_square(self) -> float:
@@ -184,15 +177,7 @@ class ChoiceBudget(Budget):
         return "mix of " + ", ".join(f"{v:g} ({p:.0%})" for v, p in pairs)
 
     @property
-    def largest(self) -> float:
-        return max(self._possible)
-
-    @property
-    def smallest(self) -> float:
-        return min(self._possible)
-
-    @property
-    def _possible(self) -> list[float]:
+    def possible(self) -> Sequence[float]:
         return [v for v, p in zip(self.choice.values, self.choice.probabilities, strict=True) if p > 0]
 
     @property
@@ -241,12 +226,8 @@ class Target(Budget):
         return self.eps, self.delta
 
     @property
-    def largest(self) -> float:
-        return self.constant
-
-    @property
-    def smallest(self) -> float:
-        return self.constant
+    def possible(self) -> Sequence[float]:
+        return (self.constant,)
 
     @property
     def mean_inverse_square(self) -> float:

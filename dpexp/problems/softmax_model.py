@@ -24,7 +24,7 @@ from dpexp.data.dataset import prepare
 from dpexp.data.encode import unread
 from dpexp.data.labelled import entries_of
 from dpexp.data.public_inputs import Column, column_of
-from dpexp.data.records import read_table, table_of_frame
+from dpexp.data.records import read_table
 from dpexp.problems.softmax import expanded
 
 OFFSET, INTERCEPT = "(offset)", "(intercept)"
@@ -80,7 +80,7 @@ class SoftmaxModel:
         """
         if not self.columns:
             raise UsageError("this model did not learn from a table, so a table cannot be predicted")
-        read = read_table(table) if isinstance(table, Path) else table_of_frame(table)
+        read = read_table(table)
         read.header.require([column.name for column in self.columns], read.where)
         features = prepare(entries_of(read, self.columns)[0])
         if self.random_features is not None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Literal
 
+from dpexp.core.standard_json import standard
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.hypothesis import Hypothesis, require
+from dpexp.reporting.slopes import SlopeError
 from dpexp.reporting.verdict import VERDICTS as VERDICTS
 from dpexp.reporting.verdict import Verdict as Verdict
 
 Source = Literal["paper", "ours"]
 LONGEST = 25
 """words of a quotation"""
+DIGITS = 12
+"""of the numbers behind a verdict: the digits after these depend on the processor, and no verdict does"""
 
 
 @dataclass(frozen=True)
@@ -63,9 +68,18 @@ class Claim:
         return self.id.split("/")[0]
 
     def settled(self, evidence: Evidence) -> Outcome:
-        """What the check finds. Raises OutsideHypotheses where a setting that it uses violates a hypothesis."""
+        """What the check finds, as it is stored and shown.
+
+        Raises OutsideHypotheses where a setting that it uses violates a hypothesis, ResultsMissing, and Undeclared.
+        """
         require(self.id, self.hypotheses, evidence)
-        return self.check(evidence)
+        try:
+            outcome = self.check(evidence)
+        except SlopeError as error:
+            return Outcome("not at this sample size", "", f"no slope can be fitted: {error}", "none")
+        if not isinstance(outcome, Outcome):  # plug-ins are written by hand
+            raise TypeError(f"the check of {self.id} gives a value of type {type(outcome).__name__}, not an Outcome")
+        return replace(outcome, numbers=kept(outcome.numbers))
 
 
 @dataclass(frozen=True)
@@ -88,6 +102,13 @@ class Check:
             return Claim(id=id, source=source, **{"why": "", **words}, **vars(self))
         except TypeError as error:
             raise ValueError(f"{id}: {error}") from None
+
+
+def kept(numbers: dict[str, Any]) -> dict[str, Any]:
+    """Numbers as standard JSON, with the digits that two processors agree on."""
+    text = json.dumps(standard(numbers))
+    as_read: dict[str, Any] = json.loads(text, parse_float=lambda digits: float(f"{float(digits):.{DIGITS}g}"))
+    return as_read
 
 
 def quotation_fault(claim: Claim) -> str:

@@ -20,7 +20,7 @@ from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.core.text import fraction
 from dpexp.engine.result import CellData
 from dpexp.store import Folder, cell_of, load_generation
-from dpexp.store.reading import command_of, not_as_configured, require_trajectories
+from dpexp.store.reading import command_of, not_as_configured
 
 ROUNDING = 1e-9
 """relative to the largest gap: losses are means of up to a million terms, each right to 1e-16"""
@@ -131,10 +131,6 @@ class Evidence:
     def across(self, experiments: Sequence[str], **wanted: Any) -> list[Run]:
         """Runs of several experiments, in their order."""
         return [run for experiment in experiments for run in self.runs(experiment, **wanted)]
-
-    def require(self, experiment: str) -> None:
-        """Raise ResultsMissing where an experiment's results are absent, stale or only summarised."""
-        require_trajectories(self.results, experiment)
 
     def _load(self, experiment: str) -> list[Run]:
         generation = load_generation(self.results, experiment)

@@ -14,7 +14,7 @@ from dpexp.core.errors import UsageError
 from dpexp.core.standard_json import standard_json
 from dpexp.core.text import guess
 from dpexp.reporting import latex
-from dpexp.reporting.terminal_tables import fit
+from dpexp.reporting.terminal_tables import fit, markdown_table
 
 FORMATS = ("md", "tex", "csv", "json")
 
@@ -92,23 +92,7 @@ def _markdown(table: Table, content: Content, width: int) -> str:
     note = content.note
     if not width:
         return f"**{table.title}**\n\n{markdown_table(content.head, content.rows)}\n\n{note}"
-    fitted = fit(content.head, content.rows, width, _width)
+    fitted = fit(content.head, content.rows, width, markdown_table)
     parts = "\n\n".join(markdown_table(head, rows) for head, rows in fitted.parts)
     words = "\n".join(textwrap.fill(text, width) for text in [*fitted.said, note] if text)
     return f"**{table.title}**\n\n{parts}\n\n{words}"
-
-
-def _width(head: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
-    return len(markdown_table(head, rows).partition("\n")[0])
-
-
-def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table with aligned columns."""
-    shown = [[cell.replace("|", r"\|") for cell in row] for row in [head, *rows]]
-    widths = [max(len(row[k]) for row in shown) for k in range(len(head))]
-
-    def line(cells: Sequence[str]) -> str:
-        return "| " + " | ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)) + " |"
-
-    rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
-    return "\n".join([line(shown[0]), rule, *map(line, shown[1:])])

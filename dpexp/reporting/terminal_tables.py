@@ -1,4 +1,7 @@
-"""Tables that fit the width of a terminal: what is constant leaves, what is too wide is folded, and both is said."""
+"""Tables as text: Markdown, and what fits the width of a terminal.
+
+There what is constant leaves, what is too wide is folded, and both is said.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +42,12 @@ def without_constants(
     return [head[k] for k in kept], [[row[k] for k in kept] for row in rows], [(head[k], rows[0][k]) for k in same]
 
 
-def fit(head: Sequence[str], rows: Rows, width: int, width_of: Callable[[Sequence[str], Rows], int]) -> Fitted:
-    """The table in parts of at most so many characters, as far as words allow; `width_of` measures one."""
+def fit(head: Sequence[str], rows: Rows, width: int, drawn: Callable[[Sequence[str], Rows], str]) -> Fitted:
+    """The table in parts of at most so many characters, as far as words allow; `drawn` is how one is printed."""
+
+    def width_of(head: Sequence[str], rows: Rows) -> int:
+        return max(map(len, drawn(head, rows).splitlines()))
+
     if width_of(head, rows) <= width:
         return Fitted([(list(head), [list(row) for row in rows])], [])
     said = []
@@ -99,7 +106,7 @@ def fitting_columns(rows: Rows, head: Sequence[str]) -> str:
     width = terminal_width()
     if not width or not rows:
         return columns(rows, head)
-    fitted = fit(head, rows, max(width, NARROWEST), _width)
+    fitted = fit(head, rows, max(width, NARROWEST), lambda head, rows: columns(rows, head))
     parts = [columns(part, names) for names, part in fitted.parts]
     return "\n\n".join([*parts, *(textwrap.fill(line, max(width, NARROWEST)) for line in fitted.said)])
 
@@ -117,5 +124,13 @@ def in_lines(lines: Sequence[tuple[str, str]]) -> str:
     )  # fmt: skip
 
 
-def _width(head: Sequence[str], rows: Rows) -> int:
-    return max(map(len, columns(rows, head).splitlines()))
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table with aligned columns."""
+    shown = [[cell.replace("|", r"\|") for cell in row] for row in [head, *rows]]
+    widths = [max(len(row[k]) for row in shown) for k in range(len(head))]
+
+    def line(cells: Sequence[str]) -> str:
+        return "| " + " | ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)) + " |"
+
+    rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
+    return "\n".join([line(shown[0]), rule, *map(line, shown[1:])])

@@ -19,6 +19,7 @@ from dpexp.privacy.momentum import certificates
 from dpexp.store import at_last_step, load_summary
 from dpexp.store.run import Options, run
 from tools.certify_all_places import certify_all
+from tools.momentum_certificates import default_setting
 
 SETTINGS = ("500 10 1 30 12", "500 10 1 60 12")
 """N, d, eps, epochs and length, as words"""
@@ -34,7 +35,7 @@ run:       {{replicates: 20, seed: 20240102, checkpoints: 1}}
 
 def certified(n: int, epochs: int, length: float) -> float:
     """mu of the iterates at unit noise; from now on runs of this setting are accounted for by it."""
-    setting = certificates.default_setting(n, epochs, length / 0.75)  # G / L = 0.75
+    setting = default_setting(n, epochs, length / 0.75)  # G / L = 0.75
     found = certificates.certificate(setting) or certificates.computed(setting, certify_all)
     assert found is not None
     known = (*certificates.stored(), found)

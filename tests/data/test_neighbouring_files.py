@@ -177,7 +177,7 @@ def seen_of_fit(*words: str, person: bool = False, deployment: bool = False) -> 
             given.update(plan=planned, x=x, y=y, owners=owners, mu=mu)
             p = planned.model.p
             release = Release(np.linspace(1, 2, p), np.zeros(p), np.eye(p), np.eye(p), 0.0, np.ones(p))
-            return fitting.Fitted(release.point, np.eye(p), Checked({}, (), ()), release)
+            return fitting.Fitted(release.point, Checked({}, (), ()), release)
 
         target = [] if "--formula" in words else ["--target", "y"]
         arguments = ["fit", str(folder / "t.csv"), *target, "--public", str(folder / "p.yaml"), "--mu", "1",

@@ -9,7 +9,7 @@ import pytest
 from dpexp.data.dataset import DataError
 from dpexp.data.encode import Unread, columns_of, encode, encoded, unread
 from dpexp.data.public_inputs import Column, PublicInputs, column_of
-from dpexp.data.records import read_header, read_table, table_of_frame
+from dpexp.data.records import read_header, read_table
 
 ZONE = Column("zone", levels=("1", "2", "3", "other"))
 STRICT = Column("zone", levels=("1", "2", "3"))
@@ -107,8 +107,11 @@ def test_a_schema_says_what_columns_hold(tmp_path):
         "c": pd.Categorical(["u", "v"]),
     })  # fmt: skip
     frame.to_parquet(tmp_path / "t.parquet")
-    wanted = dict.fromkeys("nx", "number") | {"t": "truth", "s": "text", "d": "day", "c": "text"}
-    for table in (read_table(tmp_path / "t.parquet"), table_of_frame(frame)):
+    kinds = dict.fromkeys("nx", "number") | {"t": "truth", "s": "text", "d": "day", "c": "text"}
+    # a frame has no public schema: what type a column got may be due to one value
+    frame_kinds = dict.fromkeys(kinds, "unknown")
+    for source, wanted in ((tmp_path / "t.parquet", kinds), (frame, frame_kinds)):
+        table = read_table(source)
         assert table.header.kinds == wanted
         assert encoded(table, Column("t", levels=("False", "True"))).values.tolist() == [1, 0]
         assert encoded(table, Column("n", levels=("1", "2"))).values.tolist() == [0, 1]

@@ -150,7 +150,7 @@ def test_an_interval_of_the_efficient_length_has_length_one():
 
 
 def fitted(release, reasons=()):
-    return Fitted(release.point, np.eye(3), Checked({}, reasons), release)
+    return Fitted(release.point, Checked({}, reasons), release)
 
 
 def test_what_is_shown_is_counted_by_kind():

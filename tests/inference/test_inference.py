@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from dpexp.inference import public_numbers
+from dpexp.inference.fitting import released
+from dpexp.inference.intervals import judged
 from dpexp.inference.messages import symmetric
 from dpexp.inference.methods import (
     batch_means,
@@ -19,7 +21,7 @@ from dpexp.inference.methods import (
 )
 from dpexp.inference.models import model_of, unit_model
 from dpexp.inference.newton import corrected, newton_corrected, regularise
-from dpexp.inference.paths import run_path
+from dpexp.inference.paths import Walk
 from dpexp.inference.populations import Population, Simulated
 from dpexp.inference.staged_newton import Design, Server, staged_newton
 from dpexp.inference.third_derivatives import covariates
@@ -110,9 +112,9 @@ PATHS = {
 @pytest.mark.parametrize("n", PATHS)
 def test_golden_sums_of_a_path(n):
     source, wanted = golden_records(n), PATHS[n]
-    path = run_path(source.model, START, source, 0.5 * np.arange(1, n + 1) ** -0.5, [0, n])
-    nothing, end = path.snapshots
-    assert path.theta[:, 0] == pytest.approx(GOLDEN[n]["theta"], abs=6e-11)
+    walk = Walk(source.model, START)
+    nothing, end = walk.along(source, 0.5 * np.arange(1, n + 1) ** -0.5, [0, n])
+    assert walk.theta[:, 0] == pytest.approx(GOLDEN[n]["theta"], abs=6e-11)
     found = random_scaling(end, 0.95)
     assert found.estimate[0] == pytest.approx(wanted["mean"], abs=6e-11)
     half = (found.high - found.low)[0] / 2
@@ -140,8 +142,8 @@ def test_random_scaling_is_its_double_loop(burned):
     """With a burn-in the sums begin anew (trap 12): dropping rows is not enough, and is rejected."""
     n, theta = 60, iterates(60)[burned:]
     source = golden_records(n)
-    path = run_path(source.model, START, source, 0.5 * np.arange(1, n + 1) ** -0.5, [burned, n])
-    found = random_scaling(path.snapshots[1], 0.95, path.snapshots[0])
+    path = Walk(source.model, START).along(source, 0.5 * np.arange(1, n + 1) ** -0.5, [burned, n])
+    found = random_scaling(path[1], 0.95, path[0])
     count, bar = len(theta), theta.mean(0)
     variance = sum((s * (theta[:s].mean(0) - bar)) ** 2 for s in range(1, count + 1)) / count**2
     assert found.estimate[0] == pytest.approx(bar, abs=1e-12)
@@ -152,8 +154,8 @@ def test_random_scaling_is_its_double_loop(burned):
 def test_batch_means_and_chains_are_students():
     n, theta = 60, iterates(60)
     source = golden_records(n)
-    path = run_path(source.model, START, source, 0.5 * np.arange(1, n + 1) ** -0.5, [12, 24, 36, 48, 60])
-    found = batch_means(path.snapshots, 0.95)
+    path = Walk(source.model, START).along(source, 0.5 * np.arange(1, n + 1) ** -0.5, [12, 24, 36, 48, 60])
+    found = batch_means(path, 0.95)
     means = theta[12:].reshape(4, 12, 4).mean(1)
     assert found.estimate[0] == pytest.approx(means.mean(0), abs=1e-12)
     half = 3.182446305 * means.std(0, ddof=1) / 2
@@ -256,7 +258,7 @@ def test_staged_newton_is_the_literal_one(name, every):
 
     start = np.append(np.zeros(4), [1.0] * model.has_scale)
     design = Design(n, 0.13, every)
-    found = staged_newton(model, design, start, Records(model, x, y, mu, normals)).final
+    outcome = staged_newton(model, design, start, Records(model, x, y, mu, normals))
     loss = {
         "huber-linear": oracle.huber(1.345, 0.710164548269, 3.8042341, 0.1),
         "stretched": oracle.huber(1.345, 0.710164548269, 3.8042341, 0.1),
@@ -270,13 +272,17 @@ def test_staged_newton_is_the_literal_one(name, every):
         [([1.0, *map(float, a)], float(b), *map(float, rest)) for a, b, *rest in zip(x, y, mu, v, u, strict=True)]
     )
     streams = (iter(np.concatenate([part.ravel() for part in drawn[kind]]).tolist()) for kind in ("noise", "hessian"))
-    theta, covariance = oracle.staged_newton(
+    theta, covariance, turn = oracle.staged_newton(
         loss, list(start), users, *streams, n, 0.13, every, model.guessed_hessian,
         covariates(3, 1.0) if name == "mallows-logistic" else None,
     )  # fmt: skip
-    assert found.theta[0] == pytest.approx(theta, rel=1e-9, abs=1e-10)
-    assert found.covariance[0] == pytest.approx(covariance, rel=1e-8, abs=1e-12)
-    assert np.ptp(found.theta, axis=0).max() == 0  # all lanes are the same records
+    assert outcome.final.theta[0] == pytest.approx(theta, rel=1e-9, abs=1e-10)
+    assert outcome.final.covariance[0] == pytest.approx(covariance, rel=1e-8, abs=1e-12)
+    assert np.ptp(outcome.final.theta, axis=0).max() == 0  # all lanes are the same records
+    if turn is None:
+        assert released(model, outcome).sandwich()[2] == pytest.approx(covariance, rel=1e-8, abs=1e-12)
+    else:
+        assert outcome.flatter[0] == pytest.approx(turn, rel=1e-8, abs=1e-10)
 
 
 def test_equal_budgets_weigh_nothing():
@@ -365,11 +371,13 @@ def test_intervals_cover(mu):
     model, found = model_of(problem), []
     for first in range(0, 200, 8):
         source = Simulated(model, Population(2), ConstantBudget(mu=mu), 21, range(first, first + 8))
-        final = staged_newton(model, Design(30_000, 0.2), problem.start(), source).final
-        found.append((final.theta - problem.optimum()) / np.sqrt(np.diagonal(final.covariance, axis1=1, axis2=2)))
-    covered = np.mean(np.abs(np.concatenate(found)) < 1.959964, axis=0)
+        outcome = staged_newton(model, Design(30_000, 0.2), problem.start(), source)
+        for lane in range(8):
+            errors, _ = judged(released(model, outcome, lane), np.eye(4), 0.95)
+            found.append((outcome.final.theta[lane] - problem.optimum()) / errors)
+    covered = np.mean(np.abs(found) < 1.959964, axis=0)
     assert np.all(np.abs(covered - 0.95) < 0.055)
-    assert np.all(np.mean(np.abs(np.concatenate(found)) < 1.959964 / 2, axis=0) < 0.8)
+    assert np.all(np.mean(np.abs(found) < 1.959964 / 2, axis=0) < 0.8)
 
 
 def test_noise_of_the_operating_system_is_normal_and_never_twice_the_same():

@@ -9,7 +9,7 @@ checking; it is about a hundred times slower.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -104,7 +104,7 @@ class GridRun:
         """Density at the points and the two atoms, after all steps."""
         u = self.update
         if u.sampling == "shuffled":
-            orders = [GridRun(u.at(j), self.x, self.w) for j in range(u.batches)]
+            orders = [GridRun(replace(u, sampling="cyclic", position=j), self.x, self.w) for j in range(u.batches)]
             return sum((run.state for run in orders), np.zeros(len(self.x) + WALLS)) / u.batches
         begin = _Start(self)
         if u.sampling == "reshuffled":

@@ -125,11 +125,10 @@ def regularise(mean: np.ndarray, error: float) -> np.ndarray:
     return np.linalg.inv(g)
 
 
-def estimate(kept: Stage, turn: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """theta~, and C with what the noise of the Hessian adds to it; K H K' stands for H where there is a `turn` K."""
+def estimate(kept: Stage) -> tuple[np.ndarray, np.ndarray]:
+    """theta~, and C with what the noise of the Hessian adds to it."""
     error = math.sqrt(kept.d2) / kept.u
-    turn = np.eye(len(kept.a)) if turn is None else turn
-    inverse = np.linalg.inv(turn @ regularise(kept.m / kept.u, error) @ turn.T)
+    inverse = np.linalg.inv(regularise(kept.m / kept.u, error))
     d = inverse @ kept.g / kept.v
     added = error**2 / 2 * (np.outer(d, d) + (d @ d) * np.eye(len(d)))
     return kept.a / kept.v - d, inverse @ (kept.q / kept.v**2 + added) @ inverse
@@ -205,17 +204,6 @@ def scale_bias(both: Stage, theta: np.ndarray, covariance: np.ndarray, time: flo
     return float(min(bias, math.sqrt(covariance[-1, -1])))
 
 
-def made_up(both: Stage, covariance: np.ndarray, turn: np.ndarray) -> list[float]:
-    """1 + z^2 e^2 / 2 for every coordinate, z the normal quantile of 95 %, e at most .3."""
-    error, found = math.sqrt(both.d2) / both.u, []
-    inverse = np.linalg.inv(turn @ regularise(both.m / both.u, error) @ turn.T)
-    for j in range(len(covariance)):
-        u, v = inverse[:, j], covariance[:, j]
-        e = error * math.sqrt(((u @ u) * (v @ v) + (u @ v) ** 2) / 2) / covariance[j, j]
-        found.append(1 + 1.959963984540054**2 * min(e, 0.3) ** 2 / 2)
-    return found
-
-
 def staged_newton(
     loss: Loss,
     start: Vector,
@@ -227,8 +215,8 @@ def staged_newton(
     every: int,
     guess: np.ndarray,
     rows: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """theta~ and C after shares (.1, .3, .6) with T = (2, 3, 2). n is a multiple of 10.
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """theta~, C and K after shares (.1, .3, .6) with T = (2, 3, 2). n is a multiple of 10.
 
     `guess` is the guessed Hessian; `rows` are records of the guessed law where the model is logistic.
     """
@@ -248,7 +236,4 @@ def staged_newton(
     theta, covariance = estimate(both)
     if has_scale:
         theta[-1] -= scale_bias(both, theta, covariance, (3 * paces[0] + 2 * paces[1]) / h, loss)
-    turn = np.eye(len(theta)) if rows is None else flatter(second, third, theta, rows)
-    covariance = estimate(both, turn)[1]
-    longer = made_up(both, covariance, turn)
-    return theta, np.diag(longer) @ covariance @ np.diag(longer)
+    return theta, covariance, None if rows is None else flatter(second, third, theta, rows)

@@ -56,13 +56,13 @@ def test_walks_above_the_ends_of_panels_by_simulation():
 
 def test_a_search_over_two_atoms_climbs_no_higher_than_one_point():
     """Lemma 2.11 by Nelder and Mead over measures in the disc, from one with mean 0."""
-    nodes, weights = sections._grid(2)
+    grid = sections._grid(2)
 
     def divergence(x, order=4.0, q=0.3, sigma=1.0):
         points = x[:4].reshape(2, 2)
         points = points / np.maximum(1.0, np.linalg.norm(points, axis=1, keepdims=True))
         share = 1 / (1 + math.exp(-x[4]))
-        return sections._divergence(order, q, sigma, nodes, weights, points, np.array([share, 1 - share]))
+        return sections._divergence(order, q, sigma, grid, (points, np.array([share, 1 - share])))
 
     found = minimize(
         lambda x: -divergence(x), np.array([0.6, 0.2, -0.5, 0.4, 0.1]), method="Nelder-Mead", options={"maxfev": 250}
@@ -177,7 +177,7 @@ def test_the_floor_of_the_noise_on_quadratics_in_closed_form():
     eta, sigma = 1 / (2 * toy.smoothness), 3.0
     curvatures = np.linalg.eigvalsh(toy.hessian)
     floor = float(np.sum(sigma**2 / (2 * (1 - eta * curvatures / 2))))
-    risk = decreasing.risks_of(toy, np.full(400, eta), sigma)[-1]
+    risk = decreasing.full_batch_risks(toy, np.full(400, eta), sigma)[-1]
     assert risk == pytest.approx(floor, rel=1e-6)
     assert toy.d * sigma**2 / 2 <= floor <= 4 / 3 * toy.d * sigma**2 / 2
 

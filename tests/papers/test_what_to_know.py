@@ -10,8 +10,6 @@ import pytest
 
 from dpexp.papers import PAPERS
 from dpexp.reporting.ledger import verdicts
-from dpexp.reporting.ledger.costs import Costs
-from dpexp.reporting.ledger.judgement import Judgement
 from dpexp.reporting.ledger.pages import contradicted, page
 from dpexp.reporting.paper import ToKnow
 from tests.conftest import ROOT
@@ -24,8 +22,8 @@ COUNTS = {"Three": 3, "Seven": 7, "Thirteen": 13}
 
 def judgements(paper):
     """The rows of a paper, each with its stored verdict."""
-    stored = verdicts.read(RESULTS).verdicts
-    return {c.id: Judgement(stored[c.id].claim, stored[c.id].found, "current") for c in PAPERS[paper].claims}
+    stored = verdicts.read(RESULTS).rows
+    return {claim.id: stored[claim.id] for claim in PAPERS[paper].claims}
 
 
 def value(number):
@@ -88,7 +86,7 @@ def test_a_row_that_changes_its_verdict_is_named_beside_each_sentence_that_rests
             (words,) = contradicted(told, changed)
             assert words == f"{name} is found {other}, not {told.rests_on[name]}"
             assert contradicted(told, {**changed, name: replace(changed[name], state="stale")}) == []
-        shown = page(paper.id, list(changed.values()), paper, Costs(RESULTS))
+        shown = page(paper.id, list(changed.values()), paper)
         assert f"**But {words}.**" in shown.partition("## The claims")[0]
 
 

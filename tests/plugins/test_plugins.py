@@ -27,7 +27,6 @@ from dpexp.plugins import loading as plugins
 from dpexp.plugins import observed
 from dpexp.plugins.importing import PREFIX
 from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
-from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.ledger.judging import require
 from dpexp.store import fingerprint
 from dpexp.store.fingerprint import closure, code_of, edited_after, plugins_missing
@@ -373,7 +372,7 @@ def test_readers_load_the_plug_ins_that_the_config_names(lab):
 
 def test_what_is_missing_for_a_claim_is_asked_for_with_the_config_beside_its_plug_in(lab):
     with plugins.using(lab), pytest.raises(ResultsMissing) as missing:
-        require(papers()["our-lab"].claims, Evidence(lab.parent / "results"))
+        require(papers()["our-lab"].claims, lab.parent / "results")
     assert f"dpexp run {lab.parent / 'lab.yaml'} " in missing.value.hint
 
 

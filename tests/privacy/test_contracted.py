@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpexp.privacy.accounting.gdp import delta_of
-from dpexp.privacy.analyses.contracted import Blocks, Larger, Powers, Smaller, any_loss, convex, powers
+from dpexp.privacy.analyses.contracted import Blocks, Extreme, any_loss, convex, powers
 from dpexp.privacy.analyses.last_iterate import shift
 
 LEVELS = [-1e-9, -0.01, -0.7, -3.0, -11.51, -40.0]
@@ -25,16 +25,21 @@ def literally(eps, width, c, steps):
     return min(steps // (k + 1) * value for k, value in enumerate(logs))
 
 
+def _each(log):
+    """Steps that each leave so much."""
+    return Blocks(np.array([1]), np.array([log]))
+
+
 BOUNDS = {
-    "powers": Powers(-0.013),
-    "no contraction": Powers(0.0),
-    "all at once": Powers(-math.inf),
+    "powers": _each(-0.013),
+    "no contraction": _each(0.0),
+    "all at once": _each(-math.inf),
     "convex": convex(0.2, 5.0),
     "strongly convex": convex(0.0, 9.0, 0.95),
     "some blocks do not contract": Blocks(np.array([1, 2, 7, 50]), np.array([0.0, 0.0, -0.1, -1.3])),
     "one block": Blocks(np.array([3]), np.array([-math.inf])),
-    "smaller": Smaller((Powers(-0.004), convex(0.3, 20.0))),
-    "larger": Larger((Powers(-0.02), convex(0.3, 4.0))),
+    "smaller": Extreme(min, (_each(-0.004), convex(0.3, 20.0))),
+    "larger": Extreme(max, (_each(-0.02), convex(0.3, 4.0))),
 }
 
 
@@ -52,7 +57,7 @@ def test_levels_that_whole_numbers_of_blocks_meet_to_rounding():
     for each in (-0.1, -1 / 3, -math.pi / 7):
         for count in (1, 3, 7, 60, 999):
             for level in (count * each, math.nextafter(count * each, 0), math.nextafter(count * each, -9e9)):
-                found = Powers(each).fewest(level)
+                found = _each(each).fewest(level)
                 assert found * each <= level < (found - 1) * each or found == 1
 
 

@@ -23,7 +23,7 @@ from dpexp.papers.momentum.levels import crossing, fixed_path_levels
 from dpexp.privacy.accounting.gdp import delta_of
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.momentum import certificates
-from dpexp.privacy.momentum.certificates import Setting, certificate, default_setting
+from dpexp.privacy.momentum.certificates import Setting, certificate
 from dpexp.privacy.momentum.difference_bound import certified, largest_form
 from dpexp.privacy.momentum.iterates import bounded, certify, forms, rounded_up
 from dpexp.privacy.momentum.tree_streams import printed_counts, printed_sensitivities, unit_split
@@ -491,7 +491,7 @@ def test_the_signs_alternate_whatever_the_noise():
 def test_stored_certificates_are_whole_and_agree_with_published_values():
     known = {(500, 10, 4.0): 0.374, (500, 10, 8.0): 0.3313, (2000, 10, 4.0): 0.374, (2000, 10, 8.0): 0.3335}
     for size, most in known.items():
-        held = certificate(default_setting(*size))
+        held = certificate(making.default_setting(*size))
         assert held.stored
         assert 0.99 * most < held.mu <= most
         assert held.stds == pytest.approx(unit_split(*held.setting), rel=1e-9)
@@ -515,7 +515,7 @@ def test_a_changed_file_is_refused(tmp_path, monkeypatch):
 
 
 def test_a_stored_certificate_holds_at_random_positions():
-    held = certificate(default_setting(500, 10, 4.0))
+    held = certificate(making.default_setting(500, 10, 4.0))
     rng = np.random.default_rng(7)
     positions = np.append(rng.choice(500, 7, replace=False), held.position)
     assert making.recheck(held, positions) <= held.mu
@@ -524,7 +524,7 @@ def test_a_stored_certificate_holds_at_random_positions():
 
 def test_runs_too_large_for_forms_are_examined_by_eigenvalues(monkeypatch, capsys):
     """The same bounds as from the forms of the places, which two other programs compute; also the verdicts of main."""
-    held = certificates.computed(default_setting(64, 10, 4.0), certify_all)
+    held = certificates.computed(making.default_setting(64, 10, 4.0), certify_all)
     n, steps, alpha, gamma, ratio = held.setting
     positions = np.append(np.arange(3, 64, 9), held.position)
     bounds = making.recheck_sparingly(held, positions)
@@ -532,7 +532,7 @@ def test_runs_too_large_for_forms_are_examined_by_eigenvalues(monkeypatch, capsy
     exact = np.sqrt(np.min([certified(these, np.array(w), 2.0, 2 * ratio) for w in held.weights], axis=0))
     np.testing.assert_allclose(bounds, exact, rtol=5e-4)
     assert 0.999 * held.lower <= bounds[-1] <= held.mu
-    assert making.too_large(default_setting(8000, 120, 4.0))
+    assert making.too_large(making.default_setting(8000, 120, 4.0))
     assert not making.too_large(held.setting)
 
     monkeypatch.setattr(making, "ROOM", 0)
@@ -555,7 +555,7 @@ def test_every_stored_certificate_holds_at_random_positions():
 
 
 def test_a_certificate_covers_more_noise_and_scales():
-    held = certificate(default_setting(20, 4, 2.0))
+    held = certificate(making.default_setting(20, 4, 2.0))
     stds = np.array(held.stds)
     assert held.mu_of(2 * stds) == pytest.approx(held.mu / 2)
     assert held.mu_of(stds * [1, 3, 1, 1]) == pytest.approx(held.mu)
@@ -616,7 +616,7 @@ def test_runs_use_the_iterates_where_they_are_covered_and_the_nodes_elsewhere():
 
 def test_levels_of_noise_and_where_algorithm_2_begins_to_have_less():
     levels = fixed_path_levels(20, 4, 2.2)
-    held = certificate(default_setting(20, 4, 2.2))
+    held = certificate(making.default_setting(20, 4, 2.2))
     assert levels.reduced == pytest.approx(held.mu * levels.nodes, rel=1e-9)
     assert levels.reduced < levels.tree < levels.nodes
     assert crossing(20, 2.2, (2, 4, 8)) == 2

@@ -69,7 +69,7 @@ def constant_contraction(
     width = diameter / parameter_noise_std
     loss = step_loss(sampling_probability, noise_multiplier, "replace-one")
     contracted = partial(convex, width=width, contraction=min(1.0, contraction))
-    return hybrid_eps(loss.eps, contracted, steps, delta).eps
+    return hybrid_eps(loss.eps, contracted, steps, delta)
 
 
 def untilted(delta, *, sampling_probability, noise_multiplier, steps):

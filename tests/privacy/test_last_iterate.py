@@ -61,13 +61,12 @@ def test_golden_epsilons_of_the_hybrid_bound():
     loss = step_loss(0.1, 50.0, "replace-one")
     for steps in (5000, 10**6):
         found = hybrid_eps(loss.eps, convex(20.0), steps, 1e-5)
-        assert 0.86 < found.eps <= 0.86672
-        assert 3000 < found.steps < 3500
-    assert hybrid_eps(loss.eps, convex(20.0), 1000, 1e-5).eps == pytest.approx(0.44006, rel=1e-4)
+        assert 0.86 < found <= 0.86672
+    assert hybrid_eps(loss.eps, convex(20.0), 1000, 1e-5) == pytest.approx(0.44006, rel=1e-4)
     clipped = step_loss(0.05, 2.0, "replace-one")
     for eps, delta in ((0.5, 2.8e-3), (1.0, 3.4e-5)):
         found = hybrid_eps(clipped.eps, lambda e1: any_loss(e1, 2.0), 10**6, delta)
-        assert 0.85 * eps < found.eps <= eps
+        assert 0.85 * eps < found <= eps
 
 
 def test_blocks_contract_as_the_formula_says():
@@ -99,7 +98,7 @@ def test_no_exact_law_exceeds_the_hybrid_bound_or_composition():
             for delta in DELTAS:
                 bounds = {
                     "composition": loss.eps(steps, delta),
-                    "hybrid": hybrid_eps(loss.eps, convex(2 * half, c), steps, delta).eps,
+                    "hybrid": hybrid_eps(loss.eps, convex(2 * half, c), steps, delta),
                 }
                 for bound, eps in bounds.items():
                     exact = max(stick(eps) for stick in sticks) if eps < 300 else 0.0
@@ -126,8 +125,8 @@ def test_no_exact_law_exceeds_the_hybrid_bound_without_convexity():
                 stick = HockeyStick(*(Law(walk, steps) for walk in pair))
                 for delta in (1e-2, 1e-4):
                     found = hybrid_eps(loss.eps, lambda e1, r=diameter + 1: any_loss(e1, r), steps, delta)
-                    assert stick(found.eps) <= delta * (1 + 1e-9)
-                    closest = max(closest, stick(found.eps) / delta)
+                    assert stick(found) <= delta * (1 + 1e-9)
+                    closest = max(closest, stick(found) / delta)
     assert closest > 0.1
 
 
@@ -290,10 +289,10 @@ def test_a_walk_is_shared_and_its_powers_are_those_of_each_number_of_steps():
     """Whatever was asked before, the same bits."""
     from dpexp.privacy.attained.walk import Walk, affine
 
-    moves = [(0.9, 1.0, 0.0), (0.1, 1.0, 0.3)]
+    moves = (0.9, 1.0, 0.0), (0.1, 1.0, 0.3)
     shared = affine(3.0, moves)
     assert affine(3.0, moves) is shared
-    assert affine(3.0, [(0.9, 1.0, 0.0), (0.1, 1.0, 0.31)]) is not shared
+    assert affine(3.0, ((0.9, 1.0, 0.0), (0.1, 1.0, 0.31))) is not shared
     for steps in (700, 3, 64, 65, 10**6, 2):
         alone = Walk(3.0, shared.moves)
         assert shared.masses(steps).tolist() == alone.masses(steps).tolist()
@@ -308,7 +307,7 @@ def test_far_tails_of_a_walk_keep_their_digits(q, slope, eps):
     A tail of 1e-14 as a difference of two numbers next to 1, times e^13, is off by some per cent.
     """
     one = Law(shifting(30.0, [(1 - q, 0.0), (q, slope)]), 1)
-    stick = HockeyStick(one, one.mirrored(shifting(30.0, [(1 - q, 0.0), (q, -slope)])))
+    stick = HockeyStick(one, Law(shifting(30.0, [(1 - q, 0.0), (q, -slope)]), 1))
     with mpmath.workdps(30):
         p, a = mpmath.mpf(q), mpmath.mpf(slope)
 
@@ -339,7 +338,7 @@ PAIRS_OF_WALKS = {
 def test_the_epsilon_of_the_best_event_is_that_of_halving_the_curve(name, lost):
     """Both orders: what is attained exceeds delta, and hardly a larger epsilon does."""
     first, second, half, steps = PAIRS_OF_WALKS[name]
-    laws = [Law(affine(half, moves), steps) for moves in (first, second)]
+    laws = [Law(affine(half, tuple(moves)), steps) for moves in (first, second)]
     for p, q in (laws, laws[::-1]):
         stick = HockeyStick(p, q)
         for delta in (0.2, 1e-2, 1e-5, 1e-9):
@@ -360,7 +359,7 @@ def test_panels_are_narrow_enough():
     for _ in range(40):
         half, slope, steps = 10 ** rng.uniform(-1, 1.75), 10 ** rng.uniform(-4, 1), round(10 ** rng.uniform(0, 6))
         q, c = rng.choice([0.5, 0.1, 0.001]), rng.choice([1, 0.99, 0.5, -0.3])
-        walk = affine(half, [(1 - q, c, 0.0), (q, c, slope)])
+        walk = affine(half, ((1 - q, c, 0.0), (q, c, slope)))
         found = {}
         for panel in (2.0, *off):
             law = Law(replace(walk, panel=panel), steps)
@@ -372,16 +371,7 @@ def test_panels_are_narrow_enough():
     assert off[8.0] > 100 * ROUNDING
 
 
-def test_a_walk_that_has_forgotten_stands_for_all_larger_numbers_of_steps():
-    walk = affine(6.0, [(0.9, 1.0, 0.0), (0.1, 1.0, 0.4)])
-    enough = walk.as_good_as(10**9)
-    assert 100 < enough < 10**5
-    assert [walk.as_good_as(steps) for steps in (1, 2, 3, enough - 1, enough, enough + 1)] == [
-        1, 2, 3, enough - 1, enough, enough,
-    ]  # fmt: skip
-    one, other = (Law(walk, steps).masses for steps in (enough, 10**9))
-    assert np.allclose(one, other, rtol=1e-11)
-    # a walk of large steps forgets at once, and the one beside it has to be asked too
+def test_a_walk_of_large_steps_forgets_at_once_and_the_one_beside_it_does_not():
     mechanism = MECHANISMS["noisy-sgd"](
         n=10, batch_size=10, step_size=0.1, noise_std=0.2, lipschitz=5.0, diameter=0.3, smoothness=1.0, steps=60,
         sampling="full-batch", neighboring_relation="add-remove",

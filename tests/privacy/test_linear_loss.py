@@ -119,9 +119,6 @@ def test_edges(scheme):
         assert 0 <= LinearLoss(tiny, 1e-3, 3, scheme).eps(1e-9) < math.inf
         assert LinearLoss(tiny, 1e3, 3, scheme).eps(1e-9) < 1
     assert math.isfinite(LinearLoss(1 - 1e-12, 0.5, 10, scheme).eps(1e-14))
-    for wrong in ((-0.1, 1.0, 3), (1.1, 1.0, 3), (0.5, -1.0, 3), (0.5, 1.0, -3), (math.nan, 1.0, 3)):
-        with pytest.raises(ValueError, match="needs 0 <= q <= 1"):
-            LinearLoss(*wrong, scheme)
 
 
 def test_binomial_probabilities_against_high_precision():

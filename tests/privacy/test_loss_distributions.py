@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 
 from dpexp.privacy.accounting import hockey_sticks as curves
-from dpexp.privacy.accounting.conversions import improved_eps
 from dpexp.privacy.accounting.gdp import delta_of, eps_of
-from dpexp.privacy.accounting.heterogeneous import Steps, composed_eps
 from dpexp.privacy.accounting.loss_distributions import StepLoss, step_loss
-from dpexp.privacy.accounting.sampled_gaussian import mixture_from_base
 
 Z = np.linspace(-18, 24, 400_001)
 
@@ -102,55 +99,3 @@ def test_delta_and_epsilon_are_inverse_and_monotone():
     for wrong in ((0.0, 1.0), (1.1, 1.0), (0.5, 0.0), (0.5, math.inf)):
         with pytest.raises(ValueError):
             StepLoss(*wrong, "fixed-size")
-
-
-# --- many distinct steps ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("order", [1.01, 2.0, 7.5, 300.0])
-def test_distinct_steps_add_up(order):
-    rng = np.random.default_rng(1)
-    q, sigma, count = 10 ** rng.uniform(-4, 0, 30), 10 ** rng.uniform(-1.6, 1.5, 30), rng.integers(1, 9, 30)
-    one_by_one = sum(n * mixture_from_base(order, float(a), float(b)) for n, a, b in zip(count, q, sigma, strict=True))
-    assert Steps(q, sigma, count).rdp(order) == pytest.approx(one_by_one, rel=1e-11)
-    assert Steps(np.tile(q, 3), np.tile(sigma, 3), np.tile(count, 3)).rdp(order) == pytest.approx(3 * one_by_one)
-
-
-def test_gathering_steps_never_spends_less():
-    rng = np.random.default_rng(2)
-    steps = Steps(10 ** rng.uniform(-3, -2, 3000), rng.uniform(0.8, 3, 3000))
-    assert len(steps.q) == 3000
-    for most in (10, 100, 1000):
-        fewer = steps.gathered(most)
-        assert len(fewer.q) <= 1.2 * most + 10
-        assert fewer.count.sum() == 3000
-        for order in (1.5, 6.0):
-            assert fewer.rdp(order) >= steps.rdp(order)
-    assert steps.gathered(1000).rdp(1.5) < 1.15 * steps.rdp(1.5)
-
-
-def test_gathering_rounds_to_the_safe_side_at_the_ends_of_the_range(monkeypatch):
-    """No probability is rounded down and no multiplier up, however small: each step beside the one that covers it."""
-    rng = np.random.default_rng(3)
-    for low in (10, 300):
-        steps, made = Steps(10.0 ** -rng.uniform(1, low, 3000), np.where(np.arange(3000) % 2, 0.0, 2.0)), []
-        with monkeypatch.context() as patch:
-            patch.setattr(Steps, "__init__", lambda self, *given, made=made: made.append(given))
-            steps.gathered(500)
-        (q, multiplier, _) = made[0]
-        assert (q >= steps.q).all()
-        assert (multiplier <= steps.multiplier).all()
-
-
-@pytest.mark.slow
-def test_epsilon_of_distinct_steps():
-    same = Steps(np.full(1000, 0.01), np.full(1000, 1.1))
-    eps, order = composed_eps(same, 1e-5)
-    best = min(improved_eps(a, 1000 * mixture_from_base(a, 0.01, 1.1), 1e-5) for a in np.linspace(2, 30, 100))
-    assert best * 0.999 <= eps <= best * 1.03
-    assert eps == pytest.approx(improved_eps(order, 1000 * mixture_from_base(order, 0.01, 1.1), 1e-5))
-    growing = Steps(np.full(20_000, 0.001), np.linspace(1, 4, 20_000))
-    assert 0 < composed_eps(growing, 1e-5)[0] < composed_eps(Steps(np.full(20_000, 0.001), np.ones(20_000)), 1e-5)[0]
-    assert composed_eps(Steps(np.zeros(3), np.ones(3)), 1e-5)[0] == 0
-    with pytest.raises(ValueError):
-        Steps(np.array([0.1, 1.2]), np.ones(2))

@@ -92,7 +92,7 @@ class Given(list):
 
 
 def _compared(drawn, settled, faster=True):
-    check = rates.compared(Given(drawn), Given(settled), "", faster, ("(0, 1)", 0.0, 1.0))
+    check = rates.compared(Given(drawn), Given(settled), "", faster, "(0, 1)")
     return check.check(None).verdict
 
 

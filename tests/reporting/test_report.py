@@ -469,20 +469,6 @@ def test_our_statements_are_counted_apart_from_the_papers():
     assert "ldp-sgd 1 0 1 momentum 0 1 1 ldp-sgd, our statements 1 0 1" in text
 
 
-def test_claims_that_cannot_be_settled_are_said(monkeypatch):
-    from dpexp.core.errors import ResultsMissing
-
-    def none(paper, results):
-        raise ResultsMissing("claims need results that are missing", "run: dpexp run configs/linear_d5.yaml")
-
-    monkeypatch.setattr(command, "claims_document", none)
-    found = command._ledger(Path("results"), ["linear_d5"], True)
-    assert found is not None
-    text = Read(ledger_of.section(found)).text
-    assert "Claims of ldp-sgd" in text
-    assert "dpexp run configs/linear_d5.yaml" in text
-
-
 def test_an_own_experiment_asks_for_no_claim(results, monkeypatch):
     monkeypatch.setattr(command, "claims_document", lambda *_: pytest.fail("no claim speaks of these experiments"))
     assert command._ledger(results / "results", ["own"], False) is None

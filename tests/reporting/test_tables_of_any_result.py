@@ -19,8 +19,8 @@ from dpexp.reporting import latex
 from dpexp.reporting.accuracies import said_of_majority
 from dpexp.reporting.digits import matched, uncertain
 from dpexp.reporting.of_results.gather import gather
-from dpexp.reporting.table import Content, Table, markdown_table, render
-from dpexp.reporting.terminal_tables import fit, without_constants
+from dpexp.reporting.table import Content, Table, render
+from dpexp.reporting.terminal_tables import fit, markdown_table, without_constants
 from dpexp.store import load_summary
 from dpexp.store.generation import Generation
 from tests.conftest import COSTLY, share
@@ -328,7 +328,7 @@ ROWS = [[data, method, f"an accountant of the kind {method}", f"{k}.{len(method)
 
 @pytest.mark.parametrize("width", [200, 90, 70, 50, 40])
 def test_a_table_fits_and_says_what_was_done_to_it(width):
-    fitted = fit(HEAD, ROWS, width, width_of)
+    fitted = fit(HEAD, ROWS, width, markdown_table)
     assert all(width_of(head, rows) <= width for head, rows in fitted.parts)
     everything = " ".join(word for head, rows in fitted.parts for row in [head, *rows] for word in row)
     for word in {word for row in ROWS for cell in row[:5] for word in cell.split()} | set(HEAD[:5]):

@@ -20,7 +20,7 @@ from dpexp.core.errors import ResultsMissing
 from dpexp.papers import claims, figures, tables
 from dpexp.problems import PROBLEMS
 from dpexp.reporting.evidence import Evidence
-from dpexp.reporting.ledger.code_of_claims import code_of_claim
+from dpexp.reporting.ledger.standing import code_of_claim
 from dpexp.reporting.slopes import SlopeError
 from dpexp.store.fingerprint import NO_NUMBERS, closure, code_of, statement_of
 from dpexp.store.rows import ended, row_of

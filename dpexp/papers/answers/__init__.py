@@ -9,9 +9,7 @@ PAPER = Paper(
     authors="dpexp",
     claims=in_rows(__file__, bins.CHECKS | extrapolation.CHECKS | kinks.CHECKS | private_regime.CHECKS),
     figures=in_captions(
-        __file__,
-        "answers",
-        {**bins.FIGURES, **extrapolation.FIGURES, **kinks.FIGURES, **private_regime.FIGURES},
+        __file__, "answers", {**bins.FIGURES, **extrapolation.FIGURES, **kinks.FIGURES, **private_regime.FIGURES}
     ),
     configs=(extrapolation.NAME, kinks.NAME),
     **in_words(__file__),

@@ -12,12 +12,14 @@ r the hazard of the normal law: bins is worse below epsilon = mu^2 and better ab
 from __future__ import annotations
 
 import math
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from dpexp.core.bisection import narrow
 from dpexp.core.elementary import erfcx_of
 from dpexp.privacy.accounting.epoch_losses import EpochLoss, epoch_loss
 from dpexp.privacy.accounting.loss_distributions import step_loss
@@ -77,15 +79,13 @@ def _hazard(at: float) -> float:
 def compared(kinds: tuple[tuple[int, float], ...]) -> tuple[Compared, ...]:
     """Both schemes for every kind of epoch, mu and delta."""
     found = []
-    for t, z in kinds:
+    for (t, z), total, delta in product(kinds, TOTALS, DELTAS):
         v = math.expm1(z**-2) / t
-        for total in TOTALS:
-            epochs = round(total / v)
-            for delta in DELTAS:
-                bins = epoch_loss(1 / z, t).sides(epochs, delta)["remove"]
-                step, steps = step_loss(1 / t, z, "add-remove"), t * epochs
-                poisson = step.attained(steps, delta), step.eps(steps, delta)
-                found.append(Compared(t, z, epochs, delta, math.sqrt(epochs * v), bins, poisson))
+        epochs = round(total / v)
+        bins = epoch_loss(1 / z, t).sides(epochs, delta)["remove"]
+        step, steps = step_loss(1 / t, z, "add-remove"), t * epochs
+        poisson = step.attained(steps, delta), step.eps(steps, delta)
+        found.append(Compared(t, z, epochs, delta, math.sqrt(epochs * v), bins, poisson))
     return tuple(found)
 
 
@@ -109,11 +109,7 @@ def _advantages(t: int, z: float, epochs: int) -> float:
     The advantage is at least every delta at which an epsilon above 0 is attained.
     """
     loss, most = epoch_loss(1 / z, t), step_loss(1 / t, z, "add-remove").delta(t * epochs, 0.0)
-    low, high = 0.0, 1.0
-    for _ in range(30):
-        middle = (low + high) / 2
-        low, high = (middle, high) if loss.attained(epochs, middle) > 0 else (low, middle)
-    return low / most
+    return narrow(lambda delta: loss.attained(epochs, delta) <= 0, 0.0, 1.0, halvings=30).below / most
 
 
 class Opposite(EpochLoss):
@@ -150,14 +146,12 @@ def replaced() -> dict[str, float]:
 
 def small_steps() -> dict[str, tuple[float, float]]:
     """1, and the scaled difference over its limit, where v is small."""
-    return {
-        f"t = {one.t}, z = {one.z:g}, E = {one.epochs:,}, delta = {one.delta:g}": (
-            1.0,
-            sum(one.scaled) / 2 / (1 - one.ratio),
-        )
-        for one in compared(SMALL)
-        if abs(1 - one.ratio) >= NEAR and one.ratio <= FAR
-    }
+    found = {}
+    for one in compared(SMALL):
+        if abs(1 - one.ratio) >= NEAR and one.ratio <= FAR:
+            label = f"t = {one.t}, z = {one.z:g}, E = {one.epochs:,}, delta = {one.delta:g}"
+            found[label] = (1.0, sum(one.scaled) / 2 / (1 - one.ratio))
+    return found
 
 
 def draw(results: Path) -> Drawing:
@@ -184,25 +178,12 @@ def draw(results: Path) -> Drawing:
 
 
 CERTIFIED = "loss distributions: bins rounded down, Poisson rounded up"
-
-
-FIGURES = {
-    "bins_against_poisson": (draw, ()),
-}
-
+FIGURES = {"bins_against_poisson": (draw, ())}
+worse = partial(above, uncertainty=CERTIFIED, what="bins attained / Poisson certified", held="reproduced")
 CHECKS = {
-    "answers/bins/epsilon": above(
-        crossed, "settings with a larger epsilon", uncertainty=CERTIFIED, what="bins attained / Poisson certified",
-        held="reproduced",
-    ),
-    "answers/bins/advantage": above(
-        told, "settings with a larger advantage", uncertainty=CERTIFIED, what="bins attained / Poisson certified",
-        held="reproduced",
-    ),
-    "answers/bins/replaced": above(
-        replaced, "settings with a larger epsilon", uncertainty=CERTIFIED, what="bins attained / Poisson certified",
-        held="reproduced",
-    ),
+    "answers/bins/epsilon": worse(crossed, "settings with a larger epsilon"),
+    "answers/bins/advantage": worse(told, "settings with a larger advantage"),
+    "answers/bins/replaced": worse(replaced, "settings with a larger epsilon"),
     "answers/bins/small-steps": near(
         small_steps, 0.3, "difference of epsilon over its limit", uncertainty="brackets, about 0.03 of the unit wide",
     ),

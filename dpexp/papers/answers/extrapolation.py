@@ -58,14 +58,11 @@ def best_of(
 def draw(results: Path) -> Drawing:
     """Final squared errors against alpha, both estimators, a panel a dimension."""
     wishes = Wishes(x="alpha", hue="mu", facet=("d",))
-    return declared(
-        NAME, Request(SQUARED, wishes, ("extrapolated", "asgd"), title="Extrapolated to step size 0"), results
-    )
+    request = Request(SQUARED, wishes, ("extrapolated", "asgd"), title="Extrapolated to step size 0")
+    return declared(NAME, request, results)
 
 
-FIGURES = {
-    "extrapolation": (draw, (NAME,)),
-}
+FIGURES = {"extrapolation": (draw, (NAME,))}
 
 CHECKS = {
     "answers/extrapolation/rate": Check(rate, (NAME,)),

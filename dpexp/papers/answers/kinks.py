@@ -83,18 +83,13 @@ def draw(results: Path) -> Drawing:
         label = "hinge" if quantile is None else f"pinball, quantile {quantile:g}"
         axes.plot(steps, means, "o", color=colour, markersize=3.5, label=label)
         axes.plot(steps, line, color=colour, linewidth=1.3)
-        records += [
-            {"loss": label, "n": n, "measured": mean, "predicted": value}
-            for n, mean, value in zip(steps, means, line, strict=True)
-        ]
+        records.append(pd.DataFrame({"loss": label, "n": steps, "measured": means, "predicted": line}))
     axes.set(xlabel="users n", ylabel="mean squared error of the average")
     axes.legend(frameon=False)
-    return Drawing(canvas, pd.DataFrame(records))
+    return Drawing(canvas, pd.concat(records))
 
 
-FIGURES = {
-    "kinks": (draw, (NAME,)),
-}
+FIGURES = {"kinks": (draw, (NAME,))}
 
 CHECKS = {
     "answers/kinks/pinball": Check(pinball, (NAME,)),

@@ -95,19 +95,16 @@ def draw(results: Path) -> Drawing:
         found = [compared()[shape, theta, DRAWN][0] for theta in THETAS]
         axes.plot(THETAS, found, "o", color=colour, markersize=4, label=f"exact, other losses {shape}")
         axes.plot(fine, [limit(shape, theta, DRAWN) for theta in fine], color=colour, linewidth=1.2)
-        rows = zip(THETAS, bounds, found, strict=True)
-        records += [
-            {"losses": shape, "theta": t, "bound": b, "exact": e, "limit": limit(shape, t, DRAWN)} for t, b, e in rows
-        ]
+        limits = [limit(shape, theta, DRAWN) for theta in THETAS]
+        columns = {"losses": shape, "theta": THETAS, "bound": bounds, "exact": found, "limit": limits}
+        records.append(pd.DataFrame(columns))
     words = "Renyi divergence of order 8 of the last iterate"
     axes.set(xlabel=r"$\theta = 2 L D / (n \eta \sigma^2)$", ylabel=words)
     axes.legend(frameon=False)
-    return Drawing(canvas, pd.DataFrame(records))
+    return Drawing(canvas, pd.concat(records))
 
 
-FIGURES = {
-    "private_regime": (draw, ()),
-}
+FIGURES = {"private_regime": (draw, ())}
 
 CHECKS = {
     "answers/private-regime/law": near(

@@ -84,6 +84,4 @@ def _rule(axes: Axes, eta_lambda: float) -> None:
     axes.plot(shift, q, color="#333333", linestyle=":", linewidth=1.1, label=words)
 
 
-FIGURES = {
-    "dp_sgld_region": (draw, ()),
-}
+FIGURES = {"dp_sgld_region": (draw, ())}

@@ -9,10 +9,11 @@ gets another one's number.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dpexp.core.text import counted
 from dpexp.privacy.accounting.calibration import least_noise
 from dpexp.privacy.analyses.analysis import ALL, Relation
 from dpexp.privacy.mechanisms import EpochGaussian, Mechanism, SampledGaussian
@@ -55,18 +56,6 @@ class Scheme(NamedTuple):
         return lambda z: kind.model_validate({"noise_multiplier": z, **stated})
 
 
-class Needed(NamedTuple):
-    """The noise multiplier that one scheme needs."""
-
-    scheme: Scheme
-    batches: int
-    epochs: int
-    low: float
-    """with less than this the target is missed"""
-    high: float
-    """with this it is met"""
-
-
 SCHEMES = (
     Scheme("balls-in-bins", "balls in bins", "add-remove"),
     Scheme("balls-in-bins", "balls in bins", "replace-one"),
@@ -83,35 +72,24 @@ SCHEMES = (
 """schemes with the same law from below stand together, so that it is computed once"""
 
 
-@cache
-def needed() -> tuple[Needed, ...]:
-    """The bracket of every scheme in every setting."""
-    return tuple(
-        Needed(scheme, batches, epochs, *bracket(scheme.of(batches, epochs), unit(scheme)))
-        for batches, epochs in SETTINGS
-        for scheme in SCHEMES
-    )
-
-
 def unit(scheme: Scheme) -> float:
     """In what unit noise is sought: 2 where a replaced record of an order attains what a removed one does at half."""
     return 2.0 if scheme.relation == "replace-one" and scheme.name in ("reshuffled", "shuffled") else 1.0
 
 
-def bracket(made: Made, unit: float = 1.0, eps: float = EPS, delta: float = DELTA) -> tuple[float, float]:
-    """(low, high) of the noise multiplier for epsilon at delta, of all iterates.
+def bracket(made: Made, unit: float = 1.0) -> tuple[float, float]:
+    """(low, high) of the noise multiplier for epsilon 1 at delta 1e-5, of all iterates.
 
     The unit changes which multipliers are tried, and nothing else: laws that were asked before are kept.
     """
 
     def states(z: float) -> float:
-        return min(a.eps(delta) for a in made(z).analyses() if a.valid and a.released == ALL)
+        return min(a.eps(DELTA) for a in made(unit * z).analyses() if a.valid and a.released == ALL)
 
     def attains(z: float) -> float:
-        return max(b.eps(delta) for b in made(z).lower_bounds())
+        return max(b.eps(DELTA) for b in made(unit * z).lower_bounds())
 
-    high = unit * least_noise(lambda z: states(unit * z), eps, TOLERANCE)
-    low = unit * least_noise(lambda z: attains(unit * z), eps, TOLERANCE)
+    high, low = (unit * least_noise(of, EPS, TOLERANCE) for of in (states, attains))
     return min(high, low * (1 - 2 * TOLERANCE)), high
 
 
@@ -119,24 +97,16 @@ TICKS = (1, 2, 5, 10, 20)
 COLOURS = {"add-remove": "#2b6cb8", "replace-one": "#e0701a"}
 
 
-def rows() -> dict[tuple[str, str], list[Needed]]:
-    """By neighbours and scheme, the brackets in the order of the settings; schemes with the least noise first."""
-    found: dict[tuple[str, str], list[Needed]] = {}
-    for one in needed():
-        found.setdefault((one.scheme.relation, one.scheme.words), []).append(one)
-    return dict(sorted(found.items(), key=lambda item: (item[0][0], sum(one.high for one in item[1]))))
-
-
-def _epochs(count: int) -> str:
-    return "1 epoch" if count == 1 else f"{count} epochs"
-
-
-def _record(one: Needed) -> dict[str, Any]:
-    return {
-        "neighboring_relation": one.scheme.relation, "sampling": one.scheme.name, "batches": one.batches,
-        "epochs": one.epochs, "eps": EPS, "delta": DELTA, "noise_multiplier_low": one.low,
-        "noise_multiplier": one.high,
-    }  # fmt: skip
+def rows() -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """By neighbours and scheme, a record of each setting; schemes with the least noise first."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for (batches, epochs), scheme in product(SETTINGS, SCHEMES):
+        low, high = bracket(scheme.of(batches, epochs), unit(scheme))
+        found.setdefault((scheme.relation, scheme.words), []).append(
+            {"neighboring_relation": scheme.relation, "sampling": scheme.name, "batches": batches, "epochs": epochs,
+             "eps": EPS, "delta": DELTA, "noise_multiplier_low": low, "noise_multiplier": high}
+        )  # fmt: skip
+    return dict(sorted(found.items(), key=lambda item: (item[0][0], sum(r["noise_multiplier"] for r in item[1]))))
 
 
 def draw(results: Path) -> Drawing:
@@ -148,20 +118,18 @@ def draw(results: Path) -> Drawing:
     places = range(len(found), 0, -1)
     for k, (axes, (batches, epochs)) in enumerate(zip(panels, SETTINGS, strict=True)):
         for place, ((relation, _), needs) in zip(places, found.items(), strict=True):
-            one, colour = needs[k], COLOURS[relation]
-            axes.plot(
-                [one.low, one.high], [place, place], color=colour, linewidth=3.5, alpha=0.45, solid_capstyle="butt"
-            )
-            axes.plot(one.high, place, "o", color=colour, markersize=5)
+            ends, colour = [needs[k]["noise_multiplier_low"], needs[k]["noise_multiplier"]], COLOURS[relation]
+            axes.plot(ends, [place, place], color=colour, linewidth=3.5, alpha=0.45, solid_capstyle="butt")
+            axes.plot(ends[1], place, "o", color=colour, markersize=5)
         axes.set(xscale="log", xlim=(1, 30))
         style.ticks_at(axes, TICKS)
-        axes.set(xlabel="noise multiplier $z$", title=f"{batches} batches, {_epochs(epochs)}")
+        axes.set(xlabel="noise multiplier $z$", title=f"{batches} batches, {counted(epochs, 'epoch')}")
         axes.grid(axis="y", linewidth=0.4)
     panels[0].set_yticks(list(places), [words for _, words in found])
     for relation, colour in COLOURS.items():
         panels[0].plot([], [], "o-", color=colour, label=f"{relation}: attained (left end) and proved (dot)")
     style.legend_below(canvas, 2)
-    return Drawing(canvas, pd.DataFrame([_record(one) for needs in found.values() for one in needs]))
+    return Drawing(canvas, pd.DataFrame([record for needs in found.values() for record in needs]))
 
 
 FIGURES = {"sampling_noise": (draw, ())}

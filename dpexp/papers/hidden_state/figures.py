@@ -42,9 +42,8 @@ def draw(results: Path) -> Drawing:
     from matplotlib.lines import Line2D
 
     canvas, panels = style.panels(7.2, 4.3, 2, sharey=True)
-    data = pd.concat(
-        [_curves(name, step(), most) for name, (step, _, (most, _), _) in BASELINES.items()], ignore_index=True
-    )
+    curves = [_curves(name, step(), most) for name, (step, _, (most, _), _) in BASELINES.items()]
+    data = pd.concat(curves, ignore_index=True)
     for axes, (name, (_, title, (_, shown), corner)) in zip(panels, BASELINES.items(), strict=True):
         for eps, curve in data[data.baseline == name].groupby("eps"):
             colour, at = COLOURS[float(str(eps))], curve.crossing.iloc[0]
@@ -107,16 +106,11 @@ def _record(entry: Entry) -> dict[str, Any]:
         "losses": "convex" if space.convex else "clipped",
         "sampling": space.sampling,
         "neighboring_relation": entry.mechanism.neighboring_relation,
-        "n": space.n,
-        "batch_size": space.batch_size,
-        "steps": space.steps,
+        **{name: getattr(space, name) for name in ("n", "batch_size", "steps")},
         "width": 2 * space.half_width,
         "reach": space.reach,
         "curvature": space.bend,
-        "bound": entry.bound,
-        "analysis": entry.analysis,
-        "before": entry.before,
-        "after": entry.after,
+        **{name: getattr(entry, name) for name in ("bound", "analysis", "before", "after")},
         "gain": entry.after / entry.before,
     }
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -99,6 +100,11 @@ CHAIN, WIDE = "exact finite chain, rounded down", "24 noise units wide, epsilon 
 
 
 COLOURS = ("#2b6cb8", "#a50f4c", "#2a9d6f")
+LINES: dict[str, tuple[Any, str]] = {
+    "linear": ("--", "linear losses, one step C apart"),
+    "linear_replaced": ((0, (5, 1.5, 1, 1.5)), "linear losses, 2 C apart"),
+    "composition": (":", "all iterates, C apart"),
+}
 
 
 def draw(results: Path) -> Drawing:
@@ -108,20 +114,19 @@ def draw(results: Path) -> Drawing:
     canvas, (axes,) = style.panels(6.4, 4.9)
     records = []
     for name, colour in zip(DRAWN, COLOURS, strict=True):
-        widths, line, whole = [W * k for k in CELLS], linear_law(name, "add-remove"), composition(name, 1.0)
-        far = linear_law(name)
-        found = [attained(name, k) for k in CELLS]
+        widths, found = [W * k for k in CELLS], [attained(name, k) for k in CELLS]
         axes.plot(widths, found, color=colour, marker="o", markersize=3.5, linewidth=1.8, label=name)
-        axes.axhline(line, color=colour, linewidth=1.0, linestyle="--")
-        axes.axhline(far, color=colour, linewidth=1.0, linestyle=(0, (5, 1.5, 1, 1.5)))
-        axes.axhline(whole, color=colour, linewidth=1.0, linestyle=":")
-        records += [
-            {"setting": name, "width": w, "attained": eps, "linear": line, "linear_replaced": far, "composition": whole}
-            for w, eps in zip(widths, found, strict=True)
-        ]
-    axes.plot([], [], color="#555555", linestyle="--", linewidth=1.0, label="linear losses, one step C apart")
-    axes.plot([], [], color="#555555", linestyle=(0, (5, 1.5, 1, 1.5)), linewidth=1.0, label="linear losses, 2 C apart")
-    axes.plot([], [], color="#555555", linestyle=":", linewidth=1.0, label="all iterates, C apart")
+        levels = {
+            "linear": linear_law(name, "add-remove"),
+            "linear_replaced": linear_law(name),
+            "composition": composition(name, 1.0),
+        }
+        for level, (line, _) in LINES.items():
+            axes.axhline(levels[level], color=colour, linewidth=1.0, linestyle=line)
+        rows = zip(widths, found, strict=True)
+        records += [{"setting": name, "width": w, "attained": eps, **levels} for w, eps in rows]
+    for line, words in LINES.values():
+        axes.plot([], [], color="#555555", linestyle=line, linewidth=1.0, label=words)
     axes.set_yticks([0.5, 1, 2, 4, 8], ["0.5", "1", "2", "4", "8"])
     axes.set(ylabel=r"$\epsilon$ of the last iterate at $\delta = 10^{-5}$", title="A clipped loss that remembers")
     axes.set_xlabel("width of the set, in standard deviations of one step's noise")
@@ -129,9 +134,7 @@ def draw(results: Path) -> Drawing:
     return Drawing(canvas, pd.DataFrame(records))
 
 
-FIGURES = {
-    "memory_width": (draw, ()),
-}
+FIGURES = {"memory_width": (draw, ())}
 
 CHECKS = {
     "hidden-state/memory": above(

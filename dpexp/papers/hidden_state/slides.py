@@ -13,7 +13,6 @@ from functools import cache
 from dpexp.core.brent import root
 from dpexp.privacy.accounting.loss_distributions import StepLoss, step_loss
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
-from dpexp.privacy.mechanisms.clipped_noisy_sgd import ClippedNoisySgd
 
 DIAMETER, CLIP, STEP_SIZE, NOISE, Q = 1.0, 1.0, 0.01, 1.0, 0.001
 REACH = (DIAMETER + 2 * STEP_SIZE * CLIP) / NOISE
@@ -21,15 +20,8 @@ CLOSE = 0.02
 """relative error of the steps at a crossing"""
 
 
-def mechanism(steps: int) -> ClippedNoisySgd:
-    """The mechanism of the figure, batches of one."""
-    return ClippedNoisySgd(
-        n=round(1 / Q), batch_size=1, step_size=STEP_SIZE, clip=CLIP, diameter=DIAMETER, noise_std=NOISE, steps=steps
-    )
-
-
 def same_mechanism() -> StepLoss:
-    """A step of that mechanism: record step eta C, fixed batch size, one record replaced."""
+    """A step of the figure's mechanism, batches of one: record step eta C, fixed batch size, one record replaced."""
     return step_loss(Q, NOISE / (2 * STEP_SIZE * CLIP), "fixed-size")
 
 

@@ -195,6 +195,4 @@ def _unstretched(place: np.ndarray) -> np.ndarray:
     return 1 + NEAR - np.exp(-np.asarray(place))
 
 
-FIGURES = {
-    "coverage": (draw, EXPERIMENTS),
-}
+FIGURES = {"coverage": (draw, EXPERIMENTS)}

@@ -161,20 +161,20 @@ def advise(
     wide = [[_shortlist(part, name) for part in grid for name in LdpSgd.estimators] for grid in grids]
 
     def simulated(asked: Sequence[Sequence[Choice]], users: int, part: int = 1) -> list[list[Choice]]:
-        groups = [(asked[0], budget), (asked[1], nobody), (usual, budget)]
+        groups = list(zip(asked, (budget, nobody, budget, budget), strict=False))  # the last are defaults and paths
         doing = f"trial {users + 1} of 3, {trial:,} users, groups of replicates"
         some = min(replicates, -(-replicates // (part * SIDE_BY_SIDE)) * SIDE_BY_SIDE)
         return _simulated(problem, groups, trial, metric, some, seed + users, jobs, doing, known)
 
-    tried = simulated([[choice for steps in lists for choice in steps[:2]] for lists in wide], 0, SIFTED)
+    tried = simulated([*([c for steps in lists for c in steps[:2]] for lists in wide), usual], 0, SIFTED)
     smaller = simulated([_smaller(*pair) for pair in zip(wide, tried[:2], strict=True)], 0, SIFTED)
     private, public, defaults = [*tried[0], *smaller[0]], [*tried[1], *smaller[1]], tried[2]
     leaders = _leaders([*private, *defaults])
     tell("smaller and larger steps near the best")
 
     def refined(place: Local, best: Sequence[Choice]) -> list[Choice]:
-        near = [(c.eta * factor, c.alpha) for c in best for factor in (0.5, 0.7, 1.4)]
-        return [c for eta, alpha in near for c in _predicted(place, np.array([eta]), alpha, n, trial, metric)]
+        near = np.array([0.5, 0.7, 1.4])
+        return [c for one in best for c in _predicted(place, one.eta * near, one.alpha, n, trial, metric)]
 
     # both sides are searched alike: a coarser search without privacy would say that privacy costs nothing, or less
     best_public = _leaders(public)[:2]
@@ -183,20 +183,17 @@ def advise(
     averages = [c for c in leaders if c.estimator == "asgd" and c.alpha > 0 and trial == n][:2]
     paths = [Choice("extrapolated", factor * c.eta, c.alpha) for c in averages for factor in (0.25, 0.5, 1.0)]
     for part in HALVED:
-        private, public, _ = simulated(searched, 1, part)
+        private, public, paths = simulated([*searched, paths], 1, part)
         searched = [_better(private, 1 + SHOWN), _better(public, 1)]
-    private, public, defaults = simulated([_leaders(private)[: 1 + SHOWN], _leaders(public)[:1]], 2)  # fresh users
+    paths = sorted(paths, key=lambda c: c.simulated)[:1]
+    last = [_leaders(private)[: 1 + SHOWN], _leaders(public)[:1], usual, paths]
+    private, public, defaults, paths = simulated(last, 2)  # fresh users
     others = tuple(sorted(private[1:], key=lambda c: c.carried))
     without = private[0] if budget == nobody else public[0]
     advice = Advice(problem, budget, n, metric, trial, replicates, private[0], without, tuple(defaults), others)
     if not paths:
         return advice
-    for users in (1, 2):  # the best of them, on fresh users
-        doing = f"trial {users + 1} of 3, extrapolated paths"
-        asked = [(paths, budget)]
-        (measured,) = _simulated(problem, asked, trial, metric, replicates, seed + users, jobs, doing, known)
-        paths = [min(measured, key=lambda c: c.simulated)]
-    fresh = problem, trial, seed + 2
+    fresh = problem, trial, seed + 2, True
     intercepts, best = (_errors(known, fresh, c, budget)[:replicates] for c in (paths[0], advice.best))
     return replace(advice, extrapolated=(paths[0], paired_difference(intercepts, best)))
 
@@ -266,14 +263,10 @@ def _simulated(
     known: Known,
 ) -> list[list[Choice]]:
     """The groups' choices with their simulated errors; all on the same users and noise directions."""
-    trials = problem, trial, seed
-    every = {
-        _key(trials, c, budget): (Power(eta=c.eta, alpha=c.alpha), budget)
-        for choices, budget in groups
-        for c in choices
-    }
-    have = {at: known[at].shape[-1] if at in known else 0 for at in every}
     extrapolated = any(c.estimator == "extrapolated" for choices, _ in groups for c in choices)
+    trials = problem, trial, seed, extrapolated
+    every = {_key(trials, c, mu): (Power(eta=c.eta, alpha=c.alpha), mu) for choices, mu in groups for c in choices}
+    have = {at: known[at].shape[-1] if at in known else 0 for at in every}
     algorithm = ExtrapolatedLdpSgd() if extrapolated else LdpSgd()
     column = algorithm.metrics.index(METRICS[metric])
     for begin in sorted({count for count in have.values() if count < replicates}):
@@ -295,8 +288,8 @@ def _simulated(
 
 
 def _key(trials: tuple[Hashable, ...], choice: Choice, budget: Budget) -> tuple[Hashable, ...]:
-    """Of a path, extrapolated or not, in a trial: (problem, users, seed)."""
-    return *trials, choice.eta, choice.alpha, budget, choice.estimator == "extrapolated"
+    """Of a path in a trial: (problem, users, seed, whether paths are extrapolated)."""
+    return *trials, choice.eta, choice.alpha, budget
 
 
 def _errors(known: Known, trials: tuple[Hashable, ...], choice: Choice, budget: Budget) -> np.ndarray:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from dpexp.core.text import fraction
 from dpexp.reporting import style
+from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.figure import Drawing
 from dpexp.reporting.slopes import local_slopes
-from dpexp.store.reading import load_cells, load_summary, load_trajectories, not_as_configured
+from dpexp.store.reading import load_summary, load_trajectories, not_as_configured
 from dpexp.theory.ldp_sgd.table1 import STRONGLY, corrected_exponent, table1_exponent
 
 if TYPE_CHECKING:
@@ -46,12 +45,8 @@ def draw_figure1(results: Path) -> Drawing:
     handles = [Line2D([], [], color=PATH_COLOURS[e], label=style.NAMES[e]) for e in ("sgd", "asgd")]
     right.legend(handles=handles, loc="lower left", frameon=False)
     kept = ["budget", "estimator", "step", "mean", "ci_lo", "ci_hi", "n", "n_diverged"]
-    data = pd.concat(
-        [
-            means[kept].assign(panel="left"),
-            paths.rename(columns={"param_distance": "mean"}).assign(panel="right", budget="2"),
-        ]
-    )
+    single = paths.rename(columns={"param_distance": "mean"}).assign(panel="right", budget="2")
+    data = pd.concat([means[kept].assign(panel="left"), single])
     keys = ["panel", "budget", "estimator", "replicate", "step"]
     return Drawing(canvas, data[[*keys, "mean", "ci_lo", "ci_hi", "n", "n_diverged"]].sort_values(keys))
 
@@ -78,19 +73,13 @@ def _paths(axes: Axes, paths: pd.DataFrame) -> None:
             axes.plot(path.step, path.param_distance, color=PATH_COLOURS[estimator], linewidth=width)
 
 
-class Curve(NamedTuple):
-    experiment: str
-    label: str
-    colour: str
-    style: str
-
-
-CURVES = (
-    Curve("rates_linear", "linear", "#2b6cb8", "-"),
-    Curve("rates_logistic", "logistic", "#e0701a", "-"),
-    Curve("rates_quadratic", "quadratic (control)", "#2a9d6f", "--"),
-    Curve("long_linear", r"linear, the paper's $\eta$ and start, $\mu$ = 1", "#a50f4c", ":"),
-)
+CURVES = {
+    "rates_linear": ("linear", "#2b6cb8", "-"),
+    "rates_logistic": ("logistic", "#e0701a", "-"),
+    "rates_quadratic": ("quadratic (control)", "#2a9d6f", "--"),
+    "long_linear": (r"linear, the paper's $\eta$ and start, $\mu$ = 1", "#a50f4c", ":"),
+}
+"""experiment -> label, colour and style of its curve"""
 ALPHAS = (1 / 3, 2 / 3)
 BAND = 0.15
 
@@ -100,15 +89,16 @@ def draw_rates(results: Path) -> Drawing:
     import pandas as pd
     from matplotlib.patches import Patch
 
-    cells = {curve.experiment: load_cells(results, curve.experiment, ["alpha"]) for curve in CURVES}
+    evidence = Evidence(results)
     canvas, panels = style.panels(7.2, 3.6, 2, log=False, sharex=True, sharey=True)
     pieces = []
     for axes, alpha in zip(panels, ALPHAS, strict=True):
-        for curve in CURVES:
-            n, slopes, reach = _slopes(results, curve.experiment, cells[curve.experiment], alpha)
-            axes.plot(n, slopes, color=curve.colour, linestyle=curve.style, label=curve.label)
-            axes.fill_between(n, slopes - reach, slopes + reach, color=curve.colour, alpha=BAND, linewidth=0)
-            columns = {"alpha": alpha, "experiment": curve.experiment, "step": n, "slope": slopes, "reach": reach}
+        for experiment, (label, colour, line) in CURVES.items():
+            run = evidence.run(experiment, alpha=alpha)
+            n, slopes, reach = local_slopes(run.steps, run.values("asgd", "param_distance_sq"))
+            axes.plot(n, slopes, color=colour, linestyle=line, label=label)
+            axes.fill_between(n, slopes - reach, slopes + reach, color=colour, alpha=BAND, linewidth=0)
+            columns = {"alpha": alpha, "experiment": experiment, "step": n, "slope": slopes, "reach": reach}
             pieces.append(pd.DataFrame(columns))
         _lines(axes, alpha)
         axes.set(xscale="log", xlim=(1e2, 1e8), ylim=(-1.9, 0.1), title=rf"LDP-ASGD, $\alpha$ = {fraction(alpha)}")
@@ -117,19 +107,6 @@ def draw_rates(results: Path) -> Drawing:
     shade = Patch(facecolor="#777777", alpha=BAND + 0.1, label="95% CI of the slope, delta method")
     style.legend_below(canvas, 2, more=[shade])
     return Drawing(canvas, pd.concat(pieces, ignore_index=True))
-
-
-def _slopes(
-    results: Path, experiment: str, cells: pd.DataFrame, alpha: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Local slopes of the average's mean squared error."""
-    chosen = cells.cell_id[(cells.alpha - alpha).abs() < 1e-9]
-    if chosen.empty:
-        raise not_as_configured(results, experiment, f"no cell with alpha = {fraction(alpha)}")
-    columns = ["replicate", "step", "param_distance_sq"]
-    rows = load_trajectories(results, experiment, [chosen.iloc[0]], columns, [("estimator", "==", "asgd")])
-    table = rows.pivot(index="step", columns="replicate", values="param_distance_sq")
-    return local_slopes(table.index.to_numpy(), table.to_numpy())
 
 
 def _lines(axes: Axes, alpha: float) -> None:
@@ -143,5 +120,5 @@ def _lines(axes: Axes, alpha: float) -> None:
 
 FIGURES = {
     "figure1": (draw_figure1, ("figure1",)),
-    "rates": (draw_rates, tuple(curve.experiment for curve in CURVES)),
+    "rates": (draw_rates, tuple(CURVES)),
 }

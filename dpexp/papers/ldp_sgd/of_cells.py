@@ -58,9 +58,9 @@ def curves(cell: Cell, estimator: str, metric: str, steps: np.ndarray) -> Mappin
         found[f"bound, {place}"] = THEOREMS[theorem](numbers)
     if not is_flat(problem):
         near = local(problem, budget)
-        found["prediction, linearised recursion"] = predicted(near, schedule, steps).of(estimator)[metric]
+        found["prediction, linearised recursion"] = getattr(predicted(near, schedule, steps), estimator)[metric]
         if alpha < 1:
-            found["asymptote, large n"] = asymptote(near, schedule, steps).of(estimator)[metric]
+            found["asymptote, large n"] = getattr(asymptote(near, schedule, steps), estimator)[metric]
     return {name: np.asarray(values, dtype=float) for name, values in found.items()}
 
 

@@ -87,17 +87,12 @@ def decay_of(schedule: Schedule) -> tuple[float, float]:
     return float(fields["eta"]), float(fields.get("alpha", 0.0))
 
 
+@lru_cache(maxsize=256)
 def constants(problem: LinearPredictorProblem, schedule: Schedule, budget: Budget) -> dict[str, Any]:
     """The plain numbers that the theorems of `ldp-sgd` ask for; m, traces and C1 are local, at the optimum.
 
-    m is 0 and the traces are infinite where the Hessian is singular.
+    m is 0 and the traces are infinite where the Hessian is singular. Quadratures are done once for each setting.
     """
-    return dict(_constants(problem, schedule, budget))
-
-
-@lru_cache(maxsize=256)
-def _constants(problem: LinearPredictorProblem, schedule: Schedule, budget: Budget) -> dict[str, Any]:
-    """`constants`, whose quadratures are done once for each setting."""
     curvature = _curvature(problem)
     eta, alpha = decay_of(schedule)
     error = problem.start() - problem.optimum()
@@ -138,10 +133,6 @@ class Curves(NamedTuple):
 
     sgd: dict[str, np.ndarray]
     asgd: dict[str, np.ndarray]
-
-    def of(self, estimator: str) -> dict[str, np.ndarray]:
-        """Those of one estimator, by metric."""
-        return {"sgd": self.sgd, "asgd": self.asgd}[estimator]
 
 
 def predicted(place: Local, schedule: Schedule, steps: np.ndarray) -> Curves:

@@ -9,15 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.papers.ldp_sgd import predictions
-from dpexp.papers.ldp_sgd.predictions import Curves, Local, decay_of, is_flat, linear, local
+from dpexp.papers.ldp_sgd.predictions import Curves, Local, decay_of, linear, local
 from dpexp.problems import PROBLEMS
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.reporting.checks import bound_holds, rates_agree
+from dpexp.reporting.checks import Pair, bound_holds, in_order, rates_agree
 from dpexp.reporting.claim import Check, Outcome
 from dpexp.reporting.evidence import Evidence, Run
 from dpexp.reporting.hypothesis import Hypothesis, assumed_of_runs
@@ -35,15 +36,14 @@ def constants_of(run: Run) -> dict[str, Any]:
     return numbers | {"steps": run.steps}
 
 
-def local_of(run: Run) -> Local | None:
-    """The neighbourhood of the optimum; None where the Hessian is singular."""
-    problem = problem_of(run)
-    return None if is_flat(problem) else local(problem, run.cell.privacy.mu)
+def local_of(run: Run) -> Local:
+    """The neighbourhood of the optimum. Raises ValueError where the Hessian is singular."""
+    return local(problem_of(run), run.cell.privacy.mu)
 
 
 def predicted_of(run: Run) -> Curves:
     """The linearised recursion at the run's steps. Raises ValueError where the Hessian is singular."""
-    return predictions.predicted(local(problem_of(run), run.cell.privacy.mu), run.cell.schedule, run.steps)
+    return predictions.predicted(local_of(run), run.cell.schedule, run.steps)
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,16 @@ def falls_like(
     return lambda runs: rates_agree(runs, estimator, metric, partial(exponent, estimator, *of), source)
 
 
+def at_the_end(smaller: str, larger: str, metric: str, predicted: str) -> Callable[[list[Run]], Outcome]:
+    """The check that at the last step of every run a metric of one estimator is below that of the other."""
+
+    def check(runs: list[Run]) -> Outcome:
+        pairs = [Pair(run.name, *(run.values(name, metric)[-1] for name in (smaller, larger))) for run in runs]
+        return in_order(pairs, predicted)
+
+    return check
+
+
 def _other(run: Run, **parts: Any) -> Run:
     """The run with other parts of its cell."""
     return replace(run, cell=replace(run.cell, **parts))
@@ -116,8 +126,9 @@ below_one = decays("[0, 1)", lambda alpha: 0 <= alpha < 1, 1.0)
 """of Theorems 3, 4 and 6"""
 
 
-def between(words: str, low: float, high: float) -> Assumption:
-    """An open interval, such as a column of Table 1."""
+def between(words: str) -> Assumption:
+    """An open interval, such as a column of Table 1: `(1/3, 1/2)`."""
+    low, high = (float(Fraction(end.strip())) for end in words.strip("()").split(","))
     return decays(words, lambda alpha: low < alpha < high, high)
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import groupby, product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from dpexp.core.text import exponent, fraction
-from dpexp.reporting.slopes import RATE_TOLERANCE, Slope, SlopeError, loglog_slope, rate
+from dpexp.reporting.evidence import Evidence, Run
+from dpexp.reporting.slopes import RATE_TOLERANCE, SlopeError, loglog_slope, rate
 from dpexp.reporting.table import Column, Content, Table, by_column
-from dpexp.store import load_cells, load_trajectories
+from dpexp.store import load_cells
 from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, STRONGLY, corrected_exponent, remark_exponent, table1_exponent
 
 EXPERIMENTS = ("linear_d5", "logistic_d5")
@@ -42,58 +42,42 @@ def build(results: Path) -> Content:
 
 
 def _records(results: Path, experiment: str) -> list[dict[str, Any]]:
-    cells = load_cells(results, experiment, ["alpha"]).sort_values(["alpha", "gdp_mu"])
-    last = int(cells.n.max())
+    load_cells(results, experiment, ["alpha"])  # refuses results of other settings
+    runs = Evidence(results).runs(experiment)
+    last = max(int(run.steps[-1]) for run in runs)
     window = (last / 10, last)
-    paths = _Paths(results, experiment, tuple(QUANTITIES.values()), window[0])
     return [
-        _record(experiment, convexity, float(alpha), estimator, budget=cell["budget"])
-        | _fitted(
-            lambda steps, values: loglog_slope(steps, values, window), paths.of(cell["cell_id"], estimator, metric)
-        )
+        _record(experiment, convexity, run, estimator, budget=run.budget)
+        | _fitted(run, estimator, metric, window)
         | {"window": f"{window[0]:,.0f} to {window[1]:,.0f}"}
         for convexity, metric in QUANTITIES.items()
-        for alpha in cells.alpha.unique()
-        for estimator in ("sgd", "asgd")
-        for cell in cells[cells.alpha == alpha].to_dict("records")
+        for _, alike in groupby(runs, key=lambda run: run.alpha)
+        for estimator, run in product(("sgd", "asgd"), alike)
     ]
 
 
-class _Paths:
-    """The paths of an experiment, read once."""
-
-    def __init__(self, results: Path, experiment: str, metrics: Sequence[str], since: float = 0) -> None:
-        columns = ["cell_id", "replicate", "step", "estimator", *metrics]
-        filters = [("step", ">=", since)] if since else []
-        frame = load_trajectories(results, experiment, columns=columns, filters=filters)
-        self._groups = dict(iter(frame.groupby(["cell_id", "estimator"], observed=True)))
-
-    def of(self, cell_id: str, estimator: str, metric: str) -> tuple[np.ndarray, np.ndarray]:
-        """Steps [K] and values [K, R] of one setting."""
-        values = self._groups[cell_id, estimator].pivot(index="step", columns="replicate", values=metric)
-        return values.index.to_numpy(), values.to_numpy()
-
-
-def _record(experiment: str, convexity: str, alpha: float, estimator: str, **setting: str) -> dict[str, Any]:
+def _record(experiment: str, convexity: str, run: Run, estimator: str, **setting: str) -> dict[str, Any]:
     return {
         "experiment": experiment,
         "metric": QUANTITIES[convexity],
-        "alpha": alpha,
+        "alpha": run.alpha,
         **setting,
         "estimator": estimator,
-        "table1": table1_exponent(estimator, convexity, alpha),
-        "remarks": remark_exponent(estimator, convexity, alpha),
+        "table1": table1_exponent(estimator, convexity, run.alpha),
+        "remarks": remark_exponent(estimator, convexity, run.alpha),
     }
 
 
-def _fitted(fit: Callable[[np.ndarray, np.ndarray], Slope], path: tuple[np.ndarray, np.ndarray]) -> dict[str, Any]:
+FITTED = ("slope", "se", "ci_lo", "ci_hi")
+
+
+def _fitted(run: Run, estimator: str, metric: str, window: tuple[float, float]) -> dict[str, Any]:
     """A slope with its error; nothing in place of one that cannot be fitted."""
-    fields = ("slope", "se", "ci_lo", "ci_hi")
-    try:
-        found = fit(*path)
-    except SlopeError:
-        return dict.fromkeys(fields)
-    return {name: getattr(found, name) for name in fields}
+    found: dict[str, Any] = dict.fromkeys(FITTED)
+    with suppress(SlopeError):
+        slope = loglog_slope(run.steps, run.values(estimator, metric), window)
+        found |= {name: getattr(slope, name) for name in FITTED}
+    return found
 
 
 TABLE1 = Table("table1", "Table 1: printed exponents of n and fitted slopes", "ldp-sgd", EXPERIMENTS, build)
@@ -128,27 +112,19 @@ def build_rates(results: Path) -> Content:
 def _records_of_rates(results: Path, experiment: str) -> list[dict[str, Any]]:
     convexity = REACHED[experiment]
     metric = QUANTITIES[convexity]
-    paths = _Paths(results, experiment, (metric,))
+    load_cells(results, experiment, ["alpha"])  # refuses results of other settings
     records = []
-    for cell in load_cells(results, experiment, ["alpha"]).sort_values("alpha").to_dict("records"):
-        for estimator in ("sgd", "asgd"):
-            alpha, path = float(cell["alpha"]), paths.of(cell["cell_id"], estimator, metric)
-            corrected = corrected_exponent(estimator, alpha) if convexity == STRONGLY else None
-            if experiment == "rates_quadratic" and estimator == "asgd":
-                corrected = -1.0
-            try:
-                two = rate(*path)
-                decades: dict[str, Any] = {
-                    "before": two.before.slope,
-                    "drift_se": two.drift_se,
-                    "decades_agree": two.agrees_within(RATE_TOLERANCE),
-                }
-            except SlopeError:
-                decades = dict.fromkeys(("before", "drift_se", "decades_agree"))
-            found = _fitted(lambda steps, values: rate(steps, values).last, path)
-            records.append(
-                _record(experiment, convexity, alpha, estimator) | {"corrected": corrected} | found | decades
-            )
+    for run, estimator in product(Evidence(results).runs(experiment), ("sgd", "asgd")):
+        corrected = corrected_exponent(estimator, run.alpha) if convexity == STRONGLY else None
+        if experiment == "rates_quadratic" and estimator == "asgd":
+            corrected = -1.0
+        found: dict[str, Any] = dict.fromkeys((*FITTED, "before", "drift_se", "decades_agree"))
+        with suppress(SlopeError):
+            two = rate(run.steps, run.values(estimator, metric))
+            found |= {name: getattr(two.last, name) for name in FITTED}
+            agree = two.agrees_within(RATE_TOLERANCE)
+            found |= {"before": two.before.slope, "drift_se": two.drift_se, "decades_agree": agree}
+        records.append(_record(experiment, convexity, run, estimator) | {"corrected": corrected} | found)
     return records
 
 

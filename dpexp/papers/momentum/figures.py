@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from dpexp.papers.momentum.levels import crossing, fixed_path_levels
-from dpexp.papers.momentum.rows import EPOCHS, METHODS, G, epoch_rows, problem
+from dpexp.papers.momentum.rows import EPOCHS, METHODS, G, epoch_rows
+from dpexp.problems.robust_means import RippledMean
 from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing
 
@@ -23,7 +24,7 @@ def draw(results: Path) -> Drawing:
 
     rows: Any = epoch_rows(results)
     n, d, path = int(rows.N.iloc[0]), int(rows.d.iloc[0]), float(rows.length.iloc[0])
-    p = problem(n, d)
+    p = RippledMean(N=n, d=d)
     length = round(path * p.smoothness / p.lipschitz, 12)  # in units of G / L
     levels = {k: fixed_path_levels(n, k, length)._asdict() for k in sorted(map(int, rows.epochs.unique()))}
     rows["noise"] = [levels[int(row.epochs)][row.method] for row in rows.itertuples()]

@@ -21,7 +21,7 @@ from dpexp.algorithms.tree_momentum import fixed_tree
 from dpexp.privacy.accounting.gdp import mu_of
 from dpexp.privacy.momentum.tree_calibration import exact_node_std
 from dpexp.privacy.momentum.tree_streams import printed_counts, printed_sensitivities
-from dpexp.privacy.momentum.trees import cover, prefix_cover
+from dpexp.privacy.momentum.trees import cover
 from dpexp.theory.momentum.formulas import (
     Prescription,
     theorem8_sigma,
@@ -87,7 +87,7 @@ def printed_noise(n: int, d: int, eps: float, delta: float) -> float:
     stds = second.alpha * np.array(printed_sensitivities(n, second.eta, 1.0))
     stds *= theorem8_sigma(eps, delta) * np.sqrt(printed_counts(n, second.steps))
     window = _mean(second, lambda t: cover(max(1, t - n + 1), t))
-    residual = _mean(second, lambda t: prefix_cover(t))
+    residual = _mean(second, lambda t: cover(1, t))
     keep, fade = 1 - second.gamma, math.exp(n * math.log1p(-second.alpha)) if second.alpha < 1 else 0.0
     # The stationary moments of the recursions in `noise_windows`, H = (1 - gamma)(H + D) + gamma G and C = b C + H:
     # own = Var H, carried = Cov(C, H), total = Var C, each solved from its own line with both sides equal.

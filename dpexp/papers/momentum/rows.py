@@ -24,7 +24,6 @@ from dpexp.problems import PROBLEMS
 from dpexp.problems.finite_sum import FiniteSum
 from dpexp.problems.robust_means import RippledMean
 from dpexp.store import at_last_step, load_summary
-from dpexp.theory.momentum.formulas import theorem6_printed, theorem9_printed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,23 +43,14 @@ METHODS = {
 }
 VARIANTS = {"paper": "printed noise", "exact": "exact noise", "none": "no noise"}
 END_WORDS = {
-    ("epochs", "least"): "fewest epochs",
-    ("epochs", "largest"): "most epochs",
-    ("epochs", "only"): "only epochs",
-    ("tuned", "least"): "least step",
-    ("tuned", "largest"): "largest step",
-    ("tuned", "only"): "only step",
+    "epochs": {"least": "fewest epochs", "largest": "most epochs", "only": "only epochs"},
+    "tuned": {"least": "least step", "largest": "largest step", "only": "only step"},
 }
 STATISTICS = ["mean", "se", "ci_lo", "ci_hi", "n", "n_diverged"]
 
 
-def problem(n: int, d: int) -> RippledMean:
-    """The problem of the prescribed and tuned experiments."""
-    return RippledMean(N=n, d=d)
-
-
-G: float = problem(2, 1).lipschitz
-"""bound on its gradients, for any N and d"""
+G: float = RippledMean(N=2, d=1).lipschitz
+"""bound on the gradients of the problem of the prescribed and tuned experiments, for any N and d"""
 
 
 def method(row: Any) -> str:
@@ -81,18 +71,16 @@ def variant(row: Any) -> str:
 
 def prescribed_rows(results: Path, metric: str = "mean_grad_norm") -> pd.DataFrame:
     """Last values of a metric of the prescribed runs, by method, variant and N."""
-    rows = _last(results, PRESCRIBED, metric)
-    return _sorted(rows, "method", "variant", "N")
+    return _sorted(_last(results, PRESCRIBED, metric), "method", "variant", "N")
 
 
-def epoch_rows(results: Path, metric: str = "grad_norm") -> pd.DataFrame:
-    """Last values of a metric of both algorithms at one path length, by method and epochs."""
-    rows = _last(results, EPOCHS, metric)
-    return _sorted(rows, "method", "epochs")
+def epoch_rows(results: Path) -> pd.DataFrame:
+    """Last gradient norms of both algorithms at one path length, by method and epochs."""
+    return _sorted(_last(results, EPOCHS, "grad_norm"), "method", "epochs")
 
 
-def tuned_rows(results: Path, metric: str = "grad_norm") -> pd.DataFrame:
-    """For every method, N, d and eps (inf without noise) the setting with the least mean of a final metric.
+def tuned_rows(results: Path) -> pd.DataFrame:
+    """For every method, N, d and eps (inf without noise) the setting with the least mean of the final gradient norm.
 
     Reading off the best setting is not private. The column `settings` counts those of each method's grid, `tuned` is
     the length of the path, or eta of descent, and `ends` tells in words at which ends of its grid the setting lies.
@@ -100,18 +88,13 @@ def tuned_rows(results: Path, metric: str = "grad_norm") -> pd.DataFrame:
     import pandas as pd
 
     place = ["method", "N", "d", "eps"]
-    rows = pd.concat([_last(results, experiment, metric) for experiment in TUNED], ignore_index=True)
+    rows = pd.concat([_last(results, experiment, "grad_norm") for experiment in TUNED], ignore_index=True)
     rows["tuned"] = rows["length"].where(rows["length"].notna(), rows["eta"])
     rows["settings"] = rows.groupby(place)["mean"].transform("size")
-    best = rows.loc[rows.groupby(place)["mean"].idxmin()].copy()
     grids = rows.groupby(place)
-    best["ends"] = [
-        ", ".join(
-            END_WORDS[at]
-            for at in ends(grids.get_group(tuple(row[k] for k in place)), row, ("epochs", "tuned")).items()
-        )
-        for _, row in best.iterrows()
-    ]
+    best = rows.loc[grids["mean"].idxmin()].copy()
+    reached = (ends(grids.get_group(tuple(row[place])), row, ("epochs", "tuned")) for _, row in best.iterrows())
+    best["ends"] = [", ".join(END_WORDS[axis][end] for axis, end in found.items()) for found in reached]
     return _sorted(best, "d", "eps", "N", "method")
 
 
@@ -129,21 +112,6 @@ def tuned_settings(results: Path) -> list[dict[str, Any]]:
                      "accountant": str(row.accountant), "guarantee": bool(row.guarantee)}
                 )  # fmt: skip
     return rows
-
-
-def bound_rows(results: Path) -> list[dict[str, Any]]:
-    """The printed bounds of Theorems 6 and 9 beside the mean gradient norm of the runs with printed noise."""
-    records: list[dict[str, Any]] = []
-    rows: Any = prescribed_rows(results)
-    for row in rows[rows.variant == "paper"].itertuples():
-        p = problem(int(row.N), int(row.d))
-        gap = p.objective(p.start())[0] + p.amplitude  # F >= -amplitude, so the gap is at most this
-        theorem, make = (6, theorem6_printed) if row.method == "tree" else (9, theorem9_printed)
-        bound = make(p.count, p.dimension, 1.0, DELTA, int(row.step), gap, p.lipschitz, p.smoothness)
-        records.append(
-            {"theorem": theorem, "N": row.N, "bound": bound, "ci_lo": row.ci_lo, "ci_hi": row.ci_hi, "bound_over_G": bound / G}
-        )  # fmt: skip
-    return sorted(records, key=lambda r: (r["theorem"], r["N"]))
 
 
 def _sorted(rows: pd.DataFrame, *columns: str) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Tables of `momentum`: schedules and their feasibility, calibration, bounds beside runs, tuned methods."""
+"""Tables of `momentum`: tuned methods, with alpha as prescribed and with alpha tuned too."""
 
 from __future__ import annotations
 
@@ -6,81 +6,8 @@ import math
 from pathlib import Path
 from typing import Any
 
-from dpexp.algorithms.finite_sum_run import MOST_STEPS
-from dpexp.papers.momentum.rows import (
-    DELTA,
-    GRIDS,
-    METHODS,
-    TUNED,
-    G,
-    grid_rows,
-    tuned_rows,
-)
-from dpexp.privacy.momentum.tree_calibration import multipliers
-from dpexp.privacy.momentum.trees import fixed_order, printed_count, reshuffled_bound, squared_sensitivities
+from dpexp.papers.momentum.rows import GRIDS, METHODS, TUNED, G, grid_rows, tuned_rows
 from dpexp.reporting.table import Column, Content, Table, by_column
-from dpexp.theory.momentum.formulas import theorem6_printed, theorem6_schedule, theorem9_printed, theorem9_schedule
-
-GRID = [(n, d, eps) for n in (100, 1000, 10_000, 100_000) for d in (10, 100) for eps in (0.5, 1.0, 4.0)]
-
-
-def schedules(results: Path) -> Content:
-    """T, epochs, gamma and the printed bound of Theorems 6 and 9, and whether they can be run."""
-    records: list[dict[str, Any]] = []
-    for n, d, eps in GRID:
-        for theorem, make, bound in (
-            (6, theorem6_schedule, theorem6_printed),
-            (9, theorem9_schedule, theorem9_printed),
-        ):
-            s = make(n, d, eps, DELTA)
-            state = s.refused or ("beyond reach" if s.steps > MOST_STEPS else "runs")
-            value = bound(n, d, eps, DELTA, s.steps, 1.0, 1.0, 1.0)
-            records.append(
-                {"N": n, "d": d, "eps": eps, "theorem": theorem, "steps": s.steps, "epochs": s.steps / n,
-                 "alpha_n": s.alpha * n, "gamma": s.gamma, "path": s.path_length, "bound": value, "state": state}
-            )  # fmt: skip
-    head = ["N", "d", "eps", "theorem", "T", "epochs", "gamma", "path eta T", "bound / G", "state"]
-    rows = [
-        [f"{r['N']:,}", str(r["d"]), f"{r['eps']:g}", str(r["theorem"]), f"{r['steps']:.3g}", f"{r['epochs']:.3g}",
-         f"{r['gamma']:.3g}" if r["theorem"] == 9 else "-", f"{r['path']:.3g}", f"{r['bound']:.3g}", r["state"]]
-        for r in records
-    ]  # fmt: skip
-    note = (
-        "delta = 1e-5, initial gap, G and L all 1; alpha = 1 / N in every row. A bound above 1 says nothing: no "
-        "gradient is longer than G. Path: no iterate is farther than this from the first one."
-    )
-    return Content(head, rows, note, records)
-
-
-def calibration(results: Path) -> Content:
-    """Printed and exact multipliers, and printed and exact sensitivities: how much noise exact accounting saves."""
-    records: list[dict[str, Any]] = []
-    for theorem in (4, 8):
-        for eps in (0.1, 0.5, 1.0, 4.0, 8.0):
-            m = multipliers(eps, DELTA, theorem)
-            records.append(
-                {"what": f"sigma, Theorem {theorem}", "case": f"eps = {eps:g}", "printed": m.printed,
-                 "order_free": m.best_order, "exact": m.exact, "saving": m.saving}
-            )  # fmt: skip
-    for n, steps in ((100, 1000), (1000, 7266), (1000, 30_000), (8000, 325_704)):
-        printed = 2 * math.sqrt(printed_count(n, steps))
-        fixed = math.sqrt(squared_sensitivities(fixed_order(n, steps), 1 / n).max())
-        any_order = math.sqrt(reshuffled_bound(n, steps, 1 / n))
-        records.append(
-            {"what": "sensitivity, Algorithm 1", "case": f"N = {n:,}, T = {steps:,}", "printed": printed,
-             "order_free": any_order, "exact": fixed, "saving": printed / fixed}
-        )  # fmt: skip
-    head = ["what", "case", "printed", "in between", "exact", "saving"]
-    rows = [
-        [r["what"], r["case"], *(f"{r[k]:.4g}" for k in ("printed", "order_free", "exact")), f"{r['saving']:.2f}"]
-        for r in records
-    ]
-    note = (
-        "delta = 1e-5. In between: for sigma, Mironov's conversion at its best order; for the sensitivity (of "
-        "the whole tree, in 2 alpha G), a bound over all orders of all epochs. Exact: Gaussian DP; one order that "
-        "repeats, left nodes. The savings of the two parts multiply."
-    )
-    return Content(head, rows, note, records)
 
 
 def tuned(results: Path) -> Content:
@@ -136,8 +63,6 @@ def build_grid(results: Path) -> Content:
 
 
 MOMENTUM_TABLES = (
-    Table("momentum_schedules", "Prescribed schedules and their feasibility", "momentum", (), schedules),
-    Table("momentum_calibration", "Noise as printed and exact", "momentum", (), calibration),
     Table("momentum_tuned", "Tuned methods", "momentum", TUNED, tuned),
     Table("momentum_grid", "Tuned methods on three problems, and at N = 100,000", "momentum", GRIDS, build_grid),
 )

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpexp.papers.noisy_sgd.claims.instances import HALF, MULTIPLIER, SLOPE, WIDTH, Q, opposite
+from dpexp.papers.noisy_sgd.claims.lower import KNEE
 from dpexp.privacy.analyses.last_iterate import composed, last_iterate
 from dpexp.privacy.attained.walk import Law, renyi, shifting
 from dpexp.privacy.mechanisms import NoisySgd
@@ -18,11 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 ORDER = 8
-N, BATCH, LIPSCHITZ, STEP_SIZE, NOISE, DIAMETER = 100, 10, 1.0, 0.1, 0.4, 1.0
-Q, MULTIPLIER = BATCH / N, BATCH * NOISE / (2 * LIPSCHITZ)
-WIDTH, SLOPE = DIAMETER / (STEP_SIZE * NOISE), LIPSCHITZ / (BATCH * NOISE)
-KNEE = 2 * DIAMETER * N / (LIPSCHITZ * STEP_SIZE)
-"""where the linear bound meets the new one: twice the paper's T-bar"""
 LOOKS: dict[str, dict[str, Any]] = {
     "composition": {"color": "#777777", "linestyle": (0, (4, 2)), "label": r"composition, $T S_\alpha$ as printed"},
     "composition_symmetrised": {"color": "#b5a27a", "linestyle": (0, (4, 2)), "label": "composition, in both orders"},
@@ -65,10 +62,7 @@ def draw(results: Path) -> Drawing:
 
 
 def _row(steps: int) -> dict[str, float]:
-    half = WIDTH / 2
-    zero = Law(shifting(half, [(1, 0)]), steps)
-    plus = Law(shifting(half, [(1 - Q, 0), (Q, SLOPE)]), steps)
-    minus = Law(shifting(half, [(1 - Q, 0), (Q, -SLOPE)]), steps)
+    zero, minus, plus = (Law(walk, steps) for walk in (shifting(HALF, [(1, 0)]), *opposite(SLOPE)))
     bounds = {s: last_iterate(ORDER, Q, MULTIPLIER, WIDTH, steps, s).rdp for s in ("literal", "symmetrised")}
     return {
         "steps": steps,
@@ -82,9 +76,9 @@ def _row(steps: int) -> dict[str, float]:
 
 def _knee(axes: Axes, height: float) -> None:
     """The line at 2 T-bar, with its name at a share of the panel's height."""
-    axes.axvline(KNEE, color="#999999", linewidth=0.8, linestyle=":")
+    axes.axvline(2 * KNEE, color="#999999", linewidth=0.8, linestyle=":")
     place: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "ha": "left", "va": "bottom", "color": "#555555"}
-    style.note(axes, r"knee $2\bar T$", (KNEE, height), (3, 0), **place)
+    style.note(axes, r"knee $2\bar T$", (2 * KNEE, height), (3, 0), **place)
 
 
 DELTA = 1e-5

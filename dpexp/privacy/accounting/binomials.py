@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -87,6 +88,7 @@ class Sizes:
     dropped: float
 
 
+@lru_cache(maxsize=64)
 def poisson_sizes(records: int, q: float) -> Sizes:
     """The sizes of Poisson batches from so many records."""
     counts, logs = likely_counts(records, q, FLOOR)

@@ -28,11 +28,6 @@ class Calibrated(NamedTuple):
     tried: list[tuple[str, float]]
 
 
-def own_analyses(mechanism: Mechanism) -> list[Analysis]:
-    """The analyses that a mechanism brings itself."""
-    return mechanism.analyses()
-
-
 def calibrate(
     build: Callable[[float], Mechanism],
     kind: type[Mechanism],
@@ -41,13 +36,13 @@ def calibrate(
     released: str,
     analysis: str | None = None,
     force: bool = False,
-    analyses: Callable[[Mechanism], list[Analysis]] = own_analyses,
+    analyses: Callable[[Mechanism], list[Analysis]] = lambda mechanism: mechanism.analyses(),
 ) -> Calibrated:
     """The best value of `kind.noise_field` over the valid analyses of what is released, never overspending.
 
     `build` makes the mechanism from a value; `spends` is what an analysis states, epsilon at a delta or mu, and inf
     where it states no such thing; `force` accepts analyses that are no guarantee; `analyses` gives those of a
-    mechanism. Raises Unreachable where no valid analysis can meet the target.
+    mechanism, its own where they are left out. Raises Unreachable where no valid analysis can meet the target.
     """
     sign = 1.0 if kind.more_noise_is_larger else -1.0
 

@@ -46,7 +46,6 @@ class EpochLoss:
         if not (0 < mu < math.inf and batches >= 1):
             raise ValueError(f"need a finite distance above 0 and a batch, not {mu} and {batches}")
         self.mu, self.batches = float(mu), batches
-        self._composed: dict[tuple[Side, int], tuple[Composed, Composed]] = {}
 
     @property
     def written(self) -> bool:
@@ -122,33 +121,31 @@ class EpochLoss:
 
     def _above(self, epochs: int) -> tuple[Composed, Composed]:
         """The losses of a removed and of an added record."""
-        if ("above", epochs) not in self._composed:
-            self._composed["above", epochs] = self._sum_above(epochs)
-        return self._composed["above", epochs]
+        return _losses(self, epochs, "above")
 
     def _below(self, epochs: int) -> tuple[Composed, Composed]:
-        if ("below", epochs) not in self._composed:
-            self._composed["below", epochs] = self._sum_below(epochs)
-        return self._composed["below", epochs]
+        return _losses(self, epochs, "below")
 
-    def _sum_above(self, epochs: int) -> tuple[Composed, Composed]:
-        pair = self.dominating
-        removed, added = (Composed([(law, epochs)], pair.interval, "above") for law in (pair.removed, pair.added))
-        return removed, added
 
-    def _sum_below(self, epochs: int) -> tuple[Composed, Composed]:
-        pair = self.dominated
+@lru_cache(maxsize=64)
+def _losses(epoch: EpochLoss, epochs: int, side: Side) -> tuple[Composed, Composed]:
+    """The losses of a removed and of an added record in so many epochs."""
+    if side == "above":
+        laws, interval = (epoch.dominating.removed, epoch.dominating.added), epoch.dominating.interval
+    else:
+        pair = epoch.dominated
         low, high, spread = pair.range
         # the loss of the exchanged pair is minus that of the pair, and both use one grid
         reach = max(abs(low), abs(high))
         interval = max(spread / FINE_BELOW, reach / MOST_BELOW)
         cells = math.ceil(reach / interval) + 1
-        curves = pair.curve, pair.swapped.curve
-        removed, added = (
-            Composed([(from_below(one, other, cells, interval, pair.relative), epochs)], interval, "below")
-            for one, other in (curves, curves[::-1])
+        one, other = pair.curve, pair.swapped.curve
+        laws = (
+            from_below(one, other, cells, interval, pair.relative),
+            from_below(other, one, cells, interval, pair.relative),
         )
-        return removed, added
+    removed, added = (Composed([(law, epochs)], interval, side) for law in laws)
+    return removed, added
 
 
 def varying_epochs_eps(mu: float, batches: int, groups: Groups, delta: float) -> float:

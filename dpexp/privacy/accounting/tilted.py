@@ -218,9 +218,7 @@ class Composed:
         level = math.log(delta - self.lost)
         power = self._last_power(lambda eps, log_delta: level - log_delta if eps >= 0 else -math.inf)
         try:
-            if below:
-                return self._ask(power, lambda t: t.eps_below(delta))
-            return self._ask(power, lambda t: t.eps_above(delta - self.lost))
+            return self._ask(power, lambda t: t.eps_below(delta) if below else t.eps_above(delta - self.lost))
         except TooWide:
             if self._coarser is None:
                 raise

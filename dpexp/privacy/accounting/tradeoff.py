@@ -151,7 +151,7 @@ class Profile:
 
         def value(k: int) -> float:
             x = top + k * unit
-            return _line(alpha, self._at(x), _delta(x)) if k >= 0 else 0.0
+            return least_misses(alpha, self._at(x), _delta(x)) if k >= 0 else 0.0
 
         step = 2**LEVELS
         best = max(range(0, (_START + 1) * step, step), key=value)
@@ -169,12 +169,12 @@ class Profile:
         top = _logit(self.advantage)
         first = min(FIRST_LOG, 2 * top)  # the same places for every alpha, so that most are known already
         logs = [*(first + (top - first) * k / _START for k in range(_START)), top]
-        best = max(0.0, *(_line(alpha, self._at(x), _delta(x)) for x in logs))
+        best = max(0.0, *(least_misses(alpha, self._at(x), _delta(x)) for x in logs))
         # (minus the upper limit, smaller place, larger place)
         # (d)
         heap = [self._interval(alpha, a, b) for a, b in pairwise(logs)]
         # below the least delta nothing is known of delta, and above the largest epsilon is 0
-        heap.append((-_line(alpha, self._at(logs[0]), 0.0), -math.inf, logs[0]))
+        heap.append((-least_misses(alpha, self._at(logs[0]), 0.0), -math.inf, logs[0]))
         heap.append((-(1 - self.advantage - alpha), top, top))
         heapq.heapify(heap)
         for _ in range(MOST_HALVINGS):
@@ -185,17 +185,17 @@ class Profile:
             middle = 2 * high if low == -math.inf else (low + high) / 2
             if middle < LEAST_LOG:
                 break
-            best = max(best, _line(alpha, self._at(middle), _delta(middle)))
+            best = max(best, least_misses(alpha, self._at(middle), _delta(middle)))
             heapq.heapreplace(heap, self._interval(alpha, middle, high))
             if low == -math.inf:
-                heapq.heappush(heap, (-_line(alpha, self._at(middle), 0.0), low, middle))
+                heapq.heappush(heap, (-least_misses(alpha, self._at(middle), 0.0), low, middle))
             else:
                 heapq.heappush(heap, self._interval(alpha, low, middle))
         return min(max(best, -heap[0][0]), 1 - alpha)
 
     def _interval(self, alpha: float, low: float, high: float) -> tuple[float, float, float]:
         """For epsilons between those of two deltas: delta is at least the smaller, epsilon at least the smaller."""
-        return -_line(alpha, self._at(high), _delta(low)), low, high
+        return -least_misses(alpha, self._at(high), _delta(low)), low, high
 
     def of_group(self, size: int) -> Group:
         """What is guaranteed to `size` records together."""
@@ -267,7 +267,7 @@ def _logit(delta: float) -> float:
     return min(CERTAIN, math.log(delta) - math.log1p(-min(delta, 1 - 1e-16)))
 
 
-def _line(alpha: float, eps: float, delta: float) -> float:
+def least_misses(alpha: float, eps: float, delta: float) -> float:
     """What one place of the profile says of beta."""
     # e^709 is the last that is a number; for alpha above e^-700 no more than e^-700 is left out
     if eps > 700:

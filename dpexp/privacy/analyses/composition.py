@@ -9,7 +9,7 @@ from typing import Literal
 from dpexp.privacy.accounting.loss_distributions import Scheme, step_loss
 from dpexp.privacy.accounting.sampled_gaussian import mixture_from_base, symmetrised
 from dpexp.privacy.analyses.analysis import ALL, Analysis, Relation, gaussian_analysis, renyi_analysis
-from dpexp.privacy.attained.lower_bounds import LowerBound, attained
+from dpexp.privacy.attained.lower_bounds import LowerBound, attained, linear_last
 
 Sampling = Literal["fixed-size", "poisson", "cyclic", "shuffled", "reshuffled", "full-batch"]
 SAMPLING = {
@@ -143,25 +143,20 @@ def trivial(multiplier: float, steps: int) -> Analysis | None:
 def _sampled(q: float, multiplier: float, steps: int, sampling: Sampling, relation: Relation) -> list[Analysis]:
     """Random batches: by Renyi divergences where there is a curve, and by the privacy loss distribution."""
     assumptions = (NOISE, FIXED) if sampling == "fixed-size" else (NOISE, POISSON, DIVIDED)
+    share, noise, scheme = random_step(q, multiplier, sampling, relation)
+    curves = {
+        "fixed-size": (symmetrised, "subsampling theorem of Dong, Roth and Su (2022) with Renyi composition"),
+        "add-remove": (mixture_from_base, "Mironov, Talwar and Zhang (2019), real orders by quadrature"),
+    }
     found = []
-    if sampling == "fixed-size":
-        source = "subsampling theorem of Dong, Roth and Su (2022) with Renyi composition"
+    if scheme in curves:
+        one, source = curves[scheme]
         found.append(
-            renyi_analysis(
-                "renyi-composition", source, ALL, lambda a: steps * symmetrised(a, q, multiplier / 2), assumptions
-            )
+            renyi_analysis("renyi-composition", source, ALL, lambda a: steps * one(a, share, noise), assumptions)
         )
-    elif relation == "add-remove":
-        source = "Mironov, Talwar and Zhang (2019), real orders by quadrature"
-        found.append(
-            renyi_analysis(
-                "renyi-composition", source, ALL, lambda a: steps * mixture_from_base(a, q, multiplier), assumptions
-            )
-        )
-    loss = step_loss(*random_step(q, multiplier, sampling, relation))
+    loss = step_loss(share, noise, scheme)
     eps = cache(lambda d: loss.eps(steps, d))
-    found.append(Analysis("pld-composition", PLD, ALL, eps, assumptions, steps=((loss, steps),)))
-    return found
+    return [*found, Analysis("pld-composition", PLD, ALL, eps, assumptions, steps=((loss, steps),))]
 
 
 def composition_lower(
@@ -173,3 +168,13 @@ def composition_lower(
     if sampling == "fixed-size":
         return [attained(q, multiplier / 2, steps, "add-remove")] if relation == "replace-one" else []
     return [attained(*random_step(q, multiplier, sampling, relation)[:2], steps, relation)]
+
+
+def linear_lower(q: float, multiplier: float, steps: int, sampling: Sampling, relation: Relation) -> list[LowerBound]:
+    """The same, and what the last iterate attains, which shows no more than the sum of all steps."""
+    found = composition_lower(q, multiplier, steps, sampling, relation)
+    undefined = sampling == "fixed-size" and relation == "add-remove"
+    if undefined or trivial(multiplier, steps) or sampling in ONCE_AN_EPOCH:
+        return found
+    scheme: Scheme = "fixed-size" if sampling == "fixed-size" else relation
+    return found + linear_last(1.0 if sampling == "full-batch" else q, multiplier, steps, scheme)

@@ -43,6 +43,16 @@ def composition_of_runs(runs: Sequence[tuple[Analysis, int]]) -> Analysis:
     return Analysis("together", BASIC, released, cache(eps), assumptions)
 
 
+def composable(analyses: Sequence[Analysis], delta: float, last_alone: bool = False) -> Analysis:
+    """The analysis by which a run is composed with others: one of its steps or of Gaussian DP, else the smallest.
+
+    `last_alone`: nothing but its last iterate is released.
+    """
+    covering = [a for a in analyses if a.valid and (a.released == ALL or last_alone)]
+    additive = [a for a in covering if a.released == ALL and (a.steps or a.mu is not None)]
+    return min(additive or covering, key=lambda a: a.eps(delta))
+
+
 def _parts(runs: Sequence[tuple[Analysis, int]]) -> Steps:
     """The steps of all runs, where all are composed of steps of one scheme; empty otherwise."""
     schemes = {step.scheme for analysis, _ in runs for step, _ in analysis.steps}

@@ -34,42 +34,18 @@ LogContraction = Callable[[float], Contracted]
 
 
 @dataclass(frozen=True)
-class Powers:
-    """R times the logarithm of one step's coefficient: the power itself would be 0 after a million steps."""
+class Extreme:
+    """The least of several bounds, or the largest, which holds for each of their kernels."""
 
-    per_step: float
-
-    def __call__(self, steps: int) -> float:
-        return steps * self.per_step
-
-    def fewest(self, level: float) -> float:
-        return float(_counts(level, np.array(self.per_step)))
-
-
-@dataclass(frozen=True)
-class Smaller:
-    """The least of several bounds."""
-
+    of: Callable[..., float]
+    """min or max"""
     bounds: tuple[Contracted, ...]
 
     def __call__(self, steps: int) -> float:
-        return min(bound(steps) for bound in self.bounds)
+        return self.of(bound(steps) for bound in self.bounds)
 
     def fewest(self, level: float) -> float:
-        return min(bound.fewest(level) for bound in self.bounds)
-
-
-@dataclass(frozen=True)
-class Larger:
-    """The largest of several bounds: it holds for each of their kernels."""
-
-    bounds: tuple[Contracted, ...]
-
-    def __call__(self, steps: int) -> float:
-        return max(bound(steps) for bound in self.bounds)
-
-    def fewest(self, level: float) -> float:
-        return max(bound.fewest(level) for bound in self.bounds)
+        return self.of(bound.fewest(level) for bound in self.bounds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,14 +75,14 @@ def _counts(level: float, logs: np.ndarray) -> np.ndarray:
         return np.where(logs < 0, counts, np.inf)
 
 
-def any_loss(eps: float, reach: float) -> Powers:
+def any_loss(eps: float, reach: float) -> Blocks:
     """theta_eps(reach)^R, for any losses; reach as in `hidden_state.contraction`."""
     return powers(delta_of(reach, eps))
 
 
-def powers(coefficient: float) -> Powers:
-    """R-th powers of one step's coefficient eta_eps(K)."""
-    return Powers(math.log(coefficient) if coefficient > 0 else -math.inf)
+def powers(coefficient: float) -> Blocks:
+    """R-th powers of one step's coefficient eta_eps(K), as logarithms: a power would be 0 after a million steps."""
+    return Blocks(np.array([1]), np.array([math.log(coefficient) if coefficient > 0 else -math.inf]))
 
 
 @lru_cache(maxsize=256)

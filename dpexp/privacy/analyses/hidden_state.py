@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 
-from dpexp.privacy.accounting.binomials import Sizes
+from dpexp.privacy.accounting.binomials import poisson_sizes
 from dpexp.privacy.accounting.gdp import delta_of, deltas_of
 
 
@@ -21,8 +20,6 @@ def contraction(eps: float, reach: float) -> float:
     `reach` is the largest distance r of two means in noise standard deviations. It is also delta(eps) of a Gaussian
     mechanism with mu = r. Relative error below 1e-12. Raises ValueError for negative arguments.
     """
-    if not (eps >= 0 and reach >= 0):
-        raise ValueError(f"epsilon and reach are at least 0, not {eps} and {reach}")
     return delta_of(reach, eps)
 
 
@@ -67,17 +64,10 @@ class PoissonReach:
         return _recursion(self._mean(eps, self.n - 1, 0), self._mean(eps, self.n - 1, 1), self.q, steps)
 
     def _mean(self, eps: float, records: int, more: int) -> float:
-        sizes = _sizes(records, self.q)
+        sizes = poisson_sizes(records, self.q)
         values = deltas_of(self.width + self.move * (sizes.counts + more), eps)
         # what is left out has theta <= 1; the factor covers the rounding of the sum
         return min(1.0, float((sizes.masses * values).sum()) * (1 + 1e-12) + sizes.dropped)
-
-
-@lru_cache(maxsize=64)
-def _sizes(records: int, q: float) -> Sizes:
-    from dpexp.privacy.accounting.binomials import poisson_sizes
-
-    return poisson_sizes(records, q)
 
 
 def _recursion(kept: float, met: float, q: float, steps: float) -> float:

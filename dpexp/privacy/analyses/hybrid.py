@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -37,32 +36,24 @@ LEAST_DELTA = 1e-25
 better. Leaving out a choice is loose, never wrong"""
 
 
-class Hybrid(NamedTuple):
-    """Epsilon, the number of composed last steps and the part e1 that pays for the contraction."""
-
-    eps: float
-    steps: int
-    contraction_eps: float
-
-
-def hybrid_eps(composed: Composed, log_contracted: LogContraction, steps: int, delta: float) -> Hybrid:
+def hybrid_eps(composed: Composed, log_contracted: LogContraction, steps: int, delta: float) -> float:
     """The smallest epsilon at `delta` over the number of composed steps and the part e1, both orders of the chain.
 
     `log_contracted(e1)` maps R to log eta_e1(K^R). Every choice is valid, so that a search which misses the best one
     is loose but never wrong.
     """
     if not (steps > 1 and delta > 0):
-        return Hybrid(composed(steps, delta), steps, 0.0)
+        return composed(steps, delta)
     known: dict[int, float] = {}
     best = _over_steps(composed, log_contracted(0.0), 0.0, steps, delta, math.inf, known)
-    if not math.isfinite(best.eps):
-        best = Hybrid(composed(steps, delta), steps, 0.0)
+    if not math.isfinite(best):
+        best = composed(steps, delta)
     for _ in range(2):  # e1 is tried as a share of an epsilon that the first round brings down
-        before = best.eps
+        before = best
         for share in SHARES[::-1] if 0 < before < math.inf else ():  # few steps first: what they cost rules out others
             e1 = share * before
-            best = min(best, _over_steps(composed, log_contracted(e1), e1, steps, delta, best.eps, known))
-        if best.eps > 0.9 * before:
+            best = min(best, _over_steps(composed, log_contracted(e1), e1, steps, delta, best, known))
+        if best > 0.9 * before:
             break
     return best
 
@@ -75,7 +66,7 @@ def _over_steps(
     delta: float,
     held: float,
     known: dict[int, float],
-) -> Hybrid:
+) -> float:
     """Fewest steps that contract below delta, and a few more: the composition grows, its share of delta too.
 
     Choices that cannot be below `held` are passed over. Both orders of the chain state at least e1 plus the composition
@@ -85,7 +76,7 @@ def _over_steps(
     that has become larger.
     """
     least = log_contracted.fewest(math.log(delta))
-    found, fewer_left = Hybrid(math.inf, steps, e1), delta
+    found, fewer_left = math.inf, delta
     if least > steps:
         return found
     # With the fewest steps nearly all of delta is spent on the contraction. A few per cent more steps shrink its part
@@ -108,8 +99,8 @@ def _over_steps(
             after = e1 + composed(r, share) if share > LEAST_DELTA else math.inf
             # (b), composition first: its delta at e2 plus e^e2 left, again with the sum e1 + e2
             eps = min(after, e1 + _exchanged(composed, r, left, delta, min(after, held) - e1))
-        found = min(found, Hybrid(float(eps), r, e1))
-        held = min(held, found.eps)
+        found = min(found, float(eps))
+        held = min(held, found)
     return found
 
 

@@ -61,23 +61,10 @@ def gamma_of(shape: float, mean: float) -> float:
 
 
 def price_of_repeating(curve: Curve, shape: float, gamma: float) -> float:
-    """(1 + shape) min over orders a >= 1 of (1 - 1 / a) curve(a) + log(1 / gamma) / a: a part of `repeated_rdp`."""
+    """(1 + shape) min over orders a >= 1 of (1 - 1 / a) curve(a) + log(1 / gamma) / a: the price of (b)."""
     # (b): any order is valid, so that a missed minimum is loose at most; at a = 1 it is log(1 / gamma)
     cost = -math.log(gamma)
     return (1 + shape) * min(cost, _least_over_orders(lambda a: (1 - 1 / a) * curve(a) + cost / a))
-
-
-def repeated_rdp(order: float, divergence: float, mean: float, price: float) -> float:
-    """Renyi divergence of the best of K runs, K truncated negative binomial (Theorem 2): order > 1."""
-    return divergence + price + math.log(mean) / (order - 1)
-
-
-def poisson_rdp(order: float, divergence: float, mean: float, delta: float) -> float:
-    """The same of K ~ Poisson(mean), nothing being released where K = 0 (Theorem 6): order > 1.
-
-    `delta` is that of one run at the epsilon log(1 + 1 / (order - 1)).
-    """
-    return divergence + mean * delta + math.log(mean) / (order - 1)
 
 
 def delta_of_curve(curve: Curve, eps: float) -> float:
@@ -161,17 +148,20 @@ def law(shape: float) -> str:
 
 
 def _poisson(curve: Callable[[float], float], runs: float) -> Callable[[float], float]:
+    """Renyi curve of the best of K runs, K ~ Poisson with mean `runs`, nothing being released where K = 0: (c)."""
+
     def selected(order: float) -> float:
         delta = delta_of_curve(curve, -math.log1p(-1 / order))  # at log(1 + 1 / (order - 1))
-        return poisson_rdp(order, curve(order), runs, delta)
+        return curve(order) + runs * delta + math.log(runs) / (order - 1)
 
     return selected
 
 
 def _repeated(curve: Callable[[float], float], runs: float, shape: float) -> Callable[[float], float]:
+    """The same of K truncated negative binomial: (b)."""
     gamma = gamma_of(shape, runs)
     price, mean = price_of_repeating(curve, shape, gamma), mean_runs(shape, gamma)
-    return lambda order: repeated_rdp(order, curve(order), mean, price)
+    return lambda order: curve(order) + price + math.log(mean) / (order - 1)
 
 
 LAWS = {"poisson": math.inf, "geometric": 1.0, "logarithmic": 0.0}

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import cache, lru_cache
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dpexp.core.text import down, up
@@ -19,12 +19,14 @@ from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, Released
 from dpexp.privacy.attained.linear_loss import LinearLoss
 
 if TYPE_CHECKING:
-    from dpexp.privacy.attained.walk import HockeyStick, Walk
+    from dpexp.privacy.exact.projected_run import ProjectedRun
 
 WIDEST = 120.0
 """set in noise units up to which the exact law is computed within a second"""
 MOST_WORK = 1.2e5
 """squared width times the number of maps, up to which it is"""
+MOST_SIZES = 400
+"""numbers of records in a batch up to which it is"""
 LINEAR_PAIRS = {
     "add-remove": "linear losses: the record's gradient is C, against none",
     "replace-one": "linear losses: the record's gradient is C, against -C",
@@ -57,87 +59,27 @@ class LowerBound:
         }
 
 
-Maps = tuple[tuple[float, float], ...]
-"""(probability, factor) pairs: y -> factor y"""
+def exact_walk(run: ProjectedRun, pair: str) -> list[LowerBound]:
+    """The last iterate of a run in one dimension, by the program that judges every bound, rounded down.
 
-
-@dataclass(frozen=True)
-class Moves:
-    """One step of two neighbours in one dimension, in noise units, before noise and projection.
-
-    With probability 1 - q the record is not in the batch and a map of `kept` is drawn; with probability q one of `met`,
-    plus the record's slope. Where the record is removed only `kept` is drawn. Both lists come from the literal update:
-    how many records are in a batch decides how far quadratic losses pull.
+    The others pull nowhere but by their curvature, and the record as hard as it may; the other data set has a record of
+    the opposite slope, or none; both orders. Where a step can turn the set around, a slope may be told better from a
+    flat record than from the opposite one, and the larger holds. Empty where the set is too wide or unbounded, or where
+    the maps are too many to be done within a second.
     """
+    from dpexp.privacy.exact import runs
+    from dpexp.privacy.exact.update import affine
+    from dpexp.privacy.pairs.projected import Pair
 
-    q: float
-    slope: float
-    kept: Maps
-    met: Maps
-    dropped: float = 0.0
-    """probability of the batch sizes that are left out"""
-
-    @property
-    def turning(self) -> bool:
-        """Whether a map reverses the order of points: otherwise opposite slopes are the farthest apart."""
-        return min(factor for _, factor in (*self.kept, *self.met)) < 0
-
-    def walk(self, half_width: float, sign: float, removed: bool) -> Walk:
-        """The walk of the record with slope `sign` times `slope`, or of the data set without it."""
-        from dpexp.privacy.attained.walk import affine
-
-        if removed:
-            drawn = [(p, factor, 0.0) for p, factor in self.kept]
-        else:
-            drawn = [((1 - self.q) * p, factor, 0.0) for p, factor in self.kept if self.q < 1]
-            drawn += [(self.q * p, factor, sign * self.slope) for p, factor in self.met]
-        return affine(half_width, drawn)
-
-
-def exact_walk(moves: Moves, width: float, steps: int, replaced: bool, pair: str) -> list[LowerBound]:
-    """The last iterate of a walk on a set `width` noise units wide, rounded down.
-
-    `replaced`: the other data set has a record of the opposite slope, else none; both orders. Where a step can turn the
-    set around, a slope may be told better from a flat record than from the opposite one, and the larger holds. Empty
-    where the set is too wide or unbounded, or where the maps are too many to be done within a second.
-    """
-    work = width * width * (len(moves.kept) + len(moves.met))
-    if not (0 < width <= WIDEST and steps > 0 and moves.slope > 0 and work <= MOST_WORK):
+    width, sizes = 2 * run.half_width, run.sizes
+    fits = 0 < width <= WIDEST and len(sizes) <= MOST_SIZES and width * width * 2 * len(sizes) <= MOST_WORK
+    if not (fits and run.steps > 0 and run.room > 0):
         return []
-    # P(S) >= (1 - l) P'(S) and Q(S) <= (1 - l) Q'(S) + l, for the laws P', Q' given that no size left out is drawn and
-    # the probability l that one is
-    lost = min(1.0, steps * moves.dropped)
-    return [LowerBound("exact-walk", LAST, pair, lambda delta: _attained(moves, width, steps, replaced, lost, delta))]
-
-
-def _attained(moves: Moves, width: float, steps: int, replaced: bool, lost: float, delta: float) -> float:
-    # walks that have forgotten where they were have one law for all larger numbers of steps, and its answers are kept
-    # the largest of the walks' numbers, because both laws are needed after as many steps
-    steps = max(walk.as_good_as(steps) for walk in _walks(moves, width, replaced))
-    return _at_steps(moves, width, steps, replaced, lost, delta)
-
-
-@lru_cache(maxsize=1024)
-def _at_steps(moves: Moves, width: float, steps: int, replaced: bool, lost: float, delta: float) -> float:
-    return max(stick.eps(delta, lost) for stick in _sticks(moves, width, steps, replaced))
-
-
-def _walks(moves: Moves, width: float, replaced: bool) -> list[Walk]:
-    """Of the record with its slope, and of no record or a flat one where an order of neighbours has it."""
-    flat = not replaced or moves.turning
-    return [moves.walk(width / 2, 1.0, False), *([moves.walk(width / 2, 0.0, not replaced)] if flat else [])]
-
-
-@lru_cache(maxsize=4)
-def _sticks(moves: Moves, width: float, steps: int, replaced: bool) -> Sequence[HockeyStick]:
-    from dpexp.privacy.attained.walk import HockeyStick, Law
-
-    # both orders of the record against none, or against a flat one
-    record, *others = (Law(walk, steps) for walk in _walks(moves, width, replaced))
-    pairs = [pair for other in others for pair in ((record, other), (other, record))]
-    if replaced:  # opposite slopes are each other's mirror image: one order is enough
-        pairs.append((record, record.mirrored(moves.walk(width / 2, -1.0, False))))
-    return [HockeyStick(*pair) for pair in pairs]
+    one, *others = Pair((-1.0, 1.0), (0.0, 0.0), 0.0).updates(run)
+    if run.replaced and run.turning:
+        others.append(replace(one, record=affine(-run.bend, 0.0, run.half_width)))
+    eps = cache(lambda delta: max(runs.pair(one, other).eps(delta) for other in others))
+    return [LowerBound("exact-walk", LAST, pair, eps)]
 
 
 def linear_last(q: float, multiplier: float, steps: int, scheme: Scheme) -> list[LowerBound]:

@@ -75,16 +75,8 @@ class Walk:
             total += probability * np.exp(-((x[:, None] - move(y)) ** 2) / 2) / math.sqrt(2 * math.pi)
         return total
 
-    def step_below(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """P(move(y) + Z < x), [A, B]."""
-        return np.asarray(sum(probability * ndtr(x[:, None] - move(y)) for probability, move in self.moves))
-
-    def step_above(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """P(move(y) + Z > x), [A, B]."""
-        return np.asarray(sum(probability * ndtr(move(y) - x[:, None]) for probability, move in self.moves))
-
     def step_tails(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """`step_below` and `step_above`, [2, A, B]."""
+        """P(move(y) + Z < x) and P(move(y) + Z > x), [2, A, B]."""
         away = np.stack([x[:, None] - move(y) for _, move in self.moves])
         tails = ndtr(np.stack([away, -away], axis=1))  # [moves, 2, A, B]
         return np.asarray(sum(probability * tail for (probability, _), tail in zip(self.moves, tails, strict=True)))
@@ -104,7 +96,7 @@ class Walk:
         x, w = self.nodes
         y, h = self.places, np.array([self.half_width])
         inside = self.step_density(x, y) * w[:, None]
-        return np.concatenate([inside, self.step_below(-h, y), self.step_above(h, y)])
+        return np.concatenate([inside, self.step_tails(-h, y)[0], self.step_tails(h, y)[1]])
 
     @cached_property
     def _powers(self) -> list[_Power]:
@@ -129,7 +121,8 @@ class Walk:
         x, w = self.nodes
         y, h = np.array([start]), np.array([self.half_width])
         # (b)
-        state = np.concatenate([self.step_density(x, y)[:, 0] * w, self.step_below(-h, y)[0], self.step_above(h, y)[0]])
+        ends = self.step_tails(-h, y)[0, 0], self.step_tails(h, y)[1, 0]
+        state = np.concatenate([self.step_density(x, y)[:, 0] * w, *ends])
         left = steps - 1
         for doublings in range(left.bit_length()):
             power = self._power(doublings)
@@ -139,13 +132,6 @@ class Walk:
                 state = np.vecdot(power.matrix, state)
                 state /= state.sum()  # the sum is 1 but for quadrature and rounding, which must not pile up
         return state
-
-    def as_good_as(self, steps: int) -> int:
-        """The number of steps whose law stands for that of `steps`, once a walk has forgotten where it was."""
-        if steps < 2:
-            return steps
-        largest = self._power((steps - 1).bit_length() - 1)
-        return 1 + (1 << largest.doublings) if largest.settled else steps
 
     @cached_property
     def grid(self) -> np.ndarray:
@@ -182,18 +168,6 @@ class Law:
     walk: Walk
     steps: int
     start: float = 0.0
-    known: np.ndarray | None = None
-    """masses before the last step, where they are known"""
-
-    def mirrored(self, walk: Walk) -> Law:
-        """The law of -Y, given the walk of -Y: nodes are symmetric, so that masses before the last step turn over.
-
-        Masses are those of the nodes, then of the left and the right end: all three orders are reversed.
-        """
-        if self.steps == 1:
-            return Law(walk, 1, -self.start)
-        before = self._before[1]
-        return Law(walk, self.steps, -self.start, np.append(before[-3::-1], before[:-3:-1]))
 
     @cached_property
     def masses(self) -> np.ndarray:
@@ -207,8 +181,6 @@ class Law:
     def _before(self) -> tuple[np.ndarray, np.ndarray]:
         if self.steps == 1:
             return np.array([self.start]), np.array([1.0])
-        if self.known is not None:
-            return self.walk.places, self.known
         return self.walk.places, self.walk.masses(self.steps - 1, self.start)
 
     def density(self, x: np.ndarray) -> np.ndarray:
@@ -218,11 +190,6 @@ class Law:
         if x is self.walk.grid and y is self.walk.places:
             return np.vecdot(self.walk.grid_density, mass)
         return np.vecdot(self.walk.step_density(x, y), mass)
-
-    def below(self, x: np.ndarray) -> np.ndarray:
-        """P(Y < x) for x inside, the left atom included."""
-        y, mass = self._before
-        return np.vecdot(self.walk.step_below(x, y), mass)
 
     def tails(self, x: np.ndarray) -> np.ndarray:
         """P(Y < x) and P(Y > x) for x inside, the atoms included, [2, A]."""
@@ -366,17 +333,15 @@ def _log_ratio(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 def shifting(half_width: float, moves: Sequence[tuple[float, float]], slope: float = 1.0) -> Walk:
     """A walk whose maps are slope y + shift: (probability, shift) pairs."""
-    return affine(half_width, [(p, slope, s) for p, s in moves])
-
-
-def affine(half_width: float, moves: Sequence[tuple[float, float, float]]) -> Walk:
-    """A walk whose maps are slope y + shift: (probability, slope, shift) triples."""
-    return _affine(half_width, tuple(moves))
+    return affine(half_width, tuple((p, slope, s) for p, s in moves))
 
 
 @lru_cache(maxsize=4)
-def _affine(half_width: float, moves: tuple[tuple[float, float, float], ...]) -> Walk:
-    """A walk that is shared by all who ask for it: its powers serve any number of steps, and take a few dozen MB."""
+def affine(half_width: float, moves: tuple[tuple[float, float, float], ...]) -> Walk:
+    """A walk whose maps are slope y + shift: (probability, slope, shift) triples.
+
+    It is shared by all who ask for it: its powers serve any number of steps, and take a few dozen MB.
+    """
     return Walk(half_width, tuple((p, _Affine(slope, shift)) for p, slope, shift in moves))
 
 

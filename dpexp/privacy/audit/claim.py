@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpexp.privacy.accounting.tradeoff import gaussian_beta, least_misses
 from dpexp.privacy.analyses.analysis import Analysis
 
 DELTAS = (*(10.0**-k for k in range(8, 2, -1)), 3e-3, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.45, 0.65)
@@ -34,18 +35,10 @@ class Claim:
 
     def misses(self, false_alarms: float) -> float:
         """The least rate of misses that the claim allows at a rate of false alarms."""
-        from scipy.special import ndtr, ndtri
-
         a = min(max(false_alarms, 0.0), 1.0)
         if self.mu is not None:
-            return float(ndtr(ndtri(1 - a) - self.mu)) if 0 < a < 1 else 1.0 - a
-        return max(
-            0.0,
-            *(
-                max(1 - delta - math.exp(min(eps, 700)) * a, math.exp(-eps) * (1 - delta - a))
-                for eps, delta in self.pairs
-            ),
-        )
+            return gaussian_beta(self.mu, a)
+        return max([0.0, *(least_misses(a, eps, delta) for eps, delta in self.pairs)])
 
     def separation(self, false_alarms: float) -> float:
         """The mu of Gaussian DP that allows the same misses at this rate of false alarms: for Gaussian claims, mu."""

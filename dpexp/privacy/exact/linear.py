@@ -28,7 +28,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -86,11 +86,8 @@ class LinearLaw:
     one: float
     other: float
     variance: float
-
-    @property
-    def relative(self) -> float:
-        """Error of the sums of normal probabilities."""
-        return 1e-12
+    relative: ClassVar[float] = 1e-12
+    """error of the sums of normal probabilities"""
 
     def _tails(self, shift: float, x: np.ndarray, at_most: bool = False) -> np.ndarray:
         """P(count shift + N(0, variance) > x), [X], or what it is `at_most`."""

@@ -30,20 +30,18 @@ class Cells:
     q: np.ndarray
     relative: float = 1e-12
     """every mass is known to this relative error"""
-    absolute: float = 0.0
-    """and every event to this absolute one"""
 
     @property
     def swapped(self) -> Cells:
         """The pair in the other order."""
-        return Cells(self.q, self.p, self.relative, self.absolute)
+        return Cells(self.q, self.p, self.relative)
 
     def eps(self, delta: float) -> float:
         """A lower bound of the smallest epsilon >= 0 with P <= e^eps Q + delta on all events."""
         # (a) and (c)
         order = np.argsort(-self.p / np.maximum(self.q, _TINY), kind="stable")
-        p = np.cumsum(self.p[order]) * (1 - self.relative) - self.absolute - delta
-        q = np.cumsum(self.q[order]) * (1 + self.relative) + self.absolute
+        p = np.cumsum(self.p[order]) * (1 - self.relative) - delta
+        q = np.cumsum(self.q[order]) * (1 + self.relative)
         seen = p > 0
         if not seen.any():
             return 0.0
@@ -53,7 +51,7 @@ class Cells:
         """A lower bound of sup over events of P - e^eps Q."""
         above = self.p > math.exp(eps) * self.q
         p, q = float(self.p[above].sum()), float(self.q[above].sum())
-        low = p * (1 - self.relative) - math.exp(eps) * (q * (1 + self.relative) + self.absolute) - self.absolute
+        low = p * (1 - self.relative) - math.exp(eps) * (q * (1 + self.relative))
         return max(0.0, low)
 
     def renyi(self, order: float) -> float:

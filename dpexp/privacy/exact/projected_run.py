@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from dpexp.privacy.accounting.binomials import poisson_sizes
 from dpexp.privacy.exact.runs import count_of_sizes
 
 WIDEST = 60.0
@@ -47,6 +48,18 @@ class ProjectedRun:
     def room(self) -> float:
         """The linear part that the clip leaves beside the curvature, at the wall where both add up."""
         return self.reach - self.bend * self.half_width
+
+    @property
+    def sizes(self) -> tuple[float, ...]:
+        """The numbers of records in a batch, with the record, between which a step of the losses' curvature tells."""
+        if self.sampling != "poisson" or self.bend == 0:
+            return (self.batch_size,)
+        return tuple(poisson_sizes(self.n - 1, self.q).counts + 1)
+
+    @property
+    def turning(self) -> bool:
+        """Whether a step can reverse the order of points: otherwise opposite slopes are the farthest apart."""
+        return self.bend * self.sizes[-1] > self.batch_size
 
     def document(self) -> dict[str, Any]:
         """As plain numbers, by which a stored pair says whose it is."""

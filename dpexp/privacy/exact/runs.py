@@ -10,19 +10,18 @@ over whole runs where one secret order is repeated, and within each epoch where 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import cached_property, partial
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache, partial
 from itertools import groupby, pairwise
 
 import numpy as np
 
+from dpexp.privacy.accounting.binomials import poisson_sizes
 from dpexp.privacy.attained.walk import HockeyStick, Law, Move, Walk, renyi
 from dpexp.privacy.exact.update import PARTITIONED, Update
 
 PANEL = 4.0
 """noise units by which a mean moves along a panel at most, as in a walk of slope 1"""
-LEAST = 1e-22
-"""numbers of other records less probable than this are left out"""
 Moves = tuple[tuple[float, Move], ...]
 
 
@@ -37,7 +36,11 @@ class RunPair:
 
     def eps(self, delta: float) -> float:
         """Epsilon at delta, rounded down."""
-        return max(stick.eps(delta) for stick in self._sticks)
+        # P(S) >= (1 - l) P'(S) and Q(S) <= (1 - l) Q'(S) + l, for the laws P', Q' given that no batch size that is left
+        # out is drawn, and the probability l that one is
+        left_out = poisson_sizes(self.one.n - 1, self.one.q).dropped if _mixes_sizes(self.one) else 0.0
+        lost = min(1.0, self.one.steps * left_out)
+        return max(stick.eps(delta, lost) for stick in self._sticks)
 
     def renyi(self, order: float) -> float:
         """The larger of the two divergences."""
@@ -53,6 +56,7 @@ class RunPair:
         return HockeyStick(*self.laws), HockeyStick(*self.laws[::-1])
 
 
+@lru_cache(maxsize=2)
 def pair(one: Update, other: Update, finer: int = 1) -> RunPair:
     """The pair's laws, on common places; with every panel divided into so many."""
     if one.half_width != other.half_width or one.steps != other.steps:
@@ -62,14 +66,19 @@ def pair(one: Update, other: Update, finer: int = 1) -> RunPair:
 
 
 def _law(update: Update, ends: tuple[float, ...]) -> Law:
-    def walk(share: float) -> Walk:
-        return Walk(update.half_width, _moves(update, share), ends, PANEL)
-
+    alike = replace(update, steps=1, start=0.0)  # runs of any length from any start are walks of the same steps
     # (b)
     if update.sampling in PARTITIONED:
-        return PartitionedLaw(walk(0.0), update.steps, update.start, update=update, held=walk(1.0))
+        walk, held = (_walk(alike, share, ends) for share in (0.0, 1.0))
+        return PartitionedLaw(walk, update.steps, update.start, update=update, held=held)
     # (a); the record is in a batch with probability q, or in all of them
-    return Law(walk(1.0 if update.sampling == "full-batch" else update.q), update.steps, update.start)
+    return Law(_walk(alike, 1.0 if update.sampling == "full-batch" else update.q, ends), update.steps, update.start)
+
+
+@lru_cache(maxsize=4)
+def _walk(update: Update, share: float, ends: tuple[float, ...]) -> Walk:
+    """The steps of a run whose batches hold the record with that probability."""
+    return Walk(update.half_width, _moves(update, share), ends, PANEL)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,33 +190,23 @@ def _power(step: np.ndarray, times: int, state: np.ndarray) -> np.ndarray:
 
 def _moves(update: Update, share: float) -> Moves:
     """(probability, map) of a step: with the record, which has this share, or without it, beside how many others."""
-    b, q = update.batch_size, update.q
-    drawn: list[tuple[float, int, bool]]
-    if update.sampling == "poisson":
-        sizes = _sizes(update.n - 1, q) if update.others.largest > 0 else [(1.0, 0)]
-        drawn = [(p * mass, k, included) for mass, k in sizes for p, included in ((1 - share, False), (share, True))]
+    b = update.batch_size
+    drawn: list[tuple[float, float, bool]]
+    if _mixes_sizes(update):
+        sizes = poisson_sizes(update.n - 1, update.q)
+        drawn = [(p * mass, k, included) for mass, k in zip(sizes.masses.tolist(), sizes.counts.tolist(), strict=True)
+                 for p, included in ((1 - share, False), (share, True))]  # fmt: skip
     else:
         drawn = [(1 - share, b, False), (share, b - 1, True)]
     return tuple((p, partial(_moved, update, k, included)) for p, k, included in drawn if p > 0)
 
 
-def _sizes(others: int, q: float) -> list[tuple[float, int]]:
-    """(P(Bin(others, q) = k), k), by the ratio of two neighbours from the mode on, and scaled to the sum 1."""
-    if q == 1:
-        return [(1.0, others)]
-    mode = min(others, int((others + 1) * q))
-    ratios = {mode: 1.0}
-    for step in (1, -1):
-        k = mode
-        while 0 <= k + step <= others and ratios[k] > LEAST:
-            up, down = (others - k) * q, k * (1 - q)
-            ratios[k + step] = ratios[k] * (up / ((k + 1) * (1 - q)) if step > 0 else down / ((others - k + 1) * q))
-            k += step
-    total = math.fsum(ratios.values())
-    return [(mass / total, k) for k, mass in sorted(ratios.items())]
+def _mixes_sizes(update: Update) -> bool:
+    """Whether it matters to a step how many others are in its batch."""
+    return update.sampling == "poisson" and update.others.largest > 0
 
 
-def _moved(update: Update, others: int, included: bool, y: np.ndarray) -> np.ndarray:
+def _moved(update: Update, others: float, included: bool, y: np.ndarray) -> np.ndarray:
     """The mean after a step from y [Y] whose batch holds so many others, and the record or not."""
     own = update.record(y) if included and update.record is not None else 0.0
     return np.asarray(y + (others * update.others(y) + own) / update.batch_size)

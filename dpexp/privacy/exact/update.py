@@ -17,7 +17,7 @@ followed by noise N(0, 1) and projection on [-half_width, half_width]. A removed
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -89,7 +89,3 @@ class Update:
     def batches(self) -> int:
         """Batches of an epoch."""
         return self.n // self.batch_size
-
-    def at(self, position: int) -> Update:
-        """The public order in which the record is in that batch."""
-        return replace(self, sampling="cyclic", position=position)

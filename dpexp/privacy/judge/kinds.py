@@ -17,8 +17,7 @@ from dpexp.privacy.accounting.tradeoff import Profile
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.analyses.composition import composition
 from dpexp.privacy.judge.setting import Assumes, Setting
-from dpexp.privacy.mechanisms.clipped_noisy_sgd import ClippedNoisySgd
-from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
+from dpexp.privacy.mechanisms import MECHANISMS
 
 LEAST_DELTA, MOST_DELTA = 1e-14, 0.3
 
@@ -127,15 +126,11 @@ def analyses(s: Setting, assumes: Assumes) -> list[Analysis]:
         "diameter": s.diameter,
     }
     if assumes.convex and assumes.smooth:
-        convex = NoisySgd(
-            **shared,
-            noise_std=s.noise_std,
-            lipschitz=s.lipschitz,
-            smoothness=s.smoothness,
-            strong_convexity=s.strong_convexity if assumes.strongly_convex else 0.0,
-        )
-        return convex.analyses()
-    return ClippedNoisySgd(**shared, clip=s.lipschitz, noise_std=s.parameter_noise_std).analyses()
+        shared |= {"noise_std": s.noise_std, "lipschitz": s.lipschitz, "smoothness": s.smoothness}
+        shared["strong_convexity"] = s.strong_convexity if assumes.strongly_convex else 0.0
+        return MECHANISMS["noisy-sgd"](**shared).analyses()
+    shared |= {"clip": s.lipschitz, "noise_std": s.parameter_noise_std}
+    return MECHANISMS["clipped-noisy-sgd"](**shared).analyses()
 
 
 @lru_cache(64)

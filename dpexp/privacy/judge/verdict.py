@@ -16,8 +16,8 @@ from dpexp.core.errors import UsageError
 from dpexp.privacy.judge.bound import Bound, from_file, from_function
 from dpexp.privacy.judge.families import FAMILIES, Family, admitted
 from dpexp.privacy.judge.kinds import tightest
-from dpexp.privacy.judge.search import FLOOR, MARGIN, Comparison, Search, confirmed, exact_pair, least
-from dpexp.privacy.judge.setting import Assumes, Setting
+from dpexp.privacy.judge.search import FLOOR, Comparison, Search, confirmed, exact_pair, least
+from dpexp.privacy.judge.setting import Setting
 
 REFUTED, NOT_REFUTED, NOTHING = "refuted", "not-refuted", "nothing-compared"
 CONFIRMED = "confirmed"
@@ -257,6 +257,3 @@ def _read(at: str, bound: Bound) -> tuple[Setting, Family, tuple[float, ...], fl
         return setting, family, tuple(numbers[k] for k in family.shape), numbers[key]
     except (KeyError, ValueError, TypeError) as error:
         raise UsageError(f"--at: {error}", "copy it from the verdict: every parameter, a number") from None
-
-
-__all__ = ["MARGIN", "Assumes", "Verdict", "judge", "rerun"]

@@ -9,23 +9,23 @@ from functools import cache
 from pydantic import model_validator
 
 from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.accounting.loss_distributions import Scheme, step_loss
+from dpexp.privacy.accounting.loss_distributions import step_loss
 from dpexp.privacy.analyses.analysis import LAST, Analysis, hockey_stick_analysis
 from dpexp.privacy.analyses.composition import (
     ONCE_AN_EPOCH,
     SAMPLING,
     Sampling,
     batch_complaint,
-    composition_lower,
     distance,
     epoch_text,
+    linear_lower,
     random_step,
 )
-from dpexp.privacy.analyses.contracted import Contracted, LogContraction, Smaller, any_loss, powers
+from dpexp.privacy.analyses.contracted import Contracted, Extreme, LogContraction, any_loss, powers
 from dpexp.privacy.analyses.hidden_state import PoissonReach, last_iterate_delta
 from dpexp.privacy.analyses.hybrid import hybrid_eps
-from dpexp.privacy.attained.lower_bounds import LowerBound, linear_cyclic, linear_last
-from dpexp.privacy.exact.projected_run import NotSearched, ProjectedRun
+from dpexp.privacy.attained.lower_bounds import LowerBound, linear_cyclic
+from dpexp.privacy.exact.projected_run import NO_LAW, NotSearched, ProjectedRun
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Records, Size, Steps
 
 
@@ -37,10 +37,6 @@ class BatchedMechanism(Mechanism):
     step_size: Size
     steps: Steps
     sampling: Sampling = "fixed-size"
-
-    @property
-    def scheme(self) -> str:
-        return self.sampling
 
     @property
     def q(self) -> float:
@@ -114,42 +110,49 @@ class BatchedMechanism(Mechanism):
         def eps(delta: float) -> float:
             if refused:
                 return math.inf
-            return hybrid_eps(composed, contracted, self.steps, delta).eps
+            return hybrid_eps(composed, contracted, self.steps, delta)
 
         def contracted(e1: float) -> Contracted:
             if self.sampling != "poisson":
                 return convex(e1) if convex else any_loss(e1, width + move)
             plain = powers(PoissonReach(width, move / self.batch_size, self.n, self.q).contraction(e1))
-            return Smaller((plain, convex(e1))) if convex else plain
+            return Extreme(min, (plain, convex(e1))) if convex else plain
 
         losses = "no convexity of the losses" if convex is None else "every loss is convex and smooth"
         source = "ours: composition of the last steps, contraction before (docs/privacy.md)"
         return Analysis("hybrid", source, LAST, eps, _bounded(gradients, losses), refused=refused)
 
-    def in_one_dimension(self, width: float, reach: float, convex: bool = False, bend: float = 0.0) -> ProjectedRun:
-        """`projected_run`, from the set's width and the longest step in units of the noise. Raises NotSearched."""
+    @property
+    def _noisy(self) -> bool:
+        return self.steps > 0 and 0 < getattr(self, self.noise_field) < math.inf
+
+    def projected_run(self) -> ProjectedRun:
+        if not self._noisy:
+            raise NotSearched(NO_LAW)
+        return self._in_one_dimension().searchable()
+
+    def _in_one_dimension(self) -> ProjectedRun:
+        """`projected_run`, however long its laws take. Raises NotSearched."""
         if self.sampling not in ("fixed-size", "poisson", "full-batch"):
             raise NotSearched("searched with a fresh batch in every step, or a full one")
         if self._undefined():
             raise NotSearched(self._undefined())
-        if self.sampling == "full-batch" and self.batch_size != self.n:
-            raise NotSearched("full batches hold all n records: give batch_size = n")
-        replaced = self.neighboring_relation == "replace-one"
-        found = ProjectedRun(
+        replaced, (width, reach, convex, bend) = self.neighboring_relation == "replace-one", self._lengths()
+        return ProjectedRun(
             self.sampling, self.n, self.batch_size, self.steps, width / 2, reach, replaced, convex, bend
         )
-        return found.searchable()
+
+    def _lengths(self) -> tuple[float, float, bool, float]:
+        """The set's width and the longest step in units of the noise, whether losses are convex, and eta m."""
+        raise NotImplementedError
 
     def linear_bounds(self, multiplier: float) -> list[LowerBound]:
         """What linear losses attain on an unbounded set; `multiplier` is noise over one record's norm."""
-        found = composition_lower(self.q, multiplier, self.steps, self.sampling, self.neighboring_relation)
+        found = linear_lower(self.q, multiplier, self.steps, self.sampling, self.neighboring_relation)
         if self.sampling == "cyclic":  # a record of the first batch
             visits = math.ceil(self.steps / (self.n // self.batch_size))
             far = distance(self.neighboring_relation)
             found.append(linear_cyclic(visits, multiplier, self.steps, far))
-        elif self.sampling not in ONCE_AN_EPOCH:
-            scheme: Scheme = "fixed-size" if self.sampling == "fixed-size" else self.neighboring_relation
-            found += linear_last(self.q, multiplier, self.steps, scheme)
         return found
 
     def _undefined(self) -> str:

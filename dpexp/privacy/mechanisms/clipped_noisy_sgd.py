@@ -7,8 +7,7 @@ from typing import ClassVar
 
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.analyses.composition import ONCE_AN_EPOCH, composition
-from dpexp.privacy.attained.lower_bounds import LowerBound, Moves, exact_walk
-from dpexp.privacy.exact.projected_run import NO_LAW, NotSearched, ProjectedRun
+from dpexp.privacy.attained.lower_bounds import LowerBound, exact_walk
 from dpexp.privacy.mechanisms.batched import BatchedMechanism
 from dpexp.privacy.mechanisms.mechanism import Length, Noise, Size, gradient_noise
 
@@ -26,10 +25,6 @@ class ClippedNoisySgd(BatchedMechanism):
     def multiplier(self) -> float:
         """Noise over one record's largest share of a step."""
         return self.batch_size * gradient_noise(self.noise_std, self.step_size) / self.clip
-
-    @property
-    def _noisy(self) -> bool:
-        return self.steps > 0 and 0 < self.noise_std < math.inf
 
     def analyses(self) -> list[Analysis]:
         found = composition(self.q, self.multiplier, self.steps, self.sampling, self.neighboring_relation)
@@ -50,18 +45,13 @@ class ClippedNoisySgd(BatchedMechanism):
             return self.linear_bounds(self.multiplier)
         if self.sampling in ONCE_AN_EPOCH:
             return []
-        replaced = self.neighboring_relation == "replace-one"
-        other = "the opposite one" if replaced else "none"
+        run = self._in_one_dimension()
+        other = "the opposite one" if run.replaced else "none"
         pair = f"one dimension: the record's gradient is C, against {other}; all others are 0"
-        # the others' gradients are 0, so that their number in a batch does not matter
-        same = ((1.0, 1.0),)
-        moves = Moves(self.q, 1 / self.multiplier, same, same)
-        return exact_walk(moves, self.diameter / self.noise_std, self.steps, replaced, pair)
+        return exact_walk(run, pair)
 
-    def projected_run(self) -> ProjectedRun:
-        if not self._noisy:
-            raise NotSearched(NO_LAW)
-        return self.in_one_dimension(self.diameter / self.noise_std, self.step_size * self.clip / self.noise_std)
+    def _lengths(self) -> tuple[float, float, bool, float]:
+        return self.diameter / self.noise_std, self.step_size * self.clip / self.noise_std, False, 0.0
 
     def describe(self) -> list[tuple[str, str]]:
         return self.described(f"standard deviation {self.noise_std:g} on the parameter")

@@ -53,10 +53,6 @@ class EpochGaussian(Mechanism):
     """batches of one more epoch, which ends early"""
     neighboring_relation: Relation = "add-remove"
 
-    @property
-    def scheme(self) -> str:
-        return self.sampling
-
     @model_validator(mode="after")
     def _fits(self) -> EpochGaussian:
         if self.sampling_probability < 1 and self.sampling != "cyclic-poisson":

@@ -26,6 +26,7 @@ class KOfT(Mechanism):
     """Every record is in `selected` random ones of the `steps_per_epoch` steps of an epoch; all sums are released."""
 
     noise_field: ClassVar[str] = "noise_multiplier"
+    drawn: ClassVar[str] = "k-of-t"
     steps_per_epoch: Records
     selected: Records
     """steps of an epoch in which a record is"""
@@ -39,10 +40,6 @@ class KOfT(Mechanism):
         if self.selected > self.steps_per_epoch:
             raise ValueError(f"selected = {self.selected} is more than the {self.steps_per_epoch} steps of an epoch")
         return self
-
-    @property
-    def scheme(self) -> str:
-        return "k-of-t"
 
     def analyses(self) -> list[Analysis]:
         uses = self.selected * self.epochs

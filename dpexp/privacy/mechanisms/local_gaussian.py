@@ -44,6 +44,7 @@ class LocalGaussian(Mechanism):
 
     noise_field: ClassVar[str] = "mu"
     more_noise_is_larger: ClassVar[bool] = False
+    drawn: ClassVar[str] = "every user once, in order"
     mu: Annotated[SerializeAsAny[Budget], BeforeValidator(_law), PlainSerializer(_written)]
     """Gaussian-DP budgets of the users"""
     noise_sensitivity: Size = 1.0
@@ -53,13 +54,9 @@ class LocalGaussian(Mechanism):
     users: Records = 1
 
     @property
-    def scheme(self) -> str:
-        return "every user once, in order"
-
-    @property
     def sampling(self) -> str:
         """As `scheme`: this mechanism is itself what a run releases."""
-        return self.scheme
+        return self.drawn
 
     @property
     def exact_mu(self) -> float:

@@ -41,12 +41,14 @@ class Mechanism(Parameters):
     more_noise_is_larger: ClassVar[bool] = True
     noise_for_all_steps: ClassVar[bool] = False
     """whether the noise is that of a whole run, split among its steps: more steps then cost nothing more"""
+    drawn: ClassVar[str] = "every record once"
+    """how records meet the steps, where no parameter `sampling` says so"""
     neighboring_relation: Relation = "replace-one"
 
     @property
     def scheme(self) -> str:
-        """How records meet the steps; a mechanism with a parameter `sampling` says that."""
-        return "every record once"
+        """How records meet the steps."""
+        return str(getattr(self, "sampling", self.drawn))
 
     def analyses(self) -> list[Analysis]:
         """Every analysis of this mechanism, refused ones included with their reason."""
@@ -67,21 +69,14 @@ class Mechanism(Parameters):
 
 def parameter_noise(gradient_noise: float, step_size: float) -> float:
     """Standard deviation on the parameter of noise on the gradient: eta sigma. `noisy-sgd`, footnote 4."""
-    return _positive(step_size) * gradient_noise
+    return step_size * gradient_noise
 
 
 def gradient_noise(parameter_noise: float, step_size: float) -> float:
     """Standard deviation on the gradient of noise on the parameter: the inverse of `parameter_noise`."""
-    return parameter_noise / _positive(step_size)
+    return parameter_noise / step_size
 
 
 def langevin_gradient_noise(sigma: float, step_size: float) -> float:
     """Deviation on the gradient of a Langevin step's sigma: sqrt(2 eta) sigma / eta (`dp-sgld`, Algorithm 1)."""
-    return math.sqrt(2 / _positive(step_size)) * sigma
-
-
-def _positive(step_size: float) -> float:
-    """Raises ValueError where there is no step."""
-    if not step_size > 0:
-        raise ValueError(f"the step size is positive, not {step_size}")
-    return step_size
+    return math.sqrt(2 / step_size) * sigma

@@ -6,10 +6,9 @@ import math
 from functools import lru_cache, partial
 from typing import ClassVar
 
-from dpexp.privacy.accounting.binomials import poisson_sizes
 from dpexp.privacy.analyses.analysis import LAST, Analysis, gaussian_analysis, renyi_analysis
 from dpexp.privacy.analyses.composition import ONCE_AN_EPOCH, composition, visits
-from dpexp.privacy.analyses.contracted import Larger, LogContraction, convex
+from dpexp.privacy.analyses.contracted import Extreme, LogContraction, convex
 from dpexp.privacy.analyses.last_iterate import (
     cyclic_convex,
     cyclic_strongly_convex,
@@ -19,8 +18,7 @@ from dpexp.privacy.analyses.last_iterate import (
     shuffled_strongly_convex,
 )
 from dpexp.privacy.analyses.random_contraction import random_contraction
-from dpexp.privacy.attained.lower_bounds import LowerBound, Moves, exact_walk
-from dpexp.privacy.exact.projected_run import NO_LAW, NotSearched, ProjectedRun
+from dpexp.privacy.attained.lower_bounds import LowerBound, exact_walk
 from dpexp.privacy.mechanisms.batched import BatchedMechanism
 from dpexp.privacy.mechanisms.mechanism import Curvature, Length, Noise, Size, parameter_noise
 
@@ -42,8 +40,6 @@ CONVEX = (
     "projection on a convex set of the stated diameter",
     "only the last iterate is released: averages and earlier iterates are not covered",
 )
-MOST_SIZES = 400
-"""numbers of records in a batch up to which the literal update of quadratics is computed"""
 BOK = "shifted interpolation (Bok, Su and Altschuler, 2024)"
 
 
@@ -88,10 +84,6 @@ class NoisySgd(BatchedMechanism):
         return max(abs(1 - eta * self.strong_convexity), abs(1 - eta * self.smoothness))
 
     @property
-    def _noisy(self) -> bool:
-        return self.steps > 0 and 0 < self.noise_std < math.inf
-
-    @property
     def width(self) -> float:
         """Diameter in standard deviations of one step's noise."""
         return self.diameter / parameter_noise(self.noise_std, self.step_size)
@@ -130,7 +122,7 @@ class NoisySgd(BatchedMechanism):
             # without strong convexity c = max(1, |1 - eta M k / b|) increases with the batch: n records are the worse
             counts = (self.n, self.n - 1) if removed and m > 0 else (self.n,)
             steps = [random_contraction(self.width, k, self.q, share * m, share * M) for k in counts]
-            return lambda e1: Larger(tuple(step.log_contraction(e1) for step in steps))
+            return lambda e1: Extreme(max, tuple(step.log_contraction(e1) for step in steps))
         sizes = (1.0, 1 - 1 / self.n) if removed else (1.0,)  # of a full batch, in parts of the divisor
         c = max(self.step_factor(size) for size in sizes)
         if c > 1 + 1e-12:
@@ -144,41 +136,17 @@ class NoisySgd(BatchedMechanism):
             return [] if self.strong_convexity else self.linear_bounds(self.multiplier)
         if self.sampling in ONCE_AN_EPOCH:
             return []
+        run = self._in_one_dimension()
         # quadratics of the stated curvature leave a linear part L - m D / 2 of the gradient
         linear = 1 - self.strong_convexity * self.diameter / (2 * self.lipschitz)
-        replaced = self.neighboring_relation == "replace-one"
         size = "L" if linear == 1 else f"{linear:.3g} L"
-        moves = self._literal_moves(linear / self.multiplier)
-        if moves is None:
-            return []
-        opposite = f"-{size}" + (" or 0, whichever is larger" if moves.turning else "")
+        opposite = f"-{size}" + (" or 0, whichever is larger" if run.turning else "")
         part = "linear part of the " if self.strong_convexity else ""
         pair = (
-            f"one dimension: the {part}record's gradient is {size}, against {opposite if replaced else 'none'}; "
+            f"one dimension: the {part}record's gradient is {size}, against {opposite if run.replaced else 'none'}; "
             "all others " + ("are 0" if self.strong_convexity == 0 else "are quadratic")
         )
-        return exact_walk(moves, self.width, self.steps, replaced, pair)
-
-    def _literal_moves(self, slope: float) -> Moves | None:
-        """The update of quadratics m w^2 / 2, the record's with a slope: w - (eta / b) (k m w + slope), literally.
-
-        None where the batch sizes are too many. Of n records the others are n - 1, and a removed record leaves their
-        batches as they are.
-        """
-        per_record = self.step_size * self.strong_convexity / self.batch_size
-        if self.sampling != "poisson" or per_record == 0:
-            others = self.n - 1 if self.sampling == "full-batch" else self.batch_size
-            removed = self.neighboring_relation == "add-remove"
-            c = 1 - self.step_size * self.strong_convexity
-            without = 1 - per_record * others if removed and self.sampling == "full-batch" else c
-            return Moves(self.q, slope, ((1.0, without),), ((1.0, c),))
-        sizes = poisson_sizes(self.n - 1, self.q)
-        if len(sizes.counts) > MOST_SIZES:
-            return None
-        drawn = list(zip(sizes.masses.tolist(), sizes.counts.tolist(), strict=True))
-        kept = tuple((p, 1 - per_record * k) for p, k in drawn)
-        met = tuple((p, 1 - per_record * (k + 1)) for p, k in drawn)
-        return Moves(self.q, slope, kept, met, sizes.dropped)
+        return exact_walk(run, pair)
 
     def _iteration(self, c: float, refused: str) -> list[Analysis]:
         """Amplification by iteration: convex smooth losses on a bounded set, or strongly convex ones."""
@@ -249,12 +217,10 @@ class NoisySgd(BatchedMechanism):
         bounded = math.isfinite(self.width) or (self.sampling == "full-batch" and c < 1)
         return "" if bounded else "needs a bounded set: give diameter"
 
-    def projected_run(self) -> ProjectedRun:
-        if not self._noisy:
-            raise NotSearched(NO_LAW)
+    def _lengths(self) -> tuple[float, float, bool, float]:
         convex = self.smoothness is not None or self.strong_convexity > 0
         reach = self.lipschitz / self.noise_std  # eta L over eta noise_std
-        return self.in_one_dimension(self.width, reach, convex, self.step_size * self.strong_convexity)
+        return self.width, reach, convex, self.step_size * self.strong_convexity
 
     def describe(self) -> list[tuple[str, str]]:
         on_parameter = parameter_noise(self.noise_std, self.step_size)

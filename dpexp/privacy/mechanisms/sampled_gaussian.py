@@ -9,7 +9,9 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, PlainSerializer, WrapValidator, model_validator
 
-from dpexp.privacy.accounting.loss_distributions import Scheme, eps_of_steps, step_loss
+from dpexp.privacy.accounting.conversions import eps_of_few_orders
+from dpexp.privacy.accounting.loss_distributions import eps_of_steps, step_loss
+from dpexp.privacy.accounting.sampled_gaussian import mixture_from_base
 from dpexp.privacy.analyses.analysis import ALL, Analysis, Relation, gaussian_analysis
 from dpexp.privacy.analyses.composition import (
     DIVIDED,
@@ -20,13 +22,13 @@ from dpexp.privacy.analyses.composition import (
     SAMPLING,
     Sampling,
     composition,
-    composition_lower,
     distance,
     epoch_text,
+    linear_lower,
     partition_complaint,
     random_step,
 )
-from dpexp.privacy.attained.lower_bounds import LowerBound, linear_last
+from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Steps
 
 
@@ -57,10 +59,6 @@ class SampledGaussian(Mechanism):
     steps: Annotated[Steps, *PHASES]
     sampling: Sampling = "poisson"
     neighboring_relation: Relation = "add-remove"
-
-    @property
-    def scheme(self) -> str:
-        return self.sampling
 
     @model_validator(mode="after")
     def _fits(self) -> SampledGaussian:
@@ -109,15 +107,12 @@ class SampledGaussian(Mechanism):
         source = "Mironov, Talwar and Zhang (2019) for every phase, real orders by quadrature"
 
         @cache
-        def eps(delta: float) -> float:
-            from dpexp.privacy.accounting.heterogeneous import composed_eps
-
-            return math.inf if refused or min(multiplier) == 0 else composed_eps(self._steps(used), delta)[0]
-
         def rdp(order: float) -> float:
-            return math.inf if refused or min(multiplier) == 0 else self._steps(used).rdp(order)
+            if refused or min(multiplier) == 0:
+                return math.inf
+            return math.fsum(n * mixture_from_base(order, q, m) for m, q, n in used)
 
-        assumptions = (NOISE, POISSON, DIVIDED)
+        assumptions, eps = (NOISE, POISSON, DIVIDED), cache(partial(eps_of_few_orders, rdp))
         found = [Analysis("renyi-composition", source, ALL, eps, assumptions, rdp, refused=refused)]
         if min(multiplier) > 0 and len(used) <= MOST_PHASES:
             noisy = [(m, q, n) for m, q, n in used if math.isfinite(m)]
@@ -127,31 +122,12 @@ class SampledGaussian(Mechanism):
             found.append(Analysis("pld-composition", PLD, ALL, eps_of_all, assumptions, steps=parts))
         return found
 
-    @staticmethod
-    def _steps(used: Sequence[tuple[float, float, int]]) -> Any:
-        import numpy as np
-
-        from dpexp.privacy.accounting.heterogeneous import Steps as Distinct
-
-        multiplier, q, steps = (np.array(column, dtype=float) for column in zip(*used, strict=True))
-        return Distinct(q, multiplier, steps)
-
     def lower_bounds(self) -> list[LowerBound]:
         used = [phase for phase in self.phases if phase[1] > 0 and phase[2] > 0]
         if len(used) != 1:
             return []
         multiplier, q, steps = used[0]
-        found = composition_lower(q, multiplier, steps, self.sampling, self.neighboring_relation)
-        return found + self._last(q, multiplier, steps)
-
-    def _last(self, q: float, multiplier: float, steps: int) -> list[LowerBound]:
-        """What the last iterate of linear losses attains: their sum is all that a release of it shows."""
-        scheme: Scheme = "fixed-size" if self.sampling == "fixed-size" else self.neighboring_relation
-        defined = scheme != "fixed-size" or self.neighboring_relation == "replace-one"
-        noisy = 0 < multiplier < math.inf
-        fresh = self.sampling not in ONCE_AN_EPOCH
-        share = 1.0 if self.sampling == "full-batch" else q
-        return linear_last(share, multiplier, steps, scheme) if defined and noisy and fresh else []
+        return linear_lower(q, multiplier, steps, self.sampling, self.neighboring_relation)
 
     def describe(self) -> list[tuple[str, str]]:
         def listed(column: int, form: str) -> str:

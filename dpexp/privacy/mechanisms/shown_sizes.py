@@ -23,6 +23,7 @@ class ShownSizes(Mechanism):
     """`steps` sums of Poisson batches with Gaussian noise, released with the number of records in each batch."""
 
     noise_field: ClassVar[str] = "noise_multiplier"
+    drawn: ClassVar[str] = "poisson"
     n: Records
     """records of the smaller data set"""
     sampling_probability: Annotated[float, Field(gt=0, lt=1)]
@@ -30,10 +31,6 @@ class ShownSizes(Mechanism):
     """noise standard deviation over one record's largest norm"""
     steps: Steps
     neighboring_relation: Relation = "add-remove"
-
-    @property
-    def scheme(self) -> str:
-        return "poisson"
 
     def analyses(self) -> list[Analysis]:
         known = trivial(self.noise_multiplier, self.steps)

@@ -39,6 +39,7 @@ class StrategyMatrix(Mechanism):
     """C X + Z is released: clipped gradients X of `steps` steps, a Toeplitz matrix C, independent noise Z."""
 
     noise_field: ClassVar[str] = "noise_multiplier"
+    drawn: ClassVar[str] = "strategy-matrix"
     coefficients: tuple[Annotated[float, Field(ge=0, le=1e6)], ...]
     """c_0, c_1, ... of the first column, the rest 0; none is larger than the one before"""
     steps: Annotated[int, Field(ge=1, le=MOST_STEPS)]
@@ -61,10 +62,6 @@ class StrategyMatrix(Mechanism):
         if not given or given[0] == 0 or any(b > a for a, b in pairwise(given)):
             raise ValueError("the first is above 0 and none is larger than the one before: for others nothing is known")
         return given
-
-    @property
-    def scheme(self) -> str:
-        return "strategy-matrix"
 
     @cached_property
     def sensitivity(self) -> float:

@@ -22,6 +22,7 @@ class TruncatedPoisson(Mechanism):
     """Poisson batches, each cut to a uniform subset of `cap` records where it is larger; all sums are released."""
 
     noise_field: ClassVar[str] = "noise_multiplier"
+    drawn: ClassVar[str] = "truncated-poisson"
     n: Records
     sampling_probability: Annotated[float, Field(gt=0, lt=1)]
     cap: Records
@@ -36,10 +37,6 @@ class TruncatedPoisson(Mechanism):
         if self.cap > self.n:
             raise ValueError(f"cap = {self.cap} is larger than n = {self.n}")
         return self
-
-    @property
-    def scheme(self) -> str:
-        return "truncated-poisson"
 
     @property
     def reached(self) -> float:

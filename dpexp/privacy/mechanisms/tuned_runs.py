@@ -32,7 +32,7 @@ from typing import Any
 from dpexp.core.text import up
 from dpexp.privacy.accounting.gdp import eps_of, rdp_of
 from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
-from dpexp.privacy.analyses.composition_of_runs import composition_of_runs
+from dpexp.privacy.analyses.composition_of_runs import composable, composition_of_runs
 from dpexp.privacy.analyses.private_selection import Curve, NumberOfRuns, curve_of_run, law, looseness, selection
 from dpexp.privacy.mechanisms.private_selection import NO_CURVE
 from dpexp.privacy.mechanisms.released import Released
@@ -91,7 +91,9 @@ class TunedRuns:
 
     def whole_grid(self, delta: float) -> float:
         """Epsilon of running every candidate once and releasing all runs with their scores, by composition."""
-        runs = [(_composable(candidate, delta), count) for candidate, count in Counter(self.candidates).items()]
+        runs = [
+            (composable(candidate.analyses(), delta), count) for candidate, count in Counter(self.candidates).items()
+        ]
         return max(self._score_eps(delta, len(self.candidates)), composition_of_runs(runs).eps(delta))
 
     @property
@@ -173,10 +175,3 @@ def _some(texts: list[str]) -> str:
 
 def _least(released: Released, delta: float) -> float:
     return min((a.eps(delta) for a in released.analyses() if a.valid and a.released == ALL), default=math.inf)
-
-
-def _composable(released: Released, delta: float) -> Analysis:
-    """The analysis by which a run is composed with others: one of its steps or of Gaussian DP, else the smallest."""
-    covering = [a for a in released.analyses() if a.valid and a.released == ALL]
-    additive = [a for a in covering if a.steps or a.mu is not None]
-    return min(additive or covering, key=lambda a: a.eps(delta))

@@ -69,12 +69,6 @@ class Certificate(NamedTuple):
         return self.mu * float(ratios.max())
 
 
-def default_setting(n: int, epochs: int, length: float, times: float = 1) -> Setting:
-    """alpha = `times` / N, gamma = min(1/2, L eta N / G), and a path of `length` G / L over the epochs."""
-    ratio = length / epochs
-    return Setting(n, n * epochs, times / n, min(0.5, ratio), ratio)
-
-
 @lru_cache(maxsize=256)
 def certificate(setting: Setting) -> Certificate | None:
     """The certificate for the split of `unit_split`: a stored one, else computed for small settings, else None."""

@@ -19,15 +19,13 @@ from dpexp.core.stages import first_stage
 
 @dataclass(frozen=True)
 class Multipliers:
-    """The multiplier sigma for (eps, delta) by four conversions, from the printed one to the smallest that holds."""
+    """The multiplier sigma for (eps, delta) by three conversions, from the printed one to the smallest that holds."""
 
     eps: float
     delta: float
     printed: float
     best_order: float
     """Mironov (2017) at its best order"""
-    improved: float
-    """Canonne, Kamath and Steinke (2020) at its best order"""
     exact: float
     """Gaussian DP: no smaller sigma gives (eps, delta)"""
 
@@ -39,12 +37,10 @@ class Multipliers:
 
 @first_stage
 def multipliers(eps: float, delta: float, theorem: Literal[4, 8] = 4) -> Multipliers:
-    """The row of (eps, delta) for Theorem 4 or 8. `improved` is found to a relative error below 1e-6, from above.
+    """The row of (eps, delta) for Theorem 4 or 8.
 
     Raises ValueError unless 0 < eps < inf and 0 < delta < 1.
     """
-    from dpexp.core.brent import root
-    from dpexp.privacy.accounting.conversions import eps_of_curve
     from dpexp.privacy.accounting.gdp import mu_of
     from dpexp.theory.momentum.formulas import (
         theorem4_sigma,
@@ -58,20 +54,11 @@ def multipliers(eps: float, delta: float, theorem: Literal[4, 8] = 4) -> Multipl
     streams = 1.0 if theorem == 4 else math.sqrt(3)
     one = 1 / mu_of(eps, delta)
     classic = theorem4_sigma_best_order(eps, delta)
-
-    # Renyi divergence of 1 / sigma-GDP is order / (2 sigma^2). The improved conversion needs more noise than the exact
-    # one and less than the classic one, so that its sigma lies between; 1e-7 on top of the root's 1e-9 keeps it above.
-    def excess(sigma: float) -> float:
-        return eps_of_curve(lambda order: order / (2 * sigma**2), delta, "improved")[0] - eps
-
-    low, high = one, max(classic, one) * (1 + 1e-6)
-    improved = root(excess, low, high, rtol=1e-9) if excess(low) > 0 else low
     return Multipliers(
         eps,
         delta,
         theorem4_sigma(eps, delta) if theorem == 4 else theorem8_sigma(eps, delta),
         classic if theorem == 4 else theorem8_sigma_best_order(eps, delta),
-        improved * (1 + 1e-7) * streams,
         one * streams,
     )
 

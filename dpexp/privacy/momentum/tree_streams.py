@@ -64,15 +64,10 @@ def stream_sensitivities(
 
     As in `squared_sensitivities`, the factor alpha is left out of nodes and noise alike. `items` [T] is the record of
     every step, one order that repeats where it is left out; the release is that of the nodes, fed with their values.
-    Exact up to rounding. Raises ValueError for n < 1, steps < 1 or alpha outside (0, 1].
+    Exact up to rounding.
     """
-
     from dpexp.privacy.momentum.left_nodes import chosen_sensitivities
 
-    if not 0 < alpha <= 1:
-        raise ValueError(f"alpha={alpha} must be in (0, 1]")
-    if n < 1 or steps < 1:
-        raise ValueError(f"N={n}: need at least one record and one step")
     order = np.ascontiguousarray(fixed_order(n, steps) if items is None else items, dtype=np.int64)
     every = steps.bit_length()
     short = n.bit_length() if used_only else every  # a window of N steps holds no longer node
@@ -83,7 +78,8 @@ def stream_sensitivities(
         chosen_sensitivities(order, alpha, False, short, after=n),
         chosen_sensitivities(order, alpha, used_only, every),
     ]
-    return _padded(rows, n)
+    # with fewer steps than records the last records never appear, and cost nothing
+    return np.array([np.pad(row, (0, n - len(row))) for row in rows])
 
 
 def stream_mu(sensitivities: np.ndarray, units: Sequence[float], stds: Sequence[float]) -> float:
@@ -122,11 +118,6 @@ def optimal_split(costs: Sequence[float], coefficients: Sequence[float], mu: flo
     with np.errstate(divide="ignore", invalid="ignore"):
         variances = np.where(cost == 0, 0.0, np.sqrt(cost / coefficient) * total)
     return np.sqrt(np.where((cost > 0) & (coefficient == 0), np.inf, variances)) / mu
-
-
-def _padded(rows: Sequence[np.ndarray], n: int) -> np.ndarray:
-    """Rows of one number a record: with fewer steps than records the last records never appear, and cost nothing."""
-    return np.array([np.pad(row, (0, n - len(row))) for row in rows])
 
 
 @lru_cache(maxsize=64)

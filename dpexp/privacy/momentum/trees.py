@@ -13,25 +13,11 @@ independent noise are one adaptive Gaussian mechanism, and its squared sensitivi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
 from dpexp.core.elementary import discounts
-
-Keep = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""keep(starts, ends) -> which nodes count"""
-
-
-def prefix_cover(t: int) -> list[tuple[int, int]]:
-    """COMPOSE(1, t): one node for each binary digit of t, longest first; all are left nodes. Empty for t = 0."""
-    cover, done = [], 0
-    for level in reversed(range(t.bit_length())):
-        # `done` is a multiple of 2^(level + 1) here, as the digits above are all that it has: an even a, a left node
-        if t >> level & 1:
-            cover.append((done + 1, done + (1 << level)))
-            done += 1 << level
-    return cover
 
 
 def cover(first: int, last: int) -> list[tuple[int, int]]:
@@ -55,9 +41,8 @@ def cover(first: int, last: int) -> list[tuple[int, int]]:
 def printed_count(n: int, steps: int) -> float:
     """V of Theorem 4 with R = floor(log2 T): (min(R, f) + 1) T / N + sum_{j=f+1..R} floor(T / 2^j), f = floor(log2 N).
 
-    Too small for some T that N does not divide, such as (N, T) = (3, 10). Raises ValueError for n < 1 or steps < 1.
+    Too small for some T that N does not divide, such as (N, T) = (3, 10).
     """
-    _require(n, steps)
     depth, half = steps.bit_length() - 1, n.bit_length() - 1
     return (min(depth, half) + 1) * steps / n + sum(steps >> j for j in range(half + 1, depth + 1))
 
@@ -68,7 +53,6 @@ def largest_count(n: int, steps: int) -> int:
     sum over levels b = 0..floor(log2 T) of min(ceil(T / N), floor(T / 2^b)): there are no more nodes of a level than
     epochs that use the record, nor than nodes. Attained in 55 of the 65 cases with N <= 5 and N <= T <= 5 N.
     """
-    _require(n, steps)
     epochs = -(-steps // n)  # the ceiling of T / N
     return sum(min(epochs, steps >> b) for b in range(steps.bit_length()))
 
@@ -100,35 +84,25 @@ def reshuffled_order(generator: np.random.Generator, n: int, steps: int) -> np.n
     return np.concatenate([generator.permutation(n) for _ in range(epochs)])[:steps]
 
 
-def node_counts(
-    items: np.ndarray, *, left_only: bool = False, levels: int | None = None, keep: Keep | None = None
-) -> np.ndarray:
-    """How many nodes hold each record: integers [N]; arguments as in `squared_sensitivities`."""
+def node_counts(items: np.ndarray) -> np.ndarray:
+    """How many nodes inside [1, T] hold each record: integers [N]."""
     counts = np.zeros(int(items.max()) + 1, dtype=np.int64)
-    for holders, _ in _visits(items, np.ones(len(items)), left_only, levels, keep):
+    for holders, _ in _visits(items, np.ones(len(items)), False):
         counts += np.bincount(holders, minlength=len(counts))
     return counts
 
 
-def squared_sensitivities(
-    items: np.ndarray,
-    alpha: float,
-    *,
-    left_only: bool = True,
-    levels: int | None = None,
-    keep: Keep | None = None,
-) -> np.ndarray:
+def squared_sensitivities(items: np.ndarray, alpha: float, *, left_only: bool = True) -> np.ndarray:
     """Squared sensitivity of the whole tree to each record, [N], in units of (2 G)^2: sum over nodes of their square.
 
-    `levels` is the number of levels (all inside [1, T] by default) and `keep` selects nodes by their ends. The release
-    of all m_hat is the release of the left nodes alone. With noise of variance s^2 in every node the run is
+    The release of all m_hat is the release of the left nodes alone. With noise of variance s^2 in every node the run is
     2 G sqrt(max S) / s-GDP, whatever the data. The factor alpha of the momentum multiplies nodes and noise alike and
     is left out. Exact up to rounding; O(T log T) time, O(T) memory. Raises ValueError for alpha outside (0, 1].
     """
     if not 0 < alpha <= 1:
         raise ValueError(f"alpha={alpha} must be in (0, 1]")
     total = np.zeros(int(items.max()) + 1)
-    for holders, weights in _visits(items, discounts(alpha, len(items)), left_only, levels, keep):
+    for holders, weights in _visits(items, discounts(alpha, len(items)), left_only):
         total += np.bincount(holders, weights**2, minlength=len(total))
     return total
 
@@ -143,7 +117,6 @@ def reshuffled_bound(n: int, steps: int, alpha: float, *, left_only: bool = True
     (w_j^2 / j), and the j_i sum to at most K;
     (b) m w_J^2, J the largest j that fits into the node, since w_j grows with j.
     """
-    _require(n, steps)
     epochs, powers, total = -(-steps // n), discounts(alpha, steps + n), 0.0
     for level in range(steps.bit_length()):
         length, nodes = 1 << level, steps >> level
@@ -157,9 +130,7 @@ def reshuffled_bound(n: int, steps: int, alpha: float, *, left_only: bool = True
     return total
 
 
-def _visits(
-    items: np.ndarray, powers: np.ndarray, left_only: bool, levels: int | None, keep: Keep | None
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _visits(items: np.ndarray, powers: np.ndarray, left_only: bool) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """For every level: the record of each (node, record) pair that meets, and the sum of its discounts there.
 
     Occurrences are sorted by record, then by time, once; in each level the pairs are then runs.
@@ -167,16 +138,13 @@ def _visits(
     steps = len(items)
     by_record = np.argsort(items, kind="stable")
     record, time = np.asarray(items)[by_record], by_record + 1  # steps count from 1
-    depth = steps.bit_length()
-    for level in range(depth if levels is None else min(levels, depth)):
+    for level in range(steps.bit_length()):
         # node a = index of this level is [a 2^level + 1, (a + 1) 2^level]; it is released only if it ends by T
         index = (time - 1) >> level
         end = (index + 1) << level
         chosen = end <= steps
         if left_only:
             chosen &= index & 1 == 0
-        if keep is not None:
-            chosen &= keep(end - (1 << level) + 1, end)
         holder, index, distance = record[chosen], index[chosen], (end - time)[chosen]
         if not len(holder):
             continue
@@ -186,8 +154,3 @@ def _visits(
         first = np.flatnonzero(fresh)
         weights = np.add.reduceat(powers[distance], first)
         yield holder[first], weights
-
-
-def _require(n: int, steps: int) -> None:
-    if n < 1 or steps < 1:
-        raise ValueError(f"N={n}, T={steps}: need at least one record and one step")

@@ -28,6 +28,7 @@ from functools import cached_property
 import numpy as np
 
 from dpexp.core.gauss_legendre import gauss_legendre
+from dpexp.privacy.accounting.binomials import likely_counts
 from dpexp.privacy.exact.projected_run import ProjectedRun
 from dpexp.privacy.pairs.projected import Pair
 
@@ -79,12 +80,8 @@ def _sizes(others: int, q: float) -> list[tuple[float, float]]:
         nodes, weights = np.polynomial.hermite_e.hermegauss(RULE)
         at = mean + deviation * nodes
         return [(float(k), float(p)) for k, p in zip(at, weights / weights.sum(), strict=True)]
-    logs = [
-        math.lgamma(others + 1) - math.lgamma(k + 1) - math.lgamma(others - k + 1)
-        + k * math.log(q) + (others - k) * math.log1p(-q)
-        for k in range(others + 1)
-    ]  # fmt: skip
-    return [(float(k), math.exp(v)) for k, v in enumerate(logs) if v > math.log(UNLIKELY)]
+    counts, logs = likely_counts(others, q, math.log(UNLIKELY))
+    return list(zip(counts.tolist(), np.exp(logs).tolist(), strict=True))
 
 
 @dataclass(frozen=True)

@@ -1,36 +1,55 @@
-"""A claim as the ledger shows it: with its verdict where that is current, and with the reason where it is not."""
+"""A row of the ledger: what a claim says, what its check found, from what, at which cost, and if that still holds."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
+from dpexp.core.text import counted
+from dpexp.plugins.loaded import shell
 from dpexp.reporting.verdict import power_and_seeds
+
+if TYPE_CHECKING:
+    from dpexp.reporting.claim import Claim
 
 State = Literal["current", "unconfirmed", "stale", "missing"]
 """unconfirmed: judged by other code, from the same results; `dpexp claims --confirm` finds out if it is the same"""
-SHOWN = (
-    *("id", "paper", "place", "source", "quote", "statement", "kind", "hypotheses", "false_if"),
-    *("predicted", "measured", "uncertainty", "tolerance", "verdict", "expected_verdict", "configs", "why"),
-)
-"""what the line of a claim says first, of the claim and of what was found, by stable keys"""
+SAID = ("id", "paper", "place", "source", "quote", "statement", "kind", "false_if", "tolerance", "why")
 FOUND = ("predicted", "measured", "uncertainty", "verdict", "numbers")
-"""what a check finds; all of it is null where no current verdict is stored"""
+"""what a check finds: `dpexp.reporting.claim.Outcome`"""
+
+
+def said(claim: Claim) -> dict[str, Any]:
+    """What a claim says, for programs."""
+    return {name: getattr(claim, name) for name in SAID} | {
+        "hypotheses": [hypothesis.words for hypothesis in claim.hypotheses],
+        "expected_verdict": claim.expected,
+        "configs": [f"configs/{name}.yaml" for name in claim.experiments],
+    }
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """One line of the ledger."""
+    """One row, as it is kept and as it is shown."""
 
     claim: dict[str, Any]
-    """what the claim says, for programs: `dpexp.reporting.ledger.verdicts.described`"""
-    found: dict[str, Any]
-    """what its check found, by the names of `FOUND`: current, or what was found before it became stale; or nothing"""
-    state: State
+    """what the claim says: `said`"""
+    found: dict[str, Any] = field(default_factory=dict)
+    """what its check found, by the names of `FOUND`: now, or before it became stale; nothing if it was never judged"""
+    code: dict[str, str] = field(default_factory=dict)
+    """hashes of the modules that the verdict comes from"""
+    results: dict[str, str] = field(default_factory=dict)
+    """by experiment, which numbers the check could read: `dpexp.store.generation.identity_of`"""
+    cpu_s: float = 0.0
+    """seconds of a processor that judging took, the reading of results included, in two digits"""
+    runs: Mapping[str, float] = field(default_factory=dict)
+    """by experiment, the seconds that these numbers took, where that is known; kept apart, since rows share them"""
+    state: State = "current"
+    """what today's code and results say; not kept"""
     reason: str = ""
-    """why it is stale or missing"""
-    remedy: str = ""
-    """the command that helps"""
+    """why it is not current"""
 
     @property
     def id(self) -> str:
@@ -49,20 +68,16 @@ class Judgement:
         return self.state == "current"
 
     @property
-    def verdict(self) -> str:
-        """The verdict, or in brackets what stands in its place."""
-        if self.is_current:
-            return str(self.found["verdict"])
-        return f"[{self.state}; was: {self.found['verdict']}]" if self.found else "[not judged yet]"
-
-    @property
-    def as_expected(self) -> bool:
-        return self.is_current and self.found["verdict"] == self.expected
-
-    @property
     def is_surprising(self) -> bool:
         """Whether a verdict is known and is not the expected one."""
-        return self.is_current and not self.as_expected
+        return self.is_current and self.found["verdict"] != self.expected
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in words, with the expected one where it differs, or in brackets what stands in its place."""
+        if self.is_current:
+            return self.found["verdict"] + (f" (expected: {self.expected})" if self.is_surprising else "")
+        return f"[{self.state}; was: {self.found['verdict']}]" if self.found else "[not judged yet]"
 
     @property
     def short(self) -> str:
@@ -75,19 +90,31 @@ class Judgement:
         return [str(path).removeprefix("configs/").removesuffix(".yaml") for path in self.claim["configs"]]
 
     @property
-    def command(self) -> str:
-        """What runs and judges it anew."""
-        return f"dpexp claims {self.id} --rerun"
+    def cost(self) -> str:
+        """What running and judging it anew takes, in words; empty where that is not known."""
+        if not self.found or self.runs.keys() != set(self.experiments):
+            return ""
+        run = f"{_seconds(sum(self.runs.values()))} to run, " if self.runs else ""
+        return f"{run}{_seconds(self.cpu_s)} to judge"
 
-    def document(self) -> dict[str, Any]:
-        """The line for programs, with stable keys. What is not current is null, and stands under `before` at most."""
-        found = self.found if self.is_current else {}
+    @property
+    def command(self) -> str:
+        """What runs and judges it anew, with its cost, for a page."""
+        return f"`dpexp claims {self.id} --rerun`" + (f" ({self.cost})" if self.cost else "")
+
+    def document(self, results: Path) -> dict[str, Any]:
+        """The row for programs, with stable keys. What is not current is null, and stands under `before` at most."""
+        how = "--confirm" if self.state == "unconfirmed" else "--rerun"
         return {
-            **{key: self.claim[key] if key in self.claim else found.get(key) for key in SHOWN},
+            **self.claim,
+            **(self.found if self.is_current else dict.fromkeys(FOUND)),
             "noticed": power_and_seeds(self.id),
-            "numbers": found.get("numbers"),
             "state": self.state,
             "reason": self.reason,
-            "run": self.remedy,
+            "run": "" if self.is_current else shell(["claims", self.id, how], results),
             "before": None if self.is_current or not self.found else self.found,
         }
+
+
+def _seconds(spent: float) -> str:
+    return "less than a CPU second" if spent < 1 else counted(round(spent), "CPU second")

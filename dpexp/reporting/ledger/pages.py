@@ -9,14 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from string import Template
+from typing import TYPE_CHECKING
 
 from dpexp.core.text import counted
-from dpexp.reporting.ledger.costs import Costs
 from dpexp.reporting.ledger.judgement import Judgement
-from dpexp.reporting.ledger.printed import counts, headed, in_counts, section, with_surprise
-from dpexp.reporting.paper import Paper, ToKnow
-from dpexp.reporting.table import markdown_table
+from dpexp.reporting.ledger.printed import NOT_CURRENT, by_paper, headed, in_counts, section, tally
+from dpexp.reporting.ledger.verdicts import Ledger
+from dpexp.reporting.terminal_tables import markdown_table
+from dpexp.reporting.verdict import VERDICTS
 
+if TYPE_CHECKING:
+    from dpexp.reporting.paper import Paper, ToKnow
+
+INDEX, PAGE, NAME = "CLAIMS.md", "claims/{}.md", "artifact.md"
 DEAR = (
     "Dear authors, thank you for your work, which we have read and run line by line. This is what we noticed on the "
     "way. Each point names the place, quotes it and says why we read it otherwise; `dpexp claims ID --rerun` tries it. "
@@ -30,37 +35,6 @@ MATTERS = {
 MENDS = ("Corrected", "Corrects", "Completed", "Replaced", "Restricts")
 """how the statement begins of a claim of ours that repairs one of the paper"""
 HELD = ("reproduced", "holds as a bound")
-
-
-def letter(judgements: Sequence[Judgement]) -> list[str]:
-    """The letter in paragraphs; none where there is nothing to say. What is stale is told as it was judged last."""
-    told = {
-        title: [_point(one) for one in judgements if one.claim["source"] == "paper" and _last(one) == verdict]
-        for verdict, title in MATTERS.items()
-    }
-    told["What holds in its place"] = [
-        f"* {one.claim['place']}. {one.claim['statement']} (`{one.id}`)"
-        for one in judgements
-        if one.claim["source"] == "ours" and _last(one) in HELD and one.claim["statement"].startswith(MENDS)
-    ]
-    if not any(told.values()):
-        return []
-    known = [f"### {title}\n\n" + "\n".join(points) for title, points in told.items() if points]
-    return ["## What its authors should know", DEAR, *known]
-
-
-def _last(one: Judgement) -> str:
-    return str(one.found.get("verdict"))
-
-
-def _point(one: Judgement) -> str:
-    claim = one.claim
-    found = "Found" if one.is_current else f"Found before ({one.reason})"
-    why = f": {claim['why']}" if claim["why"] else ""
-    return f"* {claim['place']}, \u201c{claim['quote']}\u201d{why}. {found}: {one.short} (`{one.id}`)"
-
-
-INDEX, FOLDER = "CLAIMS.md", "claims"
 ABOUT = (
     "These lines come first of what was settled: what the papers say, quoted, against what stored results show. "
     "`dpexp claims` writes them, and for each paper a page that begins with what to know. *Holds as a bound* gives the "
@@ -69,54 +43,34 @@ ABOUT = (
 )
 
 
-def name_of(paper: str) -> str:
-    """The page of a paper, from the index."""
-    return f"{FOLDER}/{paper}.md"
+def link(one: Judgement, words: str, page: str = "") -> str:
+    """To the heading of a claim, which readers of Markdown name without its strokes.
+
+    A bracket, as in the interval [0, 1), would end the words.
+    """
+    words = words.replace("[", r"\[").replace("]", r"\]")
+    return f"[{words}]({page}#{one.id.replace('/', '')})"
 
 
-def anchor(claim_id: str) -> str:
-    """How a link names the heading of a claim: as readers of Markdown do, without the strokes."""
-    return "#" + claim_id.replace("/", "")
-
-
-def index(judgements: Sequence[Judgement], papers: Mapping[str, Paper]) -> str:
-    """The headlines, what the verdicts mean, and counts that lead to the pages."""
-    parts = [
-        "# Claims",
-        "\n".join(_headline(one, says) for one, says in headed(judgements, headlines_of(papers))),
-        ABOUT,
-    ]
+def index(judgements: Sequence[Judgement], headlines: Mapping[str, str]) -> str:
+    """The headlines, what the verdicts mean, and counts that lead to the pages; what is stale is counted if any is."""
+    lines = []
+    for one, says in headed(judgements, headlines):
+        found = f"; {one.short}" if one.is_current else ""
+        lines.append(f"* **{says}** *{one.verdict}*{found} ({link(one, one.id, PAGE.format(one.paper))})")
+    parts = ["# Claims", "\n".join(lines), ABOUT]
+    verdicts = [*VERDICTS, *([NOT_CURRENT] if NOT_CURRENT in tally(judgements) else [])]
     for title, source in (("The papers' claims", "paper"), ("Ours", "ours")):
-        head, rows = counts(judgements, source)
-        parts += [f"## {title}", markdown_table(head, [[f"[{row[0]}]({name_of(row[0])})", *row[1:]] for row in rows])]
+        rows = []
+        for paper, both in by_paper(judgements).items():
+            some = [one for one in both if one.claim["source"] == source]
+            counts = [len(some), *(tally(some)[verdict] for verdict in verdicts)]
+            rows.append([f"[{paper}]({PAGE.format(paper)})", *map(str, counts)])
+        parts += [f"## {title}", markdown_table(["paper", "claims", *verdicts], rows)]
     return "\n\n".join(filter(None, parts))
 
 
-def headlines_of(papers: Mapping[str, Paper]) -> dict[str, str]:
-    """What the papers say to see first, by claim."""
-    return {name: says for paper in papers.values() for name, says in paper.headlines.items()}
-
-
-def _headline(one: Judgement, says: str) -> str:
-    found = f"; {one.short}" if one.is_current else ""
-    link = f"[{one.id}]({name_of(one.paper)}{anchor(one.id)})"
-    return f"* **{says}** *{with_surprise(one)}*{found} ({link})"
-
-
-def _table(judgements: Sequence[Judgement]) -> str:
-    rows = [
-        [one.claim["place"], f"[{_quoted(one)}]({anchor(one.id)})", one.claim["source"], with_surprise(one)]
-        for one in judgements
-    ]
-    return markdown_table(["place", "claim", "source", "verdict"], rows)
-
-
-def _quoted(one: Judgement) -> str:
-    """Its statement as the text of a link: an interval such as [0, 1) would end it."""
-    return str(one.claim["statement"]).replace("[", r"\[").replace("]", r"\]")
-
-
-def page(paper: str, judgements: Sequence[Judgement], of: Paper | None, costs: Costs) -> str:
+def page(paper: str, judgements: Sequence[Judgement], of: Paper | None) -> str:
     """Everything about every claim of a paper, and what of it no claim settles."""
     parts = [f"# Claims of {paper}"]
     if of is not None:
@@ -128,8 +82,10 @@ def page(paper: str, judgements: Sequence[Judgement], of: Paper | None, costs: C
     for title, source in (("The paper's", "paper"), ("Ours", "ours")):
         some = [one for one in judgements if one.claim["source"] == source]
         parts.append(f"{title}: {len(some)}" + (f" ({in_counts(some)})." if some else "."))
-    parts.append(_table(judgements))
-    parts += [section(one, costs.words(one)) for one in judgements]
+    rows = [
+        [one.claim["place"], link(one, one.claim["statement"]), one.claim["source"], one.verdict] for one in judgements
+    ]
+    parts += [markdown_table(["place", "claim", "source", "verdict"], rows), *map(section, judgements)]
     if of is not None and of.not_claimed:
         parts += [
             "## Not claimed here",
@@ -141,7 +97,7 @@ def page(paper: str, judgements: Sequence[Judgement], of: Paper | None, costs: C
 
 def _to_know(told: ToKnow, by_id: Mapping[str, Judgement]) -> str:
     """A sentence with links to its rows on the page, and with what is found where it presumes something else."""
-    links = [f"[{name.partition('/')[2]}]({anchor(name)})" for name in told.rests_on if name in by_id]
+    links = [link(by_id[name], name.partition("/")[2]) for name in told.rests_on if name in by_id]
     after = f" ({', '.join(links)})" if links else ""
     return f"* {told.says}{after}" + "".join(f" **But {words}.**" for words in contradicted(told, by_id))
 
@@ -149,42 +105,45 @@ def _to_know(told: ToKnow, by_id: Mapping[str, Judgement]) -> str:
 def contradicted(told: ToKnow, by_id: Mapping[str, Judgement]) -> list[str]:
     """The rows that no longer carry a sentence, in words; what is not current contradicts nothing."""
     return [
-        f"{name} is found {by_id[name].verdict}, not {presumed}"
+        f"{name} is found {by_id[name].found['verdict']}, not {presumed}"
         for name, presumed in told.rests_on.items()
-        if name in by_id and by_id[name].is_current and by_id[name].verdict != presumed
+        if name in by_id and by_id[name].is_current and by_id[name].found["verdict"] != presumed
     ]
 
 
-NAME = "artifact.md"
+def letter(judgements: Sequence[Judgement]) -> list[str]:
+    """The letter in paragraphs; none where there is nothing to say. What is stale is told as it was judged last."""
+    told: dict[str, list[str]] = {title: [] for title in (*MATTERS.values(), "What holds in its place")}
+    for one in judgements:
+        claim, last = one.claim, one.found.get("verdict")
+        if claim["source"] == "paper" and last in MATTERS:
+            why = f": {claim['why']}" if claim["why"] else ""
+            found = "Found" if one.is_current else f"Found before ({one.reason})"
+            said = f"\u201c{claim['quote']}\u201d{why}. {found}: {one.short}"
+            told[MATTERS[last]].append(f"* {claim['place']}, {said} (`{one.id}`)")
+        elif claim["source"] == "ours" and last in HELD and claim["statement"].startswith(MENDS):
+            told["What holds in its place"].append(f"* {claim['place']}. {claim['statement']} (`{one.id}`)")
+    known = [f"### {title}\n\n" + "\n".join(points) for title, points in told.items() if points]
+    return ["## What its authors should know", DEAR, *known] if known else []
 
 
-def artifact(judgements: Sequence[Judgement], papers: Mapping[str, Paper], costs: Costs) -> str:
+def artifact(judgements: Sequence[Judgement], headlines: Mapping[str, str], ledger: Ledger) -> str:
     """The whole page: its words are in the file of the same name, with the places of what the ledger says."""
+    tried = []
+    for number, (one, says) in enumerate(headed(judgements, headlines), 1):
+        lines = [f"*{one.paper}*: **{says}**", one.command]
+        lines += [f"Expected: **{one.expected}**; {one.short}." if one.is_current else f"Not current: {one.reason}."]
+        lines += [f"Tolerance: {one.claim['tolerance']}."]
+        tried.append(f"{number}. " + "\\\n   ".join(lines))
+    total = ""
+    if all(one.cost for one in judgements):
+        runs = ledger.experiments.values()
+        running, judging = sum(one["cpu_s"] for one in runs), sum(one.cpu_s for one in judgements)
+        on = " and ".join(dict.fromkeys(str(one["on"]) for one in runs))
+        total = (
+            f"All experiments take {running:,.0f} CPU seconds, all claims {judging:,.0f}, measured on {on}; "
+            "each of the commands above needs a few more to start.\n\n"
+        )
     words = Template((files("dpexp.reporting.ledger") / NAME).read_text(encoding="utf-8"))
-    first = headed(judgements, headlines_of(papers))
-    found = {
-        "statements": counted(len(judgements), "statement"),
-        "headlines": "\n\n".join(_tried(number, one, says, costs) for number, (one, says) in enumerate(first, 1)),
-        "total": _total(judgements, costs),
-    }
+    found = {"statements": counted(len(judgements), "statement"), "headlines": "\n\n".join(tried), "total": total}
     return words.substitute(found).rstrip("\n")
-
-
-def _total(judgements: Sequence[Judgement], costs: Costs) -> str:
-    """What everything takes, as a paragraph, where all of it is known."""
-    needed = {name for one in judgements for name in one.experiments}
-    if not needed <= set(costs.experiments) or not {one.id for one in judgements} <= set(costs.claims):
-        return ""
-    running, judging = costs.running(costs.experiments), sum(costs.claims.values())
-    return (
-        f"All experiments take {running:,.0f} CPU seconds, all claims {judging:,.0f}, measured on {costs.measured_on}; "
-        "each of the commands above needs a few more to start.\n\n"
-    )
-
-
-def _tried(number: int, one: Judgement, says: str, costs: Costs) -> str:
-    cost = costs.words(one)
-    lines = [f"*{one.paper}*: **{says}**", f"`{one.command}`" + (f" ({cost})" if cost else "")]
-    lines += [f"Expected: **{one.expected}**; {one.short}." if one.is_current else f"Not current: {one.reason}."]
-    lines += [f"Tolerance: {one.claim['tolerance']}."]
-    return f"{number}. " + "\\\n   ".join(lines)

@@ -8,129 +8,129 @@ is compared with the code of its check and with the results that it was judged f
 from __future__ import annotations
 
 import hashlib
-import shlex
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpexp.core.errors import ResultsMissing
-from dpexp.core.files import Damaged
 from dpexp.core.text import few
-from dpexp.plugins.loaded import LOADED, as_options
-from dpexp.reporting.ledger.judgement import Judgement
-from dpexp.reporting.ledger.verdicts import Ledger, Unchanged, Verdict, described, needs_plugin
-from dpexp.store.fingerprint import changed, hash_of_all, plugins_missing
+from dpexp.plugins.loaded import LOADED
+from dpexp.reporting.ledger.judgement import Judgement, said
+from dpexp.reporting.ledger.verdicts import Ledger
+from dpexp.store.files import read_document
+from dpexp.store.fingerprint import REGISTRIES, changed, closure, hash_of_all, plugin_of, plugins_missing
 from dpexp.store.folder import Folder
 from dpexp.store.generation import identity_of
 
 if TYPE_CHECKING:
     from dpexp.reporting.claim import Claim
 
-NEVER_JUDGED = "not judged yet"
-
-
-def rerun(ids: Iterable[str], results: Path, how: str = "--rerun") -> str:
-    """The command that judges some claims anew."""
-    words = ["dpexp", "claims", *(shlex.quote(one) for one in ids), how]
-    if results != Path("results"):
-        words += ["--results", shlex.quote(str(results))]
-    return " ".join([*words, *as_options()])
+CODE = "dpexp"
+"""stands for all code and shipped data among the files of `hashes`"""
+CARRIED_OUT = "dpexp.reporting.claim"
+"""what carries every check out"""
+READING = frozenset({"dpexp.reporting.evidence"})
+"""what reads stored results: it does not count for a claim that declares none, since `Evidence.only` gives it none"""
 
 
 def at_once(results: Path, ledger: Ledger) -> list[Judgement] | None:
-    """All claims as current, where no byte has changed since they all were; None where that cannot be said."""
-    seen = ledger.unchanged
-    if seen is None or LOADED or any(name not in ledger.verdicts for name in seen.order):
+    """All rows as current, where no byte has changed since they all were; None where that cannot be said."""
+    if LOADED or not ledger.unchanged or ledger.unchanged != {one: _hash(results, one) for one in ledger.unchanged}:
         return None
-    if any(needs_plugin(ledger.verdicts[name]) for name in seen.order):
-        return None
-    if seen.code != hash_of_all() or seen.files != {path: _hash(results / path) for path in seen.files}:
-        return None
-    return [Judgement(ledger.verdicts[name].claim, ledger.verdicts[name].found, "current") for name in seen.order]
+    return list(ledger.rows.values())
 
 
-def unchanged(
-    results: Path, verdicts: Mapping[str, Verdict], order: Sequence[str], headlines: Mapping[str, str]
-) -> Unchanged | None:
-    """What `at_once` compares next time, for verdicts that are all current; None where it could not know."""
-    from dpexp.store.reading import load_generation
+def hashes(results: Path, rows: Sequence[Judgement]) -> dict[str, str]:
+    """What `at_once` compares next time, of rows that are all current: hashes by path from the results folder.
 
-    if LOADED or any(name not in verdicts or needs_plugin(verdicts[name]) for name in order):
-        return None
-    files: dict[str, str] = {}
-    for experiment in sorted({name for one in order for name in verdicts[one].results}):
-        try:
-            generation = load_generation(results, experiment)
-        except ResultsMissing:
-            return None
-        if any(name.startswith("file ") for code in generation.manifest["code"].values() for name in code):
-            return None  # the user's own data, which may lie anywhere and be large
+    It is nothing where plug-ins or the user's own data take part, which may lie anywhere and be large.
+    """
+    names = [CODE]
+    for experiment in sorted({name for one in rows for name in one.results}):
         folder = Folder(results, experiment)
-        paths = [path.relative_to(results).as_posix() for path in (folder.manifest, folder.cells, folder.summary)]
-        if named := generation.manifest["config"]["path"]:
-            paths.append(f"{experiment}/{named}")  # also where it is not there now: it may come back as another one
-        files |= {path: _hash(results / path) for path in paths}
-    return Unchanged(hash_of_all(), files, list(order), dict(headlines))
+        manifest = read_document(folder.manifest)
+        if any(name.startswith("file ") for code in manifest["code"].values() for name in code):
+            return {}
+        names += [path.relative_to(results).as_posix() for path in (folder.manifest, folder.cells, folder.summary)]
+        if config := manifest["config"]["path"]:
+            names.append(f"{experiment}/{config}")  # also where it is not there now: it may come back as another one
+    of_plugins = LOADED or any(plugin_of(name) for one in rows for name in one.code)
+    return {} if of_plugins else {name: _hash(results, name) for name in names}
 
 
-def _hash(path: Path) -> str:
+def _hash(results: Path, name: str) -> str:
+    """Of a file; empty where it is not there."""
+    if name == CODE:
+        return hash_of_all()
     try:
-        with path.open("rb") as content:
+        with (results / name).open("rb") as content:
             return hashlib.file_digest(content, "sha256").hexdigest()
     except OSError:
         return ""
 
 
-class Standing:
-    """What today's code and results say of stored verdicts; everything is looked at once."""
+def standing(results: Path, ledger: Ledger, claims: Iterable[Claim]) -> list[Judgement]:
+    """Claims, in their order, with what is stored of them and what today's code and results say of that."""
+    claims = list(claims)
+    today = identities(results, claims)
 
-    def __init__(self, results: Path, ledger: Ledger) -> None:
-        self.results, self.ledger = results, ledger
-        self._identities: dict[str, tuple[str, str]] = {}
+    def row(claim: Claim) -> Judgement:
+        if claim.id not in ledger.rows:
+            return Judgement(said(claim), state="missing", reason=ledger.fault or "not judged yet")
+        stored = replace(ledger.rows[claim.id], claim=said(claim))
+        if reason := why_stale(stored):
+            return replace(stored, state="stale", reason=reason)
+        if files := changed(stored.code, code_of_claim(claim)):
+            return replace(stored, state="unconfirmed", reason=f"code changed: {few(files)}")
+        return stored
 
-    def judgement(self, claim: Claim) -> Judgement:
-        """A claim with its stored verdict, current or not."""
-        verdict = self.ledger.verdicts.get(claim.id)
-        remedy = rerun([claim.id], self.results)
-        if verdict is None:
-            return Judgement(described(claim), {}, "missing", self.ledger.fault or NEVER_JUDGED, remedy)
-        if reason := self.why_stale(claim, verdict):
-            return Judgement(described(claim), verdict.found, "stale", reason, remedy)
-        if files := self.edited(claim, verdict):
-            remedy = rerun([claim.id], self.results, "--confirm")
-            return Judgement(described(claim), verdict.found, "unconfirmed", f"code changed: {few(files)}", remedy)
-        return Judgement(described(claim), verdict.found, "current")
-
-    def edited(self, claim: Claim, verdict: Verdict) -> list[str]:
-        """Files of the check that have changed since the verdict was judged or confirmed."""
-        from dpexp.reporting.ledger.code_of_claims import code_of_claim
-
-        return changed(verdict.code, code_of_claim(claim))
-
-    def why_stale(self, claim: Claim, verdict: Verdict) -> str:
-        """Why a verdict does not speak of today's results and claims; empty where it does, by whatever code."""
-        if absent := plugins_missing([verdict.code]):
+    def why_stale(stored: Judgement) -> str:
+        if absent := plugins_missing([stored.code]):
             return f"judged with {few(absent)}, not loaded here"
-        for experiment in claim.experiments:
-            identity, trouble = self.identity(experiment)
-            if trouble:
-                return f"result {trouble}"
-            if experiment not in verdict.results:
-                return f"judged without {experiment}"
-            if identity != verdict.results[experiment]:
-                return f"result changed: {self.results / experiment}"
+        for experiment in stored.experiments:
+            identity, trouble = today[experiment]
+            if identity != stored.results.get(experiment):
+                return f"result missing or stale: {trouble}" if trouble else f"result changed: {results / experiment}"
         return ""
 
-    def identity(self, experiment: str) -> tuple[str, str]:
-        """Which numbers an experiment's folder holds, and what is wrong with them, in words."""
-        from dpexp.store.reading import load_generation
+    return [row(claim) for claim in claims]
 
-        if experiment not in self._identities:
-            try:
-                generation = load_generation(self.results, experiment)
-                self._identities[experiment] = identity_of(generation.manifest), ""
-            except ResultsMissing as error:
-                self._identities[experiment] = "", f"missing or stale: {error.message}"
-            except Damaged as error:
-                self._identities[experiment] = "", f"damaged: {error}"
-        return self._identities[experiment]
+
+def identities(results: Path, claims: Iterable[Claim]) -> dict[str, tuple[str, str]]:
+    """By experiment that claims read: which numbers its folder holds, and what is wrong with them, in words."""
+    from dpexp.store.reading import load_generation
+
+    found = {}
+    for experiment in dict.fromkeys(name for claim in claims for name in claim.experiments):
+        try:
+            found[experiment] = identity_of(load_generation(results, experiment).manifest), ""
+        except ResultsMissing as error:
+            found[experiment] = "", error.message
+    return found
+
+
+def code_of_claim(claim: Claim) -> dict[str, str]:
+    """Hashes of the modules and shipped data that a claim's verdict comes from, by name, sorted.
+
+    It starts where the check is made and where a check is carried out. All that these import counts, as it does for a
+    cell: what a check is handed, the module that makes it has imported.
+    """
+    modules = tuple(sorted({CARRIED_OUT, *_made_in(claim)}))
+    return closure(modules, leave_out=frozenset() if claim.experiments else READING)
+
+
+def _made_in(claim: Claim) -> Iterator[str]:
+    """Where the check of a claim is made, with the numbers that it is made from: of ours the modules that list it.
+
+    A claim of a plug-in counts with the plug-in's file. Its words, which no verdict comes from, are no code.
+    """
+    for loaded in LOADED.values():
+        lists = (loaded.plugin.claims, *(paper.claims for paper in loaded.plugin.papers))
+        if any(one is claim for some in lists for one in some):
+            yield loaded.key(loaded.inside)
+            return
+    for name, module in list(sys.modules.items()):
+        if name.startswith("dpexp.papers.") and name not in REGISTRIES and claim.id in vars(module).get("CHECKS", ()):
+            yield name

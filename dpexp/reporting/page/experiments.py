@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -119,11 +118,3 @@ def about(config: str) -> str:
             break
         found.append(line.lstrip("# ").rstrip())
     return " ".join(found)
-
-
-def shell(words: Sequence[str], results: Path) -> str:
-    """A command of dpexp on these results, as it is typed here."""
-    import shlex
-
-    where = [] if results == Path("results") else ["--results", str(results)]
-    return shlex.join(["dpexp", *words, *where])

@@ -9,26 +9,12 @@ from typing import Any
 
 from dpexp.core.text import counted
 from dpexp.reporting.claim import VERDICTS
+from dpexp.reporting.ledger.printed import FACTS
 from dpexp.reporting.page.markup import Child, Markup, folded, join, table, tag
 from dpexp.reporting.paper import NotClaimed
 
-FACTS = {
-    "predicted": "predicted", "measured": "measured", "uncertainty": "uncertainty", "tolerance": "tolerance",
-    "false_if": "false if", "hypotheses": "assumed, and checked of the settings", "noticed": "power",
-    "configs": "configs",
-}  # fmt: skip
-"""keys of the document of `dpexp claims --json`, and what they are called"""
 NOT_CURRENT = "not current"
 """in place of the verdict of a claim whose code or results have changed since it was settled"""
-
-
-@dataclass(frozen=True)
-class Unsettled:
-    """A paper of which the claims cannot be settled now."""
-
-    paper: str
-    message: str
-    hint: str
 
 
 @dataclass(frozen=True)
@@ -36,15 +22,12 @@ class Ledger:
     """The claims as `dpexp claims --json` gives them, and what is left out."""
 
     claims: Sequence[Mapping[str, Any]] = ()
-    unsettled: Sequence[Unsettled] = ()
     not_claimed: Mapping[str, Sequence[NotClaimed]] = field(default_factory=dict)
 
 
 def section(ledger: Ledger) -> Markup:
     """Filters, counts, a folded card for each claim, and what no claim settles."""
     parts: list[Markup] = []
-    for one in ledger.unsettled:
-        parts.append(_warning(one))
     if ledger.claims:
         parts += [
             _counts(ledger.claims),
@@ -87,11 +70,6 @@ def _verdict(claim: Mapping[str, Any]) -> str:
 
 def _badge(verdict: str) -> Markup:
     return tag("span", verdict, class_="verdict", data_verdict=verdict)
-
-
-def _warning(one: Unsettled) -> Markup:
-    return tag("div", tag("p", tag("strong", f"Claims of {one.paper}: "), one.message), tag("p", tag("code", one.hint)),
-               class_="warning")  # fmt: skip
 
 
 def _filters(claims: Sequence[Mapping[str, Any]]) -> Markup:

@@ -123,6 +123,7 @@ def floor(evidence: Evidence) -> Outcome:
 
 
 def full_batch_risks(toy: Ridge, steps: np.ndarray, sigma: float) -> np.ndarray:
+    """E risk of theta_0, theta_1, .. without the noise of batches."""
     return toy.risks(steps, sigma, toy.n)
 
 

@@ -137,11 +137,8 @@ def _method(row: Any) -> str:
 def _edges(grid: Any, row: Any) -> list[str]:
     """Where the choice lies at the end of what was tried: over batches, over epochs, or over steps for its batch."""
     found = []
-    for name, rows in (
-        ("batch", grid),
-        ("epochs", grid),
-        ("eta", grid[(grid.batch == row.batch) & (grid.epochs == row.epochs)]),
-    ):
+    alike = grid[(grid.batch == row.batch) & (grid.epochs == row.epochs)]
+    for name, rows in (("batch", grid), ("epochs", grid), ("eta", alike)):
         ends = {rows[name].min(), rows[name].max()}
         if row[name] in ends and (len(ends) > 1 or name == "eta"):
             found.append(name)

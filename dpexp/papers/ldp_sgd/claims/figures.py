@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 
+from dpexp.papers.ldp_sgd.runs import at_the_end, constants_of, convex_smooth, decays, iterates, used
 from dpexp.papers.ldp_sgd.runs import between as between_alphas
-from dpexp.papers.ldp_sgd.runs import constants_of, convex_smooth, decays, iterates, used
 from dpexp.reporting.checks import JOINT, Pair, in_order, rates_agree
 from dpexp.reporting.claim import Outcome
 from dpexp.reporting.evidence import Evidence, Run
@@ -40,10 +40,10 @@ def between(evidence: Evidence) -> Outcome:
         one, mixed, two = (evidence.run("figure1", alpha=alpha, budget=b) for b in ("1", "Uniform(1, 2)", "2"))
         for estimator in ("sgd", "asgd"):
             values = [r.values(estimator, "param_distance") for r in (two, mixed, one)]
-            for k in np.flatnonzero(one.steps >= SETTLED):
-                for low, high, name in ((0, 1, "mu = 2"), (1, 2, "mu = 1")):
-                    label = f"{estimator}, alpha = {alpha:.2g}, n = {one.steps[k]:,} against {name}"
-                    pairs.append(Pair(label, values[low][k], values[high][k]))
+            neighbours = (0, 1, "mu = 2"), (1, 2, "mu = 1")
+            for k, (low, high, name) in product(np.flatnonzero(one.steps >= SETTLED), neighbours):
+                label = f"{estimator}, alpha = {alpha:.2g}, n = {one.steps[k]:,} against {name}"
+                pairs.append(Pair(label, values[low][k], values[high][k]))
     outcome = in_order(pairs, "mu = 2 below Uniform(1, 2) below mu = 1")
     return replace(outcome, numbers={"ratios": _closest_calls(outcome.numbers["ratios"])})
 
@@ -70,16 +70,6 @@ def stability(runs: list[Run]) -> Outcome:
     words = f"{outcome.measured}: sd of successive steps of log distance {spread['asgd'].mean():.3f} (average), "
     words += f"{spread['sgd'].mean():.3f} (iterate); steadier in {first} of the first 5 paths"
     return replace(outcome, measured=words)
-
-
-def average_in_order(predicted: str, closer: bool = True) -> Callable[[list[Run]], Outcome]:
-    """The check that the average's mean distance at the last step is below the iterate's, or above, at every budget."""
-
-    def check(runs: list[Run]) -> Outcome:
-        ends = [(run.name, *(run.values(e, "param_distance")[-1] for e in ("asgd", "sgd"))) for run in runs]
-        return in_order([Pair(name, *(pair if closer else pair[::-1])) for name, *pair in ends], predicted)
-
-    return check
 
 
 def last_slopes(runs: Sequence[Run], metric: str) -> dict[str, tuple[Run, str, Slope]]:
@@ -209,18 +199,20 @@ CHECKS = {
     "ldp-sgd/figure-1/between": FIGURE_1.read_by(between, iterates),
     "ldp-sgd/figure-1/stable": STEADY.judged(stability, iterates),
     "ldp-sgd/figure-2/asgd-closer": CLOSER.judged(
-        average_in_order("the average is closer, at every budget"), iterates, between_alphas("(0, 1/2)", 0.0, 0.5)
+        at_the_end("asgd", "sgd", "param_distance", "the average is closer, at every budget"),
+        iterates,
+        between_alphas("(0, 1/2)"),
     ),
     "ldp-sgd/figure-2/asgd-farther": FARTHER.judged(
-        average_in_order("the average is farther, at every budget", closer=False),
+        at_the_end("sgd", "asgd", "param_distance", "the average is farther, at every budget"),
         iterates,
-        between_alphas("(2/3, 1)", 2 / 3, 1.0),
+        between_alphas("(2/3, 1)"),
     ),
     "ldp-sgd/section-5/alpha-1": ALPHA_ONE.judged(alpha_one, iterates, decays("{1}", lambda a: abs(a - 1) < 1e-9, 0.5)),
     "ldp-sgd/figure-2/budget": BUDGETS.judged(by_budget, iterates),
     "ldp-sgd/figure-3/budget": MONOTONE.judged(by_budget, iterates),
-    "ldp-sgd/figure-3/converges": FIGURE_3.judged(diminishing, iterates, between_alphas("(0, 1)", 0.0, 1.0)),
+    "ldp-sgd/figure-3/converges": FIGURE_3.judged(diminishing, iterates, between_alphas("(0, 1)")),
     "ldp-sgd/figure-3/nearest": BY_DISTANCE.judged(nearest, iterates),
     "ldp-sgd/figure-3/floor": BY_DISTANCE.judged(floor, iterates),
-    "ldp-sgd/figure-4/consistent": FIGURE_3.read_by(consistent, *convex_smooth(between_alphas("(0, 1)", 0.0, 1.0))),
+    "ldp-sgd/figure-4/consistent": FIGURE_3.read_by(consistent, *convex_smooth(between_alphas("(0, 1)"))),
 }

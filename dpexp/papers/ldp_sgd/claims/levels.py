@@ -81,11 +81,9 @@ def levels_agree(
 
 def near_the_optimum(metric: str) -> Callable[[list[Run]], Outcome]:
     """The check that a metric of the iterate is that of the linearised recursion, in the runs to which it speaks."""
-    check = levels_agree("sgd", metric, lambda run: predicted_of(run).sgd[metric], 0.05, RECURSION)
+    predicted = "the exact second moments of the linearised iteration"
+    check = levels_agree("sgd", metric, lambda run: predicted_of(run).sgd[metric], 0.05, predicted)
     return lambda runs: check(near(runs))
-
-
-RECURSION = "the exact second moments of the linearised iteration"
 
 
 def variance(runs: list[Run]) -> Outcome:
@@ -104,7 +102,6 @@ def bias(runs: list[Run]) -> Outcome:
     ratios, shares = [], []
     for run in runs:
         place = local_of(run)
-        assert place is not None
         assert place.unit_bias is not None
         eta, n = constants_of(run)["eta"], int(run.steps[-1])
         mean_step = eta * float(power_sum(run.alpha, np.array([n]))[0]) / n
@@ -123,7 +120,7 @@ def bias(runs: list[Run]) -> Outcome:
 
 def limit_of_the_gap(run: Run) -> np.ndarray:
     """The iterate's loss gap [K] for large n."""
-    return asymptote(local(problem_of(run), run.cell.privacy.mu), run.cell.schedule, run.steps).sgd["loss_gap"]
+    return asymptote(local_of(run), run.cell.schedule, run.steps).sgd["loss_gap"]
 
 
 CHECKS = {

@@ -143,7 +143,6 @@ def stretched_messages(evidence: Evidence) -> Outcome:
     ratios = []
     for plain, other in zip(*(evidence.runs("stretched", algorithm=name) for name in STRETCHED), strict=True):
         place, noise = local_of(plain), problem_of(plain).noise_sensitivity() / float(plain.row["mu"])
-        assert place is not None
         saved = np.zeros_like(place.covariance)
         saved[-1, -1] = (1 - other.cell.algorithm.stretch**-2) * noise**2
         places = place._replace(covariance=place.covariance - saved), place

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from inspect import signature
+from typing import Any
 
 import numpy as np
 
@@ -75,13 +76,9 @@ def dimension_of_the_error(runs: list[Run]) -> Outcome:
     slope, se = _log_slope(p, ends)
     expected, _ = _log_slope(p, [np.full(2, predicted_of(r).sgd["param_distance_sq"][-1]) for r in runs])
     fixed = [float(e.mean()) * constants_of(r)["m"] / problem_of(r).p for e, r in zip(ends, runs, strict=True)]
-    return Outcome(
-        _exponent_verdict(slope, se, 2.0, QUARTER),
-        f"exponent 2 in p (linearised recursion at this n: {expected:.2f})",
-        f"exponent {slope:.3f} for p = {p[0]} to {p[-1]}; error times m / p varies by a factor {max(fixed) / min(fixed):.2f}",
-        f"+- {1.96 * se:.2g}, 95%",
-        {"exponent": slope, "se": se, "at_fixed_m": fixed},
-    )
+    predicted = f"exponent 2 in p (linearised recursion at this n: {expected:.2f})"
+    words = f"exponent {slope:.3f} for p = {p[0]} to {p[-1]}; error times m / p varies by a factor {max(fixed) / min(fixed):.2f}"
+    return _exponent(slope, se, 2.0, predicted, words, QUARTER, at_fixed_m=fixed)
 
 
 def _log_slope(x: Sequence[float], values: Sequence[np.ndarray]) -> tuple[float, float]:
@@ -93,11 +90,14 @@ QUARTER = 0.25
 """a quarter of the distance between the exponents 1 and 2"""
 
 
-def _exponent_verdict(slope: float, se: float, wanted: float, tolerance: float = RATE_TOLERANCE) -> Verdict:
+def _exponent(
+    slope: float, se: float, wanted: float, predicted: str, words: str, tolerance: float = RATE_TOLERANCE, **more: Any
+) -> Outcome:
     """Reproduced where the whole interval lies within the tolerance, false where it lies outside."""
-    if abs(slope - wanted) + 1.96 * se <= tolerance:
-        return "reproduced"
-    return "false" if abs(slope - wanted) - 1.96 * se > tolerance else "not at this sample size"
+    off, reach = abs(slope - wanted), 1.96 * se
+    verdict: Verdict = "false" if off - reach > tolerance else "not at this sample size"
+    verdict = "reproduced" if off + reach <= tolerance else verdict
+    return Outcome(verdict, predicted, words, f"+- {reach:.2g}, 95%", {"exponent": slope, "se": se, **more})
 
 
 def _budget_exponent(
@@ -118,29 +118,20 @@ def budget_of_sgd(evidence: Evidence) -> Outcome:
     mus = (1.0, 2.0, 4.0, 8.0)
     slope, se, local = _budget_exponent(evidence, "sgd", 0.5, mus)
     _, _, wide = _budget_exponent(evidence, "sgd", 0.5, (0.25, 0.5, 1.0))
-    return Outcome(
-        _exponent_verdict(slope, se, -2.0),
-        "exponent -2 in mu",
-        f"exponent {slope:.3f} for mu = 1 to 8 (alpha = 1/2); {wide[0]:.2f} from 0.25 to 0.5 and {wide[1]:.2f} from 0.5 to 1, "
-        "where the noise drives the iterate out of the quadratic region",
-        f"+- {1.96 * se:.2g}, 95%",
-        {"exponent": slope, "se": se, "local": local, "below_1": wide},
-    )
+    words = f"exponent {slope:.3f} for mu = 1 to 8 (alpha = 1/2); {wide[0]:.2f} from 0.25 to 0.5 and {wide[1]:.2f} from 0.5 to 1, "
+    words += "where the noise drives the iterate out of the quadratic region"
+    return _exponent(slope, se, -2.0, "exponent -2 in mu", words, local=local, below_1=wide)
 
 
 def budget_of_asgd(evidence: Evidence) -> Outcome:
     mus = (1.0, 2.0, 4.0)
     slope, se, local = _budget_exponent(evidence, "asgd", 1 / 3, mus)
     other, _, _ = _budget_exponent(evidence, "sgd", 1 / 3, mus)
-    verdict = _exponent_verdict(slope, se, other)
-    return Outcome(
-        "misleading" if verdict == "false" else verdict,
-        f"the exponent in mu of LDP-SGD, {other:.2f}",
-        f"exponent {slope:.2f} for mu = 1 to 4 (alpha = 1/3), {local[0]:.2f} between mu = 1 and 2: the bias is of order mu^-2, "
-        "its square mu^-4",
-        f"+- {1.96 * se:.2g}, 95%",
-        {"exponent": slope, "se": se, "local": local, "sgd": other},
-    )
+    words = f"exponent {slope:.2f} for mu = 1 to 4 (alpha = 1/3), {local[0]:.2f} between mu = 1 and 2: the bias is of order "
+    words += "mu^-2, its square mu^-4"
+    predicted = f"the exponent in mu of LDP-SGD, {other:.2f}"
+    found = _exponent(slope, se, other, predicted, words, local=local, sgd=other)
+    return replace(found, verdict="misleading") if found.verdict == "false" else found
 
 
 MIXES = ("Uniform(1, 4)", "mix of 1 (20%), 4 (80%)", "mix of 1 (25%), inf (75%)", "list of 4 (1 to inf)")

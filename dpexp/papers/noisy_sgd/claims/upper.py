@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from functools import lru_cache, partial
+from itertools import product
 
 from dpexp.core.bisection import first_whole
 from dpexp.papers.noisy_sgd.claims.instances import (
@@ -84,10 +85,9 @@ def equation_3_6() -> dict[str, float]:
         bound = last_iterate(order, Q, MULTIPLIER, WIDTH, steps, "literal").rdp
         ratios[f"linear losses, {label}"] = bound / exact(order, steps)
     pair = springs(SPRING_WIDTH / 2, SPRING_Q)
-    for order in (2.0, 8.0):
-        for steps in (10, 10**5):
-            bound = last_iterate(order, SPRING_Q, 1 / SPRING_WIDTH, SPRING_WIDTH, steps, "literal").rdp
-            ratios[f"quadratic losses, order {order:g}, T = {steps:,}"] = bound / both(pair, steps, order)
+    for order, steps in product((2.0, 8.0), (10, 10**5)):
+        bound = last_iterate(order, SPRING_Q, 1 / SPRING_WIDTH, SPRING_WIDTH, steps, "literal").rdp
+        ratios[f"quadratic losses, order {order:g}, T = {steps:,}"] = bound / both(pair, steps, order)
     return ratios
 
 
@@ -151,9 +151,7 @@ def propositions(contraction: float) -> dict[str, float]:
     return {
         f"s = {2 * slope:g}, order {order:g}, T = {steps:,}": shifted(order, WIDTH, 2 * slope, steps, contraction)
         / both(opposite(slope, q=1.0, contraction=contraction), steps, order)
-        for slope in (SLOPE, 0.02)
-        for steps in (1, 100, 1000)
-        for order in (2.0, 8.0)
+        for slope, steps, order in product((SLOPE, 0.02), (1, 100, 1000), (2.0, 8.0))
     }
 
 
