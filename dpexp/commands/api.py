@@ -226,13 +226,14 @@ def privacy(
     finding the pair of neighbours of a mechanism that tells most.
     """
     from dpexp.commands import privacy as command
+    from dpexp.commands.config_statement import of_experiment
     from dpexp.privacy.mechanisms import MECHANISMS
 
     if isinstance(what, str) and what in MECHANISMS:
         return command.of_mechanism(what, _pairs(parameters), force, seconds=search)
     if parameters or force or search is not None:
         raise TypeError("parameters belong to a mechanism, and what a config says is changed by load(..., set=[...])")
-    return command.of_experiment(load(what))
+    return of_experiment(load(what))
 
 
 def calibrate(

@@ -150,7 +150,7 @@ def stored(experiment: Experiment, data: Sequence[Path]) -> Leaves:
 
     Both files of `data` go by one name, and so do the settings, whose names are hashes of it too.
     """
-    from dpexp.commands.privacy import of_experiment
+    from dpexp.commands.config_statement import of_experiment
     from dpexp.commands.report import report
     from dpexp.store.files import read_sealed
     from dpexp.store.folder import Folder

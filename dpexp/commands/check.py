@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dpexp.commands import advise, diff, model, plot, report, table
-from dpexp.commands.privacy import of_experiment
+from dpexp.commands.config_statement import of_experiment
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.shipped import FOLDER
 from dpexp.conformance.check import Check, Subject, carry_out

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.terminal import say, warn
 
 app = typer.Typer(
@@ -40,8 +41,6 @@ def _folder(results: Path | None, profile: str = "paper") -> Path:
 
 def _home(path: Path | None) -> Path | None:
     """The path with ~ as the home folder, also where the shell has left it: in quotes, or after `=`."""
-    from dpexp.core.errors import UsageError
-
     try:
         return None if path is None else path.expanduser()
     except RuntimeError:
@@ -259,13 +258,9 @@ def privacy(
     from dpexp.commands import privacy as command
 
     if search is not None and mechanism is None:
-        from dpexp.core.errors import UsageError
-
         raise UsageError("--search goes with --mechanism", "a config's statement prints no pairs of neighbours")
 
     if users is not None and (tradeoff or out):
-        from dpexp.core.errors import UsageError
-
         raise UsageError("--tradeoff and --out go with a config or --mechanism", "not with --users")
     statement: command.Statement
     if mechanism is not None:
@@ -289,8 +284,6 @@ def receipt(
     from dpexp.commands import receipt as command
 
     if form not in command.FORMATS:
-        from dpexp.core.errors import UsageError
-
         raise UsageError(f"no format '{form}'", f"formats: {', '.join(command.FORMATS)}")
     found = command.of_arguments(arguments or [])
     if as_json:
@@ -730,8 +723,6 @@ def _end_where_a_plugin_is_at_fault(error: Exception) -> None:
 
 def main() -> None:
     """Entry point: errors that a user can act on are a line or two on stderr, with the contract's exit codes."""
-    from dpexp.core.errors import DpexpError
-
     debug = "--debug" in sys.argv
     # The matrices are small: threads of a library for linear algebra would wait for each other, for a fifth of the time
     # of a statement, and add in another order. It reads this when numpy is imported, which happens later.

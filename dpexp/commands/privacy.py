@@ -4,34 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpexp.commands.config_statement import RESULTS, Located
 from dpexp.commands.mechanism_arguments import deltas_of, mechanism_of, number, orders_of, understood, values_of
-from dpexp.core.errors import NoSuchAnalysis, UsageError
+from dpexp.core.errors import UsageError
 from dpexp.privacy.analyses.analysis import ORDERS
-from dpexp.reporting.statement import (
-    LOCAL,
-    ConfigStatement,
-    MechanismStatement,
-    Statement,
-    UsersStatement,
-    attained_by,
-    labelled,
-)
+from dpexp.reporting.mechanism_statement import MechanismStatement
+from dpexp.reporting.statement import LOCAL, Statement, UsersStatement, attained_by
 
 if TYPE_CHECKING:
     from dpexp.commands.best_of_runs import Best
-    from dpexp.config.cells import Cell, Experiment
     from dpexp.privacy.analyses.private_selection import NumberOfRuns
     from dpexp.privacy.mechanisms.mechanism import Mechanism
-    from dpexp.privacy.mechanisms.released import Released
     from dpexp.privacy.pairs.certified import Certificate
     from dpexp.reporting.tradeoff import Attacker, Questions
 
-RESULTS = Path("results")
 QUESTIONS, ADVANTAGE = ("eps", "fpr", "prior", "group"), "advantage"
 """words about an attacker: eps=1, fpr=0.01, prior=0.1, group=3, advantage"""
 MOST_IN_GROUP = 1000
@@ -53,7 +43,7 @@ def only_path(arguments: Sequence[str] | None) -> Path:
 
 def of_config_asked(
     words: Sequence[str], sets: Sequence[str], deployment: bool, tradeoff: bool, out: Path | None
-) -> Located:
+) -> Asked:
     """The statement of the one config file among these words; the others are questions about an attacker."""
     from dpexp.commands import best_of_runs
 
@@ -64,51 +54,31 @@ def of_config_asked(
     return found
 
 
-def of_config(path: Path, sets: Sequence[str], deployment: bool = False) -> Located:
+def of_config(path: Path, sets: Sequence[str], deployment: bool = False) -> Asked:
     """The privacy statement of a config's mechanisms, each once; of a deployment, where that is asked for."""
     from dpexp.config.experiment_file import load_experiment
 
-    return of_experiment(load_experiment(path, sets), deployment)
+    return Asked(path, load_experiment(path, sets), deployment, RESULTS)
 
 
-def of_experiment(experiment: Experiment, deployment: bool = False, results: Path = RESULTS) -> Located:
-    """The privacy statement of an experiment that is loaded, of whose settings `results` may hold deployments."""
-    return Located(experiment.path, experiment, deployment, results)
-
-
-class Located(ConfigStatement):
-    """The statement of a config file, which names the file where an algorithm's mechanism is not what it says."""
+class Asked(Located):
+    """The statement of a config file with answers about an attacker, and the price of keeping the best run."""
 
     asked: Questions | None = None
     drawn: NumberOfRuns | None = None
     """how many runs are drawn from the settings, where the price of keeping the best is asked for"""
-    out: Path
-
-    def __init__(self, path: Path, experiment: Experiment, deployment: bool, results: Path) -> None:
-        from dpexp.commands.joint_releases import cautions, joint, require_private_records
-        from dpexp.store.folder import Folder
-        from dpexp.store.generation import deployed_in
-
-        every = {cell.cell_id for cell in experiment.cells}
-        if deployment:
-            require_private_records(experiment)
-        deployed = every if deployment else deployed_in(Folder(results, experiment.name)).keys()
-        self.path, self.deployment, self.name = path, every <= deployed, experiment.name
-        self.settings = len(experiment.cells)
-        said = cautions(experiment, deployed=deployed)
-        super().__init__(released(experiment), experiment.deltas, experiment.notices(), said)
-        self.together = [one.document(experiment.deltas) for one in joint(experiment)]
+    out: Path = FIGURES
 
     def document(self) -> dict[str, Any]:
-        """With `together`, what all releases of the user's own records give away, and whether the noise is secret."""
-        with self._located():
-            found = {**super().document(), "together": self.together, "deployment": self.deployment}
+        """With the keys `selection` and `tradeoff`, where they are asked for."""
+        with self.located():
+            found = super().document()
             if self._best:
                 found["selection"] = self._best.document(self.deltas)
             return {**found, "tradeoff": list(self._answers())} if self.asked else found
 
     def text(self) -> str:
-        with self._located():
+        with self.located():
             blocks = [super().text(), *([self._best.text(self.deltas)] if self._best else [])]
             for k, (label, attacker) in enumerate(self._attackers(), 1):
                 blocks.append(f"{label}\n{attacker.text()}")
@@ -146,30 +116,6 @@ class Located(ConfigStatement):
         several = len(self.local) + len(self.central) > 1
         name = f"{self.name}_{number}" if several else self.name
         return [str(path) for path in attacker.written(name, label, self.out).files]
-
-    @contextmanager
-    def _located(self) -> Iterator[None]:
-        try:
-            yield
-        except NoSuchAnalysis as error:
-            raise UsageError(f"{self.path}: {error.message}", error.hint) from None
-
-
-def released(experiment: Experiment) -> dict[str, Released]:
-    """What the runs of an experiment release, each mechanism once, by a name of its own.
-
-    The name has algorithm, problem, budget, and what else tells the mechanism from others.
-    """
-    cells: dict[Released, list[Cell]] = {}
-    for cell in experiment.cells:
-        mechanism = cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
-        cells.setdefault(mechanism, []).append(cell)
-    found = []
-    for mechanism, own in cells.items():
-        by, of = (", ".join(dict.fromkeys(names)) for names in (
-            (cell.algorithm.name for cell in own), (cell.problem.name for cell in own)))  # fmt: skip
-        found.append((mechanism, f"{by} on {of}, {own[0].privacy.mu.label}", own[0].columns()))
-    return labelled(found)
 
 
 def of_mechanism(

@@ -60,15 +60,6 @@ def _words(path: Path) -> str:
         raise UsageError(f"--text {path}: {why}", "name a text file; an empty line begins a new paragraph") from None
 
 
-def claims_document(results: Path) -> list[dict[str, Any]]:
-    """The ledger: the document that `dpexp claims --json` prints. Raises DpexpError."""
-    from dpexp.commands import claims as command
-
-    shown = command.claims(command.Request((), None, (), "json", None, results))
-    found: list[dict[str, Any]] = json.loads(shown.text)
-    return found
-
-
 def _experiments(target: Path) -> tuple[Path, list[str], bool]:
     """The results folder, the experiments of it that are meant, and whether one was named."""
     from dpexp.store.folder import experiments_in, holds_results
@@ -198,12 +189,17 @@ def _figures(experiments: Sequence[Stored], results: Path, alone: bool) -> list[
 def _ledger(results: Path, names: Sequence[str], alone: bool) -> Ledger | None:
     """All claims, where these experiments settle some; those of one experiment where one is shown alone."""
     from dpexp.papers import claims, papers
+    from dpexp.reporting.ledger.standing import at_once, standing
+    from dpexp.reporting.ledger.verdicts import read
     from dpexp.reporting.page.ledger import Ledger
 
-    concerned = {one.id for some in claims().values() for one in some if set(names) & set(one.experiments)}
+    known = [one for some in claims().values() for one in some]
+    concerned = {one.id for one in known if set(names) & set(one.experiments)}
     if not concerned:
         return None
-    found = [one for one in claims_document(results) if not alone or one["id"] in concerned]
+    stored = read(results)
+    everything = at_once(results, stored) or standing(results, stored, known)
+    found = [one.document(results) for one in everything if not alone or one.id in concerned]
     return Ledger(found, {} if alone else {name: paper.not_claimed for name, paper in papers().items()})
 
 
@@ -213,8 +209,8 @@ def _statements(experiments: Sequence[Stored], alone: bool) -> dict[str, str]:
     Of others what is said of their data and of releasing several runs. They are those of the config as it is now, of
     which current results are.
     """
+    from dpexp.commands.config_statement import of_experiment
     from dpexp.commands.joint_releases import cautions
-    from dpexp.commands.privacy import of_experiment
     from dpexp.config.experiment_file import load_experiment
     from dpexp.store.folder import Folder
     from dpexp.store.generation import deployed_in

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -76,7 +77,7 @@ def written(figure: Figure, results: Path, out: Path, formats: Sequence[str]) ->
     """
     files = _kept_or_drawn(figure, results, formats)
     for name, content in files.items():
-        atomically(out / name, partial(_put, content))
+        atomically(out / name, methodcaller("write_bytes", content))
     caption = files[f"{figure.name}.caption.txt"].decode("utf-8").rstrip("\n")
     return Written(figure.name, [out / name for name in files], caption)
 
@@ -95,10 +96,6 @@ def _kept_or_drawn(figure: Figure, results: Path, formats: Sequence[str], anew: 
         files = _files(figure, results, formats)
         kept_figures.keep(key, files)
     return files
-
-
-def _put(content: bytes, path: Path) -> None:
-    path.write_bytes(content)
 
 
 def _files(figure: Figure, results: Path, formats: Sequence[str]) -> dict[str, bytes]:

@@ -7,7 +7,7 @@ found, which must not be accused; then a number below every other, which must no
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from functools import cache
 
@@ -20,13 +20,13 @@ ROUNDING = 1e-9
 """relative error of the exact laws, which is no violation"""
 
 
-def case_of(ratios: Mapping[str, float], end: Callable[[Iterable[float]], float] = min) -> str:
-    """The first case whose ratio is the least, or with `max` the largest, up to `ROUNDING`.
+def case_of(ratios: Mapping[str, float]) -> str:
+    """The first case whose ratio is the least, up to `ROUNDING`.
 
     Where several are equal but for rounding, which of them is the least depends on the machine, and the words of a
     verdict must not. Raises ValueError where there is no case.
     """
-    value = end(ratios.values())
+    value = min(ratios.values())
     near = (name for name, ratio in ratios.items() if math.isclose(ratio, value, rel_tol=ROUNDING))
     return next(near, next(iter(ratios)))  # none is near a NaN
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -158,20 +159,18 @@ def log_contrast(weights: np.ndarray, values: np.ndarray) -> tuple[float, float]
     return float(weights @ np.log(mean)), float(np.sqrt(np.sum(influence**2) / (count * (count - 1))))
 
 
-def local_slopes(
-    steps: np.ndarray, values: np.ndarray, decades: float = 1.0
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Slopes of log mean of values [K, R] on log step over a moving window of that many decades.
+def local_slopes(steps: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Slopes of log mean of values [K, R] on log step over a moving window of a decade.
 
     Returns the geometric middles of the windows, the slopes and half their 95% intervals (delta method).
     """
     last = float(steps[-1])
-    lows = [float(step) for step in steps if step * 10**decades <= last * (1 + 1e-9)]
+    lows = [float(step) for step in steps if step * 10 <= last * (1 + 1e-9)]
     fits = []
     for low in lows:
-        window = (low, low * 10**decades * (1 + 1e-9))
+        window = (low, low * 10 * (1 + 1e-9))
         if np.sum((steps >= window[0]) & (steps <= window[1])) >= 3:
-            fits.append((low * 10 ** (decades / 2), loglog_slope(steps, values, window, method="delta")))
+            fits.append((low * math.sqrt(10), loglog_slope(steps, values, window, method="delta")))
     middles = np.array([middle for middle, _ in fits])
     return middles, np.array([f.slope for _, f in fits]), np.array([f.ci_hi - f.slope for _, f in fits])
 

@@ -1,30 +1,24 @@
-"""The privacy statement, as a document and as a page: of a mechanism given by its parameters, or of what a config runs.
+"""The privacy statement of what a config runs, and of users, as a document and as a page.
 
-Both are made from the same things: what a mechanism says of itself (`describe`), its analyses, and what pairs of
-neighbours attain. Upper bounds are printed rounded up, what is attained rounded down.
+It is made from the same things as that of a mechanism (`dpexp.reporting.mechanism_statement`): what a mechanism says of
+itself (`describe`), its analyses, and what pairs of neighbours attain. Upper bounds are printed rounded up.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import cache, cached_property
-from pathlib import Path
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dpexp.core.errors import DpexpError
 from dpexp.core.steps import each
-from dpexp.core.text import Printed, columns, down, short, up
+from dpexp.core.text import Printed, columns, short, up
 from dpexp.privacy.accounting.gdp import delta_of, eps_of
-from dpexp.privacy.accounting.tradeoff import Profile
-from dpexp.privacy.analyses.analysis import ALL, LAST, ORDERS, Analysis
+from dpexp.privacy.analyses.analysis import ALL, Analysis
 from dpexp.privacy.attained.lower_bounds import refuted
-from dpexp.privacy.mechanisms import every_analysis
 from dpexp.privacy.mechanisms.local_gaussian import ASSUMPTIONS, LocalGaussian
-from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.mechanisms.released import Stated
-from dpexp.privacy.pairs.stated import every_lower_bound
 from dpexp.reporting.guarantee_in_words import (
     ALWAYS,
     MEANS,
@@ -33,7 +27,6 @@ from dpexp.reporting.guarantee_in_words import (
     RECORD,
     SEES,
     gaussian_of,
-    gaussian_words,
     sentence,
     success,
 )
@@ -41,7 +34,6 @@ from dpexp.reporting.guarantee_in_words import (
 if TYPE_CHECKING:
     from dpexp.privacy.attained.lower_bounds import LowerBound
     from dpexp.privacy.mechanisms.released import Released
-    from dpexp.privacy.pairs.certified import Certificate
 
 LOCAL = "local-gaussian"
 NO_GUARANTEE = "NOT A GUARANTEE"
@@ -55,126 +47,6 @@ class Statement(Protocol):
     def document(self) -> dict[str, Any]: ...
 
     def text(self) -> str: ...
-
-
-class MechanismStatement(Printed):
-    """Every analysis of a mechanism beside what pairs of neighbours attain; computed as far as it is asked for.
-
-    `kept_in` is a folder with pairs that earlier searches found, `fresh` what one has just found.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        mechanism: Mechanism,
-        deltas: Sequence[float],
-        orders: Sequence[float] = ORDERS,
-        force: bool = False,
-        kept_in: Path | None = None,
-        fresh: Sequence[Certificate] = (),
-    ) -> None:
-        self.name, self.mechanism, self.force = name, mechanism, force
-        self.deltas, self.orders = tuple(deltas), tuple(orders)
-        # each number is computed once, so that text and document have the same
-        self._raw = [replace(a, eps=cache(a.eps)) for a in every_analysis(mechanism)]
-        self.lower, self.fresh = every_lower_bound(mechanism, kept_in, fresh), tuple(fresh)
-
-    @cached_property
-    def analyses(self) -> list[Analysis]:
-        """All of them; what a pair of neighbours refutes is refused."""
-        told = each(self._raw, "analysis", _name)
-        wrong = refuted(told, self.lower, self.deltas)
-        return [replace(a, refused=wrong[a.name]) if a.name in wrong else a for a in self._raw]
-
-    @cached_property
-    def best(self) -> dict[str, Analysis]:
-        """The tightest valid analysis of what is released; all-iterates analyses cover the last iterate too.
-
-        Refused ones that state a number compete where that is forced.
-        """
-        valid = [(a, a.at(self.deltas)[0]) for a in self.analyses if a.valid or self.force]
-        valid = [(a, eps) for a, eps in valid if a.valid or math.isfinite(eps)]
-        kinds = {ALL: [pair for pair in valid if pair[0].released == ALL], LAST: valid}
-        return {kind: min(found, key=lambda pair: pair[1])[0] for kind, found in kinds.items() if found}
-
-    def gaussian(self, kind: str) -> dict[str, float | None]:
-        """The mu of the best analysis of a release, up to the smallest delta.
-
-        With the regret where an own pair shows all iterates: the rates of others are searches, which take seconds.
-        """
-        pairs = [bound for bound in self.mechanism.lower_bounds() if bound.released == kind == ALL]
-        shown = Profile(pairs[0].eps, attained=True) if pairs else None
-        return gaussian_of(self.best[kind], shown, min(self.deltas))
-
-    def document(self) -> dict[str, Any]:
-        """With the keys of `dpexp privacy --json`."""
-        best: dict[str, dict[str, Any]] = {}
-        for kind, a in self.best.items():
-            same = kind == LAST and a is self.best.get(ALL)  # one mu for both, and a regret beside all iterates only
-            gdp = best[ALL]["gdp"] | {"regret": None} if same else self.gaussian(kind)
-            best[kind] = {"analysis": a.name, "eps": _pairs(a, self.deltas), "gdp": gdp}
-        return {
-            "plain": self.plain,
-            "mechanism": self.name,
-            "parameters": self.mechanism.model_dump(),
-            "neighboring_relation": self.mechanism.neighboring_relation,
-            "sampling": self.mechanism.scheme,
-            "statements": [a.statement(self.deltas, self.orders) for a in self.analyses],
-            "best": best,
-            "lower": [bound.statement(self.deltas) for bound in self.lower],
-            **({"search": [c.document() for c in self.fresh]} if self.fresh else {}),
-        }
-
-    @cached_property
-    def plain(self) -> list[str]:
-        """What the best guarantee means, in a sentence; another one where less is seen and less can be told."""
-        kinds = [kind for kind in (ALL, LAST) if kind == ALL or self.best.get(LAST) is not self.best.get(ALL)]
-        relation = self.mechanism.neighboring_relation
-        return [sentence(success(self.best.get(kind), self.deltas), relation, SEES[kind]) for kind in kinds]
-
-    def text_of_parameters(self) -> str:
-        """The mechanism's parameters with their names."""
-        return ", ".join(
-            f"{k} = {v:g}" if isinstance(v, float) else f"{k} = {v}"
-            for k, v in self.mechanism.model_dump().items()
-            if v is not None
-        )
-
-    def text(self) -> str:
-        """A page to read; without the Renyi curves, which take a while."""
-        covering = [a.at(self.deltas)[0] for a in self.analyses if a.valid and a.released == ALL]
-        rows = []
-        for a in self.analyses:
-            marks = [f"best for {kind}" for kind, best in self.best.items() if best is a]
-            if a.valid and a.released == LAST and a.at(self.deltas)[0] > min(covering, default=math.inf):
-                marks.append("no gain: all iterates cost less")
-            rows.append(_row(a, self.deltas, "; ".join(marks)))
-        rows += [[b.name, b.released, *map(down, b.at(self.deltas)), "attained: a lower bound"] for b in self.lower]
-        lines = [
-            *self.plain,
-            "",
-            f"{self.name}: {self.text_of_parameters()}",
-            "",
-            *_topics([*self.mechanism.describe(), *_words([self.mechanism.neighboring_relation])]),
-            "",
-            *_table(rows, self.deltas),
-        ]
-        if ALL in self.best:
-            lines += ["", f"  Gaussian DP, all iterates: {gaussian_words(self.gaussian(ALL))}"]
-        lines.append("")
-        for a in self.analyses:
-            lines.append(f"  {a.name}: {a.source}" if a.source else f"  {a.name}")
-            if not a.valid:
-                lines.append(f"      refused: {a.refused}")
-            elif a.assumptions:
-                lines.append("      holds if " + "; ".join(a.assumptions))
-            if a.valid and a.remark:
-                lines.append(f"      {a.remark}")
-        lines += [f"  {b.name}: the privacy loss of one pair of neighbours\n      {b.pair}" for b in self.lower]
-        lines += [f"  search: {c.text()}" for c in self.fresh]
-        if any(a.released == LAST for a in self.analyses):
-            lines += ["", "  Not covered by last-iterate analyses: averages of iterates, earlier iterates, gradients."]
-        return "\n".join(lines)
 
 
 class ConfigStatement(Printed):
@@ -255,7 +127,7 @@ class ConfigStatement(Printed):
         }
 
     def _held(self, analysis: Analysis) -> dict[str, Any]:
-        return {"analysis": analysis.name, "mu": analysis.mu, "eps": _pairs(analysis, self.deltas)}
+        return {"analysis": analysis.name, "mu": analysis.mu, "eps": pairs_of(analysis, self.deltas)}
 
     def _best_of_budgets(self) -> dict[str, Analysis]:
         """The tightest valid analysis of every budget; where mechanisms of one budget differ in noise, of the worst."""
@@ -282,7 +154,7 @@ class ConfigStatement(Printed):
         blocks += [_block(label, m, self.analyses[label], self.deltas) for label, m in self.central.items()]
         if self.central:
             relations = dict.fromkeys(m.neighboring_relation for m in self.central.values())
-            blocks.append("\n".join(_topics(_words(relations))))
+            blocks.append("\n".join(topics(terms(relations))))
             blocks.append("Last-iterate analyses do not cover averages of iterates, earlier iterates or gradients.")
         return "\n\n".join([*blocks, *(f"Data: {notice}" for notice in self.data), *self.cautions])
 
@@ -365,8 +237,8 @@ def _block(label: str, mechanism: Released, analyses: Iterable[Analysis], deltas
     accounting = f"{row.get('accountant', 'the mechanism')}{state}"
     if not math.isnan(row.get("noise_multiplier", math.nan)):
         accounting += f"; noise multiplier {row['noise_multiplier']:.5g}"
-    rows = [_row(a, deltas) for a in analyses]
-    return "\n".join([label, *_topics([*mechanism.describe(), ("Accounting", accounting)]), "", *_table(rows, deltas)])
+    rows = [row_of(a, deltas) for a in analyses]
+    return "\n".join([label, *topics([*mechanism.describe(), ("Accounting", accounting)]), "", *table_of(rows, deltas)])
 
 
 def _local_block(mechanisms: Sequence[LocalGaussian], who: Sequence[str], deltas: Sequence[float]) -> str:
@@ -383,7 +255,7 @@ def _local_block(mechanisms: Sequence[LocalGaussian], who: Sequence[str], deltas
     if not several:
         scale = f"{used:.6g} / mu_i on every coordinate of the message;\nthe exact sensitivity is {exact:.6g}."
     lines = ["Local Gaussian mechanism: every user adds noise to their own gradient before sending it."]
-    lines += _topics(
+    lines += topics(
         [
             ("Users", f"{users}, each used once; neighbours differ in one user's record (replace-one)."),
             ("Released", "all iterates (the whole transcript), and therefore the last iterate and every average."),
@@ -434,41 +306,39 @@ def _local_block(mechanisms: Sequence[LocalGaussian], who: Sequence[str], deltas
     said.append(
         ("Not covered", "a user who takes part twice; budgets chosen from the data; floating-point side channels.")
     )
-    return "\n".join([*lines, *_topics(said)])
+    return "\n".join([*lines, *topics(said)])
 
 
-def _topics(pairs: Iterable[tuple[str, str]]) -> list[str]:
+def topics(pairs: Iterable[tuple[str, str]]) -> list[str]:
     """A topic and what is said of it; further lines stand below the first."""
     return [f"  {topic:<12} " + text.replace("\n", "\n" + 15 * " ") for topic, text in pairs]
 
 
-def _row(analysis: Analysis, deltas: Sequence[float], mark: str = "") -> list[str]:
+def row_of(analysis: Analysis, deltas: Sequence[float], mark: str = "") -> list[str]:
     """An analysis as a line of the table; what is no guarantee says so."""
     remark = mark if analysis.valid else "; ".join(filter(None, [NO_GUARANTEE, mark]))
     released = analysis.released + (f", no {analysis.secret}" if analysis.secret else "")
     return [analysis.name, released, *map(up, analysis.at(deltas)), remark]
 
 
-def _words(relations: Iterable[str]) -> list[tuple[str, str]]:
+def terms(relations: Iterable[str]) -> list[tuple[str, str]]:
     """What the terms of a statement mean, as topics."""
     return [("Record", RECORD), *(("Neighbours", NEIGHBOURS[relation]) for relation in relations), ("Epsilon", MEANS)]
 
 
-def _pairs(analysis: Analysis, deltas: Sequence[float]) -> list[list[float]]:
+def pairs_of(analysis: Analysis, deltas: Sequence[float]) -> list[list[float]]:
+    """[delta, epsilon] at each delta."""
     return [[delta, eps] for delta, eps in zip(deltas, analysis.at(deltas), strict=True)]
 
 
-def _table(rows: Sequence[Sequence[str]], deltas: Sequence[float]) -> list[str]:
+def table_of(rows: Sequence[Sequence[str]], deltas: Sequence[float]) -> list[str]:
+    """The lines of a table of analyses below its head."""
     head = ["analysis", "released", *(f"eps at {d:g}" for d in deltas), ""]
     return ["  " + line for line in columns(rows, head).splitlines()]
 
 
 def _listed(words: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(words))
-
-
-def _name(analysis: Analysis) -> str:
-    return analysis.name
 
 
 def _mu(analysis: Analysis) -> float:

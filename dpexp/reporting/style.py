@@ -82,9 +82,9 @@ def panels(
     return canvas, axes
 
 
-def legend_below(canvas: Figure, columns: int, of: Axes | None = None, more: Sequence[Any] = (), **looks: Any) -> None:
-    """One legend under all panels: what a panel, the first if none is named, has labels for, and further handles."""
-    handles, _ = (of or canvas.axes[0]).get_legend_handles_labels()
+def legend_below(canvas: Figure, columns: int, more: Sequence[Any] = (), **looks: Any) -> None:
+    """One legend under all panels: what the first one has labels for, and further handles."""
+    handles, _ = canvas.axes[0].get_legend_handles_labels()
     canvas.legend(handles=[*handles, *more], loc="outside lower center", ncols=columns, frameon=False, **looks)
 
 
@@ -94,11 +94,11 @@ def note(axes: Axes, text: str, at: tuple[float, float], offset: tuple[float, fl
     axes.annotate(text, at, **(place | looks))
 
 
-def ticks_at(axes: Axes, values: Sequence[float], words: Sequence[str] = ()) -> None:
-    """Ticks of the horizontal axis at these values alone, by their words or as numbers."""
+def ticks_at(axes: Axes, values: Sequence[float]) -> None:
+    """Ticks of the horizontal axis at these values alone."""
     from matplotlib.ticker import NullLocator
 
-    axes.set_xticks(values, words or [f"{value:g}" for value in values])
+    axes.set_xticks(values, [f"{value:g}" for value in values])
     axes.xaxis.set_minor_locator(NullLocator())
 
 

@@ -29,7 +29,7 @@ from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.mechanisms.tree_momentum import NoisyTreeMomentum
 from dpexp.privacy.pairs.stated import every_lower_bound
-from dpexp.reporting.statement import MechanismStatement
+from dpexp.reporting.mechanism_statement import MechanismStatement
 
 SIZES = {
     "steps": (1, 1e8), "n": (1, 1e7), "batch_size": (1, 1e4), "batches": (1, 300), "epochs": (1, 50), "runs": (1, 40),

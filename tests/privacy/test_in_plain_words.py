@@ -11,7 +11,7 @@ from dpexp.privacy.analyses.analysis import Analysis, gaussian_analysis
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.reporting.digits import uncertain
 from dpexp.reporting.guarantee_in_words import sentence, success
-from dpexp.reporting.statement import MechanismStatement
+from dpexp.reporting.mechanism_statement import MechanismStatement
 from tests.privacy.test_mechanisms import EXAMPLES
 
 KNOWS = "Someone who knows everything about the data but "

@@ -28,7 +28,7 @@ from dpexp.privacy.momentum.difference_bound import certified, largest_form
 from dpexp.privacy.momentum.iterates import bounded, certify, forms, rounded_up
 from dpexp.privacy.momentum.tree_streams import printed_counts, printed_sensitivities, unit_split
 from dpexp.privacy.momentum.trees import cover, fixed_order, reshuffled_order, squared_sensitivities
-from dpexp.reporting.statement import MechanismStatement
+from dpexp.reporting.mechanism_statement import MechanismStatement
 from dpexp.theory.momentum.formulas import theorem8_sigma
 from tests.conftest import AT_LENGTH, at_length
 from tests.oracles import trees

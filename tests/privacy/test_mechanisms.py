@@ -10,7 +10,7 @@ from dpexp.privacy.accounting.calibration import Unreachable, calibrate
 from dpexp.privacy.accounting.gdp import eps_of, mu_of
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.momentum.trees import fixed_order, printed_count, squared_sensitivities
-from dpexp.reporting.statement import MechanismStatement
+from dpexp.reporting.mechanism_statement import MechanismStatement
 from tests.conftest import call, share
 
 NOISY = {

@@ -9,7 +9,7 @@ from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.mechanisms.langevin_accounting import composed
 from dpexp.privacy.mechanisms.langevin_run import LangevinRun
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
-from dpexp.reporting.statement import MechanismStatement
+from dpexp.reporting.mechanism_statement import MechanismStatement
 from tests.oracles.composition import epsilon
 
 ONCE = ("cyclic", "shuffled", "reshuffled")

@@ -10,7 +10,8 @@ from dpexp.privacy.analyses.analysis import gaussian_analysis
 from dpexp.privacy.attained.lower_bounds import LowerBound, refuted
 from dpexp.privacy.mechanisms import ANALYSES, MECHANISMS
 from dpexp.reporting import statement as statements_of
-from dpexp.reporting.statement import ConfigStatement, MechanismStatement
+from dpexp.reporting.mechanism_statement import MechanismStatement
+from dpexp.reporting.statement import ConfigStatement
 from tests.campaigns import statements
 from tests.campaigns.statements import Draw, Drawn, false, faults, of_one_table
 from tests.conftest import AT_LENGTH

@@ -470,7 +470,8 @@ def test_our_statements_are_counted_apart_from_the_papers():
 
 
 def test_an_own_experiment_asks_for_no_claim(results, monkeypatch):
-    monkeypatch.setattr(command, "claims_document", lambda *_: pytest.fail("no claim speaks of these experiments"))
+    reader = "dpexp.reporting.ledger.verdicts.read"
+    monkeypatch.setattr(reader, lambda *_: pytest.fail("no claim speaks of these experiments"))
     assert command._ledger(results / "results", ["own"], False) is None
 
 

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from dpexp.config.settings import varying
-from dpexp.core.text import counted
+from dpexp.core.text import counted, duration
 from dpexp.reporting.digits import from_to
 from dpexp.reporting.of_results.labels import constants, values
 from dpexp.reporting.page.experiments import CURRENT, Stored, about
 from dpexp.reporting.page.markup import Markup, copyable, folded, join, table, tag
-from dpexp.reporting.page.provenance import duration, seconds
+from dpexp.reporting.page.provenance import seconds
 
 
 def section(experiments: Sequence[Stored], absent: Mapping[str, Sequence[str]]) -> Markup:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dpexp.core.text import counted
+from dpexp.core.text import counted, duration
 from dpexp.reporting.page.experiments import Stored
 from dpexp.reporting.page.markup import Markup, join, tag
 
@@ -61,27 +61,10 @@ def steps(one: Stored) -> int:
     return sum(run.cell.run.n * int(run.row["replicates"]) for run in runs)
 
 
-def duration(value: float) -> str:
-    """Seconds in words."""
-    if value < 1:
-        return "below 1 s"
-    if value < 120:
-        return f"{value:.0f} s"
-    return f"{value / 60:.0f} min" if value < 7200 else f"{value / 3600:.1f} h"
-
-
 def _spent(known: Sequence[Stored]) -> Markup:
     found = [(one, spent) for one in known if (spent := seconds(one)) is not None]
     total = sum(spent for _, spent in found)
     count = sum(steps(one) for one, _ in found)
     words = (f"Compute: {duration(total)} of one core for {counted(len(found), 'experiment')}, "
-             f"{_short(count)} steps of all settings and replicates.")  # fmt: skip
+             f"{count:,} steps of all settings and replicates.")  # fmt: skip
     return tag("p", words, id="compute")
-
-
-def _short(count: int) -> str:
-    """A large number in words: 1.9 million."""
-    for size, word in ((1e9, " thousand million"), (1e6, " million")):
-        if count >= size:
-            return f"{count / size:.3g}{word}"
-    return f"{count:,}"

@@ -1,0 +1,151 @@
+"""The privacy statement of a mechanism given by its parameters, as a document and as a page.
+
+Upper bounds are printed rounded up, what is attained rounded down.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpexp.core.steps import each
+from dpexp.core.text import Printed, down
+from dpexp.privacy.accounting.tradeoff import Profile
+from dpexp.privacy.analyses.analysis import ALL, LAST, ORDERS, Analysis
+from dpexp.privacy.attained.lower_bounds import refuted
+from dpexp.privacy.mechanisms import every_analysis
+from dpexp.privacy.mechanisms.mechanism import Mechanism
+from dpexp.privacy.pairs.stated import every_lower_bound
+from dpexp.reporting.guarantee_in_words import SEES, gaussian_of, gaussian_words, sentence, success
+from dpexp.reporting.statement import pairs_of, row_of, table_of, terms, topics
+
+if TYPE_CHECKING:
+    from dpexp.privacy.pairs.certified import Certificate
+
+
+class MechanismStatement(Printed):
+    """Every analysis of a mechanism beside what pairs of neighbours attain; computed as far as it is asked for.
+
+    `kept_in` is a folder with pairs that earlier searches found, `fresh` what one has just found.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        mechanism: Mechanism,
+        deltas: Sequence[float],
+        orders: Sequence[float] = ORDERS,
+        force: bool = False,
+        kept_in: Path | None = None,
+        fresh: Sequence[Certificate] = (),
+    ) -> None:
+        self.name, self.mechanism, self.force = name, mechanism, force
+        self.deltas, self.orders = tuple(deltas), tuple(orders)
+        # each number is computed once, so that text and document have the same
+        self._raw = [replace(a, eps=cache(a.eps)) for a in every_analysis(mechanism)]
+        self.lower, self.fresh = every_lower_bound(mechanism, kept_in, fresh), tuple(fresh)
+
+    @cached_property
+    def analyses(self) -> list[Analysis]:
+        """All of them; what a pair of neighbours refutes is refused."""
+        told = each(self._raw, "analysis", _name)
+        wrong = refuted(told, self.lower, self.deltas)
+        return [replace(a, refused=wrong[a.name]) if a.name in wrong else a for a in self._raw]
+
+    @cached_property
+    def best(self) -> dict[str, Analysis]:
+        """The tightest valid analysis of what is released; all-iterates analyses cover the last iterate too.
+
+        Refused ones that state a number compete where that is forced.
+        """
+        valid = [(a, a.at(self.deltas)[0]) for a in self.analyses if a.valid or self.force]
+        valid = [(a, eps) for a, eps in valid if a.valid or math.isfinite(eps)]
+        kinds = {ALL: [pair for pair in valid if pair[0].released == ALL], LAST: valid}
+        return {kind: min(found, key=lambda pair: pair[1])[0] for kind, found in kinds.items() if found}
+
+    def gaussian(self, kind: str) -> dict[str, float | None]:
+        """The mu of the best analysis of a release, up to the smallest delta.
+
+        With the regret where an own pair shows all iterates: the rates of others are searches, which take seconds.
+        """
+        pairs = [bound for bound in self.mechanism.lower_bounds() if bound.released == kind == ALL]
+        shown = Profile(pairs[0].eps, attained=True) if pairs else None
+        return gaussian_of(self.best[kind], shown, min(self.deltas))
+
+    def document(self) -> dict[str, Any]:
+        """With the keys of `dpexp privacy --json`."""
+        best: dict[str, dict[str, Any]] = {}
+        for kind, a in self.best.items():
+            same = kind == LAST and a is self.best.get(ALL)  # one mu for both, and a regret beside all iterates only
+            gdp = best[ALL]["gdp"] | {"regret": None} if same else self.gaussian(kind)
+            best[kind] = {"analysis": a.name, "eps": pairs_of(a, self.deltas), "gdp": gdp}
+        return {
+            "plain": self.plain,
+            "mechanism": self.name,
+            "parameters": self.mechanism.model_dump(),
+            "neighboring_relation": self.mechanism.neighboring_relation,
+            "sampling": self.mechanism.scheme,
+            "statements": [a.statement(self.deltas, self.orders) for a in self.analyses],
+            "best": best,
+            "lower": [bound.statement(self.deltas) for bound in self.lower],
+            **({"search": [c.document() for c in self.fresh]} if self.fresh else {}),
+        }
+
+    @cached_property
+    def plain(self) -> list[str]:
+        """What the best guarantee means, in a sentence; another one where less is seen and less can be told."""
+        kinds = [kind for kind in (ALL, LAST) if kind == ALL or self.best.get(LAST) is not self.best.get(ALL)]
+        relation = self.mechanism.neighboring_relation
+        return [sentence(success(self.best.get(kind), self.deltas), relation, SEES[kind]) for kind in kinds]
+
+    def text_of_parameters(self) -> str:
+        """The mechanism's parameters with their names."""
+        return ", ".join(
+            f"{k} = {v:g}" if isinstance(v, float) else f"{k} = {v}"
+            for k, v in self.mechanism.model_dump().items()
+            if v is not None
+        )
+
+    def text(self) -> str:
+        """A page to read; without the Renyi curves, which take a while."""
+        covering = [a.at(self.deltas)[0] for a in self.analyses if a.valid and a.released == ALL]
+        rows = []
+        for a in self.analyses:
+            marks = [f"best for {kind}" for kind, best in self.best.items() if best is a]
+            if a.valid and a.released == LAST and a.at(self.deltas)[0] > min(covering, default=math.inf):
+                marks.append("no gain: all iterates cost less")
+            rows.append(row_of(a, self.deltas, "; ".join(marks)))
+        rows += [[b.name, b.released, *map(down, b.at(self.deltas)), "attained: a lower bound"] for b in self.lower]
+        lines = [
+            *self.plain,
+            "",
+            f"{self.name}: {self.text_of_parameters()}",
+            "",
+            *topics([*self.mechanism.describe(), *terms([self.mechanism.neighboring_relation])]),
+            "",
+            *table_of(rows, self.deltas),
+        ]
+        if ALL in self.best:
+            lines += ["", f"  Gaussian DP, all iterates: {gaussian_words(self.gaussian(ALL))}"]
+        lines.append("")
+        for a in self.analyses:
+            lines.append(f"  {a.name}: {a.source}" if a.source else f"  {a.name}")
+            if not a.valid:
+                lines.append(f"      refused: {a.refused}")
+            elif a.assumptions:
+                lines.append("      holds if " + "; ".join(a.assumptions))
+            if a.valid and a.remark:
+                lines.append(f"      {a.remark}")
+        lines += [f"  {b.name}: the privacy loss of one pair of neighbours\n      {b.pair}" for b in self.lower]
+        lines += [f"  search: {c.text()}" for c in self.fresh]
+        if any(a.released == LAST for a in self.analyses):
+            lines += ["", "  Not covered by last-iterate analyses: averages of iterates, earlier iterates, gradients."]
+        return "\n".join(lines)
+
+
+def _name(analysis: Analysis) -> str:
+    return analysis.name
