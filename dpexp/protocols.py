@@ -46,8 +46,8 @@ Budget     dpexp.privacy.budgets                 a base class, the law of the us
     label             a short name; asked by tables, figures and messages
     constant          the mu that all users share, or None; asked by algorithms, mechanisms and tables; default: None
     target            (eps, delta) where that was asked for, or None; asked by algorithms; default: None
-    largest           the largest mu; asked by mechanisms: it bounds what everything released gives away
-    smallest          the smallest mu; asked by the printed bounds of `ldp-sgd`
+    possible          budgets, the largest and the smallest of all among them; asked by the two below
+    largest, smallest   of them: the largest bounds what everything released gives away; asked by mechanisms
     mean_inverse_square   the mean of 1 / mu_i^2; asked by predictions: noise power is proportional to it
     draw              the budgets of some users from their uniform numbers; asked by the engine
 Mechanism  dpexp.privacy.mechanisms.mechanism    a base class, what is released with which noise, as plain parameters
@@ -55,7 +55,7 @@ Mechanism  dpexp.privacy.mechanisms.mechanism    a base class, what is released 
     noise_for_all_steps   whether its noise is set for all steps together; asked by `dpexp check`; default: False
     more_noise_is_larger  whether that parameter grows with the noise; asked by `dpexp calibrate`; default: True
     neighboring_relation  which data sets count as neighbours; asked by every privacy statement; default: replace-one
-    scheme            how records meet the steps; asked by every privacy statement; default: every record once
+    scheme, drawn     how records meet the steps, as `sampling` or that word says; default: every record once
     analyses          every analysis that applies, the refused ones with their reason; asked by every privacy statement
     lower_bounds      what pairs of neighbours attain; asked by `dpexp privacy`; default: none
     projected_run     it in one dimension, for a search for pairs; asked by `dpexp.privacy.pairs`; default: refused
