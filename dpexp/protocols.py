@@ -46,8 +46,8 @@ Budget     dpexp.privacy.budgets                 a base class, the law of the us
     label             a short name; asked by tables, figures and messages
     constant          the mu that all users share, or None; asked by algorithms, mechanisms and tables; default: None
     target            (eps, delta) where that was asked for, or None; asked by algorithms; default: None
-    possible          budgets, the largest and the smallest of all among them; asked by the two below
-    largest, smallest   of them: the largest bounds what everything released gives away; asked by mechanisms
+    largest           the largest mu; asked by mechanisms: it bounds what everything released gives away
+    smallest          the smallest mu; asked by the printed bounds of `ldp-sgd`
     mean_inverse_square   the mean of 1 / mu_i^2; asked by predictions: noise power is proportional to it
     draw              the budgets of some users from their uniform numbers; asked by the engine
 Mechanism  dpexp.privacy.mechanisms.mechanism    a base class, what is released with which noise, as plain parameters
