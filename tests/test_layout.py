@@ -99,7 +99,7 @@ def test_the_house_stays_small():
 
 LINES = {
     "algorithms": 3_656, "commands": 6_541, "config": 2_812, "conformance": 2_109, "core": 1_993, "data": 1_987,
-    "engine": 5_534, "inference": 3_685, "papers": 8_840, "plugins": 1_135, "privacy": 14_087, "problems": 2_478,
+    "engine": 5_534, "inference": 3_685, "papers": 8_840, "plugins": 1_135, "privacy": 14_085, "problems": 2_478,
     "protocols": 137, "reporting": 9_421, "roof": 287, "store": 4_561, "theory": 1_640,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""
