@@ -20,8 +20,6 @@ from dpexp.privacy.accounting.quiet_functions import erfcx, exp
 
 NEAR = 0.5
 """below this mu a difference of two Mills ratios loses digits, and its integral form is used"""
-
-
 _NEAR_MANY = 0.05
 """the same for many mu at once: a ratio R(x) is known to 4e-16 of itself, and the difference of two is mu (1 - x R(x)),
 about mu / x^2 far out, where R is 1 / x. So it has an error of 4e-16 x / mu, 3e-13 where the density is e^-700. Six
@@ -119,14 +117,13 @@ def _mean_slope(start: float, length: float) -> float:
 
 @cache
 def _gauss() -> tuple[list[float], list[float]]:
-
     nodes, weights = gauss_legendre(12)
     return nodes.tolist(), weights.tolist()
 
 
 def _decreasing_root(f: Callable[[float], float], level: float) -> float:
     """The x > 0 at which the decreasing function f falls to `level`, on the side where f <= level; inf if none is."""
-    low = high = 1.0
+    f, low, high = cache(f), 1.0, 1.0
     while f(high) > level:
         low, high = high, high * 2
     while f(low) <= level:

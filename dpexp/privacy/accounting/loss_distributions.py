@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache, cached_property, lru_cache, partial
 from typing import Literal
 
@@ -149,6 +149,7 @@ class StepLoss:
         """Epsilon of `steps` steps, rounded up, at any delta > 0."""
         return eps_of_steps(((self, steps),), delta)
 
+    @lru_cache(maxsize=1024)  # noqa: B019  steps are kept as well
     def delta(self, steps: int, eps: float) -> float:
         """Delta of `steps` steps at epsilon >= 0, rounded up."""
         parts, passed = ((self, steps),), list[tuple[Composed, ...]]()
@@ -166,7 +167,7 @@ class StepLoss:
                 best = min(best, max(law.delta(eps) for law in laws))
             except TooWide:  # the grid of the next reach is coarser
                 continue
-            needed = next(iter(_reaches(parts, best)), None)
+            needed = next(_reaches(parts, best), None)
             # a delta that needs less than this reach is as it will be; a small one may still lose rounding errors
             if best == 0 or needed in (reach, None) or (needed < reach and best >= _LARGE):
                 break
@@ -241,14 +242,15 @@ def plain_eps(parts: Steps, delta: float) -> float:
     return min(renyi, eps_of(mu, delta))
 
 
-def _reaches(parts: Steps, delta: float) -> list[float]:
+def _reaches(parts: Steps, delta: float) -> Iterator[float]:
     """Those of `REACHES` beyond which the mass is negligible beside delta.
 
     The first has the finest grid. Where that makes the window too wide, the next one's grid is coarser.
     """
-    # a sum of losses is lost where one of them is: at most the sum of the masses (union bound)
-    lost = [(reach, math.fsum(count * step.beyond(reach) for step, count in parts)) for reach in REACHES]
-    return [reach for reach, mass in lost if mass <= _NEGLIGIBLE * delta and delta >= LEAST_DELTA]
+    for reach in REACHES if delta >= LEAST_DELTA else ():
+        # a sum of losses is lost where one of them is: at most the sum of the masses (union bound)
+        if math.fsum(count * step.beyond(reach) for step, count in parts) <= _NEGLIGIBLE * delta:
+            yield reach
 
 
 @lru_cache(maxsize=12)

@@ -18,7 +18,6 @@ import numpy as np
 
 from dpexp.core.bisection import narrow
 from dpexp.core.gauss_legendre import gauss_legendre
-from dpexp.privacy.accounting.quiet_functions import exp, expm1, log, log1p
 
 Nodes = Callable[[float, float, float, float], tuple[np.ndarray, np.ndarray]]
 """order, q, noise, power -> nodes and steps of a quadrature"""
@@ -174,6 +173,7 @@ def _windows(peaks: Sequence[tuple[float, float]], least: float = -math.inf) -> 
 _GAUSS = gauss_legendre(16)
 
 
+@np.errstate(all="ignore")
 def _log_means(
     nodes: Sequence[np.ndarray],
     steps: Sequence[np.ndarray],
@@ -190,13 +190,13 @@ def _log_means(
     z, sigma = np.concatenate(nodes), np.repeat(np.array(sigmas), counts)
     exponent = z / sigma - 1 / (2 * sigma * sigma)
     if exponent.max() < 700.0:
-        u = q * expm1(exponent)
-        log_r = log1p(u)
+        u = q * np.expm1(exponent)
+        log_r = np.log1p(u)
     else:
-        u = q * expm1(np.minimum(exponent, 700.0))
-        log_r = np.where(exponent < 700.0, log1p(u), math.log(q) + exponent)
+        u = q * np.expm1(np.minimum(exponent, 700.0))
+        log_r = np.where(exponent < 700.0, np.log1p(u), math.log(q) + exponent)
     density = np.concatenate(steps) / math.sqrt(2 * math.pi)
-    weight = density * exp(-z * z / 2)
+    weight = density * np.exp(-z * z / 2)
     total, large = np.zeros(len(counts)), np.full(len(counts), -np.inf)
     for each in powers:
         power = each[0] if len(set(each)) == 1 else np.repeat(np.array(each), counts)
@@ -205,15 +205,15 @@ def _log_means(
             total += np.add.reduceat(weight * _excess(log_r, u, power), starts)
             continue
         # beyond e^300 it is r^k - k r, which may be no numbers, and their weight 0
-        log_weight = log(density) - z * z / 2
+        log_weight = np.log(density) - z * z / 2
         logs = np.where(far, power * log_r + log_weight, -np.inf)
         large = np.maximum(large, np.where(np.maximum.reduceat(logs, starts) > 600.0, _log_sums(logs, starts), -np.inf))
         near = weight * _excess(np.where(far, 0.0, log_r), np.where(far, 0.0, u), power)
-        rest, log_k = exp(np.minimum(logs, 600.0)), np.log(np.abs(power))
+        rest, log_k = np.exp(np.minimum(logs, 600.0)), np.log(np.abs(power))
         if np.all(power > 1):  # no digits are lost where the power is next to 1
-            rest *= -expm1(np.where(far, log_k - (power - 1) * log_r, 0.0))
+            rest *= -np.expm1(np.where(far, log_k - (power - 1) * log_r, 0.0))
         else:
-            rest += exp(log_k + log_r + log_weight)
+            rest += np.exp(log_k + log_r + log_weight)
         total += np.add.reduceat(np.where(far, rest, near), starts)
     # beyond e^600 the far nodes are all that counts
     return [top if top > 0 else math.log1p(mean) for top, mean in zip(large.tolist(), total.tolist(), strict=True)]
@@ -223,16 +223,16 @@ def _log_sums(logs: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """log of the sum of e^logs over each piece, [pieces]."""
     tops = np.maximum(np.maximum.reduceat(logs, starts), -1e300)
     counts = np.diff(np.append(starts, len(logs)))
-    return tops + log(np.maximum(np.add.reduceat(exp(logs - np.repeat(tops, counts)), starts), 1e-300))
+    return tops + np.log(np.maximum(np.add.reduceat(np.exp(logs - np.repeat(tops, counts)), starts), 1e-300))
 
 
 def _excess(log_r: np.ndarray, u: np.ndarray, power: float | np.ndarray) -> np.ndarray:
     """(1 + u)^power - 1 - power u, all powers above 1 or all negative: a series where power u is small."""
     small = np.abs(u) * np.maximum(1.0, np.abs(power)) < _SMALL
     if np.all(power > 1):  # the same, and no digits are lost where the power is next to 1
-        out = (1 + u) * expm1((power - 1) * log_r) - (power - 1) * u
+        out = (1 + u) * np.expm1((power - 1) * log_r) - (power - 1) * u
     else:
-        out = expm1(power * log_r) - power * u
+        out = np.expm1(power * log_r) - power * u
     at = np.flatnonzero(small)
     if len(at):
         few, v = power[at] if isinstance(power, np.ndarray) else power, u[at]

@@ -162,9 +162,8 @@ def over_steps(cost: float, spread: float, most: int, contraction: float) -> tup
     rate = 2 * math.log(contraction)
     ratio = math.expm1(rate) * rate * spread / cost if cost > 0 else math.inf
     ideal = 2 * math.asinh(math.sqrt(ratio) / 2) / abs(rate)
-    near = (math.floor(ideal) + k for k in (-1, 0, 1, 2)) if ideal < most else ()
-    candidates = {1, most, *(min(most, max(1, r)) for r in near)}
-    return min((cost * r + spread * shift(r, contraction), r) for r in candidates)
+    first = math.floor(min(most, ideal)) - 1
+    return min((cost * r + spread * shift(r, contraction), r) for r in range(max(1, first), min(most, first + 3) + 1))
 
 
 def shift(steps: int, contraction: float) -> float:
