@@ -15,15 +15,19 @@ def digest(value: Any, length: int = 32) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:length]
 
 
+def hash_of_file(path: str | Path) -> str:
+    """SHA-256 of a file. Raises OSError."""
+    with open(path, "rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
 @lru_cache(maxsize=64)
 def hash_of_data(path: str) -> str:
     """Hash of a file, or of the names and contents of a folder's files, those behind links to folders too."""
     place = Path(os.path.expanduser(path))
     hashed = hashlib.sha256()
     for file in files_below(place):
-        with file.open("rb") as content:
-            digest = hashlib.file_digest(content, "sha256").hexdigest()
-        hashed.update(f"{file.relative_to(place)} {digest}\n".encode(errors="surrogateescape"))
+        hashed.update(f"{file.relative_to(place)} {hash_of_file(file)}\n".encode(errors="surrogateescape"))
     return hashed.hexdigest()[:16]
 
 

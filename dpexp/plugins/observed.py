@@ -30,6 +30,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from dpexp.core.bytecode import altered
+from dpexp.core.digests import hash_of_file
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.files import State, state_of
 from dpexp.plugins.loaded import LOADED, Loaded, patching
@@ -181,8 +182,7 @@ def _hash(path: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _hash_of_file(path: str, state: State) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+    return hash_of_file(path)[:16]
 
 
 def _digest(content: bytes) -> str:

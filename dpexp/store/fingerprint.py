@@ -22,7 +22,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpexp.core.digests import files_below, hash_of_data
+from dpexp.core.digests import files_below, hash_of_data, hash_of_file
 from dpexp.core.files import State, state_of
 from dpexp.core.version import IMPORTED_AT
 from dpexp.plugins import observed
@@ -297,8 +297,7 @@ def _shipped_files(root: Path) -> dict[str, str]:
 
 @lru_cache(maxsize=64)
 def _hash_file(path: Path) -> str:
-    with path.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()[:16]
+    return hash_of_file(path)[:16]
 
 
 def hash_of_all() -> str:
@@ -313,8 +312,9 @@ def hash_of_all() -> str:
         for name in sorted(names):
             if not name.endswith(".pyc"):
                 path = Path(folder, name)
-                digest = hashlib.sha256(path.read_bytes()).hexdigest()
-                hashed.update(f"{path.relative_to(ROOT).as_posix()} {digest}\n".encode(errors="surrogateescape"))
+                hashed.update(
+                    f"{path.relative_to(ROOT).as_posix()} {hash_of_file(path)}\n".encode(errors="surrogateescape")
+                )
     return hashed.hexdigest()
 
 

@@ -77,7 +77,7 @@ def judge(claims: Sequence[Claim], results: Path, carry: Carry = one_by_one) -> 
         outcome, spent = found[claim.id]
         code = codes[claim.id] | observed.found(codes[claim.id])
         read = {name: before[name][0] for name in claim.experiments}
-        rows[claim.id] = Judgement(said(claim), asdict(outcome), code, read, verdicts.two_digits(spent))
+        rows[claim.id] = Judgement(said(claim), asdict(outcome), code, read, float(f"{spent:.2g}"))
     return rows
 
 

@@ -37,10 +37,8 @@ def headed(judgements: Sequence[Judgement], headlines: Mapping[str, str]) -> lis
 
 def by_paper(judgements: Sequence[Judgement]) -> dict[str, list[Judgement]]:
     """The claims of each paper."""
-    papers: dict[str, list[Judgement]] = {}
-    for one in judgements:
-        papers.setdefault(one.paper, []).append(one)
-    return papers
+    papers = dict.fromkeys(one.paper for one in judgements)
+    return {paper: [one for one in judgements if one.paper == paper] for paper in papers}
 
 
 def tally(judgements: Sequence[Judgement]) -> Counter[str]:

@@ -7,13 +7,14 @@ is compared with the code of its check and with the results that it was judged f
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dpexp.core.digests import hash_of_file
 from dpexp.core.errors import ResultsMissing
 from dpexp.core.text import few
 from dpexp.plugins.loaded import LOADED
@@ -64,36 +65,29 @@ def _hash(results: Path, name: str) -> str:
     """Of a file; empty where it is not there."""
     if name == CODE:
         return hash_of_all()
-    try:
-        with (results / name).open("rb") as content:
-            return hashlib.file_digest(content, "sha256").hexdigest()
-    except OSError:
-        return ""
+    with suppress(OSError):
+        return hash_of_file(results / name)
+    return ""
 
 
-def standing(results: Path, ledger: Ledger, claims: Iterable[Claim]) -> list[Judgement]:
+def standing(results: Path, ledger: Ledger, claims: Sequence[Claim]) -> list[Judgement]:
     """Claims, in their order, with what is stored of them and what today's code and results say of that."""
-    claims = list(claims)
     today = identities(results, claims)
 
     def row(claim: Claim) -> Judgement:
         if claim.id not in ledger.rows:
             return Judgement(said(claim), state="missing", reason=ledger.fault or "not judged yet")
         stored = replace(ledger.rows[claim.id], claim=said(claim))
-        if reason := why_stale(stored):
-            return replace(stored, state="stale", reason=reason)
+        if absent := plugins_missing([stored.code]):
+            return replace(stored, state="stale", reason=f"judged with {few(absent)}, not loaded here")
+        for name in claim.experiments:
+            numbers, trouble = today[name]
+            if numbers != stored.results.get(name):
+                why = f"result missing or stale: {trouble}" if trouble else f"result changed: {results / name}"
+                return replace(stored, state="stale", reason=why)
         if files := changed(stored.code, code_of_claim(claim)):
             return replace(stored, state="unconfirmed", reason=f"code changed: {few(files)}")
         return stored
-
-    def why_stale(stored: Judgement) -> str:
-        if absent := plugins_missing([stored.code]):
-            return f"judged with {few(absent)}, not loaded here"
-        for experiment in stored.experiments:
-            identity, trouble = today[experiment]
-            if identity != stored.results.get(experiment):
-                return f"result missing or stale: {trouble}" if trouble else f"result changed: {results / experiment}"
-        return ""
 
     return [row(claim) for claim in claims]
 

@@ -113,10 +113,6 @@ def costs_of_runs(results: Path, before: Mapping[str, dict[str, Any]]) -> dict[s
             if known is None or known["numbers"] != numbers:
                 told = read_document(folder.provenance)
                 spent = sum(cell["cpu_s"] for cell in told["cells"].values())
-                known = {"cpu_s": two_digits(spent), "numbers": numbers, "on": told["machine"]["processor"]}
+                known = {"cpu_s": float(f"{spent:.2g}"), "numbers": numbers, "on": told["machine"]["processor"]}
             found[name] = known
     return found
-
-
-def two_digits(spent: float) -> float:
-    return float(f"{spent:.2g}")
