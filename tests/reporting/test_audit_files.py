@@ -313,7 +313,7 @@ def test_an_exact_count_among_the_notes_is_found(fit, monkeypatch):
 
     def counted(self, *given, **named):
         made(self, *given, **named)
-        told = f"{Path(self.file).read_text().count('-')} values are negative"
+        told = f"{Path(self.request.data).read_text().count('-')} values are negative"
         object.__setattr__(self, "units", replace(self.units, notes=(*self.units.notes, told)))
 
     monkeypatch.setattr(Report, "__init__", counted)

@@ -44,6 +44,8 @@ USED = (
     Used("numba.core.compiler", "CompileResult"),
     Used("numba.core.event", "Listener"),
     Used("numba.core.event", "register", 2),
+    Used("numba.core.entrypoints", "init_all", 0),
+    Used("numba.core.runtime.nrt", "rtsys"),
     Used("numba.core.dispatcher", "Dispatcher"),
     Used("numba.core.funcdesc", "FunctionDescriptor"),
     Used("numba.core.serialize", "dumps", 1),
@@ -111,7 +113,7 @@ KEPT = (
     Used("numba.core.dispatcher", "Dispatcher.targetoptions", of_instances=True),
     Used("numba.core.caching", "_Cache.load_overload", 3),
     Used("numba.core.caching", "_Cache.save_overload", 3),
-    Used("numba.core.base", "BaseContext.refresh", 1),
+    Used("numba.core.runtime.nrt", "rtsys.initialize", 1),
     # what was compiled, as a file
     Used("numba.core.compiler", "CompileResult._find_referenced_environments", 1),
     *(
