@@ -199,7 +199,7 @@ class Report(Printed):
         """
         import pandas as pd
 
-        records = read_table(Path(table).expanduser() if isinstance(table, str) else table)
+        records = read_table(Path(table).expanduser() if isinstance(table, str | Path) else table)
         records.header.require([column.name for column in self.units.columns], records.where)
         x, read = covariates(records, self.units)
         frame = pd.DataFrame(np.nan, range(len(read)), ["mean", "se", "ci_lo", "ci_hi"])

@@ -943,7 +943,7 @@ def test_p_values_and_joint_tests_have_their_level_where_nothing_is_explained():
 
 
 @pytest.mark.parametrize("model", ["huber-linear", "mallows-logistic"])
-def test_predictions_are_means_with_their_errors(tmp_path, model):
+def test_predictions_are_means_with_their_errors(tmp_path, monkeypatch, model):
     rng, n = np.random.default_rng(9), 6000
     frame = pd.DataFrame({"a": rng.standard_normal(n), "g": rng.choice(["u", "v"], n)})
     eta = 0.3 + frame.a - 0.5 * (frame.g == "v")
@@ -965,6 +965,9 @@ def test_predictions_are_means_with_their_errors(tmp_path, model):
     assert found["ci_lo"][0] < found["mean"][0] < found["ci_hi"][0]
     assert found.loc[2].isna().all()
     assert report.frame()["name"].tolist() == list(value)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    new.to_csv(tmp_path / "new.csv", index=False)
+    assert all(report.predict(path).equals(found) for path in ("~/new.csv", Path("~/new.csv")))
 
 
 def test_a_frame_is_read_like_its_csv_whatever_type_one_value_gives_a_column(lab, tmp_path):
