@@ -4,8 +4,8 @@
 
 where theta = (beta, s) and g_i = grad f(theta_{i-1}, x_i). So the scale's entry has the noise of a budget a mu_i. Up to
 a = sqrt(11 + 5 sqrt 5) / c, which is 3.5016 for c = 1.345, two messages are no farther apart than two gradients
-(`dpexp.problems.huber_linear.furthest_messages` has the proof), so that Delta and the statement are those of `ldp-sgd`:
-what the server does is post-processing. A larger a would need a larger Delta, and is refused.
+(`furthest_messages` has the proof), so that Delta and the statement are those of `ldp-sgd`: what the server does is
+post-processing. A larger a would need a larger Delta, and is refused.
 
 How the engine of `ldp-sgd` computes it: with s' = a s the last entry is s'_i = s'_{i-1} - eta_i (a g + (Delta / mu_i)
 omega), a step against the message itself. So the pass runs in (beta, a s) over users whose "gradient" is D_a g, and
@@ -26,9 +26,10 @@ from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.one_pass import OnePassAlgorithm, Sensitivities
 from dpexp.engine.lanes.elementwise import Value
 from dpexp.engine.linear.rule import Rule
-from dpexp.problems.huber_linear import HuberLinear, furthest_messages, largest_stretch
-from dpexp.problems.huber_linear import score as unstretched
+from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.linear_predictor import LinearPredictorProblem
+from dpexp.problems.regression_models import furthest_messages, largest_stretch
+from dpexp.problems.regression_models import huber_score as unstretched
 
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule

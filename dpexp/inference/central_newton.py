@@ -48,8 +48,8 @@ from dpexp.inference.intervals import Release
 from dpexp.inference.models import GUESSED_VARIANCE, Model
 from dpexp.inference.newton import regularise, symmetric_noise
 from dpexp.inference.users import Normals
-from dpexp.problems.huber_linear import HuberLinear, normal_moments
 from dpexp.problems.mallows import WEIGHT_CAP
+from dpexp.problems.regression_models import HuberRegression, normal_moments
 
 LEAST_MOMENT = 1e-4
 """to which eigenvalues of A are raised at least"""
@@ -270,7 +270,7 @@ def _guessed_curvature(model: Model, moments: np.ndarray) -> np.ndarray:
 
     It is P(|e| <= c) E w x x' in the coefficients, and E e^2 1{|e| <= c} E w in the scale.
     """
-    if not isinstance(model.problem, HuberLinear):
+    if not isinstance(model.problem, HuberRegression):
         return GUESSED_VARIANCE * moments
     normal = normal_moments(model.problem.c)  # .82 and .387 for c = 1.345
     found = np.pad(normal.inside * moments, (0, int(model.has_scale)))

@@ -29,7 +29,7 @@ from dpexp.inference.messages import Sums, Users
 from dpexp.inference.models import Model
 from dpexp.inference.staged_newton import Server
 from dpexp.inference.users import Normals
-from dpexp.problems.huber_linear import HuberLinear
+from dpexp.problems.regression_models import HuberRegression
 
 POOL = 4096
 """directions that are drawn at a time"""
@@ -44,20 +44,18 @@ class PureModel(Model):
     @property
     def radius(self) -> float:
         """R of (a), rounded up."""
-        c = self.problem.c if isinstance(self.problem, HuberLinear) else 1.0
+        c = self.problem.c if isinstance(self.problem, HuberRegression) else 1.0
         return math.sqrt(2) * c * (1 + 1e-9)
 
     @property
     def stretch(self) -> float:
         """a of (a); 1 where there is no scale."""
-        return 2 * math.sqrt(2) / self.problem.c if isinstance(self.problem, HuberLinear) and self.has_scale else 1.0
+        return 2 * math.sqrt(2) / float(self.constants[0]) if self.has_scale else 1.0
 
     @property
     def shift(self) -> float:
         """h of (a); 0 where there is no scale."""
-        if not (isinstance(self.problem, HuberLinear) and self.has_scale):
-            return 0.0
-        return float(self.constants[0] ** 2 - self.constants[1]) / 2
+        return float(self.constants[0] ** 2 - self.constants[1]) / 2 if self.has_scale else 0.0
 
     @property
     def entries(self) -> int:

@@ -16,7 +16,7 @@ from dpexp.engine.lanes.aligned import lanes_empty
 from dpexp.engine.lanes.elementwise import logistic, maximum, sqrt, where
 from dpexp.engine.lanes.streams import fill_normal
 from dpexp.engine.lanes.vectors import LANES, load, read, reals, store
-from dpexp.problems.linear_predictor import mallows_weight
+from dpexp.problems.mallows import mallows_weight
 
 
 @compiled(kept=True)

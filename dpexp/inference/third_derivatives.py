@@ -44,7 +44,7 @@ from dpexp.inference.models import Model
 from dpexp.inference.newton import NEGLIGIBLE, Corrected
 from dpexp.inference.small_matrices import eigensystems, products, times
 from dpexp.inference.users import Records
-from dpexp.problems.huber_linear import HuberLinear, normal_moments
+from dpexp.problems.regression_models import HuberRegression, normal_moments
 
 DRAWS = 2000
 """records of the guessed law"""
@@ -108,7 +108,7 @@ def scale_bias(model: Model, sums: Sums, found: Corrected, times: np.ndarray) ->
     expansion says nothing.
     """
     law = model.problem
-    if not (model.has_scale and isinstance(law, HuberLinear)):
+    if not (model.has_scale and isinstance(law, HuberRegression)):
         return np.zeros(len(found.theta))
     normal, c = normal_moments(law.c), law.c
     steeper = 3 - 2 * c**3 * math.exp(-c * c / 2) / math.sqrt(2 * math.pi) / normal.square_inside

@@ -19,11 +19,17 @@ import numpy as np
 
 from dpexp.core.elementary import exp, log
 from dpexp.core.gauss_legendre import gauss_legendre
+from dpexp.engine.lanes.elementwise import Value, minimum
 
 WEIGHT_CAP = 2.0
 """w(x) = min(1, WEIGHT_CAP / |x|^2)"""
 _EDGES = (0.5, 1.0, 2.0, 3.5, 5.5, 8.5)
 """of panels, in deviations of z; 2e-17 of its law lies beyond the last"""
+
+
+def mallows_weight(norm_sq: Value) -> Value:
+    """w(x) = min(1, 2 / |x|^2) from |x|^2, which de-weights outlying covariates."""
+    return minimum(1.0, WEIGHT_CAP / norm_sq)
 
 
 def panels(edges: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray]:

@@ -198,8 +198,9 @@ CALLED = {
     "pass": {
         "dpexp.engine.linear.kernel": "draw moved step keep segment remember <lambda>",
         "dpexp.engine.lanes.streams": "next_state unit fill_uniform fill_normal",
-        "dpexp.problems.huber_linear": "response score",
-        "dpexp.problems.linear_predictor": "mallows_weight",
+        "dpexp.problems.huber_linear": "response",
+        "dpexp.problems.regression_models": "huber_score",
+        "dpexp.problems.mallows": "mallows_weight",
         "dpexp.algorithms.heavy_ball_ldp_sgd": "update",
     },
     "softmax": {

@@ -10,10 +10,10 @@ import pytest
 from dpexp.conformance.check import Subject, carry_out
 from dpexp.conformance.problems import LOSSES
 from dpexp.problems import PROBLEMS
-from dpexp.problems.huber_linear import normal_moments
 from dpexp.problems.insensitive_linear import conditional_risk
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.mallows import cubic_moment, mean_weight, moment_matrix, rule
+from dpexp.problems.regression_models import normal_moments
 from tests.conftest import mostly_slow
 
 DEFAULTS = {name: kind() for name, kind in PROBLEMS.items() if issubclass(kind, LinearPredictorProblem)}
