@@ -110,7 +110,7 @@ class BatchDescent(FiniteSumAlgorithm):
 def _full_multiplier(algorithm: BatchDescent, steps: int, mu: float, eps: float, delta: float) -> float:
     """2 sqrt(T) / mu, since replacing a record moves a sum by 2 G; raised until rounding spends no more."""
 
-    from dpexp.privacy.budgets import raised
+    from dpexp.privacy.accounting.gdp import raised
 
     def excess(sigma: float) -> float:
         analyses = algorithm.released(steps, sigma).analyses()

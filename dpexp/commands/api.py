@@ -290,16 +290,17 @@ def fit(
     coefficient is told. `.frame()`, `.covariance`, `.contrasts`, `.predict(table)` and `.forest()` follow from it.
     """
     from dpexp.commands import fit as command
+    from dpexp.commands.fit_request import Request
+    from dpexp.config.public_file import read_public
 
     mu_, eps_, delta_ = (None if value is None else repr(float(value)) for value in (mu, eps, delta))
     source = Path(data) if isinstance(data, str | os.PathLike) else data
-    return command.fit(
-        command.Request(
-            source, target, model, mu_, mu_column, eps_, delta_, central, None if public is None else Path(public),
-            level, person, False, None, force, deployment, seed, None if out is None else Path(out), again,
-            weights, tuple(contrasts), formula,
-        )
+    stated = read_public(None if public is None else Path(public))
+    request = Request(
+        source, target, model, mu_, mu_column, eps_, delta_, central, stated, level, person, False, None, force,
+        deployment, seed, None if out is None else Path(out), again, weights, tuple(contrasts), formula,
     )  # fmt: skip
+    return command.fit(request)
 
 
 def audit(

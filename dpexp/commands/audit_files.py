@@ -21,7 +21,7 @@ from dpexp.problems.softmax import Softmax
 from dpexp.reporting.audit.files import Leaves, TwoFiles, bare, flat, neighbours, other_records
 
 if TYPE_CHECKING:
-    from dpexp.commands.fit import Request
+    from dpexp.commands.fit_request import Request
     from dpexp.config.cells import Cell, Experiment
 
 STORED = 4
@@ -92,9 +92,9 @@ def of_fit(request: Request, other: Path, effort: Effort) -> Audited:
 
 def _entering(request: Request) -> list[tuple[str, bytes, bytes, float]]:
     """Covariates, responses and budget of every record or person that enters a fit, for one public order."""
-    from dpexp.commands.fit import entering, public_inputs
+    from dpexp.commands.fit import entering
 
-    records, mu, _ = entering(request, public_inputs(request), 0)
+    records, mu, _ = entering(request, 0)
     cuts = np.searchsorted(records.owners, np.arange(1, records.n))
     held = zip(np.split(records.x, cuts), np.split(records.y, cuts), mu, strict=True)
     return [("fit", x.tobytes(), y.tobytes(), float(m)) for x, y, m in held]

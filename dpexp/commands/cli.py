@@ -358,10 +358,12 @@ def fit(
 ) -> None:
     """Private regression with confidence intervals on your own records; exit code 3 if it tells no coefficient."""
     from dpexp.commands import fit as command
+    from dpexp.commands.fit_request import Request
+    from dpexp.config.public_file import read_public
 
-    request = command.Request(
-        _home(data), target, model, mu, mu_column, eps, delta, central, _home(public), level, person, plan, n, force,
-        deployment, seed, _home(out), again, weights, tuple(contrasts or ()),
+    request = Request(
+        _home(data), target, model, mu, mu_column, eps, delta, central, read_public(_home(public)), level, person, plan,
+        n, force, deployment, seed, _home(out), again, weights, tuple(contrasts or ()),
         formula,
     )  # fmt: skip
     if neighbour is not None:

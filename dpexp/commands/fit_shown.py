@@ -13,12 +13,12 @@ import numpy as np
 
 from dpexp.commands.fit_after import MANY, Contrasts, Inference, contrasts, forest
 from dpexp.commands.fit_receipt import NOT_COVERED
+from dpexp.commands.fit_request import Request
 from dpexp.core.errors import UsageError
 from dpexp.core.files import atomically
 from dpexp.core.text import Printed, columns, counted, few, up
-from dpexp.data.formulas import read_formula
 from dpexp.data.records import read_table
-from dpexp.data.regression import Roles, Units, covariates
+from dpexp.data.regression import Units, covariates
 from dpexp.inference.fitting import Fitted, Planned
 from dpexp.inference.intervals import FLAT
 from dpexp.inference.newton import standard_errors
@@ -26,8 +26,7 @@ from dpexp.inference.public_numbers import normal
 from dpexp.inference.pure_messages import PureModel
 from dpexp.inference.refusals import Checked
 from dpexp.inference.staged_newton import SHARES, TIMES
-from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.budgets import Target
+from dpexp.privacy.accounting.gdp import eps_of, mu_within
 from dpexp.reporting.digits import estimate_row
 
 if TYPE_CHECKING:
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DELTAS = (1e-5, 1e-6)
-SEED = 1
 CAREFUL = (
     "careful: if errors have tails like Student's t with 3 degrees of freedom, or any two columns are correlated by .5"
 )
@@ -69,49 +67,6 @@ TARGETS = {
         "model is right."
     ),
 }
-
-
-@dataclass(frozen=True)
-class Request:
-    """What the command line says."""
-
-    data: Path | pd.DataFrame | None
-    target: str
-    model: str = "huber-linear"
-    mu: str | None = None
-    mu_column: str | None = None
-    eps: str | None = None
-    delta: str | None = None
-    central: bool = False
-    public: Path | None = None
-    level: float = 0.95
-    person: str | None = None
-    plan: bool = False
-    n: str | None = None
-    force: bool = False
-    deployment: bool = False
-    seed: int | None = None
-    out: Path | None = None
-    again: bool = False
-    weights: str = "budget"
-    contrasts: tuple[str, ...] = ()
-    formula: str | None = None
-
-    @property
-    def rehearsed(self) -> int:
-        """The seed of a rehearsal."""
-        return SEED if self.seed is None else self.seed
-
-    @property
-    def file(self) -> str:
-        """What the data are called."""
-        return str(self.data) if isinstance(self.data, Path) else "a frame"
-
-    @property
-    def roles(self) -> Roles:
-        """Which column is what. Raises UsageError for what is no formula."""
-        formula = None if self.formula is None else read_formula(self.formula)
-        return Roles(formula.target.column if formula else self.target, self.mu_column, self.person, formula)
 
 
 @dataclass(frozen=True)
@@ -419,7 +374,7 @@ class Report(Printed):
         said = [f"Warning: {one}." for one in self.checked.warnings] + [f"Note: {one}." for one in self.units.notes]
         if self.request.plan and self.pure:
             delta, model = DELTAS[0], self.planned.model
-            other = model.gradient_sensitivity / Target(eps=self.pure, delta=delta).constant / model.gradient_noise[0]
+            other = model.gradient_sensitivity / mu_within(self.pure, delta) / model.gradient_noise[0]
             said.append(f"Gaussian messages at delta = {delta:g} would be {other:.2g} times as noisy.")
         if self.checked.advice:
             said += [f"Advice: {reason.why}; n = {reason.n_needed:,} would do." for reason in self.checked.advice]

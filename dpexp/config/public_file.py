@@ -16,8 +16,10 @@ KEYS = ("ranges", "categories", "missing", "leave_out", "error_scale", "known_er
 FILL_IN = "fill it in from a code book, an earlier public sample or common knowledge, never from these records"
 
 
-def read_public(path: Path) -> PublicInputs:
-    """The statements of a file. Raises ConfigError with everything that is wrong, each at its place."""
+def read_public(path: Path | None) -> PublicInputs:
+    """The statements of a file; none without one. Raises ConfigError with all that is wrong, each at its place."""
+    if path is None:
+        return PublicInputs()
     try:
         root = read(path)
     except YamlErrors as error:

@@ -9,7 +9,6 @@ is for algorithms that calibrate their noise to what is released.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
@@ -259,25 +258,10 @@ class Target(Budget):
 @received
 @lru_cache(maxsize=256)
 def _mu(eps: float, delta: float) -> float:
-    """`mu_of`, lowered by its last digits where it would state more than eps; found once, every replicate asks."""
-    from dpexp.privacy.accounting.gdp import eps_of, mu_of
+    """`mu_within`, found once: every replicate asks."""
+    from dpexp.privacy.accounting.gdp import mu_within
 
-    mu = mu_of(eps, delta)
-    return mu if math.isinf(mu) else 1 / raised(1 / mu, lambda inverse: eps_of(1 / inverse, delta), eps)
-
-
-def raised(noise: float, stated: Callable[[float], float], target: float) -> float:
-    """The noise, raised by as many of its last digits as it takes for `stated(noise)` to be at most the target.
-
-    A calibrated noise is converted and rounded on its way to the statement, which can then exceed the target by its
-    last digits. Raises ValueError where no finite noise helps.
-    """
-    step = math.ulp(noise)
-    while not stated(noise) <= target:
-        noise, step = noise + step, 2 * step
-        if not math.isfinite(noise):
-            raise ValueError(f"no noise brings the statement down to {target:g}")
-    return noise
+    return mu_within(eps, delta)
 
 
 Delta = Annotated[float, Field(ge=1e-100, le=0.999999)]

@@ -39,6 +39,7 @@ from dpexp.inference.predicted import (
 )
 from dpexp.inference.staged_newton import Design, staged_newton
 from dpexp.privacy.accounting.gdp import eps_of
+from dpexp.problems.huber_linear import HuberLinear
 from tests.campaigns.fit_coverage import LAWS, Crowd, linear, local_fits, logistic, m_estimate, target
 from tests.conftest import call, share
 
@@ -391,7 +392,7 @@ def test_symmetric_noise_has_the_variances_of_a_frobenius_ball():
 def test_central_newton_spends_what_it_says(mu, newton):
     """Every release is counted with its own sensitivity and its own noise."""
     model, rng = unit_model("huber-linear", 3), np.random.default_rng(6)
-    x, y = model.problem.sample(rng, 2000)
+    x, y = HuberLinear(**model.problem.model_dump()).sample(rng, 2000)
     drawn = []
 
     def normals(shape):
@@ -515,7 +516,7 @@ def test_central_intervals_cover():
     assert planned.checked.reasons == ()
     for r in range(200):
         rng = np.random.default_rng(r)
-        x, y = model.problem.sample(rng, 1500)
+        x, y = HuberLinear(**model.problem.model_dump()).sample(rng, 1500)
         found = central_newton(model, model.problem.start(), x[:, 1:], y, 1.0, rng.standard_normal)
         hits.append(np.abs(found.theta - model.problem.optimum()) < 1.959964 * shown_errors(found))
     assert np.all(np.abs(np.mean(hits, axis=0) - 0.95) < 0.055)

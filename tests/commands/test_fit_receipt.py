@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import dpexp
-from dpexp.commands import fit as command
 from dpexp.commands import fit_receipt
+from dpexp.commands.fit_request import Request
 from dpexp.core.errors import UsageError
 from dpexp.privacy.accounting.gdp import eps_of
 
@@ -112,4 +112,4 @@ def test_a_rehearsal_is_written_and_has_no_receipt(lab):
     report = deployed(lab, deployment=False)
     assert json.loads((lab / "out" / "fit.json").read_text())["estimates"] == report.document()["estimates"]
     assert len(list((lab / "out").iterdir())) == 1
-    assert command.Request(lab / "people.csv", "y").out is None
+    assert Request(lab / "people.csv", "y").out is None

@@ -10,7 +10,8 @@ import pytest
 from scipy.optimize import minimize
 
 import dpexp
-from dpexp.commands.fit import Request, entering
+from dpexp.commands.fit import entering
+from dpexp.commands.fit_request import Request
 from dpexp.core.standard_json import standard_json
 from dpexp.data.public_inputs import PublicInputs
 from dpexp.inference.central_newton import _Owner
@@ -44,8 +45,8 @@ def read(folder, lines, model="huber-linear", **more):
     path = folder / "t.csv"
     path.write_text(FORMATS + "\n".join(lines) + "\n")
     binary = PublicInputs(categories={"y": ("0", "1")}) if model == "mallows-logistic" else PublicInputs()
-    request = Request(path, "y", model, "1", person="who", **more)
-    return entering(request, binary, 7)[0]
+    request = Request(path, "y", model, "1", person="who", public=binary, **more)
+    return entering(request, 7)[0]
 
 
 def quiet(shape):

@@ -10,8 +10,8 @@ from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.experiment_file import read_experiment
 from dpexp.config.yamlfile import ConfigError
-from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.budgets import ConstantBudget, Target, UniformBudget, raised
+from dpexp.privacy.accounting.gdp import eps_of, raised
+from dpexp.privacy.budgets import ConstantBudget, Target, UniformBudget
 from dpexp.privacy.mechanisms.langevin_accounting import analysis_of, sigma_for
 from dpexp.privacy.mechanisms.langevin_run import LangevinRun
 from dpexp.problems import PROBLEMS

@@ -14,7 +14,9 @@ from dpexp.algorithms import dp_sgd, softmax_runs
 from dpexp.commands import audit_files
 from dpexp.commands import fit as fitting
 from dpexp.commands.audit import Effort
+from dpexp.commands.fit_request import Request
 from dpexp.commands.fit_shown import Report
+from dpexp.config.public_file import read_public
 from dpexp.core.errors import UsageError
 from dpexp.data.dataset import Split
 from dpexp.engine.softmax import steps as kernel
@@ -267,7 +269,7 @@ def fit(tmp_path, monkeypatch):
     Path("a.csv").write_text("x,y\n" + "\n".join(["2,60", *rows[1:]]) + "\n")
     Path("b.csv").write_text("x,y\n" + "\n".join(["2,-60", *rows[1:]]) + "\n")
     Path("public.yaml").write_text("ranges: {x: [-2, 2], y: [-5, 7]}\nerror_scale: 1\n")
-    return fitting.Request(Path("a.csv"), "y", mu="2", central=True, public=Path("public.yaml"), force=True)
+    return Request(Path("a.csv"), "y", mu="2", central=True, public=read_public(Path("public.yaml")), force=True)
 
 
 def of_fit(request, runs=300):

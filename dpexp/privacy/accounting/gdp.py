@@ -100,6 +100,26 @@ def mu_of(eps: float, delta: float) -> float:
     return 1 / _decreasing_root(lambda inverse: delta_of(1 / inverse, eps), delta)
 
 
+def mu_within(eps: float, delta: float) -> float:
+    """`mu_of`, lowered by its last digits where `eps_of` would state more than eps."""
+    mu = mu_of(eps, delta)
+    return mu if math.isinf(mu) else 1 / raised(1 / mu, lambda inverse: eps_of(1 / inverse, delta), eps)
+
+
+def raised(noise: float, stated: Callable[[float], float], target: float) -> float:
+    """The noise, raised by as many of its last digits as it takes for `stated(noise)` to be at most the target.
+
+    A calibrated noise is converted and rounded on its way to the statement, which can then exceed the target by its
+    last digits. Raises ValueError where no finite noise helps.
+    """
+    step = math.ulp(noise)
+    while not stated(noise) <= target:
+        noise, step = noise + step, 2 * step
+        if not math.isfinite(noise):
+            raise ValueError(f"no noise brings the statement down to {target:g}")
+    return noise
+
+
 def rdp_of(mu: float, order: float) -> float:
     """Renyi divergence of the given order > 0 between N(0, 1) and N(mu, 1): order mu^2 / 2."""
     _require(mu >= 0 and order > 0, "mu must not be negative, the order must be positive")

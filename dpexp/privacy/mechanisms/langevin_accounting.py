@@ -20,6 +20,7 @@ from typing import Any, Literal, get_args
 
 from dpexp.privacy.accounting.calibration import Unreachable, calibrate, least_noise, rounded_up
 from dpexp.privacy.accounting.epoch_losses import epoch_loss, varying_epochs_eps
+from dpexp.privacy.accounting.gdp import raised
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, gaussian_analysis
 from dpexp.privacy.analyses.composition import (
     DIVIDED,
@@ -39,7 +40,6 @@ from dpexp.privacy.analyses.composition import (
     visits,
 )
 from dpexp.privacy.batch_sampling import INTO_BINS, RELATIONS, BatchSampling, Epochs
-from dpexp.privacy.budgets import raised
 from dpexp.privacy.mechanisms.epoch_gaussian import ALLOCATION, INDEPENDENT
 from dpexp.privacy.mechanisms.langevin import CONVERTED, PRINTED, Langevin
 from dpexp.privacy.mechanisms.langevin_run import Groups, LangevinRun, steps_of, varying_eps

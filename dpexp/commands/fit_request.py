@@ -1,0 +1,125 @@
+"""What the command line of `dpexp fit` says, and everything that can be wrong with its words alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpexp.core.errors import UsageError
+from dpexp.core.scalars import scalar
+from dpexp.core.text import guess
+from dpexp.data.formulas import read_formula
+from dpexp.data.public_inputs import PublicInputs
+from dpexp.data.regression import Roles
+from dpexp.privacy.accounting.gdp import mu_within
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SEED = 1
+MU = (1e-6, 1e6)
+"""a budget that is not inf lies between these"""
+WEIGHTS = ("budget", "equal")
+"""of a message: what its budget makes it worth, or the same for all: right where budgets depend on the data"""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line says."""
+
+    data: Path | pd.DataFrame | None
+    target: str
+    model: str = "huber-linear"
+    mu: str | None = None
+    mu_column: str | None = None
+    eps: str | None = None
+    delta: str | None = None
+    central: bool = False
+    public: PublicInputs = field(default_factory=PublicInputs)
+    level: float = 0.95
+    person: str | None = None
+    plan: bool = False
+    n: str | None = None
+    force: bool = False
+    deployment: bool = False
+    seed: int | None = None
+    out: Path | None = None
+    again: bool = False
+    weights: str = "budget"
+    contrasts: tuple[str, ...] = ()
+    formula: str | None = None
+
+    @property
+    def rehearsed(self) -> int:
+        """The seed of a rehearsal."""
+        return SEED if self.seed is None else self.seed
+
+    @property
+    def file(self) -> str:
+        """What the data are called."""
+        return str(self.data) if isinstance(self.data, Path) else "a frame"
+
+    @property
+    def roles(self) -> Roles:
+        """Which column is what. Raises UsageError for what is no formula."""
+        formula = None if self.formula is None else read_formula(self.formula)
+        return Roles(formula.target.column if formula else self.target, self.mu_column, self.person, formula)
+
+    def check(self) -> None:
+        """Everything that can be wrong with the words of the command line alone."""
+        from dpexp.inference.models import MODELS
+
+        if self.model not in MODELS:
+            raise UsageError(f"no model {self.model!r}", f"{guess(self.model, MODELS)}models: {', '.join(MODELS)}")
+        if bool(self.target) == bool(self.formula):
+            hint = "--target COLUMN or --formula 'y ~ x + C(g)'"
+            raise UsageError("what is explained? give --target, or --formula", hint)
+        budgets = {"--mu": self.mu, "--mu-column": self.mu_column, "--eps": self.eps}
+        given = [name for name, value in budgets.items() if value is not None]
+        if len(given) != 1:
+            said = " and ".join(given) if given else "no budget"
+            raise UsageError(f"{said}: a budget is one of --mu, --mu-column, --eps with --delta", "for instance --mu 1")
+        if self.delta is not None and self.eps is None:
+            raise UsageError("--delta belongs to --eps", "for instance --eps 1 --delta 1e-5")
+        if self.mu_column is None:
+            self.budget()
+        if self.central and self.mu_column is not None:
+            raise UsageError("--central spends one budget on every record", "give --mu, or leave out --central")
+        if self.weights not in WEIGHTS or (self.weights == "equal" and self.mu_column is None):
+            said = "--weights is budget or equal, and says what messages of --mu-column count"
+            raise UsageError(said, "leave it out")
+        if not 0.5 <= self.level < 1:
+            raise UsageError(f"--level is a share from 0.5 to below 1, not {self.level:g}", "for instance --level 0.95")
+        if self.deployment and self.out is None:
+            said = "--deployment keeps its result, and a receipt of what it spent"
+            raise UsageError(said, "name a file: --out fit.json")
+        if (self.plan and self.out is not None) or (self.again and not self.deployment):
+            raise UsageError("--out keeps a fit, and --again a deployment's", "leave them out")
+        if self.deployment and self.seed is not None:
+            raise UsageError("--deployment takes its noise from the operating system", "leave out --seed")
+        if self.seed is not None and self.seed < 0:
+            raise UsageError(f"--seed is a whole number from 0, not {self.seed}")
+        if self.n is not None and not self.plan:
+            raise UsageError("--n belongs to --plan", "a fit counts the records of its file")
+        if self.data is None and not self.plan:
+            raise UsageError("which file holds the records?", "dpexp fit DATA --target COLUMN --mu 1")
+
+    def budget(self) -> float:
+        """mu of every record, from --mu or from --eps and --delta."""
+        if self.eps is not None:
+            return mu_within(number("--eps", self.eps, 0, math.inf), number("--delta", self.delta or "1e-5", 0, 1))
+        mu = number("--mu", str(self.mu), 0, math.inf)
+        if not math.isinf(mu) and not MU[0] <= mu <= MU[1]:
+            raise UsageError(f"--mu is a number from {MU[0]:g} to {MU[1]:g}, or inf, not {mu:g}")
+        return mu
+
+
+def number(name: str, text: str, low: float, high: float) -> float:
+    """The number that an option says, between two ends that it does not reach, but for inf. Raises UsageError."""
+    value = scalar(text)
+    if type(value) not in (int, float) or not (low < value < high or value == high == math.inf):
+        ends = f"between {low:g} and {high:g}" if math.isfinite(high) else f"above {low:g}"
+        raise UsageError(f"{name} is a number {ends}, not {text}")
+    return float(value)
