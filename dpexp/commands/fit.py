@@ -16,9 +16,9 @@ from dpexp.commands.fit_receipt import Receipt
 from dpexp.commands.fit_request import Request, number
 from dpexp.commands.fit_shown import Report
 from dpexp.core.errors import UsageError
+from dpexp.data.encode import of_unread
 from dpexp.data.records import Kind, read_header, read_table
 from dpexp.data.regression import by_person, least_budgets, persons_of, read_budgets, read_records, units_of
-from dpexp.data.remarks import of_unread
 
 if TYPE_CHECKING:
     from dpexp.data.regression import Records, Units

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from dpexp.config.cells import Cell, Experiment
 from dpexp.config.yamlfile import ConfigError, Issue, Position
+from dpexp.core.errors import DataError
 from dpexp.core.memory import in_bytes as _bytes
 from dpexp.core.memory import memory_of_machine
 from dpexp.core.text import counted
 from dpexp.data import fashion
-from dpexp.data.dataset import DataError
 
 MOST_BYTES = 10**12
 """of memory, whatever the machine has"""

@@ -23,6 +23,10 @@ class UsageError(DpexpError):
     exit_code = 2
 
 
+class DataError(UsageError, ValueError):
+    """A data set that cannot be used as it is; the message lists everything that was found."""
+
+
 class NoSuchAnalysis(UsageError):
     """An algorithm names an accountant that its mechanism does not have. Who knows the setting says which it is."""
 

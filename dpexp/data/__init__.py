@@ -1,6 +1,7 @@
 """DATASETS: labelled records to learn from, shipped or the user's own; prepared without statistics of theirs."""
 
-from dpexp.data.dataset import DataError, Dataset, Split
+from dpexp.core.errors import DataError
+from dpexp.data.dataset import Dataset, Split
 from dpexp.data.loading import DATASETS, load
 
 __all__ = ["DATASETS", "DataError", "Dataset", "Split", "load"]

@@ -52,6 +52,7 @@ def encode(numbers: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Features [n, 104] float32 of numbers int [n, 5] and category codes [n, 8] (0 unknown, then 1 + position)."""
     columns = []
     for name, values in zip(NUMBERS, numbers.T, strict=True):
+        # gains and losses are nearly all 0, and range over five decades where they are not
         log = name.startswith("capital")
         columns.append((log1p(values) / math.log1p(RANGES[name]) if log else values / RANGES[name])[:, None])
     for levels, values in zip(CATEGORIES.values(), codes.T, strict=True):

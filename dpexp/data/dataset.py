@@ -8,17 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.core.errors import UsageError
+from dpexp.core.errors import DataError
 from dpexp.data.public_inputs import Column
 
 BIAS = 0.25
 """value of the constant entry that `prepare` appends"""
 NORM = (1 + BIAS**2) ** 0.5
 """norm of every prepared record: its square is 1.0625"""
-
-
-class DataError(UsageError, ValueError):
-    """A data set that cannot be used as it is; the message lists everything that was found."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +65,7 @@ class Dataset:
 
     def with_features(self, features: np.ndarray) -> Dataset:
         """The records with other features; those that cannot be used are 0, so that they move no parameter."""
+        # features of 0 have no gradient
         if self.usable is not None:
             features[~self.usable] = 0
         return replace(self, features=features)
@@ -107,6 +104,7 @@ def prepare(features: np.ndarray) -> np.ndarray:
     Uses each record alone, so it costs no privacy; a record that is 0 stays 0 and has norm .25.
     """
     out = np.full((len(features), features.shape[1] + 1), BIAS, np.float32)
+    # some thousand at a time, so that what is there in double precision stays small
     for k in range(0, len(features), 4096):
         x = np.asarray(features[k : k + 4096], dtype=np.float64)
         norms = np.linalg.norm(x, axis=1, keepdims=True)

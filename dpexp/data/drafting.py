@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dpexp.data.dataset import DataError
+from dpexp.core.errors import DataError
 from dpexp.data.records import Header, read_header
 
 RANGE, LEVELS = "[LOW, HIGH]", "[ONE, OTHER]"
@@ -93,5 +93,6 @@ def _split(header: Header, target: str | None = None) -> tuple[list[str], list[s
 
 def _key(name: str) -> str:
     """A column's name as YAML takes it, whatever is in it."""
+    # words that YAML, or the reader of configs, takes for something else are quoted
     plain = name.isidentifier() and name.lower() not in ("true", "false", "null", "yes", "no", "on", "off", "inf")
     return name if plain else json.dumps(name, ensure_ascii=False)

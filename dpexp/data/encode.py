@@ -23,13 +23,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.data.dataset import DataError
+from dpexp.core.errors import DataError
 from dpexp.data.public_inputs import Column, PublicInputs
 from dpexp.data.records import Header, Table, Values
 
 MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "<na>", "nat"})
 OTHER = "other"
 """the category that stands for all that are not listed"""
+SHOWN = 5
+"""records that cannot be read and are shown to their owner"""
+FOR_YOU = "(read off the records: for you, not for release)"
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 _TRUTH = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 _LARGEST = float(np.finfo(np.float32).max)
@@ -47,6 +50,7 @@ def encode(text: str | None, column: Column, decimal_comma: bool = False) -> flo
     if text is None:
         raise Unread("its line does not hold one value for each column; a quoted value ends on its line")
     text = text.strip()
+    # a stated category comes first, also one that is spelled like a missing value
     if column.levels is not None and text in column.levels:
         return float(column.levels.index(text))
     if text.lower() in MISSING:
@@ -82,6 +86,7 @@ def limits_of(name: str, pair: Sequence[float | str]) -> tuple[float, float]:
 
 
 def _number(text: str, decimal_comma: bool = False) -> float | None:
+    # one comma alone can be a decimal one: 1,234,567 is no number
     if decimal_comma and "." not in text:
         text = text.replace(",", ".", 1)
     return float(text) if _NUMBER.fullmatch(text) else _TRUTH.get(text.lower())
@@ -98,6 +103,7 @@ def _place(text: str, column: Column, decimal_comma: bool) -> float:
         alike = [
             k for k, level in enumerate(levels) if _number(level) == value and (truths or level.lower() not in _TRUTH)
         ]
+        # where two stated ones are the same number the text says neither
         if len(alike) == 1:
             return float(alike[0])
     if OTHER in levels:
@@ -115,11 +121,13 @@ class Encoded(NamedTuple):
 
 
 def encoded(table: Table, column: Column) -> Encoded:
-    """`encode` of every record. Equal texts are looked up and not read again."""
+    """`encode` of every record."""
     given, comma = table.columns[column.name], table.decimal_comma
+    # numbers by a schema: what `encode` says of their texts, all at once
     if isinstance(given, np.ndarray) and column.levels is None and not column.days:
         values = np.where(np.abs(given) <= _LARGEST, given, np.nan)
         return Encoded(values, np.isfinite(values) | (np.isnan(given) & column.may_miss))
+    # equal texts have equal numbers, whoever holds them, and are read once
     known: dict[str | None, float | None] = {}
     for text in set(_texts(given)):
         try:
@@ -143,6 +151,13 @@ def unread(table: Table, columns: Sequence[Column]) -> dict[int, str]:
             except Unread as error:
                 found.setdefault(k, f"{table.place(k)}: {error}")
     return dict(sorted(found.items()))
+
+
+def of_unread(table: Table, columns: Sequence[Column]) -> list[str]:
+    """The first records of which a value cannot be read, and why."""
+    said = list(unread(table, columns).values())
+    more = [f"... {FOR_YOU}"] if len(said) > SHOWN else []
+    return [f"{one}; this record adds nothing {FOR_YOU}" for one in said[:SHOWN]] + more
 
 
 def _texts(values: Values) -> Sequence[str | None]:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dpexp.data.dataset import DataError, Dataset
+from dpexp.core.errors import DataError
+from dpexp.data.dataset import Dataset
 
 FILE = Path(__file__).parent / "files" / "fashion.npz"
 """in a clone; four fifths of what dpexp would weigh, so that for others it is a package of its own (`tools/fashion`)"""

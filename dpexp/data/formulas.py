@@ -55,6 +55,7 @@ def limits_of(factor: Factor, limits: tuple[float, float] | None) -> tuple[float
     """Between which values a function of a column lies, whose range is public. Raises UsageError."""
     if limits is None:
         raise UsageError(f"{factor.text}: no range of {factor.column} is stated", "--public FILE with ranges")
+    # on a grid, since a function of the list need not have its ends at those of the range
     found = applied(factor.function, np.linspace(*limits, GRID))
     if not np.isfinite(found).all():
         raise UsageError(f"{factor.text} is not finite on the stated range of {factor.column}", "state another range")
@@ -93,8 +94,9 @@ def read_formula(text: str) -> Formula:
 def _factors(text: str) -> list[Factor]:
     """What stands between two colons; a power is a product of a column with itself."""
     match = _FACTOR.fullmatch(text)
+    # a name in backquotes, of which formulaic takes these away
     if match is None and re.fullmatch(r"[\w .,/%$€-]+", text):
-        return [Factor(text, text)]  # a name in backquotes, of which formulaic takes these away
+        return [Factor(text, text)]
     if match is None or bool(match[1]) != bool(match[3]):
         hint = f"understood: a column, C(g), I(x**2), {', '.join(f'{name}(x)' for name in FUNCTIONS)}, and products"
         raise UsageError(f"--formula: {text} is not understood, or looks at other records", hint)

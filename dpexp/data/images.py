@@ -14,12 +14,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dpexp.data.dataset import Builtin, DataError, Dataset
+from dpexp.core.errors import DataError
+from dpexp.data.dataset import Builtin, Dataset
 
 Features = Literal["pixels", "network"]
 CIFAR_FILES = (*(f"data_batch_{k}" for k in range(1, 6)), "test_batch")
 CIFAR_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 SUFFIXES = {".jpeg", ".jpg", ".png"}
+SIZE = 64
+"""pixels to which images of a folder are resized"""
 DIMENSIONS = 256
 """random directions on which the network's features are projected"""
 
@@ -39,7 +42,7 @@ class _Arrays(pickle.Unpickler):
         return super().find_class(module.replace("numpy.core", "numpy._core"), name)
 
 
-def read_cifar10(folder: Path, features: Features = "pixels") -> Builtin:
+def read_cifar10(folder: Path, features: Features) -> Builtin:
     """data_batch_1 .. 5 and test_batch, each a pickle with b"data" uint8 [n, 3072] and b"labels". Raises DataError."""
     missing = [name for name in CIFAR_FILES if not (folder / name).is_file()]
     if missing:
@@ -51,18 +54,18 @@ def read_cifar10(folder: Path, features: Features = "pixels") -> Builtin:
                 stored = _Arrays(file, encoding="bytes").load()
             data = np.asarray(stored[b"data"], np.uint8).reshape(-1, 3, 32, 32)
             labels.append(np.asarray(stored[b"labels"], np.int64))
-        except Exception as error:  # a damaged pickle can raise nearly anything
+        # a damaged pickle can raise nearly anything
+        except Exception as error:
             raise DataError(f"{folder / name} is not a CIFAR-10 batch: {error}") from error
+        # colours last, as Pillow has them
         images.append(data.transpose(0, 2, 3, 1))
     x, note = _features(np.concatenate(images), features)
     data_set = Dataset("cifar10", x, np.concatenate(labels), CIFAR_CLASSES, "the user's copy", f"CIFAR-10, {note}")
     return Builtin(lambda: data_set, len(labels[-1]))
 
 
-def read_image_folder(
-    folder: Path, features: Features = "pixels", size: int = 64, by_file_name: tuple[str, ...] = ()
-) -> Builtin:
-    """train/CLASS/*.jpeg and, if it is there, test/CLASS/*.jpeg; grey, resized to size x size. Needs Pillow.
+def read_image_folder(folder: Path, features: Features, by_file_name: tuple[str, ...]) -> Builtin:
+    """train/CLASS/*.jpeg and, if it is there, test/CLASS/*.jpeg; grey, resized to `SIZE` x `SIZE`. Needs Pillow.
 
     Words of `by_file_name` split a class: ("bacteria", "virus") makes the published three classes of the chest X-rays
     from PNEUMONIA. Raises DataError for an empty folder, a class that only the test part has, or a damaged image.
@@ -82,14 +85,14 @@ def read_image_folder(
             f"{folder}: {len(classes)} classes in train" + "".join(f"; {name} only in test" for name in strange)
         )
     entries = [*found["train"], *found["test"]]
-    x, note = _features(np.stack([_grey(path, size) for _, path in entries]), features)
+    x, note = _features(np.stack([_grey(path) for _, path in entries]), features)
     labels = np.array([classes.index(name) for name, _ in entries], np.int64)
     data_set = Dataset(folder.name, x, labels, classes, "the user's copy", f"Images of {folder.name}, {note}")
     return Builtin(lambda: data_set, len(found["test"]))
 
 
-def _grey(path: Path, size: int) -> np.ndarray:
-    """One image, uint8 [size, size]."""
+def _grey(path: Path) -> np.ndarray:
+    """One image, uint8 [SIZE, SIZE]."""
     try:
         pil: Any = import_module("PIL.Image")
     except ImportError as error:
@@ -98,10 +101,11 @@ def _grey(path: Path, size: int) -> np.ndarray:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pil.DecompressionBombWarning)
             with pil.open(path) as image:
-                return np.asarray(image.convert("L").resize((size, size)), np.uint8)
+                return np.asarray(image.convert("L").resize((SIZE, SIZE)), np.uint8)
     except (pil.DecompressionBombWarning, pil.DecompressionBombError) as error:
         raise DataError(f"{path} is a file of few bytes that claims to be a huge image: {error}") from error
-    except Exception as error:  # every format has its own family of errors
+    # every format has its own family of errors
+    except Exception as error:
         raise DataError(f"{path} is not an image: {error}") from error
 
 

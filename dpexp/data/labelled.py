@@ -14,8 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
+from dpexp.core.errors import DataError
 from dpexp.core.text import few
-from dpexp.data.dataset import DataError, Dataset
+from dpexp.data.dataset import Dataset
 from dpexp.data.encode import columns_of, encoded
 from dpexp.data.public_inputs import Column, PublicInputs
 from dpexp.data.records import Header, Table, read_header, read_table
@@ -51,7 +52,8 @@ def read_labelled(path: Path, target: str, public: PublicInputs) -> Dataset:
     usable = read & labels.read & ~np.isnan(labels.values)
     features[~usable] = 0
     levels = tuple(classes.levels or ())
-    found = np.where(usable, labels.values, len(levels) - 1).astype(np.int64)  # features of 0 predict the first class
+    # features of 0 predict the first class, so that the last one is wrong
+    found = np.where(usable, labels.values, len(levels) - 1).astype(np.int64)
     note = _note(path, columns)
     return Dataset(path.stem, features, found, levels, "the user's", note, tuple(columns), usable=usable)
 

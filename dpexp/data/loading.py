@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
+from dpexp.core.errors import DataError
 from dpexp.core.seeds import generator
 from dpexp.data import adult, digits, fashion
-from dpexp.data.dataset import Builtin, DataError, Shape, Split, split
+from dpexp.data.dataset import Builtin, Shape, Split, split
 from dpexp.data.images import CIFAR_FILES, read_cifar10, read_image_folder
 from dpexp.data.labelled import read_labelled
 from dpexp.data.membership import TEST, split_by_draws, with_draws
@@ -51,14 +52,21 @@ def load(
         if name not in DATASETS:
             raise DataError(f"no data set {name!r}", f"shipped: {', '.join(DATASETS)}; or give a path")
         source = DATASETS[name]
+    elif (place := Path(os.path.expanduser(str(path)))).is_dir():
+        cifar = any((place / part).is_file() for part in CIFAR_FILES)
+        source = read_cifar10(place, features) if cifar else read_image_folder(place, features, tuple(by_file_name))
     else:
-        source = _at(Path(os.path.expanduser(str(path))), target, public, features, tuple(by_file_name))
+        if target is None:
+            raise DataError(f"{place}: which column is the target?", "give target=")
+        table = read_labelled(place, target, public or PublicInputs())
+        source = Builtin(lambda: table, 0)
     data = source.read()
     if records is not None and test_fraction is None and source.published_test:
         raise DataError(
             f"{path} has a test part of its own, so `records` does not say how many there are to train on",
             "state test_fraction, by which each record is held out by itself, or leave out records",
         )
+    # with `records` no count of the file enters: each record draws its own part
     fraction = TEST_FRACTION if test_fraction is None else test_fraction
     if records is not None:
         parts = split_by_draws(with_draws(data, seed), fraction, TEST)
@@ -68,21 +76,3 @@ def load(
     else:
         parts = split(data, fraction, generator(seed, 0, "data"))
     return Split(parts.train.prepared, parts.test.prepared) if prepared else parts
-
-
-def _at(
-    path: Path,
-    target: str | None,
-    public: PublicInputs | None,
-    features: Literal["pixels", "network"],
-    by_file_name: tuple[str, ...],
-) -> Builtin:
-    """What lies at a path."""
-    if path.is_dir():
-        if any((path / name).is_file() for name in CIFAR_FILES):
-            return read_cifar10(path, features)
-        return read_image_folder(path, features, by_file_name=by_file_name)
-    if target is None:
-        raise DataError(f"{path}: which column is the target?", "give target=")
-    table = read_labelled(path, target, public or PublicInputs())
-    return Builtin(lambda: table, 0)

@@ -46,5 +46,6 @@ def with_draws(data: Dataset, seed: int) -> Dataset:
 def split_by_draws(data: Dataset, fraction: float, which: int) -> Split:
     """Held out is every record whose number is below the fraction of 2^64; a part may be empty."""
     assert data.draws is not None
+    # compared as integers of 64 bits, which floats would round
     held = data.draws[:, which] < np.uint64(int(fraction * 2**64))
     return Split(data.rows(~held), data.rows(held))

@@ -58,6 +58,7 @@ class Column(NamedTuple):
     @property
     def entries(self) -> list[str]:
         """Names of its entries: the column's own or one for each category, and whether its value is missing."""
+        # all levels have an entry here, the reference too: softmax needs no reference
         own = [self.name] if self.levels is None else [f"{self.name}={level}" for level in self.levels]
         return [*own, *[f"{self.name} is missing"] * self.may_miss]
 

@@ -2,12 +2,13 @@
 
 A record enters alone. What is public is the header: the first line of a csv or tsv file, the schema of a parquet or npz
 file. It says how many columns there are, what they are called, what stands between them and, in a schema, their types.
-Everything else is done to one record at a time, so that no record changes how another one is read:
+Everything else is done to one record at a time, so that no record changes how another one is read.
 
-    csv, tsv     a record is one line that is not blank; a quoted field ends on its line. The separator is the one of
-                 , ; tab | that splits the header into most names. A line is decoded as UTF-8, or where it is none, as
-                 Windows-1252. A line that does not hold a value for each column has values that cannot be read (None)
-    parquet, npz a value is a number, a truth value, a day or a text by the schema
+(a) csv, tsv: a record is one line that is not blank; a quoted field ends on its line. The separator is the one of
+, ; tab | that splits the header into most names.
+(b) A line is decoded as UTF-8, or where it is none, as Windows-1252.
+(c) A line that does not hold a value for each column has values that cannot be read (None).
+(d) parquet, npz: a value is a number, a truth value, a day or a text by the schema.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from dpexp.core.errors import DataError
 from dpexp.core.memory import require_readable
 from dpexp.core.text import few, guess
-from dpexp.data.dataset import DataError
 
 TEXTS, SCHEMAS = (".csv", ".tsv"), (".parquet", ".npz")
 FORMATS = (*TEXTS, *SCHEMAS)
@@ -98,7 +99,8 @@ def read_header(path: Path) -> Header:
 
     with _readable(path):
         fields = pyarrow.parquet.read_schema(path)
-    index = "__index_level_"  # which pandas wrote beside the columns
+    # pandas writes its index beside the columns
+    index = "__index_level_"
     return _once([(one.name, _kind_of_type(one)) for one in fields if not one.name.startswith(index)], str(path))
 
 
@@ -127,10 +129,8 @@ def read_table(path: Path | Any) -> Table:
 
 
 def _of_frame(frame: Any) -> Table:
-    """The records of a pandas frame as a csv file would have them: every value by itself.
-
-    What type a column got may be due to one value of one record, so it is no public kind.
-    """
+    """The records of a pandas frame as a csv file would have them: every value by itself."""
+    # what type a column got may be due to one value of one record, so it is no public kind
     header = _once([(str(name), "unknown") for name in frame.columns], "frame")
     if not len(frame):
         raise DataError("the frame holds no records", "one record a row")
@@ -139,7 +139,8 @@ def _of_frame(frame: Any) -> Table:
 
 
 def _of_series(column: Any) -> Values:
-    """A column of a frame; where all values are floating-point numbers their texts would say the same."""
+    """The values of a column of a frame."""
+    # where all of them are floating-point numbers their texts would say the same
     if column.dtype.kind == "f":
         return np.asarray(column.to_numpy(np.float64, na_value=np.nan))
     return ["" if gone else str(value) for value, gone in zip(column.tolist(), column.isna(), strict=True)]
@@ -155,6 +156,7 @@ def _header_line(line: bytes, path: Path) -> Header:
     if not text.strip():
         raise DataError(f"{path}:1: the first line is blank", "the first line names the columns")
     separators = "\t" if path.suffix == ".tsv" else _SEPARATORS
+    # (a)
     split = {separator: _fields_of(text, separator) or [] for separator in separators}
     separator = max(separators, key=lambda one: len(split[one]))
     if not split[separator]:
@@ -165,7 +167,7 @@ def _header_line(line: bytes, path: Path) -> Header:
 def _read_lines(path: Path, header: Header) -> Table:
     lines, rows = [], []
     width = len(header.kinds)
-    # a line that does not fit keeps its place: that it is there changes no other
+    # (c); such a line keeps its place: that it is there changes no other
     unread: list[str | None] = [None] * width
     for number, raw in _lines(path):
         fields = _fields_of(_decoded(raw), header.separator)
@@ -185,7 +187,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def _decoded(line: bytes) -> str:
-    # line by line, so that one record in another encoding does not decide how the others are read
+    # (b), line by line, so that one record in another encoding does not decide how the others are read
     for encoding in ("utf-8", "cp1252"):
         try:
             return line.decode(encoding)
@@ -196,6 +198,7 @@ def _decoded(line: bytes) -> str:
 
 def _fields_of(text: str, separator: str) -> list[str] | None:
     """The values of one line without the blanks around them; None where its quotes do not match."""
+    # without quotes, which is nearly always, splitting says the same as the parser
     if '"' not in text:
         return [field.strip() for field in text.split(separator)]
     try:
@@ -220,7 +223,8 @@ def _once(kinds: Sequence[tuple[str, Kind]], where: str, separator: str = "") ->
 def _readable(path: Path) -> Iterator[None]:
     try:
         yield
-    except Exception as error:  # each reader has its own family of errors
+    # each reader has its own family of errors
+    except Exception as error:
         raise DataError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
 
 
@@ -245,6 +249,7 @@ def _kind_of_type(field: Any) -> Kind:
     """What a column of a schema holds."""
     import pyarrow.types as types
 
+    # (d); the type of a dictionary is that of the values it stands for
     kind = field.type
     if types.is_dictionary(kind):
         kind = kind.value_type

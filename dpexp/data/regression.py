@@ -15,9 +15,8 @@ from itertools import compress, product
 
 import numpy as np
 
-from dpexp.core.errors import UsageError
+from dpexp.core.errors import DataError, UsageError
 from dpexp.core.text import few
-from dpexp.data.dataset import DataError
 from dpexp.data.encode import columns_of, encoded
 from dpexp.data.formulas import Factor, Formula, applied, limits_of
 from dpexp.data.public_inputs import Column, PublicInputs
@@ -61,9 +60,9 @@ def entries_of(column: Column) -> list[Entry]:
     """The covariates of a column: a number, or one for every level but the first; and whether its value is missing.
 
     With L levels, guessed to be equally frequent, such an indicator has mean 1 / L and variance (1 / L)(1 - 1 / L).
-    Divided by its standard deviation it counts as much as a number does; undivided, its curvature would be at most a
-    quarter of theirs.
     """
+    # divided by its standard deviation an indicator counts as much as a number does; undivided, its curvature would be
+    # at most a quarter of theirs
     name = column.name
     missing = [_indicator(f"{name} is missing", name, SHARE_MISSING, of_missing=True)] * column.may_miss
     if column.levels is None:
@@ -86,6 +85,7 @@ def entries_of_term(term: Sequence[Factor], columns: Mapping[str, Column]) -> li
     if len(parts) == 1:
         return parts[0]
     found = []
+    # whether a value is missing is no factor: a missing value counts as the centre, where the product is 0
     for times in product(*([one for one in part if not one.of_missing] for part in parts)):
         names = [entry.name for entry in times]
         name = f"{names[0]}**{len(names)}" if len(set(names)) == 1 else ":".join(names)
@@ -164,6 +164,7 @@ class Units:
         d, p = len(self.entries), len(self.names)
         matrix, offset = np.zeros((p, p)), np.zeros(p)
         matrix[0, 0], offset[0] = self.scale, self.centre
+        # a formula holds every part of its products (`formulas`), so that each has a place
         places = {_key(entry.factors): j for j, entry in enumerate(self.entries, 1)} | {(): 0}
         for j, entry in enumerate(self.entries, 1):
             factors = entry.factors
@@ -244,6 +245,7 @@ def units_of(kinds: Mapping[str, Kind], roles: Roles, public: PublicInputs, bina
         )
     centre, scale, target = 0.0, public.error_scale, roles.formula.target if roles.formula else None
     function = target.function if target else ""
+    # a quarter of the range of the target is the guess of the errors' scale, where none is stated
     if response.limits is not None or function:
         low, high = limits_of(target, response.limits) if target and function else response.limits or TYPICAL_RANGE
         centre, scale = (low + high) / 2, scale or (high - low) / 4
@@ -266,6 +268,7 @@ def read_records(table: Table, roles: Roles, public: PublicInputs, binary: bool)
     (y, known), (x, read) = encoded(table, units.read[-1]), covariates(table, units)
     y = applied(units.function, y) if units.function else y
     usable = known & read & np.isfinite(y)
+    # a value far out is kept at `FARTHEST`: its score is bounded all the same, and no number overflows
     response = y if binary else np.clip((y - units.centre) / units.scale, -FARTHEST, FARTHEST)
     mu = None if roles.mu is None else read_budgets(table, roles.mu)
     return Records(units, x[usable], response[usable], np.flatnonzero(usable), len(table), mu)
@@ -286,6 +289,7 @@ def covariates(table: Table, units: Units) -> tuple[np.ndarray, np.ndarray]:
 def _standardised(entry: Entry, values: np.ndarray) -> np.ndarray:
     """(value - centre) / scale [n]; 0 where a value is missing, which has an entry of its own."""
     missing = np.isnan(values)
+    # at the centre a missing value adds nothing, whatever the others are
     raw = missing if entry.of_missing else values if entry.level is None else values == entry.place
     raw = applied(entry.function, raw) if entry.function else raw
     z = np.clip((raw - entry.centre) / entry.scale, -FARTHEST, FARTHEST)
@@ -297,6 +301,7 @@ def read_budgets(table: Table, column: str) -> np.ndarray:
     table.header.require([column], table.where)
     budgets = np.empty(len(table))
     for k, value in enumerate(table.columns[column]):
+        # budgets are public: a bad one may be shown, and stops all
         try:
             budgets[k] = float(str(value).replace(",", ".") if table.decimal_comma else str(value))
         except ValueError:
@@ -315,6 +320,7 @@ def persons_of(table: Table, column: str) -> tuple[np.ndarray, int]:
     Ids are public; a line without one is nobody's, -1. Raises DataError where all are.
     """
     ids = ["" if value is None or value != value else str(value) for value in table.columns[column]]
+    # ids are public, and so is their order; where their lines stand is not
     places = {one: k for k, one in enumerate(sorted(set(ids) - {""}))}
     if not places:
         raise DataError(f"{table.where}: no line says whose it is in {column}", "--person names the column of the ids")
@@ -322,10 +328,8 @@ def persons_of(table: Table, column: str) -> tuple[np.ndarray, int]:
 
 
 def by_person(table: Table, records: Records, column: str) -> Records:
-    """The records with persons as their holders: of each the rows in the order of their bits, wherever they stand.
-
-    An average depends on the order of its rows in its last digits.
-    """
+    """The records with persons as their holders: of each the rows in the order of their bits, wherever they stand."""
+    # an average depends on the order of its rows in its last digits, and where a row stands is no public input
     whose, n = persons_of(table, column)
     bits, owners = np.column_stack([records.x, records.y]).view(np.uint64), whose[records.owners]
     # by owner first, so that the rows of nobody, -1, are the first and are left out

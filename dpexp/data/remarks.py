@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dpexp.data.encode import encoded, unread
+from dpexp.data.encode import FOR_YOU, encoded, of_unread
 from dpexp.data.public_inputs import Column
 from dpexp.data.records import Table
 
@@ -21,13 +21,11 @@ OF_ONE_SIZE = 10.0
 squared norm of a record each"""
 FEWEST_RECORDS = 20
 """with fewer records it says little that no two have the same whole number"""
-SHOWN = 5
-"""records that cannot be read and are shown"""
-_FOR_YOU = "(read off the records: for you, not for release)"
 
 
 def remarks(table: Table, columns: Sequence[Column], classes: Column) -> list[str]:
     """What is odd about a labelled table, each in one line."""
+    # a column with a stated range is scaled, and cannot drown the others
     raw = {
         c.name: values[np.isfinite(values)]
         for c in columns if c.levels is None and c.limits is None for values in [encoded(table, c).values]
@@ -46,14 +44,7 @@ def majority(table: Table, classes: Column) -> list[str]:
     if not counts.any():
         return []
     share, name = counts.max() / counts.sum(), (classes.levels or ())[int(counts.argmax())]
-    return [f"{share:.1%} of the records have the class {name}: so accurate is who always says so {_FOR_YOU}"]
-
-
-def of_unread(table: Table, columns: Sequence[Column]) -> list[str]:
-    """The first records of which a value cannot be read, and why."""
-    said = list(unread(table, columns).values())
-    more = [f"... {_FOR_YOU}"] if len(said) > SHOWN else []
-    return [f"{one}; this record adds nothing {_FOR_YOU}" for one in said[:SHOWN]] + more
+    return [f"{share:.1%} of the records have the class {name}: so accurate is who always says so {FOR_YOU}"]
 
 
 def _size(values: np.ndarray) -> float:
@@ -81,9 +72,9 @@ def _drowned(large: Sequence[str], raw: Sequence[str]) -> str:
     return (
         f"{', '.join(large)} {'are' if many else 'is'} more than {OF_ONE_SIZE:g} times as large as other columns. "
         f"Every record is scaled to norm 1, so that little is left of these others. State limits that are known "
-        f"without the records: ranges: {{{template}}} {_FOR_YOU}"
+        f"without the records: ranges: {{{template}}} {FOR_YOU}"
     )
 
 
 def _numbered(name: str) -> str:
-    return f"{name} is another whole number in every record, as an identifier is; if it is one, leave it out {_FOR_YOU}"
+    return f"{name} is another whole number in every record, as an identifier is; if it is one, leave it out {FOR_YOU}"

@@ -46,7 +46,8 @@ def read_users(path: Path) -> Users:
     mu = _numbers(table, "mu", found)
     uses = _numbers(table, "uses", found) if "uses" in named else None
     groups = _groups(table, found) if "group" in named else None
-    if faults := list(dict.fromkeys(found)):  # a line that does not fit is found in every column
+    # a line that does not fit is found in every column, and said once
+    if faults := list(dict.fromkeys(found)):
         rest = f" (and {len(faults) - _SHOWN} more)" if len(faults) > _SHOWN else ""
         raise UsageError("; ".join(faults[:_SHOWN]) + rest, "a number is written like 0.5, 2e-1 or inf")
     return Users(mu, uses, groups)
@@ -57,9 +58,11 @@ def _numbers(table: Table, name: str, faults: list[str]) -> np.ndarray:
     entries = table.columns[name]
     if isinstance(entries, np.ndarray):
         values, overflow = entries, np.zeros(len(entries), dtype=bool)
-    else:  # words of a schema are no numbers, whatever they say
+    else:
+        # words of a schema are no numbers, whatever they say
         texts = [text or "" if table.header.kinds[name] == "unknown" else "" for text in entries]
         values = np.array([float(text) if _NUMBER.fullmatch(text) else np.nan for text in texts])
+        # 1e999 is read as inf, which nobody wrote
         overflow = np.isinf(values) & np.array(["inf" not in text.lower() for text in texts])
     rules = [(np.isnan(values), "is not a number"), (overflow, "is too large"), (values < 0, "must not be negative")]
     if name == "uses":

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.data.dataset import DataError
+from dpexp.core.errors import DataError
 
 SIZE = 64
 """pixels to which images are resized"""
@@ -34,7 +34,8 @@ def network() -> Any:
             "the image network is not installed",
             "install the extra, in a clone: pip install -e '.[vision]' (docs/data.md)",
         ) from error
-    with contextlib.redirect_stdout(io.StringIO()):  # it announces itself
+    # it announces itself
+    with contextlib.redirect_stdout(io.StringIO()):
         return kind.from_pretrained("efficientnet-lite0", weights_path=weights.get_model_file_path()).eval()
 
 
@@ -64,6 +65,7 @@ def pooled_features(images: np.ndarray, progress: Callable[[int], None] | None =
 def projection(dimensions: int) -> np.ndarray:
     """Orthonormal directions [1280, dimensions] from a fixed seed, times sqrt(1280): coordinates of order 1."""
     draws = np.random.Generator(np.random.PCG64(_PROJECTION_SEED)).standard_normal((POOLED, dimensions))
+    # signs of the triangle's diagonal are the library's choice; with positive ones the directions are unique
     directions, triangle = np.linalg.qr(draws)
     return directions * np.sign(np.diag(triangle)) * np.sqrt(POOLED)
 

@@ -57,12 +57,14 @@ def drawn(radius, uniform, sphere):
     for j in range(dimension):
         length += vector[j] * vector[j]
     length = math.sqrt(length)
+    # with probability |v| / R the direction of v, and else one that nobody has seen
     if uniform[0] * radius < length:
         for j in range(dimension):
             vector[j] /= length
     else:
         for j in range(dimension):
             vector[j] = pool[place, j]
+    # directions are tried in turn until one lies on that side of the cap's edge
     inside = uniform[1] < sphere.inside
     for candidate in range(place + 1, len(pool)):
         used[0] = candidate + 1
@@ -85,6 +87,7 @@ def capped_gradient(b, p, gradient, caps):
     if place < 0:
         return False
     for j in range(p):
+        # a message over m has the mean v; the stretch and the shift of the last entry are taken off
         sent = caps.radius / sphere.m * sphere.pool[place, j]
         store(gradient, (j,), reals(sent / caps.stretch - caps.shift if j == last else sent))
     return True
@@ -96,6 +99,7 @@ def capped_hessian(b, p, scale, hessians, caps):
     sphere, bound, e = caps.hessian, caps.bound / scale, 0
     for j in range(p):
         for l in range(j, p):
+            # so that the Euclidean norm is Frobenius'
             sphere.vector[e] = caps.triangle[e, 0] * (1.0 if l == j else math.sqrt(2.0))
             e += 1
     place = drawn(bound, caps.uniform[b], sphere)

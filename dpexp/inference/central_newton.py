@@ -99,6 +99,7 @@ def allocation(model: Model, n: int, mu: float) -> Allocation:
     error = _deviation(float(model.hessian_sensitivity(model.problem.fixed_scale)), n, mu, 0.07)
     if error * (STEERABLE if model.has_scale else STEERABLE_LOGISTIC) > model.least_curvature:
         return Allocation(0.06, (0.06,) * 12, 0.0, (), 6, 0.16, 0.06)
+    # three more steps cost a hundredth each, and those that are used have equal shares of what is left
     more = 3 if n * mu >= PRECISE else 0
     newton = (*(0.01,) * more, 0.05, *((0.46 - 0.01 * more) / 4,) * 4)
     return Allocation(0.05, (0.03,) * 7, 0.07, newton, 4, 0.10, 0.06)
@@ -141,6 +142,7 @@ class _Owner:
     ) -> None:
         self.model, self.x, self.y, self.n, self.normals = model, x, y, n, normals
         owners = np.arange(len(y)) if owners is None else owners
+        # the rows of a person stand together, so that a part of the table can hold whole persons
         self.begins = np.flatnonzero(np.diff(owners, prepend=-1))
         """where the rows of each person begin who has any"""
         self.share = 1 / np.bincount(owners)[owners]
@@ -229,6 +231,7 @@ def central_newton(
     theta, points, gradients = np.array(start, dtype=np.float64), list[np.ndarray](), list[np.ndarray]()
     first, steering, most = np.zeros_like(both), _guessed_curvature(model, moments), FARTHEST_STEP
     for number, share in enumerate(shares.steps):
+        # (c) is made once, where the steps of (b) have arrived, and steers those of (d)
         if number == len(shares.quasi_newton):
             first = noisy_hessian(theta, shares.first_hessian)
             error = _deviation(float(model.hessian_sensitivity(1.0)), n, mu, shares.first_hessian)
@@ -236,6 +239,7 @@ def central_newton(
         noise = _deviation(model.gradient_sensitivity, n, mu, share)
         points.append(theta)
         gradients.append(owner.sent(owner.gradient(theta) * stretch, noise) / stretch)
+        # from the step before the used ones on, all of these are heard
         heard = slice(min(number, len(shares.steps) - shares.used - 1), number + 1)
         point, gradient = (np.average(part[heard], axis=0, weights=shares.steps[heard]) for part in (points, gradients))
         change = theta - point + np.linalg.solve(steering / model.scale_of(theta), gradient)
@@ -251,7 +255,8 @@ def central_newton(
 
     # (f)
     scores_noise = _deviation(math.sqrt(2) * model.problem.gradient_bound() ** 2, n, mu, shares.scores)
-    scores = _raised(owner.sent(owner.scores(point), scores_noise), 0.0)  # noise can make a covariance indefinite
+    # noise can make a covariance indefinite
+    scores = _raised(owner.sent(owner.scores(point), scores_noise), 0.0)
     step_noise = step_deviation(model, n, mu, shares)
     counted = n - model.p if n < FEW * model.p else n
     of_gradient = scores / counted + np.diag(step_noise**2) / shares.used
@@ -272,7 +277,8 @@ def _guessed_curvature(model: Model, moments: np.ndarray) -> np.ndarray:
     """
     if not isinstance(model.problem, HuberRegression):
         return GUESSED_VARIANCE * moments
-    normal = normal_moments(model.problem.c)  # .82 and .387 for c = 1.345
+    # .82 and .387 for c = 1.345
+    normal = normal_moments(model.problem.c)
     found = np.pad(normal.inside * moments, (0, int(model.has_scale)))
     if model.has_scale:
         found[-1, -1] = normal.square_inside * moments[0, 0]

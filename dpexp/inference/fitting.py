@@ -99,7 +99,8 @@ def fit_local(
     model = plan.model
     start = model.problem.start()
     pure = PureServer(model, start, normals) if isinstance(model, PureModel) else None
-    records = Records(model, x, y, mu, np.zeros if pure else normals, owners, plan.equal)  # caps draw their own
+    # caps draw their own randomness
+    records = Records(model, x, y, mu, np.zeros if pure else normals, owners, plan.equal)
     return of_outcome(plan, plan.design, staged_newton(model, plan.design, start, records, pure))
 
 

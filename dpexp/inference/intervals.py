@@ -100,6 +100,7 @@ def intervals(
 
     theta can differ from point - Hr^-1 gradient by a bias that was subtracted; intervals move with it.
     """
+    # Wald's intervals are about theta, and the others about the point, less the bias
     z, (_, change, covariance) = normal(level), release.sandwich()
     errors, kinds = judged(release, combinations, level)
     found, through = [], combinations @ covariance
@@ -108,7 +109,7 @@ def intervals(
         low, high = {"wald": (value - z * error, value + z * error)}.get(kinds[k], (-math.inf, math.inf))
         if kinds[k] == "anderson-rubin":
             ends = _inverted(release, a * release.scaling, z * z, error, -change / release.scaling)
-            low, high = (float(a @ (theta + change)) + end for end in ends)  # about the point, less the bias
+            low, high = (float(a @ (theta + change)) + end for end in ends)
         found.append(Interval(kinds[k], value, error, low, high))
     factors = errors / np.sqrt(np.maximum(np.sum(through * combinations, axis=1), 1e-300))
     return found, through @ combinations.T * np.outer(factors, factors)
@@ -151,7 +152,8 @@ def level_of(release: Release, theta: np.ndarray, combinations: np.ndarray, valu
     from scipy.special import chdtrc
 
     _, change, _ = release.sandwich()
-    centre = theta + change  # the point, less the bias
+    # the point, less the bias
+    centre = theta + change
     wald = -change / release.scaling
     least, _ = _least(release, combinations * release.scaling, values - combinations @ centre, [wald, 0 * wald])
     return float(chdtrc(np.linalg.matrix_rank(combinations), least))
@@ -167,7 +169,8 @@ def _least(
     p, half = len(release.point), release.hessian_error**2 / 2
     gradient = release.scaling * release.gradient
     middle = release.gradient_covariance * np.outer(release.scaling, release.scaling)
-    base, others = np.linalg.lstsq(rows, values)[0], null_space(rows)  # [p], and [p, p - k], orthonormal
+    # what is free is z [p - k], along an orthonormal basis of the directions that change no row's value
+    base, others = np.linalg.lstsq(rows, values)[0], null_space(rows)
 
     def residual(z: np.ndarray) -> np.ndarray:
         t = base + others @ z
@@ -182,6 +185,7 @@ def _least(
 
 def _inverted(release: Release, a: np.ndarray, most: float, step: float, wald: np.ndarray) -> tuple[float, float]:
     """The ends of {a't: the least Q is at most `most`}, by (c)."""
+    # Q is 0 there
     zero = -np.linalg.solve(release.hessian, release.scaling * release.gradient)
 
     def least(v: float, starts: list[np.ndarray]) -> tuple[float, np.ndarray]:
@@ -193,6 +197,7 @@ def _inverted(release: Release, a: np.ndarray, most: float, step: float, wald: n
     ends = list[float]()
     for side in (-1, 1):
         inside, last, away = float(a @ zero), zero, step
+        # each search begins where the last one ended, since Omega moves with t
         for _ in range(STEPS_OUT):
             outside = inside + side * away
             q, last_out = least(outside, [wald, zero, last])

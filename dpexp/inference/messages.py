@@ -3,22 +3,20 @@
 User i receives the public theta_{i-1} and sends one message (inference, section 1), where f is the mean loss of the
 rows that the user holds, and 0 of a user without any (fit2, section 1):
 
-    gradient user   m_i = D_a^-1 (D_a grad f(theta_{i-1}) + (Delta / mu_i) omega_i),             omega_i ~ N(0, I_p)
-    Hessian user    M_i = D hess f(theta_{i-1}) D + (Delta_H(theta_{i-1}) / mu_i) W_i,           every k-th user
+(a) gradient user   m_i = D_a^-1 (D_a grad f(theta_{i-1}) + (Delta / mu_i) omega_i),             omega_i ~ N(0, I_p)
+(b) Hessian user    M_i = D hess f(theta_{i-1}) D + (Delta_H(theta_{i-1}) / mu_i) W_i,           every k-th user
 
 W_i is symmetric with W_jj ~ N(0, 1) and W_jk ~ N(0, 1/2): the Frobenius norm counts an entry off the diagonal twice, so
 this is N(0, I) in the coordinates in which that norm is Euclidean. Delta_H is that of the *current* scale, which is
 public. D = diag(1, ..., 1, a) is I in the sheet; another public a spends less noise (`models.balanced`). D_a has an a
 of its own: with `Model.stretch` the same Delta holds for D_a grad f, and the server divides. The server computes
 
-    gradient user   theta_i = Proj( theta_{i-1} - pace eta_i v_i m_i )
+(c) gradient user   theta_i = Proj( theta_{i-1} - pace eta_i v_i m_i )
     Hessian user    theta_i = theta_{i-1}
 
-and adds to its sums what was sent, with the point at which it was sent, which is theta_{i-1}.
-
-What a server keeps of one stage are sums over users, O(p^2) numbers for each replicate. Gradient users count with the
-weight v_i, Hessian users with u_i (inference, section 3.2). Symmetric matrices are kept as their upper triangle, row by
-row.
+(d) and adds to its sums what was sent, with the point at which it was sent, which is theta_{i-1}: O(p^2) numbers for a
+stage and replicate. Gradient users count with the weight v_i, Hessian users with u_i (inference, section 3.2).
+Symmetric matrices are kept as their upper triangle, row by row.
 """
 
 from __future__ import annotations
@@ -149,6 +147,7 @@ def compiled_messages(
         p = theta.shape[0]
         d = users.x.shape[1]
         v = read(users.v, (b,))
+        # (a): noise first, to which the gradient of each row is added; D_a^-1 divides that of the scale alone
         noise = constants.delta * read(users.inverse_mu, (b,))
         for j in range(p):
             store(scratch, (j,), noise * read(users.omega, (b, j)))
@@ -163,9 +162,11 @@ def compiled_messages(
                 store(scratch, (j + 1,), wg * read(users.x, (r, j)) + load(scratch, (j + 1,)))
             if has_scale:
                 store(scratch, (p - 1,), w * h + load(scratch, (p - 1,)))
-        if caps is not None:  # noqa: SIM102 - by itself, so that the compiler leaves out what None rules out
+        # caps are asked for by themselves, so that the compiler leaves out what None rules out
+        if caps is not None:  # noqa: SIM102
             if not capped_gradient(b, p, scratch, caps):
                 return False
+        # (d), of which theta is still theta_{i-1}
         if keep:
             square = v * v
             store(sums.v, (0,), load(sums.v, (0,)) + v)
@@ -180,6 +181,7 @@ def compiled_messages(
                 for l in range(j, p):
                     store(sums.squares, (e,), load(sums.squares, (e,)) + weighted * load(scratch, (l,)))
                     e += 1
+        # (c)
         step = eta * v * load(constants.pace, (0,))
         for j in range(p):
             store(theta, (j,), load(theta, (j,)) - step * load(scratch, (j,)))
@@ -194,13 +196,15 @@ def compiled_messages(
         d, p = users.x.shape[1], theta.shape[0]
         u = read(users.u, (b,))
         noise = u * constants.delta_hessian * read(users.inverse_mu, (b,)) / scale
-        variance, off = noise * noise, noise * ROOT_HALF  # W_jk ~ N(0, 1/2)
+        # (b): W_jk ~ N(0, 1/2) off the diagonal
+        variance, off = noise * noise, noise * ROOT_HALF
         if caps is None:
             into = sums.hessians
         else:
             into = caps.triangle
             into[:] = 0.0
         begin, end = users.rows[b], users.rows[b + 1]
+        # who holds no row sends noise alone
         if begin == end:
             e = 0
             for j in range(p):
@@ -233,7 +237,8 @@ def compiled_messages(
                 sent = constants.scale_row * constants.scale_row * u * w * ss
                 sent = sent + noise * read(users.hessian_noise, (number, e))
                 store(into, (e,), load(into, (e,)) + sent)
-            noise, off = noise * 0.0, off * 0.0  # which is added with the first row, and once
+            # noise was added with the first row, and is added once
+            noise, off = noise * 0.0, off * 0.0
         if caps is not None:
             one = theta[p - 1, 0] if has_scale else constants.fixed_scale
             if not capped_hessian(b, p, one, sums.hessians, caps):

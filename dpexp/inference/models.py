@@ -45,6 +45,7 @@ def heavy_tails(c: float, scale_is_estimated: bool) -> tuple[float, float]:
     normal = normal_moments(c)
     low, high = 0.5, 4.0
     k = 1.0
+    # the mean of the clipped square falls in k, and 60 halvings leave no digit
     for _ in range(60 if scale_is_estimated else 0):
         k = (low + high) / 2
         inside, square = _inside_of_t(c * k)
@@ -65,6 +66,7 @@ def correlated(d: int, sigma_z: float) -> np.ndarray:
     g = np.random.Generator(np.random.PCG64(29)).standard_normal((DRAWS, d + 1))
     z = math.sqrt(1 - CORRELATION) * g[:, :d] + math.sqrt(CORRELATION) * g[:, d:]
     weighted, plain = (sigma_z * part for part in (z, g[:, :d]))
+    # the weight sees all of a row, so that correlated columns lose more of it
     both = (weighted * mallows_weight(1 + np.sum(weighted**2, axis=1))[:, None]).T @ weighted
     alone = np.mean(np.sum(plain**2, axis=1) * mallows_weight(1 + np.sum(plain**2, axis=1))) / d
     return rounded(both / DRAWS / alone)
@@ -84,11 +86,9 @@ central model's steps would overshoot"""
 
 
 def huber_curvature(t: Value, y: Value, scale: Value, k: np.ndarray) -> tuple[Value, Value, Value]:
-    """Second derivatives of s rho_c(u) + kappa s / 2, u = (y - t) / s: in t twice, in t and s, in s twice.
-
-    Inside |u| <= c the loss is (y - t)^2 / (2 s) + kappa s / 2, so they are 1 / s, u / s and u^2 / s. Outside it is
-    linear in (t, s) jointly, and they are 0.
-    """
+    """Second derivatives of s rho_c(u) + kappa s / 2, u = (y - t) / s: in t twice, in t and s, in s twice."""
+    # inside |u| <= c the loss is (y - t)^2 / (2 s) + kappa s / 2, so they are 1 / s, u / s and u^2 / s; outside it is
+    # linear in (t, s) jointly, and they are 0
     u = (y - t) / scale
     inside = where(u * u <= k[0] * k[0], 1.0, 0.0) / scale
     return inside, inside * u, inside * u * u
@@ -145,11 +145,9 @@ class Model:
 
     @property
     def curvature_bound(self) -> float:
-        """B with |D hess f D|_F <= B / s for every record; s = 1 where there is no scale.
-
-        hess f = (w / s) 1{|u| <= c} [x; u][x; u]', where w |x|^2 <= 2, w <= 1 and |u| <= c: its norm is at most
-        (2 + a^2 c^2) / s. Logistic: w p (1 - p) x x', at most 2 / 4.
-        """
+        """B with |D hess f D|_F <= B / s for every record; s = 1 where there is no scale."""
+        # hess f = (w / s) 1{|u| <= c} [x; u][x; u]', where w |x|^2 <= 2, w <= 1 and |u| <= c: its norm is at most
+        # (2 + a^2 c^2) / s. Logistic: w p (1 - p) x x', at most 2 / 4
         if isinstance(self.problem, HuberRegression):
             return 2 + (self.scale_row * self.problem.c) ** 2 if self.has_scale else 2.0
         return 2 / 4
@@ -164,10 +162,8 @@ class Model:
         return self.problem.exact_sensitivity()
 
     def hessian_sensitivity(self, scale: Value = 1.0) -> Value:
-        """Delta_H at the public scale s (inference, section 1): sqrt 2 B / s.
-
-        Hessians of single records are positive semidefinite, so <A, A'> >= 0 and |A - A'|_F <= sqrt 2 B / s.
-        """
+        """Delta_H at the public scale s (inference, section 1): sqrt 2 B / s."""
+        # Hessians of single records are positive semidefinite, so <A, A'> >= 0 and |A - A'|_F <= sqrt 2 B / s
         return math.sqrt(2) * self.curvature_bound / scale
 
     @property
@@ -208,6 +204,7 @@ class Model:
     @cached_property
     def guessed_hessian(self) -> np.ndarray:
         """H [p, p] if the law of the problem were the true one: the public guess from which steps and sizes follow."""
+        # made from the guess of the same model without its doubt
         if self.doubt:
             return doubted_hessian(replace(self, doubt=None).guessed_hessian, self)
         if isinstance(self.problem, HuberRegression):
@@ -219,10 +216,15 @@ class Model:
         """The model as guessed, and with every doubt."""
         return [self, *(replace(self, doubt=doubt) for doubt in get_args(Doubt))]
 
+    @property
+    def guessed_message(self) -> np.ndarray:
+        """D H D [p, p] for the guessed H."""
+        return self.guessed_hessian * np.outer(self.hessian_scaling, self.hessian_scaling)
+
     @cached_property
     def least_curvature(self) -> float:
-        """The smallest eigenvalue of the guessed D H D."""
-        return float(eigenvalues(self.guessed_hessian * np.outer(self.hessian_scaling, self.hessian_scaling))[0])
+        """Its smallest eigenvalue."""
+        return float(eigenvalues(self.guessed_message)[0])
 
     @cached_property
     def guessed_covariance(self) -> np.ndarray:

@@ -2,18 +2,18 @@
 
 Every message is an unbiased noisy measurement of grad F at a public point, so
 
-    theta~ = sum v_i theta_{i-1} - H^-1 sum v_i m_i              (the weights v_i add up to 1)
+(a) theta~ = sum v_i theta_{i-1} - H^-1 sum v_i m_i              (the weights v_i add up to 1)
 
 is unbiased up to the curvature of the gradient, for any start and any step sizes (inference, sections 0.1 and 3.3). The
 noise of the sum is a martingale whose variance is estimated by sum v_i^2 m_i m_i', added noise included. What the noise
 of the Hessian does to theta~ is of second order, but it is known, and it is counted too.
 
-That noise makes some intervals too short and others too long, and on average too few of them cover. The error of the
-estimate is about -H^-1 xi, with the noise xi of the gradients, whatever the noise W of the measured Hessian was: the
-points settle where the mean gradient is near 0. Its standard error is taken from Hr^-1 all the same. So it is the right
-one times 1 + e with E e = 0. The share that covers is then E[2 Phi(z (1 + e)) - 1], less than the level by z^3 phi(z)
-e^2. An interval that is longer by the factor 1 + z^2 e^2 / 2 makes up for it, as Student's quantile does for a variance
-that is estimated. With C = H^-1 S H^-1 and to first order in W,
+(b) That noise makes some intervals too short and others too long, and on average too few of them cover. The error of
+the estimate is about -H^-1 xi, with the noise xi of the gradients, whatever the noise W of the measured Hessian was:
+the points settle where the mean gradient is near 0. Its standard error is taken from Hr^-1 all the same. So it is the
+right one times 1 + e with E e = 0. The share that covers is then E[2 Phi(z (1 + e)) - 1], less than the level by z^3
+phi(z) e^2. An interval that is longer by the factor 1 + z^2 e^2 / 2 makes up for it, as Student's quantile does for a
+variance that is estimated. With C = H^-1 S H^-1 and to first order in W,
 
     d C_jj = -2 u' W v,    u = H^-1 e_j,    v = C e_j,    E (u' W v)^2 = (se_H^2 / 2) (|u|^2 |v|^2 + (u' v)^2)
 
@@ -24,8 +24,8 @@ by the identity of `of_hessian_noise`, so that e of coordinate j has the varianc
 With messages D H D the noise of H is D^-1 W D^-1, and u and v are divided by D. In the central model the middle matrix
 S is released with noise of its own, which adds to e.
 
-The same noise makes C too long on average. C holds W twice where the error of the estimate does not hold it, so that
-E[(G - G W G) S (G - G W G)] = C + G E[W C W] G with G = H^-1, and the second part is, in units of the messages,
+(c) The same noise makes C too long on average. C holds W twice where the error of the estimate does not hold it, so
+that E[(G - G W G) S (G - G W G)] = C + G E[W C W] G with G = H^-1, and the second part is, in units of the messages,
 
     E = (se_H^2 / 2) G (C + tr(C) I) G                                                        (fit2, section 2.4).
 
@@ -66,9 +66,11 @@ def fixed_points(values: np.ndarray, halves: np.ndarray, out: np.ndarray) -> Non
                 root = math.sqrt(b * b + 4 * half)
                 g = 2 / (b + root)
                 total += g
-                slope += half * g / root  # -dg/dt = half g / root
+                # -dg/dt = half g / root, from the equation of g
+                slope += half * g / root
             nearer = trace + (total - trace) / (1 + slope)
-            if nearer == trace:  # no further step changes a digit
+            # no further step changes a digit
+            if nearer == trace:
                 break
             trace = nearer
         for j in range(values.shape[1]):
@@ -113,7 +115,8 @@ def regularise(mean: np.ndarray, error: np.ndarray) -> np.ndarray:
     """
     values, vectors = eigensystems(mean)
     error = np.broadcast_to(np.asarray(error, dtype=np.float64), values.shape[:-1])
-    smallest = np.maximum(NEGLIGIBLE * np.abs(values).max(axis=-1), 1e-12)  # so that a singular Hhat has an inverse
+    # so that a singular Hhat has an inverse
+    smallest = np.maximum(NEGLIGIBLE * np.abs(values).max(axis=-1), 1e-12)
     values = np.maximum(values, np.maximum(error, smallest)[..., None])
     inverse = np.empty((error.size, values.shape[-1]))
     fixed_points(values.reshape(inverse.shape), error.ravel() ** 2 / 2, inverse)
@@ -123,6 +126,7 @@ def regularise(mean: np.ndarray, error: np.ndarray) -> np.ndarray:
 def corrected(sums: Sums, hessian: np.ndarray, hessian_error: np.ndarray) -> Corrected:
     """theta~ = A / sv - Hr^-1 G / sv and C = Hr^-1 (Q / sv^2) Hr^-1 from a regularised Hessian [8, p, p]."""
     p, total = len(sums.points), sums.v[0]
+    # (a), where sv is the sum of the weights
     inverse = inverses(hessian)
     point, gradient = (sums.points / total).T, (sums.gradients / total).T
     theta = point - times(inverse, gradient)
@@ -177,9 +181,9 @@ def relative_errors(
     """The standard deviations of e [..., k] of combinations a'theta, for se_H [...] and D [p].
 
     Rows of `covariance` are a'C, those of `inverse` a'H^-1 [..., k, p], and `own` is a'C a [..., k]. `middle_error` is
-    the standard deviation of the noise of a diagonal entry of the middle matrix S, symmetric as W is: u' dS u has the
-    variance of that times |u|^4, and a part e of C^(1/2) is half of it over C.
+    the standard deviation of the noise of a diagonal entry of the middle matrix S, symmetric as W is.
     """
+    # (b); u' dS u has the variance of a diagonal entry times |u|^4, and a part e of C^(1/2) is half of it over C
     u, v = inverse / scaling, covariance / scaling
     squares = np.sum(u * u, axis=-1) * np.sum(v * v, axis=-1) + np.sum(u * v, axis=-1) ** 2
     of_middle = middle_error * np.sum(inverse * inverse, axis=-1) / 2
@@ -195,6 +199,7 @@ def less_excess(
 
     Rows of `inverse` are a'H^-1 [..., k, p]; `covariance` [..., p, p] is H^-1 S H^-1.
     """
+    # (c)
     u, c = inverse / scaling, covariance / np.outer(scaling, scaling)
     total = np.trace(c, axis1=-2, axis2=-1)[..., None]
     excess = (error**2 / 2)[..., None] * (np.sum(products(u, c) * u, axis=-1) + total * np.sum(u * u, axis=-1))

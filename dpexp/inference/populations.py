@@ -1,10 +1,9 @@
 """Laws from which users are simulated, right and wrong for the model, and the users that they give.
 
 The covariates are z ~ N(0, sigma_z^2 R) with R_jk = rho for j != k; the last one may be a level that few hold, or vary
-less than its stated range. The response is y = x'beta + curvature g(z) +
-sigma e for the linear model, where e has one of several laws, and Bernoulli of the logistic function of the same
-predictor for the logistic model. What is estimated is the minimiser of the population risk, whatever the law
-(inference, section 5).
+less than its stated range. The response is y = x'beta + curvature g(z) + sigma e for the linear model, where e has one
+of several laws, and Bernoulli of the logistic function of the same predictor for the logistic model. What is estimated
+is the minimiser of the population risk, whatever the law (inference, section 5).
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -23,24 +22,9 @@ from dpexp.engine.lanes.vectors import LANES
 from dpexp.inference.messages import Users
 from dpexp.inference.models import Model
 from dpexp.inference.public_numbers import rounded
-from dpexp.inference.simulated_records import (
-    BINARY,
-    EXPONENTIAL,
-    HETEROSCEDASTIC,
-    NORMAL,
-    STUDENT,
-    Numbers,
-    Rows,
-    fill_records,
-)
+from dpexp.inference.simulated_records import BINARY, ERRORS, Errors, Numbers, Rows, fill_records
 from dpexp.inference.users import gradient_weights, hessian_users, hessian_weights
 
-Errors = Literal["normal", "student", "exponential", "heteroscedastic"]
-KINDS: dict[Errors, tuple[int, int]] = {
-    "normal": (NORMAL, 1), "student": (STUDENT, 4), "exponential": (EXPONENTIAL, 2),
-    "heteroscedastic": (HETEROSCEDASTIC, 1),
-}  # fmt: skip
-"""what the compiled loop calls errors, and the standard normals that one is made of"""
 MORE_ROWS, CORRELATION = 2.0, 0.5
 """of persons: rows beyond the first, on average, and the correlation of the normals that any two rows are made of"""
 
@@ -83,14 +67,14 @@ class Population:
     @property
     def normals(self) -> int:
         """Standard normals that one record takes: d covariates, one common factor, and the error."""
-        return self.d + (self.rho > 0) + (0 if self.binary else KINDS[self.errors][1])
+        return self.d + (self.rho > 0) + (0 if self.binary else ERRORS[self.errors][1])
 
     @property
     def numbers(self) -> Numbers:
         """The law as the compiled loop takes it."""
         from scipy.special import ndtri
 
-        response = BINARY if self.binary else KINDS[self.errors][0]
+        response = BINARY if self.binary else ERRORS[self.errors][0]
         own, common = math.sqrt(1 - self.rho), math.sqrt(self.rho)
         below = rounded(float(ndtri(self.rare))) if self.rare else -math.inf
         numbers = (self.sigma_z, own, common, self.beta, self.sigma, self.bend, below, self.narrow)

@@ -62,11 +62,11 @@ def noise_of(model: Model, mu: np.ndarray, equal: bool = False) -> Noise:
 def least_ratio(p: int) -> float:
     """The least lambda_min(Hr) / se_H that is believed: what a Hessian of which nothing is known is regularised to.
 
-    The eigenvalues of pure noise are raised to at least se. With Hc = se I the fixed point of `regularise` is G = g I,
-    se g + (se g)^2 (p + 1) / 2 = 1, so that Hr / se = (p + 1) / (sqrt(1 + 2 (p + 1)) - 1). Simulated pure noise stays
-    below: 95% of the draws lie under 1.82, 2.00, 2.53, 3.00, 3.73 for p = 2, 3, 7, 12, 22, where this is 1.82, 2.00,
-    2.56, 3.10, 3.93. The sheet's R1 has 2.3, for p = 7 alone.
+    Simulated pure noise stays below: 95% of the draws lie under 1.82, 2.00, 2.53, 3.00, 3.73 for p = 2, 3, 7, 12, 22,
+    where this is 1.82, 2.00, 2.56, 3.10, 3.93. The sheet's R1 has 2.3, for p = 7 alone.
     """
+    # the eigenvalues of pure noise are raised to at least se; with Hc = se I the fixed point of `regularise` is g I,
+    # where se g + (se g)^2 (p + 1) / 2 = 1
     return (p + 1) / (math.sqrt(1 + 2 * (p + 1)) - 1)
 
 
@@ -76,17 +76,12 @@ def _noises(p: int) -> np.ndarray:
     return symmetric_noise(np.random.Generator(np.random.PCG64(17)).standard_normal((DRAWS, p, p)))
 
 
-def scaled(model: Model, hessian: np.ndarray) -> np.ndarray:
-    """D H D, as messages hold it."""
-    return hessian * np.outer(model.hessian_scaling, model.hessian_scaling)
-
-
 @lru_cache(maxsize=64)
 def expected_ratio(model: Model, error: float) -> float:
     """lambda_min(Hr) / se_H that 9 of 10 fits exceed, if H is as guessed and se_H = error."""
     if error == 0:
         return math.inf
-    mean = scaled(model, model.guessed_hessian) + error * _noises(model.p)
+    mean = model.guessed_message + error * _noises(model.p)
     regular = regularise(mean, np.full(DRAWS, error))
     return float(np.quantile(eigenvalues(regular)[:, 0], QUANTILE) / error)
 
@@ -114,14 +109,15 @@ def expected_errors(model: Model, design: Design, noise: Noise, debiased: bool =
     They have the factor by which intervals are longer because that noise makes lengths vary. `debiased`: less what it
     adds to them on average, as those of `intervals` are.
 
-    For every draw of that noise the covariance is that of `newton`: G (S_mu / users) G with G = Hr^-1, and the part
-    that follows from the noise and from the length of the correction. Without them, that is with the efficient bound of
-    the gradient users in the last two stages, a plan promised up to a quarter less than came out.
+    Without the noise, that is with the efficient bound of the gradient users in the last two stages, a plan promised up
+    to a quarter less than came out.
     """
+    # for every draw of that noise the covariance is that of `newton`: G (S_mu / users) G with G = Hr^-1, and the part
+    # that follows from the noise and from the length of the correction
     users = MEASURING * design.n * (1 - 1 / design.every)
     error, scaling = hessian_error(model, design, noise), model.hessian_scaling
     draws = _noises(model.p) if error > 0 else _noises(model.p)[:1]
-    regular = regularise(scaled(model, model.guessed_hessian) + error * draws, np.full(len(draws), error))
+    regular = regularise(model.guessed_message + error * draws, np.full(len(draws), error))
     inverse = inverses(regular / np.outer(scaling, scaling))
     scores = _scores(model, noise)
     turned = correction_moment(model, design, noise) / np.outer(scaling, scaling)
@@ -183,8 +179,10 @@ def correction_moment(model: Model, design: Design, noise: Noise) -> np.ndarray:
     values, vectors = eigensystems(model.guessed_hessian)
     one = products(vectors.T, _scores(model, noise), vectors) / np.outer(values, values)  # b^2 of one user
     sent = [max(1.0, size * (1 - 1 / design.every)) for size in design.sizes]
-    before, second, third = sent[0] / 2, sent[1], sent[2]  # the first stage counts from its middle
-    turn = (vectors / values).T / model.hessian_scaling  # H^-1 D^-1, in the directions of H
+    # the first stage counts from its middle
+    before, second, third = sent[0] / 2, sent[1], sent[2]
+    # H^-1 D^-1, in the directions of H
+    turn = (vectors / values).T / model.hessian_scaling
     error = hessian_error(model, design, noise)
 
     def landing(moment: np.ndarray, users: float) -> np.ndarray:

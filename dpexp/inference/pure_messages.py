@@ -44,6 +44,7 @@ class PureModel(Model):
     @property
     def radius(self) -> float:
         """R of (a), rounded up."""
+        # |y - p| <= 1 of a logistic loss stands for c
         c = self.problem.c if isinstance(self.problem, HuberRegression) else 1.0
         return math.sqrt(2) * c * (1 + 1e-9)
 
@@ -65,6 +66,7 @@ class PureModel(Model):
     @cached_property
     def gradient_noise(self) -> np.ndarray:
         noise = np.full(self.p, deviation(self.eps, self.p, self.radius))
+        # the server divides the last entry
         noise[-1] /= self.stretch
         return noise
 
@@ -107,10 +109,12 @@ class PureServer(Server):
         """Users first + 1, first + 2, ... of a stage; whoever finds no directions left is asked again."""
         from scipy.special import ndtr
 
+        # uniform numbers are made of the one source of normals; noise is stated for the effective budget 1
         caps, served = self._caps._replace(uniform=ndtr(self.normals((len(eta), 2)))), 0
         users = users._replace(inverse_mu=np.ones_like(users.inverse_mu))
         while served < len(eta):
             for sphere in (caps.gradient, caps.hessian):
+                # (c)
                 if sphere.used[0] >= POOL:
                     normals = self.normals(sphere.pool.shape)
                     sphere.pool[:] = normals / np.linalg.norm(normals, axis=1, keepdims=True)

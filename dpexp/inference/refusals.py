@@ -131,6 +131,7 @@ def after(model: Model, design: Design, outcome: Outcome, lane: int = 0) -> Chec
         return Checked({}, (Reason("diverged", "the estimates are not finite"),))
     reasons, warnings = [], of_steepness(model, theta, outcome.final.covariance[lane])
     second, third = outcome.stages
+    # the two stages have disjoint users, so that the covariances add up
     difference = second.theta[lane] - third.theta[lane]
     spread = second.covariance[lane] + third.covariance[lane]
     level = float(chdtrc(model.p, np.sum(difference * times(pseudo_inverses(spread), difference))))

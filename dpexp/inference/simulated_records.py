@@ -6,7 +6,7 @@ The laws are those of `populations.Population`.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -49,6 +49,12 @@ class Rows:
 weight_of = compiled(mallows_weight, forceinline=True)
 BINARY, NORMAL, STUDENT, EXPONENTIAL, HETEROSCEDASTIC = range(5)
 """kinds of responses"""
+Errors = Literal["normal", "student", "exponential", "heteroscedastic"]
+ERRORS: dict[Errors, tuple[int, int]] = {
+    "normal": (NORMAL, 1), "student": (STUDENT, 4), "exponential": (EXPONENTIAL, 2),
+    "heteroscedastic": (HETEROSCEDASTIC, 1),
+}  # fmt: skip
+"""their kinds, and the standard normals that one is made of"""
 
 
 class Numbers(NamedTuple):

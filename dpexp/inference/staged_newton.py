@@ -5,16 +5,16 @@
     2       .3      3    T / (h n_2)                   all
     3       .6      2    T / (h n_3)                   all
 
-T is the number of relaxation times that a stage lasts in a direction of curvature h. In the first stage h is a public
-guess; in the others it is what the Hessians of the stage before say (`measured_pace`). The stages are short on purpose:
-the bias of what curvature leaves grows with T, and the correction of `newton` needs no mixing. They are not shorter,
-because the noise of the Hessians counts by the length of the correction, which falls in T. After stages 1 and 2 the
-server jumps to the corrected estimate, so that the start is forgotten. The estimate uses the sums of stages 2 and 3.
-
-Steps that are too short leave the start unforgotten. For a logistic model Hessians are then measured where the risk is
-more curved than at the target, and intervals come out too short (.922 to .931 where the guess was twice too large).
+(a) T is the number of relaxation times that a stage lasts in a direction of curvature h. In the first stage h is a
+public guess. The stages are short on purpose: the bias of what curvature leaves grows with T, and the correction of
+`newton` needs no mixing. They are not shorter, because the noise of the Hessians counts by the length of the
+correction, which falls in T.
+(b) After stages 1 and 2 the server jumps to the corrected estimate, so that the start is forgotten.
+(c) Steps that are too short leave the start unforgotten. For a logistic model Hessians are then measured where the risk
+is more curved than at the target, and intervals come out too short (.922 to .931 where the guess was twice too large).
 Steps that are too long throw the iterate about, and intervals come out too long. So after every stage the server
-compares what was measured with its guess. It does so with messages that it has, which costs no privacy.
+compares what was measured with its guess (`measured_pace`). It does so with messages that it has, at no privacy.
+(d) The estimate uses the sums of stages 2 and 3, and is less what is known of its bias (`third_derivatives`).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def curvature_ratio(model: Model, sums: Sums) -> tuple[np.ndarray, np.ndarray]:
     guess G the ratio that fits best is <M, G> / |G|^2, with the variance se_H^2 / |G|^2. It uses all entries, so it is
     known much better than any eigenvalue.
     """
-    guess = model.guessed_hessian * np.outer(model.hessian_scaling, model.hessian_scaling)
+    guess = model.guessed_message
     norm_sq = float(np.sum(guess * guess))
     mean, error = mean_hessian(sums, model.p)
     return np.sum(mean * guess, axis=(1, 2)) / norm_sq, error**2 / norm_sq
@@ -69,7 +69,8 @@ def measured_pace(model: Model, curvature: float, sums: Sums) -> np.ndarray:
     ratio, variance = curvature_ratio(model, sums)
     guess = curvature / guessed_median(model)
     mixed = (ratio * guess**2 + guess * variance) / (guess**2 + variance)
-    mixed = np.where(np.isfinite(mixed), mixed, guess)  # nobody sent a Hessian
+    # where nobody sent a Hessian the guess is all that there is
+    mixed = np.where(np.isfinite(mixed), mixed, guess)
     return np.asarray(np.clip(guess / np.maximum(mixed, 1e-300), 1 / FARTHEST_PACE, FARTHEST_PACE))
 
 
@@ -103,6 +104,7 @@ class Design:
 
     def step_sizes(self, stage: int) -> np.ndarray:
         """eta_1, eta_2, ... of a stage, if the guess is right."""
+        # (a)
         n, time = self.sizes[stage], self.times[stage]
         if stage:
             return np.full(n, time / (self.curvature * n))
@@ -193,10 +195,8 @@ class Server:
         return no_sums(self.model.p)
 
     def jump(self, sums: Sums) -> np.ndarray:
-        """Move to the corrected estimate of a stage, no farther than is sane; whether that was nearer [8].
-
-        The server alone does this with what it has received, so it costs no privacy.
-        """
+        """Move to the corrected estimate of a stage, no farther than is sane; whether that was nearer [8]."""
+        # the server alone does this with what it has received, so it costs no privacy
         current = (sums.points / sums.v[0]).T
         change = newton_corrected(sums, self.model).theta - current
         if self.model.bends:
@@ -208,6 +208,7 @@ class Server:
         shortened = length > limit
         change[:, :beta] *= np.where(shortened, limit / np.maximum(length, 1e-300), 1.0)[:, None]
         target = current + change
+        # the scale at most doubles or is halved
         if self.model.has_scale:
             low, high = current[:, -1] / 2, current[:, -1] * 2
             shortened |= (target[:, -1] < low) | (target[:, -1] > high)
@@ -221,7 +222,9 @@ def staged_newton(
 ) -> Outcome:
     """All three stages from theta_0 = `start` [p], or with a server that stands somewhere already."""
     server = server or Server(model, start)
+    # the first half of the first stage moves theta from a start that may be far, and is not summed
     first = server.ask(source, design.step_sizes(0), design.every, design.sizes[0] // 2 + 1)
+    # (b) and (c), twice
     server.jump(first)
     server.pace[:] = measured_pace(server.model, design.curvature, first)
     second_pace = server.pace[0].copy()
@@ -231,11 +234,13 @@ def staged_newton(
     server.pace[:] = measured_pace(server.model, design.curvature, second)
     paces = second_pace, server.pace[0].copy()
     third = server.ask(source, design.step_sizes(2), design.every)
+    # (d)
     both, flatness = second + third, None
     final = newton_corrected(both, server.model)
     alone = corrected(second, final.hessian, final.hessian_error), corrected(third, final.hessian, final.hessian_error)
     times = sum(pace * design.step_sizes(s).sum() for s, pace in enumerate(paces, start=1))
     final.theta[:, -1] -= scale_bias(server.model, both, final, times)
+    # the curvature at the estimate, and over the points at which Hessians were sent: of each stage by its weight
     if server.model.bends:
         there, *met = (mean_curvature(server.guessed, points) for points in ([final.theta], path, server.path))
         share = (third.u[0] / (second.u[0] + third.u[0]))[:, None, None]

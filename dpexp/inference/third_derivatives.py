@@ -1,20 +1,20 @@
 """What the risk lacks of being quadratic: a flatter logistic risk at the estimate, and the bias of a Huber scale.
 
-Write theta_k = theta* + delta_k for the points, H for the Hessian at theta* and T for the third derivative. The mean
-Hessian is H + T[dbar], larger than H where the start is not forgotten, and it moves with the noise of the points. The
-part of theta~ - theta* that is linear in the noise xi of the messages is, with eta for the noise of the points,
+(a) Write theta_k = theta* + delta_k for the points, H for the Hessian at theta* and T for the third derivative. The
+mean Hessian is H + T[dbar], larger than H where the start is not forgotten, and it moves with the noise of the points.
+The part of theta~ - theta* that is linear in the noise xi of the messages is, with eta for the noise of the points,
 
     -(H + T[dbar])^-1 xi + H^-1 T[dbar] eta,      eta = -H^-1 xi + what earlier messages left,
 
 so that it is about -H^-1 xi: what counts is the curvature at the target. The sandwich with the mean Hessian is too
 short by the ratio of the two curvatures, and more so along steep slopes than across them. Both curvatures are computed
 under the public guess of the law of the covariates (`flatter`): at the estimate, and as a mean over points of the path.
-Newton jumps of a steep logistic model are too short for the same reason, by an error that no number of users makes
+(b) Newton jumps of a steep logistic model are too short for the same reason, by an error that no number of users makes
 smaller: a second one from 4.1, where the slopes are 5, ends at 4.7. The same guess says how much farther to go.
 
-The scale of a Huber model comes out too large by a part of its standard error: points theta_k are thrown about their
-mean by the noise of the messages, and the mean gradient of a risk that is not quadratic is not the gradient at the
-mean. With V for the covariance of the points, T for the third derivative at the target and s for the scale, the
+(c) The scale of a Huber model comes out too large by a part of its standard error: points theta_k are thrown about
+their mean by the noise of the messages, and the mean gradient of a risk that is not quadratic is not the gradient at
+the mean. With V for the covariance of the points, T for the third derivative at the target and s for the scale, the
 Newton-corrected estimate of s is off by
 
     -T_s : V / (2 H_ss),        T_sss = -b H_ss / s,    T_sjk = -(q / s^2) E[w x_j x_k],    b = 3 - 2 c^3 phi(c) / q,
@@ -76,6 +76,7 @@ def farther(guessed: Guessed, point: np.ndarray, change: np.ndarray) -> np.ndarr
     the way by r(t) = change' (grad F(point + t change) - grad F(point)), and the t is right at which it has risen by
     what was measured, change' H change.
     """
+    # (b): what was measured along the way, and what the guessed law says at some points of it
     sums = guessed(point, 1)
     wanted = np.sum(change * times(symmetric(sums.hessians / sums.u[0], point.shape[1]), change), axis=1)
     gradients = np.stack([(guessed(point + t * change, 0).gradients / DRAWS).T for t in JUMPS])
@@ -91,6 +92,7 @@ def mean_curvature(guessed: Guessed, path: list[np.ndarray]) -> np.ndarray:
 
 def flatter(there: np.ndarray, met: np.ndarray) -> np.ndarray:
     """K = there^(1/2) met^(-1/2) [8, p, p], with which K met K' = there, for curvatures under the guessed law."""
+    # (a): the guess is asked for the ratio of two curvatures alone, and the messages say how large they are
     return products(_root(there, 1), _root(met, -1))
 
 
@@ -104,12 +106,12 @@ def _root(a: np.ndarray, sign: int) -> np.ndarray:
 def scale_bias(model: Model, sums: Sums, found: Corrected, times: np.ndarray) -> np.ndarray:
     """By how much the last entry of `found.theta` [8, p] is too large [8]; 0 for models without a scale.
 
-    `times` are the step sizes of all users of the sums, added up [8]. At most one standard error: beyond that the
-    expansion says nothing.
+    `times` are the step sizes of all users of the sums, added up [8].
     """
     law = model.problem
     if not (model.has_scale and isinstance(law, HuberRegression)):
         return np.zeros(len(found.theta))
+    # (c): b, q / P, and eta Q from S = Q / N
     normal, c = normal_moments(law.c), law.c
     steeper = 3 - 2 * c**3 * math.exp(-c * c / 2) / math.sqrt(2 * math.pi) / normal.square_inside
     of_coefficients = normal.square_inside / normal.inside
@@ -117,4 +119,5 @@ def scale_bias(model: Model, sums: Sums, found: Corrected, times: np.ndarray) ->
     thrown = steeper * spread[:, -1] + of_coefficients * spread[:, :-1].sum(axis=1)
     scale = np.maximum(found.theta[:, -1], law.sigma_min)
     bias = times * thrown / (4 * scale * found.hessian[:, -1, -1])
+    # beyond one standard error the expansion says nothing
     return np.asarray(np.minimum(bias, np.sqrt(found.covariance[:, -1, -1])))

@@ -115,5 +115,6 @@ def operating_system_normals(shape: tuple[int, ...]) -> np.ndarray:
     from scipy.special import ndtri
 
     count = math.prod(shape)
+    # the highest 53 bits, which a float holds exactly
     bits = np.frombuffer(os.urandom(8 * count), dtype=np.uint64) >> np.uint64(11)
     return ndtri((bits.astype(np.float64) + 0.5) * 2.0**-53).reshape(shape)

@@ -44,6 +44,7 @@ class Canaries(Softmax):
 
     def features(self) -> np.ndarray:
         """All entries of a record are alike, so that a clip of each entry is as wrong as it can be."""
+        # a record that is not there keeps its place
         present = np.full(self.records, self.others is not None)
         present[0] = self.canary is not None
         return (present[:, None] * np.full(self.width, self.length / math.sqrt(self.width))).astype(np.float32)
@@ -84,17 +85,7 @@ def _linear() -> Pair:
 
     from dpexp.engine.finite_sum.losses import of_predictor
 
-    value = njit(_value, nogil=True)
-    slope = njit(_slope, nogil=True)
-    return of_predictor(value, slope)
-
-
-def _value(u: float, y: float, c: np.ndarray) -> float:
-    return y * u
-
-
-def _slope(u: float, y: float, c: np.ndarray) -> float:
-    return y
+    return of_predictor(njit(lambda u, y, c: y * u, nogil=True), njit(lambda u, y, c: y, nogil=True))
 
 
 class LinearCanaries(FiniteSum):

@@ -85,6 +85,7 @@ class FiniteSum(ProblemBase):
         """F(w) and grad F(w) [d]."""
         from dpexp.engine.finite_sum.losses import sums
 
+        # in the order of the records, so that there is one sum
         out, data = np.empty(self.dimension), self.records
         value = sums(self.pair).full(np.asarray(w, dtype=np.float64), data.x, data.y, self.constants, out)
         return float(value), out

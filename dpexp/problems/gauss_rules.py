@@ -87,6 +87,7 @@ def gauss(polynomials: Orthonormal, sizes: Sequence[int]) -> list[tuple[np.ndarr
     begins = _begins(sizes)
     z = _zeros(polynomials.roots, sizes)
     # (b): each step about squares the error, which is 1e-6 of the largest zero at first
+    # p_n and its derivative rise together by the recursion, those of all sizes at once
     for _ in range(4):
         before, p, slope_before, slope = np.zeros_like(z), np.ones_like(z), np.zeros_like(z), np.zeros_like(z)
         last = 0.0
@@ -97,8 +98,8 @@ def gauss(polynomials: Orthonormal, sizes: Sequence[int]) -> list[tuple[np.ndarr
             before[left], slope_before[left] = p[left], slope[left]
             p[left], slope[left], last = after, slope_after, root
         z = z - p / slope
-    # (d)
-    z[[begin for begin, n in zip(begins, sizes, strict=False) if n % 2]] = 0.0  # which is a zero of every odd one
+    # (d): 0 is a zero of every odd one
+    z[[begin for begin, n in zip(begins, sizes, strict=False) if n % 2]] = 0.0
     # (c), and (d) for the other half
     weights = _first_entries(polynomials.roots, sizes, z) ** 2
     found = []
@@ -124,7 +125,8 @@ def _first_entries(roots: np.ndarray, sizes: Sequence[int], z: np.ndarray) -> np
     """
     begins = _begins(sizes)
     n = np.repeat(sizes, np.diff(begins))
-    up, down = np.zeros((sizes[-1], len(z))), np.zeros((sizes[-1], len(z)))  # down: counted from p_{n-1}
+    # `down` is counted from p_{n-1}
+    up, down = np.zeros((sizes[-1], len(z))), np.zeros((sizes[-1], len(z)))
     up[0] = down[0] = 1.0
     for k in range(1, sizes[-1]):
         left = slice(begins[bisect_right(sizes, k)], None)

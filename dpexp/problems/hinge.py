@@ -73,6 +73,7 @@ class MallowsHinge(LinearPredictorProblem):
         return []
 
     def optimum(self) -> np.ndarray:
+        # labels are a coin's then
         if self.beta == 0:
             return np.zeros(self.d + 1)
         b0, b = _best(self.d, self.sigma_z, abs(self.beta))
@@ -134,6 +135,7 @@ def _best(d: int, sigma_z: float, beta: float) -> tuple[float, float]:
         f = w * (np.where(s > kinks[1], 1 - p, 0.0) - np.where(s < kinks[0], p, 0.0))
         return np.array([f.sum(), (f * s).sum()])
 
+    # the solver may try b < 0 on its way, where kinks change places
     with np.errstate(all="ignore"):
         found = root(gradient, np.array([0.5, 1.0]), tol=1e-14)
         left = float(np.abs(gradient(found.x)).max())

@@ -68,6 +68,7 @@ class LinearPredictorProblem(WeightedRegression, ProblemBase):
     def sample(self, rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
         """Draw `size` users: rows x [size, d + 1] and responses y [size]."""
         x = np.concatenate([np.ones((size, 1)), self.sigma_z * rng.standard_normal((size, self.d))], axis=1)
+        # uniform numbers in (0, 1], as the engine draws them
         e = rng.standard_normal(size) if self.response_noise == "normal" else 1.0 - rng.random(size)
         return x, type(self).response(x @ self.true_coefficients, e, self.constants)
 
@@ -98,13 +99,11 @@ class LinearPredictorProblem(WeightedRegression, ProblemBase):
         return ()
 
     def _rules(self) -> Rules:
-        """The rules that `risk_rules` gives, then one of whole panels, and ones of panels cut into parts.
-
-        Panels are about as long as the covariate's standard deviation. 12 points on each are enough where f changes
-        over a fifth of that or more, so panels are cut into twice as many parts for twice the spread.
-        """
+        """The rules that `risk_rules` gives, then one of whole panels, and ones of panels cut into parts."""
         from dpexp.engine.linear.quadrature import rules_of
 
+        # panels are about as long as the covariate's standard deviation; 12 points on each are enough where f changes
+        # over a fifth of that or more, so panels are cut into twice as many parts for twice the spread
         longer = [rule(self.d, self.sigma_z, self.risk_points, parts=self.risk_parts * cut) for cut in _CUTS]
         reaches = [_SMOOTH_SPREAD * self.risk_length * cut for cut in _CUTS]
         return rules_of([*self.risk_rules(), *((r, a.nodes, a.weights) for r, a in zip(reaches, longer, strict=True))])

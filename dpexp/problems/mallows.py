@@ -23,6 +23,8 @@ from dpexp.engine.lanes.elementwise import Value, minimum
 
 WEIGHT_CAP = 2.0
 """w(x) = min(1, WEIGHT_CAP / |x|^2)"""
+POINTS = 24
+"""of a panel, for moments"""
 _EDGES = (0.5, 1.0, 2.0, 3.5, 5.5, 8.5)
 """of panels, in deviations of z; 2e-17 of its law lies beyond the last"""
 
@@ -55,7 +57,8 @@ def mean_weight(across: int, power: int, q: np.ndarray, sigma_z: float = 1.0) ->
     if across == 0:
         return weight(0.0)[..., 0]
     # (b); 12 deviations beyond sqrt(k), about the mean of t, nothing is left
-    free = np.maximum(0.0, (WEIGHT_CAP - 1) / sigma_z**2 - q)  # below this R the weight is 1
+    # below this R the weight is 1
+    free = np.maximum(0.0, (WEIGHT_CAP - 1) / sigma_z**2 - q)
     start = np.sqrt(free)
     end = math.sqrt(across) + 12.0
     x, w = panels(np.linspace(0.0, 1.0, 13), 24)
@@ -92,58 +95,50 @@ def rule(
     """
     # (d), where z sigma_z = 1
     right = {0.0, *_EDGES, min(1 / sigma_z, _EDGES[-1])}
-    if d in (2, 4):  # below the kink the mean weight is like a half-integer power: grade the panels towards it
+    # below the kink the mean weight is like a half-integer power: panels are graded towards it
+    if d in (2, 4):
         right |= {(1 - 0.3**m) / sigma_z for m in range(1, 7) if (1 - 0.3**m) / sigma_z < _EDGES[-1]}
     inside = {split for split in splits if abs(split) < _EDGES[-1]}
     edges = np.array(sorted(right | {-edge for edge in right} | inside))
     cut = (edges[:-1, None] + np.diff(edges)[:, None] * (np.arange(parts) / parts)).ravel()
     z, step = panels(np.append(cut, edges[-1]), points)
     density = exp(-z * z / 2) / math.sqrt(2 * math.pi)
-    across = d - 1 + 2 * tilted  # (c)
+    # (c)
+    across = d - 1 + 2 * tilted
     return Rule(z, density * step * mean_weight(across, power, z * z, sigma_z))
 
 
 def moment_row(
-    d: int,
-    sigma_z: float,
-    f: np.ndarray | float = 1.0,
-    power: int = 1,
-    points: int = 24,
-    splits: tuple[float, ...] = (),
+    d: int, sigma_z: float, f: np.ndarray | float = 1.0, power: int = 1, splits: tuple[float, ...] = ()
 ) -> np.ndarray:
     """E[w^power f(z_1) x], [d + 1]: the first row of `moment_matrix`, for which no matrix is needed; f as there."""
-    along = rule(d, sigma_z, points, power, splits=splits)
+    along = rule(d, sigma_z, POINTS, power, splits=splits)
     moments = [float(np.sum(along.weights * f * along.nodes**k)) for k in range(2)]
     return np.append(moments[0], sigma_z * moments[1] * np.full(d, 1 / math.sqrt(d)))
 
 
 def moment_matrix(
-    d: int,
-    sigma_z: float,
-    f: np.ndarray | float = 1.0,
-    power: int = 1,
-    points: int = 24,
-    splits: tuple[float, ...] = (),
+    d: int, sigma_z: float, f: np.ndarray | float = 1.0, power: int = 1, splits: tuple[float, ...] = ()
 ) -> np.ndarray:
     """E[w^power f(z_1) x x'], [d + 1, d + 1], where z_1 is the standardised coordinate along (1, ..., 1) / sqrt d.
 
-    `f` holds the values at `rule(d, sigma_z, points, splits=splits).nodes`, or is a constant.
+    `f` holds the values at `rule(d, sigma_z, POINTS, splits=splits).nodes`, or is a constant.
     """
-    along = rule(d, sigma_z, points, power, splits=splits)
+    along = rule(d, sigma_z, POINTS, power, splits=splits)
     direction = np.full(d, 1 / math.sqrt(d))
     matrix = np.empty((d + 1, d + 1))
-    matrix[0] = matrix[:, 0] = moment_row(d, sigma_z, f, power, points, splits)
+    matrix[0] = matrix[:, 0] = moment_row(d, sigma_z, f, power, splits)
     second = float(np.sum(along.weights * f * along.nodes**2))
     # moments of one factor across the direction are 0, and those of two the same in all directions across it
     projection = np.outer(direction, direction)
-    across = float(np.sum(rule(d, sigma_z, points, power, True, splits).weights * f)) if d > 1 else 0.0
+    across = float(np.sum(rule(d, sigma_z, POINTS, power, True, splits).weights * f)) if d > 1 else 0.0
     matrix[1:, 1:] = sigma_z**2 * (second * projection + across * (np.eye(d) - projection))
     return matrix
 
 
-def moment_tensor(d: int, sigma_z: float, f: np.ndarray | float = 1.0, points: int = 24) -> np.ndarray:
+def moment_tensor(d: int, sigma_z: float, f: np.ndarray | float = 1.0) -> np.ndarray:
     """E[w f(z_1) x x x], [d + 1, d + 1, d + 1], symmetric; f as in `moment_matrix`."""
-    along, across = rule(d, sigma_z, points), rule(d, sigma_z, points, 1, True) if d > 1 else None
+    along, across = rule(d, sigma_z, POINTS), rule(d, sigma_z, POINTS, 1, True) if d > 1 else None
     intercept = np.eye(d + 1)[0]
     unit = np.append(0.0, np.full(d, 1 / math.sqrt(d)))
     tensor = np.zeros((d + 1,) * 3)
@@ -171,9 +166,10 @@ def cubic_moment(d: int, sigma_z: float) -> float:
     def moment(angle: float) -> float:
         a, b = math.cos(angle), sigma_z * math.sin(angle)
         kink = (-a / b,) if abs(b) > 1e-9 else ()
-        nodes, weights = rule(d, sigma_z, 24, splits=kink)
+        nodes, weights = rule(d, sigma_z, POINTS, splits=kink)
         return -float(weights @ np.abs(a + b * nodes) ** 3)
 
+    # several maxima are possible: the best of a grid is refined
     angles = np.linspace(0.0, math.pi / 2, 33)
     best = float(angles[int(np.argmin([moment(float(angle)) for angle in angles]))])
     found = minimize_scalar(moment, bounds=(max(0.0, best - 0.05), min(math.pi / 2, best + 0.05)), method="bounded")

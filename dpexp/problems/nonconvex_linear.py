@@ -17,24 +17,16 @@ from dpexp.core.seeds import generator
 from dpexp.problems.finite_sum import FiniteSum, Records
 
 
-def _known(name: str) -> tuple[int, int]:
-    """Records to train on and classes of a shipped data set, without reading it."""
+def _known(name: str) -> tuple[int, int, int]:
+    """Of a shipped data set, without reading it: records to train on, classes, and numbers of a prepared record."""
     from dpexp.data.dataset import held_out
     from dpexp.data.loading import DATASETS, TEST_FRACTION
 
     source = DATASETS[name]
     assert source.shape is not None  # every shipped one states it
     records = source.shape.records
-    return records - (source.published_test or held_out(records, TEST_FRACTION)), source.shape.classes
-
-
-def _known_width(name: str) -> int:
-    """Numbers of a prepared record: those of the data set, and the bias entry."""
-    from dpexp.data.loading import DATASETS
-
-    shape = DATASETS[name].shape
-    assert shape is not None  # every shipped one states it
-    return shape.width + 1
+    held = source.published_test or held_out(records, TEST_FRACTION)
+    return records - held, source.shape.classes, source.shape.width + 1
 
 
 class NonconvexLinear(FiniteSum):
@@ -59,7 +51,7 @@ class NonconvexLinear(FiniteSum):
         if self.data != "synthetic" and self.d is not None:
             raise ValueError("a data set has its own d; leave it out")
         if self.data != "synthetic":
-            records, classes = _known(self.data)
+            records, classes, _ = _known(self.data)
             if self.N is not None and records < self.N:
                 raise ValueError(f"{self.data} has {records:,} records to train on, not N = {self.N:,}")
             if self.positive >= classes:
@@ -72,12 +64,13 @@ class NonconvexLinear(FiniteSum):
 
     @property
     def dimension(self) -> int:
-        return (self.d or 10) if self.data == "synthetic" else _known_width(self.data)
+        return (self.d or 10) if self.data == "synthetic" else _known(self.data)[2]
 
     @property
     def radius(self) -> float:
         """No record is longer."""
-        return 1.0 if self.data == "synthetic" else math.sqrt(1.0625) * (1 + 1e-6)  # prepared in float32
+        # records of data sets are prepared in float32
+        return 1.0 if self.data == "synthetic" else math.sqrt(1.0625) * (1 + 1e-6)
 
     @property
     def lipschitz(self) -> float:
@@ -93,8 +86,10 @@ class NonconvexLinear(FiniteSum):
         rng, n, d = generator(self.data_seed, 0, "data"), self.N or 1000, self.d or 10
         x = rng.standard_normal((n, d))
         x /= np.linalg.norm(x, axis=1, keepdims=True)
-        u = 3 * x.sum(axis=1)  # 3 sqrt(d) x.v, v the unit vector with equal entries; not by BLAS, whose bits differ
+        # 3 sqrt(d) x.v, v the unit vector with equal entries; not by BLAS, whose bits differ
+        u = 3 * x.sum(axis=1)
         if self.regression:
+            # a tenth of the responses are outliers, which the loss should bound
             wild = rng.random(n) < 0.1
             return Records(x, u / 3 + 0.3 * rng.standard_normal(n) + 5 * wild)
         chances = np.array([1 / (1 + math.exp(-v)) for v in u])

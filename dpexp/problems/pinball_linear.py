@@ -62,6 +62,7 @@ class PinballLinear(LinearPredictorProblem):
         return -self.tau, 1 - self.tau
 
     def optimum(self) -> np.ndarray:
+        # errors are independent of x, so that every quantile is as far from the mean
         theta = self.true_coefficients
         theta[0] += self.sigma * self._quantile
         return theta

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from dpexp.core.parameters import Positive
 from dpexp.engine.lanes.elementwise import Value, logistic, maximum, minimum
-from dpexp.problems.mallows import moment_matrix, rule
+from dpexp.problems.mallows import POINTS, moment_matrix, rule
 from dpexp.problems.weighted_regression import WeightedRegression
 
 
@@ -64,17 +64,16 @@ def furthest_messages(c: float, a: float = 1.0) -> float:
     (e) The derivative in p has the sign of 4 / a^2 - p (c - p): the maximum is at p = c or, where a c > 4, possibly at
         the smaller root of p (c - p) = 4 / a^2.
     """
+    # (e)
     roots = [] if a * c <= 4 else [(c - math.sqrt(c * c - 16 / (a * a))) / 2]
     return max((c + p) * math.sqrt(2 + (a * (c - p)) ** 2 / 4) for p in (c, *roots))
 
 
 def largest_stretch(c: float) -> float:
-    """The largest a, rounded down, at which messages are no farther apart than 2 sqrt 2 c, as at p = c.
-
-    With p = c t and A = (a c)^2 / 4 the square of `furthest_messages` is c^2 (1 + t)^2 (2 + A (1 - t)^2). It is at most
-    8 c^2 on [0, 1] if and only if A is at most the least value of 2 (3 + t) / ((1 + t)^2 (1 - t)) there. Its derivative
-    has the sign of t^2 + 4 t - 1, so this is at t = sqrt 5 - 2, and it is (11 + 5 sqrt 5) / 4.
-    """
+    """The largest a, rounded down, at which messages are no farther apart than 2 sqrt 2 c, as at p = c."""
+    # with p = c t and A = (a c)^2 / 4 the square of `furthest_messages` is c^2 (1 + t)^2 (2 + A (1 - t)^2); it is at
+    # most 8 c^2 on [0, 1] if and only if A is at most the least value of 2 (3 + t) / ((1 + t)^2 (1 - t)) there, whose
+    # derivative has the sign of t^2 + 4 t - 1: this is at t = sqrt 5 - 2, and it is (11 + 5 sqrt 5) / 4
     return math.floor(1000 * math.sqrt(11 + 5 * math.sqrt(5)) / c) / 1000
 
 
@@ -123,10 +122,11 @@ class HuberRegression(WeightedRegression):
 
     def gradient_bound(self) -> float:
         """C0: the beta block is largest, sqrt 2 c, where |x|^2 = 2 and |psi| = c, and there w = 1."""
+        # the square is convex in psi^2, so that it is largest at an end
         if not self.has_scale:
             return super().gradient_bound()
         kappa = normal_moments(self.c).kappa
-        ends = (2 * p * p + (kappa - p * p) ** 2 / 4 for p in (0.0, self.c))  # convex in p^2: largest at an end
+        ends = (2 * p * p + (kappa - p * p) ** 2 / 4 for p in (0.0, self.c))
         return math.sqrt(max(ends))
 
     def exact_sensitivity(self) -> float:
@@ -139,6 +139,7 @@ class HuberRegression(WeightedRegression):
 
     def loss(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         scale = theta[..., -1] if self.has_scale else np.asarray(self.sigma)
+        # the half of kappa makes the scale's derivative 0 in the mean under normal errors
         c, kappa = self.constants[:2]
         u = np.abs(y - np.sum(x * theta[..., : self.d + 1], axis=-1)) / scale
         rho = np.where(u <= c, u * u / 2, c * u - c * c / 2)
@@ -190,7 +191,7 @@ class LogisticRegression(WeightedRegression):
     @property
     def predictors(self) -> np.ndarray:
         """x'beta* at the nodes of the rule along (1, ..., 1) / sqrt d, [K]."""
-        return self.beta * (1 + math.sqrt(self.d) * self.sigma_z * rule(self.d, self.sigma_z, 24).nodes)
+        return self.beta * (1 + math.sqrt(self.d) * self.sigma_z * rule(self.d, self.sigma_z, POINTS).nodes)
 
 
 def variance(t: np.ndarray) -> np.ndarray:

@@ -192,6 +192,7 @@ class Softmax(ProblemBase):
         records = source.shape.records if source and source.shape else self.data.records
         if records is None:
             return len(self.split.train), len(self.split.test)
+        # a stated fraction sets a published test part aside
         published = source.published_test if source and self.test_fraction is None else 0
         test = published or held_out(records, self.test_fraction or TEST_FRACTION)
         if self.validation_fraction is None:
@@ -209,11 +210,9 @@ class Softmax(ProblemBase):
         return self if self.data.path is None else self.model_copy(update={"data_seed": seed})
 
     def memory(self) -> int:
-        """Bytes of the records: as read and as prepared, and, where a record is replaced by more numbers, these twice.
-
-        Those of the user's own files have been read by now, so only what is made of them is counted.
-        """
+        """Bytes of the records: as read and prepared, and where a record is replaced by more numbers, these twice."""
         records, width, _ = self.shape
+        # those of the user's own files have been read by now, so that only what is made of them is counted
         held = DATASETS[self.data.name].shape.records if self.data.name else 2 * records  # type: ignore[union-attr]
         directions = 4 * width * width if self.random_features else 0
         return 4 * held * width * (2 if self.data.name is None and not self.random_features else 3) + directions

@@ -82,6 +82,7 @@ class SoftmaxModel:
             raise UsageError("this model did not learn from a table, so a table cannot be predicted")
         read = read_table(table)
         read.header.require([column.name for column in self.columns], read.where)
+        # prepared by the lines by which the records were: a record's norm is its own
         features = prepare(entries_of(read, self.columns)[0])
         if self.random_features is not None:
             features = expanded(features, self.random_features)

@@ -102,11 +102,9 @@ class WeightedRegression(Parameters):
         return math.sqrt(WEIGHT_CAP) * max(abs(s) for s in self.score_bounds())
 
     def exact_sensitivity(self) -> float:
-        """Largest distance between the gradients of two users at one theta (replace-one).
-
-        w(x) x lives in the ball-like set with largest norm sqrt 2 and, between two of its points, largest distance 2;
-        the extremes are opposite scores on the same x, or one score on (1, z) and (1, -z) with |z| = 1.
-        """
+        """Largest distance between the gradients of two users at one theta (replace-one)."""
+        # w(x) x lives in the ball-like set with largest norm sqrt 2 and, between two of its points, largest distance 2;
+        # the extremes are opposite scores on the same x, or one score on (1, z) and (1, -z) with |z| = 1
         low, high = self.score_bounds()
         return max(math.sqrt(WEIGHT_CAP) * (high - low), 2 * max(abs(low), abs(high)))
 
@@ -116,12 +114,11 @@ class WeightedRegression(Parameters):
 
     def noise_sensitivity(self) -> float:
         """Delta, the sensitivity that sets the noise, as chosen by `sensitivity`."""
-        named: dict[str, Callable[[], float]] = {
-            "paper": self.paper_sensitivity,
-            "exact": self.exact_sensitivity,
-            "two-gradient-bounds": lambda: 2 * self.gradient_bound(),
-        }
-        return named[self.sensitivity]() if isinstance(self.sensitivity, str) else self.sensitivity
+        if not isinstance(self.sensitivity, str):
+            return self.sensitivity
+        if self.sensitivity == "two-gradient-bounds":
+            return 2 * self.gradient_bound()
+        return self.paper_sensitivity() if self.sensitivity == "paper" else self.exact_sensitivity()
 
     # --- one record --------------------------------------------------------------------------------------------
 
@@ -133,6 +130,7 @@ class WeightedRegression(Parameters):
     def gradient(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Gradients [..., p] of the loss of users (x [..., d + 1], y [...]) at theta [..., p]."""
         q = self.d + 1
+        # summed and not multiplied as matrices, so that the bits of a record do not depend on how many there are
         t = np.sum(x * theta[..., :q], axis=-1)
         scale = theta[..., q] if self.has_scale else self.fixed_scale
         g, h = type(self).score(t, y, scale, self.constants)

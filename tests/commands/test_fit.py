@@ -19,11 +19,11 @@ from dpexp.core.errors import UsageError
 from dpexp.core.standard_json import standard_json
 from dpexp.data.dataset import DataError
 from dpexp.data.drafting import draft_public
+from dpexp.data.encode import of_unread
 from dpexp.data.formulas import read_formula
 from dpexp.data.public_inputs import PublicInputs
 from dpexp.data.records import read_table
 from dpexp.data.regression import Roles, read_budgets, read_records
-from dpexp.data.remarks import of_unread
 from dpexp.inference.central_newton import allocation, central_newton
 from dpexp.inference.fitting import fit_central, plan_central, plan_local, released
 from dpexp.inference.intervals import intervals
@@ -314,23 +314,17 @@ def test_a_target_far_from_its_guess_is_not_told(tmp_path):
         assert "no range is stated of y" in str(report)
 
 
-def test_values_of_any_size_do_no_harm(tmp_path):
-    frame = people(30_000)[["age", "y"]]
-    text = "ranges: {age: [20, 70], y: [0, 60]}\nerror_scale: 3"
-    (tmp_path / "p.yaml").write_text(text)
-    frame.loc[4, "age"], frame.loc[5, "age"], frame.loc[6, "y"] = 1e308, -1e300, 1e308
-    frame.to_csv(tmp_path / "huge.csv", index=False)
-    report = dpexp.fit(tmp_path / "huge.csv", target="y", mu=3, public=tmp_path / "p.yaml")
-    assert report.exit_code == 0
-    assert abs(report.document()["estimates"][1]["value"] - 0.5) < 0.1
-
-
-def test_order_of_rows_is_the_servers(tmp_path):
+@pytest.mark.parametrize("odd", ["huge values", "sorted"])
+def test_values_of_any_size_do_no_harm_and_the_order_of_rows_is_the_servers(tmp_path, odd):
     """A sorted file gives another draw of the same law, and no refusal."""
     frame = people(30_000)[["age", "y"]]
     (tmp_path / "p.yaml").write_text("ranges: {age: [20, 70], y: [0, 60]}\nerror_scale: 3")
-    frame.sort_values("y").to_csv(tmp_path / "sorted.csv", index=False)
-    report = dpexp.fit(tmp_path / "sorted.csv", target="y", mu=3, public=tmp_path / "p.yaml")
+    if odd == "sorted":
+        frame = frame.sort_values("y")
+    else:
+        frame.loc[4, "age"], frame.loc[5, "age"], frame.loc[6, "y"] = 1e308, -1e300, 1e308
+    frame.to_csv(tmp_path / "odd.csv", index=False)
+    report = dpexp.fit(tmp_path / "odd.csv", target="y", mu=3, public=tmp_path / "p.yaml")
     assert report.exit_code == 0
     assert abs(report.document()["estimates"][1]["value"] - 0.5) < 5 * report.errors[1]
 
@@ -534,8 +528,6 @@ def write(path: Path, text: str) -> Path:
     ("table", "public", "message"),
     [
         ("a,y\n1,2\n", "ranges: {b: [0, 1]}", "no column 'b'"),
-        ("a,a,y\n1,2,3\n", "", "repeated columns a"),
-        ("a,y\n", "", "holds no records"),
         ("y\n1\n", "", "no column besides the target"),
         ("a,z\n1,2\n", "", "no column 'y'"),
         ("a,y\n1,2\n", "categories: {y: [u, v]}", "y, the target, has categories"),
@@ -647,12 +639,10 @@ def test_missing_values_count_as_the_centre_where_that_is_public(tmp_path):
 
 
 def test_odd_names_and_quotes(tmp_path):
-    table = 'größe, in "cm";x,y\n'
     path = write(tmp_path / "t.csv", '"größe, in ""cm""",y €\n"1",2\n"2.5",3\n')
     records = read_records(read_table(path), Roles("y €"), PublicInputs(), False)
     assert records.units.names[1] == 'größe, in "cm"'
     assert list(records.x[:, 0]) == [1, 2.5]
-    assert table
 
 
 def test_levels_other_and_truth_values(tmp_path):

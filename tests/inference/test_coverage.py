@@ -28,6 +28,7 @@ from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.logistic import MallowsLogistic
+from dpexp.problems.regression_models import HuberRegression
 
 
 @pytest.mark.parametrize(
@@ -202,7 +203,8 @@ def test_runs_are_those_of_fit(algorithm):
         else StagedNewton(messages="caps" if algorithm == "caps" else "gaussian")
     )
     model, law = one.model(problem, budget), one.population(problem)
-    assert replace(model_of(problem), stretched=True, scale_row=model.scale_row) == unit_model("huber-linear", 2)
+    alike = model_of(HuberRegression(**problem.model_dump()))
+    assert replace(alike, stretched=True, scale_row=model.scale_row) == unit_model("huber-linear", 2)
     ((seen,),) = one.of_settings(model, law, [(None, budget)], n, 7, range(3))
     for lane in range(3):
         crowd = Strangers(law, 7, range(3))

@@ -108,16 +108,6 @@ def test_recursions_agree_with_their_literal_forms(alpha):
     np.testing.assert_allclose(found, [bounds.averaged_gap(n, eta, alpha, second, start) for n in steps], rtol=1e-12)
 
 
-def test_fourth_moment_is_an_upper_bound_that_a_constant_gradient_attains():
-    rng = np.random.default_rng(5)
-    g = np.array([1.2, -0.5, 0.4])
-    noisy = g + 0.8 * rng.standard_normal((400_000, 3))
-    norm = float(g @ g) ** 0.5
-    measured = np.sum(noisy**2, axis=1)
-    assert np.mean(measured) == pytest.approx(second_moment(norm, 3, 0.8, 1.0), rel=0.01)
-    assert np.mean(measured**2) == pytest.approx(fourth_moment(norm, 3, 0.64), rel=0.02)
-
-
 def test_power_sums():
     assert power_sum(0.5, np.array([4, 1, 0])) == pytest.approx([1 + 2**-0.5 + 3**-0.5 + 0.5, 1, 0])
     for s in (0.3, 1.0, 1.5):
@@ -154,13 +144,10 @@ def test_theorems_5_and_6_are_the_printed_formulas():
         assert theorem6_visible(np.array([n]), eta, alpha, *args[1:])[0] == pytest.approx(wanted, rel=1e-9)
 
 
-def test_theorem5_has_its_three_cases_and_says_where_it_is_silent():
+def test_theorem5_says_where_it_is_silent():
     def at(alpha, n):
         return theorem5_printed(np.array([n]), 0.2, alpha, 0.1, 1.4, 6, 1.0, 6.0)[0]
 
-    for alpha, exponent in ((0.4, -(3 * 0.4 - 1) / 2), (0.6, -0.3), (0.8, -0.2)):
-        slope = math.log10(at(alpha, 10**12) / at(alpha, 10**11))
-        assert slope == pytest.approx(exponent, abs=0.01)
     assert at(0.5, 1000) == math.inf
     for alpha in (0.3, 1.0):
         with pytest.raises(ValueError, match="alpha in"):
@@ -248,10 +235,11 @@ def test_golden_biases():
 
 @pytest.mark.parametrize("c0", [0.3, 2.0, 11.0])
 @pytest.mark.parametrize("variance", [0.04, 0.64, 25.0])
-def test_the_fourth_moment_is_that_of_a_chi_square_law(c0, variance):
+def test_both_moments_are_those_of_a_chi_square_law(c0, variance):
     """|g + s omega|^2 / s^2 is chi-square of p degrees of freedom, not central by |g|^2 / s^2."""
     for p in (1, 3, 20):
         mean, spread = ncx2.stats(p, c0**2 / variance)
+        assert second_moment(c0, p, 1.0, variance) == pytest.approx(variance * mean, rel=1e-12)
         assert fourth_moment(c0, p, variance) == pytest.approx(variance**2 * (mean**2 + spread), rel=1e-12)
 
 
@@ -260,11 +248,6 @@ def test_the_spectral_norm_of_orthogonal_vectors_is_the_largest_weight_in_any_un
     tensor = np.einsum("k,ik,jk,lk->ijl", [1.0, 0.8, -0.5, 0.2], u, u, u)
     for unit in (1e-4, 1.0, 1e4):
         assert spectral_norm(unit * tensor) == pytest.approx(unit, rel=1e-8)
-
-
-def test_spectral_norm():
-    u = np.array([0.6, 0.0, 0.8])
-    assert spectral_norm(2.5 * np.einsum("i,j,k->ijk", u, u, u)) == pytest.approx(2.5, rel=1e-9)
     assert spectral_norm(np.zeros((3, 3, 3))) == 0
     assert spectral_norm(LINEAR.third_derivative()) == pytest.approx(0.0586, rel=0.01)
 

@@ -29,6 +29,7 @@ def lemma11(
     eta_0 .. eta_{K-1}, the same telescoping gives (2 beta - lambda / 2) delta0 / K + 2 xi^2 / K sum eta_k
     + 2 d sigma^2.
     """
+    # the noise of a step adds 2 d sigma^2 whatever its length, since its variance is 2 eta sigma^2
     noise = 2 * d * sigma**2
     if form == "printed":
         batch = 4 * xi_sq / (steps * strong_convexity) * math.log1p(strong_convexity * steps / (4 * smoothness))
@@ -40,9 +41,9 @@ def lemma11(
 def theorem42(order: float, eps: float, strong_convexity: float, d: int, lipschitz: float, n: int) -> float:
     """Theorem 4.2 under (order, eps)-Renyi privacy: 18 order d L^2 / (eps lambda n^2).
 
-    With `utility.theorem41_sigma` and `theorem42_steps`; 18 = 8 (start) + 8 (noise) + 2 (batches, with xi <= L and
-    log(1 + x) <= sqrt x). xi^2 <= L^2 bounds the batches, so no xi appears.
+    With `utility.theorem41_sigma` and `theorem42_steps`.
     """
+    # 18 = 8 (start) + 8 (noise) + 2 (batches, with xi <= L and log(1 + x) <= sqrt x), so that no xi appears
     return 18 * order * d * lipschitz**2 / (eps * strong_convexity * n**2)
 
 

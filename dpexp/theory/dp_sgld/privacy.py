@@ -35,7 +35,8 @@ def theorem31(
 
     `total_step` is the sum of the steps that are used (`total_decreasing_step`, or eta K), not its upper bound.
     """
-    share = lipschitz / (n * sigma)  # squared as a product, which becomes inf or 0 where a power would raise
+    # squared as a product, which becomes inf or 0 where a power would raise
+    share = lipschitz / (n * sigma)
     return 4 * order * (share * share) / strong_convexity * -math.expm1(-strong_convexity * total_step / 2)
 
 
@@ -70,6 +71,7 @@ def total_decreasing_step(smoothness: float, strong_convexity: float, steps: int
     """
     from scipy.special import digamma
 
+    # the difference of two digammas loses digits where few steps are summed
     if steps <= 10_000:
         return math.fsum(decreasing_steps(smoothness, strong_convexity, steps, first))
     x = first + 4 * smoothness / strong_convexity
@@ -91,6 +93,7 @@ def best_order(slope: float, delta: float) -> float:
 
 def slope_of_eps(eps: float, delta: float) -> float:
     """The slope whose `eps_of_slope` is eps: (sqrt(log(1 / delta) + eps) - sqrt(log(1 / delta)))^2."""
+    # as a quotient: the difference of the two roots would lose digits at small eps
     log = math.log(1 / delta)
     return (eps / (math.sqrt(log + eps) + math.sqrt(log))) ** 2
 
@@ -99,4 +102,5 @@ def sigma_for_eps(
     eps: float, delta: float, lipschitz: float, n: int, strong_convexity: float, total_step: float
 ) -> float:
     """The sigma at which Theorem 3.1 with Mironov's rule claims (eps, delta)."""
+    # the slope of Theorem 3.1 in the order is proportional to 1 / sigma^2
     return math.sqrt(theorem31(1, lipschitz, n, 1, strong_convexity, total_step) / slope_of_eps(eps, delta))

@@ -128,6 +128,7 @@ def log_inverse(eps: float, delta: float) -> float:
 
 
 def _log_steps(ratio: float, smoothness: float, strong_convexity: float) -> float:
+    # the logarithm of the ratio is that of the start's error over the noise's
     if ratio <= 1:
         raise ValueError("the theorem needs eps n^2 > order d: else its number of steps is not positive")
     return 2 * smoothness / strong_convexity * math.log(ratio)

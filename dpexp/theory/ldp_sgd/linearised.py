@@ -80,6 +80,7 @@ def _kernel() -> Callable[..., Any]:
                 c[i] = a * a * c[i] + step * step * s[i]
                 total[i] += 2 * a * r[i] + c[i]
                 r[i] = a * r[i] + c[i]
+            # T_k is a sum, of which the average has the square over k^2
             if k == steps[cursor]:
                 out[0, cursor] = c
                 out[1, cursor] = total / float(k) ** 2

@@ -11,6 +11,7 @@ def theorem1(mus: Sequence[float]) -> float:
     User k alone has mu_k-GDP: its message is mu_k-GDP given the past and all that follows is post-processing, so this
     holds for the whole transcript. Raises ValueError without a user.
     """
+    # parallel composition: each user sends one message
     return max(mus)
 
 
@@ -34,4 +35,5 @@ def second_moment(gradient_bound: float, p: int, sensitivity: float, mean_invers
 
 def fourth_moment(gradient_bound: float, p: int, noise_variance: float) -> float:
     """C0^4 + C0^2 (2 p + 4) s^2 + p (p + 2) s^4 bounds E|g + s omega|^4, s^2 = `noise_variance` = (Delta / mu)^2."""
+    # odd powers of the noise vanish; E (g'omega)^2 = |g|^2 has the factor 4, and E|omega|^2 = p the factor 2
     return gradient_bound**4 + gradient_bound**2 * (2 * p + 4) * noise_variance + p * (p + 2) * noise_variance**2

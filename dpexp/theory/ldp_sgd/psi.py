@@ -14,6 +14,7 @@ def psi(beta: float, t: ArrayLike) -> np.ndarray:
     t = np.asarray(t, dtype=np.float64)
     if not np.all(t > 0):
         raise ValueError(f"t must be positive, not {t.min()}")
+    # expm1 keeps the digits of a small beta
     log_t = np.log(t)
     return log_t if abs(beta) < 1e-12 else np.expm1(beta * log_t) / beta
 
@@ -22,6 +23,7 @@ def power_sum(exponent: float, steps: np.ndarray) -> np.ndarray:
     """A_s(n) = 1 + 2^-s + ... + n^-s at every n of `steps` [K] (whole numbers >= 0, in any order), s = `exponent`."""
     steps = np.asarray(steps, dtype=np.int64)
     sums, total, low = np.empty(len(steps)), 0.0, 0
+    # one pass over all terms, of which a million are in memory at a time
     for position in np.argsort(steps):
         for first in range(low + 1, int(steps[position]) + 1, 1 << 20):
             last = min(first + (1 << 20) - 1, int(steps[position]))

@@ -13,6 +13,7 @@ def table1_exponent(estimator: str, convexity: str, alpha: float) -> float | Non
     are open intervals: 1/3 (non-strongly), 1/2, 2/3 and 1 belong to none. Raises ValueError for an unknown name.
     """
     _check(estimator, convexity)
+    # every column is an open interval, as printed
     if convexity == STRONGLY:
         if 0 < alpha < 1 / 2:
             return -alpha if estimator == "sgd" else -1.0

@@ -22,6 +22,7 @@ def theorem3_printed(
     """
     n = np.asarray(steps, dtype=np.float64)
     s2 = printed_noise(gradient_bound, p, min_mu)
+    # what noise keeps up, what early noise leaves, and what is left of the start
     stationary = eta / (m * n**alpha)
     transient = eta**2 * psi(1 - 2 * alpha, n) * np.exp(-m * eta * n ** (1 - alpha) / 2)
     return s2 * (stationary + transient) + np.exp(-2 * m * eta * psi(1 - alpha, n)) * delta0
@@ -59,6 +60,7 @@ def _kernel() -> Callable[..., Any]:
         cursor = 0
         for k in range(1, steps[-1] + 1):
             step = eta * float(k) ** -alpha
+            # strong convexity takes 2 m eta_k of the squared distance, and never more than all of it
             d = max(0.0, 1 - 2 * m * step) * d + step * step * second
             if k == steps[cursor]:
                 out[cursor] = d

@@ -26,6 +26,7 @@ def log10_summation_b(steps: np.ndarray, eta: float, alpha: float, m: float, fac
     The printed factor is 1. Raises ValueError where terms beyond the first `MOST` would count.
     """
     steps = np.asarray(steps, dtype=np.int64)
+    # the first part of the exponent falls without bound, so that late terms are nothing
     k = np.arange(1, min(int(steps.max()), MOST) + 1, dtype=np.float64)
     exponent = -m * eta * k ** (1 - alpha) / 4 + factor * psi(1 - 2 * alpha, k) + 4 * eta**3 * psi(1 - 3 * alpha, k)
     if steps.max() > MOST and not exponent[-1] < min(exponent[-2], exponent.max() - 40):
@@ -61,6 +62,7 @@ def theorem4_printed_log10(
     n = np.asarray(steps, dtype=np.float64)
     s2 = printed_noise(gradient_bound, p, min_mu)
     undefined = third * psi(1 - 2 * alpha, n) + 2 * fourth * eta * psi(1 - 3 * alpha, n)
+    # terms with C_{3,0} and C_{4,0}, then those that B multiplies
     finite = finite + hessian_lipschitz * eta**2 / (m**2 * n**2) * undefined
     with_b = (4 * alpha**2 / eta**2 + 4 * M**2) / (m * n**2) * (delta0 + eta**2 * s2)
     moments = delta0**2 + third * eta**3 * psi(1 - 3 * alpha, n) + fourth * eta**4 * psi(1 - 4 * alpha, n)
@@ -156,6 +158,7 @@ def theorem4_completed(
     steps = np.asarray(steps, dtype=np.int64)
     by_parts, remainder = np.empty(len(steps)), np.empty(len(steps))
     _kernel()(steps, eta, alpha, m, second, fourth, delta0, by_parts, remainder)
+    # (a), and what (b) and (c) were summed to
     root = np.sqrt(private_trace / steps) + (by_parts + hessian_lipschitz / 2 * remainder) / (m * steps)
     return root**2
 

@@ -23,6 +23,7 @@ def theorem5_printed(
     n = np.asarray(steps, dtype=np.float64)
     s2 = printed_noise(gradient_bound, p, min_mu)
     factor = 2 * (1 + 4 * math.sqrt(M * s2) * eta**1.5) / eta
+    # the cases beyond 2/3 and from 1/2 on differ in the psi below the line
     with np.errstate(divide="ignore"):
         if alpha > 1 / 2:
             root = np.sqrt(delta0 + s2 * eta**2 * psi(1 - 2 * alpha, n))
@@ -37,8 +38,9 @@ def theorem5_rooted(
     steps: np.ndarray, eta: float, alpha: float, M: float, gradient_bound: float, p: int, min_mu: float, delta0: float
 ) -> np.ndarray:
     """The printed bound with the root that its third case lacks, and the second case at alpha = 1/2."""
+    # at 1/2 the second case, whose psi_{1-2 alpha} is then log n
     if abs(alpha - 1 / 2) < 1e-12:
-        alpha = 1 / 2 + 1e-15  # the second case, whose psi_{1-2 alpha} is then log n
+        alpha = 1 / 2 + 1e-15
     bound = theorem5_printed(steps, eta, alpha, M, gradient_bound, p, min_mu, delta0)
     s2 = printed_noise(gradient_bound, p, min_mu)
     return bound if alpha > 1 / 2 else bound / math.sqrt(delta0 + s2 * eta**2)

@@ -40,4 +40,5 @@ def theorem6_completed(
     second = second_moment(gradient_bound, p, sensitivity, mean_inverse_square)
     n = np.asarray(steps, dtype=np.int64)
     start = delta0 + eta**2 * second * power_sum(2 * alpha, n)
+    # the last sum begins at k = 2: it is A_alpha(n + 1) - 1
     return (n + 1.0) ** alpha / (2 * eta * n) * start + eta / (2 * n) * second * (power_sum(alpha, n + 1) - 1)

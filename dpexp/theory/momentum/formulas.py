@@ -47,14 +47,14 @@ def require_problem(N: int, d: int, eps: float, delta: float) -> None:
 def theorem6_schedule(N: int, d: int, eps: float, delta: float) -> Prescription:
     """T from T log2 T = eps N^2 / sqrt(d log(1 / delta)), alpha = eps N / (T log2 T sqrt(d log(1 / delta))).
 
-    T = exp(W(C log 2)) for the right side C, W the Lambert function; it exceeds 1 for any C > 0 and is rounded.
-    alpha is 1 / N identically, and the printed condition on eps is alpha <= 1. Refused when T < N: the count V of
-    nodes that hold a record needs a whole epoch. Raises ValueError for an impossible problem.
+    T is rounded. alpha is 1 / N identically, and the printed condition on eps is alpha <= 1. Refused when T < N: the
+    count V of nodes that hold a record needs a whole epoch. Raises ValueError for an impossible problem.
     """
     from scipy.special import lambertw
 
     require_problem(N, d, eps, delta)
     scale = math.sqrt(d * math.log(1 / delta))
+    # T = exp(W(C log 2)) for the right side C, W the Lambert function; it exceeds 1 for any C > 0
     log_exact = float(lambertw(eps * N**2 / scale * math.log(2)).real)
     exact = math.exp(log_exact)
     steps = max(1, round(exact))
@@ -102,6 +102,7 @@ def theorem9_schedule(N: int, d: int, eps: float, delta: float) -> Prescription:
     exact = N ** (7 / 3) * eps ** (4 / 3) * d ** (-2 / 3)
     steps = max(1, round(exact))
     eta = 1 / math.sqrt(N * steps)
+    # at gamma = 1/2 itself rounding must not refuse
     refused = "" if exact >= 4 * N * (1 - 1e-12) else f"gamma = {math.sqrt(N / exact):.3g} exceeds 1/2"
     return Prescription(steps, exact, N**0.75 * eps / (exact**0.75 * math.sqrt(d)), eta, eta * N, refused)
 
@@ -139,12 +140,12 @@ def lemma5_printed(gap: float, error: float, eta: float, steps: int, L: float) -
 def lemma5_sharp(gap: float, error: float, eta: float, steps: int, L: float) -> float:
     """gap / (eta T) + L eta / 2 + 2 error: the printed constants divided by 3/2.
 
-    From F(w_{t+1}) <= F(w_t) - eta <grad, m> / |m| + L eta^2 / 2 and, for any two vectors, <grad, m> / |m|
-    = |m| - <m - grad, m> / |m| >= |m| - |m - grad| >= |grad| - 2 |m - grad|. Raises ValueError unless eta > 0 and
-    steps >= 1.
+    Raises ValueError unless eta > 0 and steps >= 1.
     """
     if eta <= 0 or steps < 1:
         raise ValueError(f"eta={eta}, steps={steps}: need eta > 0 and at least one step")
+    # from F(w_{t+1}) <= F(w_t) - eta <grad, m> / |m| + L eta^2 / 2 and, for any two vectors, <grad, m> / |m|
+    # = |m| - <m - grad, m> / |m| >= |m| - |m - grad| >= |grad| - 2 |m - grad|
     return gap / (eta * steps) + L * eta / 2 + 2 * error
 
 
@@ -185,11 +186,9 @@ def theorem4_sigma(eps: float, delta: float) -> float:
 
 
 def theorem4_sigma_best_order(eps: float, delta: float) -> float:
-    """The smallest sigma that eps = rdp(z) + log(1 / delta) / (z - 1) (Mironov, 2017) yields, over all orders z.
-
-    The best order gives c / 2 + sqrt(2 c log(1 / delta)) for rdp(z) = c z / 2, hence
-    sqrt(c) = sqrt(2 log(1 / delta) + 2 eps) - sqrt(2 log(1 / delta)) and sigma = 1 / sqrt(c).
-    """
+    """The smallest sigma that eps = rdp(z) + log(1 / delta) / (z - 1) (Mironov, 2017) yields, over all orders z."""
+    # the best order gives c / 2 + sqrt(2 c log(1 / delta)) for rdp(z) = c z / 2, hence
+    # sqrt(c) = sqrt(2 log(1 / delta) + 2 eps) - sqrt(2 log(1 / delta)) and sigma = 1 / sqrt(c)
     log_inverse = _log_inverse(eps, delta)
     return (math.sqrt(2 * log_inverse + 2 * eps) + math.sqrt(2 * log_inverse)) / (2 * eps)
 
