@@ -158,7 +158,7 @@ def pair_of(model: Model, kind: str, theta: np.ndarray, z: np.ndarray) -> Pair:
     ones, at = np.ones(LANES), theta[0] + np.einsum("jl,jl->l", theta[1 : model.d + 1], direction)
     if kind == OTHER_SIDE and not model.has_scale:
         return Pair(np.stack([direction, -direction]), np.stack([at, 2 * theta[0] - at]))  # at both predictions
-    if model.name == "mallows-logistic":
+    if model.bends:
         return Pair(np.stack([direction, FAR * direction if kind == NONE else direction]), np.stack([0 * ones, ones]))
     c = float(model.constants[0])
     low, high = {

@@ -118,10 +118,6 @@ class Model:
     """in what the public guess of H differs from the law of the problem"""
 
     @property
-    def name(self) -> str:
-        return self.problem.name
-
-    @property
     def p(self) -> int:
         return self.problem.p
 

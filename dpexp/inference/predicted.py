@@ -144,7 +144,7 @@ def best_every(model: Model, n: int, noise: Noise) -> int:
     """
     measured = [every for every in EVERY if n >= MEASURED_BY * every] or EVERY[-1:]
     designs = [Design(n, guessed_curvature(model), every) for every in measured]
-    wanted = (SURE_OF_LOGISTIC if model.name == "mallows-logistic" else SURE) * least_ratio(model.p)
+    wanted = (SURE_OF_LOGISTIC if model.bends else SURE) * least_ratio(model.p)
     sure = [one for one in designs if expected_ratio(model, hessian_error(model, one, noise)) >= wanted]
     if not sure:
         return EVERY[-1]
@@ -210,5 +210,5 @@ def _phi(t: np.ndarray) -> np.ndarray:
 
 def guessed_curvature(model: Model) -> float:
     """h: the median eigenvalue of the guessed Hessian; for a logistic model of the one that first steps follow from."""
-    longer = VARIANCE_OF_STEPS / model.variance if model.name == "mallows-logistic" else 1.0
+    longer = VARIANCE_OF_STEPS / model.variance if model.bends else 1.0
     return longer * guessed_median(model)

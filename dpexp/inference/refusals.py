@@ -116,7 +116,7 @@ def of_steepness(model: Model, theta: np.ndarray, covariance: np.ndarray) -> tup
     """
     slopes = theta[1:] ** 2 - np.diag(covariance)[1:]
     spread = model.problem.sigma_z * math.sqrt(max(0.0, float(slopes.sum())))
-    if model.name != "mallows-logistic" or spread <= STEEPEST:
+    if not model.bends or spread <= STEEPEST:
         return ()
     covered = f"beyond {STEEPEST:g} local intervals of large budgets covered as little as .85 and not .95"
     return (f"the columns move log-odds by {spread:.2g} in the root mean square, and {covered}",)

@@ -324,21 +324,6 @@ def test_messages_at_the_optimum_measure_their_own_variance():
             assert np.mean(off**2) == pytest.approx(0.5, abs=0.3)
 
 
-def test_quadratic_control_is_unbiased_from_any_start():
-    """With the true H the correction is exact for a quadratic risk, whatever the start and the steps (section 9 a)."""
-    rng, h, n, reps = np.random.default_rng(7), np.array([0.2, 0.1, 0.05]), 400, 4000
-    for eta in (0.0, 0.01, 0.5):
-        theta, points, messages, squares = np.full((reps, 3), 100.0), 0.0, 0.0, 0.0
-        for _ in range(n):
-            m = h * theta + 3 * rng.standard_normal((reps, 3))
-            points, messages, squares = points + theta, messages + m, squares + (m - h * theta) ** 2
-            theta = theta - eta * m
-        estimate, error = points / n - messages / n / h, np.sqrt(squares) / n / h
-        assert np.all(np.abs(estimate.mean(0)) < 4 * estimate.std(0) / math.sqrt(reps))
-        covered = np.mean(np.abs(estimate) < 1.959964 * error, axis=0)
-        assert np.all(np.abs(covered - 0.95) < 0.015)
-
-
 def test_mean_of_a_noisy_inverse():
     """E[W G W] = (G + tr(G) I) / 2, from which `regularise` follows; off-diagonal noise of variance 1 is rejected."""
     rng = np.random.default_rng(8)
