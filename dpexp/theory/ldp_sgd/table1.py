@@ -13,20 +13,10 @@ def table1_exponent(estimator: str, convexity: str, alpha: float) -> float | Non
     are open intervals: 1/3 (non-strongly), 1/2, 2/3 and 1 belong to none. Raises ValueError for an unknown name.
     """
     _check(estimator, convexity)
-    # every column is an open interval, as printed
-    if convexity == STRONGLY:
-        if 0 < alpha < 1 / 2:
-            return -alpha if estimator == "sgd" else -1.0
-        if 1 / 2 < alpha < 1:
-            return -alpha if estimator == "sgd" else -2 * (1 - alpha)
-        return None
-    if 1 / 3 < alpha < 1 / 2:
-        return -(3 * alpha - 1) / 2 if estimator == "sgd" else -alpha
-    if 1 / 2 < alpha < 2 / 3:
-        return -alpha / 2 if estimator == "sgd" else -(1 - alpha)
-    if 2 / 3 < alpha < 1:
-        return -(1 - alpha)
-    return None
+    # inside its open intervals the table says what the remarks say
+    ends = (0, 1 / 2, 1) if convexity == STRONGLY else (1 / 3, 1 / 2, 2 / 3, 1)
+    inside = ends[0] < alpha < 1 and alpha not in ends
+    return remark_exponent(estimator, convexity, alpha) if inside else None
 
 
 def remark_exponent(estimator: str, convexity: str, alpha: float) -> float | None:
