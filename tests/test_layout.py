@@ -98,9 +98,9 @@ def test_the_house_stays_small():
 
 
 LINES = {
-    "algorithms": 3_690, "commands": 6_311, "config": 2_813, "conformance": 2_105, "core": 2_001, "data": 2_003,
+    "algorithms": 3_691, "commands": 6_311, "config": 2_813, "conformance": 2_105, "core": 2_001, "data": 2_003,
     "engine": 5_533, "inference": 3_518, "papers": 8_473, "plugins": 1_142, "privacy": 13_615,
-    "problems": 2_509, "protocols": 137, "reporting": 8_929, "roof": 287, "store": 4_555, "theory": 1_631,
+    "problems": 2_509, "protocols": 137, "reporting": 8_929, "roof": 287, "store": 4_568, "theory": 1_631,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""
 FILES = 510

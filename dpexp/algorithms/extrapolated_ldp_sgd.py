@@ -42,10 +42,11 @@ def weights(bounds: Sequence[int] | np.ndarray, summed: np.ndarray) -> np.ndarra
     """
     lengths = np.diff(bounds).astype(np.float64)
     sizes = np.diff(summed) / lengths
-    mean = (lengths @ sizes) / lengths.sum()
+    # products are summed in one order here and below: a library's matrix products have another one on each processor
+    mean = (lengths * sizes).sum() / lengths.sum()
     # (b): a is the mean less the slope times the mean size; the slope weighs a window by `away` / `spread`
     away = sizes - mean
-    spread = lengths @ away**2
+    spread = (lengths * away**2).sum()
     slope = away * mean / spread if spread > 1e-18 * lengths.sum() * mean**2 else 0.0
     return np.asarray(lengths * (1 / lengths.sum() - slope))
 
@@ -74,7 +75,7 @@ class ExtrapolatedLdpSgd(OnePassAlgorithm):
             means = np.diff(sums, axis=0, prepend=0.0) / np.diff(bounds)[:, None, None, None]
             of = np.array([weights(bounds, np.append(0.0, total[at])) for total in summed])
             theta[k, :2] = seen[at[-1]]
-            theta[k, 2] = np.einsum("sw,wspl->spl", of, means)
+            theta[k, 2] = sum(one[:, None, None] * mean for one, mean in zip(of.T, means, strict=True))
         return theta
 
 

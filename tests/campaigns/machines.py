@@ -1,8 +1,9 @@
-"""Every shipped config at toy size on other machines: the same bytes of all summaries.
+"""Every shipped config at toy size on other machines: the same numbers of all runs.
 
     python -m tests.campaigns.machines [--configs 'configs/ldp*.yaml'] [--folder build/machines]
 
-Machines are those of `tests.other_machines`. What is compared: summary.parquet of every experiment.
+Machines are those of `tests.other_machines`. What is compared: the rows of summary.parquet of every experiment, but for
+those that a library solves for.
 With `--judge RESULTS` also the verdicts from stored results, word for word. The exit code is 1 where anything differs.
 """
 
@@ -18,9 +19,9 @@ import sys
 import time
 from pathlib import Path
 
-from tests.other_machines import MACHINES, compiles_anew, environment
+import pandas as pd
 
-FILES = ("summary.parquet",)
+from tests.other_machines import MACHINES, compiles_anew, environment, of_runs
 
 
 def kernels(machine: str, folder: Path) -> dict[str, str]:
@@ -39,9 +40,12 @@ def dpexp(machine: str, folder: Path, *arguments: str) -> None:
 
 
 def digests(results: Path) -> dict[str, str]:
-    """Hash of every file that is compared."""
-    paths = [path for name in FILES for path in sorted(results.glob(f"*/{name}"))]
-    return {str(path.relative_to(results)): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+    """Hash of what is compared, by file."""
+    found = {}
+    for path in sorted(results.glob("*/summary.parquet")):
+        summary = pd.read_parquet(path)
+        found[str(path.relative_to(results))] = hashlib.sha256(summary[of_runs(summary)].to_csv().encode()).hexdigest()
+    return found
 
 
 def verdicts(folder: Path) -> dict[str, str]:

@@ -16,9 +16,15 @@ from dpexp.store.verifying import BY_METRIC, compare
 from tests.conftest import call
 
 
-def table(metric="train_loss", mean=(0.5, 1.0, 1e-9), steps=(1, 2, 3), n=2):
+def table(metric="train_loss", mean=(0.5, 1.0, 1e-9), steps=(1, 2, 3), n=2, estimator="sgd"):
     """A summary as bytes."""
-    rows = {"metric": [metric] * 3, "step": list(steps), "n": [n] * 3, "mean": np.array(mean)}
+    rows = {
+        "metric": [metric] * 3,
+        "estimator": [estimator] * 3,
+        "step": list(steps),
+        "n": [n] * 3,
+        "mean": np.array(mean),
+    }
     buffer = io.BytesIO()
     pq.write_table(pa.table(rows), buffer)
     return buffer.getvalue()
@@ -47,6 +53,18 @@ def test_numbers_of_a_summary(metric, mean, status):
     if status == "different":
         assert metric in found.detail
         assert "allowed" in found.detail
+
+
+def test_what_a_library_solves_for_may_differ_by_processor():
+    """A fit on one machine and on another were 1e-11 apart, a run never a bit."""
+    published, fresh = (
+        table("param_distance_sq", mean, estimator="central-newton") for mean in ((0.5, 1, 2), (0.5 + 1e-11, 1, 2))
+    )
+    assert compare("x/summary.parquet", fresh, published).status == "within tolerance"
+    fresh = table("param_distance_sq", (0.5 + 1e-8, 1, 2), estimator="central-newton")
+    assert compare("x/summary.parquet", fresh, published).status == "different"
+    published, fresh = (table("param_distance_sq", mean) for mean in ((0.5, 1, 2), (0.5 + 1e-11, 1, 2)))
+    assert compare("x/summary.parquet", fresh, published).status == "different"
 
 
 def test_what_is_no_measured_number_must_be_the_same():
