@@ -15,7 +15,7 @@ from dpexp.core.text import counted
 from dpexp.reporting.ledger.judgement import Judgement
 from dpexp.reporting.ledger.printed import NOT_CURRENT, by_paper, headed, in_counts, section, tally
 from dpexp.reporting.ledger.verdicts import Ledger
-from dpexp.reporting.terminal_tables import markdown_table
+from dpexp.reporting.table import markdown_table
 from dpexp.reporting.verdict import VERDICTS
 
 if TYPE_CHECKING:

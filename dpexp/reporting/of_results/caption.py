@@ -116,18 +116,19 @@ def _diverged(scene: Scene) -> str:
     wild = [line for line in scene.lines if line.diverged]
     if not wild:
         return ""
-    named = [f"{scene.name(line)} ({line.diverged} of {line.replicates})" for line in wild[:MOST_NAMED]]
-    more = f" and {len(wild) - MOST_NAMED} more" if len(wild) > MOST_NAMED else ""
-    return f"Replicates diverged, marked by crosses: {'; '.join(named)}{more}; no mean is taken over survivors."
+    named = _some([f"{scene.name(line)} ({line.diverged} of {line.replicates})" for line in wild])
+    return f"Replicates diverged, marked by crosses: {named}; no mean is taken over survivors."
 
 
 def _below(scene: Scene) -> str:
-    lines = scene.below()
-    if not lines:
-        return ""
-    named = [f"{scene.name(line)} ({line.rows['mean'].iloc[-1]:.2g})" for line in lines[:MOST_NAMED]]
-    more = f" and {len(lines) - MOST_NAMED} more" if len(lines) > MOST_NAMED else ""
-    return f"Below the axis: {'; '.join(named)}{more}."
+    named = [f"{scene.name(line)} ({line.rows['mean'].iloc[-1]:.2g})" for line in scene.below()]
+    return f"Below the axis: {_some(named)}." if named else ""
+
+
+def _some(named: Sequence[str]) -> str:
+    """The first of them, and how many more there are."""
+    more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+    return "; ".join(named[:MOST_NAMED]) + more
 
 
 def _coinciding(scene: Scene) -> str:
@@ -141,10 +142,7 @@ def _coinciding(scene: Scene) -> str:
                 values = line.rows["mean"].tolist()
                 alike.setdefault((*line.rows.step.tolist(), *values), []).append(scene.name(line))
         found += [" and ".join(names) for names in alike.values() if len(names) > 1]
-    if not found:
-        return ""
-    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-    return f"Curves that coincide: {'; '.join(found[:MOST_NAMED])}{more}."
+    return f"Curves that coincide: {_some(found)}." if found else ""
 
 
 def _implied(scene: Scene) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +13,11 @@ import numpy as np
 
 from dpexp.core.errors import UsageError
 from dpexp.reporting import style
-from dpexp.reporting.figure import Drawing
+from dpexp.reporting.figure import Drawing, Figure
 from dpexp.reporting.of_results import looks
 from dpexp.reporting.of_results.caption import caption_of
 from dpexp.reporting.of_results.choose import DOTS, MOST_ROWS, STEP
-from dpexp.reporting.of_results.gather import Gathered, Source, gather
+from dpexp.reporting.of_results.gather import Gathered, Source, gather, name_of
 from dpexp.reporting.of_results.labels import level_label, parameter_label
 from dpexp.reporting.of_results.legend import entries
 from dpexp.reporting.of_results.lines import Line
@@ -23,6 +25,7 @@ from dpexp.reporting.of_results.marks import mark_diverged, mark_slopes, referen
 from dpexp.reporting.of_results.metrics import axis_label
 from dpexp.reporting.of_results.overlay import Overlay
 from dpexp.reporting.of_results.scene import MOST_MARKED, Request, Scene
+from dpexp.reporting.of_results.theory import Theory
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,7 +75,8 @@ def draw(gathered: Gathered, request: Request | None = None) -> Drawing:
         for axes, (_, members) in drawn:
             overlay.draw(axes, members)
         if limits and scene.y_log:
-            panels[0].set_ylim(limits[0] / 3, limits[1] * 30)  # bounds may leave at the top
+            # a bound is far above and may leave at the top; other curves stay near what is measured
+            panels[0].set_ylim(limits[0] / 3, limits[1] * (30 if "bound" in overlay.names else 3))
     for axes, (_, members) in drawn if scene.guided else ():
         reference(scene, axes, members)
     for axes, (_, members) in drawn:
@@ -94,9 +98,31 @@ def draw(gathered: Gathered, request: Request | None = None) -> Drawing:
     return Drawing(canvas, data, caption_of(scene, overlay.sources() if overlay else []))
 
 
-def declared(experiment: str, request: Request, results: Path, only: str | None = None) -> Drawing:
+def declared(experiment: str, request: Request, results: Path) -> Drawing:
     """A figure of a paper that is one experiment in this frame; its caption is the paper's own."""
-    return draw(gather([Source(results, experiment)], only), request)._replace(caption="")
+    return draw(gather([Source(results, experiment)], request.only), request)._replace(caption="")
+
+
+def figure_of(
+    sources: Sequence[Source], request: Request, theories: Callable[[], Sequence[Theory]], taken: Collection[str] = ()
+) -> Figure:
+    """The figure of some results, under a name that is not `taken`.
+
+    `theories` is asked where the figure is drawn, which may be in another process: plug-ins are written by hand, and
+    what they hold cannot always be sent there.
+    """
+    follows = tuple(str(told.__module__) for one in theories() for told in (one.exponent, one.curves))
+    needs = tuple(dict.fromkeys(source.name for source in sources))
+    by = f"by_{request.wishes.x}" if request.wishes.x else ""
+    name = name_of(sources, taken, request.metric or "", by, "theory" if request.theory else "")
+    show = partial(_drawn, tuple(sources), request, theories=theories)
+    return Figure(name, "any result", "", "", needs, show, tuple(sources), follows)
+
+
+def _drawn(
+    sources: tuple[Source, ...], request: Request, results: Path, theories: Callable[[], Sequence[Theory]]
+) -> Drawing:
+    return draw(gather(sources, request.only), replace(request, theories=tuple(theories())))
 
 
 # --- the page
@@ -189,16 +215,9 @@ def _panel(scene: Scene, overlay: Overlay | None, axes: Axes, members: Sequence[
 
 
 def _scales(scene: Scene, axes: Axes, ticks: int) -> None:
-    from matplotlib.ticker import LogLocator, NullFormatter
-
-    scales = (scene.x_log, axes.xaxis, axes.set_xscale, ticks), (scene.y_log, axes.yaxis, axes.set_yscale, 6)
-    for log, axis, setter, most in scales:
+    for which, log, most in (("x", scene.x_log, ticks), ("y", scene.y_log, 6)):
         if log:
-            setter("log")
-            axis.set_major_locator(LogLocator(numticks=most))
-            axis.set_minor_locator(LogLocator(subs=tuple(range(2, 10)), numticks=12))
-            axis.set_minor_formatter(NullFormatter())
-    axes.tick_params(which="minor", length=2, width=0.5)
+            style.logarithmic(axes, which, most)
 
 
 def _curve(scene: Scene, axes: Axes, line: Line) -> None:
@@ -235,12 +254,10 @@ def _sweep(scene: Scene, axes: Axes, lines: Sequence[Line]) -> None:
         beyond = next(line for line in scene.lines if not math.isfinite(scene.horizontal(line)))
         ticks = [*_few(values, 5), scene.at(beyond)]
         names = [scene.words.value(scene.plan.x, value) for value in ticks[:-1]]
-        axes.set_xticks(ticks, [*names, scene.words.value(scene.plan.x, math.inf).replace("-", "-\n")])
-        axes.xaxis.set_minor_locator(_no_ticks())
+        style.ticks_at(axes, ticks, [*names, scene.words.value(scene.plan.x, math.inf).replace("-", "-\n")])
     elif len(values) <= 8:
         ticks = _few(values, 6 if len(scene.panels) <= 2 else 4, scene.x_log)
-        axes.set_xticks(ticks, [scene.words.value(scene.plan.x, value) for value in ticks])
-        axes.xaxis.set_minor_locator(_no_ticks())
+        style.ticks_at(axes, ticks, [scene.words.value(scene.plan.x, value) for value in ticks])
 
 
 def _ends(places: Sequence[float], log: bool) -> tuple[float, float]:
@@ -251,12 +268,6 @@ def _ends(places: Sequence[float], log: bool) -> tuple[float, float]:
         return low / room, high * room
     room = 0.05 * (high - low) or 0.5
     return low - room, high + room
-
-
-def _no_ticks() -> Any:
-    from matplotlib.ticker import NullLocator
-
-    return NullLocator()
 
 
 def _few(values: list[float], most: int, log: bool = True) -> list[float]:

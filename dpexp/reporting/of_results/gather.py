@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -185,3 +185,10 @@ def _name(source: Source, sources: Sequence[Source]) -> str:
     """The name of a result, or its path where another one has the same name."""
     alike = [other for other in sources if other.name == source.name]
     return source.name if len(alike) == 1 else str(source.path)
+
+
+def name_of(sources: Sequence[Source], taken: Collection[str], *marks: str) -> str:
+    """The name of the files of results: theirs, with what was asked for; never that of a shipped figure or table."""
+    name = "_and_".join(dict.fromkeys(source.name for source in sources))
+    name = "_".join([name[:80], *filter(None, marks)])
+    return f"{name}_result" if name in taken else name

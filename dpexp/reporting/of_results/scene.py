@@ -44,6 +44,8 @@ class Request:
     slopes: bool = True
     """whether slopes are fitted, for which the trajectories are read"""
     title: str = ""
+    only: str | None = None
+    """an expression that picks cells"""
 
 
 MOST_DECADES = 1e8

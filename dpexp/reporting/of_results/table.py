@@ -15,8 +15,7 @@ from dpexp.reporting.of_results.labels import constants
 from dpexp.reporting.of_results.lines import Line, fitted, lines_of
 from dpexp.reporting.of_results.metrics import CONTROLLED, metric_of
 from dpexp.reporting.slopes import Rate
-from dpexp.reporting.table import Content
-from dpexp.reporting.terminal_tables import without_constants
+from dpexp.reporting.table import Content, without_constants
 from dpexp.store.stats import CI_NAME
 
 if TYPE_CHECKING:

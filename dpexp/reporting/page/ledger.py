@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpexp.core.text import counted
-from dpexp.reporting.claim import VERDICTS
 from dpexp.reporting.ledger.printed import FACTS
 from dpexp.reporting.page.markup import Child, Markup, folded, join, table, tag
-from dpexp.reporting.paper import NotClaimed
+from dpexp.reporting.verdict import VERDICTS
+
+if TYPE_CHECKING:
+    from dpexp.reporting.paper import NotClaimed
 
 NOT_CURRENT = "not current"
 """in place of the verdict of a claim whose code or results have changed since it was settled"""
