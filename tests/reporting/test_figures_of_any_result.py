@@ -23,6 +23,7 @@ from dpexp.reporting.of_results.draw import draw
 from dpexp.reporting.of_results.gather import Source, gather
 from dpexp.reporting.of_results.marks import spread
 from dpexp.reporting.of_results.scene import Scene
+from dpexp.reporting.of_results.theory import exponent_of
 from dpexp.reporting.style import RC
 from dpexp.store import load_summary
 from dpexp.store.run import Options, run
@@ -204,6 +205,8 @@ def test_the_reference_slope_is_that_of_theory_where_there_is_one(toy):
     assert [text for text in texts if text.startswith("slope")] == ["slope $-$1/3", "slope $-$1/2"]
     texts = [text.get_text() for axes in drawn(toy, estimators=("asgd",)).canvas.axes for text in axes.texts]
     assert [text for text in texts if text.startswith("slope")] == ["slope $-$2/3", "slope $-$1"]
+    cell = gather([toy], "alpha == 1/2 and mu == 1").runs[0].cell
+    assert exponent_of(theories(), cell, "sgd", "param_distance") == -0.25  # half of what the square has
 
 
 @pytest.mark.slow
@@ -217,22 +220,6 @@ def test_theory_is_drawn_over_any_result_that_a_paper_covers(toy):
     assert "bound, Theorem 3" in drawing.caption
     with pytest.raises(UsageError, match="no theory says anything of projections"):
         drawn(toy, metric="projections", theory=True)
-
-
-@pytest.mark.slow
-def test_theory_of_a_cell_is_that_of_the_papers_figure(toys):
-    """The general frame and the paper's own figure give the same bounds and predictions."""
-    from dpexp.papers import overlays
-    from dpexp.papers.ldp_sgd.of_cells import LDP_SGD_THEORY
-
-    results = toys.results(["linear_d5"])
-    (gathered,) = [gather([Source(results, "linear_d5")], "alpha == 1/2 and mu == 1")]
-    run_ = gathered.runs[0]
-    steps = np.array([10, 100, 2000])
-    curves = LDP_SGD_THEORY.curves(run_.cell, "sgd", "param_distance_sq", steps)
-    assert {name.partition(",")[0] for name in curves} == {"bound", "prediction", "asymptote"}
-    assert LDP_SGD_THEORY.exponent(run_.cell, "sgd", "param_distance") == -0.25
-    assert "figure2" in overlays()
 
 
 @pytest.mark.slow

@@ -45,7 +45,19 @@ from dpexp.privacy.mechanisms.langevin_accounting import AccountedLangevin
 from dpexp.privacy.mechanisms.released import Stated
 from dpexp.problems.canaries import PREPARED, Canaries
 from dpexp.problems.softmax import Softmax
-from dpexp.reporting.audit.auditable import COPIES, CROWD, LAST_AND_AVERAGE, LOUD, TOGETHER, Attained, Copy, Look, Seen
+from dpexp.reporting.audit.auditable import (
+    COPIES,
+    CROWD,
+    LAST_AND_AVERAGE,
+    LOUD,
+    TOGETHER,
+    Attained,
+    Copy,
+    Look,
+    Seen,
+    coins,
+    settings_of,
+)  # fmt: skip
 
 RECORDS, BATCH = 8, 2
 """of a copy: a record is in a quarter of the batches, and often alone there"""
@@ -94,13 +106,7 @@ class BatchesAudit:
         # the world without the canary, and with it
         here = {"canary": 1 if self.replaces or copy.crowd else 0}
         self.worlds = [self.problem.model_copy(update=one) for one in ({"canary": 0 if self.replaces else None}, here)]
-        kept = {
-            key: value
-            for key, value in algorithm.model_dump(exclude_defaults=True).items()
-            if key not in ("name", "batch_size", "epochs", "groups")
-        }
-        settings = "".join(f", {key} = {value}" for key, value in kept.items())
-        self.label = f"{algorithm.name} on softmax{settings}"
+        self.label = f"{algorithm.name} on softmax{settings_of(algorithm, ('batch_size', 'groups'))}"
         crowd = ", all others against the canary" if copy.crowd else ""
         in_turn = "" if groups is None else f" from {groups} groups in turn"
         several = f", {copy.replicates} replicates" if copy.replicates > 1 else ""
@@ -175,7 +181,7 @@ class BatchesAudit:
         return math.isfinite(self.noise.radius)
 
     def observe(self, seed: int, replicates: range) -> Sequence[Seen]:
-        canary = np.array([generator(seed, r, "data").random() < 0.5 for r in replicates])
+        canary = coins(seed, replicates)
         if self.kind.replicates > 1:
             return self._together(seed, replicates, canary)
         shape = self.steps + 1, self.problem.classes, WIDTH

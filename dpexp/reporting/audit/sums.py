@@ -21,7 +21,6 @@ from dpexp.algorithms.algorithm import Algorithm
 from dpexp.algorithms.batch_descent import BatchDescent
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan
 from dpexp.config.cells import Cell
-from dpexp.core.seeds import generator
 from dpexp.engine.finite_sum.loop import Data
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.audit.claim import claim_of
@@ -30,7 +29,7 @@ from dpexp.privacy.budgets import Target
 from dpexp.privacy.mechanisms.released import Released, Stated
 from dpexp.problems.canaries import LinearCanaries
 from dpexp.problems.finite_sum import FiniteSum
-from dpexp.reporting.audit.auditable import COPIES, Attained, Copy, Look, Seen
+from dpexp.reporting.audit.auditable import COPIES, Attained, Copy, Look, Seen, coins, settings_of
 
 RECORDS = 6
 """of a copy: in each step one of them, or all, or a sample"""
@@ -67,11 +66,8 @@ class SumsAudit:
         first = first.model_copy(update={"stated_smoothness": ratio / (eta * algorithm.passes(first))})
         self.worlds = [first, first.model_copy(update={"slope": 1.0})]
         self.plan: Plan = self.copy.plan(first, self.schedule, self.budget, self.steps)
-        dumped = algorithm.model_dump(exclude_defaults=True)
-        kept = {key: value for key, value in dumped.items() if key not in ("name", "epochs", *small)}
-        settings = "".join(f", {key} = {value}" for key, value in kept.items())
         sampled = ", Poisson samples" if self.sampled else ""
-        self.label = f"{algorithm.name} on {problem.name}{settings}{sampled}"
+        self.label = f"{algorithm.name} on {problem.name}{settings_of(cast('Algorithm', algorithm), small)}{sampled}"
         rate = f", sampling_rate {SAMPLED:g}" if self.sampled else ""
         self.size = (
             f"a copy: {RECORDS} records of linear losses{rate}, {self.steps} steps, "
@@ -118,7 +114,7 @@ class SumsAudit:
         return [Attained(law, self.stated) for law in laws]
 
     def observe(self, seed: int, replicates: range) -> Sequence[Seen]:
-        canary = np.array([generator(seed, r, "data").random() < 0.5 for r in replicates])
+        canary = coins(seed, replicates)
         runs = [self.run(self.worlds[int(there)], seed, r) for there, r in zip(canary, replicates, strict=True)]
         sums, last = (np.stack(part) for part in zip(*runs, strict=True))
         # (b)

@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections import namedtuple
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
@@ -38,7 +37,7 @@ from dpexp.privacy.audit.claim import gaussian_claim
 from dpexp.privacy.audit.statistics import of_projection
 from dpexp.privacy.budgets import Budget, ChoiceBudget, ConstantBudget, ListBudget
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.reporting.audit.auditable import LAST_AND_AVERAGE, Attained, Look, Seen
+from dpexp.reporting.audit.auditable import LAST_AND_AVERAGE, Attained, Look, Seen, of_a_user
 
 USERS = 8
 """of each class of budgets in a run, of whom the one with the most telling pair of records is audited"""
@@ -70,8 +69,7 @@ class UsersAudit:
         self.classes = classes_of(budget, n)
         self.users = min(n, MOST_USERS, USERS * max(1, len(self.classes)))
         self.size = f"the first {self.users} of {n:,} users"
-        self.stated = min((one for one in stated if one.valid), key=lambda one: math.inf if one.mu is None else one.mu)
-        self.y = furthest_responses(self.problem, algorithm)
+        self.stated, self.y = stated, furthest_responses(self.problem, algorithm)
 
     @cached_property
     def looks(self) -> Sequence[Look]:
@@ -126,10 +124,7 @@ class UsersAudit:
 
     def of(self, mu: float) -> Analysis:
         """What is stated of one user with this budget."""
-        from dpexp.privacy.accounting.gdp import eps_of
-
-        held = self.share * mu
-        return replace(self.stated, mu=held, eps=lambda delta: eps_of(held, delta))
+        return of_a_user(self.stated, self.share * mu)
 
     def observe(self, seed: int, replicates: range) -> Sequence[Seen]:
         groups = [list(replicates[k : k + LANES]) for k in range(0, len(replicates), LANES)]
