@@ -15,7 +15,8 @@ from dpexp.reporting.latex import escaped
 from dpexp.reporting.paper import Paper
 from dpexp.theory.theorem import Theorem
 
-AUTHORS = "dpexp contributors"  # the names of people, once they want to be named
+# the names of people, once they want to be named
+AUTHORS = "dpexp contributors"
 RAW = frozenset({"eprint", "archiveprefix", "year", "version", "license"})
 """fields in which no character has a meaning for TeX"""
 
@@ -39,7 +40,8 @@ class Citation:
         shown = {name: text if name in RAW else escaped(text) for name, text in self.fields.items()}
         shown["title"] = re.sub(r"(?<=[ :])([a-z]*[A-Z]\w*)", r"{\1}", shown["title"])  # styles write the rest small
         if self.fields.get("author") in (AUTHORS, "Anonymous"):
-            shown["author"] = f"{{{shown['author']}}}"  # one name, not a first and a last one
+            # one name, not a first and a last one
+            shown["author"] = f"{{{shown['author']}}}"
         lines = [f"  {name} = {{{text}}}," for name, text in shown.items()]
         return "\n".join([f"@{self.type}{{{self.key},", *lines, "}"])
 

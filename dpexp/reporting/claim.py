@@ -75,6 +75,7 @@ class Claim:
         require(self.id, self.hypotheses, evidence)
         try:
             outcome = self.check(evidence)
+        # a curve that allows no slope is no fault of the claim
         except SlopeError as error:
             return Outcome("not at this sample size", "", f"no slope can be fitted: {error}", "none")
         if not isinstance(outcome, Outcome):  # plug-ins are written by hand
@@ -107,6 +108,7 @@ class Check:
 def kept(numbers: dict[str, Any]) -> dict[str, Any]:
     """Numbers as standard JSON, with the digits that two processors agree on."""
     text = json.dumps(standard(numbers))
+    # read back with fewer digits: those that two processors agree on
     as_read: dict[str, Any] = json.loads(text, parse_float=lambda digits: float(f"{float(digits):.{DIGITS}g}"))
     return as_read
 

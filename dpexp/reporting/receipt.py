@@ -77,6 +77,7 @@ class Reading:
     def verdict(self, stated: Stated, released: Sequence[str]) -> str:
         """Whether the program under this condition keeps what is stated; a pair refutes by what is released."""
         if stated.mu is not None:
+            # a stated mu promises a whole curve, so that any delta can refute it
             if any(self.attained(d, released)[0] > eps_of(stated.mu, d) * ROUNDED for d in MU_LEVELS):
                 return REFUTED
             reached = [a.mu for a in self.analyses if a.mu is not None and a.mu <= stated.mu * ROUNDED]
@@ -96,6 +97,7 @@ def readings(card: Card) -> list[Reading]:
     assert told is not None
     found = [_reading(card, told, f"if the code samples as it was accounted ({told})")]
     if told not in SAMPLING and max(phase.sampling_probability for phase in card.phases) < 1:
+        # what the usual loader does, whatever the accountant took it for
         found.append(_reading(card, "reshuffled", "if it shuffles the records in every epoch"))
     return found
 
@@ -106,6 +108,7 @@ def _reading(card: Card, sampler: Sampler, condition: str) -> Reading:
     if word:
         return Reading(condition, None, word=word, reason=reason)
     try:
+        # what is guaranteed covers the tuning runs; what is attained is of the one that is released
         every = _mechanism(card, sampler, card.tuning_runs + 1)
         one = _mechanism(card, sampler, 1)
     except ValueError as error:
@@ -114,7 +117,8 @@ def _reading(card: Card, sampler: Sampler, condition: str) -> Reading:
     more += [OTHER_GROUPS] if card.clipping == "microbatch" else []
     more += [ALL_LAYERS] if card.clipping == "per-layer" else []
     lower = one.lower_bounds() if _pairs_are_the_programs(card, sampler) else []
-    if card.normaliser in DRAWN:  # the last iterate adds up means, and the pairs' adds up sums
+    # the last iterate adds up means, and the pairs' adds up sums
+    if card.normaliser in DRAWN:
         lower = [b for b in lower if b.released == ALL]
     found = Reading(condition, every, lower, more)
     if not math.isfinite(found.best(card.delta[0])[0]):
@@ -131,6 +135,7 @@ def _pairs_are_the_programs(card: Card, sampler: Sampler) -> bool:
     and where epochs are not cut evenly.
     """
     hidden = card.normaliser == "drawn" and not card.batch_sizes_logged and card.relation == "add-remove"
+    # a pair of neighbours is that of epochs that are cut evenly
     uneven = sampler in CUT and not divides(card.phases[0].sampling_probability)
     if sampler == "k-of-t":
         uneven = phase_steps(card) % (card.steps_per_epoch or 1) > 0
@@ -183,7 +188,8 @@ def _mechanism(card: Card, sampler: Sampler, runs: int) -> Mechanism:
         values |= {"batches": batches, "epochs": epochs, "sampling": sampler}
         if sampler == "cyclic-poisson":
             values["sampling_probability"] = shares[0]
-        if runs > 1:  # an epoch that ends early counts as a whole one
+        # an epoch that ends early counts as a whole one
+        if runs > 1:
             values["epochs"] = (epochs + (rest > 0)) * runs
         elif rest:
             values["unfinished"] = rest
@@ -243,6 +249,7 @@ class Receipt(Printed):
         if self.card.releases == "best-of-k" and HOLDS in each:
             said = "the best of several was chosen by a score that nothing is charged for; a public score costs nothing"
             return UNSUPPORTED, "selection-not-charged", said
+        # one condition keeps it and another does not: then the card does not say enough
         if len({*each}) > 1:
             parts = [f"{reading.condition}: {verdict}" for reading, verdict in zip(self.readings, each, strict=True)]
             return UNSUPPORTED, "sampler", "; ".join(parts)
@@ -273,7 +280,8 @@ class Receipt(Printed):
             changes.append(("selection-not-charged", {"tuning_runs": 0}, said))
         told: dict[str, Any] = {}
         attains = self._attains(stated) if verdict == REFUTED else ""
-        for k, (word, change, _) in enumerate(changes):  # the first that is enough, with those before it
+        # the first that is enough, with those before it
+        for k, (word, change, _) in enumerate(changes):
             told |= change
             if all(r.verdict(stated, self.released) == HOLDS for r in readings(card.model_copy(update=told))):
                 said = "; ".join(["; ".join(text for _, _, text in changes[: k + 1]), *([attains] if attains else [])])

@@ -40,6 +40,7 @@ def fit(head: Sequence[str], rows: Rows, width: int, drawn: Callable[[Sequence[s
         said.append("The same in every row: " + ", ".join(f"{name} = {value}" for name, value in same) + ".")
     if width_of(head, rows) <= width:
         return Fitted([(head, rows)], said)
+    # parts that stand below each other are read together by the number of the row
     head, rows = ["#", *head], [[str(number), *row] for number, row in enumerate(rows, 1)]
     parts: list[list[int]] = []
     for k in range(1, len(head)):
@@ -62,6 +63,7 @@ def _wrapped(
     """The same with long cells in several lines, where it is still too wide."""
     head, rows = part
     most = max(len(text) for row in rows for text in row)
+    # a character at a time from the longest cell, so that no cell is wrapped for nothing
     while width_of(head, rows) > width and most > LEAST:
         most -= 1
         rows = [line for row in part[1] for line in _lines(row, most)]

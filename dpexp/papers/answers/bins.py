@@ -120,6 +120,7 @@ class Opposite(EpochLoss):
         from scipy.special import ndtr
 
         far = self.mu + REACH
+        # rectangles of both sums are outcomes of a coarser release, which can only tell less
         x = np.linspace(-far, far, CELLS + 1)
         up, none, down = (
             np.concatenate(
@@ -131,6 +132,7 @@ class Opposite(EpochLoss):
         losses = np.log(p) - np.log(q)
         cell = ((losses - losses.min()) * (ATOMS / np.ptp(losses))).astype(np.int64)
         masses = np.bincount(cell, p), np.bincount(cell, q)
+        # a lower bound may leave out what has no finite loss
         seen = (masses[0] > 0) & (masses[1] > 0)
         return Atoms(masses[0][seen], masses[1][seen], UNIT * (8 + 8 / (x[1] - x[0]) + len(p)))
 

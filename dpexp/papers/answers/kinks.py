@@ -44,6 +44,7 @@ def predicted(cell: Cell, steps: np.ndarray) -> np.ndarray:
     if third is None:
         return found
     mean = eta * power_sum(alpha, steps) / steps
+    # the bias of a unit step grows with the mean step size so far
     return found + float(np.sum(averaged_bias(curvature.hessian, third, covariance, 1.0) ** 2)) * mean**2
 
 

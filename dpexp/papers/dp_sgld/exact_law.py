@@ -66,8 +66,10 @@ class QuadraticLangevin:
             return GaussianMixture(*_enumerate(moves, self.q), self.variance)
         total = float(moves.sum())
         finest = min(self.shift / 2, math.sqrt(self.variance), total / 25) / self.resolution
+        # a fine grid of far atoms would not fit: what is beyond has a mass below e^-700
         if total > finest * MOST_POINTS:
             total = min(total, _far(moves, self.q))
+        # the last bit, the largest, moves by a whole number of points
         spacing = self.shift / 2 / math.ceil(self.shift / 2 / max(finest, total / MOST_POINTS))
         points = math.ceil(total / spacing) + self.steps + 1
         return GaussianMixture(*_on_grid(moves, self.q, spacing, points), self.variance)
@@ -84,6 +86,7 @@ class QuadraticLangevin:
         if not removed:
             return hockey_stick_of(self.law, self.law.mirrored, eps)
         other = GaussianMixture(np.zeros(1), np.zeros(1), self.variance)
+        # removed and added differ, and the larger one is the guarantee
         return max(hockey_stick_of(self.law, other, eps), hockey_stick_of(other.mirrored, self.law.mirrored, eps))
 
     def eps(self, delta: float, removed: bool = False) -> float:

@@ -63,6 +63,7 @@ def bound_holds() -> dict[str, float]:
     """delta(eps, T) over exact hockey-stick divergences of clipped, non-convex walks."""
     ratios = {}
     for (label, (name, diameter, q)), steps, eps in product(CASES.items(), (1, 10, 1000), (0.0, 0.5)):
+        # a smaller delta is rounding error, of which no ratio says anything
         if (exact := exact_delta(_pair(diameter, q, FIELDS[name]), steps, eps)) > 1e-12:
             bound = last_iterate_delta(eps, diameter + 2 * PUSH, q, steps)
             ratios[f"{label}, T = {steps}, eps = {eps:g}"] = bound / exact
@@ -112,6 +113,7 @@ def converges() -> dict[str, tuple[float, float]]:
     """The bound after 100 steps under its limit, at the slide's parameters; exact deltas after 10^6 steps over 10^3."""
     found = {}
     for eps in (0.0, 1.0, 4.0):
+        # growth of what should stand still, beside the limit and beside exact laws
         late, limit = (last_iterate_delta(eps, REACH, Q, steps) for steps in (100, math.inf))
         found[f"bound, eps = {eps:g}, limit {limit:.4g}"] = (0.0, limit / late - 1)
     for name, field in FIELDS.items():

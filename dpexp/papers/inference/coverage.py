@@ -168,6 +168,7 @@ def draw(results: Path) -> Drawing:
                     continue
                 colour, covered = COLOURS[row["verdict"]], row[f"covered_{name}"]
                 axes.plot(wilson(covered, row["replicates"]), (y, y), color=colour, lw=0.7)
+                # an interval that tells nothing covers, and is drawn as such
                 face = "white" if row[f"unbounded_{name}"] > HALF else colour
                 axes.plot(covered, y, "o", ms=2.8, color=colour, mfc=face, mew=0.8)
         top += len(part) + GAP

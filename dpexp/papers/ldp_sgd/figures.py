@@ -39,6 +39,7 @@ def draw_figure1(results: Path) -> Drawing:
     columns = ["replicate", "step", "estimator", "param_distance"]
     paths = load_trajectories(results, "figure1", [cell_id], columns, [("replicate", "<", PATHS)])
     canvas, (left, right) = style.panels(7.2, 3.6, 2, sharey=True)
+    # from the smallest budget, which has the most noise, to the largest
     budgets = sorted(means.budget.unique(), key=lambda b: -means.mu_mean_inverse_square[means.budget == b].iloc[0])
     _means(left, means, budgets)
     _paths(right, paths)
@@ -49,6 +50,7 @@ def draw_figure1(results: Path) -> Drawing:
     handles = [Line2D([], [], color=PATH_COLOURS[e], label=NAMES[e]) for e in ("sgd", "asgd")]
     right.legend(handles=handles, loc="lower left", frameon=False)
     kept = ["budget", "estimator", "step", "mean", "ci_lo", "ci_hi", "n", "n_diverged"]
+    # single paths stand below means in one table, without an interval
     single = paths.rename(columns={"param_distance": "mean"}).assign(panel="right", budget="2")
     data = pd.concat([means[kept].assign(panel="left"), single])
     keys = ["panel", "budget", "estimator", "replicate", "step"]

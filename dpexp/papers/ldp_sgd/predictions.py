@@ -121,6 +121,7 @@ def _hessian_lipschitz(problem: LinearPredictorProblem) -> float:
     everywhere, third = problem.hessian_lipschitz(), problem.third_derivative()
     if everywhere is not None:
         return everywhere
+    # where nothing is known everywhere, the third derivative at the optimum
     return math.nan if third is None else spectral_norm(third)
 
 
@@ -154,9 +155,11 @@ def predicted(place: Local, schedule: Schedule, steps: np.ndarray) -> Curves:
 def _settled_step(steps: np.ndarray, eta: float, alpha: float, m: float) -> np.ndarray:
     """Mean of eta_k (1 - exp(-m (eta_1 + ... + eta_k)))^2 over k <= n, at every n of `steps`, as an integral."""
     t = np.geomspace(1.0, float(steps[-1]) + 1, 4000)
+    # the stationary bias is built up as fast as the softest direction forgets
     built = (1 - np.exp(-m * eta * (1 + psi(1 - alpha, t)))) ** 2
     values = eta * t**-alpha * built
     total = np.concatenate([[0.0], np.cumsum(np.diff(t) * (values[1:] + values[:-1]) / 2)])
+    # the sum up to n is an integral up to n + 1
     return np.interp(np.asarray(steps) + 1.0, t, total) / steps
 
 

@@ -133,6 +133,7 @@ def row_of(
     audited: Auditable, look: Look, pilot: Seen, seen: Seen, level: float, share: float, deltas: tuple[float, ...]
 ) -> Row:
     """The tests of one look."""
+    # either test has half of what this look may spend
     test, process = outcomes(look.claim, pilot, seen, level * share / 2, counts=look.counts)
     return Row(audited, look, test, process, level, deltas)
 
@@ -145,6 +146,7 @@ def outcomes(claim: Claim, pilot: Seen, seen: Seen, level: float, *, counts: boo
     if pilot.statistics.ndim == 2:
         runs = (pilot, seen)
         pilot, seen = (Seen(of_normal_releases(*pilot, one.statistics), one.canary) for one in runs)
+    # what never happens in a sound run has one threshold, between none and one
     thresholds = NEVER if counts else thresholds_of(pilot.statistics)
     statistics, canary = seen
     test = trade_off_test(statistics[~canary], statistics[canary], thresholds, level)

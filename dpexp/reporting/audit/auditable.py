@@ -53,6 +53,7 @@ class Seen(NamedTuple):
 
 def coins(seed: int, replicates: range) -> np.ndarray:
     """The world of each replicate, bool [R]: from the stream of its data, which decides nothing else here."""
+    # a coin of its own stream: batches, order and noise are the same in both worlds
     return np.array([generator(seed, r, "data").random() < 0.5 for r in replicates])
 
 

@@ -81,6 +81,7 @@ class BatchesAudit:
     def __init__(self, cell: Cell, problem: Softmax, algorithm: Algorithm, delta: float, copy: Copy) -> None:
         full = algorithm.batch_size == problem.n
         self.algorithm, schedule = algorithm.name, cell.schedule
+        # full batches stay full: the copy has no more records than a batch
         records, self.steps, self.kind = (BATCH if full else RECORDS), min(cell.run.n, copy.steps), copy
         # a config whose groups are used whole keeps that; else a record is in every second batch of its group
         whole = algorithm.groups is not None and algorithm.groups * algorithm.batch_size == problem.n
@@ -88,6 +89,7 @@ class BatchesAudit:
         self.copy: Algorithm = algorithm.model_copy(update={"batch_size": BATCH, "epochs": 1, "groups": groups})
         self.clip = algorithm.clip if isinstance(algorithm, DpSgd) else math.inf
         self.budget, self.q = Target(eps=copy.eps, delta=delta), BATCH / records
+        # a small step makes little of the canary fade before the last iterate
         small = {"eta": SMALL_STEP / max(1.0, self.clip) ** 2}
         changed = isinstance(algorithm, DpSgd) and schedule.name == "constant"
         self.schedule = schedule.model_copy(update=small) if changed else schedule
@@ -171,7 +173,8 @@ class BatchesAudit:
             kinds += [("average", "projection", False)] if "average" in self.copy.estimators else []
         found = []
         for released, statistic, counts_never in kinds:
-            by = released if released in claims else ALL  # what all iterates give away, their average does
+            # what all iterates give away, their average does
+            by = released if released in claims else ALL
             found.append(Look(released, who, statistic, claims[by], self.stated[by], counts_never))
         return found
 

@@ -177,7 +177,8 @@ def rows_of(path: Path) -> Counter[tuple[str, ...]]:
     elif path.is_file():
         try:
             frame = pd.read_csv(path, dtype=str, keep_default_na=False, header=None)
-        except ValueError as error:  # of pandas, for rows of several lengths, and for encodings
+        # of pandas, for rows of several lengths, and for encodings
+        except ValueError as error:
             raise UsageError(f"{path} cannot be read: {error}") from None
     else:
         raise UsageError(f"{path}: no such file", "--data names two tables, csv or parquet")

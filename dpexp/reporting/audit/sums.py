@@ -127,6 +127,7 @@ class SumsAudit:
         else:
             # (a), (c)
             twins = [np.stack([self.clean(world, seed, r) for r in replicates]) for world in self.worlds]
+            # the noise-free twin of the first world is taken off, and the two differ by the canary alone
             rest, effects = sums - twins[0], twins[1] - twins[0]
             ratio = of_correlated_steps(rest[:, :, 0], effects[:, :, 0], self.white)
             fresh = [np.einsum("st,rtj->rsj", self.white, one) for one in (rest, effects)]
@@ -149,6 +150,7 @@ class SumsAudit:
         stepper = algorithm.stepper(problem, self.plan, self.budget, seed, replicate, data)
         sums = np.empty((self.steps, problem.dimension))
         for t in range(self.steps):
+            # one step at a time, so that every noisy sum is seen
             stepper.advance(t + 1, t + 1)
             sums[t] = stepper.estimate
         return sums, stepper.w.copy()

@@ -188,7 +188,8 @@ class UsersAudit:
         middle = 0.0 if self.problem.response_noise == "normal" else 0.5
         law = model.law._replace(
             k=np.array([*model.law.k, middle, *self.y]),
-            sigma_z=1 / math.sqrt(self.problem.d),  # |x|^2 is then near 2, where w(x) |x| is largest
+            # |x|^2 is then near 2, where w(x) |x| is largest
+            sigma_z=1 / math.sqrt(self.problem.d),
         )
         return model._replace(shape=model.shape._replace(response=canary_response), law=law)
 
@@ -281,6 +282,7 @@ def classes_of(budget: Budget, n: int) -> list[BudgetClass]:
         edges = budget.draw(np.linspace(1e-9, 1, 4), 1)
         return [BudgetClass(float(a), float(b)) for a, b in pairwise(edges)]
     values = [mu for mu in values if math.isfinite(mu)]
+    # every class is tested at its share of the level, so that few of them are told more
     if len(values) > MOST_CLASSES:
         values = [values[k] for k in np.linspace(0, len(values) - 1, MOST_CLASSES).round().astype(int)]
     return [BudgetClass(mu, mu) for mu in values]

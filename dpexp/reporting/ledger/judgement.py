@@ -19,6 +19,12 @@ State = Literal["current", "unconfirmed", "stale", "missing"]
 SAID = ("id", "paper", "place", "source", "quote", "statement", "kind", "false_if", "tolerance", "why")
 FOUND = ("predicted", "measured", "uncertainty", "verdict", "numbers")
 """what a check finds: `dpexp.reporting.claim.Outcome`"""
+FACTS = {
+    "predicted": "predicted", "measured": "measured", "uncertainty": "uncertainty", "tolerance": "tolerance",
+    "false_if": "false if", "hypotheses": "assumed, and checked of the settings", "noticed": "power",
+    "configs": "configs", "rerun": "rerun",
+}  # fmt: skip
+"""what is told of a claim below its verdict, by the keys of `dpexp claims --json` and by how it is called"""
 
 
 def said(claim: Claim) -> dict[str, Any]:

@@ -44,10 +44,8 @@ ABOUT = (
 
 
 def link(one: Judgement, words: str, page: str = "") -> str:
-    """To the heading of a claim, which readers of Markdown name without its strokes.
-
-    A bracket, as in the interval [0, 1), would end the words.
-    """
+    """To the heading of a claim, which readers of Markdown name without its strokes."""
+    # a bracket, as in the interval [0, 1), would end the words of the link
     words = words.replace("[", r"\[").replace("]", r"\]")
     return f"[{words}]({page}#{one.id.replace('/', '')})"
 

@@ -57,6 +57,7 @@ def read(results: Path) -> Ledger:
         for name, one in document["verdicts"].items():
             if one["claim"]["id"] != name:
                 raise Damaged(f"{FILE} has the verdict of another claim under {name}")
+            # the cost of a run counts where it is that of the numbers that were judged
             known = one["results"].keys() & experiments.keys()
             runs = {e: experiments[e]["cpu_s"] for e in known if experiments[e]["numbers"] == one["results"][e]}
             rows[name] = Judgement(**one | {"code": codes[one["code"]]}, runs=runs)
@@ -97,6 +98,7 @@ def write(results: Path, ledger: Ledger) -> None:
         "headlines": dict(ledger.headlines),
         "unchanged": dict(ledger.unchanged),
     }
+    # a file that says the same keeps its time, and is no change to commit
     with suppress(OSError, Damaged):
         if read_document(results / FILE) == document:
             return

@@ -27,6 +27,7 @@ def caption_of(scene: Scene, theory: Sequence[str]) -> str:
 
 def _what(scene: Scene) -> str:
     metric = metric_of(scene.metric)
+    # a metric that is not listed goes by its name, which is not said twice
     words = metric.words if metric.words == scene.metric else f"{metric.words} ({scene.metric})"
     unit = f", in units of {metric.unit}" if metric.unit and not metric.share else ""
     names = ", ".join(dict.fromkeys(source.name for source in scene.gathered.sources))
@@ -66,6 +67,7 @@ def _broken(scene: Scene, members: Sequence[int]) -> list[str]:
     for k in members:
         line = scene.lines[k]
         key = scene.level(scene.plan.hue, line), scene.level(scene.plan.style, line)
+        # a curve has one colour and one style, and may run over several settings
         groups.setdefault(key, []).append(k)
     return [name for group in groups.values() for name in scene.carried([scene.lines[k] for k in group])]
 
@@ -140,12 +142,14 @@ def _coinciding(scene: Scene) -> str:
             line = scene.lines[k]
             if scene.plan.x == STEP and not line.diverged:
                 values = line.rows["mean"].tolist()
+                # bit for bit: what lies a hair apart can be seen
                 alike.setdefault((*line.rows.step.tolist(), *values), []).append(scene.name(line))
         found += [" and ".join(names) for names in alike.values() if len(names) > 1]
     return f"Curves that coincide: {_some(found)}." if found else ""
 
 
 def _implied(scene: Scene) -> str:
+    # what follows by definition, as the number of steps from epochs, needs no word
     names = [name for name in scene.plan.implied if name not in scene.derived]
     if not names:
         return ""

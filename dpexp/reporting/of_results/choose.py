@@ -117,14 +117,17 @@ def choose(
     vary = [name for name in varying(lines) if name not in derived]
     _require_known(wishes, vary)
     wanted = [name for name in (wishes.x, wishes.hue, *wishes.facet) if name in vary]
+    # 1: as few names as tell all lines apart
     kept = needed(lines, vary, wanted)
     implied = tuple(name for name in vary if name not in kept)
     values = {name: [line.get(name) for line in lines] for name in kept}
+    # 3: an axis that nobody asked for is looked for among names that have no place yet
     x = wishes.x or _axis(_axes(values), kept, lines, checkpoints, {wishes.hue, *wishes.facet})
     if x not in (STEP, DOTS) and not all(map(is_number, values[x])):
         raise UsageError(
             f"--x {x}: not every cell has a number for it", f"numbers: {', '.join([STEP, *_axes(values)])}"
         )
+    # 2: the parts of a method are one factor
     factors = _factors([name for name in kept if name != x], lines, sections, wanted)
     named = {name: factor for factor in factors for name in factor.names}
     hue = named[wishes.hue] if wishes.hue else None
@@ -140,7 +143,9 @@ def choose(
     left = [factor for factor in left if factor != style]
     if x == DOTS:
         return _dots(left, hue, style, facets, lines, implied)
+    # 4: colour; the style went to the estimator
     hue = hue or _hue(left)
+    # 5: what is left makes panels; where they are too many the smallest factor takes the style
     left = sorted((factor for factor in left if factor != hue), key=lambda factor: len(factor.levels))
     while left and _panels([*facets, *left], lines) > MOST_PANELS:
         if style is None and len(left[0].levels) <= MOST_STYLES:
@@ -157,9 +162,8 @@ def needed(lines: Sequence[Settings], names: Sequence[str], wanted: Sequence[str
     """As few of the names as it takes to tell lines apart that differ in any of them, in their order.
 
     Names are left out from the least important one: how runs are measured first, then numbers, then words, those with
-    the fewest values first; budgets and the names of sections last. A word is left out only where other words imply it,
-    not where it happens to go along with a number: it says what was run. What is `wanted` stays, and so do the names of
-    the algorithm and the problem.
+    the fewest values first; budgets and the names of sections last. What is `wanted` stays, and
+    so do the names of the algorithm and the problem.
     """
     count = {name: len({str(line.get(name)) for line in lines}) for name in names}
     words = {name for name in names if not _all_numbers(name, lines) and name not in LEAST_IMPORTANT}
@@ -176,6 +180,8 @@ def needed(lines: Sequence[Settings], names: Sequence[str], wanted: Sequence[str
 
     kept = list(names)
     for name in sorted(names, key=importance):
+        # a word says what was run: it goes only where other words imply it, not where it happens to go along with a
+        # number
         among = [other for other in kept if name not in words or other in words]
         without = [other for other in among if other != name]
         if name not in (*wanted, *ALWAYS) and classes(without) == classes(among):
@@ -188,6 +194,7 @@ def _all_numbers(name: str, lines: Sequence[Settings]) -> bool:
 
 
 def _key(value: Any) -> tuple[bool, Any]:
+    # True equals 1 in Python, and a noise that is on is no noise of 1
     return isinstance(value, bool), value
 
 
@@ -217,6 +224,7 @@ def _axis(
     for name in axes:
         curves: dict[tuple[Any, ...], set[float]] = {}
         for line in lines:
+            # infinity stands beyond the axis, and makes no curve
             if math.isfinite(line[name]):
                 rest = tuple(_key(line.get(other)) for other in kept if other != name)
                 curves.setdefault(rest, set()).add(float(line[name]))
@@ -236,6 +244,7 @@ def _factors(
     inside = [name for name in names if sections.get(name) in ("algorithm", "schedule") and name not in wanted]
     numbers = [name for name in names if _all_numbers(name, lines)]
     method = [name for name in inside if name not in numbers]
+    # more methods than a legend holds: their parts tell lines apart by themselves
     if len({tuple(line.get(name) for name in method) for line in lines}) > MOST_METHODS:
         method = []
     some = [name for name in inside if name in numbers and name in partial]
@@ -277,6 +286,7 @@ def _dots(
 
     Colour is the estimator where nothing else was asked for.
     """
+    # without another wish colour tells the estimators apart
     if hue is None:
         hue, style = style, None
     ordered = sorted(factors, key=lambda factor: len(factor.levels))

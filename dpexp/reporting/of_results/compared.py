@@ -130,6 +130,7 @@ def between_levels(gathered: Gathered, by: str) -> list[dict[str, Any]]:
 
 def compared(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
     """The comparison of every pair, of which all words hold together."""
+    # Bonferroni: all words of certainty hold together with 95%
     return [_compare(pair, 1 - (1 - CI_LEVEL) / len(pairs)) for pair in pairs]
 
 
@@ -137,6 +138,7 @@ def _compare(pair: Pair, level: float) -> dict[str, Any]:
     """The difference of one pair, its 95% interval, and whether the interval at `level` leaves out 0."""
     a, b = pair.a.row, pair.b.row
     one, other = pair.a.replicates(), pair.b.replicates()
+    # settings on a user's own records share no noise (docs/privacy.md)
     shared = pair.a.seed == pair.b.seed and not (pair.a.own_records or pair.b.own_records)
     same_run = pair.a.line.run == pair.b.line.run  # two estimators of one run
     count = 0 if one is None or other is None else min(len(one), len(other))
@@ -149,6 +151,7 @@ def _compare(pair: Pair, level: float) -> dict[str, Any]:
     else:
         difference = a["mean"] - b["mean"]
         ratio = a["mean"] / b["mean"] if b["mean"] else math.nan
+        # unpaired: both errors add up, with the degrees of freedom of the smaller sample
         degrees, se = int(min(a["n"], b["n"])) - 1, math.hypot(a["se"], b["se"])
         half, wide = (t_quantile(degrees, at) * se if degrees > 0 else math.inf for at in (CI_LEVEL, level))
         ci, low, high = [difference - half, difference + half], difference - wide, difference + wide

@@ -144,11 +144,13 @@ def gather(sources: Sequence[Source], only: str | None = None) -> Gathered:
 
     found: list[tuple[Source, dict[str, Any], dict[str, Any], Generation]] = []
     flats, labels, frames, remarks = [], [], [], []
+    # held against today's code once, and not once for every cell
     generations = [load_generation(source.results, source.name, renamed=source.renamed) for source in sources]
     columns = [
         {cell_id: _cell(source, tree).columns() for cell_id, tree in generation.manifest["cells"].items()}
         for source, generation in zip(sources if only is not None else (), generations, strict=False)
     ]
+    # an expression may name a column that only some cells have
     known = dict.fromkeys(name for own in columns for names in own.values() for name in names)
     for number, (source, generation) in enumerate(zip(sources, generations, strict=True)):
         where = source.results, source.name
@@ -171,6 +173,7 @@ def gather(sources: Sequence[Source], only: str | None = None) -> Gathered:
     if not found:
         raise UsageError(f"--only {only!r} holds for no cell", "dpexp show CONFIG lists the parameters")
     settings = named(flats, labels)
+    # where a result comes from is a setting only if there are several
     several = len({source.path for source in sources}) > 1
     names = {source.path: _name(source, sources) for source in sources}
     runs = [

@@ -24,6 +24,7 @@ def entries(scene: Scene, overlay: Overlay | None) -> list[Any]:
         handles.append(
             Line2D([], [], color=looks.GREY, marker="x", markersize=6, markeredgewidth=1.6, linestyle="", label=words)
         )
+    # what no panel shows needs no entry
     written = [scene.slopes[k] for members in scene.panels.values() if scene.marked(members) for k in members]
     for settled, words in ((True, "fitted slope, settled"), (False, "slope of the last decade, no rate")):
         if any(isinstance(found, Rate) and found.settled == settled for found in written):

@@ -37,10 +37,12 @@ def colours_of(factor: Factor | None) -> list[str]:
     numbers = factor.numbers
     if factor.names == ("mu",):
         budgets = [spelled("mu", level[0]) for level in factor.levels]
+        # a budget of the papers has the same colour in every figure
         if sum(name not in style.BUDGET_COLOURS for name in budgets) <= len(style.SPARE_COLOURS):
             return [style.colour_of(name, budgets) for name in budgets]
     if numbers is None or len(numbers) < FEW:
         return [COLOURS[k % len(COLOURS)] for k in range(len(factor.levels))]
+    # no privacy is black beside shades of the budgets
     finite = [value for value in numbers if math.isfinite(value)]
     return [*_shades(len(finite)), *["#111111"] * (len(numbers) - len(finite))]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dpexp.core.text import counted
-from dpexp.reporting.ledger.printed import FACTS
+from dpexp.reporting.ledger.judgement import FACTS
 from dpexp.reporting.page.markup import Child, Markup, folded, join, table, tag
 from dpexp.reporting.verdict import VERDICTS
 

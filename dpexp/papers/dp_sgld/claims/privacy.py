@@ -174,6 +174,7 @@ def pneumonia_privacy(evidence: Evidence) -> Outcome:
     """(1, 1e-5) of the Pneumonia run: what a pair of data sets attains, and what composition guarantees."""
     run = RUNS["Pneumonia, ResNet18"]
     attained = _attained(run)
+    # the noise of a step over the clip, as an accountant of DP-SGD counts it
     z = math.sqrt(2 / run.eta) * run.sigma * run.batch_size / run.clip
     q = run.batch_size / run.n
     sound = step_loss(q, z, "add-remove").eps(run.iterations, DELTA)

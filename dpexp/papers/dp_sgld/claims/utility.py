@@ -103,6 +103,7 @@ def floor(evidence: Evidence) -> Outcome:
             step = share / toy.smoothness
             steps = np.full(math.ceil(12 / (step * toy.strong_convexity)), step)
             both, alone = (toy.risks(steps, sigma, BATCH) for sigma in (SIGMAS[1], 0.0))
+            # twice the noise has four times the floor, if the floor is that of noise
             noise, twice = (full_batch_risks(toy, steps, factor * SIGMAS[1])[-1] for factor in (1, 2))
             falls &= bool(np.all(np.diff(both) <= 1e-12 * both[:-1]))
             sums.append(float(both[-1] / (noise + alone[-1])))
@@ -131,6 +132,7 @@ def terms(evidence: Evidence) -> Outcome:
     """The two terms of (11) of which the paper speaks, each by itself, beside those of Lemma 4.1."""
     beta, lam, steps = 10.0, 1.0, (10**6, 10**8)
     batch = [decreasing.lemma11(k, beta, lam, 1, 0.0, 1.0, 0.0) for k in steps]
+    # log(K) / K is no power: its exponent between these two K is a little above -1
     slope = math.log(batch[1] / batch[0]) / math.log(steps[1] / steps[0])
     like = math.log(math.log(steps[1]) / math.log(steps[0])) / math.log(steps[1] / steps[0]) - 1
     constant = utility.lemma41(10**6, 1 / (2 * beta), beta, lam, 1, 1.0, 0.0, 0.0)
@@ -150,6 +152,7 @@ def forms(toy: Ridge, theorem: str, renyi: Sequence[tuple[float, float]], pair: 
     asked.append((f"({pair[0]:g}, 1e-3)", "/eps-delta", {"eps": pair[0], "delta": pair[1]}))
     for label, form, budget in asked:
         numbers = numbers_of(toy, **budget)
+        # the theorem prescribes K and sigma for a budget, and bounds the risk there
         steps, bound = (THEOREMS[f"dp-sgld/{theorem}{form}{part}"](numbers) for part in ("/steps", ""))
         yield label, math.ceil(steps), THEOREMS[f"dp-sgld/theorem-4-1{form}/sigma"](numbers), bound
 

@@ -50,6 +50,7 @@ def first_noise(tighter: Run, looser: Run, public: Run) -> tuple[np.ndarray, np.
     """
     unit = noise_unit(tighter)
     base = public.values("sgd", "coef_distance_sq")[0]
+    # the same user and direction: what two budgets differ by is noise alone
     a, b = (run.values("sgd", "coef_distance_sq")[0] - base for run in (tighter, looser))
     mu, nu = float(tighter.row["mu"]), float(looser.row["mu"])
     q = (mu * a - nu * b) / (1 / mu - 1 / nu)
@@ -64,6 +65,7 @@ def verdict_of(sound: bool, powers: Sequence[Ratio]) -> Verdict:
     """
     if not sound or any(power.low > 1 or power.high < 1 for power in powers):
         return "false"
+    # a power that may be too small is no guarantee, so that a wide interval decides nothing
     exact = all(power.low >= 1 - POWER and power.high <= 1 + POWER for power in powers)
     return "holds as a bound" if exact else "not at this sample size"
 

@@ -78,6 +78,7 @@ def _error(n: int, alpha: float, gamma: float, reshuffled: bool, epochs: int = 5
     for t in range(1, steps + 1):
         momentum = beta * momentum + alpha * own[t - 1]
         q, r = (t - 1) // n, (t - 1) % n + 1
+        # equation (3) term by term, and not as the algorithm sums it
         total = beta ** (t - r) * over(plain, 1, r)
         for i in range(q):
             total += beta ** (n * i) * (1 - gamma) ** (q - (i + 1)) * over(plain, r + 1, r + n)
@@ -113,6 +114,7 @@ def beside_every_term(least: float) -> str:
 
 def tree_noise(steps: int) -> float:
     """Noise of the prefix of `steps` - 1 terms, where a term alone would have noise 1."""
+    # counted for short streams, by the formula for long ones
     depth = int(node_counts(np.arange(steps)).max()) if steps <= 1 << 12 else int(math.log2(steps)) + 1
     return math.sqrt(depth * math.log2(steps))
 

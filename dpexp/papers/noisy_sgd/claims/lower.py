@@ -63,6 +63,7 @@ def tight(evidence: Evidence) -> Outcome:
         first[label] = 2 * ORDER * s.slope**2 / one_step(s)
     ratios = [last[f"q = 1, theta = {1500 * times:,}"] for times in (1, 10, 100)]
     constant = max(*first.values(), *last.values())
+    # tight means one constant whatever theta, and the constant is read off at three
     steady = max(ratios) / min(ratios) - 1
     return Outcome(
         "reproduced" if constant <= CONSTANT_AT_100 and steady < 0.01 else "false",
@@ -186,12 +187,14 @@ def figure_1(evidence: Evidence) -> Outcome:
     steps = np.unique(np.geomspace(knee / 10, 10 * knee, 200).round().astype(int))
     crossings = {}
     for step in ("literal", "symmetrised"):
+        # the linear bound grows and the new one stops, so that they meet once
         above = [
             composed(2.0, Q, MULTIPLIER, int(t), step) > last_iterate(2.0, Q, MULTIPLIER, WIDTH, int(t), step).rdp
             for t in steps
         ]
         crossings[step] = float(steps[int(np.argmax(above))]) / knee
     later = last_iterate(2.0, Q, MULTIPLIER, WIDTH, 10**7, "literal").rdp
+    # from three times the knee on nothing should move any more
     flat = later / last_iterate(2.0, Q, MULTIPLIER, WIDTH, 3 * knee, "literal").rdp - 1
     good = abs(flat) < 1e-6 and all(0.1 < c < 10 for c in crossings.values())
     return Outcome(

@@ -64,6 +64,7 @@ ANY_ORDER = {
 def largest_divergence(point: Point, steps: int) -> float:
     """The larger exact divergence of two instances: opposite records among zeros, and one record flipped among +L."""
     slope = 1 / (2 * point.multiplier)
+    # neither pair is the worst at every order
     pairs = opposite(slope, WIDTH / 2, point.q), flipped(slope, WIDTH / 2, point.q, 1)
     return max(both(pair, steps, point.order) for pair in pairs)
 
@@ -140,6 +141,7 @@ def shifted(order: float, width: float, apart: float, steps: int, contraction: f
     """
     best = math.inf
     for horizon in range(1, steps + 1):
+        # the shift in a step that comes early has contracted by the end
         weights = [contraction**k for k in range(horizon)]
         needed = contraction**horizon * width + apart * math.fsum(weights)
         best = min(best, needed**2 / math.fsum(w * w for w in weights))
@@ -176,6 +178,7 @@ def theorem_5_1(order_alone: bool) -> dict[str, float]:
     """
     ratios = {}
     for label, p in CONTRACTING.items():
+        # what the quadratic takes of L is left to the record
         slope = 1 / (2 * p.multiplier) - (1 - CONTRACTION) * WIDTH / 2 / CONTRACTING_BATCH
         pair = opposite(slope, WIDTH / 2, p.q, CONTRACTION)
         for steps in (1, 100, 10**5):
