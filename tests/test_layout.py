@@ -99,8 +99,8 @@ def test_the_house_stays_small():
 
 LINES = {
     "algorithms": 3_689, "commands": 6_110, "config": 2_811, "conformance": 2_106, "core": 1_997, "data": 1_981,
-    "engine": 5_533, "inference": 3_495, "papers": 8_607, "plugins": 1_142, "privacy": 13_611,
-    "problems": 2_477, "protocols": 137, "reporting": 9_228, "roof": 287, "store": 4_555, "theory": 1_640,
+    "engine": 5_533, "inference": 3_495, "papers": 8_648, "plugins": 1_142, "privacy": 13_611,
+    "problems": 2_477, "protocols": 137, "reporting": 9_277, "roof": 287, "store": 4_555, "theory": 1_640,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""
 FILES = 509

@@ -73,6 +73,7 @@ def of_theorem(name: str, theorem: Theorem, papers: Mapping[str, Paper]) -> Cita
     """The paper with the theorem's place; one that dpexp completed says so."""
     form = "as printed" if theorem.form == "printed" else "as completed by dpexp"
     place = f"{theorem.place}, {form}"
+    # what is ours cites dpexp
     if theorem.paper in papers:
         return of_paper(papers[theorem.paper], name, "theorem", place)
     return of_dpexp(name, "theorem", place)
@@ -82,6 +83,7 @@ def of_analysis(name: str, sources: list[str], papers: Mapping[str, Paper]) -> l
     """What an analysis is from: a place of a paper that is reproduced here, other people's work, or dpexp itself."""
     found = []
     for number, source in enumerate(sources, 1):
+        # an analysis from several places has an entry for each
         label = name if len(sources) == 1 else f"{name}:{number}"
         paper, _, place = source.partition(", ")
         if paper in papers:

@@ -98,6 +98,7 @@ class Check:
 
     def claim(self, id: str, **words: Any) -> Claim:
         """The claim that it settles. Without a quotation it is ours. ValueError: a word too few or too many."""
+        # what quotes nothing cannot be the paper's
         source: Source = "paper" if words.get("quote") else "ours"
         try:
             return Claim(id=id, source=source, **{"why": "", **words}, **vars(self))

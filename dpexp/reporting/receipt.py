@@ -80,6 +80,7 @@ class Reading:
             # a stated mu promises a whole curve, so that any delta can refute it
             if any(self.attained(d, released)[0] > eps_of(stated.mu, d) * ROUNDED for d in MU_LEVELS):
                 return REFUTED
+            # an analysis without a mu says nothing of a whole curve
             reached = [a.mu for a in self.analyses if a.mu is not None and a.mu <= stated.mu * ROUNDED]
             return HOLDS if reached else UNSUPPORTED
         assert stated.eps is not None
@@ -93,6 +94,7 @@ def readings(card: Card) -> list[Reading]:
     """The programs that a card can mean, each with its condition."""
     if card.sampler != "unknown":
         return [_reading(card, card.sampler, "")]
+    # what nobody says is taken for Poisson batches, as nearly all accountants take it
     told = card.accounted_as if card.accounted_as not in (None, "unknown") else "poisson"
     assert told is not None
     found = [_reading(card, told, f"if the code samples as it was accounted ({told})")]
@@ -113,6 +115,7 @@ def _reading(card: Card, sampler: Sampler, condition: str) -> Reading:
         one = _mechanism(card, sampler, 1)
     except ValueError as error:
         return Reading(condition, None, word=UNSUPPORTED, reason=f"{sampler} batches of these numbers: {error}")
+    # under replace-one the number of records is public
     more = [PRIVATE_N] if card.relation != "replace-one" and card.records_public is not True else []
     more += [OTHER_GROUPS] if card.clipping == "microbatch" else []
     more += [ALL_LAYERS] if card.clipping == "per-layer" else []
@@ -134,6 +137,7 @@ def _pairs_are_the_programs(card: Card, sampler: Sampler) -> bool:
     Not where a drawn divisor hides the sizes that tell, where records are clipped in groups that move with a record,
     and where epochs are not cut evenly.
     """
+    # the pair is told apart by the sizes, which nobody sees here
     hidden = card.normaliser == "drawn" and not card.batch_sizes_logged and card.relation == "add-remove"
     # a pair of neighbours is that of epochs that are cut evenly
     uneven = sampler in CUT and not divides(card.phases[0].sampling_probability)
@@ -170,6 +174,7 @@ def _mechanism(card: Card, sampler: Sampler, runs: int) -> Mechanism:
     noise = [p.noise_multiplier / (2 if card.clipping == "microbatch" else 1) for p in card.phases] * runs
     shares = [p.sampling_probability for p in card.phases] * runs
     steps = [p.steps for p in card.phases] * runs
+    # a record that is set to zero adds nothing to a sum, as one that is not there
     relation = "add-remove" if card.relation == "zero-out" else card.relation
     values: dict[str, Any] = {"neighboring_relation": relation, "noise_multiplier": noise[0]}
     sampled = {"sampling_probability": shares[0], "steps": sum(steps)}
@@ -258,6 +263,7 @@ class Receipt(Printed):
             condition = "; ".join(reading.condition for reading in self.readings if reading.condition)
             return HOLDS, "", condition
         words = [(reading.word, reading.reason) for reading in self.readings if reading.word]
+        # a program that nothing covers needs no search for what would make it hold
         if words:
             return (verdict, *words[0])
         return (verdict, *self._why(stated, verdict))
@@ -283,6 +289,7 @@ class Receipt(Printed):
         # the first that is enough, with those before it
         for k, (word, change, _) in enumerate(changes):
             told |= change
+            # each change is tried with those before it: one alone may not be enough
             if all(r.verdict(stated, self.released) == HOLDS for r in readings(card.model_copy(update=told))):
                 said = "; ".join(["; ".join(text for _, _, text in changes[: k + 1]), *([attains] if attains else [])])
                 return (verdict if verdict == REFUTED else word), said
@@ -292,6 +299,7 @@ class Receipt(Printed):
 
     def _attains(self, stated: Stated) -> str:
         delta = stated.delta or min(self.card.delta)
+        # refuted under every condition, so that the least of them is what is attained
         least = min(reading.attained(delta, self.released)[0] for reading in self.readings)
         shown = "" if self.card.releases == "all" else " by the last iterate alone"
         return f"a pair of neighbours attains eps {down(least)} at delta {delta:g}{shown}"
@@ -333,6 +341,7 @@ class Receipt(Printed):
     def _attacker(self, reading: Reading) -> dict[str, Any]:
         """mu with its floor and regret, advantage and rates of the best analysis, and of what is attained."""
         floor = min(self.card.delta)
+        # one analysis for all that follows: the best at the smallest delta
         _, by = reading.best(floor)
         _, pair = reading.attained(floor)
         if by is None:

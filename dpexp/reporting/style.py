@@ -43,6 +43,7 @@ def colour_of(label: str, labels: Sequence[str]) -> str:
     """Colour of a budget; a spare one for budgets that the palette does not name."""
     if label in BUDGET_COLOURS:
         return BUDGET_COLOURS[label]
+    # by place among the budgets of this figure, so that no two share a colour
     others = [name for name in labels if name not in BUDGET_COLOURS]
     return SPARE_COLOURS[others.index(label) % len(SPARE_COLOURS)]
 
@@ -80,6 +81,7 @@ def panels(
 
 def legend_below(canvas: Figure, columns: int, more: Sequence[Any] = (), **looks: Any) -> None:
     """One legend under all panels: what the first one has labels for, and further handles."""
+    # all panels have the same lines, so that the first one names them for all
     handles, _ = canvas.axes[0].get_legend_handles_labels()
     canvas.legend(handles=[*handles, *more], loc="outside lower center", ncols=columns, frameon=False, **looks)
 

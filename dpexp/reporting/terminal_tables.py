@@ -82,6 +82,7 @@ NARROWEST = 40
 
 def terminal_width() -> int:
     """Characters of a line of the terminal, or of COLUMNS where that is set; 0 where the text goes elsewhere."""
+    # a file or a pipe has no width
     if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit():
         return shutil.get_terminal_size().columns
     return 0

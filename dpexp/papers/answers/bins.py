@@ -66,6 +66,7 @@ class Compared(NamedTuple):
     @property
     def scaled(self) -> tuple[float, float]:
         """A bracket of the difference over u: 1 - epsilon / mu^2 in the limit."""
+        # u of the law above, with v = mu^2 / E
         unit = (1 - 1 / self.t) * self.mu**3 / (2 * self.epochs) * _hazard((self.ratio + 0.5) * self.mu)
         return (self.bins[0] - self.poisson[1]) / unit, (self.bins[1] - self.poisson[0]) / unit
 

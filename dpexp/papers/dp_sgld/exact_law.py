@@ -118,6 +118,7 @@ def _enumerate(moves: np.ndarray, q: float) -> tuple[np.ndarray, np.ndarray]:
 
 def _far(moves: np.ndarray, q: float) -> float:
     """A length that sum b_k moves_k exceeds with probability below e^-700, by Chernoff's bound."""
+    # Chernoff's bound holds at every rate, and the best of some is near the best of all
     rates = np.geomspace(0.1, 100, 31) / moves[0]
     return float(min((float(np.log1p(q * np.expm1(t * moves)).sum()) + 700) / t for t in rates))
 
@@ -125,9 +126,8 @@ def _far(moves: np.ndarray, q: float) -> float:
 def _on_grid(moves: np.ndarray, q: float, spacing: float, points: int) -> tuple[np.ndarray, np.ndarray]:
     """The law of sum b_k moves_k on the first `points` multiples of `spacing`, as points and log probabilities.
 
-    A move between two points is split over both in proportion, which keeps the mean; the error is of second order in
-    the spacing. Log probabilities hold the far atoms that a Renyi divergence of high order sees. Mass above the
-    last point is put on it.
+    The error is of second order in the spacing. Log probabilities hold the far atoms that a Renyi divergence of high
+    order sees. Mass above the last point is put on it.
     """
     logs = np.full(points, -np.inf)
     logs[0], top = 0.0, 0
@@ -136,6 +136,7 @@ def _on_grid(moves: np.ndarray, q: float, spacing: float, points: int) -> tuple[
         part = max(0.0, move - whole)
         end = min(points - 1, top + whole + (part > 0))
         grown = logs[: end + 1] + math.log1p(-q)
+        # a move between two points is split over both in proportion, which keeps the mean
         for offset, share in ((whole, 1 - part), (whole + 1, part)):
             if share > 0:
                 kept = min(top + 1, points - offset)

@@ -35,6 +35,7 @@ def _push(shift: float) -> Field:
 
 def _pair(diameter: float, q: float, field: Field) -> tuple[Walk, Walk]:
     """Walks whose record pushes by -1/2 or +1/2, one record a batch."""
+    # panels do not reach across the places where a field has a corner
     kinks = tuple(np.linspace(-diameter / 2, diameter / 2, 9)[1:-1])
     down, up = (Walk(diameter / 2, ((1 - q, lambda y: y + field(y)), (q, _push(s))), kinks) for s in (-0.5, 0.5))
     return down, up
@@ -100,6 +101,7 @@ def hybrid_holds() -> dict[str, float]:
         mechanism = ClippedNoisySgd(
             n=round(1 / q), batch_size=1, step_size=0.5, clip=1.0, diameter=diameter, noise_std=1.0, steps=steps
         )
+        # the bound as a user gets it, from the mechanism itself
         (hybrid,) = (analysis for analysis in mechanism.analyses() if analysis.name == "hybrid")
         there, back = (HockeyStick(Law(p, steps), Law(r, steps)) for p, r in ((one, other), (other, one)))
         for delta in (1e-2, 1e-4):

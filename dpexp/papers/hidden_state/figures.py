@@ -75,6 +75,7 @@ def _curves(name: str, loss: StepLoss, most: float) -> pd.DataFrame:
         curve["bound"] = [last_iterate_delta(eps, REACH, Q, int(t)) for t in steps]
         curve["composition"], curve["hybrid"] = [row[k] for row in composed], np.nan
         if name == "same":
+            # a hybrid that is worse than composition is not used, and not drawn
             hybrid = hybrid_delta(loss.delta, lambda e: any_loss(e, REACH), steps, eps)
             curve["hybrid"] = np.minimum(hybrid, curve.composition)
         # between these two steps the crossing is looked for

@@ -57,6 +57,7 @@ def rows_of_one(results: Path, experiment: str) -> list[dict[str, Any]]:
 
 def verdict(row: dict[str, Any], replicates: int) -> str:
     """`holds` if every coordinate covers within the tolerance, `fails` if one is below, else `conservative`."""
+    # all coordinates together, so that the tolerance is that of the largest of several errors
     allowed = tolerance(replicates)
     gaps = [row[f"covered_{name}"] - PROMISED for name in row["single"]]
     if min(gaps) < -allowed:

@@ -97,6 +97,7 @@ def constants(problem: LinearPredictorProblem, schedule: Schedule, budget: Budge
     eta, alpha = decay_of(schedule)
     error = problem.start() - problem.optimum()
     flat = is_flat(problem)
+    # a singular Hessian has no inverse, and so no sandwich
     private = None if flat else local(problem, budget).covariance
     return {
         "eta": eta,
@@ -169,6 +170,7 @@ def asymptote(place: Local, schedule: Schedule, steps: np.ndarray) -> Curves:
     n = np.asarray(steps, dtype=np.float64)
     v = iterate_covariance(place.hessian, place.covariance)
     averaged = averaged_covariance(place.hessian, place.covariance)
+    # for large n the bias is that of the mean step size
     bias_sq, bias_gap = _bias(place, eta * power_sum(alpha, steps) / n)
     step = eta * n**-alpha
     return Curves(

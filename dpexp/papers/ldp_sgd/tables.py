@@ -46,6 +46,7 @@ def _records(results: Path, experiment: str) -> list[dict[str, Any]]:
     load_cells(results, experiment, ["alpha"])  # refuses results of other settings
     runs = Evidence(results).runs(experiment)
     last = max(int(run.steps[-1]) for run in runs)
+    # the longest run says which decade, so that all rows have the same
     window = (last / 10, last)
     return [
         _record(experiment, convexity, run, estimator, budget=run.budget)

@@ -62,6 +62,7 @@ def draw(plan: Plan, theory: bool, results: Path) -> Drawing:
 
 def figure(plan: Plan, theory: bool = False) -> Figure:
     """The figure of a plan; with theory laid over it that of `dpexp plot --theory`."""
+    # theory bounds the square, and the figures of the paper show the root
     quantity = "distance" if plan.metric == "param_distance" else "loss gap"
     caption = (
         f"{plan.what}: {quantity}; one panel for each decay rate alpha, with common random numbers for all curves."

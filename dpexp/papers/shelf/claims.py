@@ -102,6 +102,7 @@ def verdict(entry: Entry, printed: float) -> Verdict:
         return "false"
     if abs(printed - at.recomputed) > max(PLACES, RELATIVE * at.recomputed):
         return "misprint"
+    # right for the batches that the program draws
     if entry.sampler == "poisson":
         return "holds as a bound"
     return "misleading" if at.replaced > printed else "not testable"

@@ -150,6 +150,7 @@ def outcomes(claim: Claim, pilot: Seen, seen: Seen, level: float, *, counts: boo
     thresholds = NEVER if counts else thresholds_of(pilot.statistics)
     statistics, canary = seen
     test = trade_off_test(statistics[~canary], statistics[canary], thresholds, level)
+    # what is staked may depend on the pilot alone
     bets = bets_of(claim, pilot.statistics, pilot.canary)
     return test, e_process(statistics, canary, bets, level)
 
@@ -159,6 +160,7 @@ def gathered(audited: Auditable, seed: int, replicates: range) -> list[Seen]:
     parts = []
     for first in range(replicates.start, replicates.stop, BATCH):
         tell(f"{audited.label}: run {first - replicates.start:,} of {len(replicates):,}")
+        # in batches, so that a word of progress comes between them
         parts.append(audited.observe(seed, range(first, min(first + BATCH, replicates.stop))))
     return [Seen(*(np.concatenate(column) for column in zip(*look, strict=True))) for look in zip(*parts, strict=True)]
 

@@ -146,6 +146,7 @@ class BatchesAudit:
         valid = [one for one in mechanism.analyses() if one.valid]
         every = min((one for one in valid if one.released == ALL), key=self._eps)
         own = mechanism.analysis
+        # what holds for all iterates holds for the last one, and either may be the smaller
         last = own if own.valid and own.released == LAST and self._eps(own) < self._eps(every) else every
         return {ALL: every, LAST: last, REPLICATES: composition_of_runs([(every, self.kind.replicates)])}
 
@@ -286,6 +287,7 @@ class BatchesAudit:
         # after = before (1 - eta lambda) - eta sum / m + momentum (before - the one before)
         moved = after - before * (1 - eta * self.problem.regulariser)
         if self.noise.momentum:
+            # the first step has no step before it
             moved[:, 1:] -= self.noise.momentum * (before[:, 1:] - before[:, :-1])
         return np.asarray(-moved * self.copy.batch_size / eta)
 

@@ -66,6 +66,7 @@ class RegressionAudit:
         """In every run one user of the class, by the number of the run: a choice that knows neither coins nor noise."""
         of_kind, statistics, canary = [user for user in sent if user.kind == kind], [], []
         for lane, replicate in enumerate(lanes):
+            # a run in which nobody of the class was asked says nothing of it
             able = [user for user in of_kind if _inside(float(user.mu[lane]), one)]
             if not able:
                 continue

@@ -116,6 +116,7 @@ class UsersAudit:
         """
         if not self.is_affine:
             return None
+        # a list says who has which budget; a law says only how large it can be
         if isinstance(self.budget, ListBudget):
             mu = float(self.budget.draw(np.ones(1), SECOND + 1)[0])
         else:
@@ -150,6 +151,7 @@ class UsersAudit:
         # (c)
         settings = [Setting(self.schedule, self.budget), Setting(self.schedule, ConstantBudget(mu=math.inf))]
         steps = np.arange(1, self.users + 1)
+        # both settings in one pass, so that they have the same records and coins
         kept = run_lane_group(self.model, self.rule, settings, self.sensitivities.noise, steps, seed, lanes)
         start = np.broadcast_to(self.model.start[:, None], (len(self.model.start), LANES))
         noisy, clean = (np.concatenate([start[None], kept.theta[:, 0, s]])[..., : len(lanes)] for s in (0, 1))
@@ -277,6 +279,7 @@ def classes_of(budget: Budget, n: int) -> list[BudgetClass]:
     elif isinstance(budget, ListBudget):
         values = sorted({float(mu) for mu in budget.draw(np.ones(min(n, MOST_USERS)), 1)})
     elif isinstance(budget, ChoiceBudget):
+        # every value of the law that has a share of a thousandth
         values = sorted({float(mu) for mu in budget.draw((np.arange(1000) + 0.5) / 1000, 1)})
     else:
         edges = budget.draw(np.linspace(1e-9, 1, 4), 1)

@@ -98,6 +98,7 @@ class Judgement:
     @property
     def cost(self) -> str:
         """What running and judging it anew takes, in words; empty where that is not known."""
+        # a sum of some of them would look like the whole
         if not self.found or self.runs.keys() != set(self.experiments):
             return ""
         run = f"{_seconds(sum(self.runs.values()))} to run, " if self.runs else ""
@@ -110,6 +111,7 @@ class Judgement:
 
     def document(self, results: Path) -> dict[str, Any]:
         """The row for programs, with stable keys. What is not current is null, and stands under `before` at most."""
+        # from the same results nothing has to be run
         how = "--confirm" if self.state == "unconfirmed" else "--rerun"
         return {
             **self.claim,

@@ -70,6 +70,7 @@ def judge(claims: Sequence[Claim], results: Path, carry: Carry = one_by_one) -> 
     codes = {claim.id: code_of_claim(claim) for claim in claims}
     before = identities(results, claims)
     found = {name: (outcome, spent) for name, outcome, spent in carry(claims, results)}
+    # the process has read its modules, and hashes are those of the files
     if late := edited_after(codes.values(), 0):
         raise DpexpError(f"{few(late)} changed after this process had read it", "judge the claims again")
     if now := {name for name, identity in identities(results, claims).items() if identity != before[name]}:

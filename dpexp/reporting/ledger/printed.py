@@ -70,6 +70,7 @@ def warnings(judgements: Iterable[Judgement]) -> list[str]:
     for one in judgements:
         if one.is_surprising:
             lines.append(f"unexpected: {one.id}: {one.verdict}; {one.found['measured']}")
+        # one edit makes many claims stale: a line for each reason, and not for each claim
         elif not one.is_current:
             by_reason.setdefault((one.state, one.reason), []).append(one.id)
     return lines + [f"{state}: {few(ids, 1)}: {reason}" for (state, reason), ids in by_reason.items()]

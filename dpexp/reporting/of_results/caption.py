@@ -38,6 +38,7 @@ def _what(scene: Scene) -> str:
         against = f"at the last step, {steps}"
     else:
         against = f"at the last step, {steps}, against {scene.plan.x}"
+    # several estimators are told apart in the figure, one alone only here
     own = list(dict.fromkeys(line.estimator for line in scene.lines))
     of = f" of {ESTIMATORS.get(own[0], own[0])}" if len(own) == 1 else ""
     return f"{names}: {words}{of}{unit}, {against}."

@@ -94,6 +94,7 @@ def metrics_of(sides: Sequence[Sequence[Final]], wanted: str | None = None) -> l
 
 def levels(side: Sequence[Final], by: str, names: Sequence[str], metrics: Sequence[str], words: Words) -> list[Pair]:
     """All pairs of levels of one setting, everything else the same. Raises UsageError where there are none."""
+    # estimators of one run are levels too
     known = [*names, "estimator"]
     by = by if by in known else by.rpartition(".")[2]
     if by not in known:
@@ -107,6 +108,7 @@ def levels(side: Sequence[Final], by: str, names: Sequence[str], metrics: Sequen
     groups: dict[tuple[Any, ...], list[Final]] = {}
     for final in side:
         estimator = "" if by == "estimator" else final.line.estimator
+        # all that may not differ within a pair
         key = (*(final.settings.get(name) for name in rest), estimator, final.metric)
         groups.setdefault(key, []).append(final)
     pairs = [

@@ -67,6 +67,7 @@ class Run:
     @property
     def steps_are_its_own(self) -> bool:
         """Whether the algorithm knows the number of steps from the other parameters (a toy run takes fewer)."""
+        # asked of the algorithm, which may derive its steps from epochs and records
         own = self.cell.algorithm.steps(self.cell.problem, self.cell.schedule, self.cell.privacy.mu)
         return own is not None and self.cell.run.n <= own
 
@@ -168,6 +169,7 @@ def gather(sources: Sequence[Source], only: str | None = None) -> Gathered:
             labels.append(str(row["budget"]))
             found.append((source, tree, row, generation))
         kept = ["estimator", "step", "metric", "n", "n_diverged", "mean", "se", "ci_lo", "ci_hi"]
+        # what no cell of interest has is not carried along
         rows_of = summary[summary.cell_id.isin(list(place))]
         frames.append(rows_of[kept].assign(run=rows_of.cell_id.map(place)))
     if not found:

@@ -66,6 +66,7 @@ def values(runs: Sequence[Run], words: Words, name: str) -> str:
     found = list(dict.fromkeys(run.settings[name] for run in runs if run.settings.get(name) is not None))
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in found):
         found.sort()
+    # spelled as everywhere, with the digits that tell neighbours apart
     shown = [words.value(name, value) for value in found]
     if len(shown) > MOST_VALUES:
         return f"{name}: {len(shown)} values from {shown[0]} to {shown[-1]}"

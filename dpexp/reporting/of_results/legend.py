@@ -74,6 +74,7 @@ def _band(scene: Scene) -> Any:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
+    # one replicate has no interval, whose entry would promise a band
     if scene.one_replicate:
         return Line2D([], [], color=looks.GREY, marker="" if scene.plan.x == STEP else "o", label="one replicate")
     words = f"mean and 95% CI, {scene.replicates} replicates"

@@ -86,6 +86,7 @@ def _labels(handles: list[Any]) -> list[str]:
 
 def _columns(labels: list[str]) -> int:
     """As many columns as fit beside each other, each as wide as its longest label."""
+    # as many columns as fit: the fewest rows below the panels
     for count in range(min(len(labels), MOST_COLUMNS), 1, -1):
         widths = [max(len(line) for label in column for line in label.split("\n")) for column in _split(labels, count)]
         if sum(CHARACTER * width + HANDLE for width in widths) <= WIDTH - 0.1:

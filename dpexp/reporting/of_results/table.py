@@ -66,6 +66,7 @@ def content_of(gathered: Gathered, metric: str | None = None, estimators: Sequen
 
 def _names(gathered: Gathered, settings: Sequence[dict[str, Any]]) -> list[str]:
     """As few settings as it takes to tell rows apart, in the order of the config; the estimator is the last."""
+    # a number of steps that follows from epochs is no setting of its own
     derived = {"n"} if all(run.steps_are_its_own for run in gathered.runs) else set()
     names = needed(settings, [name for name in varying(settings) if name not in derived])
     return sorted(names, key=lambda name: name == ESTIMATOR)
@@ -198,6 +199,7 @@ def said_of_majority(gathered: Gathered) -> str:
             continue
         if any(counts.values()):
             own = " (read off the records: for you, not for release)" if own_files else ""
+            # what a table of accuracies is to be compared with: no model at all
             name = max(counts, key=lambda kind: counts[kind])
             found.append(f"{counts[name] / sum(counts.values()):.4g}, class {name}{own}")
     return f"Always naming the largest class has the accuracy {'; '.join(dict.fromkeys(found))}." if found else ""

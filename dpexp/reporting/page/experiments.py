@@ -104,6 +104,7 @@ def look(results: Path, name: str) -> Stored:
         return Stored(results, name, UNREADABLE, error.message.removeprefix(f"{results / name}: "), "", None, None)
     except DpexpError as error:
         message = error.message.removeprefix(f"{Folder(results, name).root}: ")
+        # what the readers refuse with begins with the state
         word = message.partition(", ")[0]
         there = Folder(results, name).manifest.exists()
         status = word if word in (STALE, UNCONFIRMED) else INCOMPLETE if there else MISSING

@@ -49,6 +49,7 @@ def section(ledger: Ledger) -> Markup:
 def _counts(claims: Sequence[Mapping[str, Any]]) -> Markup:
     """Verdicts by paper, those on its own statements apart from those on ours about it."""
     order = _order(claims)
+    # our own statements about a paper are no statements of it
     keys = [(str(claim["paper"]), str(claim.get("source", "paper"))) for claim in claims]
     found = Counter((*key, _verdict(claim)) for key, claim in zip(keys, claims, strict=True))
     rows: list[list[Child]] = []
@@ -62,6 +63,7 @@ def _counts(claims: Sequence[Mapping[str, Any]]) -> Markup:
 def _order(claims: Sequence[Mapping[str, Any]]) -> list[str]:
     """The verdicts that occur, known ones first."""
     found = {_verdict(claim) for claim in claims}
+    # a verdict of a later release is shown too, behind those that are known
     return [*(verdict for verdict in VERDICTS if verdict in found), *sorted(found - set(VERDICTS))]
 
 

@@ -75,6 +75,7 @@ def _card(stored: Stored, unfolded: bool) -> Markup:
     parts: list[Markup | None] = []
     if stored.gathered is not None:
         runs, words = stored.gathered.runs, stored.gathered.words
+        # what varies is listed by value, all else in one line
         vary = varying(run.settings for run in runs)
         secret = (
             stored.generation is not None

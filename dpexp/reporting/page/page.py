@@ -119,6 +119,7 @@ def _figure(shown: Shown, by_name: Mapping[str, Stored]) -> Markup:
     else:
         drawing = tag("div", tag("p", tag("strong", "Not shown: "), shown.why), tag("p", tag("code", shown.hint)),
                       class_="warning")  # fmt: skip
+    # the runs come first, as a reader has to compute them before drawing
     runs = [by_name[need] for need in figure.needs if need in by_name]
     commands = "\n".join([*(one.command for one in runs), command])
     how = folded(
@@ -160,6 +161,7 @@ def _privacy(page: Page) -> Markup:
     found, alone = [], len(page.experiments) == 1
     for one in page.experiments:
         if one.gathered is not None:
+            # a shipped config is named as `dpexp run` takes it
             path = one.config[0]
             command = f"dpexp privacy {path or f'@{one.name}'}"
             found.append(statements.section(one.gathered, command, page.statements.get(one.name, ""), alone))

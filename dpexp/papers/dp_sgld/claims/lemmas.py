@@ -120,6 +120,7 @@ def of_a_record() -> dict[str, float]:
     ratios = {}
     for seed in range(3):
         x = features(seed)
+        # the curvature of a record grows with the square of its length
         longest = x[np.argmax((x * x).sum(axis=1))]
         top = float(np.linalg.eigvalsh(record_hessian(between_two(longest), longest))[-1]) + LAMBDA
         ratios[f"data {seed}"] = smoothness_full(x, LAMBDA) / top
@@ -131,6 +132,7 @@ def of_the_mean() -> dict[str, float]:
     ratios = {}
     for seed in range(3):
         x, rng = features(seed), np.random.default_rng(seed)
+        # at 0 all classes are as likely, and far away some record is between two of them
         tried = [rng.standard_normal((CLASSES, WIDTH)) * size for size in (0.0, 0.3, 3.0) for _ in range(5)]
         top = max(
             float(np.linalg.eigvalsh(np.mean([record_hessian(w, one) for one in x], axis=0))[-1])

@@ -56,6 +56,7 @@ def exceeded(cases: Sequence[Case], claimed: Callable[[Case, float], float]) -> 
     """A claimed divergence, which is false: it is held over what a threshold test certifies, for every case and order."""
 
     def ratios() -> dict[str, float]:
+        # one case and order that exceeds is a counterexample
         pairs = ((case, order) for case in cases for order in TESTED_ORDERS)
         return {f"{case.name}, order {order:g}": claimed(case, order) / certain(case, order) for case, order in pairs}
 

@@ -43,6 +43,7 @@ def settled(found: Sequence[Row], sign: int = 1) -> Verdict:
     # on new records: one set of test records alone calls no method worse
     if any(sign * f["records"] < 0 for f in found):
         return "false"
+    # over seeds everywhere, and on new records once at least
     certain = all(sign * f["seeds"] > 0 for f in found) and any(sign * f["records"] > 0 for f in found)
     return "reproduced" if certain else "not at this sample size"
 

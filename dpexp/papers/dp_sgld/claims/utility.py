@@ -65,6 +65,7 @@ def lengthened(count: int, share: float = 0.5) -> Steps:
 
 def numbers_of(toy: Ridge, **more: Any) -> dict[str, Any]:
     """The plain numbers that the theorems ask for, of a ridge regression at the longest step."""
+    # a set that holds the minimiser well inside
     radius = 2 * float(np.linalg.norm(toy.optimum))
     at_best = float(np.max(np.linalg.norm(toy.gradients, axis=1)))
     # L on the ball of twice the minimiser's norm: beta times the largest distance, plus the gradients there
@@ -93,14 +94,14 @@ def falling(toy: Ridge) -> np.ndarray:
 def floor(evidence: Evidence) -> Outcome:
     """Where the exact risk goes: it falls at every step, to the floor of the noise alone plus that of batches alone.
 
-    With K = 12 / (lambda eta) the start's share is below exp(-12). The parts would add up exactly if the drift did not
-    depend on the batch; here it does, and they do up to a percent.
+    The parts would add up exactly if the drift did not depend on the batch; here it does, and they do up to a percent.
     """
     sums, falls, powers, shorter = [], True, [], []
     for toy in TOYS.values():
         batches = []
         for share in SHARES:
             step = share / toy.smoothness
+            # so many that the start counts for less than exp(-12)
             steps = np.full(math.ceil(12 / (step * toy.strong_convexity)), step)
             both, alone = (toy.risks(steps, sigma, BATCH) for sigma in (SIGMAS[1], 0.0))
             # twice the noise has four times the floor, if the floor is that of noise

@@ -90,6 +90,7 @@ def near_the_optimum(metric: str) -> Callable[[list[Run]], Outcome]:
 def variance(runs: list[Run]) -> Outcome:
     """n E|theta_bar_n - theta*|^2 over the last decade against tr(H^-1 S_mu H^-1) on the quadratic control."""
     traces = [(constants_of(run)["private_trace"], constants_of(run)["public_trace"]) for run in runs]
+    # how far off one is who takes the printed matrix
     factor = max(private / public for private, public in traces)
     predicted = (
         f"tr(H^-1 S_mu H^-1) / n, with the privacy noise in S_mu; the printed S has a trace {factor:.0f} times smaller"

@@ -37,6 +37,7 @@ ROOM = 0.15
 def noise_unit(run: Run) -> float:
     """eta_1^2 Delta^2 (d + 1): mean noise power that the coefficients get in the first step at mu = 1."""
     problem = problem_of(run)
+    # in the first step nothing but this noise and one gradient has entered
     step = float(run.cell.schedule.step_sizes(1, 1)[0])
     return step**2 * problem.noise_sensitivity() ** 2 * (problem.d + 1)
 

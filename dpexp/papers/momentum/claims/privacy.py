@@ -154,6 +154,7 @@ def in_one_order(
 
 def whole_saving() -> dict[str, float]:
     """Printed noise of Algorithm 1 over that of exact sensitivity and conversion, at Theorem 6's schedule."""
+    # at the lengths that the theorem itself prescribes
     sizes = {f"N = {n}": (n, theorem6_schedule(n, 10, 1.0, DELTA).steps) for n in (250, 1000, 4000)}
     return {k: slack * theorem4_sigma(1.0, DELTA) * mu_of(1.0, DELTA) for k, slack in in_one_order(sizes).items()}
 
@@ -169,6 +170,7 @@ def of_fresh_orders(n: int) -> float:
 
 def counts(whole: bool = False) -> dict[str, float]:
     """V over the largest number of nodes that hold a record in one order, for every T from N to 5 N, or whole epochs."""
+    # every length, since what is counted depends on how T ends in the tree
     pairs = [(n, steps) for n in (3, 4, 5, 8) for steps in range(n, 5 * n + 1, n if whole else 1)]
     return {f"N = {n}, T = {t}": printed_count(n, t) / node_counts(fixed_order(n, t)).max() for n, t in pairs}
 
@@ -232,6 +234,7 @@ def printed_nodes(L: float) -> float:
     n, steps = 200, 40_000
     eta = 1 / math.sqrt(n * steps)
     stds = np.array(printed_sensitivities(n, eta, 1.0)) * np.sqrt(printed_counts(n, steps))
+    # all nodes are released, used or not
     held = stream_sensitivities(n, steps, 1 / n, used_only=False)
     return stream_mu(held, occurrence_sensitivities(n, eta, 1.0, L), list(stds))
 

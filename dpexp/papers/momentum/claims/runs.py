@@ -67,6 +67,7 @@ def rate_6(evidence: Evidence) -> Outcome:
         rows: Any = prescribed_rows(evidence.results)
         rows = rows[(rows.method == "tree") & (rows.variant == variant)].sort_values("N").tail(4)
         x, y = np.log(rows.N.to_numpy(float)), np.log(rows["mean"].to_numpy(float))
+        # the four largest N, whose errors are independent
         weights = slope_weights(x)
         slopes[variant] = float(weights @ y)
         errors[variant] = float(np.sqrt(np.sum((weights * (rows.se / rows["mean"]).to_numpy(float)) ** 2)))
@@ -107,6 +108,7 @@ def exponent_9(n: float, d: int) -> float:
     """log-log slope of the printed bound over four decades from n, at its own schedule, gap = G = L = eps = 1."""
     values = []
     for size in (n, n * 1e4):
+        # at its own schedule, which changes with N
         schedule = theorem9_schedule(int(size), d, 1.0, DELTA)
         values.append(theorem9_printed(int(size), d, 1.0, DELTA, schedule.steps, 1.0, 1.0, 1.0))
     return math.log(values[1] / values[0]) / math.log(1e4)

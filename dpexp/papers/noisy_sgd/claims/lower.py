@@ -95,6 +95,7 @@ def at_the_end(s: Wide) -> float:
     Kingman's inequality P(distance > x) <= exp(-rate x) with E exp(-rate (Y + Z)) = 1 at the rate, that is
     rate^2 / 2 + log(1 - q + q exp(-rate slope)) = 0. And D_a >= (a log P - (a - 1) log R) / (a - 1) of one event.
     """
+    # the event has probability 1/2 without the record, by symmetry
     return decay(s) * s.width / 2 - ORDER / (ORDER - 1) * math.log(2)
 
 
@@ -104,6 +105,7 @@ def decay(s: Wide) -> float:
     def above(rate: float) -> bool:
         return rate**2 / 2 + math.log1p(s.q * math.expm1(-rate * s.slope)) >= 0
 
+    # from below, as the rate makes a lower bound larger
     return narrow(above, s.q * s.slope, 4 * s.slope, relative=1e-12).below
 
 
@@ -137,6 +139,7 @@ def epsilon_and_looseness(least: float) -> str:
 
 def remark_upper() -> dict[str, float]:
     """(1.3) with the constant that the conversion of Theorem 3.1 adds up to, over the exact epsilon where it is not 0."""
+    # an epsilon of 0 has no bound below it to be compared with
     found = {label: _epsilons(case.slope, case.steps, case.delta, case.q) for label, case in REMARK.items()}
     return {label: CONVERTED * printed / eps for label, (eps, printed) in found.items() if eps > 0}
 
@@ -222,6 +225,7 @@ every loss whose steps are as long as the record's push and the others' 1/2"""
 
 def without_convexity() -> dict[str, float]:
     """Exact divergences of a repelling, non-convex walk on a bounded set after 10^6 steps, over 1.01 times the earlier one."""
+    # the repelling step jumps at 0, and panels must not reach across
     kinks = tuple(np.linspace(-HALF_4, HALF_4, 9)[1:-1])
     pair = [
         Walk(HALF_4, ((0.9, lambda y: y + np.sign(y) * 0.5), (0.1, pushed(sign * PUSH))), kinks) for sign in (-1, 1)

@@ -144,6 +144,7 @@ def _measures(rng: np.random.Generator, d: int) -> list[Measure]:
                 # uniform in the ball
                 points *= rng.random((atoms, 1)) ** (1 / d)
             found.append((points, rng.dirichlet(np.ones(atoms))))
+    # spread evenly over the ends of the axes, besides what is drawn
     sphere = np.concatenate([np.eye(d), -np.eye(d)])
     return [*found, (sphere, np.full(2 * d, 1 / (2 * d)))]
 
@@ -167,6 +168,7 @@ def clipped(gradient: np.ndarray, jacobian: np.ndarray) -> np.ndarray:
     size = np.linalg.norm(gradient, axis=1)
     u = gradient / np.maximum(size, 1e-300)[:, None]
     across = np.eye(2) - u[:, :, None] * u[:, None, :]
+    # where the gradient is short it is not clipped, and its Jacobian is its own
     long = size > CLIP
     return np.where(long[:, None, None], (CLIP / np.maximum(size, CLIP))[:, None, None] * (across @ jacobian), jacobian)
 
