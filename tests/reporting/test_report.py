@@ -453,6 +453,7 @@ def test_every_claim_has_a_card_with_what_filters_ask_for():
     ]
     assert "Expected was: reproduced" in read.text
     assert EVIL in read.text
+    assert "<span" not in read.text  # no markup is shown as text
     values = [one["value"] for one in read.all("option")]
     assert values == ["", "ldp-sgd", "momentum", "", "reproduced", "false"]
     assert set(VERDICTS) > set(values[4:])

@@ -57,7 +57,7 @@ def _counts(claims: Sequence[Mapping[str, Any]]) -> Markup:
         counts = [found[paper, source, verdict] for verdict in order]
         words = paper if source == "paper" else f"{paper}, our statements"
         rows.append([words, *counts, sum(counts)])
-    return table(["paper", *(_badge(verdict) for verdict in order), "claims"], rows, "Verdicts by paper")
+    return table(["paper", *order, "claims"], rows, "Verdicts by paper")
 
 
 def _order(claims: Sequence[Mapping[str, Any]]) -> list[str]:
