@@ -175,8 +175,8 @@ def plot(
     """
     from dpexp.commands import plot as command
 
-    looks = command.Looks(metric, x, hue, tuple(facet), tuple(estimator), log, only)
-    return command.drawing([os.fspath(name) for name in names], Path(results), theory, looks)
+    request = command.asked(metric, x, hue, facet, estimator, log, only, theory)
+    return command.drawing([os.fspath(name) for name in names], Path(results), request)
 
 
 def table(

@@ -173,8 +173,8 @@ def plot(
     """Draw figures of any result, or shipped ones, with their numbers as CSV and their captions."""
     from dpexp.commands import plot as command
 
-    looks = command.Looks(metric, x, hue, tuple(facet or ()), tuple(estimator or ()), log, only)
-    found = command.figures_of(names or [], every, formats, _home(out), _folder(results), theory, stored, looks)
+    request = command.asked(metric, x, hue, facet or (), estimator or (), log, only, theory)
+    found = command.figures_of(names or [], every, formats, _home(out), _folder(results), request, stored)
     _print_json(command.document(found)) if as_json else say("\n".join(str(p) for one in found for p in one.files))
 
 

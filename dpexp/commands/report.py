@@ -128,10 +128,10 @@ def _final(one: Stored, results: Path, alone: bool) -> Final:
 
     What is too long for a page, or cannot be shown, has a line.
     """
-    from dpexp.commands.diff import certainty, diff, shown
     from dpexp.config.settings import varying
     from dpexp.papers import papers
     from dpexp.plugins.loaded import shell
+    from dpexp.reporting.of_results.compared import between_levels, certainty, shown
     from dpexp.reporting.of_results.table import content_of
     from dpexp.reporting.page.overview import Final, Numbers
 
@@ -150,7 +150,7 @@ def _final(one: Stored, results: Path, alone: bool) -> Final:
     of_a_paper = any(one.name in paper.configs for paper in papers().values())
     for name in varying(run.settings for run in runs) if alone or not of_a_paper else ():
         try:
-            rows = diff(results / one.name, by=name).document["rows"]
+            rows = between_levels(one.gathered, name)
         except Exception as error:  # as above: no two settings may differ in nothing else
             remarks.append(f"Not compared by {name}: {said(error)[0]}.")
             continue
@@ -166,10 +166,11 @@ def _figures(experiments: Sequence[Stored], results: Path, alone: bool) -> list[
 
     Figures of theory alone belong to a page of reproductions.
     """
-    from dpexp.commands.plot import Looks, figure_of
-    from dpexp.papers import figures, papers
+    from dpexp.papers import figures, papers, theories
     from dpexp.plugins.loaded import shell
+    from dpexp.reporting.of_results.draw import figure_of
     from dpexp.reporting.of_results.gather import Source
+    from dpexp.reporting.of_results.scene import Request
     from dpexp.reporting.page.figures import Wanted
 
     names = {one.name for one in experiments}
@@ -180,7 +181,7 @@ def _figures(experiments: Sequence[Stored], results: Path, alone: bool) -> list[
     for one in experiments:
         if alone or (one.is_current and one.name not in seen):
             word = str(results / one.name) if one.name in figures() else one.name
-            own = figure_of([Source(results, one.name)], Looks(), False, list(figures()))
+            own = figure_of([Source(results, one.name)], Request(), theories, figures())
             command = f"dpexp plot {word}" if word != one.name else shell(["plot", word], results)
             found.append(Wanted(own, command))
     return found

@@ -8,7 +8,7 @@ word is both shipped and an experiment, the shipped one is meant, and a line say
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -177,10 +177,3 @@ def _folder(name: str, what: str) -> Source:
 def _configs() -> list[str]:
     """Experiments that have a config here, by the names of the files."""
     return sorted(path.stem for path in Path("configs").glob("*.yaml"))
-
-
-def stem(sources: Sequence[Source], taken: Collection[str], marks: Iterable[str]) -> str:
-    """The name of the files of results: theirs, with what was asked for; never that of a shipped figure or table."""
-    name = "_and_".join(dict.fromkeys(source.name for source in sources))
-    name = "_".join([name[:80], *(mark for mark in marks if mark)])
-    return f"{name}_result" if name in taken else name

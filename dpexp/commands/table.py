@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp.commands.selecting import Selection, Work, stem
+from dpexp.commands.selecting import Selection, Work
 from dpexp.core.errors import UsageError
-from dpexp.reporting.of_results.gather import Source
+from dpexp.reporting.of_results.gather import Source, name_of
 from dpexp.reporting.terminal_tables import terminal_width
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def table(
     see `at_hand`.
     """
     from dpexp.papers import tables
-    from dpexp.reporting.table import FORMATS
+    from dpexp.reporting.table_formats import FORMATS
 
     if form not in FORMATS:
         raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {form!r}")
@@ -70,7 +70,7 @@ def _rendered(
 ) -> tuple[str, str]:
     """Name and text of a shipped table, or of that of some results."""
     from dpexp.papers import tables
-    from dpexp.reporting.table import render
+    from dpexp.reporting.table_formats import render
 
     known = tables()
     own = known[one] if isinstance(one, str) else table_of(one, metric, estimators, only, known)
@@ -102,7 +102,7 @@ def table_of(
 
     needs = tuple(dict.fromkeys(source.name for source in sources))
     build = partial(_build, tuple(sources), metric, tuple(estimators), only)
-    return Table(stem(sources, list(taken), [metric or ""]), f"Results of {', '.join(needs)}", "", needs, build, True)
+    return Table(name_of(sources, taken, metric or ""), f"Results of {', '.join(needs)}", "", needs, build, True)
 
 
 def _build(

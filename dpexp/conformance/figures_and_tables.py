@@ -13,7 +13,8 @@ from dpexp.core.errors import ResultsMissing
 from dpexp.core.standard_json import BESIDE
 from dpexp.core.text import counted
 from dpexp.reporting.figure import Figure, written
-from dpexp.reporting.table import FORMATS, Table, render
+from dpexp.reporting.table import Table
+from dpexp.reporting.table_formats import FORMATS, render
 
 
 def _function(thing: Figure | Table) -> Any:

@@ -10,7 +10,6 @@ from dpexp.core.errors import DpexpError
 from dpexp.store.stats import t_quantile
 
 if TYPE_CHECKING:
-    from dpexp.reporting.of_results.gather import Gathered
     from dpexp.reporting.of_results.lines import Line
 
 NORMAL = 1.959964
@@ -51,13 +50,13 @@ class Accuracy(NamedTuple):
 def difference(one: Accuracy, two: Accuracy) -> dict[str, Any]:
     """The first less the second in percentage points, with halves of 95% intervals.
 
-    `seeds_reach`: over replicates, independent ones. `reach`: for other test records too. Both methods are measured on
-    the same test records, and independent errors are assumed. Methods that err on the same records more often than by
-    chance, as two linear classifiers do, differ by less, so that `reach` is cautious.
+    `seeds_reach`: over replicates, independent ones. `reach`: for other test records too.
     `seeds` and `records` say -1, 0 or 1: certainly lower, undecided, certainly higher, by either.
     """
     gap = one.mean - two.mean
     seeds = t_quantile(min(one.seeds, two.seeds) - 1) * math.hypot(one.se, two.se)
+    # independent errors are assumed: two linear classifiers err on the same records more often than by chance, so that
+    # they differ by less and this is cautious
     both = math.hypot(seeds, NORMAL * math.hypot(one.test_se, two.test_se))
     return {
         "difference": 100 * gap,
@@ -84,6 +83,7 @@ def said_of_records(lines: Iterable[Line]) -> str:
             records = line.run.cell.problem.held_out_records
         except (DpexpError, ValueError):
             continue
+        # of several accuracies on one set of records the largest error is told
         if records and math.isfinite(end["mean"]):
             reach = Accuracy(float(end["mean"]), 0.0, int(end.n), records).test_reach
             found[records] = max(found.get(records, 0.0), reach)
@@ -92,24 +92,3 @@ def said_of_records(lines: Iterable[Line]) -> str:
         "Intervals of accuracies are over replicates on one split. The held-out records are a sample too: other ones "
         "would move an accuracy" + (f" by {sizes} (95%)." if sizes else ".")
     )
-
-
-def said_of_majority(gathered: Gathered) -> str:
-    """What accuracies are to be compared with: the share of the largest class among the held-out records.
-
-    Of a user's own records it is a statistic that no budget counts, so that it is marked as such, and not said at all
-    of what was released by a deployment.
-    """
-    found = []
-    for run in gathered.runs:
-        if str(run.row["cell_id"]) in run.generation.deployed:
-            continue
-        try:
-            counts, own_files = run.cell.problem.held_out_classes(), run.cell.problem.files()
-        except (DpexpError, ValueError, OSError):  # the records are not where they were
-            continue
-        if any(counts.values()):
-            own = " (read off the records: for you, not for release)" if own_files else ""
-            name = max(counts, key=lambda kind: counts[kind])
-            found.append(f"{counts[name] / sum(counts.values()):.4g}, class {name}{own}")
-    return f"Always naming the largest class has the accuracy {'; '.join(dict.fromkeys(found))}." if found else ""

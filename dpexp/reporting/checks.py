@@ -31,9 +31,10 @@ def bound_holds(
 ) -> Outcome:
     """Whether a theorem's bound is above the measured mean of every run, at every checkpoint.
 
-    `numbers_of` gives the plain numbers that the theorem asks for, of a run and at its steps. Violated where even the
-    lower end of the mean's interval is above the bound. `log10`: the theorem returns log10.
+    `numbers_of` gives the plain numbers that the theorem asks for, of a run and at its steps. `log10`: the theorem
+    returns log10.
     """
+    # every checkpoint of every run may accuse the theorem, so all of them share the level
     looks = sum(len(run.steps) for run in runs)
     least, worst, ends, violations = math.inf, "", [], []
     for run in runs:
@@ -42,7 +43,9 @@ def bound_holds(
         mean, low, _ = interval(values, 1 - JOINT / looks)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             ratio = limit - np.log10(mean) if log10 else np.log10(limit / mean)
+            # violated where even the lower end of the interval is above the bound
             certain = (limit if log10 else np.log10(limit)) < np.log10(np.maximum(low, 1e-300))
+        # every bound is above a mean of zero
         ratio = np.where(mean > 0, ratio, math.inf)
         k = int(np.argmin(ratio))
         ends.append(float(ratio[-1]))
@@ -86,6 +89,7 @@ def in_order(pairs: Sequence[Pair], predicted: str) -> Outcome:
 
     All significantly so: reproduced. One significantly the other way: false. Else undecided at this size.
     """
+    # one pair that is wrong by chance would make the claim false, so that they share the level
     level = 1 - JOINT / len(pairs)
     found = {pair.label: paired_difference(pair.smaller, pair.larger, level) for pair in pairs}
     wrong = {label: f for label, f in found.items() if f.ratio_lo > 1}
@@ -167,11 +171,9 @@ def ratio_to(label: str, values: np.ndarray, predicted: float, looks: int) -> Ra
 
 
 def ratio_over_decade(label: str, run: Run, estimator: str, metric: str, predicted: np.ndarray, looks: int) -> Ratio:
-    """Measured over predicted [K], averaged over the last decade of steps within each replicate.
-
-    An iterate forgets its past within a decade, so that this mean has a smaller error than the last step alone.
-    """
+    """Measured over predicted [K], averaged over the last decade of steps within each replicate."""
     late = last_decade(run)
+    # an iterate forgets its past within a decade: the mean of ratios has a smaller error than the last step
     values = run.values(estimator, metric)[late] / np.asarray(predicted)[late][:, None]
     return ratio_to(label, values.mean(axis=0), 1.0, looks)
 
@@ -179,6 +181,7 @@ def ratio_over_decade(label: str, run: Run, estimator: str, metric: str, predict
 def paired_over_decade(label: str, run: Run, other: Run, estimator: str, metric: str, looks: int) -> Ratio:
     """Mean of one run over that of another with the same users, averaged over the last decade of steps, paired."""
     late = last_decade(run)
+    # every step counts alike, though errors fall along the decade
     weights = 1 / other.values(estimator, metric)[late].mean(axis=1)
     mine, base = (weights @ r.values(estimator, metric)[late] for r in (run, other))
     found = paired_difference(mine, base, 1 - JOINT / looks)
@@ -198,6 +201,7 @@ def predictions_agree(ratios: Sequence[Ratio], tolerance: float, predicted: str)
     if not ratios:
         return Outcome("not at this sample size", predicted, "no run is near enough to the optimum", "none")
     wrong = [r for r in ratios if r.low > 1 + tolerance or r.high < 1 - tolerance]
+    # neither inside with the whole interval nor outside
     open_ = [r for r in ratios if r not in wrong and not (r.low >= 1 - tolerance and r.high <= 1 + tolerance)]
     verdict: Verdict = "false" if wrong else "not at this sample size" if open_ else "reproduced"
     measured = "measured / predicted: " + "; ".join(f"{r.label} {r.value:.3f}" for r in ratios)

@@ -15,7 +15,8 @@ from dpexp.reporting.latex import escaped
 from dpexp.reporting.paper import Paper
 from dpexp.theory.theorem import Theorem
 
-AUTHORS = "dpexp contributors"  # the names of people, once they want to be named
+# the names of people, once they want to be named
+AUTHORS = "dpexp contributors"
 RAW = frozenset({"eprint", "archiveprefix", "year", "version", "license"})
 """fields in which no character has a meaning for TeX"""
 
@@ -39,7 +40,8 @@ class Citation:
         shown = {name: text if name in RAW else escaped(text) for name, text in self.fields.items()}
         shown["title"] = re.sub(r"(?<=[ :])([a-z]*[A-Z]\w*)", r"{\1}", shown["title"])  # styles write the rest small
         if self.fields.get("author") in (AUTHORS, "Anonymous"):
-            shown["author"] = f"{{{shown['author']}}}"  # one name, not a first and a last one
+            # one name, not a first and a last one
+            shown["author"] = f"{{{shown['author']}}}"
         lines = [f"  {name} = {{{text}}}," for name, text in shown.items()]
         return "\n".join([f"@{self.type}{{{self.key},", *lines, "}"])
 
@@ -71,6 +73,7 @@ def of_theorem(name: str, theorem: Theorem, papers: Mapping[str, Paper]) -> Cita
     """The paper with the theorem's place; one that dpexp completed says so."""
     form = "as printed" if theorem.form == "printed" else "as completed by dpexp"
     place = f"{theorem.place}, {form}"
+    # what is ours cites dpexp
     if theorem.paper in papers:
         return of_paper(papers[theorem.paper], name, "theorem", place)
     return of_dpexp(name, "theorem", place)
@@ -80,6 +83,7 @@ def of_analysis(name: str, sources: list[str], papers: Mapping[str, Paper]) -> l
     """What an analysis is from: a place of a paper that is reproduced here, other people's work, or dpexp itself."""
     found = []
     for number, source in enumerate(sources, 1):
+        # an analysis from several places has an entry for each
         label = name if len(sources) == 1 else f"{name}:{number}"
         paper, _, place = source.partition(", ")
         if paper in papers:

@@ -75,6 +75,7 @@ class Claim:
         require(self.id, self.hypotheses, evidence)
         try:
             outcome = self.check(evidence)
+        # a curve that allows no slope is no fault of the claim
         except SlopeError as error:
             return Outcome("not at this sample size", "", f"no slope can be fitted: {error}", "none")
         if not isinstance(outcome, Outcome):  # plug-ins are written by hand
@@ -97,6 +98,7 @@ class Check:
 
     def claim(self, id: str, **words: Any) -> Claim:
         """The claim that it settles. Without a quotation it is ours. ValueError: a word too few or too many."""
+        # what quotes nothing cannot be the paper's
         source: Source = "paper" if words.get("quote") else "ours"
         try:
             return Claim(id=id, source=source, **{"why": "", **words}, **vars(self))
@@ -107,6 +109,7 @@ class Check:
 def kept(numbers: dict[str, Any]) -> dict[str, Any]:
     """Numbers as standard JSON, with the digits that two processors agree on."""
     text = json.dumps(standard(numbers))
+    # read back with fewer digits: those that two processors agree on
     as_read: dict[str, Any] = json.loads(text, parse_float=lambda digits: float(f"{float(digits):.{DIGITS}g}"))
     return as_read
 

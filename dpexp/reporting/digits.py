@@ -51,7 +51,8 @@ def uncertain(value: float, half: float) -> str:
         half = float(f"{half:.0e}")  # 0.096 is 0.10
     digits = 2 if f"{half:.1e}"[0] == "1" else 1
     places = digits - 1 - math.floor(math.log10(float(f"{half:.{digits - 1}e}")))
-    if places < 0:  # the uncertainty is above the units: it is written out
+    # the uncertainty is above the units: it is written out
+    if places < 0:
         unit = 10.0**-places
         text = f"{round(value / unit) * unit:.0f}({round(half / unit) * unit:.0f})"
     elif places == 0:

@@ -97,12 +97,10 @@ class Evidence:
         self._open: frozenset[str] | None = None
 
     def only(self, experiments: Sequence[str]) -> Self:
-        """The same evidence, of which nothing but these experiments can be asked for.
-
-        A stored verdict counts as current as long as the results are the same that its claim declares. A check that
-        read others too would go on counting after they changed.
-        """
+        """The same evidence, of which nothing but these experiments can be asked for."""
         some = copy(self)
+        # a verdict counts as current while the results that its claim declares do; a check that read others would go on
+        # counting after they changed
         some._open = frozenset(experiments)
         return some
 
@@ -145,6 +143,7 @@ class Evidence:
                     f"run: {command_of(Folder(self.results, experiment))[0]} --force",
                 )
             runs.append(run)
+        # what has no mu comes first
         return sorted(runs, key=lambda r: (r.alpha, np.nan_to_num(r.row["gdp_mu"], nan=0.0), r.budget))
 
 
@@ -184,6 +183,7 @@ def contradiction(cell: Cell, row: Mapping[str, Any], data: CellData) -> str:
             return f"its row has {name} = {row.get(name, 'nothing')}, and its parameters {value}"
     if "loss_gap" in data.metrics:
         gaps = data.values[:, :, data.metrics.index("loss_gap")]
+        # a replicate that diverged is no contradiction
         finite = gaps[np.isfinite(gaps)]
         if finite.size and finite.min() < -ROUNDING * max(1.0, float(finite.max())):
             return f"a loss is {-float(finite.min()):.3g} below the least one"
@@ -194,6 +194,7 @@ def repeated(data: CellData) -> str:
     """Which replicates have the same numbers bit for bit, in words; empty where none have."""
     seen: dict[bytes, int] = {}
     for r in range(data.values.shape[-1]):
+        # replicates with noise of their own agree in no number, so that bytes are enough
         first = seen.setdefault(np.ascontiguousarray(data.values[..., r]).tobytes(), r)
         if first != r:
             return f"replicates {first} and {r} are the same, bit for bit"
@@ -201,11 +202,12 @@ def repeated(data: CellData) -> str:
 
 
 def _stored_as(stored: Any, own: Any) -> bool:
-    """A parameter and its column. What a cell does not have is empty there; whole numbers may come back as floats."""
+    """A parameter and its column. What a cell does not have is empty there."""
     if _empty(own):
         return _empty(stored)
     if isinstance(own, float):
         return isinstance(stored, int | float | np.number) and math.isclose(float(stored), own, rel_tol=1e-12)
+    # a column of whole numbers and gaps comes back as one of floats, which is equal
     return bool(stored == own)
 
 

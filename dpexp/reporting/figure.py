@@ -89,6 +89,7 @@ def _kept_or_drawn(figure: Figure, results: Path, formats: Sequence[str], anew: 
     """
     import matplotlib as mpl
 
+    # no window is opened, and the settings of the one that draws are part of the key
     mpl.use("agg")
     key = kept_figures.key(stamp(figure, results), formats)
     files = kept_figures.load(key)
@@ -148,6 +149,7 @@ def stamp(figure: Figure, results: Path) -> str:
     told: list[object] = [figure.name, figure.caption, figure.place]
     if figure.sources:
         told.append(repr(figure.draw.args if isinstance(figure.draw, partial) else ""))
+    # the figure of a plug-in may use what no import shows
     elif not figure.paper:
         return ""
     if not all(module.startswith("dpexp.") for module in modules) or any(source.renamed for source in figure.sources):
@@ -158,19 +160,21 @@ def stamp(figure: Figure, results: Path) -> str:
         told.append([name, generation.manifest["seals"]])
         if figure.sources:
             cells = list(generation.manifest["cells"])
+            # slopes need the trajectories, so that which of them are there decides too
             stored = [cell_id for cell_id in cells if generation.folder.trajectory(cell_id).exists()]
             told += [sorted(generation.manifest["code"]), stored]
     return digest([*told, closure(tuple(modules)), mpl.__version__])
 
 
 def drawn(figure: Figure, results: Path) -> Drawing:
-    """The figure with its caption, laid out once: for each format anew that would take as long as drawing."""
+    """The figure with its caption, laid out."""
     import matplotlib as mpl
 
     from dpexp.reporting.style import RC
 
     with mpl.rc_context(RC):
         drawing = figure.draw(results)
+        # the layout is found once: for each format anew that would take as long as drawing
         if layout := drawing.canvas.get_layout_engine():
             layout.execute(drawing.canvas)
             drawing.canvas.set_layout_engine("none")

@@ -45,7 +45,8 @@ def load(key: str) -> Files:
         return {}
     try:
         with zipfile.ZipFile(io.BytesIO(read_bytes_sealed(place / key, private=True))) as kept:
-            its_own = kept.comment == key.encode()  # and was not copied here from the place of another figure
+            # and was not copied here from the place of another figure
+            its_own = kept.comment == key.encode()
             return {name: kept.read(name) for name in json.loads(kept.read("names"))} if its_own else {}
     except (Damaged, OSError, zipfile.BadZipFile, ValueError, KeyError):
         return {}
@@ -64,6 +65,7 @@ def keep(key: str, files: Files) -> None:
             kept.writestr(name, data)
     with contextlib.suppress(OSError):
         write_bytes_sealed(place / key, content.getvalue(), private=True)
+        # the time of a file is when it was kept, as one that is found is not written
         every = sorted((p for p in place.iterdir() if p.is_file()), key=lambda p: p.stat().st_mtime)
         for path in every[: max(0, len(every) - MOST_FIGURES)]:
             path.unlink(missing_ok=True)

@@ -37,6 +37,7 @@ def cell(text: str) -> str:
         return f"${METRICS[text].symbol}$"
     if number := _number(text):
         return f"${number}$"
+    # an interval has its three numbers in mathematics, and what follows it as text
     if interval := re.fullmatch(r"(\S+) \[(\S+), (\S+)\](.*)", text):
         parts = [_number(part) for part in interval.groups()[:3]]
         if all(parts):

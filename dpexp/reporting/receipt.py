@@ -77,8 +77,10 @@ class Reading:
     def verdict(self, stated: Stated, released: Sequence[str]) -> str:
         """Whether the program under this condition keeps what is stated; a pair refutes by what is released."""
         if stated.mu is not None:
+            # a stated mu promises a whole curve, so that any delta can refute it
             if any(self.attained(d, released)[0] > eps_of(stated.mu, d) * ROUNDED for d in MU_LEVELS):
                 return REFUTED
+            # an analysis without a mu says nothing of a whole curve
             reached = [a.mu for a in self.analyses if a.mu is not None and a.mu <= stated.mu * ROUNDED]
             return HOLDS if reached else UNSUPPORTED
         assert stated.eps is not None
@@ -92,10 +94,12 @@ def readings(card: Card) -> list[Reading]:
     """The programs that a card can mean, each with its condition."""
     if card.sampler != "unknown":
         return [_reading(card, card.sampler, "")]
+    # what nobody says is taken for Poisson batches, as nearly all accountants take it
     told = card.accounted_as if card.accounted_as not in (None, "unknown") else "poisson"
     assert told is not None
     found = [_reading(card, told, f"if the code samples as it was accounted ({told})")]
     if told not in SAMPLING and max(phase.sampling_probability for phase in card.phases) < 1:
+        # what the usual loader does, whatever the accountant took it for
         found.append(_reading(card, "reshuffled", "if it shuffles the records in every epoch"))
     return found
 
@@ -106,15 +110,18 @@ def _reading(card: Card, sampler: Sampler, condition: str) -> Reading:
     if word:
         return Reading(condition, None, word=word, reason=reason)
     try:
+        # what is guaranteed covers the tuning runs; what is attained is of the one that is released
         every = _mechanism(card, sampler, card.tuning_runs + 1)
         one = _mechanism(card, sampler, 1)
     except ValueError as error:
         return Reading(condition, None, word=UNSUPPORTED, reason=f"{sampler} batches of these numbers: {error}")
+    # under replace-one the number of records is public
     more = [PRIVATE_N] if card.relation != "replace-one" and card.records_public is not True else []
     more += [OTHER_GROUPS] if card.clipping == "microbatch" else []
     more += [ALL_LAYERS] if card.clipping == "per-layer" else []
     lower = one.lower_bounds() if _pairs_are_the_programs(card, sampler) else []
-    if card.normaliser in DRAWN:  # the last iterate adds up means, and the pairs' adds up sums
+    # the last iterate adds up means, and the pairs' adds up sums
+    if card.normaliser in DRAWN:
         lower = [b for b in lower if b.released == ALL]
     found = Reading(condition, every, lower, more)
     if not math.isfinite(found.best(card.delta[0])[0]):
@@ -130,7 +137,9 @@ def _pairs_are_the_programs(card: Card, sampler: Sampler) -> bool:
     Not where a drawn divisor hides the sizes that tell, where records are clipped in groups that move with a record,
     and where epochs are not cut evenly.
     """
+    # the pair is told apart by the sizes, which nobody sees here
     hidden = card.normaliser == "drawn" and not card.batch_sizes_logged and card.relation == "add-remove"
+    # a pair of neighbours is that of epochs that are cut evenly
     uneven = sampler in CUT and not divides(card.phases[0].sampling_probability)
     if sampler == "k-of-t":
         uneven = phase_steps(card) % (card.steps_per_epoch or 1) > 0
@@ -165,6 +174,7 @@ def _mechanism(card: Card, sampler: Sampler, runs: int) -> Mechanism:
     noise = [p.noise_multiplier / (2 if card.clipping == "microbatch" else 1) for p in card.phases] * runs
     shares = [p.sampling_probability for p in card.phases] * runs
     steps = [p.steps for p in card.phases] * runs
+    # a record that is set to zero adds nothing to a sum, as one that is not there
     relation = "add-remove" if card.relation == "zero-out" else card.relation
     values: dict[str, Any] = {"neighboring_relation": relation, "noise_multiplier": noise[0]}
     sampled = {"sampling_probability": shares[0], "steps": sum(steps)}
@@ -183,7 +193,8 @@ def _mechanism(card: Card, sampler: Sampler, runs: int) -> Mechanism:
         values |= {"batches": batches, "epochs": epochs, "sampling": sampler}
         if sampler == "cyclic-poisson":
             values["sampling_probability"] = shares[0]
-        if runs > 1:  # an epoch that ends early counts as a whole one
+        # an epoch that ends early counts as a whole one
+        if runs > 1:
             values["epochs"] = (epochs + (rest > 0)) * runs
         elif rest:
             values["unfinished"] = rest
@@ -243,6 +254,7 @@ class Receipt(Printed):
         if self.card.releases == "best-of-k" and HOLDS in each:
             said = "the best of several was chosen by a score that nothing is charged for; a public score costs nothing"
             return UNSUPPORTED, "selection-not-charged", said
+        # one condition keeps it and another does not: then the card does not say enough
         if len({*each}) > 1:
             parts = [f"{reading.condition}: {verdict}" for reading, verdict in zip(self.readings, each, strict=True)]
             return UNSUPPORTED, "sampler", "; ".join(parts)
@@ -251,6 +263,7 @@ class Receipt(Printed):
             condition = "; ".join(reading.condition for reading in self.readings if reading.condition)
             return HOLDS, "", condition
         words = [(reading.word, reading.reason) for reading in self.readings if reading.word]
+        # a program that nothing covers needs no search for what would make it hold
         if words:
             return (verdict, *words[0])
         return (verdict, *self._why(stated, verdict))
@@ -273,8 +286,10 @@ class Receipt(Printed):
             changes.append(("selection-not-charged", {"tuning_runs": 0}, said))
         told: dict[str, Any] = {}
         attains = self._attains(stated) if verdict == REFUTED else ""
-        for k, (word, change, _) in enumerate(changes):  # the first that is enough, with those before it
+        # the first that is enough, with those before it
+        for k, (word, change, _) in enumerate(changes):
             told |= change
+            # each change is tried with those before it: one alone may not be enough
             if all(r.verdict(stated, self.released) == HOLDS for r in readings(card.model_copy(update=told))):
                 said = "; ".join(["; ".join(text for _, _, text in changes[: k + 1]), *([attains] if attains else [])])
                 return (verdict if verdict == REFUTED else word), said
@@ -284,6 +299,7 @@ class Receipt(Printed):
 
     def _attains(self, stated: Stated) -> str:
         delta = stated.delta or min(self.card.delta)
+        # refuted under every condition, so that the least of them is what is attained
         least = min(reading.attained(delta, self.released)[0] for reading in self.readings)
         shown = "" if self.card.releases == "all" else " by the last iterate alone"
         return f"a pair of neighbours attains eps {down(least)} at delta {delta:g}{shown}"
@@ -325,6 +341,7 @@ class Receipt(Printed):
     def _attacker(self, reading: Reading) -> dict[str, Any]:
         """mu with its floor and regret, advantage and rates of the best analysis, and of what is attained."""
         floor = min(self.card.delta)
+        # one analysis for all that follows: the best at the smallest delta
         _, by = reading.best(floor)
         _, pair = reading.attained(floor)
         if by is None:
@@ -389,7 +406,7 @@ class Receipt(Printed):
     def appendix(self, form: str) -> str:
         """A paragraph and a table for a paper's appendix, in Markdown or LaTeX."""
         from dpexp.reporting import latex
-        from dpexp.reporting.terminal_tables import markdown_table
+        from dpexp.reporting.table import markdown_table
 
         found = [(reading, delta, reading.best(delta), reading.attained(delta)) for reading in self.readings
                  for delta in self.card.delta]  # fmt: skip

@@ -45,6 +45,7 @@ def by_rule(rule: Rule) -> Check:
         return rule(getattr(evidence, "printing", as_it_stands))
 
     def sabotage(evidence: Evidence) -> Evidence:
+        # first what is found, which must not be accused; then a number below every other, which must not be confirmed
         for printing in WRONG:
             other = copy(evidence)
             vars(other)["printing"] = printing
@@ -74,7 +75,9 @@ def near(
     cases = cache(cases)
 
     def rule(printing: Printing) -> Outcome:
-        digits = 2 - math.floor(math.log10(tolerance or 1e-12))  # what is below depends on the machine
+        # what is below depends on the machine
+        digits = 2 - math.floor(math.log10(tolerance or 1e-12))
+        # 0.0 is added so that no word has a zero with a sign
         found_in = {label: (printed, round(found, digits) + 0.0) for label, (printed, found) in cases().items()}
         pairs = {label: (printing(*pair) + 0.0, pair[1]) for label, pair in found_in.items()}
         off = [label for label, (printed, found) in pairs.items() if not abs(found - printed) <= tolerance]

@@ -53,6 +53,7 @@ def loglog_slope(
     mean = kept.mean(axis=1)
     if not np.all(np.isfinite(mean) & (mean > 0)):
         raise SlopeError("a mean in the window is not positive and finite")
+    # least squares are linear in the logarithms of the means
     weights = slope_weights(np.log(steps[inside].astype(np.float64)))
     slope = float(weights @ np.log(mean))
     if method == "delta":
@@ -61,6 +62,7 @@ def loglog_slope(
         interval = slope - reach, slope + reach
     elif method == "bootstrap":
         rng = np.random.default_rng(seed)
+        # a replicate is drawn again as a whole, since the checkpoints of its path are dependent
         counts = rng.multinomial(replicates, np.full(replicates, 1 / replicates), size=draws)
         resampled = weights @ np.log(np.maximum(kept @ counts.T / replicates, np.finfo(float).tiny))
         se = float(resampled.std(ddof=1))
@@ -137,6 +139,7 @@ def rate(steps: np.ndarray, values: np.ndarray) -> Rate:
     n = float(steps[-1])
     windows = [(n / 10, n), (n / 100, n / 10)]
     last, before = (loglog_slope(steps, values, window, method="delta") for window in windows)
+    # the drift is one contrast of log means, so that its error counts what the two slopes share
     weights = np.subtract(*(_window_weights(steps, window) for window in windows))
     _, se = log_contrast(weights[weights != 0], values[weights != 0])
     return Rate(last, before, last.slope - before.slope, se)
@@ -154,6 +157,7 @@ def log_contrast(weights: np.ndarray, values: np.ndarray) -> tuple[float, float]
     The rows are paired by replicate: their covariance is that of the replicates.
     """
     mean = values.mean(axis=1)
+    # by the derivative of the logarithm, one over the mean
     influence = (weights / mean) @ (values - mean[:, None])
     count = values.shape[1]
     return float(weights @ np.log(mean)), float(np.sqrt(np.sum(influence**2) / (count * (count - 1))))

@@ -34,8 +34,6 @@ RC: Any = {
 BUDGET_COLOURS = {"0.5": "#a50f4c", "1": "#e0701a", "2": "#2a9d6f", "3": "#2b6cb8", "non-private": "#111111"}
 """dark red, orange, green, blue and black differ in lightness and under colour-vision deficiency"""
 SPARE_COLOURS = ("#7a4fa3", "#c9a300", "#5c5c5c", "#8fb8de")
-LINE_STYLES: dict[str, Any] = {"sgd": "-", "asgd": (0, (4, 1.6))}
-NAMES = {"sgd": "LDP-SGD", "asgd": "LDP-ASGD"}
 BAND_ALPHA = 0.22
 GUIDE = 30.0
 """last step over first step of a reference slope"""
@@ -45,28 +43,27 @@ def colour_of(label: str, labels: Sequence[str]) -> str:
     """Colour of a budget; a spare one for budgets that the palette does not name."""
     if label in BUDGET_COLOURS:
         return BUDGET_COLOURS[label]
+    # by place among the budgets of this figure, so that no two share a colour
     others = [name for name in labels if name not in BUDGET_COLOURS]
     return SPARE_COLOURS[others.index(label) % len(SPARE_COLOURS)]
 
 
-def budget_name(label: str) -> str:
-    """A budget in mathematics: mu = 2, mu_i ~ Uniform(1, 2), non-private."""
-    if label == "non-private":
-        return "non-private"
-    return rf"$\mu_i \sim$ {label}" if "(" in label else rf"$\mu$ = {label}"
+def logarithmic(axes: Axes, which: str, most: int = 12) -> None:
+    """The axis x or y logarithmic, with at most so many decades named and quiet minor ticks."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    axes.set(**{f"{which}scale": "log"})
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    axis.set_major_locator(LogLocator(numticks=most))
+    axis.set_minor_locator(LogLocator(subs=tuple(range(2, 10)), numticks=12))
+    axis.set_minor_formatter(NullFormatter())
+    axes.tick_params(which="minor", length=2, width=0.5)
 
 
 def log_log(axes: Axes) -> None:
-    """Both axes logarithmic, with one tick a decade and quiet minor ticks."""
-    from matplotlib.ticker import LogLocator, NullFormatter
-
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(LogLocator(numticks=12))
-        axis.set_minor_locator(LogLocator(subs=tuple(range(2, 10)), numticks=12))
-        axis.set_minor_formatter(NullFormatter())
-    axes.tick_params(which="minor", length=2, width=0.5)
+    """Both axes logarithmic."""
+    for which in "xy":
+        logarithmic(axes, which)
 
 
 def panels(
@@ -84,6 +81,7 @@ def panels(
 
 def legend_below(canvas: Figure, columns: int, more: Sequence[Any] = (), **looks: Any) -> None:
     """One legend under all panels: what the first one has labels for, and further handles."""
+    # all panels have the same lines, so that the first one names them for all
     handles, _ = canvas.axes[0].get_legend_handles_labels()
     canvas.legend(handles=[*handles, *more], loc="outside lower center", ncols=columns, frameon=False, **looks)
 
@@ -94,34 +92,9 @@ def note(axes: Axes, text: str, at: tuple[float, float], offset: tuple[float, fl
     axes.annotate(text, at, **(place | looks))
 
 
-def ticks_at(axes: Axes, values: Sequence[float]) -> None:
-    """Ticks of the horizontal axis at these values alone."""
+def ticks_at(axes: Axes, values: Sequence[float], names: Sequence[str] = ()) -> None:
+    """Ticks of the horizontal axis at these values alone, by these names or as numbers."""
     from matplotlib.ticker import NullLocator
 
-    axes.set_xticks(values, [f"{value:g}" for value in values])
+    axes.set_xticks(values, names or [f"{value:g}" for value in values])
     axes.xaxis.set_minor_locator(NullLocator())
-
-
-def reference_slope(axes: Axes, slope: float, text: str, n: float, level: float) -> None:
-    """A dotted guide through (n, level) over the last decade and a half, with its slope written beside it."""
-    start = n / GUIDE
-    axes.plot([start, n], [level * (start / n) ** slope, level], ":", color="#444444", linewidth=1.1, zorder=1.5)
-    middle = (start * n) ** 0.5
-    note(axes, text, (middle, level * (middle / n) ** slope), (0, -3), ha="right", va="top", color="#333333")
-
-
-def shared_legend(figure: Figure, budgets: Sequence[str], estimators: Sequence[str], band: str) -> None:
-    """One legend under the panels: colour is the budget, line style the estimator, the shading named."""
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    lines = [Line2D([], [], color=colour_of(b, budgets), label=budget_name(b), linewidth=2) for b in budgets]
-    styles = [Line2D([], [], color="#555555", linestyle=LINE_STYLES[e], label=NAMES[e]) for e in estimators]
-    shade = [Patch(facecolor="#555555", alpha=BAND_ALPHA + 0.1, label=band)]
-    guide = [Line2D([], [], color="#444444", linestyle=":", linewidth=1.1, label="reference slope")]
-    others = [*styles, *shade, *guide]
-    columns = max(len(lines), len(others))
-    blank: Any = Line2D([], [], linestyle="none", label="")
-    rows = [[*row, *[blank] * (columns - len(row))] for row in (lines, others)]
-    handles = [handle for pair in zip(*rows, strict=True) for handle in pair]  # matplotlib fills columns first
-    figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, columnspacing=1.2)

@@ -1,29 +1,20 @@
-"""What a table is, and how it is printed: Markdown, LaTeX (booktabs), CSV and JSON."""
+"""What a table is: its text, as Markdown too, and the numbers behind it; a column is a format of a record."""
 
 from __future__ import annotations
 
-import csv
-import io
-import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dpexp.core.errors import UsageError
-from dpexp.core.standard_json import standard_json
-from dpexp.core.text import guess
-from dpexp.reporting import latex
-from dpexp.reporting.terminal_tables import fit, markdown_table
-
-FORMATS = ("md", "tex", "csv", "json")
+Rows = Sequence[Sequence[str]]
 
 
 class Content(NamedTuple):
     """A table's text, and the numbers behind it in long form."""
 
     head: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    rows: Rows
     note: str
     records: Sequence[dict[str, Any]]
 
@@ -51,48 +42,29 @@ class Table:
     """whether its note holds all parameters of its experiments, so that a caption needs no more"""
 
 
-def render(table: Table, results: Path, form: str, width: int = 0, only: Sequence[str] = ()) -> str:
-    """The table in one of FORMATS; CSV and JSON hold the numbers in long form.
+def without_constants(
+    head: Sequence[str], rows: Rows, but: Collection[str] = ()
+) -> tuple[list[str], list[list[str]], list[tuple[str, str]]]:
+    """The table without the columns in which all rows agree, and those columns as pairs; a single row keeps its own.
 
-    `width` is that of a terminal, which Markdown is made to fit; 0 for one without end. `only` names the columns of
-    Markdown and LaTeX, in this order; all where it is empty. Raises ResultsMissing, UsageError for an unknown column.
+    Columns in `but` stay: what a table is read for is not looked for in a note.
     """
-    content = table.build(results)
-    if only:
-        head = list(content.head)
-        for name in only:
-            if name not in head:
-                hint = f"{guess(name, head)}columns: {', '.join(head)}"
-                raise UsageError(f"--columns {name}: {table.name} has no such column", hint)
-        places = [head.index(name) for name in only]
-        content = content._replace(head=list(only), rows=[[row[k] for k in places] for row in content.rows])
-    if form == "json":
-        document = {"table": table.name, "title": table.title, "note": content.note, "rows": content.records}
-        return standard_json(document)
-    if form == "csv":
-        buffer = io.StringIO()
-        writer = csv.DictWriter(buffer, list(content.records[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(content.records)
-        return buffer.getvalue().rstrip("\n")
-    if form == "md":
-        return _markdown(table, content, width)
-    return latex.table(table.name, caption_of(table, content, results), content.head, content.rows)
+    if len(rows) < 2:
+        return list(head), [list(row) for row in rows], []
+    same = [k for k in range(len(head)) if head[k] not in but and len({row[k] for row in rows}) == 1]
+    if len(same) == len(head):
+        same = []
+    kept = [k for k in range(len(head)) if k not in same]
+    return [head[k] for k in kept], [[row[k] for k in kept] for row in rows], [(head[k], rows[0][k]) for k in same]
 
 
-def caption_of(table: Table, content: Content, results: Path) -> str:
-    """Title, note, and every parameter of the experiments that the table shows, where it does not say them itself."""
-    from dpexp.reporting.of_results.labels import of_experiments
+def markdown_table(head: Sequence[str], rows: Rows) -> str:
+    """A Markdown table with aligned columns."""
+    shown = [[cell.replace("|", r"\|") for cell in row] for row in [head, *rows]]
+    widths = [max(len(row[k]) for row in shown) for k in range(len(head))]
 
-    parameters = "" if table.names_its_parameters else of_experiments(results, table.needs)
-    return " ".join(filter(None, [f"{table.title.rstrip('.')}.", content.note, parameters]))
+    def line(cells: Sequence[str]) -> str:
+        return "| " + " | ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)) + " |"
 
-
-def _markdown(table: Table, content: Content, width: int) -> str:
-    note = content.note
-    if not width:
-        return f"**{table.title}**\n\n{markdown_table(content.head, content.rows)}\n\n{note}"
-    fitted = fit(content.head, content.rows, width, markdown_table)
-    parts = "\n\n".join(markdown_table(head, rows) for head, rows in fitted.parts)
-    words = "\n".join(textwrap.fill(text, width) for text in [*fitted.said, note] if text)
-    return f"**{table.title}**\n\n{parts}\n\n{words}"
+    rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
+    return "\n".join([line(shown[0]), rule, *map(line, shown[1:])])

@@ -1,6 +1,6 @@
-"""Tables as text: Markdown, and what fits the width of a terminal.
+"""Tables that fit the width of a terminal.
 
-There what is constant leaves, what is too wide is folded, and both is said.
+What is constant leaves, what is too wide is folded, and both is said.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from dpexp.core.text import columns
+from dpexp.reporting.table import Rows, without_constants
 
-Rows = Sequence[Sequence[str]]
 LEAST = 12
 """characters of a column that is wrapped"""
 
@@ -24,22 +24,6 @@ class Fitted(NamedTuple):
 
     parts: list[tuple[list[str], list[list[str]]]]
     said: list[str]
-
-
-def without_constants(
-    head: Sequence[str], rows: Rows, but: Collection[str] = ()
-) -> tuple[list[str], list[list[str]], list[tuple[str, str]]]:
-    """The table without the columns in which all rows agree, and those columns as pairs; a single row keeps its own.
-
-    Columns in `but` stay: what a table is read for is not looked for in a note.
-    """
-    if len(rows) < 2:
-        return list(head), [list(row) for row in rows], []
-    same = [k for k in range(len(head)) if head[k] not in but and len({row[k] for row in rows}) == 1]
-    if len(same) == len(head):
-        same = []
-    kept = [k for k in range(len(head)) if k not in same]
-    return [head[k] for k in kept], [[row[k] for k in kept] for row in rows], [(head[k], rows[0][k]) for k in same]
 
 
 def fit(head: Sequence[str], rows: Rows, width: int, drawn: Callable[[Sequence[str], Rows], str]) -> Fitted:
@@ -56,6 +40,7 @@ def fit(head: Sequence[str], rows: Rows, width: int, drawn: Callable[[Sequence[s
         said.append("The same in every row: " + ", ".join(f"{name} = {value}" for name, value in same) + ".")
     if width_of(head, rows) <= width:
         return Fitted([(head, rows)], said)
+    # parts that stand below each other are read together by the number of the row
     head, rows = ["#", *head], [[str(number), *row] for number, row in enumerate(rows, 1)]
     parts: list[list[int]] = []
     for k in range(1, len(head)):
@@ -78,6 +63,7 @@ def _wrapped(
     """The same with long cells in several lines, where it is still too wide."""
     head, rows = part
     most = max(len(text) for row in rows for text in row)
+    # a character at a time from the longest cell, so that no cell is wrapped for nothing
     while width_of(head, rows) > width and most > LEAST:
         most -= 1
         rows = [line for row in part[1] for line in _lines(row, most)]
@@ -96,6 +82,7 @@ NARROWEST = 40
 
 def terminal_width() -> int:
     """Characters of a line of the terminal, or of COLUMNS where that is set; 0 where the text goes elsewhere."""
+    # a file or a pipe has no width
     if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit():
         return shutil.get_terminal_size().columns
     return 0
@@ -122,15 +109,3 @@ def in_lines(lines: Sequence[tuple[str, str]]) -> str:
                       break_on_hyphens=False, break_long_words=False)
         for kind, names in lines
     )  # fmt: skip
-
-
-def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table with aligned columns."""
-    shown = [[cell.replace("|", r"\|") for cell in row] for row in [head, *rows]]
-    widths = [max(len(row[k]) for row in shown) for k in range(len(head))]
-
-    def line(cells: Sequence[str]) -> str:
-        return "| " + " | ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)) + " |"
-
-    rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
-    return "\n".join([line(shown[0]), rule, *map(line, shown[1:])])

@@ -37,6 +37,7 @@ def power_and_seeds(claim_id: str) -> str | None:
 def _sentences(path: Path) -> dict[str, str]:
     try:
         return {str(claim): str(said) for claim, said in json.loads(read_ordinary(path, MOST_OF_DOCUMENT)).items()}
+    # nobody has measured it here
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, AttributeError, RecursionError) as error:

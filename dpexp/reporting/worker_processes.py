@@ -50,6 +50,7 @@ def outcomes(
     its plural where an s does not make it. Processes begin with the pieces that are named as `long`, so that none of
     these is left to one of them at the end.
     """
+    # one core gains nothing from a second process, which loads and compiles for itself
     workers = min(MOST_WORKERS, os.cpu_count() or 1)
     if workers < 2 or len(work) < WORTH_PROCESSES:
         told = each(list(zip(names, work, strict=True)), what, lambda pair: pair[0])

@@ -7,9 +7,9 @@ import pytest
 
 import dpexp
 from dpexp.commands import diff
-from dpexp.commands.diff import _compare
 from dpexp.config.experiment_file import read_experiment
 from dpexp.core.errors import UsageError
+from dpexp.reporting.of_results import compared
 from dpexp.reporting.of_results.gather import Source, gather
 from dpexp.store import cell_of, load_generation
 from dpexp.store.run import Options, run
@@ -70,13 +70,13 @@ def test_a_difference_of_nothing_is_seldom_certain(seed, monkeypatch, folder):
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(2000, 4, 12))
     source = Source(folder.parent, folder.name)
-    one, other, *_ = diff._finals(gather([source]), source)
-    pair, drawn = diff.Pair("", one, other), []
-    monkeypatch.setattr(diff.Final, "replicates", lambda self: drawn[-1] if self is one else np.zeros(12))
+    one, other, *_ = compared.finals(gather([source]), source)
+    pair, drawn = compared.Pair("", one, other), []
+    monkeypatch.setattr(compared.Final, "replicates", lambda self: drawn[-1] if self is one else np.zeros(12))
 
     def certain(value, level):
         drawn.append(value)
-        return _compare(pair, level)["certain"]
+        return compared._compare(pair, level)["certain"]
 
     together = np.mean([any(certain(value, 1 - 0.05 / 4) for value in family) for family in values])
     alone = np.mean([any(certain(value, 0.95) for value in family) for family in values])

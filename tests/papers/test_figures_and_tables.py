@@ -20,7 +20,7 @@ from dpexp.papers.dp_sgld import sampling_noise
 from dpexp.papers.momentum.rows import METHODS
 from dpexp.reporting.figure import caption_of, written
 from dpexp.reporting.style import BUDGET_COLOURS, RC
-from dpexp.reporting.table import render
+from dpexp.reporting.table_formats import render
 from dpexp.store import load_cells, load_summary, load_trajectories
 from dpexp.store.files import read_document, write_document
 from tests.conftest import COSTLY, at_length

@@ -9,7 +9,6 @@ import pytest
 
 from dpexp.config.experiment_file import load_experiment
 from dpexp.papers.momentum import rows as stored
-from dpexp.papers.momentum import tables
 from dpexp.papers.momentum.claims import runs
 from dpexp.papers.momentum.rows import ends
 from dpexp.problems import PROBLEMS
@@ -85,12 +84,6 @@ def test_methods_are_compared_place_by_place(rows, monkeypatch, apart, verdict):
     assert outcome.verdict == verdict
     assert f"{found['reduced']['mean']:.3g} against {found['tree']['mean']:.3g}" in outcome.measured
     assert runs.smaller("tree", "", other=True)(Evidence(Path())).numbers["better"] == outcome.numbers["worse"]
-
-
-def test_the_table_stands(results, rows):
-    content = tables.build_grid(results)
-    assert len(content.rows) == 3
-    assert all(len(row) == len(content.head) for row in content.rows)
 
 
 def _line_up(*settings):

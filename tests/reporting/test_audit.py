@@ -223,13 +223,10 @@ def users_with_less_noise():
         yield
 
 
-def test_noise_of_one_pass_that_is_a_third_too_small_is_an_alarm(config, monkeypatch):
+def test_noise_of_one_pass_that_is_a_third_too_small_is_an_alarm(config):
     """Fault 1 for messages, in the engine's own table of noises."""
-    from dpexp.engine.linear import one_pass
-
-    made = one_pass._Sizes.__init__
-    monkeypatch.setattr(one_pass._Sizes, "__init__", lambda self, s, delta, *key: made(self, s, delta * 2 / 3, *key))
-    (row, *_) = audited(config, "privacy.mu=1", runs=3000).rows
+    with users_with_less_noise():
+        (row, *_) = audited(config, "privacy.mu=1", runs=3000).rows
     assert row.alarm
     assert row.lower_bound > row.claimed == 1
 
@@ -240,7 +237,6 @@ def test_records_and_coins_are_those_of_the_engine(config, problem):
     """Without noise a message is the gradient of the record that the audit believes the user to hold."""
     from dpexp.config.experiment_file import load_experiment
     from dpexp.reporting.audit.plan import plan_of
-    from dpexp.reporting.audit.users import undone
 
     given = [f"problem={{name: {problem}, d: 5}}", "privacy.mu={uniform: [1, 2]}"]
     (one,) = plan_of(load_experiment(config, given)).audited

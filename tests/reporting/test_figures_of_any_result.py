@@ -3,6 +3,7 @@
 import json
 import random
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib as mpl
@@ -11,16 +12,18 @@ import pandas as pd
 import pytest
 
 from dpexp.commands import plot
-from dpexp.commands.plot import Looks
+from dpexp.commands.plot import asked
 from dpexp.config.experiment_file import read_experiment
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import ResultsMissing, UsageError
+from dpexp.papers import theories
 from dpexp.reporting import worker_processes
 from dpexp.reporting.of_results.choose import DOTS, STEP, Wishes, choose, needed
 from dpexp.reporting.of_results.draw import draw
 from dpexp.reporting.of_results.gather import Source, gather
 from dpexp.reporting.of_results.marks import spread
 from dpexp.reporting.of_results.scene import Scene
+from dpexp.reporting.of_results.theory import exponent_of
 from dpexp.reporting.style import RC
 from dpexp.store import load_summary
 from dpexp.store.run import Options, run
@@ -154,9 +157,9 @@ def toy(tmp_path_factory):
     return stored(tmp_path_factory.mktemp("toy"), TOY)
 
 
-def drawn(*sources, looks=None, theory=False, only=None):
+def drawn(*sources, only=None, **options):
     with mpl.rc_context(RC):
-        return draw(gather(sources, only), (looks or Looks()).request(theory))
+        return draw(gather(sources, only), replace(asked(**options), theories=theories()))
 
 
 @pytest.mark.slow
@@ -183,12 +186,12 @@ def test_the_slope_of_a_line_is_that_of_the_rule_with_its_mark(tmp_path):
 
     text = TOY.replace("n: 300", "n: 20000").replace("checkpoints: 12", "checkpoints: 40").replace("[1/3, 1/2]", "1/3")
     source = stored(tmp_path, text)
-    scene = Scene(gather([source]), Looks().request(False))
+    scene = Scene(gather([source]), asked())
     run_ = Evidence(tmp_path).run("toy", budget="1")
     expected = rate(run_.steps, run_.values("asgd", "param_distance_sq"))
     (k,) = [k for k, line in enumerate(scene.lines) if line.estimator == "asgd" and line.settings["mu"] == 1]
     assert scene.slopes[k] == expected
-    drawing = draw(gather([source]), Looks().request(False))
+    drawing = draw(gather([source]), asked())
     words = [text.get_text() for text in drawing.canvas.axes[0].texts]
     assert f"{expected.last.slope:.2f}".replace("-", "\u2212") in words
     settled = sum(found.settled for found in scene.slopes)
@@ -200,10 +203,10 @@ def test_the_slope_of_a_line_is_that_of_the_rule_with_its_mark(tmp_path):
 def test_the_reference_slope_is_that_of_theory_where_there_is_one(toy):
     texts = [text.get_text() for axes in drawn(toy).canvas.axes for text in axes.texts]
     assert [text for text in texts if text.startswith("slope")] == ["slope $-$1/3", "slope $-$1/2"]
-    texts = [
-        text.get_text() for axes in drawn(toy, looks=Looks(estimators=("asgd",))).canvas.axes for text in axes.texts
-    ]
+    texts = [text.get_text() for axes in drawn(toy, estimators=("asgd",)).canvas.axes for text in axes.texts]
     assert [text for text in texts if text.startswith("slope")] == ["slope $-$2/3", "slope $-$1"]
+    cell = gather([toy], "alpha == 1/2 and mu == 1").runs[0].cell
+    assert exponent_of(theories(), cell, "sgd", "param_distance") == -0.25  # half of what the square has
 
 
 @pytest.mark.slow
@@ -216,23 +219,7 @@ def test_theory_is_drawn_over_any_result_that_a_paper_covers(toy):
     assert (measured.bound > 0).all()  # the numbers of the curves are in the CSV
     assert "bound, Theorem 3" in drawing.caption
     with pytest.raises(UsageError, match="no theory says anything of projections"):
-        drawn(toy, looks=Looks(metric="projections"), theory=True)
-
-
-@pytest.mark.slow
-def test_theory_of_a_cell_is_that_of_the_papers_figure(toys):
-    """The general frame and the paper's own figure give the same bounds and predictions."""
-    from dpexp.papers import overlays
-    from dpexp.papers.ldp_sgd.of_cells import LDP_SGD_THEORY
-
-    results = toys.results(["linear_d5"])
-    (gathered,) = [gather([Source(results, "linear_d5")], "alpha == 1/2 and mu == 1")]
-    run_ = gathered.runs[0]
-    steps = np.array([10, 100, 2000])
-    curves = LDP_SGD_THEORY.curves(run_.cell, "sgd", "param_distance_sq", steps)
-    assert {name.partition(",")[0] for name in curves} == {"bound", "prediction", "asymptote"}
-    assert LDP_SGD_THEORY.exponent(run_.cell, "sgd", "param_distance") == -0.25
-    assert "figure2" in overlays()
+        drawn(toy, metric="projections", theory=True)
 
 
 @pytest.mark.slow
@@ -266,7 +253,7 @@ def test_what_diverges_is_marked_and_named(tmp_path):
     assert faults(alone.canvas) == []
     counts = [text.get_text() for text in drawing.canvas.axes[1].texts]
     assert counts.count("4 of 4") == 6  # none is hidden by another
-    swept = drawn(source, looks=Looks(x="eta"))
+    swept = drawn(source, x="eta")
     assert all(np.isnan(line.get_ydata()[-1]) for line in swept.canvas.axes[0].lines if line.get_linestyle() in "-")
     assert len([line for axes in swept.canvas.axes for line in axes.lines if line.get_marker() == "x"]) == 6
     assert faults(swept.canvas) == []
@@ -280,7 +267,7 @@ def test_nothing_is_joined_across_settings(tmp_path):
     )
     cases = "".join(f"  - {{problem: {{name: huber-linear, d: {d}}}, schedule: {{eta: {eta}}}}}\n"
                     for d, eta in ((2, 0.1), (3, 0.2), (5, 0.3), (10, 0.4), (20, 0.5)))  # fmt: skip
-    changing = drawn(stored(tmp_path, text + "cases:\n" + cases), looks=Looks(x="d"))
+    changing = drawn(stored(tmp_path, text + "cases:\n" + cases), x="d")
     lines = [line for axes in changing.canvas.axes for line in axes.lines if len(np.atleast_1d(line.get_xdata())) > 1]
     assert {line.get_linestyle() for line in lines} == {"None"}
     assert "Points are not joined, since eta changes with d." in changing.caption
@@ -368,7 +355,7 @@ def test_random_configs_draw(seed, tmp_path):
     gathered = gather([source])
     assert len(drawing.data) >= len(gathered.runs) * len(gathered.estimators)  # every cell is there
     for other in gathered.metrics[:3]:
-        assert faults(drawn(source, looks=Looks(metric=other)).canvas) == [], (other, text)
+        assert faults(drawn(source, metric=other).canvas) == [], (other, text)
 
 
 @pytest.mark.slow
@@ -418,17 +405,17 @@ def test_unknown_names_are_guessed_among_figures_and_experiments(toy, tmp_path):
     with pytest.raises(UsageError, match="holds no results"):
         plot.figures_of([str(toy.results / "tyo")], False, "png", tmp_path, toy.results)
     with pytest.raises(UsageError, match="--metric los: the results do not have it") as caught:
-        plot.figures_of(["toy"], False, "png", tmp_path, toy.results, looks=Looks(metric="los"))
+        plot.figures_of(["toy"], False, "png", tmp_path, toy.results, request=asked(metric="los"))
     assert "loss_gap" in caught.value.hint
     with pytest.raises(UsageError, match="--hue is for results, and 'figure2' is a shipped figure"):
-        plot.figures_of(["figure2"], False, "png", tmp_path, toy.results, looks=Looks(hue="mu"))
+        plot.figures_of(["figure2"], False, "png", tmp_path, toy.results, request=asked(hue="mu"))
     with pytest.raises(UsageError, match="--log is x, y, xy or none"):
-        plot.figures_of(["toy"], False, "png", tmp_path, toy.results, looks=Looks(log="yx"))
+        plot.figures_of(["toy"], False, "png", tmp_path, toy.results, request=asked(log="yx"))
 
 
 def test_options_change_the_figure_and_its_file(toy, tmp_path):
-    looks = Looks("loss_gap", x="mu", hue="alpha", estimators=("asgd",), log="none", only="mu >= 1")
-    paths = plot.figures_of(["toy"], False, "png", tmp_path, toy.results, looks=looks)[0].files
+    request = asked("loss_gap", x="mu", hue="alpha", estimators=("asgd",), log="none", only="mu >= 1")
+    paths = plot.figures_of(["toy"], False, "png", tmp_path, toy.results, request=request)[0].files
     assert paths[0].name == "toy_loss_gap_by_mu.png"
     data = pd.read_csv(paths[1])
     assert set(data.estimator if "estimator" in data else ["asgd"]) == {"asgd"}

@@ -11,7 +11,7 @@ import pytest
 from dpexp.papers.ldp_sgd.claims import rates
 from dpexp.papers.ldp_sgd.claims.privacy import verdict_of
 from dpexp.reporting import verdict
-from dpexp.reporting.checks import Ratio, paired_over_decade, ratio_over_decade, ratio_to
+from dpexp.reporting.checks import Ratio, ratio_over_decade, ratio_to
 from dpexp.reporting.slopes import Rate, Slope, rate, rate_tolerance
 from dpexp.store.stats import interval, t_quantile
 
@@ -63,14 +63,6 @@ def test_an_average_over_a_decade_is_that_of_ratios_within_a_replicate():
     alone = ratio_to("one", run.values("sgd", "")[-1], predicted[-1], 3)
     assert found.high - found.value < 0.5 * (alone.high - alone.value)
     assert found.value == pytest.approx(1.2, abs=3 * reach)
-
-
-def test_a_pair_over_a_decade_sees_a_small_factor():
-    run = run_of({"sgd": -0.5}, spread=0.3)
-    larger = SimpleNamespace(steps=STEPS, name="larger", values=lambda *names: 1.01 * run.values(*names))
-    found = paired_over_decade("pair", larger, run, "sgd", "", 8)
-    assert found.value == pytest.approx(1.01)
-    assert found.low == pytest.approx(found.high)  # the same replicates: nothing is left to chance
 
 
 def test_noise_power_must_be_the_claimed_one_with_its_interval():

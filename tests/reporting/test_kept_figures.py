@@ -8,11 +8,13 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure as Canvas
 
-from dpexp.commands import plot
+from dpexp import papers
 from dpexp.papers import figures
 from dpexp.reporting import figure as drawing
 from dpexp.reporting import kept_figures
+from dpexp.reporting.of_results.draw import figure_of
 from dpexp.reporting.of_results.gather import Source
+from dpexp.reporting.of_results.scene import Request
 from dpexp.reporting.of_results.theory import Theory
 from tests.conftest import ROOT
 
@@ -137,7 +139,7 @@ def test_the_figure_of_an_own_result_is_kept_until_what_it_follows_from_changes(
     monkeypatch.setenv("DPEXP_CACHE", str(tmp_path / "cache"))
     results = tmp_path / "results"
     shutil.copytree(toys.results(["linear_d5"]) / "linear_d5", results / "linear_d5")
-    own = plot.figure_of([Source(results, "linear_d5")], plot.Looks())
+    own = figure_of([Source(results, "linear_d5")], Request(), papers.theories)
     first = drawing.written(own, results, tmp_path / "out", ("png",))
     before = {path.name: path.read_bytes() for path in first.files}
     svg = drawing.as_svg(own, results)
@@ -146,11 +148,11 @@ def test_the_figure_of_an_own_result_is_kept_until_what_it_follows_from_changes(
     again = drawing.written(own, results, tmp_path / "again", ("png",))
     assert {path.name: path.read_bytes() for path in again.files} == before
     assert drawing.as_svg(own, results) == svg
-    others = [plot.figure_of(own.sources, plot.Looks(log="none")), plot.figure_of(own.sources, plot.Looks(), True)]
-    renamed = plot.figure_of([Source(results, "linear_d5", renamed=True)], plot.Looks())
+    others = [figure_of(own.sources, Request(**some), papers.theories) for some in ({"log": "none"}, {"theory": True})]
+    renamed = figure_of([Source(results, "linear_d5", renamed=True)], Request(), papers.theories)
     assert drawing.stamp(renamed, results) == ""
     marks = {mark, *(drawing.stamp(one, results) for one in others)}
     shutil.rmtree(results / "linear_d5" / "trajectories")
     assert len({*marks, drawing.stamp(own, results)}) == 4
     monkeypatch.setattr("dpexp.papers.theories", lambda: (Theory(lambda *_: 1.0, lambda *_: {}),))
-    assert drawing.stamp(plot.figure_of(own.sources, plot.Looks()), results) == ""
+    assert drawing.stamp(figure_of(own.sources, Request(), papers.theories), results) == ""

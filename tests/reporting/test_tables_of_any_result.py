@@ -16,11 +16,12 @@ from dpexp.config import settings
 from dpexp.config.settings import Words, differences, label, named, pair, spelled
 from dpexp.core.errors import UsageError
 from dpexp.reporting import latex
-from dpexp.reporting.accuracies import said_of_majority
 from dpexp.reporting.digits import matched, uncertain
 from dpexp.reporting.of_results.gather import gather
-from dpexp.reporting.table import Content, Table, render
-from dpexp.reporting.terminal_tables import fit, markdown_table, without_constants
+from dpexp.reporting.of_results.table import said_of_majority
+from dpexp.reporting.table import Content, Table, markdown_table, without_constants
+from dpexp.reporting.table_formats import render
+from dpexp.reporting.terminal_tables import fit
 from dpexp.store import load_summary
 from dpexp.store.generation import Generation
 from tests.conftest import COSTLY, share

@@ -66,6 +66,7 @@ class Compared(NamedTuple):
     @property
     def scaled(self) -> tuple[float, float]:
         """A bracket of the difference over u: 1 - epsilon / mu^2 in the limit."""
+        # u of the law above, with v = mu^2 / E
         unit = (1 - 1 / self.t) * self.mu**3 / (2 * self.epochs) * _hazard((self.ratio + 0.5) * self.mu)
         return (self.bins[0] - self.poisson[1]) / unit, (self.bins[1] - self.poisson[0]) / unit
 
@@ -120,6 +121,7 @@ class Opposite(EpochLoss):
         from scipy.special import ndtr
 
         far = self.mu + REACH
+        # rectangles of both sums are outcomes of a coarser release, which can only tell less
         x = np.linspace(-far, far, CELLS + 1)
         up, none, down = (
             np.concatenate(
@@ -131,6 +133,7 @@ class Opposite(EpochLoss):
         losses = np.log(p) - np.log(q)
         cell = ((losses - losses.min()) * (ATOMS / np.ptp(losses))).astype(np.int64)
         masses = np.bincount(cell, p), np.bincount(cell, q)
+        # a lower bound may leave out what has no finite loss
         seen = (masses[0] > 0) & (masses[1] > 0)
         return Atoms(masses[0][seen], masses[1][seen], UNIT * (8 + 8 / (x[1] - x[0]) + len(p)))
 

@@ -36,6 +36,7 @@ def rate(evidence: Evidence) -> Outcome:
 
 def best(evidence: Evidence, d: int, budget: str, estimator: str) -> np.ndarray:
     """Final squared errors [R] at the alpha whose mean is least."""
+    # the best alpha of each, as somebody would choose it who knew all
     ends = [run.values(estimator, SQUARED)[-1] for run in evidence.runs(NAME, budget=budget, d=d)]
     return min(ends, key=lambda values: float(values.mean()))
 

@@ -10,12 +10,16 @@ from pathlib import Path
 
 import numpy as np
 
+from dpexp.config.cells import Cell
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.reporting import style
 from dpexp.reporting.checks import JOINT, predictions_agree, ratio_to
 from dpexp.reporting.claim import Check, Outcome
-from dpexp.reporting.evidence import Evidence, Run, labels
+from dpexp.reporting.evidence import Evidence, labels
 from dpexp.reporting.figure import Drawing
+from dpexp.reporting.of_results.choose import Wishes
+from dpexp.reporting.of_results.draw import declared
+from dpexp.reporting.of_results.scene import Request
+from dpexp.reporting.of_results.theory import Theory
 from dpexp.store.stats import interval
 from dpexp.theory.ldp_sgd.linearised import linearised_moments, modes_of
 from dpexp.theory.ldp_sgd.psi import power_sum
@@ -27,18 +31,20 @@ TIMES = 10.0
 """how often the squared error of the hinge loss is at least the one without a bias"""
 
 
-def predicted(run: Run) -> np.ndarray:
-    """Mean squared error of the average at the run's steps: the linearised recursion, and the bias where F''' is known."""
-    problem, eta = run.cell.problem, float(run.cell.schedule.model_dump()["eta"])
+def predicted(cell: Cell, steps: np.ndarray) -> np.ndarray:
+    """Mean squared error of the average at these steps: the linearised recursion, and the bias where F''' is known."""
+    problem, schedule = cell.problem, cell.schedule.model_dump()
+    eta, alpha = float(schedule["eta"]), float(schedule["alpha"])
     assert isinstance(problem, LinearPredictorProblem)
     curvature, third = problem.curvature(), problem.third_derivative()
-    noise = problem.noise_sensitivity(), run.cell.privacy.mu.mean_inverse_square
+    noise = problem.noise_sensitivity(), cell.privacy.mu.mean_inverse_square
     covariance = noisy_covariance(curvature.score_covariance, *noise)
     modes = modes_of(curvature.hessian, covariance, problem.start() - problem.optimum())
-    found = linearised_moments(run.steps, np.array([eta]), run.alpha, modes).average[0].sum(axis=-1)
+    found = linearised_moments(steps, np.array([eta]), alpha, modes).average[0].sum(axis=-1)
     if third is None:
         return found
-    mean = eta * power_sum(run.alpha, run.steps) / run.steps
+    mean = eta * power_sum(alpha, steps) / steps
+    # the bias of a unit step grows with the mean step size so far
     return found + float(np.sum(averaged_bias(curvature.hessian, third, covariance, 1.0) ** 2)) * mean**2
 
 
@@ -46,7 +52,7 @@ def pinball(evidence: Evidence) -> Outcome:
     """Both quantiles at mu = 2, beside the prediction."""
     runs = evidence.runs(NAME, problem="pinball-linear", budget="2")
     ratios = [
-        ratio_to(label, run.values("asgd", SQUARED)[-1], float(predicted(run)[-1]), len(runs))
+        ratio_to(label, run.values("asgd", SQUARED)[-1], float(predicted(run.cell, run.steps)[-1]), len(runs))
         for run, label in zip(runs, labels(runs), strict=True)
     ]
     return predictions_agree(ratios, TOLERANCE, "linearised recursion and bias, which is 0 at the median")
@@ -58,7 +64,7 @@ def hinge(evidence: Evidence) -> Outcome:
     found = {}
     for run, label in zip(runs, labels(runs), strict=True):
         mean, low, high = interval(run.values("asgd", SQUARED)[-1], 1 - JOINT / len(runs))
-        found[label] = [float(end / predicted(run)[-1]) for end in (mean, low, high)]
+        found[label] = [float(end / predicted(run.cell, run.steps)[-1]) for end in (mean, low, high)]
     return Outcome(
         "reproduced" if all(low > TIMES for _, low, _ in found.values()) else "false" if any(high < TIMES for *_, high in found.values()) else "not at this sample size",
         f"at least {TIMES:g} times the squared error of the linearised recursion",
@@ -68,25 +74,18 @@ def hinge(evidence: Evidence) -> Outcome:
     )  # fmt: skip
 
 
-def draw(results: Path) -> Drawing:
-    """n times the squared error of the average, over its limit, against n; the prediction as a line."""
-    import pandas as pd
+def _curves(cell: Cell, estimator: str, metric: str, steps: np.ndarray) -> dict[str, np.ndarray]:
+    return {"prediction": predicted(cell, steps)}
 
-    runs = Evidence(results).runs(NAME, budget="2")
-    canvas, (axes,) = style.panels(6.2, 4.2)
-    records = []
-    for run, colour in zip(runs, ("#2b6cb8", "#e0701a", "#a50f4c"), strict=True):
-        late = run.steps >= 1000
-        steps, line = run.steps[late], predicted(run)[late]
-        means = run.values("asgd", SQUARED)[late].mean(axis=1)
-        quantile = run.cell.problem.model_dump().get("tau")
-        label = "hinge" if quantile is None else f"pinball, quantile {quantile:g}"
-        axes.plot(steps, means, "o", color=colour, markersize=3.5, label=label)
-        axes.plot(steps, line, color=colour, linewidth=1.3)
-        records.append(pd.DataFrame({"loss": label, "n": steps, "measured": means, "predicted": line}))
-    axes.set(xlabel="users n", ylabel="mean squared error of the average")
-    axes.legend(frameon=False)
-    return Drawing(canvas, pd.concat(records))
+
+PREDICTED = Theory(lambda cell, estimator, metric: None, _curves)
+
+
+def draw(results: Path) -> Drawing:
+    """Mean squared error of the average against users, a colour a loss, with the prediction over it."""
+    request = Request(SQUARED, Wishes(x="step", facet=("problem",)), ("asgd",), theories=(PREDICTED,), theory=True, slopes=False,
+                      title="Losses with a kink", only="mu == 2")  # fmt: skip
+    return declared(NAME, request, results)
 
 
 FIGURES = {"kinks": (draw, (NAME,))}

@@ -59,6 +59,7 @@ def limit(shape: str, theta: float, order: float) -> float:
     """The divergence of the tilted stationary laws."""
     x, w = gauss_legendre(64)
     places, power = np.concatenate([x - 1, x + 1]) / 4, POWERS[shape]  # either half of the set
+    # on either half of the set by itself, since the loss has a kink in the middle
     density = np.tile(w, 2) * np.exp(-AT_THE_WALL * np.abs(2 * places) ** power)
 
     def log_mean(tilt: float) -> float:

@@ -80,6 +80,7 @@ class Case:
         gaps = self.radius - mean
         if np.any(gaps <= 0):
             return 1.0
+        # erfc is twice a tail, so that the nearer end of the set stands for both
         return float(sum(math.erfc(g / math.sqrt(2 * v)) for g, v in zip(gaps, variance, strict=True)))
 
     def delta(self, eps: float) -> float:

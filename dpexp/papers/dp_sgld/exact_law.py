@@ -66,8 +66,10 @@ class QuadraticLangevin:
             return GaussianMixture(*_enumerate(moves, self.q), self.variance)
         total = float(moves.sum())
         finest = min(self.shift / 2, math.sqrt(self.variance), total / 25) / self.resolution
+        # a fine grid of far atoms would not fit: what is beyond has a mass below e^-700
         if total > finest * MOST_POINTS:
             total = min(total, _far(moves, self.q))
+        # the last bit, the largest, moves by a whole number of points
         spacing = self.shift / 2 / math.ceil(self.shift / 2 / max(finest, total / MOST_POINTS))
         points = math.ceil(total / spacing) + self.steps + 1
         return GaussianMixture(*_on_grid(moves, self.q, spacing, points), self.variance)
@@ -84,6 +86,7 @@ class QuadraticLangevin:
         if not removed:
             return hockey_stick_of(self.law, self.law.mirrored, eps)
         other = GaussianMixture(np.zeros(1), np.zeros(1), self.variance)
+        # removed and added differ, and the larger one is the guarantee
         return max(hockey_stick_of(self.law, other, eps), hockey_stick_of(other.mirrored, self.law.mirrored, eps))
 
     def eps(self, delta: float, removed: bool = False) -> float:
@@ -115,6 +118,7 @@ def _enumerate(moves: np.ndarray, q: float) -> tuple[np.ndarray, np.ndarray]:
 
 def _far(moves: np.ndarray, q: float) -> float:
     """A length that sum b_k moves_k exceeds with probability below e^-700, by Chernoff's bound."""
+    # Chernoff's bound holds at every rate, and the best of some is near the best of all
     rates = np.geomspace(0.1, 100, 31) / moves[0]
     return float(min((float(np.log1p(q * np.expm1(t * moves)).sum()) + 700) / t for t in rates))
 
@@ -122,9 +126,8 @@ def _far(moves: np.ndarray, q: float) -> float:
 def _on_grid(moves: np.ndarray, q: float, spacing: float, points: int) -> tuple[np.ndarray, np.ndarray]:
     """The law of sum b_k moves_k on the first `points` multiples of `spacing`, as points and log probabilities.
 
-    A move between two points is split over both in proportion, which keeps the mean; the error is of second order in
-    the spacing. Log probabilities hold the far atoms that a Renyi divergence of high order sees. Mass above the
-    last point is put on it.
+    The error is of second order in the spacing. Log probabilities hold the far atoms that a Renyi divergence of high
+    order sees. Mass above the last point is put on it.
     """
     logs = np.full(points, -np.inf)
     logs[0], top = 0.0, 0
@@ -133,6 +136,7 @@ def _on_grid(moves: np.ndarray, q: float, spacing: float, points: int) -> tuple[
         part = max(0.0, move - whole)
         end = min(points - 1, top + whole + (part > 0))
         grown = logs[: end + 1] + math.log1p(-q)
+        # a move between two points is split over both in proportion, which keeps the mean
         for offset, share in ((whole, 1 - part), (whole + 1, part)):
             if share > 0:
                 kept = min(top + 1, points - offset)

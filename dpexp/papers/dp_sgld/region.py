@@ -42,6 +42,7 @@ def draw(results: Path) -> Drawing:
         )
         if steps == 1:
             _rule(panel, eta_lambda)
+        # full batches have no place on this axis
         cases = [c for c in CASES if (c.eta * c.strong_convexity, c.steps) == (eta_lambda, steps) and c.q < 1]
         for k, case in enumerate(cases):
             label = "" if k else MARKED

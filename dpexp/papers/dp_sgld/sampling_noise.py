@@ -51,6 +51,7 @@ class Scheme(NamedTuple):
         elif self.name == "cyclic-poisson":
             cycles, unfinished = divmod(batches * epochs, GROUPS)
             own = {"batches": GROUPS, "epochs": cycles, "sampling_probability": GROUPS / batches}
+            # as many steps as the others, though groups have their turns in cycles
             own |= {"unfinished": unfinished or None}
         stated = {"sampling": self.name, "neighboring_relation": self.relation, **own}
         return lambda z: kind.model_validate({"noise_multiplier": z, **stated})
@@ -90,6 +91,7 @@ def bracket(made: Made, unit: float = 1.0) -> tuple[float, float]:
         return max(b.eps(DELTA) for b in made(unit * z).lower_bounds())
 
     high, low = (unit * least_noise(of, EPS, TOLERANCE) for of in (states, attains))
+    # the search ends a little above the noise that it looks for, where more than the target is no longer attained
     return min(high, low * (1 - 2 * TOLERANCE)), high
 
 

@@ -35,6 +35,7 @@ def _push(shift: float) -> Field:
 
 def _pair(diameter: float, q: float, field: Field) -> tuple[Walk, Walk]:
     """Walks whose record pushes by -1/2 or +1/2, one record a batch."""
+    # panels do not reach across the places where a field has a corner
     kinks = tuple(np.linspace(-diameter / 2, diameter / 2, 9)[1:-1])
     down, up = (Walk(diameter / 2, ((1 - q, lambda y: y + field(y)), (q, _push(s))), kinks) for s in (-0.5, 0.5))
     return down, up
@@ -63,6 +64,7 @@ def bound_holds() -> dict[str, float]:
     """delta(eps, T) over exact hockey-stick divergences of clipped, non-convex walks."""
     ratios = {}
     for (label, (name, diameter, q)), steps, eps in product(CASES.items(), (1, 10, 1000), (0.0, 0.5)):
+        # a smaller delta is rounding error, of which no ratio says anything
         if (exact := exact_delta(_pair(diameter, q, FIELDS[name]), steps, eps)) > 1e-12:
             bound = last_iterate_delta(eps, diameter + 2 * PUSH, q, steps)
             ratios[f"{label}, T = {steps}, eps = {eps:g}"] = bound / exact
@@ -99,6 +101,7 @@ def hybrid_holds() -> dict[str, float]:
         mechanism = ClippedNoisySgd(
             n=round(1 / q), batch_size=1, step_size=0.5, clip=1.0, diameter=diameter, noise_std=1.0, steps=steps
         )
+        # the bound as a user gets it, from the mechanism itself
         (hybrid,) = (analysis for analysis in mechanism.analyses() if analysis.name == "hybrid")
         there, back = (HockeyStick(Law(p, steps), Law(r, steps)) for p, r in ((one, other), (other, one)))
         for delta in (1e-2, 1e-4):
@@ -112,6 +115,7 @@ def converges() -> dict[str, tuple[float, float]]:
     """The bound after 100 steps under its limit, at the slide's parameters; exact deltas after 10^6 steps over 10^3."""
     found = {}
     for eps in (0.0, 1.0, 4.0):
+        # growth of what should stand still, beside the limit and beside exact laws
         late, limit = (last_iterate_delta(eps, REACH, Q, steps) for steps in (100, math.inf))
         found[f"bound, eps = {eps:g}, limit {limit:.4g}"] = (0.0, limit / late - 1)
     for name, field in FIELDS.items():

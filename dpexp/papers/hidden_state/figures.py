@@ -66,7 +66,8 @@ def _curves(name: str, loss: StepLoss, most: float) -> pd.DataFrame:
 
     steps, pieces = np.unique(np.geomspace(1, most, 25).round().astype(np.int64)), []
     composed, least = [], 0.0
-    for t in map(int, steps):  # where every delta is nearly 1 there is nothing to see
+    # where every delta is nearly 1 there is nothing to see
+    for t in map(int, steps):
         composed.append([loss.delta(t, eps) if least < 0.9 else np.nan for eps in COLOURS])
         least = composed[-1][-1] if least < 0.9 else least
     for k, eps in enumerate(COLOURS):
@@ -74,8 +75,10 @@ def _curves(name: str, loss: StepLoss, most: float) -> pd.DataFrame:
         curve["bound"] = [last_iterate_delta(eps, REACH, Q, int(t)) for t in steps]
         curve["composition"], curve["hybrid"] = [row[k] for row in composed], np.nan
         if name == "same":
+            # a hybrid that is worse than composition is not used, and not drawn
             hybrid = hybrid_delta(loss.delta, lambda e: any_loss(e, REACH), steps, eps)
             curve["hybrid"] = np.minimum(hybrid, curve.composition)
+        # between these two steps the crossing is looked for
         above = int(np.argmax(curve.composition.to_numpy() > limit(eps)))
         around = int(steps[above - 1]), int(steps[above])
         pieces.append(curve.assign(crossing=crossing(partial(loss.delta, eps=eps), limit(eps), around)))

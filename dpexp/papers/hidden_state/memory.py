@@ -58,6 +58,7 @@ def attained(setting: str, states: int) -> float:
 def _of_cells(setting: str, states: int) -> float:
     """The largest with exactly so many cells, over the loss that one count stands for."""
     q, z, steps = SETTINGS[setting]
+    # with many cells a short memory overflows and a long one is never met
     tried = [step for step in STEPS if states <= FEW or LEAST_SUM <= states * step <= LARGEST_SUM]
     return max(Memory(q, SHARE / z, step, states, steps).pair.eps(DELTA) for step in tried)
 
@@ -92,6 +93,7 @@ def widens() -> dict[str, float]:
     shares = {f"{states * W:g}": attained(WIDENING, states) / whole for states in WIDTHS}
     (narrowest, first), *_, (widest, last) = shares.items()
     grows = {f"share at {b} over {a}": shares[b] / shares[a] - 1e-6 for a, b in pairwise(shares)}
+    # less than a half where the set is narrow, more than three quarters where it is wide
     ends = {f"1/2 over {first:.3g}, at {narrowest}": 0.5 / first, f"{last:.3g} over 3/4, at {widest}": last / 0.75}
     return grows | ends | {"1 over it": 1 / last}
 

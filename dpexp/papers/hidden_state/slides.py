@@ -41,6 +41,7 @@ def crossing(composed: Callable[[int], float], level: float, first: tuple[int, i
     `first` is where to begin to look: delta is below the level at its lower end.
     """
     low, high = first
+    # a delta of 10^9 steps takes half a second, so that none is asked for twice
     excess = cache(lambda t: math.log(max(composed(t), 1e-300) / level))
     while excess(high) < 0:
         low, high = high, 16 * high
@@ -58,10 +59,12 @@ def crossing(composed: Callable[[int], float], level: float, first: tuple[int, i
         return excess(steps)
 
     near = root(at, math.log(low), math.log(high), xtol=CLOSE / 4)  # log delta against log T is smooth
-    if math.log(high) > near + CLOSE / 2:  # the root was approached from one side alone
+    # the root was approached from one side alone
+    if math.log(high) > near + CLOSE / 2:
         at(near + CLOSE / 3)
     if math.log(low) < near - CLOSE / 2:
         at(near - CLOSE / 3)
+    # what the root left open is halved, on the scale of logarithms
     while high > low + 1 and high > low * (1 + CLOSE):
         at(math.log(low * high) / 2)
     return float(high)

@@ -57,6 +57,7 @@ def rows_of_one(results: Path, experiment: str) -> list[dict[str, Any]]:
 
 def verdict(row: dict[str, Any], replicates: int) -> str:
     """`holds` if every coordinate covers within the tolerance, `fails` if one is below, else `conservative`."""
+    # all coordinates together, so that the tolerance is that of the largest of several errors
     allowed = tolerance(replicates)
     gaps = [row[f"covered_{name}"] - PROMISED for name in row["single"]]
     if min(gaps) < -allowed:
@@ -168,6 +169,7 @@ def draw(results: Path) -> Drawing:
                     continue
                 colour, covered = COLOURS[row["verdict"]], row[f"covered_{name}"]
                 axes.plot(wilson(covered, row["replicates"]), (y, y), color=colour, lw=0.7)
+                # an interval that tells nothing covers, and is drawn as such
                 face = "white" if row[f"unbounded_{name}"] > HALF else colour
                 axes.plot(covered, y, "o", ms=2.8, color=colour, mfc=face, mew=0.8)
         top += len(part) + GAP

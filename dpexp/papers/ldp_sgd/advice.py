@@ -149,7 +149,9 @@ def advise(
     trial = min(n, SIMULATED)
     nobody = ConstantBudget(mu=math.inf)
     tell("the curvature of the risk at its optimum")
+    # with and without privacy on the same users, so that their ratio is the price of privacy
     places = (local(problem, budget), local(problem, nobody))
+    # step sizes in units of 1 / M: beyond 2 / M the linear iteration diverges
     largest = float(np.linalg.eigvalsh(places[0].hessian)[-1])
     searches = [(place, STEPS_TIMES_M / largest, alpha, n, trial, metric) for place in places for alpha in ALPHAS]
     searches += [(places[0], np.array([DEFAULT_ETA]), alpha, n, trial, metric) for alpha in DEFAULT_ALPHAS]
@@ -166,6 +168,7 @@ def advise(
         some = min(replicates, -(-replicates // (part * SIDE_BY_SIDE)) * SIDE_BY_SIDE)
         return _simulated(problem, groups, trial, metric, some, seed + users, jobs, doing, known)
 
+    # two steps of each list say on which side of the least error they lie
     tried = simulated([*([c for steps in lists for c in steps[:2]] for lists in wide), usual], 0, SIFTED)
     smaller = simulated([_smaller(*pair) for pair in zip(wide, tried[:2], strict=True)], 0, SIFTED)
     private, public, defaults = [*tried[0], *smaller[0]], [*tried[1], *smaller[1]], tried[2]
@@ -185,6 +188,7 @@ def advise(
     for part in HALVED:
         private, public, paths = simulated([*searched, paths], 1, part)
         searched = [_better(private, 1 + SHOWN), _better(public, 1)]
+    # one path alone is confirmed beside the best
     paths = sorted(paths, key=lambda c: c.simulated)[:1]
     last = [_leaders(private)[: 1 + SHOWN], _leaders(public)[:1], usual, paths]
     private, public, defaults, paths = simulated(last, 2)  # fresh users
@@ -202,6 +206,7 @@ def _shortlist(choices: Sequence[Choice], estimator: str) -> list[Choice]:
     """For an estimator at one alpha the best predicted eta, and smaller ones: large noise favours smaller steps."""
     group = [choice for choice in choices if choice.estimator == estimator]
     best = min(range(len(group)), key=lambda k: group[k].predicted, default=-1)
+    # every third step downwards: large noise favours smaller ones than the recursion does
     return [group[k] for k in range(best, -1, -3)][:5]
 
 
@@ -266,6 +271,7 @@ def _simulated(
     extrapolated = any(c.estimator == "extrapolated" for choices, _ in groups for c in choices)
     trials = problem, trial, seed, extrapolated
     every = {_key(trials, c, mu): (Power(eta=c.eta, alpha=c.alpha), mu) for choices, mu in groups for c in choices}
+    # replicates are keyed by their number, so that a larger trial goes on where a smaller one ended
     have = {at: known[at].shape[-1] if at in known else 0 for at in every}
     algorithm = ExtrapolatedLdpSgd() if extrapolated else LdpSgd()
     column = algorithm.metrics.index(METRICS[metric])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpexp.core.text import fraction
 from dpexp.reporting import style
@@ -16,10 +17,13 @@ from dpexp.theory.ldp_sgd.table1 import STRONGLY, corrected_exponent, table1_exp
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 ALPHA = 0.5
 """the paper does not say; 1/2 is the middle of its range"""
 PATHS, USERS = 5, "users = steps $i$"
+LINE_STYLES: dict[str, Any] = {"sgd": "-", "asgd": (0, (4, 1.6))}
+NAMES = {"sgd": "LDP-SGD", "asgd": "LDP-ASGD"}
 
 
 def draw_figure1(results: Path) -> Drawing:
@@ -35,16 +39,18 @@ def draw_figure1(results: Path) -> Drawing:
     columns = ["replicate", "step", "estimator", "param_distance"]
     paths = load_trajectories(results, "figure1", [cell_id], columns, [("replicate", "<", PATHS)])
     canvas, (left, right) = style.panels(7.2, 3.6, 2, sharey=True)
+    # from the smallest budget, which has the most noise, to the largest
     budgets = sorted(means.budget.unique(), key=lambda b: -means.mu_mean_inverse_square[means.budget == b].iloc[0])
     _means(left, means, budgets)
     _paths(right, paths)
     title = rf"mean of {int(means.n.max())} replicates, $\alpha$ = 1/2, d = 5"
     left.set(xlabel=USERS, ylabel=r"distance  $\|\theta_i - \theta^*\|$", title=title)
     right.set(xlabel=USERS, title=rf"first {PATHS} replicates, $\mu$ = 2")
-    style.shared_legend(canvas, budgets, ["sgd", "asgd"], "95% CI of the mean")
-    handles = [Line2D([], [], color=PATH_COLOURS[e], label=style.NAMES[e]) for e in ("sgd", "asgd")]
+    _legend(canvas, budgets)
+    handles = [Line2D([], [], color=PATH_COLOURS[e], label=NAMES[e]) for e in ("sgd", "asgd")]
     right.legend(handles=handles, loc="lower left", frameon=False)
     kept = ["budget", "estimator", "step", "mean", "ci_lo", "ci_hi", "n", "n_diverged"]
+    # single paths stand below means in one table, without an interval
     single = paths.rename(columns={"param_distance": "mean"}).assign(panel="right", budget="2")
     data = pd.concat([means[kept].assign(panel="left"), single])
     keys = ["panel", "budget", "estimator", "replicate", "step"]
@@ -59,10 +65,35 @@ def _means(axes: Axes, means: pd.DataFrame, budgets: list[str]) -> None:
         for estimator in ("sgd", "asgd"):
             curve = means[(means.budget == budget) & (means.estimator == estimator)].sort_values("step")
             colour = style.colour_of(budget, budgets)
-            axes.plot(curve.step, curve["mean"], color=colour, linestyle=style.LINE_STYLES[estimator])
+            axes.plot(curve.step, curve["mean"], color=colour, linestyle=LINE_STYLES[estimator])
             axes.fill_between(curve.step, curve.ci_lo, curve.ci_hi, color=colour, alpha=style.BAND_ALPHA, linewidth=0)
-    last = means[means.step == means.step.max()]["mean"].min()
-    style.reference_slope(axes, -ALPHA / 2, r"slope $-$1/4", float(means.step.max()), last * 0.55)
+    # a dotted guide below all curves, over the last decade and a half, with its slope beside it
+    n = float(means.step.max())
+    level, start = means[means.step == n]["mean"].min() * 0.55, n / style.GUIDE
+    guide = [level * (step / n) ** (-ALPHA / 2) for step in (start, (start * n) ** 0.5, n)]
+    axes.plot([start, n], guide[::2], ":", color="#444444", linewidth=1.1, zorder=1.5)
+    place = (start * n) ** 0.5, guide[1]
+    style.note(axes, r"slope $-$1/4", place, (0, -3), ha="right", va="top", color="#333333")
+
+
+def _legend(canvas: Figure, budgets: Sequence[str]) -> None:
+    """One legend under the panels: colour is the budget, line style the estimator, the shading named."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    words = [b if b == "non-private" else rf"$\mu_i \sim$ {b}" if "(" in b else rf"$\mu$ = {b}" for b in budgets]
+    colours = [style.colour_of(b, budgets) for b in budgets]
+    lines = [Line2D([], [], color=c, label=label, linewidth=2) for c, label in zip(colours, words, strict=True)]
+    styles = [Line2D([], [], color="#555555", linestyle=look, label=NAMES[e]) for e, look in LINE_STYLES.items()]
+    shade = Patch(facecolor="#555555", alpha=style.BAND_ALPHA + 0.1, label="95% CI of the mean")
+    guide = Line2D([], [], color="#444444", linestyle=":", linewidth=1.1, label="reference slope")
+    others = [*styles, shade, guide]
+    columns = max(len(lines), len(others))
+    blank: Any = Line2D([], [], linestyle="none", label="")
+    rows = [[*row, *[blank] * (columns - len(row))] for row in (lines, others)]
+    # matplotlib fills a legend column by column, and a row here is one kind of thing
+    handles = [handle for pair in zip(*rows, strict=True) for handle in pair]
+    canvas.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, columnspacing=1.2)
 
 
 def _paths(axes: Axes, paths: pd.DataFrame) -> None:

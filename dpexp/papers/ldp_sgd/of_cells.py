@@ -54,6 +54,7 @@ def curves(cell: Cell, estimator: str, metric: str, steps: np.ndarray) -> Mappin
     numbers = constants(problem, schedule, budget) | {"steps": steps}
     theorem, place = BOUNDS[metric, estimator]
     found = {}
+    # the bounds on the distance ask for curvature
     if metric == "loss_gap" or (alpha < 1 and numbers["m"] > 0):
         found[f"bound, {place}"] = THEOREMS[theorem](numbers)
     if not is_flat(problem):

@@ -97,6 +97,7 @@ def constants(problem: LinearPredictorProblem, schedule: Schedule, budget: Budge
     eta, alpha = decay_of(schedule)
     error = problem.start() - problem.optimum()
     flat = is_flat(problem)
+    # a singular Hessian has no inverse, and so no sandwich
     private = None if flat else local(problem, budget).covariance
     return {
         "eta": eta,
@@ -121,6 +122,7 @@ def _hessian_lipschitz(problem: LinearPredictorProblem) -> float:
     everywhere, third = problem.hessian_lipschitz(), problem.third_derivative()
     if everywhere is not None:
         return everywhere
+    # where nothing is known everywhere, the third derivative at the optimum
     return math.nan if third is None else spectral_norm(third)
 
 
@@ -154,9 +156,11 @@ def predicted(place: Local, schedule: Schedule, steps: np.ndarray) -> Curves:
 def _settled_step(steps: np.ndarray, eta: float, alpha: float, m: float) -> np.ndarray:
     """Mean of eta_k (1 - exp(-m (eta_1 + ... + eta_k)))^2 over k <= n, at every n of `steps`, as an integral."""
     t = np.geomspace(1.0, float(steps[-1]) + 1, 4000)
+    # the stationary bias is built up as fast as the softest direction forgets
     built = (1 - np.exp(-m * eta * (1 + psi(1 - alpha, t)))) ** 2
     values = eta * t**-alpha * built
     total = np.concatenate([[0.0], np.cumsum(np.diff(t) * (values[1:] + values[:-1]) / 2)])
+    # the sum up to n is an integral up to n + 1
     return np.interp(np.asarray(steps) + 1.0, t, total) / steps
 
 
@@ -166,6 +170,7 @@ def asymptote(place: Local, schedule: Schedule, steps: np.ndarray) -> Curves:
     n = np.asarray(steps, dtype=np.float64)
     v = iterate_covariance(place.hessian, place.covariance)
     averaged = averaged_covariance(place.hessian, place.covariance)
+    # for large n the bias is that of the mean step size
     bias_sq, bias_gap = _bias(place, eta * power_sum(alpha, steps) / n)
     step = eta * n**-alpha
     return Curves(

@@ -64,6 +64,7 @@ class Used:
 
     def read_by(self, check: Callable[[Evidence], Outcome], *assumed: Assumption) -> Check:
         """The same where the check takes single runs of these experiments out of the evidence itself."""
+        # check and hypotheses ask the same runs, so that none is judged that was not looked at
         return Check(check, self.experiments, tuple(of(self) for of in assumed))
 
 
@@ -128,6 +129,7 @@ below_one = decays("[0, 1)", lambda alpha: 0 <= alpha < 1, 1.0)
 
 def between(words: str) -> Assumption:
     """An open interval, such as a column of Table 1: `(1/3, 1/2)`."""
+    # the words that readers see are the interval that is checked
     low, high = (float(Fraction(end.strip())) for end in words.strip("()").split(","))
     return decays(words, lambda alpha: low < alpha < high, high)
 

@@ -30,6 +30,7 @@ def build(results: Path) -> Content:
         printed = [exponent(r["table1"]), exponent(r["remarks"])]
         key = (r["experiment"], SHOWN[r["metric"]], fraction(r["alpha"]), r["estimator"].upper(), *printed)
         slope = "-" if r["slope"] is None else f"{r['slope']:.2f} [{r['ci_lo']:.2f}, {r['ci_hi']:.2f}]"
+        # one row for all budgets of a setting, a column each
         lines.setdefault(key, {})[r["budget"]] = slope
     rows = [[*key, *(slopes[b] for b in budgets)] for key, slopes in lines.items()]
     window = records[0]["window"]
@@ -45,6 +46,7 @@ def _records(results: Path, experiment: str) -> list[dict[str, Any]]:
     load_cells(results, experiment, ["alpha"])  # refuses results of other settings
     runs = Evidence(results).runs(experiment)
     last = max(int(run.steps[-1]) for run in runs)
+    # the longest run says which decade, so that all rows have the same
     window = (last / 10, last)
     return [
         _record(experiment, convexity, run, estimator, budget=run.budget)
@@ -116,6 +118,7 @@ def _records_of_rates(results: Path, experiment: str) -> list[dict[str, Any]]:
     records = []
     for run, estimator in product(Evidence(results).runs(experiment), ("sgd", "asgd")):
         corrected = corrected_exponent(estimator, run.alpha) if convexity == STRONGLY else None
+        # a quadratic has no third derivative, so that its average has no bias
         if experiment == "rates_quadratic" and estimator == "asgd":
             corrected = -1.0
         found: dict[str, Any] = dict.fromkeys((*FITTED, "before", "drift_se", "decades_agree"))

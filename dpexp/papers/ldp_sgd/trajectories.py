@@ -55,12 +55,14 @@ def draw(plan: Plan, theory: bool, results: Path) -> Drawing:
     load_summary(results, plan.experiment, ["alpha"])  # refuses results of other settings
     wishes = Wishes(facet=("alpha", ESTIMATOR) if theory else ("alpha",))
     metric, title = (plan.with_theory, f"{plan.what}: measured and predicted") if theory else (plan.metric, plan.what)
-    request = Request(metric, wishes, theories=(LDP_SGD_THEORY,), theory=theory, slopes=False, title=title)
-    return declared(plan.experiment, request, results, THREE_BUDGETS if theory else None)
+    only = THREE_BUDGETS if theory else None
+    request = Request(metric, wishes, theories=(LDP_SGD_THEORY,), theory=theory, slopes=False, title=title, only=only)
+    return declared(plan.experiment, request, results)
 
 
 def figure(plan: Plan, theory: bool = False) -> Figure:
     """The figure of a plan; with theory laid over it that of `dpexp plot --theory`."""
+    # theory bounds the square, and the figures of the paper show the root
     quantity = "distance" if plan.metric == "param_distance" else "loss gap"
     caption = (
         f"{plan.what}: {quantity}; one panel for each decay rate alpha, with common random numbers for all curves."

@@ -41,6 +41,7 @@ def draw(results: Path) -> Drawing:
         mean, bars = part["mean"] / G, [(part["mean"] - part.ci_lo) / G, (part.ci_hi - part["mean"]) / G]
         right.errorbar(part.epochs, mean, bars, **look, linewidth=1.1, elinewidth=0.9, capsize=2)
     part = rows[rows.method == "tree"]
+    # a guide of the exponent 1/2, a little above what it is compared with
     level = part.noise.iloc[-1] * np.sqrt(part.epochs / part.epochs.iloc[-1]) * 1.25
     left.plot(part.epochs, level, ":", color="#777777", linewidth=1.1, label=r"$\propto \sqrt{K}$")
     style.ticks_at(left, sorted(levels))

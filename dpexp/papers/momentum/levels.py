@@ -66,6 +66,7 @@ def crossing(n: int, length: float, epochs: tuple[int, ...] = (2, 4, 8, 16)) -> 
 
     By log-linear interpolation between two of them; inf if it never has.
     """
+    # above 0 where Algorithm 2 has less noise
     ratios = [math.log(levels.tree / levels.reduced) for levels in (fixed_path_levels(n, k, length) for k in epochs)]
     if ratios[0] >= 0:
         return float(epochs[0])
@@ -86,6 +87,7 @@ def printed_noise(n: int, d: int, eps: float, delta: float) -> float:
     second = theorem9_schedule(n, d, eps, delta)
     stds = second.alpha * np.array(printed_sensitivities(n, second.eta, 1.0))
     stds *= theorem8_sigma(eps, delta) * np.sqrt(printed_counts(n, second.steps))
+    # what a step reads of the last epoch, and of all steps before it
     window = _mean(second, lambda t: cover(max(1, t - n + 1), t))
     residual = _mean(second, lambda t: cover(1, t))
     keep, fade = 1 - second.gamma, math.exp(n * math.log1p(-second.alpha)) if second.alpha < 1 else 0.0

@@ -89,6 +89,7 @@ def tuned_rows(results: Path) -> pd.DataFrame:
 
     place = ["method", "N", "d", "eps"]
     rows = pd.concat([_last(results, experiment, "grad_norm") for experiment in TUNED], ignore_index=True)
+    # descent has a step size, the others a length of the path
     rows["tuned"] = rows["length"].where(rows["length"].notna(), rows["eta"])
     rows["settings"] = rows.groupby(place)["mean"].transform("size")
     grids = rows.groupby(place)
@@ -106,6 +107,7 @@ def tuned_settings(results: Path) -> list[dict[str, Any]]:
         cells: Any = load_summary(results, experiment, columns).drop_duplicates("cell_id")
         for row in cells.itertuples():
             if np.isfinite(row.eps):
+                # a method without momentum has no alpha, and stands for alpha N = 1
                 alpha_n = 1.0 if row.alpha is None or np.isnan(row.alpha) else float(row.alpha) * int(row.N)
                 rows.append(
                     {"method": method(row), "N": int(row.N), "d": int(row.d), "eps": float(row.eps), "alpha_n": alpha_n,
@@ -155,6 +157,7 @@ def ends(grid: pd.DataFrame, best: pd.Series, axes: Sequence[str]) -> dict[str, 
     found: dict[str, str] = {}
     for axis in axes:
         others = [name for name in axes if name != axis]
+        # the settings that share all other axes with the best one
         line = grid[np.logical_and.reduce([np.isclose(grid[name], best[name]) for name in others], axis=0)][axis]
         at = (bool(np.isclose(best[axis], line.min())), bool(np.isclose(best[axis], line.max())))
         if any(at) and not np.isclose(grid[axis].min(), grid[axis].max()):
@@ -170,8 +173,7 @@ PLACE = ["problem", "N", "eps"]
 def grid_rows(results: Path) -> list[dict[str, Any]]:
     """One record for each problem, N, eps and method: the setting with the least mean of the final |grad F|, over G.
 
-    Settings that end with a larger F than they began with are no candidates: where a loss is flat far away, gradients
-    are small there too.
+    Settings that end with a larger F than they began with are no candidates.
     `step` is the path's length in G / L, or eta L for descent; `alpha_n` is alpha N, 1 where a method has no momentum.
     `edges`: in which directions of the grid the best setting is an end one, of those in which the grid has more than
     one value. `iterates`: whether the noise of the best setting is set by what its iterates give away, certified for
@@ -182,6 +184,7 @@ def grid_rows(results: Path) -> list[dict[str, Any]]:
     rows = pd.concat([_last_of_grid(results, experiment) for experiment in GRIDS], ignore_index=True)
     records = []
     for place, tried in rows.groupby([*PLACE, "method"]):
+        # a loss is flat far away too, where a small gradient is no success
         grid = tried[tried.objective <= tried.start]
         if grid.empty:  # as in runs of a few steps
             continue

@@ -12,6 +12,7 @@ from dpexp.reporting.table import Column, Content, Table, by_column
 
 def tuned(results: Path) -> Content:
     """Final |grad F| / G of the best setting of every method, with F and the parameter's norm beside it."""
+    # the best setting of each method alone: the grids have hundreds
     best: Any = tuned_rows(results)
     records = [{str(k): v for k, v in r.items()} for r in best.to_dict("records")]
     columns: dict[str, Column] = {

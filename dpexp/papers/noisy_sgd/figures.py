@@ -108,6 +108,7 @@ def draw_analyses(results: Path) -> Drawing:
     for name, look in ANALYSES.items():
         axes.plot(data.steps, data[name], **look)
     axes.fill_between(
+        # between what a pair attains and the least that is proved
         data.steps, data["exact-walk"], data[list(UPPER)].min(axis=1), color="#2a9d6f", alpha=0.10, linewidth=0,
         label="where the true loss lies",
     )  # fmt: skip

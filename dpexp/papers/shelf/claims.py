@@ -70,6 +70,7 @@ def entries() -> tuple[Entry, ...]:
 def found(entry: Entry) -> Found:
     """What holds and what is attained beside a printed epsilon."""
     z, q, delta = entry.noise_multiplier, entry.q, entry.delta
+    # as the page's own accountant: the orders and the conversion of its time
     recomputed = min(classic_eps(order, entry.steps * mixture_from_base(order, q, z), delta) for order in ORDERS)
     accounted = step_loss(q, z, "add-remove").eps(entry.steps, delta)
     return Found(recomputed, accounted, *(_attained(entry, relation) for relation in ("add-remove", "replace-one")))
@@ -96,10 +97,12 @@ PLACES, RELATIVE = 0.006, 0.001
 def verdict(entry: Entry, printed: float) -> Verdict:
     """What is to be said of a printed epsilon."""
     at = found(entry)
+    # a pair of neighbours is proof, whatever the page assumed
     if printed < at.attained:
         return "false"
     if abs(printed - at.recomputed) > max(PLACES, RELATIVE * at.recomputed):
         return "misprint"
+    # right for the batches that the program draws
     if entry.sampler == "poisson":
         return "holds as a bound"
     return "misleading" if at.replaced > printed else "not testable"

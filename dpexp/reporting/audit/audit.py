@@ -133,6 +133,7 @@ def row_of(
     audited: Auditable, look: Look, pilot: Seen, seen: Seen, level: float, share: float, deltas: tuple[float, ...]
 ) -> Row:
     """The tests of one look."""
+    # either test has half of what this look may spend
     test, process = outcomes(look.claim, pilot, seen, level * share / 2, counts=look.counts)
     return Row(audited, look, test, process, level, deltas)
 
@@ -145,9 +146,11 @@ def outcomes(claim: Claim, pilot: Seen, seen: Seen, level: float, *, counts: boo
     if pilot.statistics.ndim == 2:
         runs = (pilot, seen)
         pilot, seen = (Seen(of_normal_releases(*pilot, one.statistics), one.canary) for one in runs)
+    # what never happens in a sound run has one threshold, between none and one
     thresholds = NEVER if counts else thresholds_of(pilot.statistics)
     statistics, canary = seen
     test = trade_off_test(statistics[~canary], statistics[canary], thresholds, level)
+    # what is staked may depend on the pilot alone
     bets = bets_of(claim, pilot.statistics, pilot.canary)
     return test, e_process(statistics, canary, bets, level)
 
@@ -157,6 +160,7 @@ def gathered(audited: Auditable, seed: int, replicates: range) -> list[Seen]:
     parts = []
     for first in range(replicates.start, replicates.stop, BATCH):
         tell(f"{audited.label}: run {first - replicates.start:,} of {len(replicates):,}")
+        # in batches, so that a word of progress comes between them
         parts.append(audited.observe(seed, range(first, min(first + BATCH, replicates.stop))))
     return [Seen(*(np.concatenate(column) for column in zip(*look, strict=True))) for look in zip(*parts, strict=True)]
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from dpexp.algorithms.algorithm import Algorithm
 from dpexp.config.cells import Cell
+from dpexp.core.seeds import generator
+from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.analyses.analysis import Analysis, Released
 from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.audit.claim import Claim
@@ -45,6 +49,24 @@ class Seen(NamedTuple):
     """float64 [R]; or [R, k], k releases seen together, of which `outcomes` makes one statistic"""
     canary: np.ndarray
     """bool [R]: the world of the run, a fair coin that nothing but the data has seen"""
+
+
+def coins(seed: int, replicates: range) -> np.ndarray:
+    """The world of each replicate, bool [R]: from the stream of its data, which decides nothing else here."""
+    # a coin of its own stream: batches, order and noise are the same in both worlds
+    return np.array([generator(seed, r, "data").random() < 0.5 for r in replicates])
+
+
+def of_a_user(stated: Sequence[Analysis], mu: float) -> Analysis:
+    """What the best of these analyses states of one user with this budget."""
+    best = min((one for one in stated if one.valid), key=lambda one: math.inf if one.mu is None else one.mu)
+    return replace(best, mu=mu, eps=lambda delta: eps_of(mu, delta))
+
+
+def settings_of(algorithm: Algorithm, left_out: Collection[str]) -> str:
+    """What of an algorithm differs from its defaults, in words that follow its name."""
+    kept = algorithm.model_dump(exclude_defaults=True)
+    return "".join(f", {key} = {value}" for key, value in kept.items() if key not in ("name", "epochs", *left_out))
 
 
 class Copy(NamedTuple):

@@ -45,7 +45,19 @@ from dpexp.privacy.mechanisms.langevin_accounting import AccountedLangevin
 from dpexp.privacy.mechanisms.released import Stated
 from dpexp.problems.canaries import PREPARED, Canaries
 from dpexp.problems.softmax import Softmax
-from dpexp.reporting.audit.auditable import COPIES, CROWD, LAST_AND_AVERAGE, LOUD, TOGETHER, Attained, Copy, Look, Seen
+from dpexp.reporting.audit.auditable import (
+    COPIES,
+    CROWD,
+    LAST_AND_AVERAGE,
+    LOUD,
+    TOGETHER,
+    Attained,
+    Copy,
+    Look,
+    Seen,
+    coins,
+    settings_of,
+)  # fmt: skip
 
 RECORDS, BATCH = 8, 2
 """of a copy: a record is in a quarter of the batches, and often alone there"""
@@ -69,6 +81,7 @@ class BatchesAudit:
     def __init__(self, cell: Cell, problem: Softmax, algorithm: Algorithm, delta: float, copy: Copy) -> None:
         full = algorithm.batch_size == problem.n
         self.algorithm, schedule = algorithm.name, cell.schedule
+        # full batches stay full: the copy has no more records than a batch
         records, self.steps, self.kind = (BATCH if full else RECORDS), min(cell.run.n, copy.steps), copy
         # a config whose groups are used whole keeps that; else a record is in every second batch of its group
         whole = algorithm.groups is not None and algorithm.groups * algorithm.batch_size == problem.n
@@ -76,6 +89,7 @@ class BatchesAudit:
         self.copy: Algorithm = algorithm.model_copy(update={"batch_size": BATCH, "epochs": 1, "groups": groups})
         self.clip = algorithm.clip if isinstance(algorithm, DpSgd) else math.inf
         self.budget, self.q = Target(eps=copy.eps, delta=delta), BATCH / records
+        # a small step makes little of the canary fade before the last iterate
         small = {"eta": SMALL_STEP / max(1.0, self.clip) ** 2}
         changed = isinstance(algorithm, DpSgd) and schedule.name == "constant"
         self.schedule = schedule.model_copy(update=small) if changed else schedule
@@ -94,13 +108,7 @@ class BatchesAudit:
         # the world without the canary, and with it
         here = {"canary": 1 if self.replaces or copy.crowd else 0}
         self.worlds = [self.problem.model_copy(update=one) for one in ({"canary": 0 if self.replaces else None}, here)]
-        kept = {
-            key: value
-            for key, value in algorithm.model_dump(exclude_defaults=True).items()
-            if key not in ("name", "batch_size", "epochs", "groups")
-        }
-        settings = "".join(f", {key} = {value}" for key, value in kept.items())
-        self.label = f"{algorithm.name} on softmax{settings}"
+        self.label = f"{algorithm.name} on softmax{settings_of(algorithm, ('batch_size', 'groups'))}"
         crowd = ", all others against the canary" if copy.crowd else ""
         in_turn = "" if groups is None else f" from {groups} groups in turn"
         several = f", {copy.replicates} replicates" if copy.replicates > 1 else ""
@@ -138,6 +146,7 @@ class BatchesAudit:
         valid = [one for one in mechanism.analyses() if one.valid]
         every = min((one for one in valid if one.released == ALL), key=self._eps)
         own = mechanism.analysis
+        # what holds for all iterates holds for the last one, and either may be the smaller
         last = own if own.valid and own.released == LAST and self._eps(own) < self._eps(every) else every
         return {ALL: every, LAST: last, REPLICATES: composition_of_runs([(every, self.kind.replicates)])}
 
@@ -165,7 +174,8 @@ class BatchesAudit:
             kinds += [("average", "projection", False)] if "average" in self.copy.estimators else []
         found = []
         for released, statistic, counts_never in kinds:
-            by = released if released in claims else ALL  # what all iterates give away, their average does
+            # what all iterates give away, their average does
+            by = released if released in claims else ALL
             found.append(Look(released, who, statistic, claims[by], self.stated[by], counts_never))
         return found
 
@@ -175,7 +185,7 @@ class BatchesAudit:
         return math.isfinite(self.noise.radius)
 
     def observe(self, seed: int, replicates: range) -> Sequence[Seen]:
-        canary = np.array([generator(seed, r, "data").random() < 0.5 for r in replicates])
+        canary = coins(seed, replicates)
         if self.kind.replicates > 1:
             return self._together(seed, replicates, canary)
         shape = self.steps + 1, self.problem.classes, WIDTH
@@ -277,6 +287,7 @@ class BatchesAudit:
         # after = before (1 - eta lambda) - eta sum / m + momentum (before - the one before)
         moved = after - before * (1 - eta * self.problem.regulariser)
         if self.noise.momentum:
+            # the first step has no step before it
             moved[:, 1:] -= self.noise.momentum * (before[:, 1:] - before[:, :-1])
         return np.asarray(-moved * self.copy.batch_size / eta)
 

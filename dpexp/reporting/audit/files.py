@@ -20,12 +20,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpexp.core.errors import UsageError
-from dpexp.core.seeds import generator
 from dpexp.core.steps import tell
 from dpexp.core.text import counted
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.audit.claim import claim_of
-from dpexp.reporting.audit.auditable import Attained, Look, Seen
+from dpexp.reporting.audit.auditable import Attained, Look, Seen, coins
 
 FIRST = 300
 """runs on each file that choose what is looked at, and show what never changes; no test counts them"""
@@ -78,7 +77,7 @@ class TwoFiles:
         return sorted([*own, *others], key=_least_telling_last)[:MOST]
 
     def observe(self, seed: int, replicates: range) -> Sequence[Seen]:
-        canary = np.array([generator(seed, r, "data").random() < 0.5 for r in replicates])
+        canary = coins(seed, replicates)
         found = np.empty((len(replicates), len(self.columns)))
         for k, r in enumerate(replicates):
             leaves = self._runs[int(canary[k])]((seed << 24) + r)
@@ -178,7 +177,8 @@ def rows_of(path: Path) -> Counter[tuple[str, ...]]:
     elif path.is_file():
         try:
             frame = pd.read_csv(path, dtype=str, keep_default_na=False, header=None)
-        except ValueError as error:  # of pandas, for rows of several lengths, and for encodings
+        # of pandas, for rows of several lengths, and for encodings
+        except ValueError as error:
             raise UsageError(f"{path} cannot be read: {error}") from None
     else:
         raise UsageError(f"{path}: no such file", "--data names two tables, csv or parquet")

@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -22,7 +20,7 @@ from dpexp.privacy.audit.claim import gaussian_claim
 from dpexp.privacy.audit.statistics import of_projection
 from dpexp.privacy.budgets import Budget
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.reporting.audit.auditable import Attained, Look, Seen
+from dpexp.reporting.audit.auditable import Attained, Look, Seen, of_a_user
 from dpexp.reporting.audit.users import BudgetClass, classes_of
 
 ROUNDED = 1e-12
@@ -42,22 +40,16 @@ class RegressionAudit:
         self.watched = Watched(problem, algorithm, schedule, budget, n)
         self.label = f"{algorithm.name} on {problem.name}, mu = {budget.label}"
         self.size = f"a copy with {self.watched.users} users, and the steps of {n:,}"
-        self.classes = classes_of(budget, n)
-        self.stated = min((one for one in stated if one.valid), key=lambda one: math.inf if one.mu is None else one.mu)
+        self.classes, self.stated = classes_of(budget, n), stated
 
     @cached_property
     def looks(self) -> Sequence[Look]:
         return [
-            Look(ALL, f"a user with {one.label}", kind, gaussian_claim(one.largest), self._of(one.largest))
+            Look(ALL, f"a user with {one.label}", kind, gaussian_claim(one.largest), stated)
             for one in self.classes
+            for stated in [of_a_user(self.stated, one.largest)]
             for kind in self.watched.kinds
         ]
-
-    def _of(self, mu: float) -> Analysis:
-        """What is stated of one user with this budget."""
-        from dpexp.privacy.accounting.gdp import eps_of
-
-        return replace(self.stated, mu=mu, eps=lambda delta: eps_of(mu, delta))
 
     def observe(self, seed: int, replicates: range) -> Sequence[Seen]:
         found: list[list[Seen]] = [[] for _ in self.looks]
@@ -74,6 +66,7 @@ class RegressionAudit:
         """In every run one user of the class, by the number of the run: a choice that knows neither coins nor noise."""
         of_kind, statistics, canary = [user for user in sent if user.kind == kind], [], []
         for lane, replicate in enumerate(lanes):
+            # a run in which nobody of the class was asked says nothing of it
             able = [user for user in of_kind if _inside(float(user.mu[lane]), one)]
             if not able:
                 continue

@@ -21,7 +21,6 @@ from dpexp.algorithms.algorithm import Algorithm
 from dpexp.algorithms.batch_descent import BatchDescent
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan
 from dpexp.config.cells import Cell
-from dpexp.core.seeds import generator
 from dpexp.engine.finite_sum.loop import Data
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.audit.claim import claim_of
@@ -30,7 +29,7 @@ from dpexp.privacy.budgets import Target
 from dpexp.privacy.mechanisms.released import Released, Stated
 from dpexp.problems.canaries import LinearCanaries
 from dpexp.problems.finite_sum import FiniteSum
-from dpexp.reporting.audit.auditable import COPIES, Attained, Copy, Look, Seen
+from dpexp.reporting.audit.auditable import COPIES, Attained, Copy, Look, Seen, coins, settings_of
 
 RECORDS = 6
 """of a copy: in each step one of them, or all, or a sample"""
@@ -67,11 +66,8 @@ class SumsAudit:
         first = first.model_copy(update={"stated_smoothness": ratio / (eta * algorithm.passes(first))})
         self.worlds = [first, first.model_copy(update={"slope": 1.0})]
         self.plan: Plan = self.copy.plan(first, self.schedule, self.budget, self.steps)
-        dumped = algorithm.model_dump(exclude_defaults=True)
-        kept = {key: value for key, value in dumped.items() if key not in ("name", "epochs", *small)}
-        settings = "".join(f", {key} = {value}" for key, value in kept.items())
         sampled = ", Poisson samples" if self.sampled else ""
-        self.label = f"{algorithm.name} on {problem.name}{settings}{sampled}"
+        self.label = f"{algorithm.name} on {problem.name}{settings_of(cast('Algorithm', algorithm), small)}{sampled}"
         rate = f", sampling_rate {SAMPLED:g}" if self.sampled else ""
         self.size = (
             f"a copy: {RECORDS} records of linear losses{rate}, {self.steps} steps, "
@@ -118,7 +114,7 @@ class SumsAudit:
         return [Attained(law, self.stated) for law in laws]
 
     def observe(self, seed: int, replicates: range) -> Sequence[Seen]:
-        canary = np.array([generator(seed, r, "data").random() < 0.5 for r in replicates])
+        canary = coins(seed, replicates)
         runs = [self.run(self.worlds[int(there)], seed, r) for there, r in zip(canary, replicates, strict=True)]
         sums, last = (np.stack(part) for part in zip(*runs, strict=True))
         # (b)
@@ -131,6 +127,7 @@ class SumsAudit:
         else:
             # (a), (c)
             twins = [np.stack([self.clean(world, seed, r) for r in replicates]) for world in self.worlds]
+            # the noise-free twin of the first world is taken off, and the two differ by the canary alone
             rest, effects = sums - twins[0], twins[1] - twins[0]
             ratio = of_correlated_steps(rest[:, :, 0], effects[:, :, 0], self.white)
             fresh = [np.einsum("st,rtj->rsj", self.white, one) for one in (rest, effects)]
@@ -153,6 +150,7 @@ class SumsAudit:
         stepper = algorithm.stepper(problem, self.plan, self.budget, seed, replicate, data)
         sums = np.empty((self.steps, problem.dimension))
         for t in range(self.steps):
+            # one step at a time, so that every noisy sum is seen
             stepper.advance(t + 1, t + 1)
             sums[t] = stepper.estimate
         return sums, stepper.w.copy()

@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections import namedtuple
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
@@ -38,7 +37,7 @@ from dpexp.privacy.audit.claim import gaussian_claim
 from dpexp.privacy.audit.statistics import of_projection
 from dpexp.privacy.budgets import Budget, ChoiceBudget, ConstantBudget, ListBudget
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.reporting.audit.auditable import LAST_AND_AVERAGE, Attained, Look, Seen
+from dpexp.reporting.audit.auditable import LAST_AND_AVERAGE, Attained, Look, Seen, of_a_user
 
 USERS = 8
 """of each class of budgets in a run, of whom the one with the most telling pair of records is audited"""
@@ -70,8 +69,7 @@ class UsersAudit:
         self.classes = classes_of(budget, n)
         self.users = min(n, MOST_USERS, USERS * max(1, len(self.classes)))
         self.size = f"the first {self.users} of {n:,} users"
-        self.stated = min((one for one in stated if one.valid), key=lambda one: math.inf if one.mu is None else one.mu)
-        self.y = furthest_responses(self.problem, algorithm)
+        self.stated, self.y = stated, furthest_responses(self.problem, algorithm)
 
     @cached_property
     def looks(self) -> Sequence[Look]:
@@ -118,6 +116,7 @@ class UsersAudit:
         """
         if not self.is_affine:
             return None
+        # a list says who has which budget; a law says only how large it can be
         if isinstance(self.budget, ListBudget):
             mu = float(self.budget.draw(np.ones(1), SECOND + 1)[0])
         else:
@@ -126,10 +125,7 @@ class UsersAudit:
 
     def of(self, mu: float) -> Analysis:
         """What is stated of one user with this budget."""
-        from dpexp.privacy.accounting.gdp import eps_of
-
-        held = self.share * mu
-        return replace(self.stated, mu=held, eps=lambda delta: eps_of(held, delta))
+        return of_a_user(self.stated, self.share * mu)
 
     def observe(self, seed: int, replicates: range) -> Sequence[Seen]:
         groups = [list(replicates[k : k + LANES]) for k in range(0, len(replicates), LANES)]
@@ -155,6 +151,7 @@ class UsersAudit:
         # (c)
         settings = [Setting(self.schedule, self.budget), Setting(self.schedule, ConstantBudget(mu=math.inf))]
         steps = np.arange(1, self.users + 1)
+        # both settings in one pass, so that they have the same records and coins
         kept = run_lane_group(self.model, self.rule, settings, self.sensitivities.noise, steps, seed, lanes)
         start = np.broadcast_to(self.model.start[:, None], (len(self.model.start), LANES))
         noisy, clean = (np.concatenate([start[None], kept.theta[:, 0, s]])[..., : len(lanes)] for s in (0, 1))
@@ -193,7 +190,8 @@ class UsersAudit:
         middle = 0.0 if self.problem.response_noise == "normal" else 0.5
         law = model.law._replace(
             k=np.array([*model.law.k, middle, *self.y]),
-            sigma_z=1 / math.sqrt(self.problem.d),  # |x|^2 is then near 2, where w(x) |x| is largest
+            # |x|^2 is then near 2, where w(x) |x| is largest
+            sigma_z=1 / math.sqrt(self.problem.d),
         )
         return model._replace(shape=model.shape._replace(response=canary_response), law=law)
 
@@ -281,11 +279,13 @@ def classes_of(budget: Budget, n: int) -> list[BudgetClass]:
     elif isinstance(budget, ListBudget):
         values = sorted({float(mu) for mu in budget.draw(np.ones(min(n, MOST_USERS)), 1)})
     elif isinstance(budget, ChoiceBudget):
+        # every value of the law that has a share of a thousandth
         values = sorted({float(mu) for mu in budget.draw((np.arange(1000) + 0.5) / 1000, 1)})
     else:
         edges = budget.draw(np.linspace(1e-9, 1, 4), 1)
         return [BudgetClass(float(a), float(b)) for a, b in pairwise(edges)]
     values = [mu for mu in values if math.isfinite(mu)]
+    # every class is tested at its share of the level, so that few of them are told more
     if len(values) > MOST_CLASSES:
         values = [values[k] for k in np.linspace(0, len(values) - 1, MOST_CLASSES).round().astype(int)]
     return [BudgetClass(mu, mu) for mu in values]

@@ -19,6 +19,12 @@ State = Literal["current", "unconfirmed", "stale", "missing"]
 SAID = ("id", "paper", "place", "source", "quote", "statement", "kind", "false_if", "tolerance", "why")
 FOUND = ("predicted", "measured", "uncertainty", "verdict", "numbers")
 """what a check finds: `dpexp.reporting.claim.Outcome`"""
+FACTS = {
+    "predicted": "predicted", "measured": "measured", "uncertainty": "uncertainty", "tolerance": "tolerance",
+    "false_if": "false if", "hypotheses": "assumed, and checked of the settings", "noticed": "power",
+    "configs": "configs", "rerun": "rerun",
+}  # fmt: skip
+"""what is told of a claim below its verdict, by the keys of `dpexp claims --json` and by how it is called"""
 
 
 def said(claim: Claim) -> dict[str, Any]:
@@ -92,6 +98,7 @@ class Judgement:
     @property
     def cost(self) -> str:
         """What running and judging it anew takes, in words; empty where that is not known."""
+        # a sum of some of them would look like the whole
         if not self.found or self.runs.keys() != set(self.experiments):
             return ""
         run = f"{_seconds(sum(self.runs.values()))} to run, " if self.runs else ""
@@ -104,6 +111,7 @@ class Judgement:
 
     def document(self, results: Path) -> dict[str, Any]:
         """The row for programs, with stable keys. What is not current is null, and stands under `before` at most."""
+        # from the same results nothing has to be run
         how = "--confirm" if self.state == "unconfirmed" else "--rerun"
         return {
             **self.claim,

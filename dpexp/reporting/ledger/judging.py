@@ -48,6 +48,7 @@ def one_by_one(claims: Sequence[Claim], results: Path) -> Iterator[tuple[str, Ou
     reading: dict[str, float] = {}
     for claim in each(claims, "judging claim", lambda claim: claim.id):
         for name in claim.experiments:
+            # what one claim has read the next need not, and it counts among the costs of both
             if name not in reading:
                 begin = time.process_time()
                 evidence.runs(name)
@@ -65,9 +66,11 @@ def judge(claims: Sequence[Claim], results: Path, carry: Carry = one_by_one) -> 
     and DpexpError where code or results change meanwhile, since nobody could say what the verdicts come from.
     """
     require(claims, results)
+    # looked at before and after: nobody could say what a verdict comes from that changed meanwhile
     codes = {claim.id: code_of_claim(claim) for claim in claims}
     before = identities(results, claims)
     found = {name: (outcome, spent) for name, outcome, spent in carry(claims, results)}
+    # the process has read its modules, and hashes are those of the files
     if late := edited_after(codes.values(), 0):
         raise DpexpError(f"{few(late)} changed after this process had read it", "judge the claims again")
     if now := {name for name, identity in identities(results, claims).items() if identity != before[name]}:
@@ -92,6 +95,7 @@ def keep(
         before = verdicts.read(results)
         rows = {**before.rows, **fresh}
         for name, one in before.rows.items():
+            # a cost is measured anew only with what it is of, so that two reproductions do not differ in it
             if (rows[name].code, rows[name].results) == (one.code, one.results):
                 rows[name] = replace(rows[name], cpu_s=one.cpu_s)
         everything = standing(results, verdicts.Ledger(rows), known)

@@ -15,7 +15,7 @@ from dpexp.core.text import counted
 from dpexp.reporting.ledger.judgement import Judgement
 from dpexp.reporting.ledger.printed import NOT_CURRENT, by_paper, headed, in_counts, section, tally
 from dpexp.reporting.ledger.verdicts import Ledger
-from dpexp.reporting.terminal_tables import markdown_table
+from dpexp.reporting.table import markdown_table
 from dpexp.reporting.verdict import VERDICTS
 
 if TYPE_CHECKING:
@@ -44,10 +44,8 @@ ABOUT = (
 
 
 def link(one: Judgement, words: str, page: str = "") -> str:
-    """To the heading of a claim, which readers of Markdown name without its strokes.
-
-    A bracket, as in the interval [0, 1), would end the words.
-    """
+    """To the heading of a claim, which readers of Markdown name without its strokes."""
+    # a bracket, as in the interval [0, 1), would end the words of the link
     words = words.replace("[", r"\[").replace("]", r"\]")
     return f"[{words}]({page}#{one.id.replace('/', '')})"
 
@@ -59,6 +57,7 @@ def index(judgements: Sequence[Judgement], headlines: Mapping[str, str]) -> str:
         found = f"; {one.short}" if one.is_current else ""
         lines.append(f"* **{says}** *{one.verdict}*{found} ({link(one, one.id, PAGE.format(one.paper))})")
     parts = ["# Claims", "\n".join(lines), ABOUT]
+    # a column of zeros for what is stale would look like a fault
     verdicts = [*VERDICTS, *([NOT_CURRENT] if NOT_CURRENT in tally(judgements) else [])]
     for title, source in (("The papers' claims", "paper"), ("Ours", "ours")):
         rows = []
@@ -121,6 +120,7 @@ def letter(judgements: Sequence[Judgement]) -> list[str]:
             found = "Found" if one.is_current else f"Found before ({one.reason})"
             said = f"\u201c{claim['quote']}\u201d{why}. {found}: {one.short}"
             told[MATTERS[last]].append(f"* {claim['place']}, {said} (`{one.id}`)")
+        # of ours what repairs a statement of the paper, and is found to hold
         elif claim["source"] == "ours" and last in HELD and claim["statement"].startswith(MENDS):
             told["What holds in its place"].append(f"* {claim['place']}. {claim['statement']} (`{one.id}`)")
     known = [f"### {title}\n\n" + "\n".join(points) for title, points in told.items() if points]
@@ -136,6 +136,7 @@ def artifact(judgements: Sequence[Judgement], headlines: Mapping[str, str], ledg
         lines += [f"Tolerance: {one.claim['tolerance']}."]
         tried.append(f"{number}. " + "\\\n   ".join(lines))
     total = ""
+    # one cost that is not known, and there is no total
     if all(one.cost for one in judgements):
         runs = ledger.experiments.values()
         running, judging = sum(one["cpu_s"] for one in runs), sum(one.cpu_s for one in judgements)

@@ -6,16 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from dpexp.core.text import columns, few
-from dpexp.reporting.ledger.judgement import Judgement
+from dpexp.reporting.ledger.judgement import FACTS, Judgement
 from dpexp.reporting.verdict import VERDICTS, power_and_seeds
 
 NOT_CURRENT = "stale or missing"
-FACTS = {
-    "predicted": "predicted", "measured": "measured", "uncertainty": "uncertainty", "tolerance": "tolerance",
-    "false_if": "false if", "hypotheses": "assumed, and checked of the settings", "noticed": "power",
-    "configs": "configs", "rerun": "rerun",
-}  # fmt: skip
-"""what is told of a claim below its verdict, by the keys of `dpexp claims --json` and by how it is called"""
 
 
 def overview(judgements: Sequence[Judgement], headlines: Mapping[str, str]) -> str:
@@ -76,6 +70,7 @@ def warnings(judgements: Iterable[Judgement]) -> list[str]:
     for one in judgements:
         if one.is_surprising:
             lines.append(f"unexpected: {one.id}: {one.verdict}; {one.found['measured']}")
+        # one edit makes many claims stale: a line for each reason, and not for each claim
         elif not one.is_current:
             by_reason.setdefault((one.state, one.reason), []).append(one.id)
     return lines + [f"{state}: {few(ids, 1)}: {reason}" for (state, reason), ids in by_reason.items()]

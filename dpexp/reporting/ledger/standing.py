@@ -56,7 +56,8 @@ def hashes(results: Path, rows: Sequence[Judgement]) -> dict[str, str]:
             return {}
         names += [path.relative_to(results).as_posix() for path in (folder.manifest, folder.cells, folder.summary)]
         if config := manifest["config"]["path"]:
-            names.append(f"{experiment}/{config}")  # also where it is not there now: it may come back as another one
+            # also where it is not there now: it may come back as another one
+            names.append(f"{experiment}/{config}")
     of_plugins = LOADED or any(plugin_of(name) for one in rows for name in one.code)
     return {} if of_plugins else {name: _hash(results, name) for name in names}
 
@@ -78,6 +79,7 @@ def standing(results: Path, ledger: Ledger, claims: Sequence[Claim]) -> list[Jud
         if claim.id not in ledger.rows:
             return Judgement(said(claim), state="missing", reason=ledger.fault or "not judged yet")
         stored = replace(ledger.rows[claim.id], claim=said(claim))
+        # without its plug-in nobody can say what the code is now
         if absent := plugins_missing([stored.code]):
             return replace(stored, state="stale", reason=f"judged with {few(absent)}, not loaded here")
         for name in claim.experiments:
@@ -125,6 +127,7 @@ def _made_in(claim: Claim) -> Iterator[str]:
         if any(one is claim for some in lists for one in some):
             yield loaded.key(loaded.inside)
             return
+    # modules may be imported while they are gone through
     for name, module in list(sys.modules.items()):
         if name.startswith("dpexp.papers.") and name not in REGISTRIES and claim.id in vars(module).get("CHECKS", ()):
             yield name

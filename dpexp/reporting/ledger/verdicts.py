@@ -55,8 +55,10 @@ def read(results: Path) -> Ledger:
         experiments, codes = document["experiments"], document["code"]
         rows = {}
         for name, one in document["verdicts"].items():
+            # a checksum does not tell that two rows have changed places
             if one["claim"]["id"] != name:
                 raise Damaged(f"{FILE} has the verdict of another claim under {name}")
+            # the cost of a run counts where it is that of the numbers that were judged
             known = one["results"].keys() & experiments.keys()
             runs = {e: experiments[e]["cpu_s"] for e in known if experiments[e]["numbers"] == one["results"][e]}
             rows[name] = Judgement(**one | {"code": codes[one["code"]]}, runs=runs)
@@ -92,11 +94,13 @@ def write(results: Path, ledger: Ledger) -> None:
             name: {part: getattr(one, part) for part in KEPT} | {"code": digest(one.code, 12)}
             for name, one in ledger.rows.items()
         },
+        # many rows share their code, which is kept once
         "code": {digest(one.code, 12): one.code for one in ledger.rows.values()},
         "experiments": dict(ledger.experiments),
         "headlines": dict(ledger.headlines),
         "unchanged": dict(ledger.unchanged),
     }
+    # a file that says the same keeps its time, and is no change to commit
     with suppress(OSError, Damaged):
         if read_document(results / FILE) == document:
             return

@@ -27,6 +27,7 @@ def caption_of(scene: Scene, theory: Sequence[str]) -> str:
 
 def _what(scene: Scene) -> str:
     metric = metric_of(scene.metric)
+    # a metric that is not listed goes by its name, which is not said twice
     words = metric.words if metric.words == scene.metric else f"{metric.words} ({scene.metric})"
     unit = f", in units of {metric.unit}" if metric.unit and not metric.share else ""
     names = ", ".join(dict.fromkeys(source.name for source in scene.gathered.sources))
@@ -37,6 +38,7 @@ def _what(scene: Scene) -> str:
         against = f"at the last step, {steps}"
     else:
         against = f"at the last step, {steps}, against {scene.plan.x}"
+    # several estimators are told apart in the figure, one alone only here
     own = list(dict.fromkeys(line.estimator for line in scene.lines))
     of = f" of {ESTIMATORS.get(own[0], own[0])}" if len(own) == 1 else ""
     return f"{names}: {words}{of}{unit}, {against}."
@@ -66,6 +68,7 @@ def _broken(scene: Scene, members: Sequence[int]) -> list[str]:
     for k in members:
         line = scene.lines[k]
         key = scene.level(scene.plan.hue, line), scene.level(scene.plan.style, line)
+        # a curve has one colour and one style, and may run over several settings
         groups.setdefault(key, []).append(k)
     return [name for group in groups.values() for name in scene.carried([scene.lines[k] for k in group])]
 
@@ -116,18 +119,19 @@ def _diverged(scene: Scene) -> str:
     wild = [line for line in scene.lines if line.diverged]
     if not wild:
         return ""
-    named = [f"{scene.name(line)} ({line.diverged} of {line.replicates})" for line in wild[:MOST_NAMED]]
-    more = f" and {len(wild) - MOST_NAMED} more" if len(wild) > MOST_NAMED else ""
-    return f"Replicates diverged, marked by crosses: {'; '.join(named)}{more}; no mean is taken over survivors."
+    named = _some([f"{scene.name(line)} ({line.diverged} of {line.replicates})" for line in wild])
+    return f"Replicates diverged, marked by crosses: {named}; no mean is taken over survivors."
 
 
 def _below(scene: Scene) -> str:
-    lines = scene.below()
-    if not lines:
-        return ""
-    named = [f"{scene.name(line)} ({line.rows['mean'].iloc[-1]:.2g})" for line in lines[:MOST_NAMED]]
-    more = f" and {len(lines) - MOST_NAMED} more" if len(lines) > MOST_NAMED else ""
-    return f"Below the axis: {'; '.join(named)}{more}."
+    named = [f"{scene.name(line)} ({line.rows['mean'].iloc[-1]:.2g})" for line in scene.below()]
+    return f"Below the axis: {_some(named)}." if named else ""
+
+
+def _some(named: Sequence[str]) -> str:
+    """The first of them, and how many more there are."""
+    more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+    return "; ".join(named[:MOST_NAMED]) + more
 
 
 def _coinciding(scene: Scene) -> str:
@@ -139,15 +143,14 @@ def _coinciding(scene: Scene) -> str:
             line = scene.lines[k]
             if scene.plan.x == STEP and not line.diverged:
                 values = line.rows["mean"].tolist()
+                # bit for bit: what lies a hair apart can be seen
                 alike.setdefault((*line.rows.step.tolist(), *values), []).append(scene.name(line))
         found += [" and ".join(names) for names in alike.values() if len(names) > 1]
-    if not found:
-        return ""
-    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-    return f"Curves that coincide: {'; '.join(found[:MOST_NAMED])}{more}."
+    return f"Curves that coincide: {_some(found)}." if found else ""
 
 
 def _implied(scene: Scene) -> str:
+    # what follows by definition, as the number of steps from epochs, needs no word
     names = [name for name in scene.plan.implied if name not in scene.derived]
     if not names:
         return ""

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from dpexp.config.settings import Settings, varying
@@ -97,18 +97,6 @@ class Plan:
         return tuple(dict.fromkeys([*own, *(name for factor in factors for name in factor.names)]))
 
 
-@dataclass
-class _Left:
-    """Factors that have no place yet."""
-
-    factors: list[Factor] = field(default_factory=list)
-
-    def take(self, wanted: Factor | None) -> Factor | None:
-        if wanted is not None:
-            self.factors.remove(wanted)
-        return wanted
-
-
 def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
@@ -129,45 +117,53 @@ def choose(
     vary = [name for name in varying(lines) if name not in derived]
     _require_known(wishes, vary)
     wanted = [name for name in (wishes.x, wishes.hue, *wishes.facet) if name in vary]
+    # 1: as few names as tell all lines apart
     kept = needed(lines, vary, wanted)
     implied = tuple(name for name in vary if name not in kept)
     values = {name: [line.get(name) for line in lines] for name in kept}
-    x = wishes.x or _axis(kept, lines, checkpoints, {wishes.hue, *wishes.facet})
+    # 3: an axis that nobody asked for is looked for among names that have no place yet
+    x = wishes.x or _axis(_axes(values), kept, lines, checkpoints, {wishes.hue, *wishes.facet})
     if x not in (STEP, DOTS) and not all(map(is_number, values[x])):
-        raise UsageError(f"--x {x}: not every cell has a number for it", f"numbers: {_listed_axes(kept, values)}")
-    left = _Left(_factors([name for name in kept if name != x], lines, sections, wanted))
-    named = {name: factor for factor in left.factors for name in factor.names}
-    hue = left.take(named[wishes.hue]) if wishes.hue else None
+        raise UsageError(
+            f"--x {x}: not every cell has a number for it", f"numbers: {', '.join([STEP, *_axes(values)])}"
+        )
+    # 2: the parts of a method are one factor
+    factors = _factors([name for name in kept if name != x], lines, sections, wanted)
+    named = {name: factor for factor in factors for name in factor.names}
+    hue = named[wishes.hue] if wishes.hue else None
     if hue is not None and len(hue.levels) > MOST_NAMED_COLOURS:
         raise UsageError(
             f"--hue {wishes.hue}: {len(hue.levels)} values are more than {MOST_NAMED_COLOURS} colours",
             "--facet has room for more; --only picks cells",
         )
-    facets = [factor for name in wishes.facet if (factor := left.take(named[name])) is not None]
-    estimators = next((factor for factor in left.factors if factor.names == (ESTIMATOR,)), None)
-    style = left.take(estimators if estimators and len(estimators.levels) <= MOST_STYLES else None)
+    facets = [named[name] for name in wishes.facet]
+    left = [factor for factor in factors if factor not in (hue, *facets)]
+    estimators = next((factor for factor in left if factor.names == (ESTIMATOR,)), None)
+    style = estimators if estimators and len(estimators.levels) <= MOST_STYLES else None
+    left = [factor for factor in left if factor != style]
     if x == DOTS:
-        return _dots(left.factors, hue, style, facets, lines, implied)
-    hue = hue or left.take(_hue(left.factors))
-    left.factors.sort(key=lambda factor: len(factor.levels))
-    while left.factors and _panels([*facets, *left.factors], lines) > MOST_PANELS:
-        if style is None and len(left.factors[0].levels) <= MOST_STYLES:
-            style = left.take(left.factors[0])
+        return _dots(left, hue, style, facets, lines, implied)
+    # 4: colour; the style went to the estimator
+    hue = hue or _hue(left)
+    # 5: what is left makes panels; where they are too many the smallest factor takes the style
+    left = sorted((factor for factor in left if factor != hue), key=lambda factor: len(factor.levels))
+    while left and _panels([*facets, *left], lines) > MOST_PANELS:
+        if style is None and len(left[0].levels) <= MOST_STYLES:
+            style = left.pop(0)
         elif wishes.x or wishes.facet:
-            raise UsageError(f"{_panels([*facets, *left.factors], lines)} panels are too many", "--only picks cells")
+            raise UsageError(f"{_panels([*facets, *left], lines)} panels are too many", "--only picks cells")
         else:
             every = _factors([name for name in kept if name != ESTIMATOR], lines, sections, [])
             return Plan(DOTS, estimators, None, (), tuple(every), implied)
-    return Plan(x, hue, style, (*facets, *left.factors), (), implied)
+    return Plan(x, hue, style, (*facets, *left), (), implied)
 
 
 def needed(lines: Sequence[Settings], names: Sequence[str], wanted: Sequence[str] = ()) -> list[str]:
     """As few of the names as it takes to tell lines apart that differ in any of them, in their order.
 
     Names are left out from the least important one: how runs are measured first, then numbers, then words, those with
-    the fewest values first; budgets and the names of sections last. A word is left out only where other words imply it,
-    not where it happens to go along with a number: it says what was run. What is `wanted` stays, and so do the names of
-    the algorithm and the problem.
+    the fewest values first; budgets and the names of sections last. What is `wanted` stays, and
+    so do the names of the algorithm and the problem.
     """
     count = {name: len({str(line.get(name)) for line in lines}) for name in names}
     words = {name for name in names if not _all_numbers(name, lines) and name not in LEAST_IMPORTANT}
@@ -184,6 +180,8 @@ def needed(lines: Sequence[Settings], names: Sequence[str], wanted: Sequence[str
 
     kept = list(names)
     for name in sorted(names, key=importance):
+        # a word says what was run: it goes only where other words imply it, not where it happens to go along with a
+        # number
         among = [other for other in kept if name not in words or other in words]
         without = [other for other in among if other != name]
         if name not in (*wanted, *ALWAYS) and classes(without) == classes(among):
@@ -196,6 +194,7 @@ def _all_numbers(name: str, lines: Sequence[Settings]) -> bool:
 
 
 def _key(value: Any) -> tuple[bool, Any]:
+    # True equals 1 in Python, and a noise that is on is no noise of 1
     return isinstance(value, bool), value
 
 
@@ -211,22 +210,21 @@ def _require_known(wishes: Wishes, vary: Sequence[str]) -> None:
         raise UsageError("--x, --hue and --facet name one setting twice", "each setting has one place")
 
 
-def _axes(kept: Sequence[str], values: Mapping[str, Sequence[Any]]) -> list[str]:
-    return [name for name in kept if name not in NO_AXIS and all(map(is_number, values[name]))]
+def _axes(values: Mapping[str, Sequence[Any]]) -> list[str]:
+    """The names that can be a horizontal axis: every line has a number for it."""
+    return [name for name, own in values.items() if name not in NO_AXIS and all(map(is_number, own))]
 
 
-def _listed_axes(kept: Sequence[str], values: Mapping[str, Sequence[Any]]) -> str:
-    return ", ".join([STEP, *_axes(kept, values)])
-
-
-def _axis(kept: Sequence[str], lines: Sequence[Settings], checkpoints: int, taken: set[str]) -> str:
+def _axis(
+    axes: Sequence[str], kept: Sequence[str], lines: Sequence[Settings], checkpoints: int, taken: set[str]
+) -> str:
     """The number with the most values, where they make a curve in which nothing else changes; the step; or none."""
-    values = {name: [line.get(name) for line in lines] for name in kept}
     least = SWEEP if checkpoints >= SWEEP else LEAST_CURVE
     found: dict[str, int] = {}
-    for name in _axes(kept, values):
+    for name in axes:
         curves: dict[tuple[Any, ...], set[float]] = {}
         for line in lines:
+            # infinity stands beyond the axis, and makes no curve
             if math.isfinite(line[name]):
                 rest = tuple(_key(line.get(other)) for other in kept if other != name)
                 curves.setdefault(rest, set()).add(float(line[name]))
@@ -244,8 +242,9 @@ def _factors(
     """One factor a name, but for the parts of a method."""
     partial = [name for name in names if any(line.get(name) is None for line in lines)]
     inside = [name for name in names if sections.get(name) in ("algorithm", "schedule") and name not in wanted]
-    numbers = [name for name in names if all(is_number(line[name]) for line in lines if line.get(name) is not None)]
+    numbers = [name for name in names if _all_numbers(name, lines)]
     method = [name for name in inside if name not in numbers]
+    # more methods than a legend holds: their parts tell lines apart by themselves
     if len({tuple(line.get(name) for name in method) for line in lines}) > MOST_METHODS:
         method = []
     some = [name for name in inside if name in numbers and name in partial]
@@ -287,6 +286,7 @@ def _dots(
 
     Colour is the estimator where nothing else was asked for.
     """
+    # without another wish colour tells the estimators apart
     if hue is None:
         hue, style = style, None
     ordered = sorted(factors, key=lambda factor: len(factor.levels))

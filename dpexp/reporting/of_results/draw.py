@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +13,11 @@ import numpy as np
 
 from dpexp.core.errors import UsageError
 from dpexp.reporting import style
-from dpexp.reporting.figure import Drawing
+from dpexp.reporting.figure import Drawing, Figure
 from dpexp.reporting.of_results import looks
 from dpexp.reporting.of_results.caption import caption_of
 from dpexp.reporting.of_results.choose import DOTS, MOST_ROWS, STEP
-from dpexp.reporting.of_results.gather import Gathered, Source, gather
+from dpexp.reporting.of_results.gather import Gathered, Source, gather, name_of
 from dpexp.reporting.of_results.labels import level_label, parameter_label
 from dpexp.reporting.of_results.legend import entries
 from dpexp.reporting.of_results.lines import Line
@@ -23,6 +25,7 @@ from dpexp.reporting.of_results.marks import mark_diverged, mark_slopes, referen
 from dpexp.reporting.of_results.metrics import axis_label
 from dpexp.reporting.of_results.overlay import Overlay
 from dpexp.reporting.of_results.scene import MOST_MARKED, Request, Scene
+from dpexp.reporting.of_results.theory import Theory
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,8 +54,10 @@ def draw(gathered: Gathered, request: Request | None = None) -> Drawing:
     title = looks.wrapped(scene.request.title or _title(scene), looks.WIDTH - 0.2, 10)
     size = (looks.WIDTH, height * rows + looks.legend_height(handles) + 0.18 * (title.count("\n") + 1) + 0.1)
     canvas = Canvas(figsize=size, layout="constrained")
+    # rows of dots mean the same in all panels only where one factor makes them
     share_y = scene.plan.x != DOTS or len(scene.plan.rows) == 1
     panels = canvas.subplots(rows, columns, sharex=True, sharey=share_y, squeeze=False).ravel()
+    # a grid that is not full ends in panels without lines
     for axes in panels[len(scene.panels) :]:
         axes.remove()
     pieces: list[pd.DataFrame] = []
@@ -65,6 +70,7 @@ def draw(gathered: Gathered, request: Request | None = None) -> Drawing:
         _describe_axes(scene, axes, number, columns)
     limits = scene.limits()
     if limits and scene.plan.x != DOTS:
+        # axes are shared, so that one panel sets the limits of all
         panels[0].set_ylim(*limits)
     elif limits:
         panels[0].set_xlim(*limits)
@@ -72,7 +78,8 @@ def draw(gathered: Gathered, request: Request | None = None) -> Drawing:
         for axes, (_, members) in drawn:
             overlay.draw(axes, members)
         if limits and scene.y_log:
-            panels[0].set_ylim(limits[0] / 3, limits[1] * 30)  # bounds may leave at the top
+            # a bound is far above and may leave at the top; other curves stay near what is measured
+            panels[0].set_ylim(limits[0] / 3, limits[1] * (30 if "bound" in overlay.names else 3))
     for axes, (_, members) in drawn if scene.guided else ():
         reference(scene, axes, members)
     for axes, (_, members) in drawn:
@@ -94,9 +101,31 @@ def draw(gathered: Gathered, request: Request | None = None) -> Drawing:
     return Drawing(canvas, data, caption_of(scene, overlay.sources() if overlay else []))
 
 
-def declared(experiment: str, request: Request, results: Path, only: str | None = None) -> Drawing:
+def declared(experiment: str, request: Request, results: Path) -> Drawing:
     """A figure of a paper that is one experiment in this frame; its caption is the paper's own."""
-    return draw(gather([Source(results, experiment)], only), request)._replace(caption="")
+    return draw(gather([Source(results, experiment)], request.only), request)._replace(caption="")
+
+
+def figure_of(
+    sources: Sequence[Source], request: Request, theories: Callable[[], Sequence[Theory]], taken: Collection[str] = ()
+) -> Figure:
+    """The figure of some results, under a name that is not `taken`.
+
+    `theories` is asked where the figure is drawn, which may be in another process: plug-ins are written by hand, and
+    what they hold cannot always be sent there.
+    """
+    follows = tuple(str(told.__module__) for one in theories() for told in (one.exponent, one.curves))
+    needs = tuple(dict.fromkeys(source.name for source in sources))
+    by = f"by_{request.wishes.x}" if request.wishes.x else ""
+    name = name_of(sources, taken, request.metric or "", by, "theory" if request.theory else "")
+    show = partial(_drawn, tuple(sources), request, theories=theories)
+    return Figure(name, "any result", "", "", needs, show, tuple(sources), follows)
+
+
+def _drawn(
+    sources: tuple[Source, ...], request: Request, results: Path, theories: Callable[[], Sequence[Theory]]
+) -> Drawing:
+    return draw(gather(sources, request.only), replace(request, theories=tuple(theories())))
 
 
 # --- the page
@@ -119,7 +148,8 @@ def _panel_height(scene: Scene, columns: int) -> float:
             raise UsageError(f"{most} settings are too many for one figure", "--only picks cells, such as 'mu == 1'")
         names = [name for members in scene.panels.values() for name in _row_names(scene, members)]
         lines = max(name.count("\n") + 1 for name in names)
-        return 0.8 + max(ROW, 0.05 + 0.115 * lines) * most  # a line of 7 points is a tenth of an inch high
+        # a line of 7 points is a tenth of an inch high
+        return 0.8 + max(ROW, 0.05 + 0.115 * lines) * most
     marked = max((len(members) for members in scene.panels.values() if scene.marked(members)), default=0)
     return max({1: 3.4, 2: 2.6, 3: 2.2}.get(columns, 1.9), 1.0 + 0.125 * min(marked, MOST_MARKED))
 
@@ -147,10 +177,12 @@ def _describe_axes(scene: Scene, axes: Axes, number: int, columns: int) -> None:
     first, last = number % columns == 0, number + columns >= len(scene.panels)  # nothing stands below the last
     axes.tick_params(labelbottom=last)
     if x == DOTS:
-        here = columns < 3 or number % columns == 1  # three panels beside names of rows are narrower than the label
+        # three panels beside names of rows are narrower than the label
+        here = columns < 3 or number % columns == 1
         axes.set_xlabel(values if last and here else "", fontsize=8.5)
         return
-    if len(scene.panels) <= columns:  # else one label stands beside all rows
+    # else one label stands beside all rows
+    if len(scene.panels) <= columns:
         axes.set_ylabel(values if first else "", fontsize=8.5)
     axes.set_xlabel((_steps(scene) if x == STEP else parameter_label(x)) if last else "", fontsize=8.5)
 
@@ -189,16 +221,9 @@ def _panel(scene: Scene, overlay: Overlay | None, axes: Axes, members: Sequence[
 
 
 def _scales(scene: Scene, axes: Axes, ticks: int) -> None:
-    from matplotlib.ticker import LogLocator, NullFormatter
-
-    scales = (scene.x_log, axes.xaxis, axes.set_xscale, ticks), (scene.y_log, axes.yaxis, axes.set_yscale, 6)
-    for log, axis, setter, most in scales:
+    for which, log, most in (("x", scene.x_log, ticks), ("y", scene.y_log, 6)):
         if log:
-            setter("log")
-            axis.set_major_locator(LogLocator(numticks=most))
-            axis.set_minor_locator(LogLocator(subs=tuple(range(2, 10)), numticks=12))
-            axis.set_minor_formatter(NullFormatter())
-    axes.tick_params(which="minor", length=2, width=0.5)
+            style.logarithmic(axes, which, most)
 
 
 def _curve(scene: Scene, axes: Axes, line: Line) -> None:
@@ -209,6 +234,7 @@ def _curve(scene: Scene, axes: Axes, line: Line) -> None:
     axes.plot(rows.step, mean, color=colour, linestyle=scene.dashes(line), linewidth=1.3, marker="." if few else "")
     low, high = (np.where(np.isfinite(rows[name]), rows[name], np.nan) for name in ("ci_lo", "ci_hi"))
     if scene.y_log:
+        # an interval that reaches zero would fill a logarithmic panel to its lower edge
         low = np.maximum(low, mean / 10)
     axes.fill_between(rows.step, low, high, color=colour, alpha=style.BAND_ALPHA, linewidth=0)
 
@@ -221,6 +247,7 @@ def _sweep(scene: Scene, axes: Axes, lines: Sequence[Line]) -> None:
         groups.setdefault((scene.level(scene.plan.hue, line), scene.level(scene.plan.style, line)), []).append(line)
     for group in groups.values():
         group.sort(key=scene.horizontal)
+        # a curve through settings that differ in something else would show a trend that is none
         joined = not scene.carried(group)
         for chosen, linestyle in (
             (
@@ -235,12 +262,10 @@ def _sweep(scene: Scene, axes: Axes, lines: Sequence[Line]) -> None:
         beyond = next(line for line in scene.lines if not math.isfinite(scene.horizontal(line)))
         ticks = [*_few(values, 5), scene.at(beyond)]
         names = [scene.words.value(scene.plan.x, value) for value in ticks[:-1]]
-        axes.set_xticks(ticks, [*names, scene.words.value(scene.plan.x, math.inf).replace("-", "-\n")])
-        axes.xaxis.set_minor_locator(_no_ticks())
+        style.ticks_at(axes, ticks, [*names, scene.words.value(scene.plan.x, math.inf).replace("-", "-\n")])
     elif len(values) <= 8:
         ticks = _few(values, 6 if len(scene.panels) <= 2 else 4, scene.x_log)
-        axes.set_xticks(ticks, [scene.words.value(scene.plan.x, value) for value in ticks])
-        axes.xaxis.set_minor_locator(_no_ticks())
+        style.ticks_at(axes, ticks, [scene.words.value(scene.plan.x, value) for value in ticks])
 
 
 def _ends(places: Sequence[float], log: bool) -> tuple[float, float]:
@@ -253,16 +278,11 @@ def _ends(places: Sequence[float], log: bool) -> tuple[float, float]:
     return low - room, high + room
 
 
-def _no_ticks() -> Any:
-    from matplotlib.ticker import NullLocator
-
-    return NullLocator()
-
-
 def _few(values: list[float], most: int, log: bool = True) -> list[float]:
     """Some of the values, far enough apart for their names; the first and the last among them."""
     place = np.log(values) if log and values[0] > 0 else np.array(values)
     width = (place[-1] - place[0]) / most
+    # from the last value down, which has a name; then those whose names have room, the first among them
     kept = [len(values) - 1]
     for k in range(len(values) - 2, -1, -1):
         if place[kept[-1]] - place[k] >= 0.8 * width and (k == 0 or place[k] - place[0] >= 0.8 * width):
@@ -278,12 +298,14 @@ def _points(scene: Scene, axes: Axes, lines: Sequence[Line], linestyle: Any) -> 
     x, mean = np.array([scene.at(line) for line in lines]), np.array([float(end["mean"]) for end in ends])
     bars = np.array([[_bar(end["mean"] - end.ci_lo), _bar(end.ci_hi - end["mean"])] for end in ends]).T
     if scene.y_log:
+        # the same for a bar that reaches zero
         bars[0] = np.minimum(bars[0], 0.9 * np.abs(mean))
     low, high = scene.limits() or (-math.inf, math.inf)
     wild = np.array([line.diverged > 0 for line in lines])
     seen = np.isfinite(mean) & (mean <= high)
     look: dict[str, Any] = {"color": scene.colour(lines[0]), "marker": scene.marker(lines[0]), "markersize": 4}
     look |= {"elinewidth": 0.9, "capsize": 2}
+    # a line of which replicates diverged is a gap in the curve
     axes.errorbar(x, np.where(wild, np.nan, mean), bars, linestyle=linestyle or "none", linewidth=1.1, **look)
     if (wild & seen).any():
         axes.errorbar(x[wild & seen], mean[wild & seen], bars[:, wild & seen], linestyle="none", **look)
@@ -316,6 +338,7 @@ def _dots(scene: Scene, axes: Axes, members: Sequence[int]) -> None:
     low_end, high_end = scene.limits() or (-math.inf, math.inf)
     for k in members:
         line, end = scene.lines[k], scene.lines[k].rows.iloc[-1]
+        # lines of one row stand below each other, by their colour
         shift = 0.5 * ((scene.level(scene.plan.hue, line) + 0.5) / count - 0.5)
         y = place[tuple(factor.of(line.settings) for factor in scene.plan.rows)] + shift
         mean, colour = float(end["mean"]), scene.colour(line)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -67,6 +67,7 @@ class Run:
     @property
     def steps_are_its_own(self) -> bool:
         """Whether the algorithm knows the number of steps from the other parameters (a toy run takes fewer)."""
+        # asked of the algorithm, which may derive its steps from epochs and records
         own = self.cell.algorithm.steps(self.cell.problem, self.cell.schedule, self.cell.privacy.mu)
         return own is not None and self.cell.run.n <= own
 
@@ -144,11 +145,13 @@ def gather(sources: Sequence[Source], only: str | None = None) -> Gathered:
 
     found: list[tuple[Source, dict[str, Any], dict[str, Any], Generation]] = []
     flats, labels, frames, remarks = [], [], [], []
+    # held against today's code once, and not once for every cell
     generations = [load_generation(source.results, source.name, renamed=source.renamed) for source in sources]
     columns = [
         {cell_id: _cell(source, tree).columns() for cell_id, tree in generation.manifest["cells"].items()}
         for source, generation in zip(sources if only is not None else (), generations, strict=False)
     ]
+    # an expression may name a column that only some cells have
     known = dict.fromkeys(name for own in columns for names in own.values() for name in names)
     for number, (source, generation) in enumerate(zip(sources, generations, strict=True)):
         where = source.results, source.name
@@ -166,11 +169,13 @@ def gather(sources: Sequence[Source], only: str | None = None) -> Gathered:
             labels.append(str(row["budget"]))
             found.append((source, tree, row, generation))
         kept = ["estimator", "step", "metric", "n", "n_diverged", "mean", "se", "ci_lo", "ci_hi"]
+        # what no cell of interest has is not carried along
         rows_of = summary[summary.cell_id.isin(list(place))]
         frames.append(rows_of[kept].assign(run=rows_of.cell_id.map(place)))
     if not found:
         raise UsageError(f"--only {only!r} holds for no cell", "dpexp show CONFIG lists the parameters")
     settings = named(flats, labels)
+    # where a result comes from is a setting only if there are several
     several = len({source.path for source in sources}) > 1
     names = {source.path: _name(source, sources) for source in sources}
     runs = [
@@ -185,3 +190,10 @@ def _name(source: Source, sources: Sequence[Source]) -> str:
     """The name of a result, or its path where another one has the same name."""
     alike = [other for other in sources if other.name == source.name]
     return source.name if len(alike) == 1 else str(source.path)
+
+
+def name_of(sources: Sequence[Source], taken: Collection[str], *marks: str) -> str:
+    """The name of the files of results: theirs, with what was asked for; never that of a shipped figure or table."""
+    name = "_and_".join(dict.fromkeys(source.name for source in sources))
+    name = "_".join([name[:80], *filter(None, marks)])
+    return f"{name}_result" if name in taken else name

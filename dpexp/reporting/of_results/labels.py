@@ -30,6 +30,7 @@ def level_label(factor: Factor, level: int, words: Words) -> str:
     values = factor.levels[level]
     parts = []
     for k, name in enumerate(factor.names):
+        # a name is said only where it tells this level from one that agrees with it so far
         alike = [other for other in factor.levels if other[:k] == values[:k]]
         if len({(isinstance(other[k], bool), other[k]) for other in alike}) > 1 and values[k] is not None:
             parts.append(_part(name, values[k], words))
@@ -65,6 +66,7 @@ def values(runs: Sequence[Run], words: Words, name: str) -> str:
     found = list(dict.fromkeys(run.settings[name] for run in runs if run.settings.get(name) is not None))
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in found):
         found.sort()
+    # spelled as everywhere, with the digits that tell neighbours apart
     shown = [words.value(name, value) for value in found]
     if len(shown) > MOST_VALUES:
         return f"{name}: {len(shown)} values from {shown[0]} to {shown[-1]}"
@@ -82,6 +84,7 @@ def of_experiments(results: Path, experiments: Sequence[str]) -> str:
     for experiment in dict.fromkeys(experiments):
         runs = [run for run in gathered.runs if run.source.name == experiment]
         vary = varying(run.settings for run in runs)
+        # of what differs between experiments each says its own value
         own = [name for name in common if name not in vary and runs[0].settings.get(name) is not None and name != FROM]
         parts = [values(runs, words, name) for name in vary]
         parts += [words.pair(name, runs[0].settings[name]) for name in own]

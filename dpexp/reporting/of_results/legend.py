@@ -24,6 +24,7 @@ def entries(scene: Scene, overlay: Overlay | None) -> list[Any]:
         handles.append(
             Line2D([], [], color=looks.GREY, marker="x", markersize=6, markeredgewidth=1.6, linestyle="", label=words)
         )
+    # what no panel shows needs no entry
     written = [scene.slopes[k] for members in scene.panels.values() if scene.marked(members) for k in members]
     for settled, words in ((True, "fitted slope, settled"), (False, "slope of the last decade, no rate")):
         if any(isinstance(found, Rate) and found.settled == settled for found in written):
@@ -73,6 +74,7 @@ def _band(scene: Scene) -> Any:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
+    # one replicate has no interval, whose entry would promise a band
     if scene.one_replicate:
         return Line2D([], [], color=looks.GREY, marker="" if scene.plan.x == STEP else "o", label="one replicate")
     words = f"mean and 95% CI, {scene.replicates} replicates"

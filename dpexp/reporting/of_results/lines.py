@@ -67,6 +67,7 @@ def fitted(line: Line, metric: str) -> Rate | str:
         return "no slope: the trajectories are not there"
     except ResultsMissing as error:
         return f"no slope: {error.message}"
+    # of the distance the square alone is stored by replicate
     stored = "param_distance_sq" if metric == "param_distance" else metric
     values = data.values[data.estimators.index(line.estimator), :, data.metrics.index(stored)]
     try:

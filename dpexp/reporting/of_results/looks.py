@@ -37,10 +37,12 @@ def colours_of(factor: Factor | None) -> list[str]:
     numbers = factor.numbers
     if factor.names == ("mu",):
         budgets = [spelled("mu", level[0]) for level in factor.levels]
+        # a budget of the papers has the same colour in every figure
         if sum(name not in style.BUDGET_COLOURS for name in budgets) <= len(style.SPARE_COLOURS):
             return [style.colour_of(name, budgets) for name in budgets]
     if numbers is None or len(numbers) < FEW:
         return [COLOURS[k % len(COLOURS)] for k in range(len(factor.levels))]
+    # no privacy is black beside shades of the budgets
     finite = [value for value in numbers if math.isfinite(value)]
     return [*_shades(len(finite)), *["#111111"] * (len(numbers) - len(finite))]
 
@@ -84,6 +86,7 @@ def _labels(handles: list[Any]) -> list[str]:
 
 def _columns(labels: list[str]) -> int:
     """As many columns as fit beside each other, each as wide as its longest label."""
+    # as many columns as fit: the fewest rows below the panels
     for count in range(min(len(labels), MOST_COLUMNS), 1, -1):
         widths = [max(len(line) for label in column for line in label.split("\n")) for column in _split(labels, count)]
         if sum(CHARACTER * width + HANDLE for width in widths) <= WIDTH - 0.1:

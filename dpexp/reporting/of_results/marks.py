@@ -31,8 +31,10 @@ def spread(places: Sequence[float], gap: float) -> list[float]:
     """Places in 0 to 1 moved apart to at least `gap`, in the same order; those that touch lie around their mean."""
     order = sorted(range(len(places)), key=lambda k: places[k])
     gap = min(gap, 1 / max(len(places) - 1, 1))
-    groups: list[list[float]] = []  # wanted places of neighbours that touch
+    # wanted places of neighbours that touch
+    groups: list[list[float]] = []
     for k in order:
+        # each place begins as a group of its own; groups that touch are joined around their common mean
         groups.append([min(max(places[k], 0.0), 1.0)])
         while len(groups) > 1 and _start(groups[-1], gap) < _start(groups[-2], gap) + gap * len(groups[-2]):
             last = groups.pop()
@@ -61,6 +63,7 @@ def mark_slopes(scene: Scene, axes: Axes, members: Sequence[int], width: float, 
         found, end = scene.slopes[k], float(scene.lines[k].rows["mean"].iloc[-1])
         if isinstance(found, Rate) and end > 0:
             marked.append((k, found, math.log(end / low) / math.log(high / low)))
+    # the digits of neighbouring curves would lie on each other
     places = spread([place for *_, place in marked], LINE_HEIGHT / height)
     leader, dot, digits = (1 + inches / width for inches in (0.08, 0.11, 0.15))
     for (k, found, place), y in zip(marked, places, strict=True):
@@ -82,8 +85,10 @@ def reference(scene: Scene, axes: Axes, members: Sequence[int]) -> None:
     levels = []
     for line in lines:
         rows = line.rows[line.rows.step >= last / style.GUIDE]
+        # where a guide that touches the curve here is at the last step
         below = rows["mean"].to_numpy(float) * (rows.step.to_numpy(float) / last) ** -slope
         levels.append(float(np.min(below)) if len(below) else math.inf)
+    # below every curve of the last decade and a half
     level = min(levels, default=math.inf) * 0.6
     if not math.isfinite(level) or level <= 0:
         return
@@ -91,6 +96,7 @@ def reference(scene: Scene, axes: Axes, members: Sequence[int]) -> None:
     axes.plot([start, last], [level * (start / last) ** slope, level], ":", color="#444444", linewidth=1.1, zorder=1.5)
     low, high = axes.get_ylim()
     lowest = min(level, level * (start / last) ** slope)
+    # room below the guide for its words
     axes.set_ylim(min(low, lowest / (high / low) ** WORDS), high)
     left, right = axes.get_xlim()
     middle = math.log((start * last) ** 0.5 / left) / math.log(right / left)
@@ -131,7 +137,8 @@ def stack(scene: Scene, axes: Axes, lost: Sequence[tuple[Line, float]]) -> None:
         y = 0.96 - above * min(0.07, 0.9 / max(places.count(x), 1))
         _cross(axes, x, y, scene.colour(line), axes.get_xaxis_transform())
         if len(set(places)) > 1:
-            continue  # the counts of neighbours would touch; the caption has them
+            # the counts of neighbours would touch; the caption has them
+            continue
         axes.annotate(f"{line.diverged} of {line.replicates}", (x, y), xycoords=axes.get_xaxis_transform(),
                       xytext=(5, 0) if _left(axes, x) else (-5, 0), textcoords="offset points", va="center",
                       ha="left" if _left(axes, x) else "right", fontsize=POINTS, color=scene.colour(line))  # fmt: skip

@@ -31,6 +31,7 @@ class Overlay:
         self.scene = scene
         hue = scene.plan.hue
         count = 1 if hue is None else len(hue.levels)
+        # more colours with theory cannot be told apart: the ends and the middle stand for them
         self.hues = set(range(count)) if count <= MOST_HUES else {0, count // 2, count - 1}
         self.curves = [self._of(line) for line in scene.lines]
         self.names = list(dict.fromkeys(kind(name) for curves in self.curves for name in curves))
@@ -54,6 +55,7 @@ class Overlay:
         if scene.plan.x == STEP:
             for k in members:
                 steps = scene.shown_rows(scene.lines[k]).step.to_numpy()
+                # an asymptote says nothing of the start
                 late = steps >= steps[-1] / LATE
                 for name, values in self.curves[k].items():
                     shown = np.where(late, values, np.nan) if kind(name) == "asymptote" else values
@@ -67,6 +69,7 @@ class Overlay:
                 groups.setdefault((*where, name), []).append((scene.at(line), float(values[-1]), line))
         for (_, _, name), points in groups.items():
             finite = sorted((x, y) for x, y, line in points if math.isfinite(scene.horizontal(line)))
+            # as for measured points: joined where nothing else changes
             if finite and not scene.carried([line for *_, line in points]):
                 x, y = np.array(finite).T
                 self._curve(axes, x, y, name, points[0][2])

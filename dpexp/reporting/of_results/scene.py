@@ -44,10 +44,12 @@ class Request:
     slopes: bool = True
     """whether slopes are fitted, for which the trajectories are read"""
     title: str = ""
+    only: str | None = None
+    """an expression that picks cells"""
 
 
 MOST_DECADES = 1e8
-"""largest over smallest value of an axis: what is below is rounding error, and would flatten all else"""
+"""largest over smallest value of an axis"""
 
 
 class Scene:
@@ -66,6 +68,7 @@ class Scene:
             wishes = Wishes(wishes.x, wishes.hue, (ESTIMATOR,))  # line styles are those of theory
         self.derived = ("n",) if all(run.steps_are_its_own for run in gathered.runs) else ()
         """settings that follow from others by definition"""
+        # step 0 has no place on a logarithmic axis
         checkpoints = min(int((line.rows.step > 0).sum()) for line in self.lines)
         settings = [line.settings for line in self.lines]
         self.plan: Plan = choose(settings, gathered.sections, checkpoints, wishes, self.derived)
@@ -136,6 +139,7 @@ class Scene:
         x = self.horizontal(line)
         if math.isfinite(x):
             return x
+        # a fifth of the axis beyond the last number, and never upon it
         finite = self.finite_x() or [1.0]
         if self.x_log:
             return float(finite[-1] * max((finite[-1] / finite[0]) ** 0.18, 1.5))
@@ -154,6 +158,7 @@ class Scene:
         values = np.concatenate([self.shown_rows(line)["mean"].to_numpy(float) for line in self.sound()])
         values = values[np.isfinite(values)]
         positive = bool(len(values)) and bool((values > 0).all())
+        # a share between 0 and 1 is read off a linear axis
         y = positive and float(values.max() / values.min()) >= LOGARITHMIC and not metric_of(self.metric).share
         x = self.plan.x == STEP
         if self.plan.x not in (STEP, DOTS):
@@ -180,6 +185,7 @@ class Scene:
             return None
         low, high = float(values.min()), float(values.max())
         if self.y_log:
+            # what is below is rounding error, and would flatten all else
             low = float(values[values >= high / MOST_DECADES].min())
             room = max((high / low) ** 0.06, 1.12)
             return low / room, high * room

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from dpexp.config.settings import Words, varying
+from dpexp.core.errors import DpexpError
 from dpexp.core.text import up
-from dpexp.reporting.accuracies import said_of_majority
 from dpexp.reporting.digits import from_to, within
 from dpexp.reporting.of_results.choose import ESTIMATOR, needed
 from dpexp.reporting.of_results.gather import Gathered
@@ -15,8 +17,7 @@ from dpexp.reporting.of_results.labels import constants
 from dpexp.reporting.of_results.lines import Line, fitted, lines_of
 from dpexp.reporting.of_results.metrics import CONTROLLED, metric_of
 from dpexp.reporting.slopes import Rate
-from dpexp.reporting.table import Content
-from dpexp.reporting.terminal_tables import without_constants
+from dpexp.reporting.table import Column, Content, by_column, without_constants
 from dpexp.store.stats import CI_NAME
 
 if TYPE_CHECKING:
@@ -50,35 +51,22 @@ def content_of(gathered: Gathered, metric: str | None = None, estimators: Sequen
     records = [
         _record(names, [lines[name][k] for name in shown], shown, slopes[k], deltas) for k in range(len(lines[main]))
     ]
-    has_slopes = any(isinstance(found, Rate) for found in slopes)
-    saved = ["saved"] if "replicates_saved" in records[0] else []
-    head = [
-        *names,
-        *shown,
-        *saved,
-        *(["slope", "state"] if has_slopes else []),
-        *(f"eps at {d}" for d in deltas),
-        "diverged",
-    ]
-    rows = [
-        [
-            *(gathered.words.value(name, record[name]) for name in names),
-            *(within(record[name], record[f"{name}_ci_lo"], record[f"{name}_ci_hi"]) for name in shown),
-            *([_saved(record["replicates_saved"])] if saved else []),
-            *(_slope_cells(slopes[k]) if has_slopes else []),
-            *(_eps(record, delta) for delta in deltas),
-            f"{record['n_diverged']} of {record['n']}",
-        ]
-        for k, record in enumerate(records)
-    ]
+    columns: dict[str, Column] = {name: partial(_setting, gathered.words, name) for name in names}
+    columns |= {name: partial(_mean, name) for name in shown}
+    if "replicates_saved" in records[0]:
+        columns["saved"] = lambda r: _saved(r["replicates_saved"])
+    if any(isinstance(found, Rate) for found in slopes):
+        columns |= {"slope": _slope, "state": lambda r: "-" if r["slope"] is None else str(r["slope_state"])}
+    columns |= {f"eps at {delta}": partial(_eps, delta) for delta in deltas}
+    head, rows, *_ = by_column({**columns, "diverged": "{n_diverged} of {n}"}, records, "")
+    # what is the same in every row stands in the note
     head, rows, same = without_constants(head, rows, but=shown)
     return Content(head, rows, _note(gathered, shown, names, same, slopes, rows, lines[main]), records)
 
 
 def _names(gathered: Gathered, settings: Sequence[dict[str, Any]]) -> list[str]:
     """As few settings as it takes to tell rows apart, in the order of the config; the estimator is the last."""
-    from dpexp.config.settings import varying
-
+    # a number of steps that follows from epochs is no setting of its own
     derived = {"n"} if all(run.steps_are_its_own for run in gathered.runs) else set()
     names = needed(settings, [name for name in varying(settings) if name not in derived])
     return sorted(names, key=lambda name: name == ESTIMATOR)
@@ -103,6 +91,7 @@ def _record(
         record |= {name: float(end["mean"]), f"{name}_se": float(end["se"]), f"{name}_ci_lo": float(end["ci_lo"]),
                    f"{name}_ci_hi": float(end["ci_hi"]),
                    f"{name}_ci_half": float(end["ci_hi"] - end["ci_lo"]) / 2}  # fmt: skip
+    # a variance of the mean is inverse to the number of replicates: the ratio says how many one is worth
     plain = shown[0].removesuffix(CONTROLLED)
     if plain in shown and plain + CONTROLLED in shown:
         wide, narrow = record[f"{plain}_se"], record[f"{plain}{CONTROLLED}_se"]
@@ -130,13 +119,19 @@ def _saved(times: float | None) -> str:
     return f"{float(f'{times:.2g}'):g}" + ("" if times > PAYS else ", does not pay")
 
 
-def _slope_cells(slope: Rate | str) -> list[str]:
-    if not isinstance(slope, Rate):
-        return ["-", "-"]
-    return [within(slope.last.slope, slope.last.ci_lo, slope.last.ci_hi), slope.state]
+def _setting(words: Words, name: str, record: dict[str, Any]) -> str:
+    return words.value(name, record[name])
 
 
-def _eps(record: dict[str, Any], delta: str) -> str:
+def _mean(name: str, record: dict[str, Any]) -> str:
+    return within(record[name], record[f"{name}_ci_lo"], record[f"{name}_ci_hi"])
+
+
+def _slope(record: dict[str, Any]) -> str:
+    return "-" if record["slope"] is None else _mean("slope", record)
+
+
+def _eps(delta: str, record: dict[str, Any]) -> str:
     value = record[f"eps_{delta}"]
     if value is None:
         return "-"
@@ -185,3 +180,26 @@ def _note(
         words.append("In every row: " + ", ".join(f"{name} = {value}" for name, value in same) + ".")
     words.append(f"The same in all: {constants(gathered.runs, gathered.words)}.")
     return " ".join([*filter(None, words), *(f"{remark}." for remark in gathered.remarks)])
+
+
+def said_of_majority(gathered: Gathered) -> str:
+    """What accuracies are to be compared with: the share of the largest class among the held-out records.
+
+    Of a user's own records it is a statistic that no budget counts, so that it is marked as such, and not said at all
+    of what was released by a deployment.
+    """
+    found = []
+    for run in gathered.runs:
+        if str(run.row["cell_id"]) in run.generation.deployed:
+            continue
+        try:
+            counts, own_files = run.cell.problem.held_out_classes(), run.cell.problem.files()
+        # the records are not where they were
+        except (DpexpError, ValueError, OSError):
+            continue
+        if any(counts.values()):
+            own = " (read off the records: for you, not for release)" if own_files else ""
+            # what a table of accuracies is to be compared with: no model at all
+            name = max(counts, key=lambda kind: counts[kind])
+            found.append(f"{counts[name] / sum(counts.values()):.4g}, class {name}{own}")
+    return f"Always naming the largest class has the accuracy {'; '.join(dict.fromkeys(found))}." if found else ""

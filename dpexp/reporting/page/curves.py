@@ -38,6 +38,7 @@ def document(gathered: Gathered) -> dict[str, Any]:
     steps: dict[tuple[int, ...], int] = {}
     found = list(_series(gathered, steps))
     series = {name: [one for metric, one in found if metric == name] for name in names}
+    # axis and colours are those of the figure of this result, so that a reader finds the same again
     plan = _looks(gathered, series[names[0]], list(steps))
     x, hue = plan.x, () if plan.hue is None else tuple(name for name in plan.hue.names if name != ESTIMATOR)
     coloured = None
@@ -88,6 +89,7 @@ def _factor(name: str, gathered: Gathered) -> dict[str, Any]:
     if numbers and all(value is None or is_number(value) for value in values):
         values.sort(key=lambda value: math.inf if value is None else value)
     finite = {value for value in numbers if np.isfinite(value)}
+    # a number that some cells lack has no place on an axis
     axis = len(finite) >= LEAST_AXIS and len(numbers) == len(values)
     return {
         "name": name,
@@ -101,14 +103,14 @@ def _factor(name: str, gathered: Gathered) -> dict[str, Any]:
 def _series(gathered: Gathered, steps: dict[tuple[int, ...], int]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Metric and numbers of every line, by cell in the order of the config and then by estimator.
 
-    `steps` collects the steps at which lines have values. All results of the papers are 9,000 lines, so the summary is
-    sorted once and cut into its lines.
+    `steps` collects the steps at which lines have values.
     """
     summary = gathered.summary
     metric, estimator = summary.metric.to_numpy(dtype=object), summary.estimator.to_numpy(dtype=object)
     run, step = summary.run.to_numpy(dtype=np.int64), summary.step.to_numpy(dtype=np.int64)
     place = {name: k for k, name in enumerate(gathered.estimators)}
     codes = np.array([place[name] for name in estimator], dtype=np.int64)
+    # all results of the papers are 9,000 lines: one sort, and then one cut for each line
     order = np.lexsort((step, codes, run, metric.astype(str)))
     keys = list(zip(metric[order], run[order], codes[order], strict=True))
     starts = [k for k in range(len(keys)) if k == 0 or keys[k] != keys[k - 1]]
@@ -133,6 +135,7 @@ def packed(values: np.ndarray) -> str:
     with np.errstate(over="ignore"):
         bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32).astype(np.uint64)
     special = (bits & 0x7F800000) == 0x7F800000
+    # rounded to nearest; infinite and undefined numbers keep their bits, which rounding would make others
     cut = np.where(special, bits >> 8, (bits + 0x80) >> 8)
     parts = np.stack([(cut >> shift) & 0xFF for shift in (16, 8, 0)], axis=-1)
     return base64.b64encode(parts.astype(np.uint8).tobytes()).decode("ascii")

@@ -96,17 +96,21 @@ def look(results: Path, name: str) -> Stored:
     """An experiment as it is stored; whatever readers say against it is kept with it, and never raised."""
     try:
         generation, gathered = load_generation(results, name), gather([Source(results, name)])
-        [run.cell for run in gathered.runs]  # which looks for the data of every cell
+        # which looks for the data of every cell
+        [run.cell for run in gathered.runs]
         return Stored(results, name, CURRENT, "", "", generation, gathered)
-    except Unreadable as error:  # a problem reads its data, which need not be where the page is written
+    # a problem reads its data, which need not be where the page is written
+    except Unreadable as error:
         return Stored(results, name, UNREADABLE, error.message.removeprefix(f"{results / name}: "), "", None, None)
     except DpexpError as error:
         message = error.message.removeprefix(f"{Folder(results, name).root}: ")
+        # what the readers refuse with begins with the state
         word = message.partition(", ")[0]
         there = Folder(results, name).manifest.exists()
         status = word if word in (STALE, UNCONFIRMED) else INCOMPLETE if there else MISSING
         return Stored(results, name, status, message.removeprefix(f"{status}, "), error.hint, None, None)
-    except Exception as error:  # of a plug-in, whose results must not cost the page of all others
+    # of a plug-in, whose results must not cost the page of all others
+    except Exception as error:
         return Stored(results, name, UNREADABLE, *said(error), None, None)
 
 

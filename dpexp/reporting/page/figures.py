@@ -45,7 +45,8 @@ def draw(wanted: Wanted, results: Path) -> Shown:
     figure = wanted.figure
     try:
         found = as_svg(figure, results, anew=bool(figure.needs))
-    except Exception as error:  # one figure that cannot be drawn is a line of the page, whatever is wrong with it
+    # one figure that cannot be drawn is a line of the page, whatever is wrong with it
+    except Exception as error:
         return Shown(wanted, "", figure.caption, *said(error))
     if found is None:
         hint = f"run: {wanted.command} --format svg   (it computes theory, which may take a minute)"

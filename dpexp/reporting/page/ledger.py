@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpexp.core.text import counted
-from dpexp.reporting.claim import VERDICTS
-from dpexp.reporting.ledger.printed import FACTS
+from dpexp.reporting.ledger.judgement import FACTS
 from dpexp.reporting.page.markup import Child, Markup, folded, join, table, tag
-from dpexp.reporting.paper import NotClaimed
+from dpexp.reporting.verdict import VERDICTS
+
+if TYPE_CHECKING:
+    from dpexp.reporting.paper import NotClaimed
 
 NOT_CURRENT = "not current"
 """in place of the verdict of a claim whose code or results have changed since it was settled"""
@@ -47,6 +49,7 @@ def section(ledger: Ledger) -> Markup:
 def _counts(claims: Sequence[Mapping[str, Any]]) -> Markup:
     """Verdicts by paper, those on its own statements apart from those on ours about it."""
     order = _order(claims)
+    # our own statements about a paper are no statements of it
     keys = [(str(claim["paper"]), str(claim.get("source", "paper"))) for claim in claims]
     found = Counter((*key, _verdict(claim)) for key, claim in zip(keys, claims, strict=True))
     rows: list[list[Child]] = []
@@ -54,12 +57,13 @@ def _counts(claims: Sequence[Mapping[str, Any]]) -> Markup:
         counts = [found[paper, source, verdict] for verdict in order]
         words = paper if source == "paper" else f"{paper}, our statements"
         rows.append([words, *counts, sum(counts)])
-    return table(["paper", *(_badge(verdict) for verdict in order), "claims"], rows, "Verdicts by paper")
+    return table(["paper", *order, "claims"], rows, "Verdicts by paper")
 
 
 def _order(claims: Sequence[Mapping[str, Any]]) -> list[str]:
     """The verdicts that occur, known ones first."""
     found = {_verdict(claim) for claim in claims}
+    # a verdict of a later release is shown too, behind those that are known
     return [*(verdict for verdict in VERDICTS if verdict in found), *sorted(found - set(VERDICTS))]
 
 

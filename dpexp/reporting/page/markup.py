@@ -59,11 +59,9 @@ def tag(name: str, *children: Child, **attributes: str | int | bool | None) -> M
 
 
 def data(identity: str, document: Any) -> Markup:
-    """A document for the page's own script, which nothing runs.
-
-    In such an element only `</script` and `<!--` mean anything to a browser, and neither can be written without `<`.
-    """
+    """A document for the page's own script, which nothing runs."""
     written = json.dumps(standard(document), separators=(",", ":"), allow_nan=False, ensure_ascii=True)
+    # in such an element `</script` and `<!--` alone mean anything to a browser, and neither can be written without `<`
     safe = written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return Markup(f'<script type="application/json" id="{text(identity)}">{safe}</script>')
 

@@ -31,7 +31,8 @@ def section(experiments: Sequence[Stored], absent: Mapping[str, Sequence[str]]) 
     for paper, names in absent.items():
         parts.append(tag("p", f"Experiments of {paper} that are not in this folder: {', '.join(names)}.",
                          class_="warning"))  # fmt: skip
-    timed = any(seconds(stored) is not None for stored in experiments)  # else the section on provenance says so, once
+    # else the section on provenance says so, once
+    timed = any(seconds(stored) is not None for stored in experiments)
     head = ["experiment", "state", "settings", "replicates", *(["core time"] if timed else []), "what it is"]
     parts.append(table(head, [_row(stored, timed) for stored in experiments], "Experiments"))
     parts.append(tag("h3", "Settings, command and config"))
@@ -74,6 +75,7 @@ def _card(stored: Stored, unfolded: bool) -> Markup:
     parts: list[Markup | None] = []
     if stored.gathered is not None:
         runs, words = stored.gathered.runs, stored.gathered.words
+        # what varies is listed by value, all else in one line
         vary = varying(run.settings for run in runs)
         secret = (
             stored.generation is not None

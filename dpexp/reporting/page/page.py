@@ -103,6 +103,7 @@ def _figures(page: Page) -> Markup:
     by_name = {one.name: one for one in page.experiments}
     groups: dict[str, list[Markup]] = {}
     for shown in page.figures:
+        # in the order of the papers, and what belongs to none comes last
         groups.setdefault(shown.wanted.figure.paper or "Any result", []).append(_figure(shown, by_name))
     found = [join([tag("h3", name), *some]) for name, some in groups.items()]
     return join(found) if found else Markup("<p>There is no figure of these results.</p>")
@@ -118,6 +119,7 @@ def _figure(shown: Shown, by_name: Mapping[str, Stored]) -> Markup:
     else:
         drawing = tag("div", tag("p", tag("strong", "Not shown: "), shown.why), tag("p", tag("code", shown.hint)),
                       class_="warning")  # fmt: skip
+    # the runs come first, as a reader has to compute them before drawing
     runs = [by_name[need] for need in figure.needs if need in by_name]
     commands = "\n".join([*(one.command for one in runs), command])
     how = folded(
@@ -135,6 +137,7 @@ def image(svg: str, label: str) -> Markup:
     So its ids and its style sheet are its own, and a browser runs no script of it and loads nothing for it. On a dark
     page it is shown with light and dark in each other's place (page.css).
     """
+    # a screen shows no hundredth of a point, and decimals are most of a drawing
     short = _NUMBERED.sub(lambda match: " ".join(_DECIMAL.sub(_rounded, match[0]).split()), svg)
     return tag("img", src=f"data:image/svg+xml,{quote(short, safe=' /:=;,()')}", alt=label)
 
@@ -158,6 +161,7 @@ def _privacy(page: Page) -> Markup:
     found, alone = [], len(page.experiments) == 1
     for one in page.experiments:
         if one.gathered is not None:
+            # a shipped config is named as `dpexp run` takes it
             path = one.config[0]
             command = f"dpexp privacy {path or f'@{one.name}'}"
             found.append(statements.section(one.gathered, command, page.statements.get(one.name, ""), alone))

@@ -52,6 +52,7 @@ def seconds(one: Stored) -> float | None:
     if not isinstance(cells, dict) or not cells:
         return None
     spent = [cell.get("cpu_s") for cell in cells.values()]
+    # one cell without a time, and the sum is not known
     return None if None in spent else sum(map(float, spent))
 
 

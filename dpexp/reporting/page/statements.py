@@ -37,6 +37,7 @@ def section(gathered: Gathered, command: str, statement: str, unfolded: bool) ->
             *(_number(row.get(key)) for key in ("noise_multiplier", "gdp_mu")),
         ]
         line += [_number(row.get(column)) for column in deltas]
+        # settings that differ in nothing that is stated are one row
         if line not in found:
             found.append(line)
     parts = [
@@ -70,6 +71,7 @@ def _rows(gathered: Gathered) -> tuple[list[dict[str, Any]], list[str]]:
     guarantees = [str({key: row.get(key) for key in ("budget", *keys)}) for row in rows]
     told = []
     for name in varying(run.settings for run in gathered.runs):
+        # the budget has a column of its own
         if name in ("mu", "eps", "delta"):
             continue
         by_budget: dict[tuple[str, str], set[str]] = {}

@@ -36,6 +36,7 @@ def improves() -> dict[str, float]:
         toy = _toy(lam)
         for order, eps in RENYI_DECREASING:
             last = utility.theorem41(order, eps, toy.smoothness, lam, toy.d, LIPSCHITZ, toy.n, 0.0)
+            # both bounds at one budget; the constants of the two may differ by a factor of 3
             ratio = last / decreasing.theorem42(order, eps, lam, toy.d, LIPSCHITZ, toy.n) / (toy.smoothness / lam)
             found[f"{name}, order {order:g}, eps {eps:g}, {ratio:.3g} beta / lambda"] = min(3 * ratio, 3 / ratio)
     return found
@@ -54,6 +55,7 @@ def improves_the_error(evidence: Evidence) -> Outcome:
         falling = full_batch_risks(toy, decreasing_steps(toy.smoothness, lam, many), sigma)
         condition = toy.smoothness / lam
         gains[f"beta / lambda = {condition:.3g}, last iterate"] = float(constant[-1] / falling[-1])
+        # the theorem bounds the average, and a user may take either
         gains[f"beta / lambda = {condition:.3g}, average"] = float(constant[-1] / np.mean(falling[1:]))
         longer.append(many / few)
     return Outcome(
@@ -70,7 +72,8 @@ def improves_the_error(evidence: Evidence) -> Outcome:
 def iterations() -> dict[str, tuple[float, float]]:
     """Exponents of K of Theorem 4.2 in n, below and above eps n^2 / (alpha d) = (beta / lambda)^2, and K there."""
     condition, order, eps, d = 100.0, 20.0, 1.0, 50
-    turn = condition * math.sqrt(order * d / eps)  # n at which both terms of the maximum are equal
+    # n at which both terms of the maximum are equal
+    turn = condition * math.sqrt(order * d / eps)
     found = {}
     for name, printed, low, high in (("below", 2.0, turn / 10, turn / 2), ("above", 4.0, turn * 2, turn * 10)):
         few, many = (steps_of(order, eps, condition, d, n) for n in (low, high))

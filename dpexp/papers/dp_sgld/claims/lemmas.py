@@ -64,6 +64,7 @@ def lemma_3_2() -> dict[str, float]:
     found = {}
     for gamma, variance in product((0.1, 0.5, 0.9), (0.2, 1.0, 5.0)):
         attained = APART * variance / (2 * gamma * SIGMA**2)
+        # the gap at which the inequality is one, by hand, is among those tried
         gaps = map(float, (*np.linspace(0, 4, 9), attained))
         found[f"gamma = {gamma:g}, variance {variance:g}"] = 1 + min(slack(gamma, gap, variance) for gap in gaps)
     return found
@@ -119,6 +120,7 @@ def of_a_record() -> dict[str, float]:
     ratios = {}
     for seed in range(3):
         x = features(seed)
+        # the curvature of a record grows with the square of its length
         longest = x[np.argmax((x * x).sum(axis=1))]
         top = float(np.linalg.eigvalsh(record_hessian(between_two(longest), longest))[-1]) + LAMBDA
         ratios[f"data {seed}"] = smoothness_full(x, LAMBDA) / top
@@ -130,6 +132,7 @@ def of_the_mean() -> dict[str, float]:
     ratios = {}
     for seed in range(3):
         x, rng = features(seed), np.random.default_rng(seed)
+        # at 0 all classes are as likely, and far away some record is between two of them
         tried = [rng.standard_normal((CLASSES, WIDTH)) * size for size in (0.0, 0.3, 3.0) for _ in range(5)]
         top = max(
             float(np.linalg.eigvalsh(np.mean([record_hessian(w, one) for one in x], axis=0))[-1])

@@ -56,6 +56,7 @@ def exceeded(cases: Sequence[Case], claimed: Callable[[Case, float], float]) -> 
     """A claimed divergence, which is false: it is held over what a threshold test certifies, for every case and order."""
 
     def ratios() -> dict[str, float]:
+        # one case and order that exceeds is a counterexample
         pairs = ((case, order) for case in cases for order in TESTED_ORDERS)
         return {f"{case.name}, order {order:g}": claimed(case, order) / certain(case, order) for case, order in pairs}
 
@@ -174,6 +175,7 @@ def pneumonia_privacy(evidence: Evidence) -> Outcome:
     """(1, 1e-5) of the Pneumonia run: what a pair of data sets attains, and what composition guarantees."""
     run = RUNS["Pneumonia, ResNet18"]
     attained = _attained(run)
+    # the noise of a step over the clip, as an accountant of DP-SGD counts it
     z = math.sqrt(2 / run.eta) * run.sigma * run.batch_size / run.clip
     q = run.batch_size / run.n
     sound = step_loss(q, z, "add-remove").eps(run.iterations, DELTA)

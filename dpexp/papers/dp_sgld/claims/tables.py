@@ -83,6 +83,7 @@ def _ordered(table: int, accountant: str, sampling: str, if_worse: Verdict, evid
     pairs, turned, predicted = pairs_of(evidence, table, accountant, sampling), accountant == "theorem-3-1", BETTER
     if turned:
         close, predicted = near(evidence, table), "a larger held-out error than DP-SGD at beta / lambda above 10^4"
+        # the paper speaks of conditions like its own
         pairs = {name: e for name, e in pairs.items() if name in close}
     ordered = [Pair(name, *((e.theirs, e.mine) if turned else (e.mine, e.theirs))) for name, e in pairs.items()]
     found = in_order(ordered, predicted)

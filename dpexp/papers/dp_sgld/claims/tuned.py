@@ -40,8 +40,10 @@ def settled(found: Sequence[Row], sign: int = 1) -> Verdict:
 
     False where it has the other sign on new records. On one set of test records alone a method is not called worse.
     """
+    # on new records: one set of test records alone calls no method worse
     if any(sign * f["records"] < 0 for f in found):
         return "false"
+    # over seeds everywhere, and on new records once at least
     certain = all(sign * f["seeds"] > 0 for f in found) and any(sign * f["records"] > 0 for f in found)
     return "reproduced" if certain else "not at this sample size"
 
@@ -93,6 +95,7 @@ def reduces_gap(evidence: Evidence) -> Outcome:
         return reached[data, "free"] - reached[data, method]
 
     def considerable(found: Row) -> bool:
+        # the ceiling is common to both, and adds no error to their order
         rival = gap(found["data"], found["other"])
         return bool(found["seeds"] > 0 and found["difference"] >= CONSIDERABLE * rival)
 

@@ -65,6 +65,7 @@ def lengthened(count: int, share: float = 0.5) -> Steps:
 
 def numbers_of(toy: Ridge, **more: Any) -> dict[str, Any]:
     """The plain numbers that the theorems ask for, of a ridge regression at the longest step."""
+    # a set that holds the minimiser well inside
     radius = 2 * float(np.linalg.norm(toy.optimum))
     at_best = float(np.max(np.linalg.norm(toy.gradients, axis=1)))
     # L on the ball of twice the minimiser's norm: beta times the largest distance, plus the gradients there
@@ -93,16 +94,17 @@ def falling(toy: Ridge) -> np.ndarray:
 def floor(evidence: Evidence) -> Outcome:
     """Where the exact risk goes: it falls at every step, to the floor of the noise alone plus that of batches alone.
 
-    With K = 12 / (lambda eta) the start's share is below exp(-12). The parts would add up exactly if the drift did not
-    depend on the batch; here it does, and they do up to a percent.
+    The parts would add up exactly if the drift did not depend on the batch; here it does, and they do up to a percent.
     """
     sums, falls, powers, shorter = [], True, [], []
     for toy in TOYS.values():
         batches = []
         for share in SHARES:
             step = share / toy.smoothness
+            # so many that the start counts for less than exp(-12)
             steps = np.full(math.ceil(12 / (step * toy.strong_convexity)), step)
             both, alone = (toy.risks(steps, sigma, BATCH) for sigma in (SIGMAS[1], 0.0))
+            # twice the noise has four times the floor, if the floor is that of noise
             noise, twice = (full_batch_risks(toy, steps, factor * SIGMAS[1])[-1] for factor in (1, 2))
             falls &= bool(np.all(np.diff(both) <= 1e-12 * both[:-1]))
             sums.append(float(both[-1] / (noise + alone[-1])))
@@ -131,6 +133,7 @@ def terms(evidence: Evidence) -> Outcome:
     """The two terms of (11) of which the paper speaks, each by itself, beside those of Lemma 4.1."""
     beta, lam, steps = 10.0, 1.0, (10**6, 10**8)
     batch = [decreasing.lemma11(k, beta, lam, 1, 0.0, 1.0, 0.0) for k in steps]
+    # log(K) / K is no power: its exponent between these two K is a little above -1
     slope = math.log(batch[1] / batch[0]) / math.log(steps[1] / steps[0])
     like = math.log(math.log(steps[1]) / math.log(steps[0])) / math.log(steps[1] / steps[0]) - 1
     constant = utility.lemma41(10**6, 1 / (2 * beta), beta, lam, 1, 1.0, 0.0, 0.0)
@@ -150,6 +153,7 @@ def forms(toy: Ridge, theorem: str, renyi: Sequence[tuple[float, float]], pair: 
     asked.append((f"({pair[0]:g}, 1e-3)", "/eps-delta", {"eps": pair[0], "delta": pair[1]}))
     for label, form, budget in asked:
         numbers = numbers_of(toy, **budget)
+        # the theorem prescribes K and sigma for a budget, and bounds the risk there
         steps, bound = (THEOREMS[f"dp-sgld/{theorem}{form}{part}"](numbers) for part in ("/steps", ""))
         yield label, math.ceil(steps), THEOREMS[f"dp-sgld/theorem-4-1{form}/sigma"](numbers), bound
 

@@ -49,6 +49,7 @@ def order_rows(results: Path, table: int) -> list[dict[str, Any]]:
         for accountant, sampling in WAYS.items():
             rows = own[(own.algorithm == "dp-sgld") & (own.accountant == accountant) & (own.sampling == sampling)]
             mine, (row,) = _accuracy(rows, held), rows.to_dict("records")
+            # where composition is the accountant itself there is no second column
             sound = row.get(SOUND)
             records.append(
                 {"table": table, "data": data, "regulariser": lam, "accountant": accountant,

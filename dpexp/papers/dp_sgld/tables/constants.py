@@ -20,6 +20,7 @@ def build4(results: Path) -> Content:
     """Printed rows with the order that they imply, then our data at the best order for (1, 1e-5)."""
     records: list[dict[str, Any]] = []
     for name, (n, classes, width, beta, condition, printed) in TABLE4.items():
+        # the order is not printed: it is read off the ratio
         order = implied_order_times_d(1.0, n, condition, printed) / classes
         records.append(_record(name, n, classes, width, beta, condition, order) | {"printed": printed})
     order = best_order(slope_of_eps(1.0, 1e-5), 1e-5)

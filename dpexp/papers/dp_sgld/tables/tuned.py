@@ -52,6 +52,7 @@ def tuned_accuracy_rows(results: Path) -> list[dict[str, Any]]:
     for (data, method), grid in tried.groupby(["data", "method"]):
         candidates = run[(run["data"] == data) & (run["method"] == method)]
         places = [tuple(row) for row in candidates[SETTING].to_numpy()]
+        # a setting that was run and never tuned cannot be the choice
         validated = [float(best.get(place, -1.0)) for place in places]
         if not validated or max(validated) < 0:
             raise ValueError(f"{CHOSEN} runs no setting of {METHODS[method]} on {data} that was tuned")
@@ -139,6 +140,7 @@ def _edges(grid: Any, row: Any) -> list[str]:
     found = []
     alike = grid[(grid.batch == row.batch) & (grid.epochs == row.epochs)]
     for name, rows in (("batch", grid), ("epochs", grid), ("eta", alike)):
+        # a grid of one value was not tuned, but for the step, which always is
         ends = {rows[name].min(), rows[name].max()}
         if row[name] in ends and (len(ends) > 1 or name == "eta"):
             found.append(name)

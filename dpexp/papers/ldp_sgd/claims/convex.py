@@ -41,6 +41,7 @@ def not_differentiable(runs: list[Run]) -> Outcome:
     """Both completed bounds on losses with corners; the words are those of the one that is nearer to what is measured."""
     names = ("ldp-sgd/theorem-5/last-iterate", "ldp-sgd/theorem-6/completed")
     found = [theorem_holds(runs, name) for name in names]
+    # a violation comes first, then the bound that leaves the least room
     return min(found, key=lambda outcome: (outcome.verdict != "false", outcome.numbers["least_log10_looseness"]))
 
 

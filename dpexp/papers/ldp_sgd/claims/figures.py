@@ -43,6 +43,7 @@ def between(evidence: Evidence) -> Outcome:
             neighbours = (0, 1, "mu = 2"), (1, 2, "mu = 1")
             for k, (low, high, name) in product(np.flatnonzero(one.steps >= SETTLED), neighbours):
                 label = f"{estimator}, alpha = {alpha:.2g}, n = {one.steps[k]:,} against {name}"
+                # each of hundreds of checkpoints may contradict, at the joint level of all
                 pairs.append(Pair(label, values[low][k], values[high][k]))
     outcome = in_order(pairs, "mu = 2 below Uniform(1, 2) below mu = 1")
     return replace(outcome, numbers={"ratios": _closest_calls(outcome.numbers["ratios"])})
@@ -63,6 +64,7 @@ def stability(runs: list[Run]) -> Outcome:
     (run,) = runs
     spread = {}
     for estimator in ("sgd", "asgd"):
+        # on the scale of the figure, where a step at a small distance looks as large
         path = np.log(run.values(estimator, "param_distance")[run.steps >= SETTLED])
         spread[estimator] = np.diff(path, axis=0).std(axis=0)
     outcome = in_order([Pair("mu = 2, alpha = 1/2", spread["asgd"], spread["sgd"])], "the average's paths are steadier")
@@ -162,6 +164,7 @@ def floor(runs: list[Run]) -> Outcome:
     """Whether the nearest curve of Figure 3 has stopped falling."""
     run, e, value, _ = _nearest(runs)
     last = rate(run.steps, run.values(e, "param_distance")).last
+    # what no estimate from so many users can go below
     limit = math.sqrt(constants_of(run)["public_trace"] / run.steps[-1])
     return Outcome(
         "misleading" if last.ci_hi < -RATE_TOLERANCE else "reproduced",
@@ -180,6 +183,7 @@ def consistent(evidence: Evidence) -> Outcome:
     ]
     found = [state for part in parts for state in part.numbers.values()]
     states = [state["state"] for state in found]
+    # certainly less steep, with the tolerance of its own exponent
     slower = [state for state in found if state["ci"][0] > state["printed"] + rate_tolerance(state["printed"])]
     return Outcome(
         "false" if slower else "holds as a bound",

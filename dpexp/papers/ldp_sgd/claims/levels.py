@@ -60,6 +60,7 @@ def near(runs: list[Run]) -> list[Run]:
 def _is_near(problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> bool:
     eta, alpha = decay_of(schedule)
     modes = local(problem, budget).modes
+    # without noise what is left is the start
     silent = modes._replace(noise=np.zeros_like(modes.noise))
     last = np.array([n])
     whole, start = (linearised_moments(last, np.array([eta]), alpha, m).iterate.sum() for m in (modes, silent))
@@ -89,6 +90,7 @@ def near_the_optimum(metric: str) -> Callable[[list[Run]], Outcome]:
 def variance(runs: list[Run]) -> Outcome:
     """n E|theta_bar_n - theta*|^2 over the last decade against tr(H^-1 S_mu H^-1) on the quadratic control."""
     traces = [(constants_of(run)["private_trace"], constants_of(run)["public_trace"]) for run in runs]
+    # how far off one is who takes the printed matrix
     factor = max(private / public for private, public in traces)
     predicted = (
         f"tr(H^-1 S_mu H^-1) / n, with the privacy noise in S_mu; the printed S has a trace {factor:.0f} times smaller"
@@ -104,7 +106,9 @@ def bias(runs: list[Run]) -> Outcome:
         place = local_of(run)
         assert place.unit_bias is not None
         eta, n = constants_of(run)["eta"], int(run.steps[-1])
+        # the bias is that of the mean step size so far
         mean_step = eta * float(power_sum(run.alpha, np.array([n]))[0]) / n
+        # the scale is the last coordinate, and the only one with a bias
         squared = float(place.unit_bias[-1] * mean_step) ** 2
         covariance = float(averaged_covariance(place.hessian, place.covariance)[-1, -1]) / n
         shares.append(squared / (squared + covariance))

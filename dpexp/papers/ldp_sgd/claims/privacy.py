@@ -37,6 +37,7 @@ ROOM = 0.15
 def noise_unit(run: Run) -> float:
     """eta_1^2 Delta^2 (d + 1): mean noise power that the coefficients get in the first step at mu = 1."""
     problem = problem_of(run)
+    # in the first step nothing but this noise and one gradient has entered
     step = float(run.cell.schedule.step_sizes(1, 1)[0])
     return step**2 * problem.noise_sensitivity() ** 2 * (problem.d + 1)
 
@@ -50,6 +51,7 @@ def first_noise(tighter: Run, looser: Run, public: Run) -> tuple[np.ndarray, np.
     """
     unit = noise_unit(tighter)
     base = public.values("sgd", "coef_distance_sq")[0]
+    # the same user and direction: what two budgets differ by is noise alone
     a, b = (run.values("sgd", "coef_distance_sq")[0] - base for run in (tighter, looser))
     mu, nu = float(tighter.row["mu"]), float(looser.row["mu"])
     q = (mu * a - nu * b) / (1 / mu - 1 / nu)
@@ -64,6 +66,7 @@ def verdict_of(sound: bool, powers: Sequence[Ratio]) -> Verdict:
     """
     if not sound or any(power.low > 1 or power.high < 1 for power in powers):
         return "false"
+    # a power that may be too small is no guarantee, so that a wide interval decides nothing
     exact = all(power.low >= 1 - POWER and power.high <= 1 + POWER for power in powers)
     return "holds as a bound" if exact else "not at this sample size"
 

@@ -60,6 +60,7 @@ def slope_difference(run: Run, metric: str, looks: int) -> tuple[float, float]:
     """Slope of the average minus that of the iterate over the last decade, paired, and its reach at the joint level."""
     late = last_decade(run)
     weights = slope_weights(np.log(run.steps[late].astype(np.float64)))
+    # one contrast of both curves, so that what a replicate does to both cancels
     values = np.concatenate([run.values(e, metric)[late] for e in ("asgd", "sgd")])
     difference, se = log_contrast(np.concatenate([weights, -weights]), values)
     return difference, t_quantile(values.shape[1] - 1, 1 - JOINT / looks) * se
@@ -73,6 +74,7 @@ def compared(drawn: Used, at_rest: Used, metric: str, faster: bool, alphas: str)
     """The check that the average converges faster (or slower) than the iterate, as drawn and in runs that have settled."""
 
     def check(evidence: Evidence) -> Outcome:
+        # a curve that still forgets its start has a slope and no rate
         settled = [run for run in at_rest(evidence) if is_settled(run, metric)]
         as_drawn, seen, differences = _signs(drawn(evidence), metric, faster)
         as_rate, at_last, others = _signs(settled, metric, faster)

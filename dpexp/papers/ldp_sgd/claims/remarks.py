@@ -80,11 +80,13 @@ def _exponents(x: Sequence[float], y: Sequence[float], label: str, printed: floa
 
 def in_dimension(bound: Callable[[float, float], float], label: str = "d = 6 to 101") -> Cases:
     """Exponent of d in what the noise adds to a bound, at mu = 1."""
+    # without coordinates there is no noise, so that the difference is what it adds
     return _exponents(DIMENSIONS, [bound(p, 1.0) - bound(0.0, 1.0) for p in DIMENSIONS], label, 1.0)
 
 
 def in_budget(bound: Callable[[float, float], float], label: str = "mu = 0.5 to 3") -> Cases:
     """Exponent of mu in what the noise adds to a bound, at p = 7."""
+    # the same against no privacy at all
     return _exponents(BUDGETS, [bound(7.0, mu) - bound(7.0, math.inf) for mu in BUDGETS], label, -2.0)
 
 
@@ -154,6 +156,7 @@ def psi_over_limit() -> Cases:
     """psi_beta over t^beta / beta (beta > 0) or -1 / beta (beta < 0) at t = 10^30; not a number where it is above."""
     t, found = np.geomspace(1.0, 1e30, 200), {}
     for beta in (-2.0, -1.0, -0.5, 0.5, 1.0, 2.0):
+        # never above its limit, and at the end near it: one number says both
         share = psi(beta, t) / (t**beta / beta if beta > 0 else -1 / beta)
         below = bool(np.all(share <= 1 + 1e-12)) and bool(share[0] < 1)
         found[f"beta = {beta:g}"] = (1.0, float(share[-1]) if below else math.nan)

@@ -45,11 +45,13 @@ VACUOUS = 6.0
 def theorem_4(runs: list[Run]) -> Outcome:
     """Whether the printed bound holds, and whether it says anything for alpha < 1/2, where its rate is the interesting one."""
     found = theorem_holds(runs, "ldp-sgd/theorem-4", log10=True)
+    # where the rate of the theorem is the interesting one
     numbers = [constants_of(run) for run in runs if run.alpha < 0.5]
     over = [float(THEOREMS["ldp-sgd/theorem-4"](c)[-1]) - math.log10(c["delta0"]) for c in numbers]
     b = [float(log10_summation_b(c["steps"][-1:], c["eta"], c["alpha"], c["m"])[0]) for c in numbers]
     words = f"; for alpha < 1/2 it is 10^{min(over):.0f} to 10^{max(over):.0f} times the error of the start, with B = "
     words += f"10^{min(b):.0f} to 10^{max(b):.0f}"
+    # true, and so far above the error of the start that it tells nothing
     verdict: Verdict = "false" if found.verdict == "false" else "misleading" if min(over) > VACUOUS else found.verdict
     return replace(
         found, verdict=verdict, measured=found.measured + words, numbers={**found.numbers, "over_start": over}
@@ -74,6 +76,7 @@ def dimension_of_the_error(runs: list[Run]) -> Outcome:
     p = [problem_of(r).p for r in runs]
     ends = [r.values("sgd", "param_distance_sq")[-1] for r in runs]
     slope, se = _log_slope(p, ends)
+    # two equal replicates, since a slope asks for an error
     expected, _ = _log_slope(p, [np.full(2, predicted_of(r).sgd["param_distance_sq"][-1]) for r in runs])
     fixed = [float(e.mean()) * constants_of(r)["m"] / problem_of(r).p for e, r in zip(ends, runs, strict=True)]
     predicted = f"exponent 2 in p (linearised recursion at this n: {expected:.2f})"
@@ -94,6 +97,7 @@ def _exponent(
     slope: float, se: float, wanted: float, predicted: str, words: str, tolerance: float = RATE_TOLERANCE, **more: Any
 ) -> Outcome:
     """Reproduced where the whole interval lies within the tolerance, false where it lies outside."""
+    # the whole interval decides, on either side
     off, reach = abs(slope - wanted), 1.96 * se
     verdict: Verdict = "false" if off - reach > tolerance else "not at this sample size"
     verdict = "reproduced" if off + reach <= tolerance else verdict
@@ -105,6 +109,7 @@ def _budget_exponent(
 ) -> tuple[float, float, list[float]]:
     """Exponent of mu in the part of the final squared error that the privacy noise adds, and its local values."""
     public = evidence.run("sweep_mu", alpha=alpha, budget="non-private").values(estimator, "param_distance_sq")[-1]
+    # on common random numbers the error without privacy is taken off replicate by replicate
     added = [
         evidence.run("sweep_mu", alpha=alpha, budget=f"{mu:g}").values(estimator, "param_distance_sq")[-1] - public
         for mu in mus
@@ -160,6 +165,7 @@ def start_is_forgotten(runs: list[Run]) -> Outcome:
     values = run.values("sgd", "param_distance_sq")
     late = run.steps >= run.steps[-1] / 10
     k = run.steps[late]
+    # against the clock 2 eta psi(n), on which the start falls like exp(-h)
     falling, se = log_contrast(slope_weights(2 * constants_of(run)["eta"] * psi(1 - run.alpha, k)), values[late])
     h, reach = -falling, t_quantile(values.shape[1] - 1) * se
     m, M = constants_of(run)["m"], constants_of(run)["M"]

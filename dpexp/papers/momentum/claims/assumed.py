@@ -38,6 +38,7 @@ def scheduled(method: str, schedule: Callable[[int, int, float, float], Prescrip
     def steps(evidence: Evidence) -> list[dict[str, Any]]:
         rows: Any = prescribed_rows(evidence.results)
         rows = rows[(rows.method == method) & (rows.variant == "paper")]
+        # the schedule is made again from N, d and epsilon, and held beside the steps that were run
         made = {int(r.N): (schedule(int(r.N), int(r.d), float(r.eps), DELTA), int(r.step)) for r in rows.itertuples()}
         return [
             {"N": n, "off": s.steps - run, "stands": not s.refused and s.alpha <= 1} for n, (s, run) in made.items()

@@ -20,6 +20,7 @@ from dpexp.theory.momentum.formulas import lemma7_printed, theorem9_schedule
 def lemma_5(evidence: Evidence) -> Outcome:
     """Least one-step slack with sharp constants over all prescribed runs."""
     rows: Any = prescribed_rows(evidence.results, "lemma5_slack")
+    # the slack holds on every path, so that its least mean is that of the worst setting
     worst = rows.loc[rows["mean"].idxmin()]
     held = bool((rows["mean"] >= -1e-9).all())
     return Outcome(
@@ -64,6 +65,7 @@ def equation_3(reshuffled: bool) -> Check:
 def _error(n: int, alpha: float, gamma: float, reshuffled: bool, epochs: int = 5) -> float:
     """Largest |alpha (C_t + r_t) - m_t| over t, without noise; gradients are unit normal."""
     beta, steps, rng = 1 - alpha, epochs * n, np.random.default_rng(n)
+    # a repeated order is the first one, taken again
     orders = [rng.permutation(n) if reshuffled or q == 0 else None for q in range(epochs)]
     items = np.concatenate([orders[0] if order is None else order for order in orders])[:steps]
     anchored, own = rng.standard_normal((epochs, n)), rng.standard_normal(steps)
@@ -78,6 +80,7 @@ def _error(n: int, alpha: float, gamma: float, reshuffled: bool, epochs: int = 5
     for t in range(1, steps + 1):
         momentum = beta * momentum + alpha * own[t - 1]
         q, r = (t - 1) // n, (t - 1) % n + 1
+        # equation (3) term by term, and not as the algorithm sums it
         total = beta ** (t - r) * over(plain, 1, r)
         for i in range(q):
             total += beta ** (n * i) * (1 - gamma) ** (q - (i + 1)) * over(plain, r + 1, r + n)
@@ -113,6 +116,7 @@ def beside_every_term(least: float) -> str:
 
 def tree_noise(steps: int) -> float:
     """Noise of the prefix of `steps` - 1 terms, where a term alone would have noise 1."""
+    # counted for short streams, by the formula for long ones
     depth = int(node_counts(np.arange(steps)).max()) if steps <= 1 << 12 else int(math.log2(steps)) + 1
     return math.sqrt(depth * math.log2(steps))
 

@@ -66,6 +66,7 @@ class Attack(NamedTuple):
         from scipy.stats import beta
 
         some, other = self.with_record, self.with_neighbour
+        # 2.5% on either side: both bounds hold together with 95%
         low = beta.ppf(1 - CONFIDENCE, some, self.runs - some + 1) if some else 0.0
         high = beta.ppf(CONFIDENCE, other + 1, self.runs - other) if other < self.runs else 1.0
         return max(0.0, float(low) - math.exp(eps) * float(high))
@@ -88,6 +89,7 @@ def released(n: int, epochs: int, eta: float, sigma: float, corrected: bool) -> 
     window_noise(*parts, 1, n, alpha, gamma, stds, empty_windows(n, steps, noise.shape[1]), noise)
     momentum, signal = 0.0, np.empty(steps)
     for t in range(1, steps + 1):
+        # the record is the first of every epoch, and its gradient turns with the parity of the step
         momentum = (1 - alpha) * momentum + alpha * (float((-1) ** (t - 1)) if t % n == 1 % n else 0.0)
         signal[t - 1] = momentum
     at = n * np.arange(FIRST_EPOCH, epochs)
@@ -98,11 +100,13 @@ def attack(n: int, epochs: int, eta: float, sigma: float, runs: int, corrected: 
     """Counts the event in independent runs of both neighbours."""
     signal, noise = released(n, epochs, eta, sigma, corrected)
     phase = (-1.0) ** (n * np.arange(FIRST_EPOCH, epochs))
-    factor = np.asarray(np.linalg.qr(noise.T)[1]).T  # the same law from as many normals as there are steps
+    # the same law from as many normals as there are steps
+    factor = np.asarray(np.linalg.qr(noise.T)[1]).T
     rng, counts = np.random.default_rng(seed), [0, 0]
     for side, record in enumerate((1.0, -1.0)):
         left = runs
         while left > 0:
+            # so many at once fit into memory
             some = min(left, 50_000)
             seen = record * signal[:, None] + factor @ rng.standard_normal((factor.shape[1], some))
             counts[side] += int(np.all(seen * phase[:, None] > 0, axis=0).sum())
@@ -131,6 +135,7 @@ def over_orders() -> dict[str, float]:
     """1 / sigma over mu of the printed noise: the larger of a bound over all orders and the exact value of one."""
     ratios = {}
     for label, (n, steps) in SIZES.items():
+        # the bound over all orders is rigorous, and the value of one order shows that it is not far
         held = max(reshuffled_bound(n, steps, 1 / n), squared_sensitivities(fixed_order(n, steps), 1 / n).max())
         ratios[label] = 2 * math.sqrt(printed_count(n, steps) / held)
     return ratios
@@ -149,6 +154,7 @@ def in_one_order(
 
 def whole_saving() -> dict[str, float]:
     """Printed noise of Algorithm 1 over that of exact sensitivity and conversion, at Theorem 6's schedule."""
+    # at the lengths that the theorem itself prescribes
     sizes = {f"N = {n}": (n, theorem6_schedule(n, 10, 1.0, DELTA).steps) for n in (250, 1000, 4000)}
     return {k: slack * theorem4_sigma(1.0, DELTA) * mu_of(1.0, DELTA) for k, slack in in_one_order(sizes).items()}
 
@@ -164,6 +170,7 @@ def of_fresh_orders(n: int) -> float:
 
 def counts(whole: bool = False) -> dict[str, float]:
     """V over the largest number of nodes that hold a record in one order, for every T from N to 5 N, or whole epochs."""
+    # every length, since what is counted depends on how T ends in the tree
     pairs = [(n, steps) for n in (3, 4, 5, 8) for steps in range(n, 5 * n + 1, n if whole else 1)]
     return {f"N = {n}, T = {t}": printed_count(n, t) / node_counts(fixed_order(n, t)).max() for n, t in pairs}
 
@@ -189,6 +196,7 @@ def with_l(n: int, steps: int) -> float:
     and of the residuals 2 L eta N / (2 L eta N).
     """
     first, later, _, _ = printed_counts(n, steps)
+    # of the first stream the nodes of two epochs count, of the later ones those of the whole run
     early, whole = (reshuffled_bound(n, t, 1 / n, left_only=False) for t in (min(2 * n, steps), steps))
     return math.sqrt(3 / (early / 4 / first + whole / later * (1 / 4 + 1 + 1)))
 
@@ -226,6 +234,7 @@ def printed_nodes(L: float) -> float:
     n, steps = 200, 40_000
     eta = 1 / math.sqrt(n * steps)
     stds = np.array(printed_sensitivities(n, eta, 1.0)) * np.sqrt(printed_counts(n, steps))
+    # all nodes are released, used or not
     held = stream_sensitivities(n, steps, 1 / n, used_only=False)
     return stream_mu(held, occurrence_sensitivities(n, eta, 1.0, L), list(stds))
 

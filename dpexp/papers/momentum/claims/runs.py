@@ -44,9 +44,11 @@ def printed_bound(theorem: int, evidence: Evidence) -> Outcome:
     bounds = []
     for row in rows.itertuples():
         p = RippledMean(N=int(row.N), d=int(row.d))
-        gap = p.objective(p.start())[0] + p.amplitude  # F >= -amplitude, so the gap is at most this
+        # F >= -amplitude, so the gap is at most this
+        gap = p.objective(p.start())[0] + p.amplitude
         bounds.append(bound_of(p.count, p.dimension, 1.0, DELTA, int(row.step), gap, p.lipschitz, p.smoothness))
     ratios = [float(bound / high) for bound, high in zip(bounds, rows.ci_hi, strict=True)]
+    # no gradient is longer than G, whatever the run does
     vacuous = min(bounds) > G
     return Outcome(
         "false" if np.any(bounds < rows.ci_lo) else "holds as a bound",
@@ -65,10 +67,12 @@ def rate_6(evidence: Evidence) -> Outcome:
         rows: Any = prescribed_rows(evidence.results)
         rows = rows[(rows.method == "tree") & (rows.variant == variant)].sort_values("N").tail(4)
         x, y = np.log(rows.N.to_numpy(float)), np.log(rows["mean"].to_numpy(float))
+        # the four largest N, whose errors are independent
         weights = slope_weights(x)
         slopes[variant] = float(weights @ y)
         errors[variant] = float(np.sqrt(np.sum((weights * (rows.se / rows["mean"]).to_numpy(float)) ** 2)))
     near = abs(slopes["exact"] + 0.5) + 2 * errors["exact"] < RATE_TOLERANCE  # the whole interval
+    # runs without noise that fall as fast say that the noise is not what is seen
     alike = abs(slopes["exact"] - slopes["none"]) < RATE_TOLERANCE
     return Outcome(
         "not testable" if alike else "reproduced" if near else "false",
@@ -88,6 +92,7 @@ def overtakes() -> dict[str, float]:
         six = theorem6_printed(n, 10, 1.0, DELTA, first.steps, 1.0, 1.0, 1.0)  # type: ignore[arg-type]
         return math.log(theorem9_printed(n, 10, 1.0, DELTA, second.steps, 1.0, 1.0, 1.0) / six)  # type: ignore[arg-type]
 
+    # by the logarithm of N: the sizes in question are beyond all numbers of records
     high = narrow(lambda power: excess(power) <= 0, 3.0, 30.0, absolute=1e-3).above
     steps = theorem9_schedule(int(10**high), 10, 1.0, DELTA).steps
     return {f"smaller beyond N = 10^{high:.1f} only, where T = {steps:.1g}": 10 ** (12 - high)}
@@ -103,6 +108,7 @@ def exponent_9(n: float, d: int) -> float:
     """log-log slope of the printed bound over four decades from n, at its own schedule, gap = G = L = eps = 1."""
     values = []
     for size in (n, n * 1e4):
+        # at its own schedule, which changes with N
         schedule = theorem9_schedule(int(size), d, 1.0, DELTA)
         values.append(theorem9_printed(int(size), d, 1.0, DELTA, schedule.steps, 1.0, 1.0, 1.0))
     return math.log(values[1] / values[0]) / math.log(1e4)
@@ -154,8 +160,10 @@ def smaller(than: str, predicted: str, inside: bool = False, other: bool = False
         better, worse, words = 0, 0, []
         for (name, place), mine in found.items():
             theirs = found.get((than, place))
-            if name != "reduced" or theirs is None:  # none of its settings is a candidate
+            # none of its settings is a candidate
+            if name != "reduced" or theirs is None:
                 continue
+            # a rival whose best setting is at an end of its grid may have a better one beyond it
             better += int(mine["ci_hi"] < theirs["ci_lo"] and not (inside and theirs["ends"]))
             worse += int(mine["ci_lo"] > theirs["ci_hi"])
             ends = [f"{METHODS[r['method']]} at an end: {r['ends']}" for r in (mine, theirs) if r["ends"]]

@@ -24,7 +24,8 @@ def fewest(first: int, last: int) -> int:
         options = []
         length = 1
         while length <= end - first + 1:
-            if (end - length) % length == 0 and end - length in best:  # a node [a 2^b + 1, (a + 1) 2^b] ends here
+            # a node [a 2^b + 1, (a + 1) 2^b] ends here
+            if (end - length) % length == 0 and end - length in best:
                 options.append(best[end - length] + 1)
             length *= 2
         best[end] = min(options)
@@ -62,6 +63,7 @@ def literal_reads(n: int, steps: int) -> int:
 def reads() -> dict[str, float]:
     """Twice the growth of N^(11/3) log2 N from N = 8 on over that of the nodes read, at Theorem 9's T for d = 1, eps = 1."""
     sizes = (8, 16, 32)
+    # at T of the theorem, whose growth is part of what is claimed
     shares = [n ** (11 / 3) * math.log2(n) / literal_reads(n, theorem9_schedule(n, 1, 1.0, 1e-5).steps) for n in sizes]
     return {f"N = {n}": 2 * share / shares[0] for n, share in zip(sizes, shares, strict=True)}
 

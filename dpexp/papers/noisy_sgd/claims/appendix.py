@@ -48,6 +48,7 @@ def bias_fails(n: int) -> float:
     from scipy.special import bdtr, bdtrc
 
     mean = 0.75 * C_D
+    # T-bar steps, each of which holds the record with probability 1 / n
     trials = round(mean * n)
     low, high = math.ceil((1 - DELTA) * mean) - 1, math.floor((1 + DELTA) * mean)
     return float(bdtr(low, trials, 1 / n) + bdtrc(high, trials, 1 / n))

@@ -40,6 +40,7 @@ def springs(half: float, q: float) -> tuple[Walk, Walk]:
     A step without the record goes to 0, one with it by `half` noise units from where it is: all losses are convex,
     L-Lipschitz on the set and M-smooth, and eta <= 2 / M.
     """
+    # eta = 1 / M takes a quadratic to its minimum in one step
     minus, plus = (Walk(half, ((1 - q, lambda y: 0 * y), (q, pushed(sign * half)))) for sign in (-1, 1))
     return minus, plus
 

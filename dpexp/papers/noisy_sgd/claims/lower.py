@@ -63,6 +63,7 @@ def tight(evidence: Evidence) -> Outcome:
         first[label] = 2 * ORDER * s.slope**2 / one_step(s)
     ratios = [last[f"q = 1, theta = {1500 * times:,}"] for times in (1, 10, 100)]
     constant = max(*first.values(), *last.values())
+    # tight means one constant whatever theta, and the constant is read off at three
     steady = max(ratios) / min(ratios) - 1
     return Outcome(
         "reproduced" if constant <= CONSTANT_AT_100 and steady < 0.01 else "false",
@@ -94,6 +95,7 @@ def at_the_end(s: Wide) -> float:
     Kingman's inequality P(distance > x) <= exp(-rate x) with E exp(-rate (Y + Z)) = 1 at the rate, that is
     rate^2 / 2 + log(1 - q + q exp(-rate slope)) = 0. And D_a >= (a log P - (a - 1) log R) / (a - 1) of one event.
     """
+    # the event has probability 1/2 without the record, by symmetry
     return decay(s) * s.width / 2 - ORDER / (ORDER - 1) * math.log(2)
 
 
@@ -103,6 +105,7 @@ def decay(s: Wide) -> float:
     def above(rate: float) -> bool:
         return rate**2 / 2 + math.log1p(s.q * math.expm1(-rate * s.slope)) >= 0
 
+    # from below, as the rate makes a lower bound larger
     return narrow(above, s.q * s.slope, 4 * s.slope, relative=1e-12).below
 
 
@@ -136,6 +139,7 @@ def epsilon_and_looseness(least: float) -> str:
 
 def remark_upper() -> dict[str, float]:
     """(1.3) with the constant that the conversion of Theorem 3.1 adds up to, over the exact epsilon where it is not 0."""
+    # an epsilon of 0 has no bound below it to be compared with
     found = {label: _epsilons(case.slope, case.steps, case.delta, case.q) for label, case in REMARK.items()}
     return {label: CONVERTED * printed / eps for label, (eps, printed) in found.items() if eps > 0}
 
@@ -186,12 +190,14 @@ def figure_1(evidence: Evidence) -> Outcome:
     steps = np.unique(np.geomspace(knee / 10, 10 * knee, 200).round().astype(int))
     crossings = {}
     for step in ("literal", "symmetrised"):
+        # the linear bound grows and the new one stops, so that they meet once
         above = [
             composed(2.0, Q, MULTIPLIER, int(t), step) > last_iterate(2.0, Q, MULTIPLIER, WIDTH, int(t), step).rdp
             for t in steps
         ]
         crossings[step] = float(steps[int(np.argmax(above))]) / knee
     later = last_iterate(2.0, Q, MULTIPLIER, WIDTH, 10**7, "literal").rdp
+    # from three times the knee on nothing should move any more
     flat = later / last_iterate(2.0, Q, MULTIPLIER, WIDTH, 3 * knee, "literal").rdp - 1
     good = abs(flat) < 1e-6 and all(0.1 < c < 10 for c in crossings.values())
     return Outcome(
@@ -219,6 +225,7 @@ every loss whose steps are as long as the record's push and the others' 1/2"""
 
 def without_convexity() -> dict[str, float]:
     """Exact divergences of a repelling, non-convex walk on a bounded set after 10^6 steps, over 1.01 times the earlier one."""
+    # the repelling step jumps at 0, and panels must not reach across
     kinks = tuple(np.linspace(-HALF_4, HALF_4, 9)[1:-1])
     pair = [
         Walk(HALF_4, ((0.9, lambda y: y + np.sign(y) * 0.5), (0.1, pushed(sign * PUSH))), kinks) for sign in (-1, 1)

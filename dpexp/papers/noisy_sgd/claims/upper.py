@@ -64,6 +64,7 @@ ANY_ORDER = {
 def largest_divergence(point: Point, steps: int) -> float:
     """The larger exact divergence of two instances: opposite records among zeros, and one record flipped among +L."""
     slope = 1 / (2 * point.multiplier)
+    # neither pair is the worst at every order
     pairs = opposite(slope, WIDTH / 2, point.q), flipped(slope, WIDTH / 2, point.q, 1)
     return max(both(pair, steps, point.order) for pair in pairs)
 
@@ -128,6 +129,7 @@ def repaired(contraction: float, steps: Iterable[int]) -> dict[str, float]:
             if contraction == 1
             else _printed_5_3(point, t, "symmetrised")
         )
+        # the theorem gives the smaller of both
         ratios[label] = min(composed(order, Q, MULTIPLIER, t, "symmetrised"), last) / exact(order, t, contraction)
     return ratios
 
@@ -140,6 +142,7 @@ def shifted(order: float, width: float, apart: float, steps: int, contraction: f
     """
     best = math.inf
     for horizon in range(1, steps + 1):
+        # the shift in a step that comes early has contracted by the end
         weights = [contraction**k for k in range(horizon)]
         needed = contraction**horizon * width + apart * math.fsum(weights)
         best = min(best, needed**2 / math.fsum(w * w for w in weights))
@@ -165,6 +168,7 @@ def _printed_5_3(point: Point, steps: int, step: str) -> float:
 
 def _logarithms(p: Point) -> float:
     """T-bar of (5.1): kappa (log(alpha D^2 / (eta^2 sigma_1^2 Q kappa)) + 1), half the noise, Q at what bounds it."""
+    # the step eta = 2 / (M + m) contracts by (kappa - 1) / (kappa + 1)
     kappa, q_alpha = (1 + CONTRACTION) / (1 - CONTRACTION), size(p, 1.0)
     return kappa * (math.log(2 * p.order * WIDTH**2 / (q_alpha * kappa)) + 1)
 
@@ -176,6 +180,7 @@ def theorem_5_1(order_alone: bool) -> dict[str, float]:
     """
     ratios = {}
     for label, p in CONTRACTING.items():
+        # what the quadratic takes of L is left to the record
         slope = 1 / (2 * p.multiplier) - (1 - CONTRACTION) * WIDTH / 2 / CONTRACTING_BATCH
         pair = opposite(slope, WIDTH / 2, p.q, CONTRACTION)
         for steps in (1, 100, 10**5):
@@ -186,6 +191,7 @@ def theorem_5_1(order_alone: bool) -> dict[str, float]:
 
 def needed(contraction: float) -> int:
     """The first of 1000 numbers of steps after which the exact divergence of quadratics is within 1% of its limit."""
+    # so many steps that a contraction has forgotten the start to the last digit
     limit = exact(2.0, 10**5, contraction)
     return first_whole(lambda steps: exact(2.0, steps, contraction) > 0.99 * limit, 0, 1000)
 

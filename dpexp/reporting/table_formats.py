@@ -1,0 +1,65 @@
+"""How a table is printed: Markdown, LaTeX (booktabs), CSV and JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+
+from dpexp.core.errors import UsageError
+from dpexp.core.standard_json import standard_json
+from dpexp.core.text import guess
+from dpexp.reporting import latex
+from dpexp.reporting.table import Content, Table, markdown_table
+from dpexp.reporting.terminal_tables import fit
+
+FORMATS = ("md", "tex", "csv", "json")
+
+
+def render(table: Table, results: Path, form: str, width: int = 0, only: Sequence[str] = ()) -> str:
+    """The table in one of FORMATS; CSV and JSON hold the numbers in long form.
+
+    `width` is that of a terminal, which Markdown is made to fit; 0 for one without end. `only` names the columns of
+    Markdown and LaTeX, in this order; all where it is empty. Raises ResultsMissing, UsageError for an unknown column.
+    """
+    content = table.build(results)
+    if only:
+        head = list(content.head)
+        for name in only:
+            if name not in head:
+                hint = f"{guess(name, head)}columns: {', '.join(head)}"
+                raise UsageError(f"--columns {name}: {table.name} has no such column", hint)
+        places = [head.index(name) for name in only]
+        content = content._replace(head=list(only), rows=[[row[k] for k in places] for row in content.rows])
+    if form == "json":
+        document = {"table": table.name, "title": table.title, "note": content.note, "rows": content.records}
+        return standard_json(document)
+    if form == "csv":
+        buffer = io.StringIO()
+        writer = csv.DictWriter(buffer, list(content.records[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(content.records)
+        return buffer.getvalue().rstrip("\n")
+    if form == "md":
+        return _markdown(table, content, width)
+    return latex.table(table.name, caption_of(table, content, results), content.head, content.rows)
+
+
+def caption_of(table: Table, content: Content, results: Path) -> str:
+    """Title, note, and every parameter of the experiments that the table shows, where it does not say them itself."""
+    from dpexp.reporting.of_results.labels import of_experiments
+
+    parameters = "" if table.names_its_parameters else of_experiments(results, table.needs)
+    return " ".join(filter(None, [f"{table.title.rstrip('.')}.", content.note, parameters]))
+
+
+def _markdown(table: Table, content: Content, width: int) -> str:
+    note = content.note
+    if not width:
+        return f"**{table.title}**\n\n{markdown_table(content.head, content.rows)}\n\n{note}"
+    fitted = fit(content.head, content.rows, width, markdown_table)
+    parts = "\n\n".join(markdown_table(head, rows) for head, rows in fitted.parts)
+    words = "\n".join(textwrap.fill(text, width) for text in [*fitted.said, note] if text)
+    return f"**{table.title}**\n\n{parts}\n\n{words}"
