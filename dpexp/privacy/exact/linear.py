@@ -55,14 +55,14 @@ class Uses(NamedTuple):
     """ranges of all other counts: first, last, and the log of their probability, [B, 3]"""
 
 
-def uses(sampling: Sampling, q: float, steps: int, batches: int, position: int = 0) -> Uses:
-    """How often the record is used: counts and log probabilities."""
+def uses(sampling: Sampling, q: float, steps: int, batches: int) -> Uses:
+    """How often the record is used: counts and log probabilities; in a public order it is in the first batch."""
     if sampling == "full-batch" or q == 1:
         return Uses(np.array([float(steps)]), np.zeros(1))
     if sampling in PARTITIONED:
         epochs, left = divmod(steps, batches)
         if sampling == "cyclic":
-            return Uses(np.array([float(epochs + (position < left))]), np.zeros(1))
+            return Uses(np.array([float(epochs + (left > 0))]), np.zeros(1))
         if left == 0:
             return Uses(np.array([float(epochs)]), np.zeros(1))
         return Uses(np.array([epochs, epochs + 1.0]), np.log([1 - left / batches, left / batches]))

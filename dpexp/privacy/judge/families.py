@@ -127,13 +127,11 @@ def walk(
     one: Drift,
     other: Drift,
     start: float = 0.0,
-    position: int | None = None,
 ) -> Attained | None:
     """The pair of walks; `other` is what replaces the record, and is left out where it is removed."""
     if assumes.sampling == "poisson" and others.largest > 0 and runs.count_of_sizes(s.n, s.q) > MOST_SIZES:
         return None
-    where = _latest(s) if position is None else position
-    first = Update(assumes.sampling, s.n, s.batch_size, s.steps, s.width / 2, others, one, where, start)
+    first = Update(assumes.sampling, s.n, s.batch_size, s.steps, s.width / 2, others, one, _latest(s), start)
     return runs.pair(first, replace(first, record=other if assumes.relation == "replace-one" else None))
 
 

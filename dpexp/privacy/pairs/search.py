@@ -41,11 +41,11 @@ class _TimeIsUp(Exception):
     pass
 
 
-def trap(knots: int, shape: Sequence[float], start: float = 0.0) -> np.ndarray:
-    """A trap up to a place, then a plateau, then a pull to the other wall; and where the run starts."""
+def trap(knots: int, shape: Sequence[float]) -> np.ndarray:
+    """A trap up to a place, then a plateau, then a pull to the other wall; the run starts in the middle."""
     begin, end, level, pull = shape
     at = np.linspace(-1, 1, knots)
-    return np.append(np.where(at < begin, -pull, np.where(at < end, level, 1.0)), start)
+    return np.append(np.where(at < begin, -pull, np.where(at < end, level, 1.0)), 0.0)
 
 
 def nothing(run: ProjectedRun, delta: float) -> Pair:
