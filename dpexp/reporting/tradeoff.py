@@ -70,7 +70,7 @@ class Row:
         """Of the group where one is asked for."""
         if self.together is not None:
             return self.together
-        return self.profile if self.profile.attained or self.group == 1 else self.profile.of_group(self.group)
+        return self.profile if self.profile.attained or self.group == 1 else Group(self.profile, self.group)
 
     @cached_property
     def curve(self) -> list[tuple[float, float]]:
