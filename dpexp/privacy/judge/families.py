@@ -272,7 +272,7 @@ def _linear_free(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | N
     if a.sampling == "full-batch" or s.q == 1:
         uses = s.steps
     elif a.sampling == "cyclic":
-        # (c): a record of the first batch, which an unfinished epoch has too
+        # (c): its batch is one that an unfinished epoch has too
         uses = s.steps // s.batches + (s.steps % s.batches > 0)
     else:
         found = linear.linear(a.sampling, replaced, s.q, s.multiplier, s.steps, s.batches, flipped)
