@@ -98,12 +98,12 @@ def test_the_house_stays_small():
 
 
 LINES = {
-    "algorithms": 3_691, "commands": 6_115, "config": 2_813, "conformance": 2_106, "core": 2_001, "data": 2_003,
-    "engine": 5_533, "inference": 3_518, "papers": 8_648, "plugins": 1_142, "privacy": 13_615,
-    "problems": 2_509, "protocols": 137, "reporting": 9_277, "roof": 287, "store": 4_568, "theory": 1_631,
+    "algorithms": 3_691, "commands": 6_113, "config": 2_813, "conformance": 2_106, "core": 2_001, "data": 2_003,
+    "engine": 5_533, "inference": 3_518, "papers": 8_647, "plugins": 1_142, "privacy": 13_613,
+    "problems": 2_509, "protocols": 137, "reporting": 9_291, "roof": 287, "store": 4_571, "theory": 1_631,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""
-FILES = 512
+FILES = 513
 """of the package"""
 
 

@@ -11,7 +11,6 @@ from dpexp.commands.joint_releases import cautions, joint, require_private_recor
 from dpexp.core.errors import NoSuchAnalysis, UsageError
 from dpexp.reporting.statement import ConfigStatement, labelled
 from dpexp.store.folder import Folder
-from dpexp.store.generation import deployed_in
 
 if TYPE_CHECKING:
     from dpexp.config.cells import Cell, Experiment
@@ -32,7 +31,7 @@ class Located(ConfigStatement):
         every = {cell.cell_id for cell in experiment.cells}
         if deployment:
             require_private_records(experiment)
-        deployed = every if deployment else deployed_in(Folder(results, experiment.name)).keys()
+        deployed = every if deployment else Folder(results, experiment.name).deployed.keys()
         self.path, self.deployment, self.name = path, every <= deployed, experiment.name
         self.settings = len(experiment.cells)
         said = cautions(experiment, deployed=deployed)

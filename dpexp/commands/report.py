@@ -214,7 +214,6 @@ def _statements(experiments: Sequence[Stored], alone: bool) -> dict[str, str]:
     from dpexp.commands.joint_releases import cautions
     from dpexp.config.experiment_file import load_experiment
     from dpexp.store.folder import Folder
-    from dpexp.store.generation import deployed_in
 
     found = {}
     for one in each(experiments, "privacy of experiment", lambda one: one.name):
@@ -226,7 +225,7 @@ def _statements(experiments: Sequence[Stored], alone: bool) -> dict[str, str]:
             experiment = load_experiment(path, manifest["config"]["set"], profile=manifest["profile"])
             local = all(run.row.get("gdp_valid") in (True, False) for run in one.gathered.runs)
             if not (local or alone):  # to name its mechanisms alone would calibrate the noise of every one again
-                deployed = deployed_in(Folder(one.results, one.name))
+                deployed = Folder(one.results, one.name).deployed
                 found[one.name] = _beside(experiment.notices(), cautions(experiment, deployed=deployed))
                 continue
             statement = of_experiment(experiment, results=one.results)

@@ -122,6 +122,7 @@ class UniformBudget(Budget):
 
     @property
     def mean_inverse_square(self) -> float:
+        # the integral of mu^-2 over [low, high] is 1 / low - 1 / high = (high - low) / (low high)
         return 1 / (self.uniform[0] * self.uniform[1])
 
     def draw(self, u: np.ndarray, first: int) -> np.ndarray:
@@ -152,6 +153,7 @@ class ListBudget(Budget):
         return float(np.mean(np.array(self.list) ** -2.0))
 
     def draw(self, u: np.ndarray, first: int) -> np.ndarray:
+        # users count from 1, and the list is repeated; all replicates of a user have one budget
         values = np.array(self.list)[(first - 1 + np.arange(len(u))) % len(self.list)]
         return np.broadcast_to(values.reshape(-1, *[1] * (u.ndim - 1)), u.shape).copy()
 
@@ -192,6 +194,7 @@ class ChoiceBudget(Budget):
 
     @property
     def _possible(self) -> list[float]:
+        # a value that nobody draws is nobody's guarantee
         return [v for v, p in zip(self.choice.values, self.choice.probabilities, strict=True) if p > 0]
 
     @property
@@ -199,6 +202,7 @@ class ChoiceBudget(Budget):
         return float(np.dot(self.choice.probabilities, np.array(self.choice.values) ** -2.0))
 
     def draw(self, u: np.ndarray, first: int) -> np.ndarray:
+        # without the last edge, which rounding may leave below 1: a number beyond all edges is the last value's
         edges = np.cumsum(self.choice.probabilities)[:-1]
         return np.array(self.choice.values)[np.searchsorted(edges, u, side="left")]
 

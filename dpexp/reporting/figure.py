@@ -1,48 +1,21 @@
-"""What a figure is, and how it is written: from stored results to PNG, PDF and SVG, its numbers and its caption."""
+"""What a figure of stored results is, what it follows from, and its files: kept ones where nothing has changed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from operator import methodcaller
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
-from dpexp.core.files import atomically
 from dpexp.reporting import kept_figures
+from dpexp.reporting.drawing import Drawing, Written, laid_out, put
 from dpexp.store import load_generation
 
 if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure as Canvas
-
     from dpexp.reporting.of_results.gather import Source
 
-
-_UNDATED: dict[str, Any] = {
-    "png": {"Software": None},
-    "pdf": {"CreationDate": None, "Producer": None},
-    "svg": {"Date": None},
-}
-"""metadata without dates and versions, so that an unchanged figure is the same file"""
-
-
-class Drawing(NamedTuple):
-    """A drawn figure and exactly the numbers in it."""
-
-    canvas: Canvas
-    data: pd.DataFrame
-    caption: str = ""
-    """where it was generated with the figure; else the caption of the figure and the parameters of its experiments"""
-
-    def _repr_png_(self) -> bytes:
-        """The picture that a notebook shows."""
-        import io
-
-        picture = io.BytesIO()
-        self.canvas.savefig(picture, format="png", metadata=_UNDATED["png"])
-        return picture.getvalue()
+__all__ = ["Drawing", "Figure", "Written", "as_svg", "caption_of", "drawn", "stamp", "written"]
 
 
 @dataclass(frozen=True)
@@ -61,25 +34,12 @@ class Figure:
     """modules whose code such a figure follows besides its own: those of all theories"""
 
 
-class Written(NamedTuple):
-    """A figure on disk."""
-
-    name: str
-    files: list[Path]
-    """in every format, then NAME.csv and NAME.caption.txt"""
-    caption: str
-
-
 def written(figure: Figure, results: Path, out: Path, formats: Sequence[str]) -> Written:
     """Write the figure; the files are the same bytes when nothing has changed, and are then not drawn anew.
 
     Raises ResultsMissing with the command to run.
     """
-    files = _kept_or_drawn(figure, results, formats)
-    for name, content in files.items():
-        atomically(out / name, methodcaller("write_bytes", content))
-    caption = files[f"{figure.name}.caption.txt"].decode("utf-8").rstrip("\n")
-    return Written(figure.name, [out / name for name in files], caption)
+    return put(figure.name, _kept_or_drawn(figure, results, formats), out)
 
 
 def _kept_or_drawn(figure: Figure, results: Path, formats: Sequence[str], anew: bool = True) -> Mapping[str, bytes]:
@@ -94,30 +54,9 @@ def _kept_or_drawn(figure: Figure, results: Path, formats: Sequence[str], anew: 
     key = kept_figures.key(stamp(figure, results), formats)
     files = kept_figures.load(key)
     if not files and anew:
-        files = _files(figure, results, formats)
+        files = drawn(figure, results).files(figure.name, formats)
         kept_figures.keep(key, files)
     return files
-
-
-def _files(figure: Figure, results: Path, formats: Sequence[str]) -> dict[str, bytes]:
-    """The figure in every format, its numbers and its caption: name of the file -> its bytes."""
-    import io
-
-    import matplotlib as mpl
-
-    from dpexp.reporting.style import RC
-
-    found: dict[str, bytes] = {}
-    drawing = drawn(figure, results)
-    with mpl.rc_context(RC):
-        for form in formats:
-            about = {"Title": figure.name, "Description": drawing.caption} if form == "svg" else {}
-            picture = io.BytesIO()
-            drawing.canvas.savefig(picture, format=form, metadata={**_UNDATED[form], **about})
-            found[f"{figure.name}.{form}"] = picture.getvalue()
-    found[f"{figure.name}.csv"] = drawing.data.to_csv(index=False, float_format="%.6g").encode("utf-8")
-    found[f"{figure.name}.caption.txt"] = f"{drawing.caption}\n".encode()
-    return found
 
 
 def as_svg(figure: Figure, results: Path, anew: bool = True) -> tuple[str, str] | None:
@@ -167,17 +106,8 @@ def stamp(figure: Figure, results: Path) -> str:
 
 
 def drawn(figure: Figure, results: Path) -> Drawing:
-    """The figure with its caption, laid out."""
-    import matplotlib as mpl
-
-    from dpexp.reporting.style import RC
-
-    with mpl.rc_context(RC):
-        drawing = figure.draw(results)
-        # the layout is found once: for each format anew that would take as long as drawing
-        if layout := drawing.canvas.get_layout_engine():
-            layout.execute(drawing.canvas)
-            drawing.canvas.set_layout_engine("none")
+    """The figure with its caption."""
+    drawing = laid_out(partial(figure.draw, results))
     return drawing._replace(caption=drawing.caption or caption_of(figure, drawing, results))
 
 

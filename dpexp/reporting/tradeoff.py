@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpexp.core.steps import each
 from dpexp.core.text import columns, down, up
@@ -16,9 +16,7 @@ from dpexp.privacy.accounting.tradeoff import Group, Profile
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.analyses.composition import GROUPS, POISSON
 from dpexp.privacy.attained.lower_bounds import LowerBound
-
-if TYPE_CHECKING:
-    from dpexp.reporting.figure import Drawing, Written
+from dpexp.reporting.drawing import Drawing, Written, laid_out, put
 
 CURVE = (*(round(10 ** (-4 + k / 6), 12) for k in range(24)), 0.9, 0.99)
 """false positive rates of a curve: 1e-4 to 0.68, six a decade, and two close to 1"""
@@ -72,7 +70,7 @@ class Row:
         """Of the group where one is asked for."""
         if self.together is not None:
             return self.together
-        return self.profile if self.profile.attained or self.group == 1 else self.profile.of_group(self.group)
+        return self.profile if self.profile.attained or self.group == 1 else Group(self.profile, self.group)
 
     @cached_property
     def curve(self) -> list[tuple[float, float]]:
@@ -160,10 +158,11 @@ class Attacker:
 
     def written(self, name: str, setting: str, out: Path) -> Written:
         """The figure, its numbers and its caption, in files."""
-        from dpexp.reporting.figure import Figure, written
+        import matplotlib as mpl
 
-        figure = Figure(f"tradeoff_{name.replace('-', '_')}", "", "", "", (), partial(_draw, self, name, setting))
-        return written(figure, out, out, ("png", "pdf"))
+        mpl.use("agg")
+        file = f"tradeoff_{name.replace('-', '_')}"
+        return put(file, laid_out(partial(_draw, self, name, setting)).files(file, ("png", "pdf")), out)
 
 
 def _promised(analysis: Analysis, size: int) -> Row:
@@ -187,12 +186,11 @@ def group_profile(analysis: Analysis, size: int) -> Profile | None:
     return Profile(cache(partial(eps_of_steps, parts)), direct=direct)
 
 
-def _draw(attacker: Attacker, name: str, setting: str, _: Path) -> Drawing:
+def _draw(attacker: Attacker, name: str, setting: str) -> Drawing:
     """True against false positive rates, a panel for each release: the band between guarantee and attack."""
     import matplotlib.pyplot as plt
     import pandas as pd
 
-    from dpexp.reporting.figure import Drawing
     from dpexp.reporting.style import BAND_ALPHA, log_log
 
     kinds = [kind for kind in ("all-iterates", "last-iterate") if any(attacker.best(kind))]

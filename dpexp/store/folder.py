@@ -20,9 +20,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from dpexp.core.errors import DpexpError
-from dpexp.core.files import Held, clear_leftovers, held, opened, read_ordinary, settle
+from dpexp.core.files import Damaged, Held, clear_leftovers, held, opened, read_ordinary, settle
+from dpexp.store.files import read_document
 
 LOCK, NOTE, MARK = ".lock", ".lock-holder.json", ".lock-mark"
 """what the kernel locks; what tells people who has done so; and what stands for the lock where there are none"""
@@ -58,6 +60,14 @@ class Folder:
 
     def orphan(self, cell_id: str) -> Path:
         return self.root / "orphaned" / f"{cell_id}.parquet"
+
+    @property
+    def deployed(self) -> dict[str, str]:
+        """When deployments released cells, by cell id, by the manifest alone; empty where that cannot be read."""
+        try:
+            return deployments(read_document(self.manifest))
+        except (FileNotFoundError, Damaged):
+            return {}
 
     def finish_releases(self) -> None:
         """Put what deployments have released into its places: (e)."""
@@ -178,6 +188,12 @@ class Folder:
             return f"process {by['pid']} on {by['host']} since {by['since']}"
         except (OSError, ValueError, KeyError, TypeError):
             return "another process"
+
+
+def deployments(manifest: dict[str, Any]) -> dict[str, str]:
+    """When deployments released cells, by cell id."""
+    origins = manifest["computed_from"].items()
+    return {cell_id: str(origin["deployment"]) for cell_id, origin in origins if origin.get("deployment")}
 
 
 def _set_aside(path: Path) -> None:

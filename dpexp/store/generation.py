@@ -23,7 +23,7 @@ from dpexp.core.text import few
 from dpexp.store.cell_files import Due, Model, Stored, due, model_if_whole, stored_cell_file, stored_model
 from dpexp.store.files import SCHEMA_VERSION, Sealed, read_document, read_sealed
 from dpexp.store.fingerprint import changed, closure, statement_of
-from dpexp.store.folder import Folder
+from dpexp.store.folder import Folder, deployments
 from dpexp.store.stamps import stamp_of
 from dpexp.store.stats import CI_NAME
 
@@ -153,7 +153,7 @@ class Generation:
     @property
     def deployed(self) -> dict[str, str]:
         """When deployments released cells, by cell id."""
-        return _deployed(self.manifest)
+        return deployments(self.manifest)
 
     def describes(self, description: dict[str, Any]) -> bool:
         """Whether this generation was computed from what the description says."""
@@ -235,19 +235,6 @@ def _sealed(path: Path, manifest: dict[str, Any]) -> Sealed:
     if sealed.seal != manifest["seals"][path.name]:
         raise Damaged(f"{path.name} does not belong to manifest.json: a run was interrupted while it wrote them")
     return sealed
-
-
-def deployed_in(folder: Folder) -> dict[str, str]:
-    """When deployments released cells, by cell id, by the manifest alone; empty where that cannot be read."""
-    try:
-        return _deployed(read_document(folder.manifest))
-    except (FileNotFoundError, Damaged):
-        return {}
-
-
-def _deployed(manifest: dict[str, Any]) -> dict[str, str]:
-    origins = manifest["computed_from"].items()
-    return {cell_id: str(origin["deployment"]) for cell_id, origin in origins if origin.get("deployment")}
 
 
 def _stale_files(code: dict[str, str], simulated: bool) -> list[str]:

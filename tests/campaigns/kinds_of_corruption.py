@@ -113,13 +113,12 @@ def mapped(function: Callable[[np.ndarray], np.ndarray]) -> Change:
 
 def numbers_of(runs: Sequence[Run], others: Sequence[Run]) -> list[Run]:
     """Each run with the numbers of another, where both were recorded at as many steps and replicates."""
-    out = []
-    for run, other in zip(runs, others, strict=True):
-        alike = run.data.values.shape == other.data.values.shape and run.data.metrics == other.data.metrics
-        out.append(
-            Run(run.cell, run.row, run.data._replace(values=other.data.values)) if alike and run is not other else run
-        )
-    return out
+
+    def alike(run: Run, other: Run) -> bool:
+        return run.data.values.shape == other.data.values.shape and run.data.metrics == other.data.metrics
+
+    pairs = zip(runs, others, strict=True)
+    return [with_data(a, values=b.data.values) if alike(a, b) and a is not b else a for a, b in pairs]
 
 
 def within(key: Callable[[Run], Any], move: Callable[[list[Run]], list[Run]]) -> Alteration:
@@ -157,13 +156,24 @@ def alpha_of(run: Run) -> Any:
     return None if alpha is None or np.isnan(float(alpha)) else round(float(alpha), 9)
 
 
+def each(change: Callable[[Run], Run]) -> Alteration:
+    """Every run by itself."""
+    return lambda runs: [change(run) for run in runs]
+
+
+def with_data(run: Run, **data: np.ndarray) -> Run:
+    """The run with other values, or at other steps."""
+    return replace(run, data=run.data._replace(**data))
+
+
 def everything(values: Callable[[np.ndarray], np.ndarray]) -> Alteration:
     """All numbers [estimators, K, metrics, R] of every run through a function."""
+    return each(lambda run: with_data(run, values=values(run.data.values)))
 
-    def alter(runs: list[Run]) -> list[Run]:
-        return [Run(r.cell, r.row, r.data._replace(values=values(r.data.values))) for r in runs]
 
-    return alter
+def estimators(order: list[int]) -> Alteration:
+    """The numbers of the iterate and of the average in this order, where there are both."""
+    return everything(lambda values: values[order] if len(values) > 1 else values)
 
 
 def columns_exchanged(one: str, other: str) -> Alteration:
@@ -178,27 +188,11 @@ def columns_exchanged(one: str, other: str) -> Alteration:
     return through(change, lambda run: {one, other} <= set(run.data.metrics))
 
 
-def estimators_exchanged(runs: list[Run]) -> list[Run]:
-    return [
-        Run(r.cell, r.row, r.data._replace(values=r.data.values[::-1])) if len(r.data.estimators) > 1 else r
-        for r in runs
-    ]
-
-
-def average_for_both(runs: list[Run]) -> list[Run]:
-    return [
-        Run(r.cell, r.row, r.data._replace(values=r.data.values[[1, 1]])) if len(r.data.estimators) > 1 else r
-        for r in runs
-    ]
-
-
 def algorithms_exchanged(one: str, other: str) -> Alteration:
     """Numbers of the first estimator of two algorithms exchanged, run by run of the same data."""
 
     def with_first_of(run: Run, other: Run) -> Run:
-        values = run.data.values.copy()
-        values[0] = other.data.values[0]
-        return Run(run.cell, run.row, run.data._replace(values=values))
+        return with_data(run, values=np.concatenate([other.data.values[:1], run.data.values[1:]]))
 
     def alter(runs: list[Run]) -> list[Run]:
         mine, theirs = ([r for r in runs if r.cell.algorithm.name == name] for name in (one, other))
@@ -224,44 +218,26 @@ def replicates(pick: Callable[[np.ndarray], np.ndarray]) -> Alteration:
 def other_seeds(keep: Callable[[Run], bool]) -> Alteration:
     """Replicates of some runs in another order: they are no longer on common random numbers with the others."""
 
-    def alter(runs: list[Run]) -> list[Run]:
-        out = []
-        for k, run in enumerate(runs):
-            mixed = np.random.default_rng(k).permutation(run.data.values.shape[-1])
-            out.append(
-                Run(run.cell, run.row, run.data._replace(values=run.data.values[..., mixed])) if keep(run) else run
-            )
-        return out
+    def mixed(run: Run, seed: int) -> Run:
+        order = np.random.default_rng(seed).permutation(run.data.values.shape[-1])
+        return with_data(run, values=run.data.values[..., order]) if keep(run) else run
 
-    return alter
+    return lambda runs: [mixed(run, k) for k, run in enumerate(runs)]
 
 
 def steps_times(factor: float) -> Alteration:
     """Checkpoints that say another number of users than there were."""
 
-    def alter(runs: list[Run]) -> list[Run]:
-        out = []
-        for run in runs:
-            steps = np.maximum.accumulate(np.maximum(np.round(run.steps * factor), np.arange(1, len(run.steps) + 1)))
-            out.append(replace(run, data=run.data._replace(steps=steps.astype(np.int64))))
-        return out
+    def change(run: Run) -> Run:
+        steps = np.maximum.accumulate(np.maximum(np.round(run.steps * factor), np.arange(1, len(run.steps) + 1)))
+        return with_data(run, steps=steps.astype(np.int64))
 
-    return alter
+    return each(change)
 
 
 def checkpoints(keep: Callable[[Run], np.ndarray]) -> Alteration:
     """Only some of the checkpoints."""
-
-    def alter(runs: list[Run]) -> list[Run]:
-        out = []
-        for run in runs:
-            kept = keep(run)
-            out.append(
-                Run(run.cell, run.row, run.data._replace(steps=run.steps[kept], values=run.data.values[:, kept]))
-            )
-        return out
-
-    return alter
+    return each(lambda run: with_data(run, steps=run.steps[keep(run)], values=run.data.values[:, keep(run)]))
 
 
 def late(values: np.ndarray) -> np.ndarray:
@@ -324,49 +300,26 @@ def rounded(digits: int) -> Change:
 # --- what rows and cells say ------------------------------------------------------------------------------------
 
 
-def rows(keep: Callable[[Run], bool] = lambda run: True, **factors: float) -> Alteration:
-    """Columns of the table of cells times a factor."""
+def rows(keep: Callable[[Run], bool] = lambda run: True, plus: float = 0.0, **factors: float) -> Alteration:
+    """Columns of the table of cells times a factor, and plus a number."""
 
-    def alter(runs: list[Run]) -> list[Run]:
-        out = []
-        for run in runs:
-            have = {k: f * run.row[k] for k, f in factors.items() if isinstance(run.row.get(k), int | float)}
-            out.append(relabelled(run, **have) if have and keep(run) else run)
-        return out
+    def change(run: Run) -> Run:
+        have = {k: plus + f * run.row[k] for k, f in factors.items() if isinstance(run.row.get(k), int | float)}
+        return relabelled(run, **have) if have and keep(run) else run
 
-    return alter
-
-
-def row_shift(**terms: float) -> Alteration:
-    """Columns of the table of cells plus a number."""
-
-    def alter(runs: list[Run]) -> list[Run]:
-        out = []
-        for run in runs:
-            have = {k: t + run.row[k] for k, t in terms.items() if isinstance(run.row.get(k), int | float)}
-            out.append(relabelled(run, **have) if have else run)
-        return out
-
-    return alter
+    return each(change)
 
 
 def setting(part: str, **factors: float) -> Alteration:
     """Parameters of a cell's problem or schedule times a factor, where it has them."""
 
-    def alter(runs: list[Run]) -> list[Run]:
-        out = []
-        for run in runs:
-            section = getattr(run.cell, part)
-            have = {
-                k: getattr(section, k) * f for k, f in factors.items() if isinstance(getattr(section, k, None), float)
-            }
-            if have:
-                cell = replace(run.cell, **{part: section.model_copy(update=have)})
-                run = replace(run, cell=cell)
-            out.append(run)
-        return out
+    def change(run: Run) -> Run:
+        section = getattr(run.cell, part)
+        have = {k: getattr(section, k) * f for k, f in factors.items() if isinstance(getattr(section, k, None), float)}
+        changed = {part: section.model_copy(update=have)}
+        return replace(run, cell=replace(run.cell, **changed)) if have else run
 
-    return alter
+    return each(change)
 
 
 def budgets_exchanged(runs: list[Run]) -> list[Run]:
@@ -379,83 +332,6 @@ def budgets_exchanged(runs: list[Run]) -> list[Run]:
             new = relabelled(run, **{k: other.row[k] for k in names}) if run is not other else run
             out[id(run)] = replace(new, cell=replace(run.cell, privacy=other.cell.privacy)) if run is not other else run
     return [out[id(run)] for run in runs]
-
-
-KINDS: dict[str, Alteration] = {
-    **{f"loss gap x {f:g}": through(scaled(f, LOSS), lambda r: "loss_gap" in r.data.metrics) for f in FACTORS},
-    **{f"squared distances x {f:g}": through(scaled(f, DISTANCE), lambda r: DISTANCE[0] in r.data.metrics) for f in FACTORS},
-    **{f"coefficients' distance x {f:g}": through(scaled(f, DISTANCE[1:]), lambda r: DISTANCE[1] in r.data.metrics) for f in FACTORS},
-    **{f"held-out error x {f:g}": through(scaled(f, (ACCURACY,)), lambda r: ACCURACY in r.data.metrics) for f in FACTORS},
-    **{f"held-out error of dp-sgld x {f:g}": through(scaled(f, (ACCURACY,)), lambda r: ACCURACY in r.data.metrics and r.cell.algorithm.name == "dp-sgld") for f in FACTORS},
-    **{f"gradient norms x {f:g}": through(scaled(f, GRADIENT), lambda r: GRADIENT[0] in r.data.metrics) for f in FACTORS},
-    **{f"gradient norms of Algorithm 2 x {f:g}": through(scaled(f, GRADIENT), lambda r: r.cell.algorithm.name == "reduced-momentum") for f in FACTORS},
-    **{f"errors of the iterate x {f:g}": through(scaled(f, SIZES, ("sgd",)), lambda r: "sgd" in r.data.estimators) for f in FACTORS},
-    **{f"errors of the average x {f:g}": through(scaled(f, SIZES, ("asgd",)), lambda r: "asgd" in r.data.estimators) for f in FACTORS},
-    **{f"errors of private runs x {f:g}": through(scaled(f, (*SIZES, ACCURACY)), private) for f in FACTORS},
-    **{f"noise power x {f:g}": noise_power(f) for f in FACTORS},
-    **{f"last checkpoint x {f:g}": through(at(-1, f)) for f in FACTORS},
-    **{f"first checkpoint x {f:g}": through(at(0, f)) for f in FACTORS},
-    **{f"spread over replicates x {f:g}": through(spread(f)) for f in FACTORS},
-    **{f"steps x {f:g}": steps_times(f) for f in FACTORS},
-    **{f"slopes {t:+g}": through(tilted(t)) for t in (-0.1, -0.05, 0.05, 0.1)},
-    **{f"slopes of the average {t:+g}": through(tilted(t, SIZES, ("asgd",)), lambda r: "asgd" in r.data.estimators) for t in (-0.1, 0.1)},
-    **{f"slopes of the loss gap {t:+g}": through(tilted(t, LOSS), lambda r: "loss_gap" in r.data.metrics) for t in (-0.1, 0.1)},
-    **{f"stated gdp_mu x {f:g}": rows(gdp_mu=f) for f in FACTORS},
-    **{f"stated gdp_mu_exact x {f:g}": rows(gdp_mu_exact=f) for f in FACTORS},
-    **{f"stated mu x {f:g}": rows(private, mu=f) for f in FACTORS},
-    **{f"stated eps x {f:g}": rows(eps=f) for f in (0.5, 2.0)},
-    "stated N x 2": rows(N=2.0),
-    "stated alpha + 0.05": row_shift(alpha=0.05),
-    "schedule: alpha x 0.9": setting("schedule", alpha=0.9),
-    "schedule: eta x 1.1": setting("schedule", eta=1.1),
-    "schedule: eta x 0.5": setting("schedule", eta=0.5),
-    "problem: c x 1.1": setting("problem", c=1.1),
-    "problem: sigma x 1.1": setting("problem", sigma=1.1),
-    "problem: beta x 1.1": setting("problem", beta=1.1),
-    "budgets' labels reversed": budgets_exchanged,
-    "numbers of budgets reversed": within(alpha_of, reversed_),
-    "numbers of neighbouring budgets": within(alpha_of, neighbours),
-    "numbers of exponents reversed": within(lambda r: r.budget, reversed_),
-    "numbers of neighbouring exponents": within(lambda r: r.budget, neighbours),
-    "numbers of cells rotated": within(lambda r: None, rotated),
-    "numbers of cells reversed": within(lambda r: None, reversed_),
-    "one run's numbers for all": within(lambda r: None, lambda runs: [runs[0]] * len(runs)),
-    "estimators exchanged": estimators_exchanged,
-    "the average for both": average_for_both,
-    "loss for distance": columns_exchanged("loss_gap", "param_distance_sq"),
-    "coefficients for all parameters": columns_exchanged("coef_distance_sq", "param_distance_sq"),
-    "grad_norm for mean_grad_norm": columns_exchanged(*GRADIENT),
-    "dp-sgld and dp-sgd exchanged": algorithms_exchanged("dp-sgld", "dp-sgd"),
-    "both momentum algorithms exchanged": algorithms_exchanged("tree-momentum", "reduced-momentum"),
-    "half of the replicates": replicates(lambda k: k[: len(k) // 2]),
-    "ten replicates": replicates(lambda k: k[:10]),
-    "three replicates": replicates(lambda k: k[:3]),
-    "every replicate twice": replicates(lambda k: np.repeat(k, 2)),
-    "one replicate for all": replicates(lambda k: np.zeros_like(k)),
-    "other seeds for every run": other_seeds(lambda run: True),
-    "other seeds for private runs": other_seeds(private),
-    "last decade cut": checkpoints(lambda run: run.steps <= run.steps[-1] / 10),
-    "every second checkpoint": checkpoints(lambda run: np.arange(len(run.steps)) % 2 == (len(run.steps) - 1) % 2),
-    "checkpoints shifted by one": everything(late),
-    "constant at the last value": everything(lambda v: np.broadcast_to(v[:, -1:], v.shape).copy()),
-    "constant at the first value": everything(lambda v: np.broadcast_to(v[:, :1], v.shape).copy()),
-    "constant at the mean over steps": everything(lambda v: np.broadcast_to(v.mean(axis=1, keepdims=True), v.shape).copy()),
-    "time reversed": everything(lambda v: v[:, ::-1].copy()),
-    "one nan": one_wrong(np.nan),
-    "one inf": one_wrong(np.inf),
-    "one zero": one_wrong(0.0),
-    "one replicate x 1000": one_outlier(1000.0),
-    "one replicate x -1": one_outlier(-1.0),
-    "without the largest 5%": through(survivors(0.05)),
-    "without the largest 20%": through(survivors(0.2)),
-    "geometric for arithmetic means": through(mapped(lambda v: np.exp(np.log(np.maximum(v, 1e-300)).mean(axis=-1, keepdims=True)) * v / v.mean(axis=-1, keepdims=True))),
-    "squares for values": through(mapped(np.square)),
-    "roots for squares": through(mapped(lambda v: np.sqrt(np.abs(v)))),
-    "10% of noise": through(jitter(0.1)),
-    "50% of noise": through(jitter(0.5)),
-    "one significant digit": through(rounded(1)),
-    "slack lowered by its mean": through(lowered(1.0), lambda r: "lemma5_slack" in r.data.metrics),
-}  # fmt: skip
 
 
 class Family(NamedTuple):
@@ -504,3 +380,65 @@ FAMILIES = (
     Family("the iterate's errors", lambda t: through(tilted(t, SIZES, ("sgd",)), _by("sgd")), "exponent"),
 )  # fmt: skip
 """corruptions with a size, of which the smallest that changes a verdict is looked for"""
+
+KINDS: dict[str, Alteration] = {
+    **{f"{one.words} x {f:g}": one.make(f) for one in FAMILIES if not one.tilt for f in FACTORS},
+    **{f"exponent of {one.words} {t:+g}": one.make(t) for one in FAMILIES if one.tilt for t in (-0.1, -0.05, 0.05, 0.1)},
+    **{f"first checkpoint x {f:g}": through(at(0, f)) for f in FACTORS},
+    **{f"steps x {f:g}": steps_times(f) for f in FACTORS},
+    **{f"slopes of the loss gap {t:+g}": through(tilted(t, LOSS), lambda r: "loss_gap" in r.data.metrics) for t in (-0.1, 0.1)},
+    **{f"stated gdp_mu x {f:g}": rows(gdp_mu=f) for f in FACTORS},
+    **{f"stated mu x {f:g}": rows(private, mu=f) for f in FACTORS},
+    **{f"stated eps x {f:g}": rows(eps=f) for f in (0.5, 2.0)},
+    "stated N x 2": rows(N=2.0),
+    "stated alpha + 0.05": rows(plus=0.05, alpha=1.0),
+    "schedule: alpha x 0.9": setting("schedule", alpha=0.9),
+    "schedule: eta x 1.1": setting("schedule", eta=1.1),
+    "schedule: eta x 0.5": setting("schedule", eta=0.5),
+    "problem: c x 1.1": setting("problem", c=1.1),
+    "problem: sigma x 1.1": setting("problem", sigma=1.1),
+    "problem: beta x 1.1": setting("problem", beta=1.1),
+    "budgets' labels reversed": budgets_exchanged,
+    "numbers of budgets reversed": within(alpha_of, reversed_),
+    "numbers of neighbouring budgets": within(alpha_of, neighbours),
+    "numbers of exponents reversed": within(lambda r: r.budget, reversed_),
+    "numbers of neighbouring exponents": within(lambda r: r.budget, neighbours),
+    "numbers of cells rotated": within(lambda r: None, rotated),
+    "numbers of cells reversed": within(lambda r: None, reversed_),
+    "one run's numbers for all": within(lambda r: None, lambda runs: [runs[0]] * len(runs)),
+    "estimators exchanged": estimators([1, 0]),
+    "the average for both": estimators([1, 1]),
+    "loss for distance": columns_exchanged("loss_gap", "param_distance_sq"),
+    "coefficients for all parameters": columns_exchanged("coef_distance_sq", "param_distance_sq"),
+    "grad_norm for mean_grad_norm": columns_exchanged(*GRADIENT),
+    "dp-sgld and dp-sgd exchanged": algorithms_exchanged("dp-sgld", "dp-sgd"),
+    "both momentum algorithms exchanged": algorithms_exchanged("tree-momentum", "reduced-momentum"),
+    "half of the replicates": replicates(lambda k: k[: len(k) // 2]),
+    "ten replicates": replicates(lambda k: k[:10]),
+    "three replicates": replicates(lambda k: k[:3]),
+    "every replicate twice": replicates(lambda k: np.repeat(k, 2)),
+    "one replicate for all": replicates(lambda k: np.zeros_like(k)),
+    "other seeds for every run": other_seeds(lambda run: True),
+    "other seeds for private runs": other_seeds(private),
+    "last decade cut": checkpoints(lambda run: run.steps <= run.steps[-1] / 10),
+    "every second checkpoint": checkpoints(lambda run: np.arange(len(run.steps)) % 2 == (len(run.steps) - 1) % 2),
+    "checkpoints shifted by one": everything(late),
+    "constant at the last value": everything(lambda v: np.broadcast_to(v[:, -1:], v.shape).copy()),
+    "constant at the first value": everything(lambda v: np.broadcast_to(v[:, :1], v.shape).copy()),
+    "constant at the mean over steps": everything(lambda v: np.broadcast_to(v.mean(axis=1, keepdims=True), v.shape).copy()),
+    "time reversed": everything(lambda v: v[:, ::-1].copy()),
+    "one nan": one_wrong(np.nan),
+    "one inf": one_wrong(np.inf),
+    "one zero": one_wrong(0.0),
+    "one replicate x 1000": one_outlier(1000.0),
+    "one replicate x -1": one_outlier(-1.0),
+    "without the largest 5%": through(survivors(0.05)),
+    "without the largest 20%": through(survivors(0.2)),
+    "geometric for arithmetic means": through(mapped(lambda v: np.exp(np.log(np.maximum(v, 1e-300)).mean(axis=-1, keepdims=True)) * v / v.mean(axis=-1, keepdims=True))),
+    "squares for values": through(mapped(np.square)),
+    "roots for squares": through(mapped(lambda v: np.sqrt(np.abs(v)))),
+    "10% of noise": through(jitter(0.1)),
+    "50% of noise": through(jitter(0.5)),
+    "one significant digit": through(rounded(1)),
+    "slack lowered by its mean": through(lowered(1.0), lambda r: "lemma5_slack" in r.data.metrics),
+}  # fmt: skip

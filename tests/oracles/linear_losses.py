@@ -7,6 +7,14 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_ndtr, logsumexp
 from scipy.stats import binom
 
+# epsilon at 1e-3, 1e-5 and 1e-8 of the three pairs, by another program
+GOLDEN = [
+    ((0.01, 1, 1000), (0.817665, 1.277756, 1.807221), (1.785752, 2.587383, 3.490387), (1.975138, 2.971477, 4.183219)),
+    ((0.04, 1.5, 2250), (4.305111, 5.942101, 7.829815), (10.258433, 13.277124, 16.726317), (10.91478, 14.357511, 18.421172)),
+    ((0.01, 0.7, 3000), (2.418942, 3.495008, 4.747113), (5.452369, 7.350859, 9.516805), (6.035827, 8.389671, 11.243844)),
+    ((0.1, 2, 500), (3.727587, 5.216939, 6.945973), (8.668568, 11.343589, 14.400881), (9.466499, 12.685608, 16.541204)),
+]  # fmt: skip
+
 
 def full(q, z, steps, scheme, delta):
     """Epsilon of the best half line, sought among many, with every number of visits, in logarithms."""

@@ -1,9 +1,9 @@
 """The law of a run on Gauss-Legendre nodes with an atom at either wall, and what a pair attains by unions of intervals.
 
 It shares no code with `dpexp.privacy.exact.runs`. Between the walls the law has a smooth density; a step is a positive
-matrix acting on masses at nodes of panels which end at every kink of the drift, and at the two walls. Many steps are
-powers by repeated squaring, epochs products of such powers. The last step is taken exactly: the mass of an interval is
-an average of normal probabilities over the state before it, and intervals are divided where the ratio crosses a level.
+matrix acting on masses at nodes of panels which end at every kink of the drift, and at the two walls. Steps are taken
+one after the other. The last one is taken exactly: the mass of an interval is an average of normal probabilities over
+the state before it, and intervals are divided where the ratio crosses a level.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import groupby, pairwise
+from itertools import pairwise
 
 import numpy as np
 
@@ -140,76 +140,36 @@ class NodeLaw:
         return out / out.sum(axis=0)
 
     @cached_property
-    def _steps(self) -> tuple[np.ndarray, np.ndarray]:
-        """One step without and with the record, on masses at `places`."""
-        return self._kernel(self.places, False), self._kernel(self.places, True)
-
-    @cached_property
     def before(self) -> Before:
-        """The state before the last step."""
-        u = self.update
-        if u.steps == 1:
-            return self._first(np.array([u.start]), np.ones(1))
-        if u.sampling in PARTITIONED:
-            return self._epochs()
-        without, within = self._steps
-        step = (1 - u.q) * without + u.q * within if u.q < 1 else within
-        start = np.array([u.start])
-        state = self._kernel(start, True)[:, 0] * u.q + self._kernel(start, False)[:, 0] * (1 - u.q)
-        return self._first(self.places, _power(step, u.steps - 2, state))
-
-    def _first(self, y: np.ndarray, mass: np.ndarray) -> Before:
-        """The state before a step whose batch is drawn without regard to the past."""
-        u = self.update
-        if u.sampling == "cyclic":
-            share = 1.0 if u.position == 0 else 0.0
-        elif u.sampling in PARTITIONED:
-            share = 1 / u.batches
-        else:
-            share = u.q
-        return Before(y, (1 - share) * mass, share * mass)
-
-    def _epochs(self) -> Before:
-        """Batches of a partition: whole epochs, then the steps of the last one but for the last step."""
-        u, batches = self.update, self.update.batches
-        epochs, left = divmod(u.steps - 1, batches)
-        y = np.append(self.places, u.start)  # the start is a place of its own, which is left at once
-        free, held = (np.zeros((len(y), len(y))) for _ in range(2))
-        free[:-1], held[:-1] = self._kernel(y, False), self._kernel(y, True)
+        """The state before the last step, one step after the other; the start is a place of its own, left at once."""
+        u, y = self.update, np.append(self.places, self.update.start)
+        free, held = (np.vstack([self._kernel(y, included), np.zeros(len(y))]) for included in (False, True))
+        begin = np.append(np.zeros(len(y) - 1), 1.0)
         if u.sampling == "reshuffled":
-            return self._fresh_order(y, free, held, epochs, left)
-        positions = [u.position] if u.sampling == "cyclic" else range(batches)
+            return self._every_epoch_anew(y, free, held, begin)
+        positions = range(u.batches) if u.sampling == "shuffled" else [u.position]
         without, within = np.zeros(len(y)), np.zeros(len(y))
         for position in positions:
-            state = np.zeros(len(y))
-            state[-1] = 1.0
-            order = [held if k == position else free for k in range(batches)]
-            if epochs:
-                state = _power(_product(order), epochs, state)
-            for step in order[:left]:
-                state = step @ state
-            if left == position:
-                within += state / len(positions)
-            else:
-                without += state / len(positions)
+            state = begin
+            for t in range(u.steps):
+                share = float(t % u.batches == position) if u.sampling in PARTITIONED else u.q
+                if t < u.steps - 1:
+                    state = (1 - share) * (free @ state) + share * (held @ state)
+            without += (1 - share) * state / len(positions)
+            within += share * state / len(positions)
         return Before(y, without, within)
 
-    def _fresh_order(self, y: np.ndarray, free: np.ndarray, held: np.ndarray, epochs: int, left: int) -> Before:
-        """The record's batch is drawn anew in every epoch."""
-        batches = self.update.batches
-        state = np.zeros(len(y))
-        state[-1] = 1.0
-        # after k steps of an epoch: `spared` without the record, `used` with it in one of them, summed over which
-        spared, used = np.eye(len(y)), np.zeros((len(y), len(y)))
-        at_left = (spared, used)
-        for k in range(batches if epochs else left):
-            spared, used = free @ spared, free @ used + held @ spared
-            if k + 1 == left:
-                at_left = (spared, used)
-        if epochs:
-            state = _power(used / batches, epochs, state)
-        to_come, done = at_left[0] @ state, at_left[1] @ state
-        return Before(y, (done + (batches - left - 1) * to_come) / batches, to_come / batches)
+    def _every_epoch_anew(self, y: np.ndarray, free: np.ndarray, held: np.ndarray, begin: np.ndarray) -> Before:
+        """The record is still to come in this epoch, or was used; each batch that is left is its own alike."""
+        u, to_come, used = self.update, begin, 0 * begin
+        for t in range(u.steps):
+            if t % u.batches == 0:
+                to_come, used = to_come + used, 0 * used
+            chance = 1 / (u.batches - t % u.batches)
+            passed, taken = (1 - chance) * to_come, chance * to_come
+            if t < u.steps - 1:
+                to_come, used = free @ passed, free @ used + held @ taken
+        return Before(y, passed + used, taken)
 
     @cached_property
     def masses(self) -> np.ndarray:
@@ -307,31 +267,6 @@ class NodePair:
     def variation(self) -> float:
         """Total variation distance, from below."""
         return EitherOrder(self.cells).variation
-
-
-def _product(steps: list[np.ndarray]) -> np.ndarray:
-    """The steps one after the other; runs of the same step by squaring."""
-    total = np.eye(len(steps[0]))
-    for _, same in groupby(steps, key=id):
-        run = list(same)
-        total = np.linalg.matrix_power(run[0], len(run)) @ total
-    return total
-
-
-def _power(step: np.ndarray, times: int, state: np.ndarray) -> np.ndarray:
-    """The state after so many steps, by repeated squaring; columns are kept at sum 1."""
-    while times > 0:
-        if times & 1:
-            state = step @ state
-            state = state / state.sum()
-        times >>= 1
-        if times:
-            squared = step @ step
-            squared = squared / squared.sum(axis=0)
-            if np.allclose(squared, step, rtol=1e-13, atol=0):
-                return squared @ state  # the walk has forgotten where it was
-            step = squared
-    return state
 
 
 def pair(one: Update, other: Update, panel: float = PANEL) -> NodePair:

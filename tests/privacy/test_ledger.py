@@ -8,6 +8,7 @@ from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget, ListBudget, UniformBudget
 from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
 from dpexp.reporting.statement import ConfigStatement
+from tests.privacy.test_privacy import BUDGET_CASES
 
 ONE = ConstantBudget(mu=1.0)
 
@@ -71,3 +72,42 @@ def test_quantiles_of_the_budgets_are_those_of_all_users():
     mixed = mechanism(budget=partly).per_user()
     assert mixed == {"cap": math.inf, "q05": 1, "median": 1, "q95": math.inf}
     assert mechanism(users=1).per_user()["median"] == 1
+
+
+def test_the_row_of_a_budget():
+    ledger = mechanism(budget=ConstantBudget(mu=2.0)).row([1e-5, 1e-6])
+    assert ledger["gdp_mu"] == 2
+    assert ledger["gdp_mu_exact"] == pytest.approx(2 * 3.80 / 3.91)
+    assert ledger["gdp_valid"]
+    assert ledger["noise_multiplier"] == 0.5
+    assert ledger["eps_1e-05"] == pytest.approx(9.997256, rel=1e-6)
+    varied = mechanism(budget=UniformBudget(uniform=(1.0, 2.0))).row([1e-5])
+    assert varied["gdp_mu"] == 2
+    assert math.isnan(varied["noise_multiplier"])
+    assert mechanism(budget=ConstantBudget(mu=math.inf)).row([1e-5])["eps_1e-05"] == math.inf
+
+
+def test_too_little_noise_is_said_and_the_true_guarantee_given():
+    weak = mechanism(noise=1.9)
+    assert not weak.holds
+    nominal, exact = (a.statement([1e-5]) for a in weak.analyses())
+    assert not nominal["valid"]
+    assert "exact one is 3.8" in nominal["reason"]
+    assert exact["valid"]
+    assert exact["mu"] == pytest.approx(2.0)
+    assert "NOT met" in text([weak], [1e-5])
+    assert document([weak], [1e-5])["best"]["1"]["mu"] == pytest.approx(2.0)
+
+
+def test_document_has_the_contracts_keys():
+    doc = document([mechanism(budget=b) for b in BUDGET_CASES], [1e-5, 1e-6])
+    assert {"mechanism", "neighboring_relation", "sampling", "statements", "best"} <= set(doc)
+    keys = {"analysis", "source", "released", "per_user", "valid", "reason", "assumptions", "mu", "rdp", "eps"}
+    for statement in doc["statements"]:
+        assert keys <= set(statement)
+        assert statement["released"] == "all-iterates"
+        assert [delta for delta, _ in statement["eps"]] == [1e-5, 1e-6]
+        assert statement["rdp"][1][1] == pytest.approx(statement["mu"] ** 2)
+    page = text([mechanism(budget=b) for b in BUDGET_CASES], [1e-5])
+    assert "replace-one" in page
+    assert max(len(line) for line in page.splitlines() if not line.startswith("Someone who ")) <= 110

@@ -397,5 +397,5 @@ def test_a_map_that_was_changed_by_hand_is_refused(monkeypatch, tmp_path):
 
 
 def test_a_trap_is_a_trap():
-    x = trap(KNOTS, (0.1, 0.85, 0.05, 1.0), 0.5)
-    assert x.tolist() == [*[-1.0] * 7, *[0.05] * 5, 1.0, 0.5]
+    x = trap(KNOTS, (0.1, 0.85, 0.05, 1.0))
+    assert x.tolist() == [*[-1.0] * 7, *[0.05] * 5, 1.0, 0.0]

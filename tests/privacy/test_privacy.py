@@ -1,4 +1,4 @@
-"""Gaussian DP, budgets and the ledger: against reference values, dp_accounting and exact limits; test_gdp.py has mpmath."""
+"""Gaussian DP and laws of budgets: against reference values, dp_accounting and exact limits; test_gdp.py has mpmath."""
 
 import math
 
@@ -7,8 +7,6 @@ import pytest
 
 from dpexp.privacy.accounting.gdp import delta_of, eps_of, mu_of, rdp_of
 from dpexp.privacy.budgets import BUDGETS, Choice, ChoiceBudget, ConstantBudget, ListBudget, UniformBudget
-from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
-from dpexp.reporting.statement import ConfigStatement
 
 REFERENCE = {  # mu: delta at eps = 1, eps at 1e-5, 1/n, 1e-6
     0.5: (6.829595e-3, 1.993091, 2.121179, 2.254085),
@@ -96,54 +94,3 @@ def test_budgets(budget):
 
 def test_the_mean_inverse_square_of_uniform_budgets_is_exactly_one_half():
     assert UniformBudget(uniform=(1.0, 2.0)).mean_inverse_square == 0.5
-
-
-def mechanism(budget, noise=3.91, exact=3.80):
-    return LocalGaussian(mu=budget, noise_sensitivity=noise, exact_sensitivity=exact, users=300_000)
-
-
-def document(mechanisms, deltas):
-    return ConfigStatement({str(k): m for k, m in enumerate(mechanisms)}, deltas).document()
-
-
-def text(mechanisms, deltas):
-    return ConfigStatement({str(k): m for k, m in enumerate(mechanisms)}, deltas).text()
-
-
-def test_ledger():
-    ledger = mechanism(ConstantBudget(mu=2.0)).row([1e-5, 1e-6])
-    assert ledger["gdp_mu"] == 2
-    assert ledger["gdp_mu_exact"] == pytest.approx(2 * 3.80 / 3.91)
-    assert ledger["gdp_valid"]
-    assert ledger["noise_multiplier"] == 0.5
-    assert ledger["eps_1e-05"] == pytest.approx(9.997256, rel=1e-6)
-    varied = mechanism(UniformBudget(uniform=(1.0, 2.0))).row([1e-5])
-    assert varied["gdp_mu"] == 2
-    assert math.isnan(varied["noise_multiplier"])
-    assert mechanism(ConstantBudget(mu=math.inf)).row([1e-5])["eps_1e-05"] == math.inf
-
-
-def test_too_little_noise_is_said_and_the_true_guarantee_given():
-    weak = mechanism(ConstantBudget(mu=1.0), noise=1.9, exact=3.8)
-    assert not weak.holds
-    nominal, exact = (a.statement([1e-5]) for a in weak.analyses())
-    assert not nominal["valid"]
-    assert "exact one is 3.8" in nominal["reason"]
-    assert exact["valid"]
-    assert exact["mu"] == pytest.approx(2.0)
-    assert "NOT met" in text([weak], [1e-5])
-    assert document([weak], [1e-5])["best"]["1"]["mu"] == pytest.approx(2.0)
-
-
-def test_document_has_the_contracts_keys():
-    doc = document([mechanism(b) for b in BUDGET_CASES], [1e-5, 1e-6])
-    assert {"mechanism", "neighboring_relation", "sampling", "statements", "best"} <= set(doc)
-    keys = {"analysis", "source", "released", "per_user", "valid", "reason", "assumptions", "mu", "rdp", "eps"}
-    for statement in doc["statements"]:
-        assert keys <= set(statement)
-        assert statement["released"] == "all-iterates"
-        assert [delta for delta, _ in statement["eps"]] == [1e-5, 1e-6]
-        assert statement["rdp"][1][1] == pytest.approx(statement["mu"] ** 2)
-    page = text([mechanism(b) for b in BUDGET_CASES], [1e-5])
-    assert "replace-one" in page
-    assert max(len(line) for line in page.splitlines() if not line.startswith("Someone who ")) <= 110

@@ -8,7 +8,7 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from dpexp.privacy.accounting.gdp import delta_of, eps_of
-from dpexp.privacy.accounting.tradeoff import Profile, gaussian_beta, implied_delta
+from dpexp.privacy.accounting.tradeoff import Group, Profile, gaussian_beta, implied_delta
 from dpexp.privacy.attained.linear_loss import LinearLoss
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
@@ -156,7 +156,7 @@ def test_groups():
     """mu-GDP is k mu-GDP for k records, and the generic rules are never below that."""
     closed, searched = Profile(lambda d: eps_of(0.4, d), mu=0.4), Profile(lambda d: eps_of(0.4, d))
     for size in (1, 3):
-        one, other = closed.of_group(size), searched.of_group(size)
+        one, other = Group(closed, size), Group(searched, size)
         for rate in (1e-3, 0.05):
             assert one.tpr(rate) == pytest.approx(float(ndtr(size * 0.4 - ndtri(1 - rate))), rel=1e-9)
             assert one.tpr(rate) <= other.tpr(rate) <= one.tpr(rate) * 1.01
@@ -167,11 +167,11 @@ def test_groups():
     # of sampled sums: k records that are all in a batch, or all not, are a group; they move it k times as far
     q, noise, steps = 0.05, 2.0, 200
     together = LinearLoss(q, noise / 3, steps, "add-remove")
-    group = guarantee(sampled(q, noise, steps)).of_group(3)
+    group = Group(guarantee(sampled(q, noise, steps)), 3)
     worst = Profile(together.eps, attained=True)
     assert group.tpr(0.01) >= worst.tpr(0.01) > guarantee(sampled(q, noise, steps)).tpr(0.01)
     with pytest.raises(ValueError, match="larger groups"):
-        worst.of_group(2)
+        Group(worst, 2)
 
 
 def test_an_epsilon_that_never_falls_to_0_still_bounds_the_advantage():
@@ -196,8 +196,8 @@ def test_one_record_is_told_no_better_than_two():
         noise_multiplier=3.01, sampling_probability=0.00075, steps=10, runs=30.0, shape=1.0
     )
     own = guarantee(selection, "private-selection")
-    assert own.advantage <= own.of_group(2).advantage < 0.2  # it was 1, and that of two records .1
-    assert own.bayes_error(0.5) >= own.of_group(2).bayes_error(0.5)
+    assert own.advantage <= Group(own, 2).advantage < 0.2  # it was 1, and that of two records .1
+    assert own.bayes_error(0.5) >= Group(own, 2).bayes_error(0.5)
 
 
 @pytest.mark.parametrize("attained", [False, True])

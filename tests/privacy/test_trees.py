@@ -10,11 +10,10 @@ from dpexp.engine.finite_sum.noise_designs import (
     tree_variance,
 )
 from dpexp.engine.finite_sum.noise_windows import stream_variances
-from dpexp.privacy.accounting.gdp import delta_of
+from dpexp.privacy.accounting.gdp import delta_of, mu_of
 from dpexp.privacy.momentum.left_nodes import left_sensitivities
 from dpexp.privacy.momentum.tree_calibration import (
     exact_node_std,
-    multipliers,
     printed_node_std,
     square_root_sensitivity_fixed,
 )
@@ -39,7 +38,13 @@ from dpexp.privacy.momentum.trees import (
     reshuffled_order,
     squared_sensitivities,
 )
-from dpexp.theory.momentum.formulas import theorem6_schedule, theorem9_schedule
+from dpexp.theory.momentum.formulas import (
+    theorem4_sigma,
+    theorem4_sigma_best_order,
+    theorem6_schedule,
+    theorem8_sigma,
+    theorem9_schedule,
+)
 from tests.oracles import trees
 
 DELTA = 1e-5
@@ -258,13 +263,12 @@ def test_the_optimal_split_meets_its_budget_and_nothing_is_better():
 
 def algorithm2(n, steps, d, eta, gamma, G=1.0, L=1.0, eps=1.0):
     """(printed, optimal split) root mean square of the noise in the momentum over the second half of a run."""
-    row = multipliers(eps, DELTA, 8)
-    mu = math.sqrt(3) / row.exact
+    mu = mu_of(eps, DELTA)
     whole = stream_variances(n, steps, 1 / n, gamma) / n**2
     sensitivities, units = stream_sensitivities(n, steps, 1 / n), occurrence_sensitivities(n, eta, G, L)
     best = optimal_split(sensitivities.max(axis=1) * np.square(units), whole.mean(axis=1), mu)
     assert stream_mu(sensitivities, units, best) <= mu * (1 + 1e-12)
-    paper = row.printed * np.array(node_sensitivities(n, eta, G, L)) * np.sqrt(printed_counts(n, steps))
+    paper = theorem8_sigma(eps, DELTA) * np.array(node_sensitivities(n, eta, G, L)) * np.sqrt(printed_counts(n, steps))
     late = whole[:, steps // 2 :].mean(axis=1)
     return (
         math.sqrt(d * (whole.mean(axis=1) @ paper**2)),
@@ -287,11 +291,11 @@ def test_the_split_of_the_budget_cuts_the_noise_of_algorithm_2():
 )
 def test_noise_of_algorithm_1_at_its_own_schedule(n, d, eps, paper, exact):
     schedule = theorem6_schedule(n, d, eps, DELTA)
-    T, row = schedule.steps, multipliers(eps, DELTA)
+    T, sigma = schedule.steps, theorem4_sigma(eps, DELTA)
     scale = math.sqrt(d * tree_variance(schedule.alpha, T).mean())  # over all steps; the published ones are sampled
-    printed = printed_node_std(schedule.alpha, 1, row.printed, printed_count(n, T)) * scale
+    printed = printed_node_std(schedule.alpha, 1, sigma, printed_count(n, T)) * scale
     assert printed == pytest.approx(paper, rel=0.01)
-    least = exact_node_std(schedule.alpha, 1, 1 / row.exact, left_sensitivity(n, T)) * scale
+    least = exact_node_std(schedule.alpha, 1, mu_of(eps, DELTA), left_sensitivity(n, T)) * scale
     assert least == pytest.approx(exact, rel=0.012, abs=0.005)
 
 
@@ -308,8 +312,9 @@ def test_the_crossing_of_the_two_algorithms_at_a_fixed_path(epochs, tree, window
     n, path, G, L = 2000, 2.2, 1.5, 2.0
     steps = n * epochs
     scale = math.sqrt(tree_variance(1 / n, steps).mean())
-    mu = 1 / multipliers(1, DELTA).exact
-    assert exact_node_std(1 / n, 1, mu, left_sensitivity(n, steps)) * scale == pytest.approx(tree, rel=0.01)
+    assert exact_node_std(1 / n, 1, mu_of(1, DELTA), left_sensitivity(n, steps)) * scale == pytest.approx(
+        tree, rel=0.01
+    )
     eta = path / steps
     _, split, _ = algorithm2(n, steps, 1, eta, min(0.5, L * eta * n / G), G, L)
     assert split / G == pytest.approx(windows, rel=0.01)
@@ -326,14 +331,13 @@ def test_the_crossing_of_the_two_algorithms_at_a_fixed_path(epochs, tree, window
     ],
 )
 def test_multipliers(eps, printed, best, exact, saving, printed8, exact8, saving8):
-    row, row8 = multipliers(eps, DELTA), multipliers(eps, DELTA, 8)
-    found = (row.printed, row.best_order, row.exact, row.saving)
-    for value, expected in zip(found, (printed, best, exact, saving), strict=True):
-        assert value == pytest.approx(expected, rel=1.5e-3 if expected != saving else 3e-3)
-    assert (row8.printed, row8.exact, row8.saving) == (
-        pytest.approx(printed8, rel=3e-3), pytest.approx(exact8, rel=3e-3), pytest.approx(saving8, rel=3e-3)
-    )  # fmt: skip
-    assert delta_of(1 / row.exact, eps) == pytest.approx(DELTA, rel=1e-9)
+    """One stream, and three of 1 / sigma each: the noise that Gaussian DP asks for is `saving` times smaller."""
+    four, eight, least = theorem4_sigma(eps, DELTA), theorem8_sigma(eps, DELTA), 1 / mu_of(eps, DELTA)
+    found = (four, theorem4_sigma_best_order(eps, DELTA), least)
+    assert found == tuple(pytest.approx(value, rel=1.5e-3) for value in (printed, best, exact))
+    found = (four / least, eight, math.sqrt(3) * least, eight / (math.sqrt(3) * least))
+    assert found == tuple(pytest.approx(value, rel=3e-3) for value in (saving, printed8, exact8, saving8))
+    assert delta_of(1 / least, eps) == pytest.approx(DELTA, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -394,7 +398,6 @@ def test_impossible_numbers_are_refused():
     for call in (
         lambda: squared_sensitivities(fixed_order(3, 9), 0.0),
         lambda: largest_node_sensitivity(0, 0.5),
-        lambda: multipliers(0, DELTA),
         lambda: exact_node_std(0.1, 1, 0, 1),
     ):
         with pytest.raises(ValueError):

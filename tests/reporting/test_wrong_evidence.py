@@ -77,11 +77,11 @@ def test_the_sentence_of_a_claim(stored):
 def test_a_survey_says_who_noticed(stored):
     kinds = {
         name: KINDS[name]
-        for name in ("loss gap x 2", "one nan", "numbers of budgets reversed", "every replicate twice")
+        for name in ("the loss gap x 2", "one nan", "numbers of budgets reversed", "every replicate twice")
     }
     loud, deaf = below(1.5), claim(lambda runs: len(runs) == 2, "toy/deaf")
     found = {n.kind: n for n in mutants_of_evidence.survey(stored, [loud, deaf], kinds, print)}
-    assert found["loss gap x 2"].verdict == ["toy/claim"]
+    assert found["the loss gap x 2"].verdict == ["toy/claim"]
     assert found["one nan"].verdict == ["toy/claim"]
     assert found["every replicate twice"].verdict == []
     assert all("toy/deaf" in n.silent for n in found.values())

@@ -13,7 +13,7 @@ from dpexp.papers.hidden_state.slides import REACH, Q, crossing, eta_forgotten, 
 from dpexp.privacy.accounting.loss_distributions import StepLoss
 from dpexp.privacy.analyses.analysis import eps_of_delta
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
-from dpexp.privacy.attained.walk import HockeyStick, Law, Walk, hockey_stick
+from dpexp.privacy.attained.walk import HockeyStick, Law, Walk
 from dpexp.privacy.mechanisms import ClippedNoisySgd
 from dpexp.reporting.hypothesis import of_settings
 from dpexp.reporting.row import EXACT, above, near
@@ -74,7 +74,7 @@ def bound_holds() -> dict[str, float]:
 def exact_delta(pair: tuple[Walk, Walk], steps: int, eps: float) -> float:
     """The larger hockey-stick divergence of the two orders of a pair."""
     p, r = (Law(walk, steps) for walk in pair)
-    return max(hockey_stick(p, r, eps), hockey_stick(r, p, eps))
+    return max(HockeyStick(p, r)(eps), HockeyStick(r, p)(eps))
 
 
 SIGMA = 0.5

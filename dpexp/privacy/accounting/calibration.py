@@ -44,6 +44,7 @@ def calibrate(
     where it states no such thing; `force` accepts analyses that are no guarantee; `analyses` gives those of a
     mechanism, its own where they are left out. Raises Unreachable where no valid analysis can meet the target.
     """
+    # the search is one in log noise, in which epsilon falls
     sign = 1.0 if kind.more_noise_is_larger else -1.0
 
     def applicable(a: Analysis) -> bool:

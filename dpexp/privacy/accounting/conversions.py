@@ -79,11 +79,9 @@ def eps_of_few_orders(curve: Callable[[float], float], delta: float) -> float:
 def _around_the_best(
     ask: Callable[[float], float], value: Callable[[float, float], float]
 ) -> list[tuple[float, float]]:
-    """Those of `_PLACES` that decide where the least value is, with what was asked there.
-
-    Epsilon times order - 1 is convex in the order where the curve is one of Renyi divergences: so
-    epsilon has no second valley, and every fourth place tells where its own is.
-    """
+    """Those of `_PLACES` that decide where the least value is, with what was asked there."""
+    # epsilon times order - 1 is convex in the order where the curve is one of Renyi divergences: so epsilon has no
+    # second valley, and every fourth place tells where its own is
     known: dict[int, tuple[float, float]] = {}
     wanted = set(range(0, len(_PLACES), 4))
     while wanted:

@@ -75,8 +75,8 @@ def from_below(curve: Curve, exchanged: Curve, cells: int, interval: float, accu
     (g) Grid points at which the polygon is not convex are dropped, which lowers it.
     """
     excess, _ = _excess(curve, exchanged, 2 * cells, interval / 2)
+    # rounding can leave a second difference of a convex curve below 0
     fine = np.maximum(_masses(excess, interval / 2), 0.0)
-    fine[2 * cells] = max(fine[2 * cells], 0.0)
     sunk = excess[::2] * (1 - accuracy)
     depth = _depths(fine, interval)  # (d)
     # (e)
@@ -93,6 +93,7 @@ def from_below(curve: Curve, exchanged: Curve, cells: int, interval: float, accu
 
 def _excess(curve: Curve, exchanged: Curve, cells: int, interval: float) -> tuple[np.ndarray, float]:
     """f - (1 - gamma)_+ at eps = interval * (-cells .. cells), [2 cells + 1], and f at the last."""
+    # curves fall, up to rounding; for gamma < 1 what is over 1 - gamma is gamma times the exchanged curve at 1 / gamma
     eps = interval * np.arange(cells + 1)
     above = np.minimum.accumulate(np.clip(curve(eps), 0.0, 1.0))
     below = exp(-eps[1:]) * np.minimum.accumulate(np.clip(exchanged(eps)[1:], 0.0, 1.0))
@@ -122,20 +123,20 @@ def _depths(fine: np.ndarray, interval: float) -> np.ndarray:
 
 
 def _convex(excess: np.ndarray, middle: int, interval: float) -> np.ndarray:
-    """Masses of the convex hull from below of a polygon, by dropping points; grid as in `_masses`.
-
-    All points at which the polygon bends down are dropped at once: over a run of them it is concave, so that the chord
-    over the run is below it. Runs that shrink from one end only are left to the usual walk over all points.
-    """
+    """Masses of the convex hull from below of a polygon, by dropping points; grid as in `_masses`."""
     kept = _ends(excess, middle, interval)
+    # all points at which the polygon bends down are dropped at once: over a run of them it is concave, so that the
+    # chord over the run is below it
     for _ in range(30):
         bends = _bends(excess, kept, middle, interval)
         if not (bends < 0).any():
             break
         kept = kept[bends >= 0]
     else:
+        # runs that shrink from one end only
         kept = _walked(excess, kept, middle, interval)
-        bends = np.maximum(_bends(excess, kept, middle, interval), 0.0)  # rounding of points on a line: 1e-16 of a mass
+        # rounding of points on a line: 1e-16 of a mass
+        bends = np.maximum(_bends(excess, kept, middle, interval), 0.0)
     masses = np.zeros(len(excess))
     masses[kept] = bends
     return masses
@@ -175,7 +176,8 @@ def _walked(excess: np.ndarray, kept: np.ndarray, middle: int, interval: float) 
         while len(hull) > 1:
             i, j = hull[-2], hull[-1]
             before, after = slope(i, j), slope(j, k) * math.exp(eps[j] - eps[k])
-            if eps[j] <= 0 < eps[k]:  # the chords before have the line's slope on top
+            # the chords before have the line's slope on top
+            if eps[j] <= 0 < eps[k]:
                 before -= math.exp(eps[j])
             if before <= after:
                 break
@@ -195,7 +197,8 @@ def _ends(excess: np.ndarray, middle: int, interval: float) -> np.ndarray:
     foot = int(at[np.argmin(over / (exp(eps) * -expm1(interval * (first - at))))])
     height = excess[at] + np.maximum(-expm1(eps), 0.0)
     head = int(at[np.argmin(height / -expm1(-interval * (last - at)))])  # divided by gamma_last - gamma
-    head = max(foot, head)  # equal but for rounding where one point is left
+    # equal but for rounding where one point is left
+    head = max(foot, head)
     keep = np.ones(count, dtype=bool)
     keep[first + 1 : foot] = False
     keep[head + 1 : last] = False

@@ -53,10 +53,8 @@ class EpochLoss:
         return self.mu * (self.mu / 2 + REACH) <= LARGEST
 
     def eps(self, epochs: int, delta: float) -> float:
-        """Epsilon of so many epochs, rounded up, both orders of the neighbours.
-
-        Showing the batches leaves sqrt(epochs) Gaussian steps: a bound that needs no grid, where it is smaller.
-        """
+        """Epsilon of so many epochs, rounded up, both orders of the neighbours."""
+        # showing the batches leaves sqrt(epochs) Gaussian steps: a bound that needs no grid, where it is smaller
         known = eps_of(self.mu * math.sqrt(epochs), delta)
         if epochs == 0 or not self.written or not 0 < delta < 1:
             return known
@@ -168,10 +166,12 @@ def composed_epochs_eps(kinds: Sequence[tuple[float, int, int]], delta: float) -
     if len(losses) == 1:
         ((loss, count),) = losses
         return loss.eps(count, delta)
-    known = eps_of(math.sqrt(math.fsum(count * loss.mu**2 for loss, count in losses)), delta)  # with the batches shown
+    # with the batches shown
+    known = eps_of(math.sqrt(math.fsum(count * loss.mu**2 for loss, count in losses)), delta)
     if not all(loss.written for loss, _ in losses) or not 0 < delta < 1:
         return known
     pairs = [(loss.dominating, count) for loss, count in losses]
+    # intervals are powers of 2, so that the finest grid has the points of all others
     interval = min(pair.interval for pair, _ in pairs)
     fine = [(pair.refined(interval), count) for pair, count in pairs]
     removed = Composed([(pair.removed, count) for pair, count in fine], interval, "above")

@@ -78,8 +78,10 @@ class MixedStep(StepLoss):
         self, curve: Callable[..., np.ndarray], weights: np.ndarray, shift: np.ndarray, eps: np.ndarray
     ) -> np.ndarray:
         """Step (a), at the points of step (c)."""
+        # (c)
         every = len(self.shares) <= FEW
         at = np.arange(len(eps)) if every else np.unique(np.minimum(_ladder(len(eps)), len(eps) - 1))
+        # (a), in blocks of kinds, of which each is an array over the points
         heights = np.zeros(len(at))
         for k in range(0, len(weights), AT_ONCE):
             block = slice(k, k + AT_ONCE), np.newaxis
@@ -152,8 +154,10 @@ def shown_sizes(n: int, q: float, multiplier: float, scheme: Scheme) -> MixedSte
     sizes, present = sizes[common], exp(logs[common])
     # an empty batch shows its size alone; a share above 0 can only help the adversary
     shares = np.maximum(sizes / most, LEAST_KIND)
+    # replaced: M has one law in both worlds, and the record moves the sum by one norm to either side
     if replaced:
         return MixedStep(present, present, shares, np.full(len(sizes), 1 / multiplier), scheme, lost, 2 / multiplier)
+    # added or removed: the record stands where one of the others stood, and moves the sum by two norms
     absent = exp(binomial_log_masses(sizes, n, q))
     return MixedStep(present, absent, shares, np.full(len(sizes), 2 / multiplier), scheme, lost)
 
@@ -162,19 +166,20 @@ def shown_sizes(n: int, q: float, multiplier: float, scheme: Scheme) -> MixedSte
 def truncated(n: int, q: float, cap: int, multiplier: float) -> MixedStep:
     """A Poisson batch of n records, cut to a uniform subset of `cap` where it is larger; add-remove, sizes hidden.
 
-    Let K be what the others draw, Bin(n - 1, q). With K < cap the record is met with probability q and moves the sum by
-    one norm. With K >= cap it is met with the probability q cap / (K + 1), and then stands where one of the others
-    would have stood: two norms. Given K >= cap the others' subset is uniform whatever K is, so that K need not be
-    shown, and the record's share is (cap / n) P(Bin(n, q) > cap) / P(K >= cap). Showing which of the two kinds a step
-    is can only help the adversary.
+    Let K be what the others draw, Bin(n - 1, q). The kinds are K < cap and K >= cap: showing which of the two a step is
+    can only help the adversary.
     """
     from scipy.special import bdtrc
 
+    # P(K >= cap)
     over = float(bdtrc(cap - 1, n - 1, q))
     if cap >= n or over == 0:
         over, share = 0.0, q
     else:
+        # The record is met with the probability q cap / (K + 1). Given K >= cap the others' subset is uniform whatever
+        # K is, so that K need not be shown, and the mean over K is (cap / n) P(Bin(n, q) > cap) / P(K >= cap).
         share = min(1.0, cap / n * float(bdtrc(cap, n, q)) / over)
+    # below the cap the record moves the sum by one norm; above it stands where another would have stood: two norms
     weights, shares, mu = (np.array(pair) for pair in ((1 - over, over), (q, share), (1 / multiplier, 2 / multiplier)))
     kept = weights > 0
     return MixedStep(

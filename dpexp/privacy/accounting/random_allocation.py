@@ -120,6 +120,7 @@ def normal_above(mu: float) -> OnGrid:
     ahead = (nodes + 1) / 2 * h
     at = x[:-1, None] + (nodes + 1) / 2 * width
     density = exp(-((at + mu / 2) ** 2) / 2) * weights * width / math.sqrt(8 * math.pi)
+    # (c), as integrals of positive terms: (1 - y) q to the lower point of a cell and y q to the upper one
     q = np.zeros(len(x))
     q[:-1] += (density * (expm1(h - ahead) * exp(ahead) / math.expm1(h))).sum(axis=1)
     q[1:] += (density * (expm1(ahead) / math.expm1(h))).sum(axis=1)
@@ -136,6 +137,7 @@ def combined(a: OnGrid, batches_a: int, b: OnGrid, batches_b: int) -> OnGrid:
     h = min(a.interval, b.interval)
     twins = a is b
     a, b = a.refined(h), b.refined(h)
+    # the loss of both groups together is narrower than that of one by about the root of the larger group's share
     narrower = math.sqrt(max(batches_a, batches_b) / (batches_a + batches_b)) * max(a.spread, b.spread)
     first, last = min(a.start, b.start), max(a.start + len(a.q), b.start + len(b.q))
     times = max(1, round(h / _power_of_two(max(narrower / FINE, h * (last - first) / MOST))))
@@ -164,7 +166,8 @@ def combined(a: OnGrid, batches_a: int, b: OnGrid, batches_b: int) -> OnGrid:
         masses = a.q[i : i + count] * b.q[j : j + count]
         if twins and k:
             masses = 2 * masses
-        if k > 0:  # from the larger of the two, so that no power is large
+        # from the larger of the two losses, so that no power is large
+        if k > 0:
             put(math.log(1 - share + share * math.exp(-k * h)), b.start + j, masses)
         else:
             put(math.log(share + (1 - share) * math.exp(k * h)), a.start + i, masses)
@@ -276,6 +279,7 @@ def _pairs_of_twins(one: Atoms) -> tuple[np.ndarray, np.ndarray]:
 
 def _merged(p: np.ndarray, q: np.ndarray, relative: float) -> Atoms:
     """Atoms of similar losses as one (d); far ones, which have no mass to speak of, are one at either end."""
+    # (d): far atoms, found on a coarse scan, are one at either end, and the others go to cells of equal width
     losses = log(np.maximum(p, 1e-300) / np.maximum(q, 1e-300))
     scan = np.linspace(float(losses.min()), float(losses.max()), 500)
     cell = np.minimum(((losses - scan[0]) * (499 / ((scan[-1] - scan[0]) or 1.0))).astype(np.int64), 499)
@@ -284,7 +288,8 @@ def _merged(p: np.ndarray, q: np.ndarray, relative: float) -> Atoms:
     high = float(scan[min(499, int(np.flatnonzero(over > TRIMMED)[-1]) + 1)])
     cell = np.clip((losses - low) * (ATOMS / ((high - low) or 1.0)), 0, ATOMS).astype(np.int64)
     kept_p, kept_q = np.bincount(cell, p), np.bincount(cell, q)
-    seen = (kept_p > 1e-290) & (kept_q > 1e-290)  # what is left out is lower
+    # what is left out only lowers the curve
+    seen = (kept_p > 1e-290) & (kept_q > 1e-290)
     error = relative + UNIT * (int(np.bincount(cell).max()) + 4)
     return Atoms(kept_p[seen], kept_q[seen], error)
 

@@ -91,12 +91,15 @@ def _quadrature(nodes_of: Nodes, q: float, asked: tuple[tuple[float, float, floa
 def _whole_line(order: float, q: float, sigma: float, power: float) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and steps for log E (1 + u)^power, u = q (exp(z / sigma - 1 / (2 sigma^2)) - 1), by the trapezoidal rule.
 
-    Its error is about e^(-2 pi a / h) times the integral along Im z = a. For a positive power that is at most e^(a^2 /
-    2) times the one that is sought. A negative one has poles at a = pi sigma and grows from cos(a / sigma) = 0 on; its
-    peak is up to three times as narrow as the normal density, so that the factor is e^(9 a^2 / 2). With a = 1.4 sigma
-    for h = sigma / 6, and a = 2.1 where sigma is above 1.5, the error is below e^-50.
+    Its error is about e^(-2 pi a / h) times the integral along Im z = a.
     """
+    # a negative power has one peak, left of the law at 0: one window reaches from it to there, and one is at the other
+    # law
     peaks = _peaks(power, sigma) if power > 0 else [(_peak(q, sigma, power), 0.0), (1 / sigma, 1 / sigma)]
+    # Along Im z = a the integral of a positive power is at most e^(a^2 / 2) times the one that is sought. That of a
+    # negative one has poles at a = pi sigma and grows from cos(a / sigma) = 0 on; its peak is up to three times as
+    # narrow as the normal density, so that the factor is e^(9 a^2 / 2). With a = 1.4 sigma for h = sigma / 6, and a =
+    # 2.1 where sigma is above 1.5, the error is below e^-50.
     windows, most = _windows(peaks), 0.25 if power > 0 else 0.15
     steps = [min(most, sigma / 6) if power < 0 or _turns(q, sigma, *ends) else most for ends in windows]
     z = [np.arange(low, high + h, h) for (low, high), h in zip(windows, steps, strict=True)]
@@ -107,14 +110,14 @@ def _half_line(order: float, q: float, sigma: float, power: float) -> tuple[np.n
     """Nodes and steps for E[r^order + r^(1 - order) - r - 1; z > 1 / (2 sigma)], r = 1 + u.
 
     That is exp((order - 1) S) - 1. Gauss's rule of 16 nodes on a piece of half length l has the error rho^-32 for an
-    integrand that is bounded on the ellipse of half axes l (rho + 1 / rho) / 2 and l (rho - 1 / rho) / 2. Poles are
-    pi sigma away, and large powers grow from pi sigma / 2 on: with l <= sigma that is rho = 3.4 at least, 1e-17; and
-    with l = 1/2 the normal density grows by e^14 at rho = 8, which leaves 1e-23.
+    integrand that is bounded on the ellipse of half axes l (rho + 1 / rho) / 2 and l (rho - 1 / rho) / 2.
     """
     start = 1 / (2 * sigma)
     x, w = _GAUSS
     nodes, weights = [], []
     for low, high in _windows(_peaks(order, sigma), start):
+        # Poles are pi sigma away, and large powers grow from pi sigma / 2 on: with l <= sigma that is rho = 3.4 at
+        # least, 1e-17; and with l = 1/2 the normal density grows by e^14 at rho = 8, which leaves 1e-23.
         longest = min(1.0, 2 * sigma) if _turns(q, sigma, low, high) else 1.0
         edges = np.linspace(low, high, 1 + math.ceil((high - low) / longest))
         half = np.diff(edges)[:, None] / 2
@@ -136,10 +139,11 @@ def _peaks(power: float, sigma: float) -> list[tuple[float, float]]:
     """Intervals with all peaks of e^g, g = -z^2 / 2 + power log r, power > 0, and of the two laws.
 
     At a peak z = a w, a = power / sigma, where the second law's share w of r rises from 0 to 1 like a logistic function
-    of z / sigma, and g'' = -1 + a w (1 - w) / sigma <= 0. So w <= 1 / 2 means z <= 2 sigma, and w >= 1 / 2 means a - z
-    <= 2 sigma. Near z = b sigma, b < 1, g falls by sigma^2 (s^2 / 2 - b (e^s - 1 - s)) over s sigma, which can be
-    little; but as far as it falls at all, b (e^s - 1) <= s, that is more than 40 at 2 sigma + 14.
+    of z / sigma, and g'' = -1 + a w (1 - w) / sigma <= 0.
     """
+    # So w <= 1 / 2 means z <= 2 sigma, and w >= 1 / 2 means a - z <= 2 sigma. Near z = b sigma, b < 1, g falls by
+    # sigma^2 (s^2 / 2 - b (e^s - 1 - s)) over s sigma, which can be little; but as far as it falls at all, b (e^s - 1)
+    # <= s, that is more than 40 at 2 sigma + 14.
     top = max(1.0, power) / sigma
     return [(0.0, min(2 * sigma, top)), (1 / sigma, 1 / sigma), (max(0.0, top - 2 * sigma), top)]
 
@@ -150,6 +154,7 @@ def _peak(q: float, sigma: float, power: float) -> float:
     high = 0.0
     while high - low > 0.125:
         z = (low + high) / 2
+        # the share w of the second law in r, by its odds
         odds = math.log(q) - math.log1p(-q) + z / sigma - 1 / (2 * sigma * sigma)
         share = 1 / (1 + math.exp(-odds)) if odds > -700 else 0.0
         low, high = (z, high) if z < power * share / sigma else (low, z)
@@ -189,6 +194,7 @@ def _log_means(
     starts = np.concatenate([[0], np.cumsum(counts[:-1])]).astype(np.int64)
     z, sigma = np.concatenate(nodes), np.repeat(np.array(sigmas), counts)
     exponent = z / sigma - 1 / (2 * sigma * sigma)
+    # e^709 is the largest number; beyond 700 r is q e^exponent to all digits
     if exponent.max() < 700.0:
         u = q * np.expm1(exponent)
         log_r = np.log1p(u)
@@ -229,7 +235,8 @@ def _log_sums(logs: np.ndarray, starts: np.ndarray) -> np.ndarray:
 def _excess(log_r: np.ndarray, u: np.ndarray, power: float | np.ndarray) -> np.ndarray:
     """(1 + u)^power - 1 - power u, all powers above 1 or all negative: a series where power u is small."""
     small = np.abs(u) * np.maximum(1.0, np.abs(power)) < _SMALL
-    if np.all(power > 1):  # the same, and no digits are lost where the power is next to 1
+    # the same in two forms: by the first no digits are lost where the power is next to 1
+    if np.all(power > 1):
         out = (1 + u) * np.expm1((power - 1) * log_r) - (power - 1) * u
     else:
         out = np.expm1(power * log_r) - power * u
@@ -238,7 +245,8 @@ def _excess(log_r: np.ndarray, u: np.ndarray, power: float | np.ndarray) -> np.n
         few, v = power[at] if isinstance(power, np.ndarray) else power, u[at]
         term = v * few
         total = np.zeros_like(v)
-        for n in range(2, 11):  # the next term is below 0.01^9 of the first
+        # the binomial series from its second term on, as far as the next term is below 0.01^9 of the first
+        for n in range(2, 11):
             term = term * v * ((few - n + 1) / n)
             total += term
         out[at] = total
@@ -261,6 +269,7 @@ def largest_order(q: float, sigma: float) -> float:
         second = order * (m + math.log(q * order) + 1 / (2 * square)) <= m * m * square / 2 - math.log(5 * square)
         return second and order <= m * square / 2 - math.log(square)
 
+    # the orders form an interval that begins at 1: a bracket of its end, by doubling
     low, high = 1 + 1e-9, 2.0
     if not covered(low):
         return 1.0

@@ -96,11 +96,9 @@ class Profile:
         return _delta(ends.below if self.attained else ends.above)
 
     def _implied(self, eps: float, sought: float) -> float:
-        """A delta that a larger epsilon guarantees at `eps`, where that is less than `sought`; else anything larger.
-
-        Exact profiles imply no more than they say. Others, such as those of private selection, have an epsilon that
-        never falls to 0, so that they say nothing of the smallest; then the best of some places is taken.
-        """
+        """A delta that a larger epsilon guarantees at `eps`, where that is less than `sought`; else anything larger."""
+        # Exact profiles imply no more than they say. Others, such as those of private selection, have an epsilon that
+        # never falls to 0, so that they say nothing of the smallest; then the best of some places is taken.
         if self._at_least(FIRST_LOG, eps) >= sought:
             return 1.0
         return min(self._at_least(FIRST_LOG * (1 - k / _START), eps) for k in range(_START))
@@ -141,11 +139,8 @@ class Profile:
         return self._known[k][1]
 
     def _below(self, alpha: float, levels: int) -> float:
-        """A lower limit of beta: the best of some places, each of which is valid, found by halving steps around it.
-
-        All places lie on one fine grid, so that most are known from other alphas: some analyses take a while.
-        """
-        # (c)
+        """A lower limit of beta: the best of some places, each of which is valid, found by halving steps around it."""
+        # (c); all places lie on one fine grid, so that most are known from other alphas: some analyses take a while
         top = _logit(max(self.advantage, _NOTHING))
         unit = (min(FIRST_LOG, 2 * top) - top) / _START / 2**LEVELS
 
@@ -167,7 +162,8 @@ class Profile:
         if self.advantage < _NOTHING:
             return 1 - alpha
         top = _logit(self.advantage)
-        first = min(FIRST_LOG, 2 * top)  # the same places for every alpha, so that most are known already
+        # the same places for every alpha, so that most are known already
+        first = min(FIRST_LOG, 2 * top)
         logs = [*(first + (top - first) * k / _START for k in range(_START)), top]
         best = max(0.0, *(least_misses(alpha, self._at(x), _delta(x)) for x in logs))
         # (minus the upper limit, smaller place, larger place)
@@ -196,10 +192,6 @@ class Profile:
     def _interval(self, alpha: float, low: float, high: float) -> tuple[float, float, float]:
         """For epsilons between those of two deltas: delta is at least the smaller, epsilon at least the smaller."""
         return -least_misses(alpha, self._at(high), _delta(low)), low, high
-
-    def of_group(self, size: int) -> Group:
-        """What is guaranteed to `size` records together."""
-        return Group(self, size)
 
 
 @dataclass(frozen=True)

@@ -106,6 +106,7 @@ def epoch_text(q: float) -> str:
 
 def random_step(q: float, multiplier: float, sampling: Sampling, relation: Relation) -> tuple[float, float, Scheme]:
     """The dominating pair of a step with a random batch: q, multiplier and scheme for `loss_distributions`."""
+    # among others that pull one way, a record that is turned round moves the sum by two of its norms
     if sampling == "fixed-size":
         return q, multiplier / 2, "fixed-size"
     return (1.0 if sampling == "full-batch" else q), multiplier, relation
@@ -116,6 +117,7 @@ def composition(q: float, multiplier: float, steps: int, sampling: Sampling, rel
     known = trivial(multiplier, steps)
     if known:
         return [known]
+    # the batches that a record is in are known, or are shown, which can only help: Gaussian steps add up as squares
     if sampling == "full-batch" or q == 1 or sampling in ONCE_AN_EPOCH:
         uses = visits(steps, q) if sampling in ONCE_AN_EPOCH else steps
         mu = math.sqrt(uses) * distance(relation) / multiplier
@@ -148,6 +150,7 @@ def _sampled(q: float, multiplier: float, steps: int, sampling: Sampling, relati
         "fixed-size": (symmetrised, "subsampling theorem of Dong, Roth and Su (2022) with Renyi composition"),
         "add-remove": (mixture_from_base, "Mironov, Talwar and Zhang (2019), real orders by quadrature"),
     }
+    # of Poisson sampling where a record is replaced no curve of one step is known here
     found = []
     if scheme in curves:
         one, source = curves[scheme]
@@ -165,6 +168,7 @@ def composition_lower(
     """What an unprojected run attains: linear losses, whose releases are sampled Gaussians whatever came before."""
     if trivial(multiplier, steps) or sampling in ONCE_AN_EPOCH:
         return []
+    # a record that is turned round among others of one gradient is one that is there or not, at half of the noise
     if sampling == "fixed-size":
         return [attained(q, multiplier / 2, steps, "add-remove")] if relation == "replace-one" else []
     return [attained(*random_step(q, multiplier, sampling, relation)[:2], steps, relation)]

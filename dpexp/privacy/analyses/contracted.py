@@ -89,9 +89,10 @@ def powers(coefficient: float) -> Blocks:
 def convex(eps: float, width: float, contraction: float = 1.0) -> Blocks:
     """Steps that do not expand (c <= 1) on a set `width` noise units wide.
 
-    c is the factor of every step: batches have one size. A block of B steps is as private as one Gaussian step over
-    width sqrt(shift(B)) (amplification by iteration). The best block length does not depend on R but for the remainder.
+    c is the factor of every step: batches have one size. The best block length does not depend on R but for the
+    remainder.
     """
+    # a block of B steps is as private as one Gaussian step over width sqrt(shift(B)) (amplification by iteration)
     lengths, reaches = _reaches(width, contraction)
     return Blocks(lengths, log(np.minimum(deltas_of(reaches, eps), 1.0)))
 

@@ -48,9 +48,11 @@ def hybrid_eps(composed: Composed, log_contracted: LogContraction, steps: int, d
     best = _over_steps(composed, log_contracted(0.0), 0.0, steps, delta, math.inf, known)
     if not math.isfinite(best):
         best = composed(steps, delta)
-    for _ in range(2):  # e1 is tried as a share of an epsilon that the first round brings down
+    # e1 is tried as a share of an epsilon that the first round brings down
+    for _ in range(2):
         before = best
-        for share in SHARES[::-1] if 0 < before < math.inf else ():  # few steps first: what they cost rules out others
+        # few steps first: what they cost rules out others
+        for share in SHARES[::-1] if 0 < before < math.inf else ():
             e1 = share * before
             best = min(best, _over_steps(composed, log_contracted(e1), e1, steps, delta, best, known))
         if best > 0.9 * before:
@@ -87,7 +89,8 @@ def _over_steps(
         if left >= fewer_left or e1 + max((v for k, v in known.items() if k <= r), default=0.0) > held * ALIKE:
             continue
         fewer_left = left
-        if e1 == 0:  # both orders leave the composition at most delta - left, and contraction first all of it
+        # with e1 = 0 both orders leave the composition at most delta - left, and contraction first all of it
+        if e1 == 0:
             eps = composed(r, delta - left)
         else:
             if r not in known:
@@ -107,9 +110,9 @@ def _over_steps(
 def _exchanged(composed: Composed, steps: int, left: float, delta: float, most: float) -> float:
     """The e2 with comp(e2) + e^e2 left <= delta, by raising e2 until it holds; inf if never, or if it is above `most`.
 
-    What is returned was checked: the composition needs at most e2 for the room that e2 leaves. e2 only rises, from a
-    value that is too small, because a larger e2 leaves less room. 20 rounds, each of which asks the composition anew.
+    What is returned was checked: the composition needs at most e2 for the room that e2 leaves.
     """
+    # e2 only rises, from a value that is too small, because a larger e2 leaves less room; every round costs a law
     e2 = composed(steps, delta - left)
     for _ in range(20):
         room = delta - math.exp(min(e2, 700.0)) * left  # e^709 is the largest number

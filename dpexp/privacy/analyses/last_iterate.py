@@ -135,6 +135,7 @@ def _refined(
     def log_cost(logit: float) -> float:
         return log_of(STEP[step](order, q, multiplier * math.sqrt(1 - share_of(logit))))
 
+    # places of the grid around the best, most of which were asked already: between them the cost is modelled
     near = range(max(0, at - EACH_SIDE - 1), min(len(LOGITS), at + EACH_SIDE + 2))
     costs = step_costs(order, q, multiplier, step, near)
     grid = zip((LOGITS[k] for k in near), map(log_of, costs), strict=True)
@@ -151,12 +152,14 @@ def share_of(logit: float) -> float:
 def over_steps(cost: float, spread: float, most: int, contraction: float) -> tuple[float, int]:
     """Smallest cost R + spread shift(R) over whole 1 <= R <= most, and R. Convex in R, so no scan over steps."""
     if contraction == 1:
+        # (b): cost R + spread / R has its minimum there
         ideal = math.sqrt(spread / cost) if cost > 0 else math.inf
         if most <= ideal < math.inf:
             return cost * most + spread / most, most
         candidates = {1, most, *(min(most, max(1, int(r))) for r in (ideal, ideal + 1) if math.isfinite(r))}
         return min((cost * r + spread / r, r) for r in candidates)
-    if contraction == 0:  # nothing is left of a shift after one step
+    # nothing is left of a shift after one step
+    if contraction == 0:
         return cost, 1
     # (b): the slope of cost R + spread shift(R) is 0 where 4 sinh(R log c)^2 = (1 - c^2) (-2 log c) spread / cost
     rate = 2 * math.log(contraction)
@@ -200,6 +203,7 @@ def full_batch_strongly_convex(per_step: float, contraction: float, steps: float
 
 def full_batch_convex(per_step: float, width: float, steps: float) -> float:
     """mu of T full-batch steps on a set `width` noise units wide: min(sqrt T p, min_R (width + R p) / sqrt R)."""
+    # (width + R p) / sqrt R is least at R = width / p: the whole numbers on either side, and the ends
     ideal = width / per_step if per_step > 0 else math.inf
     candidates = {1, int(min(ideal, steps, 2**62)), int(min(ideal, steps - 1, 2**62)) + 1} if steps >= 1 else set()
     best = min(((width + r * per_step) / math.sqrt(r) for r in candidates if 1 <= r <= steps), default=math.inf)
@@ -217,12 +221,13 @@ def cyclic_strongly_convex(per_step: float, contraction: float, batches: int, ep
 def cyclic_convex(per_step: float, width: float, batches: int, epochs: int) -> float:
     """mu of E epochs over l fixed batches on a set `width` noise units wide; per_step is that of one batch.
 
-    min(sqrt(E) p, min over 1 <= k < E of sqrt(p^2 + (width + k p)^2 / (k l))): the last visit is paid in its own step,
-    k earlier ones and the width are spread evenly over the k l steps before it; what follows is post-processing.
+    min(sqrt(E) p, min over 1 <= k < E of sqrt(p^2 + (width + k p)^2 / (k l))).
     """
     composed = math.sqrt(epochs) * per_step
     if epochs < 2 or not math.isfinite(width):
         return composed
+    # The last visit is paid in its own step, k earlier ones and the width are spread evenly over the k l steps before
+    # it; what follows is post-processing. (width + k p)^2 / k is least at k = width / p.
     ideal = width / per_step if per_step > 0 else math.inf
     candidates = {max(1, int(min(ideal, epochs - 1))), max(1, int(min(ideal, epochs - 2)) + 1), 1}
     spread = min((width + k * per_step) ** 2 / (k * batches) for k in candidates)
@@ -238,7 +243,8 @@ def shuffled_strongly_convex(order: float, per_step: float, contraction: float, 
     """
     if batches < 2:
         raise ValueError(f"a partition has at least 2 batches, not {batches}")
-    if contraction == 0:  # a step forgets all before it: g(1) = order p^2 / 2 and g(j) = 0 for j > 1
+    # a step forgets all before it: g(1) = order p^2 / 2 and g(j) = 0 for j > 1
+    if contraction == 0:
         last_visit = order * per_step**2 / 2
         before = last_visit if batches < 4 and epochs > 1 else 0.0
         return before + float(np.logaddexp((order - 1) * last_visit - math.log(batches), math.log1p(-1 / batches))) / (

@@ -56,6 +56,7 @@ def gamma_of(shape: float, mean: float) -> float:
     """The gamma, rounded down, with which the mean number of runs is at least `mean` >= 1."""
     if mean <= 1:
         return 1.0
+    # the mean falls with gamma: a gamma below the right one means more runs, which cost no less
     exponent = narrow(lambda x: mean_runs(shape, math.exp(-x)) >= mean, 0.0, 600.0, relative=1e-13)
     return math.exp(-exponent.above)
 
@@ -119,13 +120,11 @@ def selection(
 
 
 def curve_of_run(analyses: Sequence[Analysis]) -> Curve | None:
-    """The least Renyi curve of one run that is proved for all that it releases; None where there is none.
-
-    Where an analysis composes the loss distributions of steps, the Renyi divergences of the same steps add up. Of
-    Poisson sampling where a record is replaced none is known here but that of no sampling at all, which is not used.
-    """
+    """The least Renyi curve of one run that is proved for all that it releases; None where there is none."""
     valid = [a for a in analyses if a.valid and a.released == ALL]
     found = [a.rdp for a in valid if a.rdp is not None]
+    # Where an analysis composes the loss distributions of steps, the Renyi divergences of the same steps add up. Of
+    # Poisson sampling where a record is replaced none is known here but that of no sampling at all, which is not used.
     found = found or [
         _of_steps(a.steps) for a in valid if a.steps and all(s.scheme != "replace-one" for s, _ in a.steps)
     ]
@@ -180,12 +179,7 @@ class NumberOfRuns(NamedTuple):
     runs: float
     """its mean, at least 1; of a Poisson law any"""
     shape: float
-    """of the truncated negative binomial law; inf is Poisson"""
-
-    @property
-    def may_be_none(self) -> bool:
-        """Whether K = 0 has a probability above 0: then nothing is released."""
-        return math.isinf(self.shape)
+    """of the truncated negative binomial law; inf is Poisson, where K can be 0, and then nothing is released"""
 
     def drawn(self, generator: np.random.Generator) -> int:
         """K. No upper limit is asked for, since a cut-off law is another one, which no theorem covers.
@@ -195,6 +189,7 @@ class NumberOfRuns(NamedTuple):
         """
         if math.isinf(self.shape):
             return int(generator.poisson(self.runs))
+        # the inverse of the distribution function, share by share
         u, total = generator.random(), 0.0
         for k, share in enumerate(self.probabilities(), start=1):
             total += share
@@ -206,12 +201,13 @@ class NumberOfRuns(NamedTuple):
     def probabilities(self) -> Iterator[float]:
         """P(K = 1), P(K = 2), ... of the truncated negative binomial law.
 
-        P(K = k + 1) = P(K = k) (1 - gamma) (k + h) / (k + 1), in logarithms: the first may be below any number.
+        P(K = k + 1) = P(K = k) (1 - gamma) (k + h) / (k + 1).
         """
         gamma, h = gamma_of(self.shape, self.runs), self.shape
         if gamma == 1:
             yield 1.0
             return
+        # in logarithms: the first of them may be below any number
         cost, fails = -math.log(gamma), math.log1p(-gamma)
         # log of (1 - gamma) h / (gamma^-h - 1), and of its limit (1 - gamma) / log(1 / gamma) at h = 0
         share = fails + (math.log(h) - h * cost - math.log(-math.expm1(-h * cost)) if h else -math.log(cost))

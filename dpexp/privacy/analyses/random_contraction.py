@@ -81,6 +81,7 @@ def few(values: np.ndarray, masses: np.ndarray) -> Factors:
     weights = np.bincount(place, weights=masses, minlength=len(points))
     if len(points) <= _LEVELS:
         return Factors(points, weights)
+    # half of the levels are even in the values, half in the probability, so that neither tail nor bulk is coarse
     share = np.cumsum(weights) / weights.sum()
     even = np.linspace(0, len(points) - 1, _LEVELS // 2).round().astype(int)
     likely = np.searchsorted(share, np.linspace(0.01, 0.99, _LEVELS // 2)).clip(max=len(points) - 1)
@@ -148,6 +149,7 @@ class RandomContraction:
     @cached_property
     def _gathered(self) -> int:
         """Steps that are gathered: as many as keep the loss small and the block lengths that matter below `_MOST`."""
+        # (e) loses what the product grows by within s steps, or what it shrinks by: s times the mean log of either side
         a, p = self._factors.values, self._factors.masses
         growth = float((p * log(np.maximum(a, 1.0))).sum())
         loss = -float((p * log(np.clip(a, 1e-6, 1.0))).sum())
@@ -167,6 +169,7 @@ class RandomContraction:
         """Block lengths in gathered steps [B] and the laws of X after them [B, N]."""
         step = self._transition()
         lengths = np.unique(np.geomspace(1, _MOST, 72).round().astype(np.int64))
+        # X_0 = 0, and (b) step by step
         law, done, laws = np.zeros(len(self._grid)), 0, []
         law[0] = 1.0
         for length in lengths:
@@ -174,8 +177,9 @@ class RandomContraction:
                 law = step @ law
             done = int(length)
             laws.append(law)
+            # all of X is at the end of the grid: longer blocks gain nothing
             if law[-1] > 1 - 1e-15:
-                break  # all of X is at the end of the grid: longer blocks gain nothing
+                break
         return lengths[: len(laws)], np.array(laws)
 
     def _transition(self) -> Any:
@@ -191,10 +195,12 @@ class RandomContraction:
             grown = Factors(one.values[shrinks], one.masses[shrinks]).power(s) if never > 0 else few(x[:0], x[:0])
             lost = few(np.minimum(one.values, 1.0), one.masses).power(s)
             rest = lost.masses.copy()
-            rest[lost.values == 1] -= never  # A = 1 without expansion, which is the other case
+            # A = 1 without expansion is the other case, and was counted there
+            rest[lost.values == 1] -= never
             maps = [(p, 1 + a * x) for a, p in zip(grown.values, grown.masses, strict=True)]
             maps += [(p, a * (1 + x)) for a, p in zip(lost.values, np.maximum(rest, 0), strict=True)]
         rows, columns, entries = [], [], []
+        # (d): each image is split between its two neighbours on the grid
         for p, image in maps:
             if p == 0:
                 continue
@@ -216,9 +222,10 @@ def _tangent(eps: float, width: float, x: np.ndarray, share: float) -> np.ndarra
 
     With r = width / sqrt X the derivative of theta is -(width / 2) X^{-3/2} phi(r / 2 - eps / r). Its size grows while
     width^2 / 8 - 3 X / 2 - eps^2 X^2 / (2 width^2) > 0, that is up to X* = width^2 / (4 (3/2 + sqrt(9/4 + eps^2 / 4))),
-    and falls from there on: theta is concave below X* and convex above. Its tangent at X0 = `share` X* <= X* lies above
-    it up to X*, and crosses it at most once beyond, from above: the larger of theta and the tangent is convex.
+    and falls from there on: theta is concave below X* and convex above.
     """
+    # the tangent at X0 = `share` X* <= X* lies above theta up to X*, and crosses it at most once beyond, from above:
+    # the larger of the two is convex
     at = share * width * width / (4 * (1.5 + math.sqrt(2.25 + eps * eps / 4)))
     r = width / math.sqrt(at)
     density = math.exp(-((r / 2 - eps / r) ** 2) / 2) / math.sqrt(2 * math.pi)

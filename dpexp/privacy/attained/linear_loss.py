@@ -43,8 +43,8 @@ _LEAST_NOISE = 1e-4
 class Order:
     """P against R, of variance 1, whose ratio increases: the best event of any epsilon is a half line x > t.
 
-    At its own epsilon(t) = log p(t) / r(t), which increases, the half line is the best event: its excess P(x > t) -
-    e^epsilon(t) R(x > t) decreases in t, so that one root finder gives epsilon and delta together.
+    (a) It is the best one at its own epsilon(t) = log p(t) / r(t), which increases.
+    (b) There its excess P(x > t) - e^epsilon(t) R(x > t) decreases in t, so that one root finder gives both.
     """
 
     p: GaussianMixture
@@ -60,6 +60,7 @@ class Order:
         @cache  # many deltas lie between the same two places
         def log_excess(t: float) -> float:
             log_p = self.p.log_above(t)
+            # P - e^eps R = P (1 - e^(eps + log R - log P)): what is left of P is a factor, and keeps its digits
             part = -math.expm1(min(0.0, self.r.log_above(t) + log_ratio(self.p, self.r, t) - log_p))
             return log_p + math.log(part) if part > 0 else -math.inf
 
@@ -70,9 +71,11 @@ class Order:
         start, level, low, high = self._start, math.log(delta), 0.0, 0.5
         if start is None or self._log_excess(start) <= level:
             return 0.0
+        # (b): a bracket, whose steps grow because large epsilons lie many deviations out, and the root in it
         while self._log_excess(start + high) > level:
             low, high = high, high * 1.5
         t = root(lambda t: self._log_excess(t) - level, start + low, start + high, xtol=1e-12, rtol=1e-14)
+        # (a)
         return max(0.0, log_ratio(self.p, self.r, t))
 
 
@@ -111,6 +114,7 @@ class LinearLoss:
     def _mu(self) -> float | None:
         """The Gaussian-DP parameter where the number of visits is certain, else None."""
         distance = 1.0 if self.scheme == "add-remove" else 2.0
+        # a record that is never met, or in every batch: the sum is normal with a mean that is known
         if self.steps == 0 or self.q == 0 or math.isinf(self.noise_multiplier):
             return 0.0
         if self.noise_multiplier == 0:
@@ -121,16 +125,17 @@ class LinearLoss:
     def _orders(self) -> list[Order]:
         """P and Q of both orders, mirrored so that the likelihood ratio P / Q increases and the best event is x > t.
 
-        No number that is stated may be above that of the pair itself. So P is written without the numbers of visits
-        below the floor, and Q with at least what it has beyond every t: there, the mirrored law of k visits has most
-        for the fewest visits, so that a group of numbers becomes an atom at its fewest. P / Q still increases, since no
-        atom of Q is above one of P.
+        No number that is stated may be above that of the pair itself: P is written from below, and Q from above.
         """
         counts, logs = likely_counts(self.steps, self.q, _FLOOR)
         fewest, bounds = self._groups(int(counts[0]), int(counts[-1]))
         distance = 2.0 if self.scheme == "fixed-size" else 1.0
-        unit = math.sqrt(self.steps) * self.noise_multiplier  # lengths in deviations of the sum of all noises
+        # lengths are in deviations of the sum of all noises
+        unit = math.sqrt(self.steps) * self.noise_multiplier
+        # P lacks the numbers of visits below the floor
         law = GaussianMixture(distance * counts / unit, logs, 1.0)
+        # Q has at least what it has beyond every t: there the mirrored law of k visits has most for the fewest visits,
+        # so that a group of numbers becomes an atom at its fewest. No atom of Q is above one of P: P / Q increases.
         every = GaussianMixture(
             distance * np.concatenate([counts, fewest]) / unit, np.concatenate([logs, bounds]), 1.0
         ).mirrored
@@ -140,13 +145,11 @@ class LinearLoss:
         return [Order(law, absent), Order(absent.mirrored, every)]
 
     def _groups(self, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
-        """The fewest visits of each group of numbers outside first .. last, and a bound on its log probability.
-
-        Probabilities rise up to `first` and fall from `last` on, so a group has at most its size times its largest one,
-        which is that of its last or its first number.
-        """
+        """The fewest visits of each group of numbers outside first .. last, and a bound on its log probability."""
         below = np.unique(np.linspace(0, first, min(first, _GROUPS) + 1).astype(np.int64))
         above = np.unique(np.linspace(last + 1, self.steps + 1, min(self.steps - last, _GROUPS) + 1).astype(np.int64))
+        # probabilities rise up to `first` and fall from `last` on: a group has at most its size times its largest one,
+        # which is that of its last or its first number
         likeliest = np.concatenate([below[1:] - 1, above[:-1]])
         sizes = np.concatenate([np.diff(below), np.diff(above)])
         if len(sizes) == 0:

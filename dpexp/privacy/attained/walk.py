@@ -54,13 +54,10 @@ class Walk:
 
     @cached_property
     def nodes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Nodes and weights of 16-point panels.
-
-        A rule of 16 points is exact for polynomials to degree 31, which match normal densities on a panel of 4 noise
-        units to about 1e-11; what they miss of one density is smaller by far in the mean over all places. Across a kink
-        of a map they do not, so panels end there.
-        """
+        """Nodes and weights of 16-point panels."""
         h = self.half_width
+        # a rule of 16 points is exact for polynomials to degree 31, which match normal densities on a panel of 4 noise
+        # units to about 1e-11, and do not across a kink of a map: panels end there
         ends = sorted({-h, h, *(k for k in self.kinks if -h < k < h)})
         x, w = gauss_legendre(16)
         pieces = [np.linspace(a, b, 1 + math.ceil((b - a) / self.panel)) for a, b in pairwise(ends)]
@@ -88,14 +85,12 @@ class Walk:
 
     @cached_property
     def matrix(self) -> np.ndarray:
-        """One step acting on masses at `places`, [A + 2, A + 2]: (a).
-
-        Row x of the inside is the density there times the weight of the node, so that states are masses and not
-        densities; the last two rows are what the clipping gathers at the ends, P(Z below -h) and P(Z above h).
-        """
+        """One step acting on masses at `places`, [A + 2, A + 2]: (a)."""
         x, w = self.nodes
         y, h = self.places, np.array([self.half_width])
+        # the density at a node times its weight, so that states are masses and not densities
         inside = self.step_density(x, y) * w[:, None]
+        # the last two rows are what the clipping gathers at the ends
         return np.concatenate([inside, self.step_tails(-h, y)[0], self.step_tails(h, y)[1]])
 
     @cached_property
@@ -110,6 +105,7 @@ class Walk:
             while last.doublings < doublings and not last.settled:
                 with _blas().limit(limits=1, user_api="blas"):
                     squared = last.matrix @ last.matrix
+                # columns are laws: their sums drift by rounding, which squaring would double every time
                 squared /= squared.sum(axis=0)
                 settled = np.allclose(squared, last.matrix, rtol=1e-13, atol=0)
                 last = _Power(squared, last.doublings + 1, settled)
@@ -126,11 +122,13 @@ class Walk:
         left = steps - 1
         for doublings in range(left.bit_length()):
             power = self._power(doublings)
-            if power.settled:  # it stands for itself and all higher digits
+            # a settled power stands for itself and for all higher digits
+            if power.settled:
                 return np.vecdot(power.matrix, state)
             if left >> doublings & 1:
                 state = np.vecdot(power.matrix, state)
-                state /= state.sum()  # the sum is 1 but for quadrature and rounding, which must not pile up
+                # the sum is 1 but for quadrature and rounding, which must not pile up
+                state /= state.sum()
         return state
 
     @cached_property
@@ -197,14 +195,12 @@ class Law:
         return np.vecdot(self.walk.step_tails(x, y), mass)
 
     def between(self, cuts: np.ndarray) -> np.ndarray:
-        """P(a < Y < b) of the pieces into which increasing cuts divide the inside, [cuts + 1].
-
-        As a difference of whichever is smaller, what is below the piece or what is above it: a piece in one tail keeps
-        its relative accuracy, which e^eps would otherwise blow up.
-        """
+        """P(a < Y < b) of the pieces into which increasing cuts divide the inside, [cuts + 1]."""
         (left, right), inside = self.masses[-2:], self.masses[:-2].sum()
         at_left, at_right = [[left], [inside + right]], [[left + inside], [right]]
         below, above = np.concatenate([at_left, self.tails(cuts), at_right], axis=1)
+        # a difference of whichever is smaller, what is below the piece or what is above it: a piece in one tail keeps
+        # its relative accuracy, which e^eps would otherwise blow up
         return np.where(below[1:] <= above[:-1], np.diff(below), -np.diff(above))
 
 
@@ -232,11 +228,6 @@ def renyi(p: Law, q: Law, order: float) -> float:
     return float(top + math.log(np.sum(np.exp(terms - top)))) / (order - 1)
 
 
-def hockey_stick(p: Law, q: Law, eps: float) -> float:
-    """sup over events of p - e^eps q."""
-    return HockeyStick(p, q)(eps)
-
-
 @dataclass(frozen=True)
 class HockeyStick:
     """eps -> sup over events of p - e^eps q, from below by (d): attained, up to rounding."""
@@ -258,10 +249,7 @@ class HockeyStick:
     def _cuts(self, eps: float) -> np.ndarray:
         """Where log(p / q) - eps changes its sign.
 
-        Each cell of the grid that has a change is cut by its chord, and then the part with the change again. An end
-        that is kept twice in a row counts with half its height (the Illinois rule), so that the other end comes closer
-        too. At a cut that is off by x the integral of p - e^eps q is off by x^2 / 2 times its slope there: 5e-11 of p
-        where the last cut moved by 1e-5 noise units.
+        Each cell of the grid that has a change is cut by its chord, and then the part with the change again.
         """
         excess = self._log_ratio - eps
         k = np.flatnonzero(np.diff(excess >= 0))  # a zero on the grid counts as positive
@@ -269,11 +257,13 @@ class HockeyStick:
         cut, before = low, np.zeros(len(k))
         for _ in range(20 if len(k) else 0):
             last, cut = cut, low + (high - low) * (at_low / (at_low - at_high))
+            # at a cut that is off by x the integral of p - e^eps q is off by x^2 / 2 times its slope there: 5e-11 of p
             if np.all(np.abs(cut - last) < 1e-5):
                 break
             at = _log_ratio(self.p.density(cut), self.q.density(cut)) - eps
             right = (at >= 0) == (excess[k] >= 0)  # the change is to the right of the cut
-            # the Illinois rule
+            # an end that is kept twice in a row counts with half its height (the Illinois rule), so that the other end
+            # comes closer too
             side = np.where(right, 1.0, -1.0)
             kept = np.where(side == before, 0.5, 1.0)
             low, high = np.where(right, cut, low), np.where(right, high, cut)
@@ -289,6 +279,7 @@ class HockeyStick:
 
     def __call__(self, eps: float) -> float:
         p, q = self._pieces(eps)
+        # (d): the union of the pieces, and of the atoms, on which p is above e^eps q
         return float(np.sum(np.maximum(p - math.exp(eps) * q, 0)))
 
     def eps(self, delta: float, lost: float = 0.0) -> float:

@@ -98,6 +98,7 @@ def _log_wealth(
     # (c), then the bracket of (a)
     event, canary = (statistics > threshold) ^ mirrored, worlds ^ mirrored
     gains = np.where(event, np.where(canary, 2.0, -2.0 * scale), 0.0) - delta
+    # sums over the runs before each: a stake must not see its own run
     before = np.arange(len(gains))
     sums = np.concatenate([[0.0], np.cumsum(gains)[:-1]])
     squares = np.concatenate([[0.0], np.cumsum(gains**2)[:-1]])

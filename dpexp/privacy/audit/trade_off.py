@@ -48,10 +48,6 @@ class Point:
         ratio = max((1 - b - delta) / a, (1 - a - delta) / b)
         return math.log(ratio) if ratio > 1 else 0.0
 
-    def excess(self, claim: Claim) -> float:
-        """The lower bound of mu here, less what the claim allows at this rate of false alarms; above 0: an alarm."""
-        return self.separation - claim.separation(self.most_false_alarms)
-
 
 @dataclass(frozen=True)
 class TradeOff:
@@ -63,8 +59,8 @@ class TradeOff:
     level: float
 
     def nearest(self, claim: Claim) -> Point:
-        """The point that comes closest to the claim, or exceeds it most."""
-        return max(self.points, key=lambda point: point.excess(claim))
+        """The point that comes closest to the claim, or exceeds it most: by its lower bound of mu."""
+        return max(self.points, key=lambda point: point.separation - claim.separation(point.most_false_alarms))
 
     def eps(self, delta: float) -> float:
         """The lower bound of epsilon at delta."""

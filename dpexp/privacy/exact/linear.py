@@ -55,14 +55,15 @@ class Uses(NamedTuple):
     """ranges of all other counts: first, last, and the log of their probability, [B, 3]"""
 
 
-def uses(sampling: Sampling, q: float, steps: int, batches: int, position: int = 0) -> Uses:
-    """How often the record is used: counts and log probabilities."""
+def uses(sampling: Sampling, q: float, steps: int, batches: int) -> Uses:
+    """How often the record is used: counts and log probabilities; in a public order it is in the first batch."""
+    # (a): in all steps, once an epoch, or binomial
     if sampling == "full-batch" or q == 1:
         return Uses(np.array([float(steps)]), np.zeros(1))
     if sampling in PARTITIONED:
         epochs, left = divmod(steps, batches)
         if sampling == "cyclic":
-            return Uses(np.array([float(epochs + (position < left))]), np.zeros(1))
+            return Uses(np.array([float(epochs + (left > 0))]), np.zeros(1))
         if left == 0:
             return Uses(np.array([float(epochs)]), np.zeros(1))
         return Uses(np.array([epochs, epochs + 1.0]), np.log([1 - left / batches, left / batches]))
@@ -186,6 +187,7 @@ def linear(
     """The pair of a linear loss: `flipped` among others of the same slope (no Poisson), else among others of 0."""
     if flipped and (sampling == "poisson" or not replaced):
         raise ValueError("under Poisson sampling the others' number is random too; without replacement nothing flips")
+    # (a), in noise units
     step = 1 / multiplier
     one, other = (2 * step, 0.0) if flipped else (step, -step if replaced else 0.0)
     return LinearLaw(uses(sampling, q, steps, batches), one, other, float(steps))
@@ -205,6 +207,7 @@ def patterns(
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Sums of weights of the included steps and their log probabilities; None where they are too many to list."""
     steps = len(w)
+    # (b): a pattern is known by the sum of w over its steps, which is all that the mean depends on
     at = np.arange(steps) % batches
     if sampling == "full-batch" or q == 1:
         return np.array([w.sum()]), np.zeros(1)
@@ -235,6 +238,7 @@ def statistic_law(
     listed = patterns(sampling, w, q, batches, position)
     if listed is None:
         return None
+    # (c): thresholds are sought from the least mean to the largest
     order = np.argsort(listed[0])
     step = 1 / multiplier
     return LinearLaw(Uses(listed[0][order], listed[1][order]), step, -step if replaced else 0.0, float(w @ w))

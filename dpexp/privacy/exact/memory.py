@@ -73,6 +73,7 @@ class Memory:
         """Aimed cell to aimed cell, [to, from], given the mean of the residual."""
         from scipy.special import ndtr
 
+        # a step without the record has the residual N(0, 1), one with it N(kappa, 1): only `shift` tells them apart
         count, out = self.states, np.zeros((self.states, self.states))
         low, high = -W / 2 + self.kappa / 2, W / 2 + self.kappa / 2
         # thresholds below all residuals are counted at once
@@ -80,6 +81,7 @@ class Memory:
         start = len(self.thresholds) - len(marks)
         for m in range(count):
             for j in (-1, 0, 1):
+                # (c): noise carries y into the next cell on either side, which stands for all beyond
                 if not 0 <= m + j < count:
                     continue
                 # residuals of cell m + j as residuals of m; the first and the last cell reach as far as the walls
@@ -90,6 +92,7 @@ class Memory:
                 ends = np.concatenate([[a], inner, [b]]) - shift
                 below, above = ndtr(ends), ndtr(-ends)
                 mass = np.where(ends[:-1] > 0, above[:-1] - above[1:], below[1:] - below[:-1])
+                # (a): i thresholds are passed, so that the aim is i cells further
                 for i, p in enumerate(mass):
                     out[min(count - 1, m + j + start + i), m] += p
         return out
@@ -102,7 +105,8 @@ class Memory:
         # (b)
         for step in ((1 - self.q) * free + self.q * held, free):
             state = np.zeros(self.states)
-            state[0] = 1.0  # the start is the first centre: its first step aims at cell 0
+            # the start is the first centre: its first step aims at cell 0
+            state[0] = 1.0
             power, left = step, self.steps - 1
             while left:
                 if left & 1:

@@ -49,24 +49,29 @@ class Cells:
 
     def delta(self, eps: float) -> float:
         """A lower bound of sup over events of P - e^eps Q."""
+        # (a): the best event is the union of the cells whose ratio is above e^eps
         above = self.p > math.exp(eps) * self.q
         p, q = float(self.p[above].sum()), float(self.q[above].sum())
+        # (c)
         low = p * (1 - self.relative) - math.exp(eps) * (q * (1 + self.relative))
         return max(0.0, low)
 
     def renyi(self, order: float) -> float:
         """A lower bound of D_order(P || Q)."""
+        # (b): what may have underflowed is dropped
         seen = (self.p > _TINY) & (self.q > _TINY)
         p, q = self.p[seen], self.q[seen]
         logs = np.log(p) - np.log(q)
         u = np.expm1(logs)
         with np.errstate(over="ignore", invalid="ignore"):
+            # the terms of (b); where u is small their series, since the power and its first terms cancel
             small = order * (order - 1) / 2 * u * u * (1 + (order - 2) / 3 * u)
             terms = np.where(np.abs(u) * order < 1e-4, small, np.expm1(order * logs) - order * u)
         total = float(q @ terms) if np.all(np.isfinite(terms)) else math.inf
         if math.isfinite(total):
             value = math.log1p(max(total, 0.0)) / (order - 1)
         else:
+            # a power overflows: the sum of p^a q^(1-a) in logarithms, beside which the other terms are nothing
             exponents = np.log(q) + order * logs
             top = float(exponents.max())
             value = (top + math.log(float(np.exp(exponents - top).sum()))) / (order - 1)
@@ -94,12 +99,11 @@ class EitherOrder:
 
 
 def _renyi_error(value: float, order: float, relative: float) -> float:
-    """What relative errors of the masses can do to a Renyi divergence.
-
-    (c) The sum of p^a q^(1-a) is off by the factor (1 + e)^(2a - 1) at most. A small divergence is about a/2 E[l^2], so
-    that moving every log ratio l by 2 e moves it by a (2 e sqrt(2 D / a) + 2 e^2); four times that is taken.
-    """
+    """What relative errors of the masses can do to a Renyi divergence."""
+    # (c): the sum of p^a q^(1-a) is off by the factor (1 + e)^(2a - 1) at most
     general = relative * (2 * order - 1) / (order - 1)
     if value > 0.1:
         return general
+    # a small divergence is about a/2 E[l^2], so that moving every log ratio l by 2 e moves it by a (2 e sqrt(2 D / a) +
+    # 2 e^2); four times that is taken
     return min(general, 4 * order * (2 * relative * math.sqrt(2 * value / order) + 2 * relative**2))

@@ -52,6 +52,7 @@ class ProjectedRun:
     @property
     def sizes(self) -> tuple[float, ...]:
         """The numbers of records in a batch, with the record, between which a step of the losses' curvature tells."""
+        # flat losses move a batch of any size alike
         if self.sampling != "poisson" or self.bend == 0:
             return (self.batch_size,)
         return tuple(poisson_sizes(self.n - 1, self.q).counts + 1)
@@ -59,6 +60,7 @@ class ProjectedRun:
     @property
     def turning(self) -> bool:
         """Whether a step can reverse the order of points: otherwise opposite slopes are the farthest apart."""
+        # y -> y (1 - bend k / b) turns round where the largest batch has bend k > b
         return self.bend * self.sizes[-1] > self.batch_size
 
     def document(self) -> dict[str, Any]:

@@ -55,6 +55,7 @@ class Bound:
         try:
             value = self.function(*first, **values)
         except Exception as error:
+            # the author's own line, however deep in a library the error was raised
             line = _line_in(error, self.file) or self.line
             raise UsageError(
                 f"{self.file}:{line}: {type(error).__name__}: {error}", f"in {name}({_given(first, values)})"
@@ -87,6 +88,7 @@ def from_file(path: Path) -> Bound:
             f"{path}: {getattr(error, 'strerror', 'is not UTF-8 text')}",
             f"give a Python file with ASSUMES and one of {', '.join(KINDS)}",
         ) from None
+    # run first: a file that fails says where before anything else is asked of it
     names = _run(source, str(path))
     assigned = _lines(source)
     if "ASSUMES" not in names:
@@ -169,7 +171,8 @@ def _taken(function: Callable[..., Any], kind: Kind, assumes: Assumes, where: st
         if p.kind is inspect.Parameter.VAR_KEYWORD:
             return tuple(names)
         if p.name.startswith("_") and p.default is not inspect.Parameter.empty:
-            continue  # an author's own constant
+            # an author's own constant
+            continue
         if p.name in names and p.kind is not inspect.Parameter.POSITIONAL_ONLY:
             taken.append(p.name)
             continue
@@ -184,6 +187,7 @@ def _taken(function: Callable[..., Any], kind: Kind, assumes: Assumes, where: st
 def _run(source: str, path: str) -> dict[str, Any]:
     names: dict[str, Any] = {"__name__": "dpexp_judged", "__file__": path}
     try:
+        # compiled under its own path, so that tracebacks name its lines
         exec(compile(source, path, "exec"), names)
     except SyntaxError as error:
         raise UsageError(f"{path}:{error.lineno or 1}: {error.msg}") from None

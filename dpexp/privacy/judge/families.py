@@ -63,6 +63,7 @@ class Composed:
         return step_loss(self.q, self.multiplier, self.pair).attained(self.steps, delta)
 
     def renyi(self, order: float) -> float:
+        # Renyi divergences of independent steps add up
         present = self._mixture(self.q, 1 / self.multiplier)
         other = present.mirrored if self.pair == "replace-one" else self._mixture(1.0, 0.0)
         return self.steps * max(renyi_of(present, other, order), renyi_of(other, present, order)) * (1 - 1e-9)
@@ -127,13 +128,11 @@ def walk(
     one: Drift,
     other: Drift,
     start: float = 0.0,
-    position: int | None = None,
 ) -> Attained | None:
     """The pair of walks; `other` is what replaces the record, and is left out where it is removed."""
     if assumes.sampling == "poisson" and others.largest > 0 and runs.count_of_sizes(s.n, s.q) > MOST_SIZES:
         return None
-    where = _latest(s) if position is None else position
-    first = Update(assumes.sampling, s.n, s.batch_size, s.steps, s.width / 2, others, one, where, start)
+    first = Update(assumes.sampling, s.n, s.batch_size, s.steps, s.width / 2, others, one, _latest(s), start)
     return runs.pair(first, replace(first, record=other if assumes.relation == "replace-one" else None))
 
 
@@ -209,6 +208,7 @@ def _repelling(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | Non
 def _sine(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | None:
     """A wave of one to three periods, on 8 knots a period."""
     h, u = s.width / 2, s.largest_drift
+    # eight knots a period: the wave is 45 degrees from one to the next
     count = 8 * (1 + round(2 * shape[0]))
     size = shape[1] * min(u, 3.0)
     knots = tuple(-h + 2 * h * k / count for k in range(count + 1))
@@ -248,6 +248,7 @@ def _memory_setting(x: Sequence[float] | np.ndarray, shape: Sequence[float], a: 
 def _memory(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | None:
     """What the setting allows: as many cells as fit, kappa what the clip leaves."""
     step = 0.05 * (6 / 0.05) ** shape[0]
+    # the set has to be whole cells wide, or the walls would cut the last one
     states = math.floor(s.width / memory.W + 1e-9)
     if states < 2 or s.q >= 1:
         return None
@@ -271,6 +272,7 @@ def _linear_free(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | N
     if a.sampling == "full-batch" or s.q == 1:
         uses = s.steps
     elif a.sampling == "cyclic":
+        # (c): its batch is one that an unfinished epoch has too
         uses = s.steps // s.batches + (s.steps % s.batches > 0)
     else:
         found = linear.linear(a.sampling, replaced, s.q, s.multiplier, s.steps, s.batches, flipped)

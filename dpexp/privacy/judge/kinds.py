@@ -76,6 +76,7 @@ def level(kind: Kind, x: float, variation: float) -> float:
     """
     if kind.quantity == "rdp":
         return float(1 + 10 ** (-1.5 + 3.8 * x))
+    # above the variation epsilon is 0, and there is nothing to compare
     top = min(MOST_DELTA, 0.9 * variation)
     if not top > LEAST_DELTA:
         return LEAST_DELTA
@@ -116,6 +117,7 @@ def analyses(s: Setting, assumes: Assumes) -> list[Analysis]:
     """Every analysis of a run with these assumptions, refused ones included."""
     if assumes.released == "all-iterates" or not (assumes.bounded or assumes.strongly_convex):
         return composition(s.q, s.multiplier, s.steps, assumes.sampling, assumes.relation)  # type: ignore[arg-type]
+    # the last iterate on a bounded set, or of losses that contract: by the mechanism whose analyses assume as much
     shared: dict[str, Any] = {
         "n": s.n,
         "batch_size": s.batch_size,

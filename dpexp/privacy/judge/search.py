@@ -84,6 +84,7 @@ class Comparison:
         low, high = self.sides
         if low <= FLOOR:
             return -100.0
+        # a bound that says nothing at a place where a pair attains something is nearer than a place with no pair
         return math.log(low) - math.log(max(high, 1e-12)) if math.isfinite(high) else -90.0
 
 
@@ -106,6 +107,7 @@ class Search:
         """All comparisons, the worst of each family improved."""
         from threadpoolctl import threadpool_limits
 
+        # matrices are small, and threads that wait for the next product take longer than one
         with threadpool_limits(1):
             self._corners()
             self._fill()
@@ -118,12 +120,13 @@ class Search:
         return self.stopped
 
     def _corners(self) -> None:
-        """(a): at most a tenth of the comparisons; all deltas of a setting in a row, for a bound that keeps its law."""
+        """(a): at most a tenth of the comparisons."""
         a, most = self.assumes, self.most // 10
         steps_of_poisson = a.sampling == "poisson" and a.released == "all-iterates" and not a.strongly_convex
         if self.kind.quantity == "rdp" or not steps_of_poisson:
             return
         family = next(f for f in FAMILIES if f.name == "composition")
+        # all deltas of a setting in a row, for a bound that keeps its law
         for noise, q, steps in CORNERS:
             setting = Setting(1000, round(1000 * q), steps, 1.0, noise / round(1000 * q), 1.0)
             exact = exact_pair(family, setting, a, (0.0,))
@@ -159,6 +162,7 @@ class Search:
                 laws.append((family, setting, exact))
         if not laws:
             return
+        # beyond the variation no pair attains anything: a level below that of the pair that tells most
         variation = max(exact.variation for _, _, exact in laws)
         chosen = level(self.kind, float(x[DIMENSIONS]), variation)
         bounds: dict[tuple[float, Setting], float] = {}
@@ -178,6 +182,7 @@ class Search:
         bound: float,
         cube: tuple[float, ...],
     ) -> Comparison:
+        # a bound from below is held against the least of all upper bounds, where there is one
         upper = least(setting, self.assumes, self.kind, at) if self.kind.lower and bound > 0 else None
         if math.isinf(bound) or (self.kind.lower and (upper is None or math.isinf(upper))):
             self.vacuous += 1
@@ -202,6 +207,7 @@ class Search:
             tries = 0
             while len(self.done) < count and tries < 4 * each and not self._over:
                 tries += 1
+                # (c): half of the coordinates move at a time
                 x = np.array(best.cube)
                 moved = rng.random(len(x)) < 0.5
                 x[moved] += step * rng.uniform(-1, 1, int(moved.sum()))
@@ -256,6 +262,7 @@ def confirmed(exact: Attained, kind: Kind, at: float) -> tuple[float, float, str
     if isinstance(exact, Composed | Allocated):
         return first, 0.0, "a lower bound by construction: all rounding is charged"
     if isinstance(exact, RunPair):
+        # what panels half as wide change, and no less than rounding, is taken off
         second = value(pair(exact.one, exact.other, finer=2), kind, at)
         error = max(abs(second - first), ROUNDING * first)
         return min(first, second) - error, error, "panels half as wide"

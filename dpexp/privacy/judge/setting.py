@@ -144,13 +144,16 @@ def from_cube(x: Sequence[float] | np.ndarray, assumes: Assumes) -> Setting:
     """A setting from `DIMENSIONS` numbers in [0, 1]; sizes are log-uniform."""
     x = [float(v) for v in x]
     most_batches = {"full-batch": 1, "shuffled": 12, "reshuffled": 48}.get(assumes.sampling, 1000)
-    b_most = 3 if assumes.sampling == "poisson" else 100  # sizes that a step mixes cost time
+    # every size that a step of Poisson sampling mixes is a map of its own, which costs time
+    b_most = 3 if assumes.sampling == "poisson" else 100
     batches = round(_log(x[0], 1, most_batches))
     batch_size = round(_log(x[1], 1, b_most))
+    # neighbours need a record beside the one in question
     if batches * batch_size < 2:
         batches, batch_size = (1, 2) if assumes.sampling == "full-batch" else (2, batch_size)
     steps = round(_log(x[2], 1, 1e4 if assumes.released == "all-iterates" else 1e5))
     if assumes.released == "average" and assumes.sampling in ("fixed-size", "poisson", "reshuffled"):
+        # all patterns of inclusions are listed
         steps = round(_log(x[2], 1, 12))
     multiplier = _log(x[3], 0.25, 30)
     width = _log(x[4], 0.4, 12 if assumes.sampling == "poisson" else 30)
@@ -158,6 +161,7 @@ def from_cube(x: Sequence[float] | np.ndarray, assumes: Assumes) -> Setting:
     # a gradient of at most L on the set: strong_convexity diameter / 2 <= L
     most_flat = min(1.0, 2 * drift / width) if assumes.bounded else 1.0
     flat = max(1e-3, x[5]) * most_flat if assumes.strongly_convex else 0.0
+    # eta M <= 2: a step does not expand
     steep = flat + x[6] * (2 - flat)
     lipschitz, step_size = _log(x[7], 0.1, 10), _log(x[8], 0.01, 3)
     noise_std = multiplier * lipschitz / batch_size

@@ -105,6 +105,7 @@ def _worst(bound: Bound, done: Sequence[Comparison]) -> Found | None:
     """The worst comparison, its exact value computed again; where that does not hold up, the next."""
     ranked = sorted(done, key=lambda c: -c.score)
     first: Found | None = None
+    # one violation that holds up by finer means is enough
     for c in ranked[:8]:
         family = next(f for f in FAMILIES if f.name == c.family)
         low, error, how = confirmed(exact_pair(family, c.setting, bound.assumes, c.shape), bound.kind, c.at)
@@ -120,8 +121,10 @@ def _worst(bound: Bound, done: Sequence[Comparison]) -> Found | None:
 def _verdict(bound: Bound, search: Search | None, done: Sequence[Comparison], worst: Found | None) -> Verdict:
     refuted = worst is not None and worst[0].violated
     nothing = _nothing(bound, search, done)
+    # where nothing is attained there is no ratio, and a violation has none that says how loose the bound is
     ratios = [c.sides[1] / c.sides[0] for c in done if c.sides[0] > FLOOR and not c.violated]
     confirmed_at = sum(c.confirmed for c in done)
+    # a point settles a bound from below for that point alone, so that a search never confirms
     settled = CONFIRMED if search is None and confirmed_at else NOT_REFUTED
     families = admitted(bound.assumes)
     document: dict[str, Any] = {
@@ -251,6 +254,7 @@ def _read(at: str, bound: Bound) -> tuple[Setting, Family, tuple[float, ...], fl
             raise UsageError(f"--at: there is no {name!r}", f"it takes {', '.join(sorted(known_keys))}")
     try:
         numbers = {k: float(v) for k, v in given.items() if k != "family"}
+        # what is left out keeps its default: the words of a verdict, which are JSON, have no infinite number
         whole = {k: int(numbers[k]) for k in ("n", "batch_size", "steps")}
         rest = {k: numbers[k] for k in names if k in numbers and k not in whole}
         setting = Setting(**whole, **rest)  # type: ignore[arg-type]

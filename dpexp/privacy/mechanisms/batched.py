@@ -40,10 +40,8 @@ class BatchedMechanism(Mechanism):
 
     @property
     def q(self) -> float:
-        """Probability that a record is in a batch; where batches are cut from an order, one over those in an epoch.
-
-        These are rounded down, so that a last batch of fewer records is covered whether it is run or left out.
-        """
+        """Probability that a record is in a batch; where batches are cut from an order, one over those in an epoch."""
+        # a last batch of fewer records is covered whether it is run or left out: the number is rounded down
         if self.sampling in ONCE_AN_EPOCH:
             return 1 / (self.n // self.batch_size)
         return 1.0 if self.sampling == "full-batch" else self.batch_size / self.n
@@ -82,6 +80,7 @@ class BatchedMechanism(Mechanism):
         def delta(eps: float) -> float:
             if refused:
                 return 1.0
+            # a Poisson batch moves the iterate by its own size: the coefficients are means over sizes
             if self.sampling == "poisson":
                 return random.last_iterate_delta(eps, self.steps)
             return last_iterate_delta(eps, width + move, self.q, self.steps)
@@ -113,6 +112,7 @@ class BatchedMechanism(Mechanism):
             return hybrid_eps(composed, contracted, self.steps, delta)
 
         def contracted(e1: float) -> Contracted:
+            # convex losses contract at least as any losses do, but for Poisson batches, of which large ones can expand
             if self.sampling != "poisson":
                 return convex(e1) if convex else any_loss(e1, width + move)
             plain = powers(PoissonReach(width, move / self.batch_size, self.n, self.q).contraction(e1))
@@ -149,7 +149,8 @@ class BatchedMechanism(Mechanism):
     def linear_bounds(self, multiplier: float) -> list[LowerBound]:
         """What linear losses attain on an unbounded set; `multiplier` is noise over one record's norm."""
         found = linear_lower(self.q, multiplier, self.steps, self.sampling, self.neighboring_relation)
-        if self.sampling == "cyclic":  # a record of the first batch
+        # a record of the first batch, which an unfinished epoch has too
+        if self.sampling == "cyclic":
             visits = math.ceil(self.steps / (self.n // self.batch_size))
             far = distance(self.neighboring_relation)
             found.append(linear_cyclic(visits, multiplier, self.steps, far))

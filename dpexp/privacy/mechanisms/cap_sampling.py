@@ -39,6 +39,7 @@ class CapSampling(Mechanism):
 
     def lower_bounds(self) -> list[LowerBound]:
         """Opposite directions; the slack with which epsilon is computed is not attained."""
+        # the two likelihoods inside and outside of the cap, each over its share of all directions
         found = cap(self.pure_eps, self.dimension)
         most = math.log(found.inside / found.q) - math.log((1 - found.inside) / (1 - found.q))
 

@@ -85,10 +85,11 @@ class EpochGaussian(Mechanism):
             # the steps of a record's own group are sampled Gaussians, and the others do not see the record
             q = self.sampling_probability
             found = composition(q, z, self._begun, "full-batch" if q == 1 else "poisson", relation)
-            return [_with(a, GROUPS) for a in found]
+            return [replace(a, assumptions=(*a.assumptions, GROUPS)) for a in found]
+        # batches of one size cut from an order are not drawn independently: composed as if the order were known
         if self._ordered:
-            share = 1 / self.batches
-            return composition(share, z, self._steps, self._partition, relation)
+            partition: Literal["shuffled", "reshuffled"] = "shuffled" if self.sampling == "shuffled" else "reshuffled"
+            return composition(1 / self.batches, z, self._steps, partition, relation)
         if not self._noisy:
             return composition(1.0, z, self._begun, "full-batch", relation)
         # given the batches that a record is in, its steps are Gaussian: showing them can only help the adversary
@@ -99,11 +100,6 @@ class EpochGaussian(Mechanism):
         eps = cache(partial(loss.eps_of_replaced if replaced else loss.eps, times))
         source = ALLOCATION + (REPLACED if replaced else "")
         return [Analysis("pld-composition", source, ALL, eps, (NOISE, ONE_BATCH, INDEPENDENT, DIVIDED)), shown]
-
-    @property
-    def _partition(self) -> Literal["shuffled", "reshuffled"]:
-        assert self.sampling in ("shuffled", "reshuffled")
-        return self.sampling
 
     def _loss(self, epochs: int) -> tuple[EpochLoss, int]:
         """One epoch of independent batches, and how many are composed: the sums of one secret batch are one epoch."""
@@ -123,10 +119,27 @@ class EpochGaussian(Mechanism):
             return found + linear_last(q, z * math.sqrt(self._steps / self._begun), self._begun, relation)
         if not self.epochs:
             return []
-        fresh = self.sampling in ("balls-in-bins", "reshuffled")
         # the finished epochs alone attain this; the last iterate of an unfinished one has more noise than they have
-        found = [secret_order(self.batches, self.epochs, z, relation, fresh, not self._ordered)]
-        return found if self.unfinished else [*found, linear_epochs(self.batches, self.epochs, z, relation)]
+        found = [self._secret_order()]
+        if self.unfinished:
+            return found
+        # linear losses add up: which batches of whole epochs the record is in does not matter to the last iterate
+        return [*found, linear_cyclic(self.epochs, z, self._steps, distance(relation))]
+
+    def _secret_order(self) -> LowerBound:
+        """All noisy sums of whole epochs, constant gradients: balls in bins, rounded down."""
+        z, replaced = self.noise_multiplier, self.neighboring_relation == "replace-one"
+        if replaced and self._ordered:
+            # records are cut into batches of equal size: every sum is -b C, and the record makes one of them 2 C more
+            mu, pair = 2 / z, "constant gradients: the record's C against -C; all others' are -C"
+        else:
+            # records draw their batches independently, so that others say nothing; a replaced one is held against 0
+            other = "0" if replaced else "no record's"
+            mu, pair = 1 / z, f"constant gradients: the record's C against {other}; all others' are 0"
+        # one secret batch for all epochs: its sums over the epochs are one epoch with the noise over sqrt(epochs)
+        fresh = self.sampling in ("balls-in-bins", "reshuffled")
+        loss = epoch_loss(mu if fresh else mu * math.sqrt(self.epochs), self.batches)
+        return LowerBound("exact-composition", ALL, pair, partial(loss.attained, self.epochs if fresh else 1))
 
     def describe(self) -> list[tuple[str, str]]:
         share = f"; probability {self.sampling_probability:g}" if self.sampling == "cyclic-poisson" else ""
@@ -138,36 +151,3 @@ class EpochGaussian(Mechanism):
             ("Noise", f"{self.noise_multiplier:g} times one record's largest norm, on every coordinate"),
             ("Released", f"all {self._steps:,} noisy sums, and therefore every iterate and average{ends}"),
         ]
-
-
-def _with(analysis: Analysis, assumption: str) -> Analysis:
-    return replace(analysis, assumptions=(*analysis.assumptions, assumption))
-
-
-def secret_order(
-    batches: int, epochs: int, multiplier: float, relation: Relation, fresh: bool, independent: bool
-) -> LowerBound:
-    """All noisy sums of whole epochs, constant gradients: balls in bins, rounded down.
-
-    `fresh`: a new batch in every epoch; else one for all, and then the sums of the batches over the epochs are one
-    epoch with the noise over sqrt(epochs). `independent`: records draw their batches independently, so that the
-    gradients of the others say nothing and are 0; a replaced record is then compared with one of gradient 0. Else the
-    records are cut into batches of equal size, all others have the gradient -C, and the record C or -C: every sum is
-    -b C, and one of them 2 C more.
-    """
-    if relation == "replace-one" and not independent:
-        mu, pair = 2 / multiplier, "constant gradients: the record's C against -C; all others' are -C"
-    else:
-        other = "0" if relation == "replace-one" else "no record's"
-        mu, pair = 1 / multiplier, f"constant gradients: the record's C against {other}; all others' are 0"
-    times = epochs if fresh else 1
-    loss = epoch_loss(mu if fresh else mu * math.sqrt(epochs), batches)
-    return LowerBound("exact-composition", ALL, pair, partial(loss.attained, times))
-
-
-def linear_epochs(batches: int, epochs: int, multiplier: float, relation: Relation) -> LowerBound:
-    """The last iterate after whole epochs: linear losses add up, and the record is in `epochs` of the batches.
-
-    Which ones they are does not matter to the sum.
-    """
-    return linear_cyclic(epochs, multiplier, batches * epochs, 2.0 if relation == "replace-one" else 1.0)

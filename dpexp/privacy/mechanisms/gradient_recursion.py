@@ -50,6 +50,8 @@ def recursion_sensitivities(n: int, G: float, L: float, eta: float, gamma: float
 
 def recursion_coefficients(steps: int, gamma: float) -> tuple[float, float]:
     """Mean over t of the variance that unit noise in the first step, and in all later ones, leaves in e_t."""
+    # e_t = (1 - gamma) e_{t-1} + noise: a step's noise fades by (1 - gamma)^2 in variance, and these are means of
+    # geometric sums
     fade = (1 - gamma) ** 2
     kept = steps if fade == 1 else (1 - fade**steps) / (1 - fade)
     if fade == 1:
@@ -60,13 +62,14 @@ def recursion_coefficients(steps: int, gamma: float) -> tuple[float, float]:
 def recursion_stds(n: int, G: float, L: float, steps: int, eta: float, gamma: float) -> tuple[float, float]:
     """Deviations of the noise of the first and of every later step that minimise the mean variance at mu = 1.
 
-    From a_1^2 / s_1^2 + (T - 1) a^2 / s^2 = 1, by Lagrange. Raises ValueError for steps < 1.
+    The constraint is a_1^2 / s_1^2 + (T - 1) a^2 / s^2 = 1. Raises ValueError for steps < 1.
     """
     if steps < 1:
         raise ValueError(f"T={steps}: need at least one step")
     first, later = recursion_sensitivities(n, G, L, eta, gamma)
     if steps == 1:
         return first, 0.0
+    # by Lagrange s^2 is proportional to the root of cost over weight, and the constraint gives the factor
     costs = first**2, (steps - 1) * later**2
     weights = recursion_coefficients(steps, gamma)
     total = sum(math.sqrt(cost * weight) for cost, weight in zip(costs, weights, strict=True))

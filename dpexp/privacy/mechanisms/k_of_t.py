@@ -48,6 +48,7 @@ class KOfT(Mechanism):
             return [known]
         mu = distance(self.neighboring_relation) * math.sqrt(uses) / self.noise_multiplier
         shown = gaussian_analysis("gaussian-composition", GIVEN, ALL, mu, (NOISE, DIVIDED))
+        # blocks dominate for records that are there or not; with all steps selected nothing is random
         if self.neighboring_relation != "add-remove" or self.selected == self.steps_per_epoch:
             return [shown]
         eps = cache(partial(composed_epochs_eps, self._blocks()))

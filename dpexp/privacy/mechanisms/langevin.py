@@ -17,6 +17,9 @@ from dpexp.privacy.mechanisms.batched import BatchedMechanism
 from dpexp.privacy.mechanisms.mechanism import Curvature, Length, Noise, Size, langevin_gradient_noise
 from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
 
+PRINTED, CONVERTED = "dp-sgld-printed", "dp-sgld-renyi"
+ASSUMED = ("full batches", "theta_0 ~ N(0, 2 sigma^2 / lambda), projected", "only the last iterate is released")
+
 
 class Langevin(BatchedMechanism):
     """Strongly convex, L-Lipschitz losses; the set's diameter is 2 L / lambda where it is not given."""
@@ -33,17 +36,9 @@ class Langevin(BatchedMechanism):
     def as_noisy_sgd(self) -> NoisySgd:
         """The same iteration with its noise on the gradient: sqrt(2 / eta) sigma."""
         return NoisySgd(
-            n=self.n,
-            batch_size=self.batch_size,
-            step_size=self.step_size,
+            **self.model_dump(exclude={"sigma", "diameter"}),
             noise_std=langevin_gradient_noise(self.sigma, self.step_size),
-            lipschitz=self.lipschitz,
-            steps=self.steps,
             diameter=2 * self.lipschitz / self.strong_convexity if self.diameter is None else self.diameter,
-            smoothness=self.smoothness,
-            strong_convexity=self.strong_convexity,
-            sampling=self.sampling,
-            neighboring_relation=self.neighboring_relation,
         )
 
     def analyses(self) -> list[Analysis]:
@@ -56,60 +51,32 @@ class Langevin(BatchedMechanism):
         return self.as_noisy_sgd.projected_run()
 
     def _printed(self) -> list[Analysis]:
-        """Corollary 3.2 of the paper; full batches are those of `q` = 1."""
+        """Both forms of the corollary, refused where its hypotheses fail or where it is false."""
         if not 0 < self.sigma < math.inf:
             return []
-        return printed_analyses(
-            n=self.n,
-            batch_size=self.n if self.q == 1 else self.batch_size,
-            step_size=self.step_size,
-            steps=self.steps,
-            sigma=self.sigma,
-            lipschitz=self.lipschitz,
-            strong_convexity=self.strong_convexity,
-            smoothness=self.smoothness,
-            relation=self.neighboring_relation,
+        # imported here, because the package of theorems takes a while, and other mechanisms need none of them
+        from dpexp.theory.dp_sgld.privacy import corollary32, eps_of_slope
+
+        # the curve of the corollary is linear in the order
+        slope = corollary32(1, self.lipschitz, self.n, self.sigma, self.strong_convexity, self.step_size, self.steps)
+        refused = ""
+        if self.q < 1:
+            refused = "false for mini-batches: the divergence is not linear in the random batch (exact counterexamples)"
+        elif self.step_size * self.smoothness >= 1:
+            refused = "needs a step size below 1 / M"
+        elif self.neighboring_relation != "replace-one":
+            refused = "stated for replace-one neighbours"
+        printed = Analysis(
+            PRINTED,
+            "dp-sgld, Corollary 3.2 with Proposition 2.1",
+            LAST,
+            lambda delta: eps_of_slope(slope, delta),
+            ASSUMED,
+            lambda order: order * slope,
+            refused=refused,
         )
+        source = "dp-sgld, Corollary 3.2, converted as Canonne, Kamath and Steinke (2020) do"
+        return [printed, renyi_analysis(CONVERTED, source, LAST, lambda order: order * slope, ASSUMED, refused)]
 
     def describe(self) -> list[tuple[str, str]]:
         return self.as_noisy_sgd.describe()
-
-
-PRINTED, CONVERTED = "dp-sgld-printed", "dp-sgld-renyi"
-ASSUMED = ("full batches", "theta_0 ~ N(0, 2 sigma^2 / lambda), projected", "only the last iterate is released")
-
-
-def printed_analyses(
-    n: int,
-    batch_size: int,
-    step_size: float,
-    steps: int,
-    sigma: float,
-    lipschitz: float,
-    strong_convexity: float,
-    smoothness: float,
-    relation: str,
-) -> list[Analysis]:
-    """Both forms of the corollary, refused where its hypotheses fail or where it is false."""
-    # imported here, because the package of theorems takes a while, and other mechanisms need none of them
-    from dpexp.theory.dp_sgld.privacy import corollary32, eps_of_slope
-
-    slope = corollary32(1, lipschitz, n, sigma, strong_convexity, step_size, steps)
-    refused = ""
-    if batch_size < n:
-        refused = "false for mini-batches: the divergence is not linear in the random batch (exact counterexamples)"
-    elif step_size * smoothness >= 1:
-        refused = "needs a step size below 1 / M"
-    elif relation != "replace-one":
-        refused = "stated for replace-one neighbours"
-    printed = Analysis(
-        PRINTED,
-        "dp-sgld, Corollary 3.2 with Proposition 2.1",
-        LAST,
-        lambda delta: eps_of_slope(slope, delta),
-        ASSUMED,
-        lambda order: order * slope,
-        refused=refused,
-    )
-    source = "dp-sgld, Corollary 3.2, converted as Canonne, Kamath and Steinke (2020) do"
-    return [printed, renyi_analysis(CONVERTED, source, LAST, lambda order: order * slope, ASSUMED, refused)]

@@ -169,6 +169,7 @@ def _least_sigma(run: LangevinRun, accountant: Accountant, eps: float, delta: fl
     if accountant in REFUSED:
         total = run.total_of_epochs if accountant == "published" else run.total_step
         return sigma_for_eps(eps, delta, run.lipschitz, run.n, run.strong_convexity, total)
+    # the noise multiplier is proportional to sigma; all iterates cost no less than the last one
     per_sigma = run.multiplier(1.0)
     least = rounded_up(least_noise(lambda z: composed(run, z).eps(delta), eps) / per_sigma)
     if accountant != "last-iterate":
@@ -219,6 +220,7 @@ def analysis_of(run: LangevinRun, accountant: Accountant, sigma: float) -> Analy
 
 def composed(run: LangevinRun, multiplier: float) -> Analysis:
     """The sound analysis of all iterates for the run's sampling."""
+    # (b): a record is used once in each epoch, and which batch that is may be known
     if run.sampling == "shuffled":
         mu = distance(run.relation) * math.sqrt(_visits(run)) / multiplier if multiplier else math.inf
         source = f"Gaussian composition (Dong, Roth and Su, 2022), {PUBLIC}"
@@ -269,6 +271,7 @@ def _visits(run: LangevinRun) -> float:
 
 
 def _used(groups: Groups) -> float:
+    # (a): mu^2 of a step is proportional to one over the square of its noise
     used = 0.0
     for relative, count in groups:
         used += count / relative**2

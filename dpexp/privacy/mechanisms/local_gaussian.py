@@ -75,6 +75,7 @@ class LocalGaussian(Mechanism):
 
     def analyses(self) -> list[Analysis]:
         """What the budgets promise, and, where the noise is not set by the exact sensitivity, what that gives."""
+        # the message has noise for `used`; where records can be `true` apart, mu_i grows by their quotient
         used, true, nominal = self.noise_sensitivity, self.exact_sensitivity, self.mu.largest
         gap = f"the noise is set for sensitivity {used:.6g}, the exact one is {true:.6g}"
         said = "" if self.holds else gap
@@ -110,6 +111,7 @@ class LocalGaussian(Mechanism):
 
     def per_user(self) -> dict[str, float]:
         """Quantiles of the users' budgets, each of which bounds what is learned of that user."""
+        # quantiles of at most a million users: the law is known, and its quantiles need no more
         count = min(self.users, 1_000_000)
         budgets = self.mu.draw((np.arange(count) + 0.5) / count, 1)
         low, middle, high = np.quantile(budgets, [0.05, 0.5, 0.95], method="inverted_cdf")

@@ -72,13 +72,8 @@ class NoisySgd(BatchedMechanism):
         """Noise over one record's largest share of the averaged gradient."""
         return self.batch_size * self.noise_std / self.lipschitz
 
-    @property
-    def contraction(self) -> float:
-        """Lipschitz constant of a step on b records: max(|1 - eta m|, |1 - eta M|)."""
-        return self.step_factor(1.0)
-
     def step_factor(self, size: float) -> float:
-        """Lipschitz constant of a step on `size` b records whose sum is divided by b."""
+        """Lipschitz constant of a step on `size` b records whose sum is divided by b: max(|1 - eta m|, |1 - eta M|)."""
         assert self.smoothness is not None
         eta = self.step_size * size
         return max(abs(1 - eta * self.strong_convexity), abs(1 - eta * self.smoothness))
@@ -93,11 +88,12 @@ class NoisySgd(BatchedMechanism):
         if not self._noisy:
             return every
         refused = self._not_smooth()
-        c = min(1.0, self.contraction) if self.strong_convexity and not refused else 1.0
+        c = min(1.0, self.step_factor(1.0)) if self.strong_convexity and not refused else 1.0
         if self.sampling in ONCE_AN_EPOCH:
             every += self._partitioned(c, refused)
         else:
-            every += self._iteration(c, refused or self._not_bounded(c) or self._not_fixed_size())
+            drawn = "stated for batches of fixed size" if self.sampling == "poisson" else ""
+            every += self._iteration(c, refused or self._not_bounded(c) or drawn)
             if self.sampling in ("full-batch", "fixed-size") and self.batch_size == self.n:  # all records in every step
                 every.append(self._full_batch(c, refused or self._not_bounded(c)))
         gradients = "gradients of norm at most L"
@@ -113,6 +109,7 @@ class NoisySgd(BatchedMechanism):
         The hybrid bound needs no more of neighbours than the kernels of both data sets: with a record removed they are
         those of n and of n - 1 records, and the larger coefficient holds.
         """
+        # without smoothness a gradient step may expand by any factor; on an unbounded set no distance is ever forgotten
         m, M = self.strong_convexity, self.smoothness
         if M is None or m > M or math.isinf(self.width):
             return None
@@ -124,6 +121,7 @@ class NoisySgd(BatchedMechanism):
             steps = [random_contraction(self.width, k, self.q, share * m, share * M) for k in counts]
             return lambda e1: Extreme(max, tuple(step.log_contraction(e1) for step in steps))
         sizes = (1.0, 1 - 1 / self.n) if removed else (1.0,)  # of a full batch, in parts of the divisor
+        # batches of one size: one factor for all steps, the larger of both data sets'
         c = max(self.step_factor(size) for size in sizes)
         if c > 1 + 1e-12:
             return None
@@ -159,6 +157,7 @@ class NoisySgd(BatchedMechanism):
         return found
 
     def _full_batch(self, c: float, refused: str) -> Analysis:
+        # both bounds hold where steps contract
         mu, per_step = math.inf, 2 / self.multiplier
         if not refused:
             mu = full_batch_convex(per_step, self.width, self.steps)
@@ -209,9 +208,6 @@ class NoisySgd(BatchedMechanism):
         if self.strong_convexity > self.smoothness:
             return "strong convexity above smoothness"
         return ""
-
-    def _not_fixed_size(self) -> str:
-        return "stated for batches of fixed size" if self.sampling == "poisson" else ""
 
     def _not_bounded(self, c: float) -> str:
         bounded = math.isfinite(self.width) or (self.sampling == "full-batch" and c < 1)

@@ -70,6 +70,8 @@ class NoisyReducedMomentum(Mechanism):
             drawn = (DRAWN, NOISE)
             if self.order == "reshuffled" or self.steps == 0:
                 return [gaussian_analysis("exact-sensitivities", source, ALL, inverse, drawn)]
+            # the noise is 1 / sigma-GDP of what `accounting` names, and the other release is off by the certificate's
+            # share: what the iterates give away where all nodes are 1-GDP
             refused, share = self._share
             nodes, alone = inverse, inverse * share if inverse > 0 else 0.0
             if self.accounting == "iterates" and not refused:
@@ -85,6 +87,8 @@ class NoisyReducedMomentum(Mechanism):
             np.array(printed_sensitivities(*self._size)) < np.array(node_sensitivities(*self._sizes)) * (1 - 1e-9)
         ):
             refused = "the printed sensitivity 2 eta N of changes and residuals lacks L and a factor 2"
+        # three streams of 1 / sigma each make sqrt(3) / sigma by the paper's argument; the exact mu is what they make
+        # at sigma = 1, over sigma
         mu = inverse
         if 0 < inverse < math.inf and self.order == "fixed":
             mu *= _mu_at_one(self.n, self.steps, self.momentum, self.step_size, self.lipschitz, self.smoothness)
@@ -103,7 +107,8 @@ class NoisyReducedMomentum(Mechanism):
         if self.steps > 0:
             refused, share = self._printed_share
             alone = inverse * share if inverse > 0 else 0.0
-            alone = alone if refused else min(alone, mu)  # the nodes contain the iterates
+            # the nodes contain the iterates
+            alone = alone if refused else min(alone, mu)
             found.append(gaussian_analysis("certified-iterates", ITERATES, ALL, alone, REPEATED, refused, NODES))
         return found
 

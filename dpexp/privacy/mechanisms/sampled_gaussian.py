@@ -84,6 +84,7 @@ class SampledGaussian(Mechanism):
         return list(zip(*(v if isinstance(v, tuple) else (v,) * count for v in self._given), strict=True))
 
     def analyses(self) -> list[Analysis]:
+        # phases that meet no record, or have no steps, release nothing of it
         used = [phase for phase in self.phases if phase[1] > 0 and phase[2] > 0]
         if len(used) > 1:
             return self._phased(used)
@@ -94,6 +95,7 @@ class SampledGaussian(Mechanism):
         """Distinct phases: Gaussian for full batches, else their loss distributions, and Renyi curves that add up."""
         multiplier, q, steps = (tuple(column) for column in zip(*used, strict=True))
         if self.sampling == "full-batch" or all(share == 1 for share in q):
+            # Gaussian steps add up as squares of mu
             if min(multiplier) == 0:
                 mu = math.inf
             else:
@@ -115,6 +117,7 @@ class SampledGaussian(Mechanism):
         assumptions, eps = (NOISE, POISSON, DIVIDED), cache(partial(eps_of_few_orders, rdp))
         found = [Analysis("renyi-composition", source, ALL, eps, assumptions, rdp, refused=refused)]
         if min(multiplier) > 0 and len(used) <= MOST_PHASES:
+            # a phase of infinite noise adds nothing, and has no loss distribution
             noisy = [(m, q, n) for m, q, n in used if math.isfinite(m)]
             kinds = [random_step(q, m, self.sampling, self.neighboring_relation) for m, q, _ in noisy]
             parts = tuple((step_loss(*kind), n) for kind, (_, _, n) in zip(kinds, noisy, strict=True))

@@ -66,6 +66,7 @@ class StrategyMatrix(Mechanism):
     @cached_property
     def sensitivity(self) -> float:
         """How far one record moves C X, in its largest norms; step (b)."""
+        # (b): the steps 0, b, 2 b, ... are the worst ones, and equal gradients in all of them (a)
         moved, column = np.zeros(self.steps), np.array(self.coefficients)
         uses = min(self.participations, math.ceil(self.steps / self.separation))
         for at in range(0, uses * self.separation, self.separation):

@@ -77,6 +77,8 @@ class NoisyTreeMomentum(Mechanism):
         """From the squared sensitivities of what is released, over the node noise that is used."""
         fixed = self.order == "fixed"
         source = "exact sensitivities of the nodes in use, as Gaussian DP"
+        # The printed noise is 4 alpha G sigma sqrt(V) a node, and the exact one of mu = 1 would be 2 alpha G sqrt(S):
+        # mu is the second over the first. Other noise is set to S already.
         if self.calibration != "exact" and self.design == "tree":
             if 0 < mu < math.inf:
                 held = _largest(self.n, self.steps, self.momentum, fixed)

@@ -59,6 +59,7 @@ class TruncatedPoisson(Mechanism):
         """All others' gradients 0: a Poisson batch that meets the record as often as the truncated one does."""
         if trivial(self.noise_multiplier, self.steps) or self.neighboring_relation != "add-remove":
             return []
+        # how often the record is met, over both kinds of steps
         step = truncated(self.n, self.sampling_probability, self.cap, self.noise_multiplier)
         met = float(step.present @ step.shares), self.noise_multiplier, self.steps
         return [attained(*met, "add-remove"), *linear_last(*met, "add-remove")]

@@ -15,9 +15,9 @@ of steps and their noise follow from public numbers. So it is
   record is replaced, added or removed, so that D_a(S given c, W) <= a / (2 s^2), and the mean over (c, W) of
   e^((a - 1) D_a) is at most e^((a - 1) a / (2 s^2)).
 
-So the curve of one run is the larger of the two, and not their sum. Ties: where two scores are equal the earlier run
-stays. K does not depend on the runs, which are exchangeable, so this has the law of a tie that an independent uniform
-number in each output breaks, as a total order on outputs must.
+So the curve of one run is the larger of the two (a), and not their sum. Ties: where two scores are equal the earlier
+run stays. K does not depend on the runs, which are exchangeable, so this has the law of a tie that an independent
+uniform number in each output breaks, as a total order on outputs must.
 """
 
 from __future__ import annotations
@@ -91,6 +91,7 @@ class TunedRuns:
 
     def whole_grid(self, delta: float) -> float:
         """Epsilon of running every candidate once and releasing all runs with their scores, by composition."""
+        # candidates that release the same are runs of one kind
         runs = [
             (composable(candidate.analyses(), delta), count) for candidate, count in Counter(self.candidates).items()
         ]
@@ -125,7 +126,7 @@ class TunedRuns:
         own = [(topic, _some(list(texts))) for topic, texts in topics.items()]
         count, k = len(self.candidates), self.drawn
         which = f"each of one of {count} candidates, drawn uniformly" if count > 1 else "of one candidate"
-        none = "; nothing is released where K = 0" if k.may_be_none else ""
+        none = "; nothing is released where K = 0" if math.isinf(k.shape) else ""
         score = f"correct ones of {'about ' * self.about}{self.held_out:,} held-out records, " + (
             "which are taken to be public"
             if self.score_noise is None
@@ -154,15 +155,18 @@ class TunedRuns:
         """Renyi curve of one run, as derived above; None where a candidate has none."""
         curves = [curve_of_run(candidate.analyses()) for candidate in self._distinct]
         known = [curve for curve in curves if curve is not None]
+        # one candidate without a curve leaves nothing that holds of a run that may have drawn it
         if len(known) < len(curves):
             return None
         if self.score_noise is None:
             return lambda order: max(curve(order) for curve in known)
+        # (a): the score is a Gaussian release of a count that one record moves by 1
         mu = 1 / self.score_noise if self.score_noise else math.inf
         return lambda order: max(rdp_of(mu, order), *(curve(order) for curve in known))
 
     def _score_eps(self, delta: float, runs: int) -> float:
         """Epsilon for a held-out record of so many noisy scores."""
+        # public records have no privacy to lose; noisy counts add up as squares of mu
         if self.score_noise is None:
             return 0.0
         return eps_of(math.sqrt(runs) / self.score_noise, delta) if self.score_noise else math.inf

@@ -77,6 +77,7 @@ def largest_form(
     scale = float(np.linalg.eigvalsh(gram)[-1])
     if scale <= 0:
         return Bound(0.0, 0.0, np.ones(size))
+    # the form is scaled to eigenvalue 1, so that one start serves all
     form = gram / scale
     # feasible, as the largest eigenvalue of the form is 1
     x = np.concatenate([np.full(count, 1.5), np.full(size - count, 0.1)])
@@ -89,6 +90,7 @@ def largest_form(
             gradient = sharp * costs - np.diag(seen) - 1 / x
             move = -np.linalg.solve(seen * seen + np.diag(1 / x**2), gradient)
             decrement = float(-gradient @ move)
+            # damped Newton steps on a self-concordant barrier stay inside; halving is for rounding
             length = 1.0 if decrement < 0.25 else 1 / (1 + np.sqrt(decrement))
             while not _inside(x + length * move, form, vectors):
                 length /= 2

@@ -1,66 +1,12 @@
-"""How much noise the algorithms of `momentum` need: the printed multipliers beside sharper ones, and node noise.
-
-sigma is a multiplier of the whole mechanism: 1 / sigma-GDP for Theorem 4 (one stream), sqrt(3) / sigma-GDP for
-Theorem 8 (three streams of 1 / sigma each, whose squares add). Everything is one adaptive Gaussian mechanism, so the
-exact conversion is that of Gaussian DP.
-"""
+"""Standard deviations of the noise that Algorithm 1 of `momentum` needs, and the sensitivity of its square root."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from dpexp.core.elementary import discounts
-from dpexp.core.stages import first_stage
-
-
-@dataclass(frozen=True)
-class Multipliers:
-    """The multiplier sigma for (eps, delta) by three conversions, from the printed one to the smallest that holds."""
-
-    eps: float
-    delta: float
-    printed: float
-    best_order: float
-    """Mironov (2017) at its best order"""
-    exact: float
-    """Gaussian DP: no smaller sigma gives (eps, delta)"""
-
-    @property
-    def saving(self) -> float:
-        """How many times less noise the exact conversion needs than the printed one."""
-        return self.printed / self.exact
-
-
-@first_stage
-def multipliers(eps: float, delta: float, theorem: Literal[4, 8] = 4) -> Multipliers:
-    """The row of (eps, delta) for Theorem 4 or 8.
-
-    Raises ValueError unless 0 < eps < inf and 0 < delta < 1.
-    """
-    from dpexp.privacy.accounting.gdp import mu_of
-    from dpexp.theory.momentum.formulas import (
-        theorem4_sigma,
-        theorem4_sigma_best_order,
-        theorem8_sigma,
-        theorem8_sigma_best_order,
-    )
-
-    if not 0 < eps < math.inf or not 0 < delta < 1:
-        raise ValueError(f"eps={eps}, delta={delta}: need 0 < eps < inf and 0 < delta < 1")
-    streams = 1.0 if theorem == 4 else math.sqrt(3)
-    one = 1 / mu_of(eps, delta)
-    classic = theorem4_sigma_best_order(eps, delta)
-    return Multipliers(
-        eps,
-        delta,
-        theorem4_sigma(eps, delta) if theorem == 4 else theorem8_sigma(eps, delta),
-        classic if theorem == 4 else theorem8_sigma_best_order(eps, delta),
-        one * streams,
-    )
 
 
 def printed_node_std(alpha: float, G: float, sigma: float, count: float) -> float:

@@ -70,7 +70,8 @@ def stream_sensitivities(
 
     order = np.ascontiguousarray(fixed_order(n, steps) if items is None else items, dtype=np.int64)
     every = steps.bit_length()
-    short = n.bit_length() if used_only else every  # a window of N steps holds no longer node
+    # a window of N steps holds no longer node
+    short = n.bit_length() if used_only else every
     # in the order of the streams: first, later, change, residual
     rows = [
         chosen_sensitivities(order, alpha, False, short, upto=2 * n),

@@ -53,7 +53,8 @@ def largest_count(n: int, steps: int) -> int:
     sum over levels b = 0..floor(log2 T) of min(ceil(T / N), floor(T / 2^b)): there are no more nodes of a level than
     epochs that use the record, nor than nodes. Attained in 55 of the 65 cases with N <= 5 and N <= T <= 5 N.
     """
-    epochs = -(-steps // n)  # the ceiling of T / N
+    # the ceiling of T / N
+    epochs = -(-steps // n)
     return sum(min(epochs, steps >> b) for b in range(steps.bit_length()))
 
 
@@ -123,7 +124,7 @@ def reshuffled_bound(n: int, steps: int, alpha: float, *, left_only: bool = True
         # j >= 2 occurrences need the distance (j - 2) N + 1, which is at most length - 1
         most = min(epochs, 1 if length == 1 else 2 + (length - 2) // n)
         weights = np.cumsum([1.0, *(powers[1 + i * n] for i in range(most - 1))])
-        # (a)
+        # (a): w_j^2 / j is a node's share for each occurrence
         by_occurrence = epochs * float(np.max(weights**2 / np.arange(1, most + 1)))
         # (b); of m nodes of a level, every other one, beginning with the first, is a left node
         total += min(by_occurrence, (nodes + 1 if left_only else 2 * nodes) // 2 * float(weights[-1]) ** 2)

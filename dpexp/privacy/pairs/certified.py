@@ -56,7 +56,8 @@ def certified(pair: Pair, run: ProjectedRun) -> Certificate:
     one, other = pair.updates(run)
     both = [runs.pair(one, other, finer).eps(pair.delta) for finer in (1, 2)]
     wide, narrow = both
-    if not abs(wide - narrow) <= SAME * wide + LEAST:  # so that what is no number is refused
+    # written so that what is no number is refused
+    if not abs(wide - narrow) <= SAME * wide + LEAST:
         raise NotCertified(f"panels of two widths give {wide:.9g} and {narrow:.9g}")
     return Certificate(pair, max(0.0, min(both) - abs(wide - narrow)), (wide, narrow))
 
@@ -71,6 +72,7 @@ def curve(pair: Pair, run: ProjectedRun, eps: float = math.inf) -> Callable[[flo
 
     @cache
     def share() -> float:
+        # by how much the certificate lies below the law at the pair's own delta
         here = both.eps(pair.delta)
         return min(1 - SAME, eps / here) if here > 0 else 1 - SAME
 

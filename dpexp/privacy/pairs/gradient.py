@@ -61,6 +61,7 @@ class Way:
 
 def ways(run: ProjectedRun, present: bool) -> list[Way]:
     """The literal update of the sampling; `present`: the data set has the record."""
+    # as in `exact.update`: with the record a batch of fixed size has b - 1 others, and a Poisson batch the k it draws
     b, q = run.batch_size, run.q if present else 0.0
     if run.sampling == "full-batch":
         return [Way(1.0, 1 - 1 / b, 1.0 if present else 0.0)]
@@ -76,6 +77,7 @@ def _sizes(others: int, q: float) -> list[tuple[float, float]]:
     if q == 1 or others == 0:
         return [(float(others), 1.0)]
     mean, deviation = others * q, math.sqrt(others * q * (1 - q))
+    # a rule with the moments of the normal law is enough for a search; what is found is certified with all sizes
     if deviation > 5 and 16 * deviation > LISTED:
         nodes, weights = np.polynomial.hermite_e.hermegauss(RULE)
         at = mean + deviation * nodes
@@ -119,6 +121,7 @@ class Landscape:
     @cached_property
     def nodes(self) -> tuple[np.ndarray, np.ndarray]:
         """Places and weights inside the walls, on panels that end at the knots."""
+        # between two knots the mean moves by the spacing and by the drift's change, which is 2 box at most
         spacing = float(self.knots[1] - self.knots[0])
         count = max(1, math.ceil(spacing / PANEL), math.ceil((spacing + 2 * self.box) / MOVE))
         ends = np.linspace(self.knots[0], self.knots[-1], count * (len(self.knots) - 1) + 1)
@@ -164,7 +167,8 @@ class Landscape:
         from scipy.special import ndtr
 
         away = self._edges[:, None] - mean
-        tail = ndtr(-np.abs(away))  # differences of tails keep their digits
+        # differences of tails keep their digits
+        tail = ndtr(-np.abs(away))
         part = np.where(away[:-1] * away[1:] < 0, 1 - tail[:-1] - tail[1:], np.abs(tail[1:] - tail[:-1]))
         return part, -np.diff(np.exp(-0.5 * away * away), axis=0) / math.sqrt(2 * math.pi)
 
@@ -187,6 +191,7 @@ class Landscape:
 
     def law(self, x: np.ndarray, which: int) -> Law:
         """Of one data set; x has the drift's values over the box, then the start over h."""
+        # (a)
         drift, start = self.box * x[:-1], np.array([self.run.half_width * x[-1]])
         steps, at_places = self.run.steps, self._hats @ drift
         first = self._stage(start, self.hats(start) @ drift, which, steps == 1)
@@ -208,6 +213,7 @@ class Landscape:
         """`value` and its derivatives in x."""
         laws = self.law(x, 0), self.law(x, 1)
         p, q = (law.state for law in (laws[::-1] if self.swapped else laws))
+        # (b): the gradient in the masses is that of the best event, which stays
         value, by_p, by_q = _attained(p, q, self.delta)
         gradients = (by_q, by_p) if self.swapped else (by_p, by_q)
         return value, sum((self._pulled(law, g, x) for law, g in zip(laws, gradients, strict=True)), np.zeros(len(x)))
@@ -222,6 +228,7 @@ class Landscape:
             by_step, by_first = _adjoint(law.step.masses, back, law.first.masses[:, 0], self.run.steps - 2)
             at_places += np.einsum("ij,ij->j", by_step, law.step.by_drift)
             by_drift = self._hats.T @ at_places
+        # the start moves its own step by its place, and by the drift there
         at_start, moved = float(by_first @ law.first.by_drift[:, 0]), float(by_first @ law.first.by_place[:, 0])
         h, start = self.run.half_width, np.array([self.run.half_width * x[-1]])
         by_drift = by_drift + at_start * self.hats(start)[0]
@@ -246,6 +253,7 @@ def _attained(p: np.ndarray, q: np.ndarray, delta: float) -> tuple[float, np.nda
     """
     ratio = p / np.maximum(q, 1e-300)
     order = np.argsort(-ratio, kind="stable")
+    # the events are the first cells by falling ratio, and each has the epsilon log((P - delta) / Q)
     above, below = np.cumsum(p[order]) - delta, np.maximum(np.cumsum(q[order]), 1e-300)
     eps = np.where(above > 0, np.log(np.maximum(above, 1e-300)) - np.log(below), -np.inf)
     best = int(np.argmax(eps))
@@ -254,6 +262,7 @@ def _attained(p: np.ndarray, q: np.ndarray, delta: float) -> tuple[float, np.nda
         event = order[: best + 1]
         by_p[event], by_q[event] = 1 / above[best], -1 / below[best]
         return float(eps[best]), by_p, by_q
+    # no event gives a positive epsilon: the total variation still tells which way is up
     likelier = p > q
     by_p[likelier], by_q[likelier] = 1 / delta, -1 / delta
     return float((p - q)[likelier].sum() / delta - 1), by_p, by_q

@@ -41,11 +41,11 @@ class _TimeIsUp(Exception):
     pass
 
 
-def trap(knots: int, shape: Sequence[float], start: float = 0.0) -> np.ndarray:
-    """A trap up to a place, then a plateau, then a pull to the other wall; and where the run starts."""
+def trap(knots: int, shape: Sequence[float]) -> np.ndarray:
+    """A trap up to a place, then a plateau, then a pull to the other wall; the run starts in the middle."""
     begin, end, level, pull = shape
     at = np.linspace(-1, 1, knots)
-    return np.append(np.where(at < begin, -pull, np.where(at < end, level, 1.0)), start)
+    return np.append(np.where(at < begin, -pull, np.where(at < end, level, 1.0)), 0.0)
 
 
 def nothing(run: ProjectedRun, delta: float) -> Pair:
@@ -72,6 +72,7 @@ def search(run: ProjectedRun, delta: float, seconds: float, clock: Clock = time.
 def _climb(landscape: Landscape, end: float, clock: Clock) -> Iterator[tuple[float, Pair]]:
     """The best pair of the grid and of every start that there is time for."""
     best, at = -np.inf, trap(KNOTS, SHAPES[0])
+    # a single step has no others before it to lead the run anywhere
     if landscape.run.steps < 2:
         return
     # (b): the grid of shapes
@@ -82,6 +83,7 @@ def _climb(landscape: Landscape, end: float, clock: Clock) -> Iterator[tuple[flo
         x = trap(KNOTS, shape)
         graded.append((landscape.value(x), len(graded), x))
     graded.sort(reverse=True)
+    # the best shape, a push away from the middle, nothing, and the second shape from another start
     even = np.linspace(-1, 1, KNOTS)
     starts = [x for _, _, x in graded[:1]]
     starts += [np.append(0.5 * even, 0.1), np.zeros(KNOTS + 1)]
@@ -97,7 +99,8 @@ def _climb(landscape: Landscape, end: float, clock: Clock) -> Iterator[tuple[flo
     rng = np.random.default_rng(1)
     finer = Landscape(landscape.run, landscape.delta, FINER, landscape.record, landscape.swapped)
     x, top = _refined(at, FINER), best
-    while clock() < end and best > 0:  # twice as many places, then starts around the best
+    # (b): twice as many places, then random starts around the best
+    while clock() < end and best > 0:
         value, found = climbed(finer, x, end, clock)
         if value > top:
             top, at = value, found
@@ -140,6 +143,7 @@ def _steepest(run: ProjectedRun, delta: float, end: float, clock: Clock) -> Iter
 
     if run.room <= 0:
         return
+    # with opposite records a slope and its negative are mirror images; with a removed one they are two pairs
     signs = (1.0,) if run.replaced else (1.0, -1.0)
     for k, sign in enumerate(signs):
         until = clock() + (end - clock()) / (len(signs) - k)

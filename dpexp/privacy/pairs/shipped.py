@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,7 @@ def stored() -> tuple[Entry, ...]:
     return tuple(_read(entry) for entry in document)
 
 
-@cache
+@lru_cache(maxsize=64)
 def pairs_of(space: ProjectedRun) -> tuple[Known, ...]:
     """The shipped pairs of a mechanism with what was certified, none if it is not on the map.
 

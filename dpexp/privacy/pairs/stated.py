@@ -25,11 +25,9 @@ NEAR = 2
 def every_lower_bound(
     mechanism: Mechanism, place: Path | None = None, fresh: Sequence[Certificate] = ()
 ) -> list[LowerBound]:
-    """A mechanism's own lower bounds, and what pairs attain: shipped ones, those kept in `place`, and fresh ones.
-
-    Who sees all iterates sees the last one: they attain at least what it does.
-    """
+    """A mechanism's own lower bounds, and what pairs attain: shipped ones, those kept in `place`, and fresh ones."""
     found = mechanism.lower_bounds()
+    # most mechanisms have no run in one dimension to search, and then no pairs
     with suppress(NotSearched):
         space = mechanism.projected_run()
         pairs = [*shipped.pairs_of(space), *kept.read(space, place), *((c.pair, c.eps) for c in fresh)]
@@ -38,6 +36,7 @@ def every_lower_bound(
         else:
             found = [replace(b, pair=b.pair + MORE) if b.released == LAST else b for b in found]
     found = [replace(bound, eps=cache(bound.eps)) for bound in found]
+    # who sees all iterates sees the last one: they attain at least what it does
     last = [bound for bound in found if bound.released == LAST]
     return [with_last(bound, last) if bound.released == ALL and last else bound for bound in found]
 

@@ -1,0 +1,86 @@
+"""A drawn figure, and how it becomes files: PNG, PDF and SVG, its numbers as CSV, and its caption."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping, Sequence
+from operator import methodcaller
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dpexp.core.files import atomically
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure as Canvas
+
+# neither dates nor versions, so that an unchanged figure is the same file
+_UNDATED: dict[str, Any] = {
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "Producer": None},
+    "svg": {"Date": None},
+}
+
+
+class Drawing(NamedTuple):
+    """A drawn figure and exactly the numbers in it."""
+
+    canvas: Canvas
+    data: pd.DataFrame
+    caption: str = ""
+    """where it was generated with the figure; else the caption of the figure and the parameters of its experiments"""
+
+    def _repr_png_(self) -> bytes:
+        """The picture that a notebook shows."""
+        return self._picture("png")
+
+    def files(self, name: str, formats: Sequence[str]) -> dict[str, bytes]:
+        """The picture in every format, then NAME.csv and NAME.caption.txt: name of the file -> its bytes."""
+        import matplotlib as mpl
+
+        from dpexp.reporting.style import RC
+
+        found: dict[str, bytes] = {}
+        with mpl.rc_context(RC):
+            for form in formats:
+                about = {"Title": name, "Description": self.caption} if form == "svg" else {}
+                found[f"{name}.{form}"] = self._picture(form, about)
+        found[f"{name}.csv"] = self.data.to_csv(index=False, float_format="%.6g").encode("utf-8")
+        found[f"{name}.caption.txt"] = f"{self.caption}\n".encode()
+        return found
+
+    def _picture(self, form: str, about: Mapping[str, str] | None = None) -> bytes:
+        picture = io.BytesIO()
+        self.canvas.savefig(picture, format=form, metadata={**_UNDATED[form], **(about or {})})
+        return picture.getvalue()
+
+
+class Written(NamedTuple):
+    """A figure on disk."""
+
+    name: str
+    files: list[Path]
+    """in every format, then NAME.csv and NAME.caption.txt"""
+    caption: str
+
+
+def laid_out(draw: Callable[[], Drawing]) -> Drawing:
+    """What is drawn in our style, laid out once: for each format anew that would take as long as drawing."""
+    import matplotlib as mpl
+
+    from dpexp.reporting.style import RC
+
+    with mpl.rc_context(RC):
+        drawing = draw()
+        if layout := drawing.canvas.get_layout_engine():
+            layout.execute(drawing.canvas)
+            drawing.canvas.set_layout_engine("none")
+    return drawing
+
+
+def put(name: str, files: Mapping[str, bytes], out: Path) -> Written:
+    """Write the files of a figure into a folder, each whole or not at all."""
+    for file, content in files.items():
+        atomically(out / file, methodcaller("write_bytes", content))
+    caption = files[f"{name}.caption.txt"].decode("utf-8").rstrip("\n")
+    return Written(name, [out / file for file in files], caption)
