@@ -20,8 +20,9 @@ from dpexp.core.errors import UsageError
 from dpexp.core.terminal import note
 from dpexp.core.text import columns, counted, duration, few
 from dpexp.reporting.terminal_tables import fitting_columns
-from dpexp.store import Folder, speeds
+from dpexp.store import speeds
 from dpexp.store.executors import BACKENDS
+from dpexp.store.folder import Folder
 from dpexp.store.planning import CellPlan, derived_state, plan
 
 if TYPE_CHECKING:
