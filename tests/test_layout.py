@@ -98,12 +98,12 @@ def test_the_house_stays_small():
 
 
 LINES = {
-    "algorithms": 3_689, "commands": 6_308, "config": 2_811, "conformance": 2_105, "core": 1_997, "data": 1_981,
+    "algorithms": 3_689, "commands": 6_325, "config": 2_811, "conformance": 2_105, "core": 1_997, "data": 1_981,
     "engine": 5_533, "inference": 3_495, "papers": 8_473, "plugins": 1_142, "privacy": 13_631,
-    "problems": 2_477, "protocols": 137, "reporting": 8_930, "roof": 287, "store": 4_555, "theory": 1_640,
+    "problems": 2_477, "protocols": 137, "reporting": 8_925, "roof": 287, "store": 4_619, "theory": 1_640,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""
-FILES = 508
+FILES = 510
 """of the package"""
 
 

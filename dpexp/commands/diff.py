@@ -22,6 +22,7 @@ from dpexp.reporting.terminal_tables import fitting_columns, terminal_width
 from dpexp.store import cell_of, load_generation
 from dpexp.store.folder import experiments_in, holds_results
 from dpexp.store.reading import OnlySummaries
+from dpexp.store.staleness import why_stale
 from dpexp.store.stats import CI_LEVEL, interval, paired_difference, t_quantile
 
 MAIN = "param_distance_sq"
@@ -170,7 +171,7 @@ def _not_current(paths: Sequence[Path]) -> Iterator[tuple[str, tuple[str, bool]]
     """Which sides are not current, why, and whether each is a copy of another name that was kept to be compared."""
     for side, path in zip("AB", paths, strict=False):
         generation = load_generation(path.parent, path.name, renamed=True)
-        if why := generation.what_is_stale():
+        if why := why_stale(generation):
             yield side, (why, generation.manifest["experiment"] != path.name)
 
 

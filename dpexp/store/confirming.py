@@ -21,15 +21,17 @@ from dpexp.core.errors import DpexpError
 from dpexp.core.files import Damaged
 from dpexp.core.terminal import note
 from dpexp.core.text import few
+from dpexp.store.description import config_today
 from dpexp.store.executors import Task, threads
 from dpexp.store.files import write_document
-from dpexp.store.fingerprint import changed, code_of, edited_after, statement_of
+from dpexp.store.fingerprint import changed, code_of, edited_after, statement_of, summary_code, what_changed
 from dpexp.store.folder import Folder
-from dpexp.store.generation import Generation, config_today, read_generation, summary_code, what_changed
+from dpexp.store.generation import Generation, read_generation
 from dpexp.store.partials import chunks_of
 from dpexp.store.rows import Ended, agree, row_of
 from dpexp.store.run import AGAIN, Options
 from dpexp.store.simulating import Done, Failed, simulate
+from dpexp.store.staleness import why_stale
 from dpexp.store.stamps import confirmed_by, moved, stamp_in, witness_of
 
 CURRENT, CONFIRMED, STALE = "current", "confirmed", "stale"
@@ -56,7 +58,7 @@ def confirm(
             why = "not computed yet" if isinstance(error, FileNotFoundError) else str(error)
             return {cell.cell_id: ("missing", why) for cell in cells}
         found = _confirmed(cells, experiment, generation, options, {} if known is None else known, after)
-        why = read_generation(folder).what_is_stale()
+        why = why_stale(read_generation(folder))
     if why and options.only is None and all(status in RIGHT for status, _ in found.values()):
         found = dict.fromkeys(found, (STALE, why))  # it has settings that the config does not name any more
     if wrong := [reason for status, reason in found.values() if status == STALE]:

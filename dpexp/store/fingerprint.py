@@ -54,6 +54,8 @@ REGISTRIES = frozenset(
 )
 """packages whose `__init__.py` only lists what there is: a name that is imported from one counts with the module that
 it comes from, and the others of the list do not. One that is imported whole counts with all that it lists"""
+SUMMARIES = ("dpexp.store.stats",)
+"""modules that make summary.parquet from trajectories"""
 RUNNING = ("dpexp.store.simulating",)
 """modules that every cell's numbers pass through, whatever its problem and algorithm"""
 ROWS = ("dpexp.store.rows", "dpexp.config.cells")
@@ -63,8 +65,8 @@ NO_NUMBERS = frozenset(
     for name in (
         *("core.errors", "core.steps", "engine.compiling", "plugins", "plugins.loaded"),
         *("core.files", "engine.identity", "engine.tools"),
-        *("plugins.observed", "store.fingerprint", "store.folder", "store.generation", "store.source_code"),
-        "store.stamps",
+        *("plugins.observed", "store.description", "store.fingerprint", "store.folder", "store.generation"),
+        *("store.source_code", "store.staleness", "store.stamps"),
     )
 )
 """modules that say what goes on or what a plug-in adds, and those by which compiled code and stored numbers are found
@@ -83,6 +85,11 @@ def code_of(cell: Cell, root: Path = ROOT) -> dict[str, str]:
 def statement_of(cell: Cell, root: Path = ROOT) -> dict[str, str]:
     """Hashes of what a cell's row comes from: the modules of both stages and its own, and the user's data files."""
     return closure((*_modules_of(cell), *ROWS), root) | data_of(cell)
+
+
+def summary_code() -> dict[str, str]:
+    """Hashes of what makes summary.parquet from trajectories."""
+    return closure(SUMMARIES)
 
 
 def data_of(cell: Cell) -> dict[str, str]:
@@ -362,6 +369,12 @@ def changed(stored: dict[str, str], now: dict[str, str]) -> list[str]:
     """Files whose code or contents differ between two fingerprints; what plug-ins have read is looked at again."""
     now = now | observed.again(stored)
     return [_file_name(name) for name in sorted(stored.keys() | now.keys()) if stored.get(name) != now.get(name)]
+
+
+def what_changed(files: Iterable[str]) -> str:
+    """Whether files are code, data or both, in a word."""
+    data = [not name.endswith(".py") for name in files]
+    return "data" if all(data) else "code and data" if any(data) else "code"
 
 
 def _file_name(name: str) -> str:

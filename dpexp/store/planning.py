@@ -13,10 +13,11 @@ from dpexp.config.cells import Cell, Experiment
 from dpexp.core.files import Damaged
 from dpexp.core.text import counted, few
 from dpexp.store.cell_files import Stored, lacking, stored_cell_file, stored_model
+from dpexp.store.description import describe
 from dpexp.store.files import read_document
-from dpexp.store.fingerprint import changed, code_of
+from dpexp.store.fingerprint import changed, code_of, what_changed
 from dpexp.store.folder import Folder
-from dpexp.store.generation import describe, read_generation, what_changed
+from dpexp.store.generation import read_generation
 from dpexp.store.provenance import arithmetic
 from dpexp.store.speeds import factor, kinds
 from dpexp.store.stamps import moved, stamp_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -18,7 +18,8 @@ from dpexp.store.cell_files import Stored
 from dpexp.store.files import Filter, Sealed, read_document
 from dpexp.store.fingerprint import plugins_missing
 from dpexp.store.folder import Folder
-from dpexp.store.generation import Generation, config_path, read_generation
+from dpexp.store.generation import Generation, config_path, identity_of, read_generation
+from dpexp.store.staleness import absent, why_stale
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -143,18 +144,29 @@ def load_generation(results: Path, experiment: str, renamed: bool = False) -> Ge
     failed = [i for i, status in zip(rows["cell_id"], rows["status"], strict=True) if status == "failed"]
     if failed:
         raise missing(folder, f"{len(failed)} of {len(wanted)} cells failed")
-    if absent := wanted - stored:
-        raise missing(folder, f"{len(absent)} of {len(wanted)} cells are not computed yet")
-    if not renamed and (why := generation.what_is_stale()):
+    if lacking := wanted - stored:
+        raise missing(folder, f"{len(lacking)} of {len(wanted)} cells are not computed yet")
+    if not renamed and (why := why_stale(generation)):
         raise missing(folder, why, confirm=why.startswith("unconfirmed"))
-    _say_once(str(folder.root), tuple(generation.absent))
+    _say_once(str(folder.root), tuple(absent(generation)))
     return generation
 
 
+def numbers_held(results: Path, experiments: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """By experiment, which numbers its folder holds (`identity_of`), and what is wrong with them, in words."""
+    found = {}
+    for experiment in dict.fromkeys(experiments):
+        try:
+            found[experiment] = identity_of(load_generation(results, experiment).manifest), ""
+        except ResultsMissing as error:
+            found[experiment] = "", error.message
+    return found
+
+
 @lru_cache(maxsize=256)
-def _say_once(root: str, absent: tuple[str, ...]) -> None:
-    if absent:
-        note(f"{root}: {', '.join(absent)} is not there now: these numbers cannot be held against it")
+def _say_once(root: str, gone: tuple[str, ...]) -> None:
+    if gone:
+        note(f"{root}: {', '.join(gone)} is not there now: these numbers cannot be held against it")
 
 
 def _frame(sealed: Sealed) -> pd.DataFrame:
