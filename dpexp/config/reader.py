@@ -1,4 +1,12 @@
-"""From a located YAML tree to an Experiment, collecting everything that is wrong on the way."""
+"""From a located YAML tree to an Experiment, collecting everything that is wrong on the way.
+
+(a) Plug-ins are loaded first: which names the sections may use is not known before.
+(b) Every section of every variant is checked by itself, a swept value like one that stands alone, so that all that is
+wrong is said at once.
+(c) Nothing is multiplied out before the number of cells is known.
+(d) Then every point of the grid is built, and what only a whole setting can tell is asked: whether its parts go
+together, whether its records can be read, and how many steps it has.
+"""
 
 from __future__ import annotations
 
@@ -79,18 +87,22 @@ class Reader:
             self.complain(root.where, f"a config is a mapping, not {kind(root)}", f"sections: {', '.join(SECTIONS)}")
             raise ConfigError(self.issues)
         self.unknown(root, ("experiment", "plugins", *SECTIONS, TUNE, "cases"), "section")
+        # (a)
         name, plugins = self.name(root), self.plugins(root)
         root = _from_here(root, self.path.parent)
         base = {s: root.value[s] for s in (*SECTIONS, TUNE) if s in root.value}
         variants = self.cases(root.value["cases"], base, root.where) if "cases" in root.value else [base]
         variants = [merged(variant, DEFAULT_NAMES["algorithm"], self.complain) for variant in variants]
+        # (b)
         grids = [self.grid(root, variant) for variant in variants]
         if self.issues:
             raise ConfigError(self.issues)
+        # (c)
         count = sum(math.prod(len(choice.values) for choice in grid[1]) for grid in grids)
         if count > MAX_CELLS:
             self.complain(root.where, f"{count:,} cells; at most {MAX_CELLS:,} are allowed", FEWER)
             raise ConfigError(self.issues)
+        # (d)
         varying = self.varying(grids)
         cells = [
             self.cell(name, root, sections, choices, combination, varying)
@@ -109,7 +121,8 @@ class Reader:
             differing = differences(built)
             built = [replace(cell, swept=differing) for cell in built]
         different = list({cell.cell_id: cell for cell in reversed(built)}.values())[::-1]
-        toy = self.profile == "smoke" and len(different) < len(built)  # sizes that differ are often one toy size
+        # sizes that differ are often one toy size, and then no mistake
+        toy = self.profile == "smoke" and len(different) < len(built)
         if toy:
             built = different
         self.duplicates(root, built)
@@ -282,7 +295,8 @@ class Reader:
             hint = "give one number" if key == "replicates" else f"give one: {_allowed(model.model_fields[key])}"
             self.complain(value.where, f"'run.{key}' cannot be swept", hint)
             return []
-        if len(value.value) > MAX_CELLS:  # refused before each of them is looked at
+        # (c): refused before each of them is looked at
+        if len(value.value) > MAX_CELLS:
             message = f"'{section}.{key}' sweeps {len(value.value):,} values; at most {MAX_CELLS:,} cells are allowed"
             self.complain(value.where, message, FEWER)
             return []
@@ -354,6 +368,7 @@ class Reader:
         privacy = self.build("privacy", PrivacySettings, given["privacy"])
         if problem is None or algorithm is None or schedule is None or privacy is None:
             return None
+        # asked in this order: the algorithm's own questions take parts for granted that go together
         if not self.compatible(problem, algorithm, schedule, sections, root.where):
             return None
         if not self.readable(problem, sections):

@@ -1,4 +1,8 @@
-"""Stored results as figures, tables, claims and comparisons read them: checked, current, or refused with a command."""
+"""Stored results as figures, tables, claims and comparisons read them: checked, current, or refused with a command.
+
+(a) A refusal names the command that mends it, as it is typed from here: that of the run that made the results.
+(b) Results that plug-ins took part in name these, and never where they lie: the config does.
+"""
 
 from __future__ import annotations
 
@@ -53,6 +57,7 @@ def command_of(folder: Folder, as_shipped: bool = False) -> tuple[str, str]:
     with suppress(Damaged, OSError):
         manifest = read_document(folder.manifest)
     experiment = manifest.get("experiment", folder.experiment)
+    # (a)
     known = config_path(manifest, folder) if manifest else None
     if as_shipped and (known is None or not manifest["config"]["set"]):
         known = None
@@ -74,13 +79,10 @@ def command_of(folder: Folder, as_shipped: bool = False) -> tuple[str, str]:
 
 
 def _load_plugins(manifest: dict[str, Any], folder: Folder) -> None:
-    """Load the plug-ins that the config of these results names.
-
-    What the results say of their code is the name of the plug-in, and never where it lies. Raises ResultsMissing where
-    the config is not there or does not name it.
-    """
+    """Load the plug-ins that the config of these results names. Raises ResultsMissing where it does not."""
     from dpexp.config.experiment_file import load_experiment
 
+    # (b); what else may be wrong with the config is said by who needs it
     if (path := config_path(manifest, folder)) is not None:
         with suppress(UsageError):
             load_experiment(path, manifest["config"]["set"], profile=manifest["profile"])
@@ -98,6 +100,7 @@ def _load_plugins(manifest: dict[str, Any], folder: Folder) -> None:
 
 def _config_of(experiment: str) -> Path | None:
     """The config of an experiment, where it is looked for first: in configs, then here, then beside plug-ins."""
+    # read as text: none of these files need be a config, and parsing them all would take long
     named = re.compile(rf"""^experiment:\s*["']?{re.escape(experiment)}["']?\s*(#.*)?$""", re.MULTILINE)
     usual = Path("configs") / f"{experiment}.yaml"
     folders = (Path("configs"), Path(), *(loaded.shown.parent for loaded in LOADED.values() if not loaded.installed))
@@ -135,6 +138,7 @@ def load_generation(results: Path, experiment: str, renamed: bool = False) -> Ge
     except Damaged as error:
         raise missing(folder, str(error)) from None
     manifest = generation.manifest
+    # before anything is compared: the code of a plug-in that is not loaded would count as changed
     if plugins_missing(manifest["code"].values()):
         _load_plugins(manifest, folder)
     if manifest["experiment"] != experiment and not renamed:
@@ -191,14 +195,15 @@ def _cells(generation: Generation, needs: Sequence[str]) -> pd.DataFrame:
 def load_summary(results: Path, experiment: str, needs: Sequence[str] = (), renamed: bool = False) -> pd.DataFrame:
     """summary.parquet joined with the columns of its cells, among them `needs`. Raises ResultsMissing.
 
-    No column of the cells is lost: where the summary has one of that name, its section stands before it. So `n` is the
-    number of replicates and `run.n` that of steps; `n_diverged` counts them at one step, `cell.n_diverged` at any.
+    A column of the cells that the summary has too is called by its section: `n` is the number of replicates and `run.n`
+    that of steps; `n_diverged` counts them at one step, `cell.n_diverged` at any.
     """
     generation = load_generation(results, experiment, renamed)
     cells = _cells(generation, needs)
     if generation.summary is None:
         raise missing(generation.folder, "no cell has been computed")
     summary = _frame(generation.summary)
+    # no column of the cells is lost where the summary has one of that name
     shared = set(summary.columns) - {"cell_id"}
     names = {name: f"{'run' if name == 'n' else 'cell'}.{name}" for name in cells.columns if name in shared}
     return summary.merge(cells.rename(columns=names), on="cell_id")

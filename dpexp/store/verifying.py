@@ -66,7 +66,8 @@ def keep(results: Path) -> str:
     files = dict(_in_folder(results))
     if not files:
         return f"{results} holds nothing to keep"
-    making = results / f"{KEPT}.new"  # a copy that was broken off is not taken for one
+    # a copy that was broken off is not taken for one
+    making = results / f"{KEPT}.new"
     shutil.rmtree(making, ignore_errors=True)
     for name, content in files.items():
         (making / name).parent.mkdir(parents=True, exist_ok=True)
@@ -187,7 +188,8 @@ def _tables(fresh: bytes, published: bytes) -> Compared:
         x, y = (v.to_numpy(zero_copy_only=False) for v in (a, b))
         for metric in np.unique(metrics):
             rows = metrics == metric
-            known = BY_METRIC.get(str(metric), LONG)  # that of long runs for a plug-in's
+            # nothing is known of a plug-in's metric, which gets the tolerance of long runs
+            known = BY_METRIC.get(str(metric), LONG)
             allowed = known if metric else STATED
             worst.append(_off(x[rows], y[rows], allowed, f"{metric} {column}".strip()))
     return _verdict(worst)
@@ -236,6 +238,7 @@ def _walk(x: Any, y: Any, path: str, worst: list[tuple[float, str]]) -> str:
         if x.keys() != y.keys():
             return f"{path or 'the document'} has other keys: {', '.join(sorted(x.keys() ^ y.keys())[:3])}"
         for key in x:
+            # `numbers` is a digest of a cell in a manifest, and what a verdict found in the ledger
             digests = key in NAMES and not (key == "numbers" and isinstance(y[key], dict))
             if not digests and (wrong := _walk(x[key], y[key], f"{path}.{key}".strip("."), worst)):
                 return wrong
@@ -260,6 +263,7 @@ def _texts(fresh: bytes, published: bytes) -> Compared:
     for number, (x, y) in enumerate(zip(one, other, strict=True), 1):
         if " ".join(_NUMBER.sub("#", x).split()) != " ".join(_NUMBER.sub("#", y).split()):
             return Compared("different", f"line {number}")
+        # rounding can go either way where a number is printed with few digits
         for a, b in zip(_NUMBER.findall(x), _NUMBER.findall(y), strict=True):
             unit = max(Decimal(1).scaleb(int(Decimal(v).as_tuple().exponent)) for v in (a, b))
             if abs(Decimal(a) - Decimal(b)) > unit:
