@@ -234,11 +234,9 @@ class Reader:
         return ALGORITHMS.get(name) if isinstance(name, str) else None
 
     def known_otherwise(self, key: str, located: Located) -> bool:
-        """Whether a missing key may follow from others: a target gives the budget, some algorithms their steps.
-
-        Whether an algorithm does so here is known when its problem is (`steps_of`); one that leaves the question to its
-        base never does, and is told at once.
-        """
+        """Whether a missing key may follow from others: a target gives the budget, some algorithms their steps."""
+        # whether an algorithm knows them here is known when its problem is (`steps_of`); one that leaves the question
+        # to its base never does, and is told at once
         never: object = AlgorithmBase.steps
         knows = self.algorithm is not None and self.algorithm.steps is not never
         return (key == "mu" and "eps" in located.value) or (key == "n" and knows)
@@ -490,10 +488,7 @@ def _build(kind: type[V], values: Mapping[str, Located]) -> V:
 
 
 def _from_here(root: Located, folder: Path) -> Located:
-    """The file with its data paths as seen from the working directory: in a config they start at its own folder.
-
-    A path given on the command line (it has no line) starts where the command is run, and stays as it is.
-    """
+    """The file with its data paths as seen from the working directory: in a config they start at its own folder."""
     sections = dict(root.value)
     if "problem" in sections:
         sections["problem"] = _placed(sections["problem"], folder)
@@ -516,6 +511,7 @@ def _placed(problem: Located, folder: Path) -> Located:
 
 def _moved(data: Located, folder: Path) -> Located:
     path = data.value.get("path") if _is_map(data) else None
+    # a path given on the command line, which has no line, starts where the command is run
     if path is None or not isinstance(path.value, str) or not path.where.line:
         return data
     if Path(path.value).is_absolute() or path.value.startswith("~") or not path.value:

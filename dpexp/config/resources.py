@@ -59,8 +59,7 @@ def needs(experiment: Experiment, workers: int = 0, cluster: bool = False, proce
     """The memory at its largest, and the time, with so many workers (one for each core where it is 0), which may be
     `processes` of their own.
 
-    On a `cluster` the work is done elsewhere (`needs_of_worker`), and the time is that of a thousand threads: how many
-    there will be is not known, and no more is refused than what no cluster does.
+    On a `cluster` the work is done elsewhere (`needs_of_worker`).
     """
     workers, replicates = workers or os.cpu_count() or 1, experiment.replicates
     by_cell = [_results(cell, replicates) for cell in experiment.cells]
@@ -73,6 +72,7 @@ def needs(experiment: Experiment, workers: int = 0, cluster: bool = False, proce
         busy = min(workers, chunks)
         parts.insert(1, Part(f"work of {counted(busy, 'worker')}", _work(experiment) * busy))
     seconds = sum(cell.algorithm.seconds(cell.problem, cell.run.n) for cell in experiment.cells) * replicates
+    # how many threads a cluster will have is not known, and no more is refused than what no cluster does
     return Needs(tuple(parts), seconds / (MOST_THREADS if cluster else workers))
 
 
