@@ -26,7 +26,7 @@ MOST_SECONDS = 30 * 86_400.0
 MOST_THREADS = 1000
 """of a cluster whose size is not known yet"""
 CHUNK_SETTINGS, CHUNK_REPLICATES = 64, 8
-"""how many settings and replicates one worker takes at a time, as the runner cuts them"""
+"""how many settings one worker takes at a time, and how many replicates by most algorithms"""
 KEPT_PROBLEMS = 8
 """whose data are kept, as `dpexp.problems.finite_sum` does"""
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpexp.config.cells import Cell
+from dpexp.config.resources import CHUNK_SETTINGS
 from dpexp.core.digests import digest
 from dpexp.core.files import Damaged, read_bytes_sealed, write_bytes_sealed
 from dpexp.engine.result import Passed
@@ -119,7 +120,7 @@ def load(folder: Path, chunk: Chunk) -> Done | None:
 
 
 def chunks_of(
-    cells: Sequence[Cell], replicates: Sequence[int], lanes: int | None = None, settings: int = 64
+    cells: Sequence[Cell], replicates: Sequence[int], lanes: int | None = None, settings: int = CHUNK_SETTINGS
 ) -> list[Chunk]:
     """Cut cells of one pass into chunks of at most `settings` cells and `lanes` replicates, the algorithm's own
     where None."""
