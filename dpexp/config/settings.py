@@ -125,6 +125,11 @@ def setting(cell: Cell) -> Settings:
     return found
 
 
+def identity(cell: Cell) -> Settings:
+    """What a cell is called in lists: its id and what is swept."""
+    return {"cell_id": cell.cell_id, **setting(cell)}
+
+
 def label(cell: Cell) -> str:
     """`name=value` of what tells the cell apart; what it does not have is left out."""
     return " ".join(pair(name, value) for name, value in setting(cell).items() if value is not None)

@@ -25,7 +25,7 @@ import numpy as np
 
 from dpexp.config.cells import Cell, Experiment
 from dpexp.config.resources import needs_of_worker
-from dpexp.config.settings import setting
+from dpexp.config.settings import identity
 from dpexp.core.errors import DpexpError
 from dpexp.core.files import Damaged
 from dpexp.core.steps import tell
@@ -345,8 +345,3 @@ def _account(report: Report, chosen: Sequence[CellPlan], ended: dict[str, Ended]
             report.reused += 1
         report.failed += status == "failed"
         report.cells.append({"experiment": report.experiment, **identity(p.cell), "status": status, "reason": reason})
-
-
-def identity(cell: Cell) -> dict[str, Any]:
-    """What a cell is called in lists: its id and what is swept."""
-    return {"cell_id": cell.cell_id, **setting(cell)}
