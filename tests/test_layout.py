@@ -100,7 +100,7 @@ def test_the_house_stays_small():
 LINES = {
     "algorithms": 3_689, "commands": 6_322, "config": 2_781, "conformance": 2_112, "core": 2_006, "data": 1_981,
     "engine": 5_533, "inference": 3_495, "papers": 8_473, "plugins": 1_146, "privacy": 13_631,
-    "problems": 2_477, "protocols": 137, "reporting": 8_925, "roof": 287, "store": 4_700, "theory": 1_640,
+    "problems": 2_477, "protocols": 137, "reporting": 8_925, "roof": 287, "store": 4_699, "theory": 1_640,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""
 FILES = 509

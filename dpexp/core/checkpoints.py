@@ -8,7 +8,7 @@ import numpy as np
 
 
 def checkpoint_steps(n: int, checkpoints: int) -> np.ndarray:
-    """Increasing steps from 1 to n, both included, evenly spaced on a log scale; int64 [min(n, checkpoints)] or less."""
+    """Increasing steps from 1 to n, ends included, evenly on a log scale; int64 [min(n, checkpoints)] or fewer."""
     if checkpoints == 1:
         return np.array([n])
     if checkpoints >= n:

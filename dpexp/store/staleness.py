@@ -42,12 +42,11 @@ def why_stale(generation: Generation) -> str:
     of_stages |= {(one["statement"], False) for one in origins}
     files = [file for key, simulated in sorted(of_stages) for file in _stale_files(m["code"][key], simulated)]
     files += changed(m["summary_code"], summary_code())
-    # (c)
-    other = _other_config(generation)
+    # (c), asked last: a config is read for it
     if not files:
-        return other
+        return _other_config(generation)
     witnessed = all(origin.get("witness") for origin in m["computed_from"].values())
-    state = "unconfirmed" if witnessed and not own_data(m) and not other else "stale"
+    state = "unconfirmed" if witnessed and not own_data(m) and not _other_config(generation) else "stale"
     return f"{state}, {what_changed(files)} changed since: {few(list(dict.fromkeys(files)))}"
 
 
