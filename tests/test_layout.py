@@ -98,12 +98,12 @@ def test_the_house_stays_small():
 
 
 LINES = {
-    "algorithms": 3_691, "commands": 6_113, "config": 2_813, "conformance": 2_106, "core": 2_001, "data": 2_003,
-    "engine": 5_533, "inference": 3_518, "papers": 8_647, "plugins": 1_142, "privacy": 13_613,
-    "problems": 2_509, "protocols": 137, "reporting": 9_291, "roof": 287, "store": 4_571, "theory": 1_631,
+    "algorithms": 3_691, "commands": 6_129, "config": 2_783, "conformance": 2_113, "core": 2_010, "data": 2_003,
+    "engine": 5_533, "inference": 3_518, "papers": 8_647, "plugins": 1_146, "privacy": 13_633,
+    "problems": 2_509, "protocols": 137, "reporting": 9_287, "roof": 287, "store": 4_712, "theory": 1_631,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""
-FILES = 513
+FILES = 515
 """of the package"""
 
 

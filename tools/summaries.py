@@ -117,9 +117,11 @@ def summaries() -> dict[str, str]:
     """The summary of each reproduction of somebody's paper, by its name."""
     from dpexp.commands.claims import Request, claims
     from dpexp.papers import PAPERS
+    from dpexp.store.reading import numbers_held
 
     costs = json.loads(Path("results/claims.json").read_text())["experiments"]
-    rows = json.loads(claims(Request((), None, (), "json", None, Path("results"))).text)
+    request = Request((), None, (), "json", None, Path("results"))
+    rows = json.loads(claims(request, numbers_held).text)
     told = [paper for paper in PAPERS.values() if paper.what_to_know and paper.id not in NO_PAPERS]
     return {paper.id: summary(paper, [row for row in rows if row["paper"] == paper.id], costs) for paper in told}
 

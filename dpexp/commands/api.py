@@ -380,7 +380,9 @@ def claims(
         from dpexp.commands.judging_claims import Anew, judge_anew
 
         return pd.DataFrame(json.loads(judge_anew(request, Anew(quiet=True)).text))
-    return pd.DataFrame(json.loads(command.claims(request).text))
+    from dpexp.store.reading import numbers_held
+
+    return pd.DataFrame(json.loads(command.claims(request, numbers_held).text))
 
 
 def advise(

@@ -13,6 +13,7 @@ from dpexp.core.scalars import scalar
 from dpexp.core.steps import tell
 from dpexp.core.text import columns, down, up
 from dpexp.privacy.accounting.calibration import Calibrated, Unreachable, calibrate
+from dpexp.privacy.accounting.tradeoff import profile_of
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.attained.lower_bounds import refuted
 from dpexp.privacy.mechanisms import every_analysis
@@ -126,7 +127,7 @@ def _goal(given: dict[str, Any]) -> Goal:
 def _advantage(value: Any) -> Goal:
     """The largest TPR - FPR of an attacker."""
     level = number("advantage", value, 0, 1)
-    return Goal(lambda a: a.profile.advantage, level, {"advantage": level})
+    return Goal(lambda a: profile_of(a).advantage, level, {"advantage": level})
 
 
 def _rates(value: Any) -> Goal:
@@ -139,7 +140,7 @@ def _rates(value: Any) -> Goal:
         raise UsageError(
             f"tpr={tpr:g} is met by guessing at fpr={fpr:g}: no noise brings it lower", "give a larger tpr"
         )
-    return Goal(lambda a: a.profile.tpr(fpr), tpr, {"tpr": tpr, "fpr": fpr})
+    return Goal(lambda a: profile_of(a).tpr(fpr), tpr, {"tpr": tpr, "fpr": fpr})
 
 
 def _calibrated(

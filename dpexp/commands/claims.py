@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -14,7 +14,7 @@ from dpexp.core.text import guess
 from dpexp.plugins.loaded import shell
 from dpexp.reporting.ledger import printed, verdicts
 from dpexp.reporting.ledger.judgement import Judgement
-from dpexp.reporting.ledger.standing import at_once, standing
+from dpexp.reporting.ledger.standing import at_once, experiments_of, standing
 from dpexp.reporting.verdict import VERDICTS
 from dpexp.store.files import write_text
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 FORMATS = ("table", "md", "json", "artifact")
 UNEXPECTED, NOT_CURRENT = 1, 3
+Held = Callable[[Path, Sequence[str]], Mapping[str, tuple[str, str]]]
+"""`dpexp.store.reading.numbers_held`: which numbers experiments hold that are what today's code and configs give"""
 
 
 @dataclass(frozen=True)
@@ -64,12 +66,16 @@ def checked(request: Request) -> None:
         )
 
 
-def claims(request: Request) -> Shown:
-    """The ledger from stored verdicts. What is not current is marked, with the reason."""
+def claims(request: Request, held: Held) -> Shown:
+    """The ledger from stored verdicts. What is not current is marked, with the reason.
+
+    `held` is asked for the numbers that stand in results folders where files have changed since all was current.
+    """
     checked(request)
     ledger = verdicts.read(request.results)
     fast = at_once(request.results, ledger)
-    everything = fast or standing(request.results, ledger, registered())
+    known = [] if fast else registered()
+    everything = fast or standing(request.results, ledger, known, held(request.results, experiments_of(known)))
     if request == Request((), None, (), None, None, request.results):
         first = ledger.headlines if fast else headlines()
         return shown(request, everything, everything)._replace(text=printed.overview(everything, first))

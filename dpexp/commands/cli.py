@@ -500,7 +500,9 @@ def claims(
         how = anew.Anew(rerun or force, force, jobs or os.cpu_count() or 1, quiet or form == "json")
         found = anew.confirm(request) if confirm else anew.judge_anew(request, how)
     else:
-        found = command.claims(request)
+        from dpexp.store.reading import numbers_held
+
+        found = command.claims(request, numbers_held)
     say(found.text)
     for line in found.remarks:
         warn(line)

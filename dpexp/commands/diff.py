@@ -16,6 +16,7 @@ from dpexp.reporting.of_results.gather import FROM, Source, gather
 from dpexp.reporting.terminal_tables import fitting_columns, terminal_width
 from dpexp.store import load_generation
 from dpexp.store.folder import experiments_in, holds_results
+from dpexp.store.staleness import why_stale
 
 
 class Compared(NamedTuple):
@@ -93,7 +94,7 @@ def _not_current(paths: Sequence[Path]) -> Iterator[tuple[str, tuple[str, bool]]
     """Which sides are not current, why, and whether each is a copy of another name that was kept to be compared."""
     for side, path in zip("AB", paths, strict=False):
         generation = load_generation(path.parent, path.name, renamed=True)
-        if why := generation.what_is_stale():
+        if why := why_stale(generation):
             yield side, (why, generation.manifest["experiment"] != path.name)
 
 

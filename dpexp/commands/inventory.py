@@ -9,6 +9,7 @@ from typing import Any
 
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.messages import listed
+from dpexp.config.settings import identity
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import ResultsMissing
 from dpexp.core.files import Damaged
@@ -59,8 +60,6 @@ def inventory(configs: Path, results: Path) -> dict[str, Any]:
 
     That is None where they follow from more than files: a config that was refused may ask too much of this machine.
     """
-    from dpexp.store.run import identity
-
     rows, cells, experiments = [], [], []
     own: dict[str, None] | None = {}
     for path in sorted(configs.glob("*.yaml")):
@@ -92,8 +91,8 @@ def inventory(configs: Path, results: Path) -> dict[str, Any]:
             }
         )
         for p in plans:
-            named = identity(p.cell)
-            cells.append({"experiment": experiment.name, **named, "status": p.status, "reason": p.reason})
+            named = {"experiment": experiment.name, **identity(p.cell)}
+            cells.append({**named, "status": p.status, "reason": p.reason})
             if own is not None:
                 own |= dict.fromkeys(p.cell.problem.files())
     known = {row[0] for row in rows}

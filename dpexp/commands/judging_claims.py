@@ -20,11 +20,12 @@ from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.ledger import verdicts
 from dpexp.reporting.ledger.judgement import Judgement
 from dpexp.reporting.ledger.judging import judge, keep, one_by_one, require
-from dpexp.reporting.ledger.standing import standing
+from dpexp.reporting.ledger.standing import experiments_of, standing
 from dpexp.reporting.worker_processes import in_processes
 from dpexp.store.files import read_document
 from dpexp.store.folder import Folder
 from dpexp.store.generation import config_path
+from dpexp.store.reading import numbers_held
 
 TOGETHER = 5
 """claims of one task: neighbours read the same results and ask the same theorems, and each task reads its own"""
@@ -69,7 +70,8 @@ def confirm(request: Request) -> Shown:
     checked(request)
     known, before = registered(), verdicts.read(request.results)
     ids = selected(request, [claim.id for claim in known], before)
-    state = {one.id: one.state for one in standing(request.results, before, known) if one.id in ids}
+    held = numbers_held(request.results, experiments_of(known))
+    state = {one.id: one.state for one in standing(request.results, before, known, held) if one.id in ids}
     open_ones = [claim for claim in known if state.get(claim.id) == "unconfirmed"]
     mine, remarks = [], []
     for claim in open_ones:
@@ -112,7 +114,7 @@ def _run(claims: Sequence[Claim], results: Path, how: Anew) -> str:
     from dpexp.commands import run as running
 
     texts = []
-    for name in dict.fromkeys(name for claim in claims for name in claim.experiments):
+    for name in experiments_of(claims):
         config, profile = _as_stored(results, name)
         request = running.Request(
             (config,), (), None, how.jobs, "threads", None, None, profile, results, how.force, False, how.quiet,

@@ -31,6 +31,7 @@ from dpexp.reporting.statement import stated_by
 from dpexp.store import load_generation
 from dpexp.store.folder import experiments_in
 from dpexp.store.reading import missing
+from dpexp.store.staleness import changed_since
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -315,7 +316,7 @@ def _settings(generation: Generation, cell_ids: Sequence[str]) -> dict[str, str]
 
 
 def _changed(generation: Generation, found: Model) -> tuple[str, ...]:
-    return tuple(generation.changed_since(found)) if found.deployment else ()
+    return tuple(changed_since(found)) if found.deployment else ()
 
 
 def _write(path: Path, content: bytes) -> None:

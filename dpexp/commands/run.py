@@ -14,14 +14,15 @@ from dpexp.config.cells import Cell, Experiment
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.expressions import matches
 from dpexp.config.resources import CHUNK_SETTINGS, require_room
-from dpexp.config.settings import label, setting
+from dpexp.config.settings import identity, label
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import UsageError
 from dpexp.core.terminal import note
 from dpexp.core.text import columns, counted, duration, few
 from dpexp.reporting.terminal_tables import fitting_columns
-from dpexp.store import Folder, speeds
+from dpexp.store import speeds
 from dpexp.store.executors import BACKENDS
+from dpexp.store.folder import Folder
 from dpexp.store.planning import CellPlan, derived_state, plan
 
 if TYPE_CHECKING:
@@ -136,11 +137,9 @@ def dry_run(request: Request) -> tuple[dict[str, Any], str, int]:
             if only is not None and p.cell.cell_id not in only:
                 continue
             waiting += [] if p.status in ("current", "deployed") else [p.cell]
-            named = {"cell_id": p.cell.cell_id, **setting(p.cell)}
             seconds = p.seconds(known, min(passes[p.cell.pass_key], CHUNK_SETTINGS)) if len(p.replicates) else 0.0
-            cells.append(
-                {"experiment": experiment.name, **named, "status": p.status, "reason": p.reason, "estimate_s": seconds}
-            )
+            named = {"experiment": experiment.name, **identity(p.cell)}
+            cells.append({**named, "status": p.status, "reason": p.reason, "estimate_s": seconds})
             rows.append([experiment.name, p.cell.cell_id, label(p.cell), p.status, p.reason])
     overhead = START_S + overhead_s(waiting) * speeds.factor(known, speeds.beside(waiting)) if waiting else 0.0
     total = sum(cell["estimate_s"] for cell in cells) + overhead
@@ -191,7 +190,7 @@ def run(request: Request) -> tuple[dict[str, Any], str, int]:
 def confirm_all(experiments: list[Experiment], request: Request) -> tuple[dict[str, Any], str, int]:
     """Say of stored cells if today's code gives their numbers, and stamp those: document, text, exit code."""
     from dpexp.store.confirming import Known, confirm
-    from dpexp.store.run import Options, identity
+    from dpexp.store.run import Options
 
     chosen = _chosen(experiments, request.only)
     rows, cells = [], []

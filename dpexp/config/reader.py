@@ -1,4 +1,12 @@
-"""From a located YAML tree to an Experiment, collecting everything that is wrong on the way."""
+"""From a located YAML tree to an Experiment, collecting everything that is wrong on the way.
+
+(a) Plug-ins are loaded first: which names the sections may use is not known before.
+(b) Every section of every variant is checked by itself, a swept value like one that stands alone, so that all that is
+wrong is said at once.
+(c) Nothing is multiplied out before the number of cells is known.
+(d) Then every point of the grid is built, and what only a whole setting can tell is asked: whether its parts go
+together, whether its records can be read, and how many steps it has.
+"""
 
 from __future__ import annotations
 
@@ -79,18 +87,22 @@ class Reader:
             self.complain(root.where, f"a config is a mapping, not {kind(root)}", f"sections: {', '.join(SECTIONS)}")
             raise ConfigError(self.issues)
         self.unknown(root, ("experiment", "plugins", *SECTIONS, TUNE, "cases"), "section")
+        # (a)
         name, plugins = self.name(root), self.plugins(root)
         root = _from_here(root, self.path.parent)
         base = {s: root.value[s] for s in (*SECTIONS, TUNE) if s in root.value}
         variants = self.cases(root.value["cases"], base, root.where) if "cases" in root.value else [base]
         variants = [merged(variant, DEFAULT_NAMES["algorithm"], self.complain) for variant in variants]
+        # (b)
         grids = [self.grid(root, variant) for variant in variants]
         if self.issues:
             raise ConfigError(self.issues)
+        # (c)
         count = sum(math.prod(len(choice.values) for choice in grid[1]) for grid in grids)
         if count > MAX_CELLS:
             self.complain(root.where, f"{count:,} cells; at most {MAX_CELLS:,} are allowed", FEWER)
             raise ConfigError(self.issues)
+        # (d)
         varying = self.varying(grids)
         cells = [
             self.cell(name, root, sections, choices, combination, varying)
@@ -109,7 +121,8 @@ class Reader:
             differing = differences(built)
             built = [replace(cell, swept=differing) for cell in built]
         different = list({cell.cell_id: cell for cell in reversed(built)}.values())[::-1]
-        toy = self.profile == "smoke" and len(different) < len(built)  # sizes that differ are often one toy size
+        # sizes that differ are often one toy size, and then no mistake
+        toy = self.profile == "smoke" and len(different) < len(built)
         if toy:
             built = different
         self.duplicates(root, built)
@@ -221,11 +234,9 @@ class Reader:
         return ALGORITHMS.get(name) if isinstance(name, str) else None
 
     def known_otherwise(self, key: str, located: Located) -> bool:
-        """Whether a missing key may follow from others: a target gives the budget, some algorithms their steps.
-
-        Whether an algorithm does so here is known when its problem is (`steps_of`); one that leaves the question to its
-        base never does, and is told at once.
-        """
+        """Whether a missing key may follow from others: a target gives the budget, some algorithms their steps."""
+        # whether an algorithm knows them here is known when its problem is (`steps_of`); one that leaves the question
+        # to its base never does, and is told at once
         never: object = AlgorithmBase.steps
         knows = self.algorithm is not None and self.algorithm.steps is not never
         return (key == "mu" and "eps" in located.value) or (key == "n" and knows)
@@ -282,7 +293,8 @@ class Reader:
             hint = "give one number" if key == "replicates" else f"give one: {_allowed(model.model_fields[key])}"
             self.complain(value.where, f"'run.{key}' cannot be swept", hint)
             return []
-        if len(value.value) > MAX_CELLS:  # refused before each of them is looked at
+        # (c): refused before each of them is looked at
+        if len(value.value) > MAX_CELLS:
             message = f"'{section}.{key}' sweeps {len(value.value):,} values; at most {MAX_CELLS:,} cells are allowed"
             self.complain(value.where, message, FEWER)
             return []
@@ -354,6 +366,7 @@ class Reader:
         privacy = self.build("privacy", PrivacySettings, given["privacy"])
         if problem is None or algorithm is None or schedule is None or privacy is None:
             return None
+        # asked in this order: the algorithm's own questions take parts for granted that go together
         if not self.compatible(problem, algorithm, schedule, sections, root.where):
             return None
         if not self.readable(problem, sections):
@@ -475,10 +488,7 @@ def _build(kind: type[V], values: Mapping[str, Located]) -> V:
 
 
 def _from_here(root: Located, folder: Path) -> Located:
-    """The file with its data paths as seen from the working directory: in a config they start at its own folder.
-
-    A path given on the command line (it has no line) starts where the command is run, and stays as it is.
-    """
+    """The file with its data paths as seen from the working directory: in a config they start at its own folder."""
     sections = dict(root.value)
     if "problem" in sections:
         sections["problem"] = _placed(sections["problem"], folder)
@@ -501,6 +511,7 @@ def _placed(problem: Located, folder: Path) -> Located:
 
 def _moved(data: Located, folder: Path) -> Located:
     path = data.value.get("path") if _is_map(data) else None
+    # a path given on the command line, which has no line, starts where the command is run
     if path is None or not isinstance(path.value, str) or not path.where.line:
         return data
     if Path(path.value).is_absolute() or path.value.startswith("~") or not path.value:

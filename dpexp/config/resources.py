@@ -26,7 +26,7 @@ MOST_SECONDS = 30 * 86_400.0
 MOST_THREADS = 1000
 """of a cluster whose size is not known yet"""
 CHUNK_SETTINGS, CHUNK_REPLICATES = 64, 8
-"""how many settings and replicates one worker takes at a time, as the runner cuts them"""
+"""how many settings one worker takes at a time, and how many replicates by most algorithms"""
 KEPT_PROBLEMS = 8
 """whose data are kept, as `dpexp.problems.finite_sum` does"""
 
@@ -59,8 +59,7 @@ def needs(experiment: Experiment, workers: int = 0, cluster: bool = False, proce
     """The memory at its largest, and the time, with so many workers (one for each core where it is 0), which may be
     `processes` of their own.
 
-    On a `cluster` the work is done elsewhere (`needs_of_worker`), and the time is that of a thousand threads: how many
-    there will be is not known, and no more is refused than what no cluster does.
+    On a `cluster` the work is done elsewhere (`needs_of_worker`).
     """
     workers, replicates = workers or os.cpu_count() or 1, experiment.replicates
     by_cell = [_results(cell, replicates) for cell in experiment.cells]
@@ -73,6 +72,7 @@ def needs(experiment: Experiment, workers: int = 0, cluster: bool = False, proce
         busy = min(workers, chunks)
         parts.insert(1, Part(f"work of {counted(busy, 'worker')}", _work(experiment) * busy))
     seconds = sum(cell.algorithm.seconds(cell.problem, cell.run.n) for cell in experiment.cells) * replicates
+    # how many threads a cluster will have is not known, and no more is refused than what no cluster does
     return Needs(tuple(parts), seconds / (MOST_THREADS if cluster else workers))
 
 

@@ -79,11 +79,7 @@ def _steps_needed() -> Schema:
 
 
 def _section(section: str, whole_section: bool = True) -> Schema:
-    """A section that names an entry of a registry: the keys are those of the entry.
-
-    Without a name, a problem is incomplete. An algorithm is then the default; a schedule depends on the algorithm, and
-    a section of `cases` on what stands outside, so that there the keys of some entry must fit.
-    """
+    """A section that names an entry of a registry: the keys are those of the entry."""
     registry = REGISTRIES[section]
     kinds = {name: parameters_of(kind) for name, kind in registry.items()}
     named = [
@@ -93,6 +89,8 @@ def _section(section: str, whole_section: bool = True) -> Schema:
         }
         for name, kind in kinds.items()
     ]
+    # Without a name, a problem is incomplete. An algorithm is then the default; a schedule depends on the algorithm,
+    # and a section of `cases` on what stands outside, so that there the keys of some entry must fit.
     unnamed: Schema = {"anyOf": [_mapping(kind, needed=False) for kind in kinds.values()]}
     if whole_section and section == "algorithm":
         unnamed = _mapping(kinds[DEFAULT_NAMES[section]])

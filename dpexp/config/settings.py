@@ -97,12 +97,10 @@ def _comparable(value: Any) -> tuple[bool, Any]:
 
 
 def differences(cells: Sequence[Cell]) -> tuple[Parameter, ...]:
-    """Parameters in which some of these cells differ, by which `cases` are told apart.
-
-    The number of steps is left out where every algorithm knows it from the other parameters.
-    """
+    """Parameters in which some of these cells differ, by which `cases` are told apart."""
     columns = [cell.columns() for cell in cells]
     own = dict.fromkeys(parameter for cell in cells for parameter in cell.own_parameters)
+    # the number of steps is left out where every algorithm knows it from the other parameters
     derived = all(c.algorithm.steps(c.problem, c.schedule, c.privacy.mu) is not None for c in cells)
     found = []
     for parameter in [*((section, "name") for section in NAMED), *own]:
@@ -125,6 +123,11 @@ def setting(cell: Cell) -> Settings:
     if cell.privacy.eps is not None:
         found.pop("mu", None)
     return found
+
+
+def identity(cell: Cell) -> Settings:
+    """What a cell is called in lists: its id and what is swept."""
+    return {"cell_id": cell.cell_id, **setting(cell)}
 
 
 def label(cell: Cell) -> str:

@@ -8,7 +8,7 @@ errors.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -84,6 +84,11 @@ class YamlErrors(Exception):
         self.issues = issues
 
 
+def _wrong(where: Position, message: str, hint: str = "") -> YamlErrors:
+    """One problem, after which no more can be read."""
+    return YamlErrors([Issue(where, message, hint)])
+
+
 class ConfigError(UsageError):
     """Everything that is wrong with a config; `issues` lists it with positions, the first 50 one by one."""
 
@@ -109,14 +114,12 @@ def read_bytes(path: Path) -> bytes:
     here = Position(str(path))
     try:
         if path.is_dir():
-            raise YamlErrors([Issue(here, "is a directory, not a config file", f"name the files: {path}/*.yaml")])
+            raise _wrong(here, "is a directory, not a config file", f"name the files: {path}/*.yaml")
         data = read_ordinary(path, _MAX_BYTES)
     except FileNotFoundError:
-        raise YamlErrors([Issue(here, "no such file", _neighbour(path))]) from None
+        raise _wrong(here, "no such file", _neighbour(path)) from None
     except (OSError, ValueError) as error:
-        raise YamlErrors(
-            [Issue(here, f"cannot be read: {getattr(error, 'strerror', None) or error}", "check the path")]
-        ) from None
+        raise _wrong(here, f"cannot be read: {getattr(error, 'strerror', None) or error}", "check the path") from None
     return data
 
 
@@ -126,9 +129,7 @@ def decode(data: bytes, path: Path) -> Located:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise YamlErrors(
-            [Issue(Position(str(path), line, 1), "is not UTF-8 text", "a config is a text file")]
-        ) from None
+        raise _wrong(Position(str(path), line, 1), "is not UTF-8 text", "a config is a text file") from None
     return parse(text, str(path))
 
 
@@ -140,47 +141,30 @@ def parse(text: str, source: str) -> Located:
         for event in yaml.parse(text, Loader=_LOADER):
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > _MAX_DEPTH:
-                raise YamlErrors(
-                    [Issue(_at(event.start_mark, source), f"is nested deeper than {_MAX_DEPTH} levels", _BRACKETS)]
-                )
+                raise _wrong(_at(event.start_mark, source), f"is nested deeper than {_MAX_DEPTH} levels", _BRACKETS)
             values += isinstance(event, yaml.ScalarEvent)
             if values > _MAX_VALUES:
                 message = f"holds more than {_MAX_VALUES:,} keys and values"
-                raise YamlErrors([Issue(_at(event.start_mark, source), message, "write shorter lists")])
+                raise _wrong(_at(event.start_mark, source), message, "write shorter lists")
             if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-                raise YamlErrors(
-                    [
-                        Issue(
-                            _at(event.start_mark, source),
-                            "anchors and aliases are not supported",
-                            "write the value out, or use `cases:`",
-                        )
-                    ]
-                )
+                hint = "write the value out, or use `cases:`"
+                raise _wrong(_at(event.start_mark, source), "anchors and aliases are not supported", hint)
         documents = list(yaml.compose_all(text, Loader=_LOADER))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = _at(mark, source) if mark else Position(source)
-        raise YamlErrors([Issue(where, f"not valid YAML: {error.problem or error.context}", _BRACKETS)]) from None
+        raise _wrong(where, f"not valid YAML: {error.problem or error.context}", _BRACKETS) from None
     except yaml.reader.ReaderError as error:
         line = text[: error.position].count("\n") + 1
-        raise YamlErrors(
-            [Issue(Position(source, line, 1), "not valid YAML: holds a control character", "a config is a text file")]
-        ) from None
+        message = "not valid YAML: holds a control character"
+        raise _wrong(Position(source, line, 1), message, "a config is a text file") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise YamlErrors([Issue(Position(source), f"not valid YAML: {error}")]) from None
+        raise _wrong(Position(source), f"not valid YAML: {error}") from None
     if not documents or documents[0] is None:
-        raise YamlErrors([Issue(Position(source, 1, 1), "is empty", "see configs/linear_d5.yaml for an example")])
+        raise _wrong(Position(source, 1, 1), "is empty", "see configs/linear_d5.yaml for an example")
     if len(documents) > 1:
-        raise YamlErrors(
-            [
-                Issue(
-                    _at(documents[1].start_mark, source),
-                    "holds a second document; one is wanted",
-                    "use one file an experiment",
-                )
-            ]
-        )
+        where = _at(documents[1].start_mark, source)
+        raise _wrong(where, "holds a second document; one is wanted", "use one file an experiment")
     located = _locate(documents[0], source, issues)
     if issues:
         raise YamlErrors(issues)
@@ -234,12 +218,3 @@ def _locate(node: yaml.Node, source: str, issues: list[Issue]) -> Located:
         else:
             values[name], keys[name] = _locate(value, source, issues), at
     return Located(values, where, keys)
-
-
-def walk(located: Located) -> Iterator[Located]:
-    """The value and everything inside it."""
-    yield located
-    inner = located.value.values() if isinstance(located.value, dict) else located.value
-    if isinstance(located.value, dict | list):
-        for item in inner:
-            yield from walk(item)

@@ -204,14 +204,16 @@ def seeds_matter(subject: Kind, toys: ToyExperiments) -> str:
 def noise_scales(subject: Kind, toys: ToyExperiments) -> str:
     """|metric(budget) - metric(inf)| is linear in small noise, so it falls as the stated noise does.
 
-    Two budgets so large that the noise is a small disturbance: what it changes, over all numbers that it changes at
-    all, has to shrink by the ratio of the stated noise multipliers, in the median and up to `ROOM`. That ratio is 10
-    for mu = 1e3 and 1e4 and about 3 for eps = 8 and 64, so noise that does not shrink, or shrinks like a root, is seen.
+    (a) Two budgets are so large that the noise is a small disturbance. (b) What it changes, over all numbers that it
+    changes at all, (c) has to shrink by the ratio of the stated noise multipliers, in the median and up to `ROOM`. That
+    ratio is 10 for mu = 1e3 and 1e4 and about 3 for eps = 8 and 64, so noise that does not shrink, or shrinks like a
+    root, is seen.
     """
     for toy in _toys(subject):
         public, weak = toy.cell(toy.ways.none), [toy.cell(privacy) for privacy in toy.ways.weak]
         if public is None or None in weak or public.run.n != weak[0].run.n:  # type: ignore[union-attr]
             continue
+        # (a)
         cells = [cell for cell in weak if cell]
         stated = [_multiplier(cell) for cell in cells]
         base, values = _values([public], range(4))[0], [_values([cell], range(4))[0] for cell in cells]
@@ -220,13 +222,14 @@ def noise_scales(subject: Kind, toys: ToyExperiments) -> str:
             k = next(k for k, m in enumerate(moved) if not np.any(m > 0))
             label = cells[k].privacy.mu.label
             raise Failed(f"{toy}: budget {label} gives the numbers of no privacy", subject.value.simulate)
+        # (b)
         both = (moved[0] > 1e-9 * (np.abs(base) + 1e-9)) & (moved[1] > 1e-11 * (np.abs(base) + 1e-9))
         ratios = moved[0][both] / moved[1][both]
         if not len(ratios):
             continue
         found, wanted = float(np.median(ratios)), stated[0] / stated[1]
         labels = " and ".join(cell.privacy.mu.label for cell in cells)
-        # noise for a whole run is not that small: where errors are mostly noise, their squares fall as its square does
+        # (c); noise for a whole run is not that small: where errors are mostly noise, their squares fall as its square
         most = ROOM * (wanted**2 if toy.ways is WHOLE_RUN else wanted)
         if not wanted / ROOM <= found <= most:
             message = f"between budgets {labels} the stated noise falls by {wanted:.3g}, its effect by {found:.3g}"
@@ -257,7 +260,8 @@ def no_privacy_is_the_limit(subject: Kind, toys: ToyExperiments) -> str:
         base, near = (_values([cell], range(4)) for cell in (public, huge))
         mean = np.abs(base).mean(axis=(2, 4), keepdims=True)
         usual = toy.cell(toy.ways.growing[1])
-        if usual is not None and (mean < NOTHING).any():  # what measures the noise alone: held against what it can be
+        # what measures the noise alone is 0 without it, and is held against what it can be
+        if usual is not None and (mean < NOTHING).any():
             mean = np.where(mean < NOTHING, np.abs(_values([usual], range(4))).mean(axis=(2, 4), keepdims=True), mean)
         scale = np.maximum(np.abs(base), mean + NOTHING)
         gap = float(np.max(np.abs(near - base) / scale))

@@ -155,15 +155,16 @@ def sensitivity_holds(subject: Subject[Any], toys: ToyExperiments) -> str:
 def furthest(problem: LinearPredictorProblem, rng: np.random.Generator, send: Send, enough: float) -> float:
     """How far apart what two users send can get at one parameter, by a search over both users and the parameter.
 
-    A walker is both rows, the parameter and both residuals [3 d + 3]. The best 32 of many starts of all lengths, from
-    e^-12 to e^3, keep the best of 24 random moves, half of them relative to their place. It ends where `enough` is
-    exceeded. What is found is attained; that nothing further was found proves nothing.
+    (a) A walker is both rows, the parameter and both residuals [3 d + 3]. (b) The best 32 of many starts of all
+    lengths, from e^-12 to e^3, (c) keep the best of 24 random moves, half of them relative to their place. It ends
+    where `enough` is exceeded. What is found is attained; that nothing further was found proves nothing.
     """
     d = problem.d
     real = problem.response_noise == "normal"
     ends = [()] if real else list(product(np.unique(problem.sample(rng, 400)[1])[[0, -1]], repeat=2))
 
     def distances(v: np.ndarray) -> np.ndarray:
+        # (a)
         z = v[..., : 2 * d].reshape(*v.shape[:-1], 2, d)
         x = np.concatenate([np.ones((*z.shape[:-1], 1)), z], axis=-1)
         theta = np.broadcast_to(problem.optimum(), (*v.shape[:-1], problem.p)).copy()
@@ -176,6 +177,7 @@ def furthest(problem: LinearPredictorProblem, rng: np.random.Generator, send: Se
             best = np.maximum(best, _norms(np.diff(sent, axis=-2)[..., 0, :]))
         return best
 
+    # (b)
     at = rng.standard_normal((4096, 3 * d + 3))
     at[:, 2 * d :] *= np.exp(np.where(rng.random((4096, d + 3)) < 0.5, rng.uniform(-12, 3, (4096, d + 3)), 0.0))
     first = distances(at)
@@ -183,6 +185,7 @@ def furthest(problem: LinearPredictorProblem, rng: np.random.Generator, send: Se
     for step in np.geomspace(1.0, 0.01, 160):
         if reached.max() > enough:
             break
+        # (c)
         move = step * rng.standard_normal((32, 24, at.shape[1]))
         move[:, ::2] *= at[:, None]
         tried = at[:, None] + move

@@ -40,7 +40,8 @@ def root(
         return at
     if (f_last < 0) == (f_at < 0):
         raise ValueError("f(a) and f(b) must have different signs")
-    other, f_other, step, before = 0.0, 0.0, 0.0, 0.0  # `other` is on the far side of the root
+    # `other` is on the far side of the root
+    other, f_other, step, before = 0.0, 0.0, 0.0, 0.0
     for _ in range(most):
         if f_last != 0 and f_at != 0 and (f_last < 0) != (f_at < 0):
             other, f_other = last, f_last
@@ -56,7 +57,8 @@ def root(
         # (a)
         tried = math.inf
         if abs(before) > enough and abs(f_at) < abs(f_last):
-            if last == other:  # a line through two points, else a parabola in y through three
+            # a line through two points, else a parabola in y through three
+            if last == other:
                 tried = -f_at * (at - last) / (f_at - f_last)
             else:
                 near = (f_last - f_at) / (last - at)

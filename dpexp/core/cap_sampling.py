@@ -56,7 +56,8 @@ class Cap(NamedTuple):
 def cap(eps: float, p: int) -> Cap:
     """The cap with the least noise for messages in R^p that are eps-differentially private, eps at most MOST_EPS."""
     low, high = 0.0, 1.0
-    while high - low > 1e-15:  # (c)
+    # (c)
+    while high - low > 1e-15:
         middle = (low + high) / 2
         found = _cap(eps, p, middle)
         low, high = (middle, high) if found.m > middle and found.trials <= MOST_TRIALS else (low, middle)
@@ -69,11 +70,13 @@ def _cap(eps: float, p: int, gamma: float) -> Cap:
     alpha, more = (p - 1) / 2, math.expm1(eps - SLACK)
     q = float(betainc(alpha, 0.5, 1 - gamma**2)) / 2
     e = math.exp(alpha * math.log1p(-(gamma**2)) - float(betaln(0.5, alpha))) / (p - 1) if gamma < 1 else 0.0
-    return Cap(gamma, q, (1 + more) * q / (1 + more * q), more * e / (1 + more * q))  # (a), (b)
+    # (a), (b)
+    return Cap(gamma, q, (1 + more) * q / (1 + more * q), more * e / (1 + more * q))
 
 
 def eps_at(eps: float, inside: float, delta: float) -> float:
-    """The least epsilon at delta of messages that are eps-differentially private, from (e)."""
+    """The least epsilon at delta of messages that are eps-differentially private."""
+    # (e)
     return max(0.0, eps + math.log1p(-delta / inside)) if delta < inside else 0.0
 
 
@@ -83,11 +86,9 @@ def deviation(eps: float, p: int, radius: float) -> float:
 
 
 def gaussian_mu(eps: float) -> float:
-    """The least mu for which all eps-differentially private messages are mu-GDP: 2 Phi^-1(e^eps / (1 + e^eps)).
-
-    The trade-off curve of randomised response has one kink, on the curve of mu; a convex curve that is below another
-    nowhere but at a kink of it is below it at the kink.
-    """
+    """The least mu for which all eps-differentially private messages are mu-GDP: 2 Phi^-1(e^eps / (1 + e^eps))."""
     from scipy.special import ndtri
 
+    # the trade-off curve of randomised response has one kink, on the curve of mu; a convex curve that is below another
+    # nowhere but at a kink of it is below it at the kink
     return -2 * float(ndtri(1 / (1 + math.exp(eps))))

@@ -8,14 +8,12 @@ import numpy as np
 
 
 def checkpoint_steps(n: int, checkpoints: int) -> np.ndarray:
-    """Increasing steps from 1 to n, both included, evenly spaced on a log scale; int64 [min(n, checkpoints)] or fewer.
-
-    The first steps of such a grid fall on the same whole numbers, so it is refined until enough of them differ.
-    """
+    """Increasing steps from 1 to n, ends included, evenly on a log scale; int64 [min(n, checkpoints)] or fewer."""
     if checkpoints == 1:
         return np.array([n])
     if checkpoints >= n:
         return np.arange(1, n + 1)
+    # the first steps of such a grid fall on the same whole numbers, so it is refined until enough of them differ
     points, last = checkpoints, 0
     while (found := _distinct(n, points)) <= checkpoints:
         last = points
@@ -32,15 +30,19 @@ _AROUND = 32
 def _distinct(n: int, points: int) -> int:
     """How many whole numbers the rounded grid of so many points from 1 to n meets, 2 <= points; O(1) time.
 
-    Gaps grow with the ratio r of neighbours: they are below 1 up to x = 1 / (r - 1), so that no whole number is left
-    out there, and above 1 beyond, so that all points round to different ones. Only the points around x are rounded.
+    (a) Gaps grow with the ratio r of neighbours: they are below 1 up to x = 1 / (r - 1), so that no whole number is
+    left out there, (b) and above 1 beyond, so that all points round to different ones. (c) Only points around x are
+    rounded.
     """
     rate = math.log(n) / (points - 1)
+    # (a)
     middle = -math.log(math.expm1(rate)) / rate
     low = min(max(0, math.floor(middle) - _AROUND), points - 1)
     high = min(max(0, math.ceil(middle) + _AROUND), points - 1)
-    near = 10.0 ** (np.arange(low, high + 1) * (np.log10(n) / (points - 1)))  # as np.geomspace has them
+    # (c), as np.geomspace has them
+    near = 10.0 ** (np.arange(low, high + 1) * (np.log10(n) / (points - 1)))
     if high == points - 1:
         near[-1] = n
     met = np.unique(near.round())
+    # whole numbers below the first that is met: (a); points above the last: (b)
     return int(met[0]) + len(met) - 1 + points - 1 - high

@@ -37,7 +37,8 @@ def files_below(place: Path) -> list[Path]:
         return [place]
     found, seen = [], set()
     for folder, inner, names in os.walk(place, followlinks=True):
-        if (real := os.path.realpath(folder)) in seen:  # links can lead in a circle
+        # links can lead in a circle
+        if (real := os.path.realpath(folder)) in seen:
             inner.clear()
             continue
         seen.add(real)

@@ -19,13 +19,14 @@ _DIGITS = 30
 def _rule(count: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Nodes in (-1, 1), increasing, and weights, by Newton's method from Tricomi's first guess.
 
-    The weight of a node x is 2 / ((1 - x^2) P_n'(x)^2) (Abramowitz and Stegun, 25.4.29). The guess has an error of less
-    than 1 / n^3; each step of Newton squares it, and six are more than thirty digits need.
+    The weight of a node x is 2 / ((1 - x^2) P_n'(x)^2) (Abramowitz and Stegun, 25.4.29).
     """
     positive = []
     with localcontext(Context(prec=_DIGITS)):
         for k in range(1, (count + 1) // 2 + 1):
             x = Decimal(math.cos(math.pi * (k - 0.25) / (count + 0.5)) if 2 * k != count + 1 else 0)
+            # the guess has an error of less than 1 / n^3; each step of Newton squares it, and six are more than thirty
+            # digits need
             for _ in range(6):
                 value, slope = _legendre(count, x)
                 x -= value / slope

@@ -1,7 +1,7 @@
 """Named random streams, keyed by content: (seed, replicate, role), never by algorithm parameters.
 
-Settings that differ in anything else see the same users and the same noise directions (common random numbers), and the
-numbers of a replicate do not depend on which other replicates run beside it.
+(a) Settings that differ in anything else see the same users and the same noise directions (common random numbers).
+(b) The numbers of a replicate do not depend on which other replicates run beside it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ def _sequence(seed: int, replicate: int, role: str, part: int = 0) -> np.random.
         raise ValueError(f"unknown role {role!r}; roles are {', '.join(ROLES)}")
     if seed < 0 or replicate < 0 or part < 0:
         raise ValueError("seed, replicate and part must not be negative")
+    # (a), (b): the key says which stream it is, and no stream is spawned from another one
     return np.random.SeedSequence(entropy=seed, spawn_key=(replicate, ROLES[role], part))
 
 
@@ -31,7 +32,8 @@ def generator(seed: int, replicate: int, role: str, part: int = 0) -> np.random.
 
 
 def stream_state(seed: int, replicate: int, role: str, part: int = 0) -> np.ndarray:
-    """State of the engine's generator (xoshiro256++) for one role of one replicate, uint64 [4], never all zero."""
+    """State of the engine's generator (xoshiro256++) for one role of one replicate, uint64 [4]."""
+    # from a state of zeros it would give zeros for ever
     state = _sequence(seed, replicate, role, part).generate_state(4, np.uint64)
     return state if state.any() else np.array([1, 0, 0, 0], np.uint64)
 

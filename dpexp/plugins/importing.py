@@ -59,7 +59,8 @@ class _Finder(MetaPathFinder):
         place = folder.joinpath(*inside.split(".")) if inside else folder
         if not place.is_dir():
             return None
-        spec = ModuleSpec(name, None, is_package=True)  # a folder without __init__.py is a package too, as in Python
+        # a folder without __init__.py is a package too, as in Python
+        spec = ModuleSpec(name, None, is_package=True)
         spec.submodule_search_locations = [str(place)]
         return spec
 
@@ -72,13 +73,15 @@ class _Loader(SourceFileLoader):
         self.package, self.folder = package, folder
 
     def get_code(self, fullname: str) -> CodeType | None:
-        """From the source, never from `__pycache__`: the file may have been written within the clock's last tick."""
+        """From the source, never from `__pycache__`."""
+        # what is kept there is found by the file's time, and that may have been written within the clock's last tick
         source = self.get_data(self.path)
         _refuse_cached_kernels(source, self.path)
         return self.source_to_code(source, self.path)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run the module with an `import` of its own; Python looks that up in the module's `__builtins__`."""
+        """Run the module with an `import` of its own."""
+        # Python looks that up in the module's `__builtins__`
         module.__dict__["__builtins__"] = {**vars(builtins), "__import__": self._import}
         super().exec_module(module)
 

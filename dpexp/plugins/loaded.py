@@ -89,14 +89,12 @@ def module_file(root: Path, inside: str) -> Path | None:
 
 
 def inside_folder(root: Path, imported: str) -> str | None:
-    """The dotted path below a plug-in's folder that `import imported` means; None for what is installed.
-
-    `import helper` means helper.py or the folder helper beside the plug-in. Where the folder is itself a package, with
-    an `__init__.py`, its own name before the others means the folder.
-    """
+    """The dotted path below a plug-in's folder that `import imported` means; None for what is installed."""
     first, _, rest = imported.partition(".")
+    # `import helper` means helper.py or the folder helper beside the plug-in
     if module_file(root, first) or any((root / first).glob("*.py")):
         return imported
+    # where the folder is itself a package, with an `__init__.py`, its own name before the others means the folder
     return rest if first == root.name and (root / "__init__.py").is_file() else None
 
 

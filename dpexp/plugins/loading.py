@@ -128,11 +128,9 @@ def using(*paths: Path | str) -> Iterator[None]:
 
 
 def use_only(files: Sequence[str]) -> bool:
-    """Load exactly these files as they are now, and what is installed; whether that changed anything.
-
-    For a worker: it may have served another run before, with other plug-ins or with the same ones before an edit.
-    """
+    """Load exactly these files as they are now, and what is installed; whether that changed anything."""
     use_installed()
+    # a worker may have served another run before, with other plug-ins or with the same ones before an edit
     before = list(LOADED.values())
     for loaded in before:
         if not loaded.installed and (str(loaded.file) not in files or _is_outdated(loaded)):

@@ -1,10 +1,10 @@
 """What the code of plug-ins opened, listed, imported and read from the environment in this process, and its hashes.
 
-Python says what is opened and imported (`sys.addaudithook`), and `os.environ` what is read of it. It is a plug-in's if
-one of its functions is among those that are under way, so also what a library opens for it. It counts for every cell
-that uses the plug-in, since what one cell has read another may use. Libraries and what they import count by their
-versions. What cannot be followed is refused at the plug-in's line: other programs, the network, data bases, and
-libraries that open files past Python. Whether a file is there, its size and its time are not seen, nor the clock.
+Python says what is opened and imported (`sys.addaudithook`), and `os.environ` what is read of it. (a) It is a plug-in's
+if one of its functions is among those that are under way, so also what a library opens for it. (b) It counts for every
+cell that uses the plug-in, since what one cell has read another may use. (c) Libraries and what they import count by
+their versions. (d) What cannot be followed is refused at the plug-in's line: other programs, the network, data bases,
+and libraries that open files past Python. Whether a file is there, its size and its time are not seen, nor the clock.
 
 An entry is called `data NAME:path`, by the path from the plug-in's folder; `path/` stands for the names in a folder,
 and `$VARIABLE` for a variable of the environment.
@@ -101,6 +101,7 @@ def found(code: Iterable[str]) -> dict[str, str]:
     counted = {_entry(loaded, path) for loaded in plugins for path in records}
     entries: dict[str, str] = {}
     for name, value in [pair for one in (_own(plugins), *_REPORTED) for pair in one.items()]:
+        # (b)
         module = name[5:].removesuffix(".py").replace("/", ".").removesuffix(".__init__")
         # records count by their own entry, and modules by their code
         if name in counted or module in code or not name.startswith(tuple(f"data {one.name}:" for one in plugins)):
@@ -206,11 +207,11 @@ def _behind(direct: bool = False, imports: bool = False) -> str | None:
     """The first name of the modules of the plug-in on whose behalf something happens; empty for what it has imported
     from elsewhere, None for no plug-in.
 
-    (a) The innermost function of a plug-in's own modules says whose it is, unless it only has the store read results.
-    (b) Of a module that a plug-in has imported from elsewhere any may be the owner, where none is found further out.
-    (c) The engine, `dpexp.plugins` and the machinery of imports read for themselves, whoever has called them; with
+    (e) The innermost function of a plug-in's own modules says whose it is, unless it only has the store read results.
+    (f) Of a module that a plug-in has imported from elsewhere any may be the owner, where none is found further out.
+    (g) The engine, `dpexp.plugins` and the machinery of imports read for themselves, whoever has called them; with
     `imports` the plug-in behind them counts.
-    (d) `direct`: the standard library may stand between, and nothing else.
+    (h) `direct`: the standard library may stand between, and nothing else.
     """
     frame = _asking()
     foreign, through_store = None, False
@@ -218,10 +219,10 @@ def _behind(direct: bool = False, imports: bool = False) -> str | None:
         name, file = str(frame.f_globals.get("__name__")), frame.f_code.co_filename
         top = name.partition(".")[0]
         through_store = through_store or name.startswith("dpexp.store.")
-        # (a)
+        # (e)
         if top in WATCHED:
             return None if through_store and not _is_simulating(frame) else top
-        # (b), and then (c), (d)
+        # (f), and then (g), (h)
         if _is_from_elsewhere(top, file):
             foreign = ""
         elif not imports and (_is_importing(frame) or name.startswith(("dpexp.plugins", "dpexp.engine"))):
@@ -281,9 +282,11 @@ _INSTEAD = (
 
 def _opened(path: str, flags: int, bare: bool = False) -> None:
     """`bare`: by `os.open`, whose path can be one below a folder that is open, of which nothing is told."""
+    # (a); of code that is imported the plug-in counts behind the machinery that reads it
     code = path.endswith((".py", ".pyc"))
     top = _behind(imports=code)
     relative, path = not os.path.isabs(path), os.path.abspath(path)
+    # (c)
     if top is None or path.startswith((*_LIBRARIES, *_MACHINE, str(Path(__file__).parent.parent) + os.sep)):
         return
     # what the plug-in has made itself is no input when it reads it again
@@ -291,6 +294,7 @@ def _opened(path: str, flags: int, bare: bool = False) -> None:
         _WRITTEN.add(path)
     if flags & os.O_ACCMODE == os.O_WRONLY or path in _WRITTEN:
         return
+    # (d): a path below a folder that is open is not the one from the working folder
     if bare and relative and not os.path.exists(path):
         what = f"{os.path.basename(path)}, which is not there, or in a folder that is open"
         raise UsageError(f"a plug-in opens {what}", _INSTEAD)
@@ -299,6 +303,7 @@ def _opened(path: str, flags: int, bare: bool = False) -> None:
     mode = stat.S_IFREG  # also of what is not there, which is read too
     with suppress(OSError):
         mode = os.stat(path).st_mode
+    # (d): what a pipe or a device gives cannot be read again to compare
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise UsageError(f"a plug-in reads {path}, which is no ordinary file", _INSTEAD)
     if not stat.S_ISDIR(mode):

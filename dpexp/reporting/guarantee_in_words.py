@@ -20,7 +20,7 @@ from functools import lru_cache, partial
 from dpexp.core.text import up
 from dpexp.privacy.accounting.gdp_summary import mu_up_to, regret
 from dpexp.privacy.accounting.loss_distributions import Steps, eps_of_steps
-from dpexp.privacy.accounting.tradeoff import Profile, implied_delta
+from dpexp.privacy.accounting.tradeoff import Profile, implied_delta, profile_of
 from dpexp.privacy.analyses.analysis import ALL, Analysis
 
 ALWAYS = 0.9995
@@ -40,7 +40,7 @@ def success(analysis: Analysis | None, deltas: Sequence[float]) -> float:
     """The largest probability of a right guess that the analysis allows: (b) at each delta and, if known, (c)."""
     if analysis is None or not analysis.valid:
         return 1.0
-    profile = analysis.profile
+    profile = profile_of(analysis)
     known = profile.mu is not None or profile.direct is not None
     pairs = [(eps, delta) for eps, delta in zip(analysis.at(deltas), deltas, strict=True) if eps < math.inf]
     least = min([profile.advantage if known else 1.0, *(implied_delta(*pair, 0.0) for pair in pairs)])
@@ -69,7 +69,7 @@ def gaussian_of(analysis: Analysis, shown: Profile | None, floor: float) -> dict
     elif analysis.steps:
         mu = _of_steps(analysis.steps, floor)
     else:
-        mu = mu_up_to(analysis.profile, floor, ROUGH)
+        mu = mu_up_to(profile_of(analysis), floor, ROUGH)
     known = math.isfinite(mu)
     gap = regret(mu, shown) if shown and known else None
     return {"mu": mu if known else None, "floor": 0.0 if analysis.mu is not None else floor, "regret": gap}
@@ -78,7 +78,8 @@ def gaussian_of(analysis: Analysis, shown: Profile | None, floor: float) -> dict
 @lru_cache(maxsize=256)
 def _of_steps(steps: Steps, floor: float) -> float:
     """Of steps whose loss distributions are composed, however many mechanisms of a config have them."""
-    return mu_up_to(Analysis("composition", "", ALL, partial(eps_of_steps, steps), (), steps=steps).profile, floor)
+    composed = Analysis("composition", "", ALL, partial(eps_of_steps, steps), (), steps=steps)
+    return mu_up_to(profile_of(composed), floor)
 
 
 def gaussian_words(found: Mapping[str, float | None]) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 from dpexp.config.card import Card, CardRead, Sampler, Stated
 from dpexp.core.text import Printed, columns, counted, down, up
 from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.accounting.tradeoff import Profile
+from dpexp.privacy.accounting.tradeoff import Profile, profile_of
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.analyses.composition import batches_of, divides
 from dpexp.privacy.attained.lower_bounds import LowerBound
@@ -346,7 +346,7 @@ class Receipt(Printed):
         _, pair = reading.attained(floor)
         if by is None:
             return {}
-        promised = by.profile
+        promised = profile_of(by)
         shown = Profile(pair.eps, attained=True) if pair else None
         return {
             "gdp": gaussian_of(by, shown, floor),

@@ -12,7 +12,7 @@ from dpexp.core.steps import each
 from dpexp.core.text import columns, down, up
 from dpexp.privacy.accounting.group_losses import of_group
 from dpexp.privacy.accounting.loss_distributions import eps_of_steps
-from dpexp.privacy.accounting.tradeoff import Group, Profile
+from dpexp.privacy.accounting.tradeoff import Group, Profile, profile_of
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.analyses.composition import GROUPS, POISSON
 from dpexp.privacy.attained.lower_bounds import LowerBound
@@ -169,7 +169,7 @@ def _promised(analysis: Analysis, size: int) -> Row:
     """An analysis, with the law of the group where one is asked for and it is known."""
     together = group_profile(analysis, size) if size > 1 else None
     mark = "own law of the group" if together else ""
-    return Row(analysis.name, analysis.released, analysis.profile, size, mark, together)
+    return Row(analysis.name, analysis.released, profile_of(analysis), size, mark, together)
 
 
 def group_profile(analysis: Analysis, size: int) -> Profile | None:

@@ -109,6 +109,7 @@ def write_cell(folder: Folder, cell: Cell, data: CellData, made: dict[str, Any],
         **{name: column(values.ravel()) for name, values in with_distance(data)},
         "diverged": column(too_far(data, cell.run.diverged_above).ravel()),
     }
+    # (b)
     stated = {
         **made,
         "parameters": cell.parameters,
@@ -122,7 +123,8 @@ def write_cell(folder: Folder, cell: Cell, data: CellData, made: dict[str, Any],
     # No entry is missing. A file that says so needs no list of those that are there: a quarter of the time of writing.
     complete = pa.schema([field.with_nullable(False) for field in table.schema])
     seal = write_table(at or path, pa.Table.from_arrays(table.columns, schema=complete), stated)
-    return Stored(path, seal, json.loads(json.dumps(stated)))  # lists where there were tuples, as a reader sees it
+    # lists where there were tuples, as a reader sees it
+    return Stored(path, seal, json.loads(json.dumps(stated)))
 
 
 def stored_cell_file(folder: Folder, cell_id: str) -> Stored:
@@ -194,6 +196,7 @@ def due(cell: Cell, replicates: int, model: Model | None) -> Due:
     count = replicates if cell.run.release == "all" else 1
     if not cell.problem.files():
         return Due((), 0)
+    # asking the algorithm may calibrate its noise first, which takes long
     if model is not None and model.metadata["statement"] == digest(statement_of(cell)):
         return Due(model.estimators, count)
     names = cell.algorithm.releases(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
@@ -247,7 +250,8 @@ def write_model(
         "parameters": cell.parameters,
         "estimators": list(wanted.estimators),
         "shape": list(kept.shape),
-        "statement": None if metadata["deployment"] else digest(statement_of(cell)),  # it depends on the records
+        # it depends on the records, of which a deployment's file says nothing
+        "statement": None if metadata["deployment"] else digest(statement_of(cell)),
         "legend": dict(cell.problem.legend()),
     }
     write_table(at or folder.model(cell.cell_id), pa.table(columns), {**metadata, **more})
@@ -275,7 +279,8 @@ def keep_what_is_due(folder: Folder, cell: Cell, replicates: int) -> None:
     """Take parameters off the disk that are not released any more. What is missing is not this function's question."""
     path = folder.model(cell.cell_id)
     model = model_if_whole(folder, cell.cell_id)
-    if model is None or model.deployment:  # what a deployment released is out, whatever the config asks for now
+    # what a deployment released is out, whatever the config asks for now
+    if model is None or model.deployment:
         return
     wanted = due(cell, replicates, model)
     if not wanted.estimators:

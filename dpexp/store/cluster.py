@@ -1,11 +1,12 @@
 """A dask cluster as the place where tasks run: `dpexp run CONFIG --backend dask --scheduler ADDRESS`.
 
-The parent plans, hands out tasks, and alone writes what comes back. Every worker is compared with the parent before
-it is given work, and one that joins later is compared before its first task (`dpexp.store.worker`). Nothing waits for
-ever: dask itself would, for a worker that lacks a package or for a scheduler that is gone.
+The parent plans, hands out tasks, and alone writes what comes back.
 
-dask sees to workers that die: their tasks go to others. Tasks are handed out as results come in, a few for each thread,
-so a million of them need no more memory than a hundred, and workers that join are given their share.
+(a) Every worker is compared with the parent before it is given work, and one that joins later is compared before its
+first task (`dpexp.store.worker`).
+(b) Nothing waits for ever: dask itself would, for a worker that lacks a package or for a scheduler that is gone.
+(c) dask sees to workers that die: their tasks go to others. Tasks are handed out as results come in, a few for each
+thread, so a million of them need no more memory than a hundred, and workers that join are given their share.
 """
 
 from __future__ import annotations
@@ -76,9 +77,11 @@ def on_cluster(
         return
     with _silence(), _connected(scheduler) as client:
         expected = facts(asked)
+        # (a)
         _require_alike(client, scheduler, asked, expected, room)
         calls = (_call(compute, Parcel(pickle.dumps(task), asked, expected)) for task in tasks)
         for number, result in _results(client, scheduler, asked.run, calls):
+            # (a), of one that has joined since
             if isinstance(result, Unlike):
                 wrong = _complaints((result.facts, None), expected, room, result.address)
                 raise UsageError("; ".join(wrong), f"{_advice(wrong[0])}; {GIVEN_BACK}")
@@ -98,10 +101,8 @@ class _Call(NamedTuple):
 
 
 def _call(function: Callable[[Any], Any], argument: Any) -> bytes:
-    """Bytes whose unpickling on a worker is the call.
-
-    The scheduler needs no dpexp then, and a worker that has none says so: in a task that is an error like any other.
-    """
+    """Bytes whose unpickling on a worker is the call."""
+    # the scheduler needs no dpexp then, and a worker that has none says so: in a task that is an error like any other
     return pickle.dumps(_Call(function, argument))
 
 
@@ -134,17 +135,16 @@ def _connected(scheduler: str) -> Iterator[Client]:
             raise DpexpError(f"the scheduler {scheduler} is gone", GIVEN_BACK) from None
         raise
     finally:
+        # the scheduler forgets its tasks
         with _undisturbed():
-            client.close(timeout=2)  # the scheduler forgets its tasks
+            client.close(timeout=2)
 
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Without warnings of other versions, which are compared, and without collecting garbage, which is done before.
-
-    A client that could not connect, or lost its scheduler, stops its loop when it is collected, and asks for a lock for
-    that. The next client holds this lock while it starts and stops. Collected in between, the two wait for each other.
-    """
+    """Without warnings of other versions, which are compared, and without collecting garbage, which is done before."""
+    # A client that could not connect, or lost its scheduler, stops its loop when it is collected, and asks for a lock
+    # for that. The next client holds this lock while it starts and stops. Collected in between, both wait.
     gc.collect()
     collects = gc.isenabled()
     gc.disable()
@@ -159,6 +159,7 @@ def _undisturbed() -> Iterator[None]:
 
 def _require_alike(client: Client, scheduler: str, asked: Asked, expected: Mapping[str, str], room: Room) -> None:
     """Wait for workers, and raise UsageError unless all that are there give the answers of this process."""
+    # (b)
     until = time.monotonic() + patience()
     try:
         client.wait_for_workers(1, timeout=patience())
@@ -176,7 +177,8 @@ def _require_alike(client: Client, scheduler: str, asked: Asked, expected: Mappi
         address: _reply(question, max(0.1, until + patience() - time.monotonic()))
         for address, question in questions.items()
     }
-    there = client.nthreads()  # workers may leave at any time
+    # a worker that leaves at this moment answers nothing, and is no reason to complain
+    there = client.nthreads()
     replies = {address: found for address, found in replies.items() if found is not None or address in there}
     complaints = [what for address, found in replies.items() for what in _complaints(found, expected, room, address)]
     if complaints:
@@ -252,11 +254,13 @@ def _results(client: Client, scheduler: str, run: str, calls: Iterator[bytes]) -
     numbered, seen = enumerate(calls), time.monotonic()
     out: dict[Future[Any], int] = {}
     while True:
+        # (b)
         if threads := sum(client.nthreads().values()):
             seen = time.monotonic()
         elif time.monotonic() - seen > patience():
             gone = f"no worker of {scheduler} is left, and none has come in {patience():g} s"
             raise DpexpError(gone, GIVEN_BACK)
+        # (c)
         for number, call in islice(numbered, max(0, AHEAD * max(threads, 1) - len(out))):
             out[client.submit(pickle.loads, call, key=f"dpexp-{run}-{number}", pure=False)] = number
         if not out:
@@ -268,7 +272,8 @@ def _results(client: Client, scheduler: str, run: str, calls: Iterator[bytes]) -
                 result = _result_of(future, scheduler)
                 yield out.pop(future), result
         except TimeoutError:
-            pass  # nothing is done yet, or the worker of a result has died, and it is computed again
+            # nothing is done yet, or the worker of a result has died, and it is computed again
+            pass
         except CancelledError:
             raise DpexpError(f"the cluster at {scheduler} gave up a task: was it restarted?", GIVEN_BACK) from None
 

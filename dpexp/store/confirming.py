@@ -21,15 +21,17 @@ from dpexp.core.errors import DpexpError
 from dpexp.core.files import Damaged
 from dpexp.core.terminal import note
 from dpexp.core.text import few
+from dpexp.store.description import config_today
 from dpexp.store.executors import Task, threads
 from dpexp.store.files import write_document
-from dpexp.store.fingerprint import changed, code_of, edited_after, statement_of
+from dpexp.store.fingerprint import changed, code_of, edited_after, statement_of, summary_code, what_changed
 from dpexp.store.folder import Folder
-from dpexp.store.generation import Generation, config_today, read_generation, summary_code, what_changed
+from dpexp.store.generation import Generation, read_generation
 from dpexp.store.partials import chunks_of
 from dpexp.store.rows import Ended, agree, row_of
 from dpexp.store.run import AGAIN, Options
 from dpexp.store.simulating import Done, Failed, simulate
+from dpexp.store.staleness import why_stale
 from dpexp.store.stamps import confirmed_by, moved, stamp_in, witness_of
 
 CURRENT, CONFIRMED, STALE = "current", "confirmed", "stale"
@@ -56,9 +58,10 @@ def confirm(
             why = "not computed yet" if isinstance(error, FileNotFoundError) else str(error)
             return {cell.cell_id: ("missing", why) for cell in cells}
         found = _confirmed(cells, experiment, generation, options, {} if known is None else known, after)
-        why = read_generation(folder).what_is_stale()
+        why = why_stale(read_generation(folder))
+    # cells may all be right and the folder not: it has settings that the config does not name any more
     if why and options.only is None and all(status in RIGHT for status, _ in found.values()):
-        found = dict.fromkeys(found, (STALE, why))  # it has settings that the config does not name any more
+        found = dict.fromkeys(found, (STALE, why))
     if wrong := [reason for status, reason in found.values() if status == STALE]:
         reasons = few(list(dict.fromkeys(wrong)))
         note(f"{experiment.name}: {len(wrong)} of {len(found)} cells are stale: {reasons}", options.quiet)
@@ -121,8 +124,10 @@ def _settled(
     if own or (files and stamp.witness is None):
         why = "nothing is tried on your own records" if own else "no witness of its numbers was kept"
         return STALE, f"{what_changed(files or ['.py'])} changed, and {why}"
+    # a chunk need not use all that a run receives, so that one that agrees would say nothing of the rest
     if received or _sorted(cell.received_numbers) != _sorted(stamp.received):
-        return STALE, f"what the run receives changed: {few(received)}".strip(": ")  # a chunk need not use all of it
+        return STALE, f"what the run receives changed: {few(received)}".strip(": ")
+    # the row is computed again in full: it is one line, and privacy numbers may be a processor's last digits apart
     if other:
         told = rows[cell.cell_id]
         now = row_of(cell, experiment.deltas, Ended(told["replicates"], told["n_diverged"], told.get("projections")))
@@ -149,7 +154,8 @@ def _witnesses(
         if (cell_id, count) not in known:
             passes.setdefault((cell.pass_key, count), {})[cell_id] = cell
     chunks = [c for (_, count), some in passes.items() for c in chunks_of([*some.values()], range(count), lanes=count)]
-    while chunks:  # a second time only for cells of chunks that failed: each by itself
+    # a second time only for cells of chunks that failed: each by itself
+    while chunks:
         chunks.sort(key=lambda chunk: -chunk.seconds)
         tasks: list[Task] = [(simulate, (chunk.cells, chunk.replicates)) for chunk in chunks]
         again = []

@@ -48,10 +48,8 @@ def opened(plugins: tuple[str, ...], sealed: bytes) -> Task:
 
 
 def _pinned(number: int, place: str, plugins: tuple[str, ...], sealed: bytes) -> tuple[int, Any, dict[str, str]]:
-    """In a process of its own, with what plug-ins have read there.
-
-    Processes are kept for the next call, and the caller may have changed its working folder `place` in between.
-    """
+    """In a process of its own, with what plug-ins have read there."""
+    # processes are kept for the next call, and the caller may have changed its working folder in between
     os.chdir(place)
     with _ready_to_compute():
         function, arguments = opened(plugins, sealed)
@@ -69,10 +67,7 @@ def _no_word_of_the_rest() -> Iterator[None]:
 
 
 def threads(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Any]]:
-    """Threads of this process, in the order of the tasks; kernels release Python's lock.
-
-    Where a run is given up, tasks that nobody has begun are dropped, and those that run are not waited for.
-    """
+    """Threads of this process, in the order of the tasks; kernels release Python's lock."""
     waiting: SimpleQueue[tuple[int, Task]] = SimpleQueue()
     outcomes: SimpleQueue[tuple[int, Future[Any]]] = SimpleQueue()
 
@@ -86,11 +81,14 @@ def threads(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Any]]:
                 except BaseException as error:
                     outcome.set_exception(error)
                 outcomes.put((number, outcome))
-                del outcome, arguments  # a result may be large, and the next task may take long
+                # a result may be large, and the next task may take long
+                del outcome, arguments
 
     for given in enumerate(tasks):
         waiting.put(given)
     with _ready_to_compute():
+        # Python waits at its end for the threads of its own pools, and for those of daemons it does not: where a run is
+        # given up, those that compute are left to themselves
         for _ in range(jobs):
             Thread(target=work, daemon=True).start()
         try:
@@ -98,6 +96,7 @@ def threads(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Any]]:
                 number, outcome = outcomes.get()
                 yield number, outcome.result()
         finally:
+            # tasks that nobody has begun are dropped
             with suppress(Empty):
                 while True:
                     waiting.get_nowait()
@@ -109,7 +108,8 @@ def _deaf_to_interrupts() -> Iterator[None]:
     which hears it afterwards, and with which they end."""
     from multiprocessing import resource_tracker
 
-    resource_tracker.ensure_running()  # which unblocks what it has blocked for its own process, whoever did so before
+    # started before the signal is blocked, since it unblocks what it has blocked for its own process, whoever did so
+    resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -137,6 +137,7 @@ def loky(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Any]]:
                     yield number, result
             return
         except TerminatedWorkerError:
+            # one that dies of the same work a second time dies of it
             if attempt:
                 raise
 

@@ -83,10 +83,7 @@ class Sealed:
     metadata: dict[str, Any]
 
     def table(self, columns: Sequence[str] | None = None, filters: Sequence[Filter] = ()) -> pa.Table:
-        """Its rows, those for which all filters hold. Raises KeyError for a column that is not there.
-
-        Everything is done by this thread: a process that ends while pyarrow's own threads are about can be aborted.
-        """
+        """Its rows, those for which all filters hold. Raises KeyError for a column that is not there."""
         import pyarrow as pa
         import pyarrow.compute as pc
         import pyarrow.parquet as pq
@@ -98,6 +95,7 @@ class Sealed:
         absent = [name for name in needed if name not in names]
         if absent:
             raise KeyError(f"{self.name} has no column {', '.join(absent)}")
+        # by this thread: a process that ends while pyarrow's own threads are about can be aborted
         table = file.read(columns=needed, use_threads=False)
         for name, comparison, value in filters:
             column = table[name]
@@ -114,9 +112,10 @@ def coded(codes: np.ndarray, labels: Sequence[str]) -> pa.Array:
 
 
 def column(values: np.ndarray | Sequence[Any]) -> pa.Array:
-    """`pyarrow.array`, which imports pandas to look at what it is given: a tenth of the time of a small run."""
+    """`pyarrow.array` of plain values."""
     import pyarrow as pa
 
+    # pyarrow's own imports pandas to look at what it is given: a tenth of the time of a small run
     there = None
     if isinstance(values, np.ndarray) and values.dtype != object:
         numbers = values
@@ -135,6 +134,7 @@ def column(values: np.ndarray | Sequence[Any]) -> pa.Array:
         if kind is str:
             texts = [value.encode() for value in filled]
             ends = np.cumsum([0, *map(len, texts)])
+            # places of that many bytes do not fit into an offset
             if ends[-1] >= 2**31:
                 return pa.array(values)
             offsets = pa.py_buffer(ends.astype(np.int32))
@@ -150,12 +150,7 @@ def column(values: np.ndarray | Sequence[Any]) -> pa.Array:
 
 
 def write_table(path: Path, table: pa.Table, metadata: dict[str, Any]) -> str:
-    """Write a sealed parquet file with our metadata, and return its seal.
-
-    Floats are split by byte, which compresses them by a third; LZ4 makes files 3% larger than Zstandard does, in half
-    of the time. Whole numbers are in order, and written as differences. Smallest and largest values are not looked
-    for: it takes a quarter of the time, and nobody skips pages by them.
-    """
+    """Write a sealed parquet file with our metadata, and return its seal."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -164,6 +159,9 @@ def write_table(path: Path, table: pa.Table, metadata: dict[str, Any]) -> str:
     floats = [field.name for field in table.schema if pa.types.is_floating(field.type)]
     whole = [field.name for field in table.schema if pa.types.is_integer(field.type)]
     buffer = pa.BufferOutputStream()
+    # Floats are split by byte, which compresses them by a third; LZ4 makes files 3% larger than Zstandard does, in half
+    # of the time. Whole numbers are in order, and written as differences. Smallest and largest values are not looked
+    # for: it takes a quarter of the time, and nobody skips pages by them.
     pq.write_table(
         stamped,
         buffer,

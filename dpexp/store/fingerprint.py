@@ -54,6 +54,8 @@ REGISTRIES = frozenset(
 )
 """packages whose `__init__.py` only lists what there is: a name that is imported from one counts with the module that
 it comes from, and the others of the list do not. One that is imported whole counts with all that it lists"""
+SUMMARIES = ("dpexp.store.stats",)
+"""modules that make summary.parquet from trajectories"""
 RUNNING = ("dpexp.store.simulating",)
 """modules that every cell's numbers pass through, whatever its problem and algorithm"""
 ROWS = ("dpexp.store.rows", "dpexp.config.cells")
@@ -63,8 +65,8 @@ NO_NUMBERS = frozenset(
     for name in (
         *("core.errors", "core.steps", "engine.compiling", "plugins", "plugins.loaded"),
         *("core.files", "engine.identity", "engine.tools"),
-        *("plugins.observed", "store.fingerprint", "store.folder", "store.generation", "store.source_code"),
-        "store.stamps",
+        *("plugins.observed", "store.description", "store.fingerprint", "store.folder", "store.generation"),
+        *("store.source_code", "store.staleness", "store.stamps"),
     )
 )
 """modules that say what goes on or what a plug-in adds, and those by which compiled code and stored numbers are found
@@ -83,6 +85,11 @@ def code_of(cell: Cell, root: Path = ROOT) -> dict[str, str]:
 def statement_of(cell: Cell, root: Path = ROOT) -> dict[str, str]:
     """Hashes of what a cell's row comes from: the modules of both stages and its own, and the user's data files."""
     return closure((*_modules_of(cell), *ROWS), root) | data_of(cell)
+
+
+def summary_code() -> dict[str, str]:
+    """Hashes of what makes summary.parquet from trajectories."""
+    return closure(SUMMARIES)
 
 
 def data_of(cell: Cell) -> dict[str, str]:
@@ -142,6 +149,7 @@ def _closure(
             hashes |= {f"data {name}": _hash_file(root / name) for name in _named_files(path, root)}
         # (a), (d)
         waiting += imported
+        # Python runs the `__init__.py` of every folder above first, and it can change what the module finds
         if ":" in module:
             waiting += _packages_above(module)
     return dict(sorted(hashes.items()))
@@ -152,7 +160,7 @@ def _is_followed(module: str) -> bool:
 
 
 def _packages_above(module: str) -> list[str]:
-    """The packages whose `__init__.py` Python runs before a module of a plug-in: they can change what it finds."""
+    """The packages that a module of a plug-in lies in."""
     packages = []
     while not module.endswith(":"):
         packages.append(module := _above(module))
@@ -178,10 +186,7 @@ def _split(module: str) -> tuple[Loaded | None, str]:
 
 
 def _listed(name: str, root: Path) -> list[str]:
-    """Where a name that is imported from a registry comes from: its own module, or the whole registry.
-
-    A class that the registry lists is that class's module. The dictionary itself can give anything that is in it.
-    """
+    """Where a name that is imported from a registry comes from: its own module, or the whole registry."""
     if ":" in name:
         return []
     package, _, word = name.rpartition(".")
@@ -189,6 +194,7 @@ def _listed(name: str, root: Path) -> list[str]:
     if package not in REGISTRIES or path is None:
         return []
     imported, names = _listing(path, package)
+    # a class that the registry lists is that class's module; the dictionary itself can give anything that is in it
     modules = [base for base, alias in imported if alias == word]
     return modules or [f"{package}.__init__"] * (word in names)
 
@@ -226,7 +232,8 @@ def _read(path: Path, module: str, read_at: int, simulated: bool) -> tuple[str, 
     package = module.removesuffix(".__init__") if path.name == "__init__.py" else _above(module)
     imports = parsed.simulated if simulated else parsed.imports
     named = _names(imports, package)
-    if ":" in module:  # a plug-in may import what it names in a text: `import_module("dpexp.problems.hinge")`
+    # a plug-in may import what it names in a text: `import_module("dpexp.problems.hinge")`
+    if ":" in module:
         named += [(word.rstrip("."), "") for word in parsed.words if word.startswith("dpexp.")]
     # `from a import b` may mean the module a.b or a name in a, and which it is the files say
     imported = {name for base, alias in named for name in (base, _inside(base, alias))}
@@ -304,10 +311,11 @@ def hash_of_all() -> str:
     """Hash of the names and bytes of all modules and data files: where it is the same, so is every fingerprint.
 
     It parses nothing, so it answers at once that nothing changed; what changed, and whether it counts, the fingerprints
-    say. The shipped configs are no code: an installed package holds them, a checkout a link to them.
+    say.
     """
     hashed = hashlib.sha256()
     for folder, inner, names in os.walk(ROOT):
+        # the shipped configs are no code: an installed package holds them, a checkout a link to them
         inner[:] = sorted(n for n in inner if n != "__pycache__" and Path(folder, n) != ROOT / "configs")
         for name in sorted(names):
             if not name.endswith(".pyc"):
@@ -338,14 +346,14 @@ def edited_after(codes: Iterable[dict[str, str]], data_read_at: int) -> list[str
     """Modules that were written to after this process began to import, and data files after they began to be read.
 
     Python keeps the code that it has imported, and a run the records that it has read: what such files hold now is not
-    what the numbers come from. Times are those of the last change of the content and, since that one can be set back,
-    of the inode; 0 for `data_read_at` asks nothing.
-    A time that is still to come says that a clock was wrong, and nothing about this run.
+    what the numbers come from. 0 for `data_read_at` asks nothing of the data.
     """
     late, now = [], time.time_ns()
     for name, states in source_states(codes).items():
         loaded = LOADED.get(plugin_of(name) or "")
         since = data_read_at if name.startswith("file ") else IMPORTED_AT if loaded is None else loaded.read_at
+        # the last change of the content and, since that time can be set back, of the inode; a time that is still to
+        # come says that a clock was wrong, and nothing about this run
         if since and any(since < moment <= now for state in states for moment in state[:2]):
             late.append(_file_name(name))
     return sorted(late)
@@ -364,11 +372,18 @@ def changed(stored: dict[str, str], now: dict[str, str]) -> list[str]:
     return [_file_name(name) for name in sorted(stored.keys() | now.keys()) if stored.get(name) != now.get(name)]
 
 
+def what_changed(files: Iterable[str]) -> str:
+    """Whether files are code, data or both, in a word."""
+    data = [not name.endswith(".py") for name in files]
+    return "data" if all(data) else "code and data" if any(data) else "code"
+
+
 def _file_name(name: str) -> str:
     kind, _, path = name.partition(" ")
     if kind == "file":
         return path
-    if plugin := plugin_of(name):  # as the user would write it; by the plug-in's name where that is not loaded
+    # as the user would write it; by the plug-in's name where that is not loaded
+    if plugin := plugin_of(name):
         inside, loaded = name.partition(":")[2], LOADED.get(plugin)
         below = inside if kind == "data" else inside.replace(".", "/") + ".py"
         return (

@@ -70,9 +70,11 @@ class Folder:
             return {}
 
     def finish_releases(self) -> None:
-        """Put what deployments have released into its places: (e)."""
+        """Put what deployments have released into its places."""
+        # (e)
         for cell in self.released.iterdir() if self.released.is_dir() else ():
-            if cell.name.startswith("."):  # of a run that ended before its rename
+            # of a run that ended before its rename: nothing of it has been released
+            if cell.name.startswith("."):
                 shutil.rmtree(cell)
                 continue
             for name, place in (("model", self.model(cell.name)), ("trajectory", self.trajectory(cell.name))):
@@ -83,7 +85,8 @@ class Folder:
             cell.rmdir()
 
     def _make_room(self) -> None:
-        """Rename what stands where a file or folder of ours belongs and is the other of the two: (d)."""
+        """Rename what stands where a file or folder of ours belongs and is the other of the two."""
+        # (d)
         folders = [self.root / name for name in ("trajectories", "models", "orphaned", "partial", "released")]
         for path in folders:
             if os.path.lexists(path) and not path.is_dir():
@@ -125,9 +128,10 @@ class Folder:
 
     @contextmanager
     def _noted(self) -> Iterator[None]:
-        """A note that says who holds the folder: (b)."""
+        """A note that says who holds the folder."""
         with (self.root / NOTE).open("w") as note:
-            with suppress(OSError):  # where there are no locks, readers do not wait
+            # (b); where there are no locks, readers do not wait
+            with suppress(OSError):
                 fcntl.flock(note, fcntl.LOCK_EX)
             since = datetime.now(UTC).isoformat(timespec="seconds")
             json.dump({"pid": os.getpid(), "host": socket.gethostname(), "since": since}, note)

@@ -1,5 +1,5 @@
 """Finished chunks of a run in progress, kept so that a killed run loses little: the chunks that were running, and at
-most a second of computing. To write every chunk at once would take a tenth of the time of short runs."""
+most a second of computing."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpexp.config.cells import Cell
+from dpexp.config.resources import CHUNK_SETTINGS
 from dpexp.core.digests import digest
 from dpexp.core.files import Damaged, read_bytes_sealed, write_bytes_sealed
 from dpexp.engine.result import Passed
@@ -80,12 +81,14 @@ class Keeping(contextlib.AbstractContextManager["Keeping"]):
         """Keep a chunk, now or when there is more that could be lost."""
         self._waiting.append((chunk, done))
         self._seconds += done.wall_s * len(chunk.cells)
+        # to write every chunk at once would take a tenth of the time of short runs
         if self._seconds >= MOST_LOST_S:
             self._write()
 
     def __exit__(self, kind: object, *exception: object) -> None:
+        # an error of writing here would hide why the run has ended
         if kind is not None:
-            with contextlib.suppress(OSError):  # which would hide why the run has ended
+            with contextlib.suppress(OSError):
                 self._write()
 
     def _write(self) -> None:
@@ -102,7 +105,7 @@ def load(folder: Path, chunk: Chunk) -> Done | None:
         stored = np.load(io.BytesIO(read_bytes_sealed(path)))
         read: dict[str, str] = json.loads(str(stored["read"]))
         # the key knows the code and the records; what plug-ins read is known only once they have run
-        if observed.again(read) != read:  # other files than it was computed from
+        if observed.again(read) != read:
             return None
         observed.add(read)
         passed = Passed(stored["steps"], algorithm.estimators, algorithm.metrics, stored["values"])
@@ -110,13 +113,14 @@ def load(folder: Path, chunk: Chunk) -> Done | None:
         return Done(passed, float(stored["wall_s"]), tuple(stored.get(name) for name in names))
     except FileNotFoundError:
         return None
-    except (Damaged, ValueError, IndexError, KeyError):  # but for the first, another version of dpexp wrote it
+    # but for the first, another version of dpexp wrote it
+    except (Damaged, ValueError, IndexError, KeyError):
         path.unlink(missing_ok=True)
         return None
 
 
 def chunks_of(
-    cells: Sequence[Cell], replicates: Sequence[int], lanes: int | None = None, settings: int = 64
+    cells: Sequence[Cell], replicates: Sequence[int], lanes: int | None = None, settings: int = CHUNK_SETTINGS
 ) -> list[Chunk]:
     """Cut cells of one pass into chunks of at most `settings` cells and `lanes` replicates, the algorithm's own
     where None."""

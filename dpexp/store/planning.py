@@ -12,11 +12,12 @@ from typing import Any, TypeVar
 from dpexp.config.cells import Cell, Experiment
 from dpexp.core.files import Damaged
 from dpexp.core.text import counted, few
-from dpexp.store import Folder
 from dpexp.store.cell_files import Stored, lacking, stored_cell_file, stored_model
+from dpexp.store.description import describe
 from dpexp.store.files import read_document
-from dpexp.store.fingerprint import changed, code_of
-from dpexp.store.generation import describe, read_generation, what_changed
+from dpexp.store.fingerprint import changed, code_of, what_changed
+from dpexp.store.folder import Folder
+from dpexp.store.generation import read_generation
 from dpexp.store.provenance import arithmetic
 from dpexp.store.speeds import factor, kinds
 from dpexp.store.stamps import moved, stamp_of
@@ -128,11 +129,7 @@ def _plan_cell(
 
 
 def _deployed(cell: Cell, folder: Folder, manifest: dict[str, Any]) -> CellPlan | None:
-    """The plan of a cell that a deployment has released: it is kept, and never computed again unasked.
-
-    Every further run is a further release of the same records. So any sign of a deployment counts, in the trajectory,
-    in the model or in the manifest, and where what was released cannot be read the run is refused.
-    """
+    """The plan of a cell that a deployment has released: it is kept, and never computed again unasked."""
     faults: list[str] = []
 
     def found(read: Callable[[Folder, str], T], place: str) -> T | None:
@@ -142,6 +139,8 @@ def _deployed(cell: Cell, folder: Folder, manifest: dict[str, Any]) -> CellPlan 
             faults.append(str(error) if isinstance(error, Damaged) else f"{place}/{cell.cell_id}.parquet is missing")
             return None
 
+    # every further run is a further release of the same records, so any sign of a deployment counts: in the trajectory,
+    # in the model or in the manifest
     file, model = found(stored_cell_file, "trajectories"), found(stored_model, "models")
     told = manifest["computed_from"].get(cell.cell_id, {}).get("deployment")
     when = (file and file.deployment.get("at")) or (model and model.deployment) or told
@@ -149,6 +148,7 @@ def _deployed(cell: Cell, folder: Folder, manifest: dict[str, Any]) -> CellPlan 
         return None
     if file is not None and model is not None and not (file.deployment and model.belongs_to(file)):
         faults.append(f"models/{cell.cell_id}.parquet is not of the run whose numbers are stored")
+    # what was released and cannot be read may be brought back from a copy: the run is refused
     if faults or file is None:
         why = f"released by a deployment on {when}, but {'; '.join(faults)}"
         return CellPlan(cell, "damaged", why, range(0), 0, None, refused=why)

@@ -19,9 +19,10 @@ NUMERICAL = ("numpy", "numba", "llvmlite", "scipy")
 
 @lru_cache(maxsize=1)
 def versions() -> dict[str, str]:
-    """Versions of Python, dpexp and the libraries it computes with, asked once: a package takes a millisecond."""
+    """Versions of Python, dpexp and the libraries it computes with."""
     found = {"python": platform.python_version()}
     for name in ("dpexp", *LIBRARIES):
+        # asked once in a process: a package takes a millisecond
         found[name] = "not installed"
         with suppress(PackageNotFoundError):
             found[name] = version(name)
@@ -39,6 +40,7 @@ def arithmetic() -> dict[str, str]:
     from threadpoolctl import threadpool_info
 
     found = versions()
+    # another library of the process may bring linear algebra of its own, by which nothing here is multiplied
     kernels = {
         f"{pool['internal_api']} {pool.get('version')} {pool.get('architecture', '')}".strip()
         for pool in threadpool_info()

@@ -1,7 +1,10 @@
 """Write the results folder: trajectories of the new cells, then the derived files, one generation of them.
 
-Each trajectory file proves itself, so a run that dies between two of them loses nothing. The derived files are computed
-from trajectories, and the manifest is written last: until it is there, every reader refuses the files beside it.
+(a) Each trajectory file proves itself, so a run that dies between two of them loses nothing.
+(b) The derived files are computed from trajectories, those of cells that were not computed now included, and are
+written only where they would say something else.
+(c) The manifest is written last: until it is there, every reader refuses the files beside it.
+(d) What a deployment releases becomes whole beside its place, and leaves the run by one rename.
 """
 
 from __future__ import annotations
@@ -27,10 +30,11 @@ from dpexp.store.cell_files import (
     write_cell,
     write_model,
 )
+from dpexp.store.description import describe
 from dpexp.store.files import column, write_document, write_table
 from dpexp.store.fingerprint import code_of, data_of
 from dpexp.store.folder import Folder
-from dpexp.store.generation import Generation, describe, read_generation
+from dpexp.store.generation import Generation, read_generation
 from dpexp.store.planning import CellPlan
 from dpexp.store.provenance import arithmetic, commit, machine, versions
 from dpexp.store.rows import Ended, ended, row_of
@@ -80,7 +84,9 @@ def publish(
     import pyarrow as pa
 
     observed.require_unaltered()
+    # (a)
     written = {}
+    # what plug-ins read for the replicates that are stored counts for the file that holds them and the new ones
     extended = {p.cell.cell_id: observed.again(p.file.code) for p in plans if p.file is not None and p.stored}
     for cell in experiment.cells:
         if cell.cell_id in fresh:
@@ -91,6 +97,7 @@ def publish(
     outcomes = {cell_id: one.ended for cell_id, one in written.items()}
     stored = {p.cell.cell_id: p.file for p in plans if p.file is not None and p.cell.cell_id not in failures}
     files = stored | {cell_id: one.file for cell_id, one in written.items()}
+    # (b)
     old: Generation | None = None
     with suppress(FileNotFoundError, Damaged):
         old = read_generation(folder)
@@ -105,6 +112,7 @@ def publish(
         elif cell.cell_id in files:
             file = files[cell.cell_id]
             new = written.get(cell.cell_id)
+            # a summary is never copied from the old file: it would be of the code that wrote that
             new = new or _written(cell, file, file.data())
             # what a deployment stated belongs to the noise that it drew, whatever today's code would draw
             rows.append(file.deployment.get("row") or row_of(cell, experiment.deltas, new.ended))
@@ -132,6 +140,7 @@ def publish(
             },
         },
     )
+    # (c)
     write_document(folder.manifest, {**description, "seals": seals})
     return outcomes
 
@@ -146,13 +155,15 @@ def _write(
     data, code = computed.data(), code_of(cell)
     code |= read | observed.found(code)
     at = started.isoformat(timespec="seconds") if computed.deployment else None
-    if at:  # a hash of the records tells neighbouring files apart, and no noise is in it
+    # (d): a hash of the records tells neighbouring files apart, and no noise is in it
+    if at:
         code = {name: held for name, held in code.items() if name not in data_of(cell)}
     model, waiting = folder.model(cell.cell_id), folder.released / f".{cell.cell_id}"
     places = {name: waiting / f"{name}.parquet" if at else None for name in ("model", "trajectory")}
     wanted = due(cell, experiment.replicates, None)
     if computed.model is not None and wanted.estimators:
-        old = model_if_whole(folder, cell.cell_id)  # which remembers when deployments released the cell so far
+        # the old file remembers when deployments released the cell so far, which the new one goes on to say
+        old = model_if_whole(folder, cell.cell_id)
         earlier = [] if old is None else [*old.earlier, *filter(None, [old.deployment])]
         tied = {"numbers": digest_of(data), "code": code, "deployment": at, "earlier": earlier}
         write_model(folder, cell, wanted, computed.model, tied, places["model"])
@@ -163,6 +174,7 @@ def _write(
     if at:
         made["deployment"] = {"at": at, "row": row_of(cell, experiment.deltas, ended(cell, data), deployment=True)}
     file = write_cell(folder, cell, data, made, places["trajectory"])
+    # (d)
     if at:
         settle(waiting)
         waiting.rename(folder.released / cell.cell_id)

@@ -1,10 +1,14 @@
-"""Stored results as figures, tables, claims and comparisons read them: checked, current, or refused with a command."""
+"""Stored results as figures, tables, claims and comparisons read them: checked, current, or refused with a command.
+
+(a) A refusal names the command that mends it, as it is typed from here: that of the run that made the results.
+(b) Results that plug-ins took part in name these, and never where they lie: the config does.
+"""
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -18,7 +22,8 @@ from dpexp.store.cell_files import Stored
 from dpexp.store.files import Filter, Sealed, read_document
 from dpexp.store.fingerprint import plugins_missing
 from dpexp.store.folder import Folder
-from dpexp.store.generation import Generation, config_path, read_generation
+from dpexp.store.generation import Generation, config_path, identity_of, read_generation
+from dpexp.store.staleness import absent, why_stale
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,6 +57,7 @@ def command_of(folder: Folder, as_shipped: bool = False) -> tuple[str, str]:
     with suppress(Damaged, OSError):
         manifest = read_document(folder.manifest)
     experiment = manifest.get("experiment", folder.experiment)
+    # (a)
     known = config_path(manifest, folder) if manifest else None
     if as_shipped and (known is None or not manifest["config"]["set"]):
         known = None
@@ -73,13 +79,10 @@ def command_of(folder: Folder, as_shipped: bool = False) -> tuple[str, str]:
 
 
 def _load_plugins(manifest: dict[str, Any], folder: Folder) -> None:
-    """Load the plug-ins that the config of these results names.
-
-    What the results say of their code is the name of the plug-in, and never where it lies. Raises ResultsMissing where
-    the config is not there or does not name it.
-    """
+    """Load the plug-ins that the config of these results names. Raises ResultsMissing where it does not."""
     from dpexp.config.experiment_file import load_experiment
 
+    # (b); what else may be wrong with the config is said by who needs it
     if (path := config_path(manifest, folder)) is not None:
         with suppress(UsageError):
             load_experiment(path, manifest["config"]["set"], profile=manifest["profile"])
@@ -97,6 +100,7 @@ def _load_plugins(manifest: dict[str, Any], folder: Folder) -> None:
 
 def _config_of(experiment: str) -> Path | None:
     """The config of an experiment, where it is looked for first: in configs, then here, then beside plug-ins."""
+    # read as text: none of these files need be a config, and parsing them all would take long
     named = re.compile(rf"""^experiment:\s*["']?{re.escape(experiment)}["']?\s*(#.*)?$""", re.MULTILINE)
     usual = Path("configs") / f"{experiment}.yaml"
     folders = (Path("configs"), Path(), *(loaded.shown.parent for loaded in LOADED.values() if not loaded.installed))
@@ -134,6 +138,7 @@ def load_generation(results: Path, experiment: str, renamed: bool = False) -> Ge
     except Damaged as error:
         raise missing(folder, str(error)) from None
     manifest = generation.manifest
+    # before anything is compared: the code of a plug-in that is not loaded would count as changed
     if plugins_missing(manifest["code"].values()):
         _load_plugins(manifest, folder)
     if manifest["experiment"] != experiment and not renamed:
@@ -143,18 +148,29 @@ def load_generation(results: Path, experiment: str, renamed: bool = False) -> Ge
     failed = [i for i, status in zip(rows["cell_id"], rows["status"], strict=True) if status == "failed"]
     if failed:
         raise missing(folder, f"{len(failed)} of {len(wanted)} cells failed")
-    if absent := wanted - stored:
-        raise missing(folder, f"{len(absent)} of {len(wanted)} cells are not computed yet")
-    if not renamed and (why := generation.what_is_stale()):
+    if lacking := wanted - stored:
+        raise missing(folder, f"{len(lacking)} of {len(wanted)} cells are not computed yet")
+    if not renamed and (why := why_stale(generation)):
         raise missing(folder, why, confirm=why.startswith("unconfirmed"))
-    _say_once(str(folder.root), tuple(generation.absent))
+    _say_once(str(folder.root), tuple(absent(generation)))
     return generation
 
 
+def numbers_held(results: Path, experiments: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """By experiment, which numbers its folder holds (`identity_of`), and what is wrong with them, in words."""
+    found = {}
+    for experiment in dict.fromkeys(experiments):
+        try:
+            found[experiment] = identity_of(load_generation(results, experiment).manifest), ""
+        except ResultsMissing as error:
+            found[experiment] = "", error.message
+    return found
+
+
 @lru_cache(maxsize=256)
-def _say_once(root: str, absent: tuple[str, ...]) -> None:
-    if absent:
-        note(f"{root}: {', '.join(absent)} is not there now: these numbers cannot be held against it")
+def _say_once(root: str, gone: tuple[str, ...]) -> None:
+    if gone:
+        note(f"{root}: {', '.join(gone)} is not there now: these numbers cannot be held against it")
 
 
 def _frame(sealed: Sealed) -> pd.DataFrame:
@@ -179,14 +195,15 @@ def _cells(generation: Generation, needs: Sequence[str]) -> pd.DataFrame:
 def load_summary(results: Path, experiment: str, needs: Sequence[str] = (), renamed: bool = False) -> pd.DataFrame:
     """summary.parquet joined with the columns of its cells, among them `needs`. Raises ResultsMissing.
 
-    No column of the cells is lost: where the summary has one of that name, its section stands before it. So `n` is the
-    number of replicates and `run.n` that of steps; `n_diverged` counts them at one step, `cell.n_diverged` at any.
+    A column of the cells that the summary has too is called by its section: `n` is the number of replicates and `run.n`
+    that of steps; `n_diverged` counts them at one step, `cell.n_diverged` at any.
     """
     generation = load_generation(results, experiment, renamed)
     cells = _cells(generation, needs)
     if generation.summary is None:
         raise missing(generation.folder, "no cell has been computed")
     summary = _frame(generation.summary)
+    # no column of the cells is lost where the summary has one of that name
     shared = set(summary.columns) - {"cell_id"}
     names = {name: f"{'run' if name == 'n' else 'cell'}.{name}" for name in cells.columns if name in shared}
     return summary.merge(cells.rename(columns=names), on="cell_id")

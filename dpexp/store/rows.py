@@ -49,6 +49,7 @@ def row_of(cell: Cell, deltas: Sequence[float], outcome: Ended, deployment: bool
             f"{cell.experiment}: cell {cell.cell_id}{setting}, algorithm {cell.algorithm.name}: {error.message}",
             error.hint,
         ) from None
+    # nothing in a row may differ between two reproductions: times and machines stand in provenance.json
     wild = outcome.diverged
     told: dict[str, Any] = {
         "status": "diverged" if wild else "done",
@@ -71,11 +72,9 @@ def released(cell: Cell) -> str:
 
 
 def beside(stated: Mapping[str, Any], taken: Mapping[str, Any]) -> dict[str, Any]:
-    """What a mechanism states as further columns: as `privacy.NAME` where another column is called so and differs.
-
-    No column of a parameter or of an outcome is overwritten. A mechanism may repeat a parameter, such as the accountant
-    that a config names: then one column holds it.
-    """
+    """What a mechanism states as further columns: as `privacy.NAME` where another column is called so and differs."""
+    # no column of a parameter or of an outcome is overwritten; a mechanism may repeat a parameter, such as the
+    # accountant that a config names, and then one column holds it
     return {
         (name if name not in taken or same(taken[name], value) else f"privacy.{name}"): value
         for name, value in stated.items()

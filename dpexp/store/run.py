@@ -1,7 +1,17 @@
-"""Run what is missing or stale of an experiment, and write its results folder."""
+"""Run what is missing or stale of an experiment, and write its results folder.
+
+(a) Everything is planned and written while the folder is held: what another process writes in between would not be
+seen.
+(b) Code, data and folder are looked at before anything is computed, before a chunk is kept and before anything is
+written: nothing is kept of a run under which they changed.
+(c) A chunk is some cells of one pass and some replicates. Those that a killed run left behind are taken as they are.
+(d) Where a chunk fails its cells are tried one by one, since only one of them may be the reason.
+(e) Replicates are put together in their own order, after those that are stored: numbers depend on no order of work.
+"""
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -15,8 +25,7 @@ import numpy as np
 
 from dpexp.config.cells import Cell, Experiment
 from dpexp.config.resources import needs_of_worker
-from dpexp.config.secret_parts import dealt_in_secret
-from dpexp.config.settings import setting
+from dpexp.config.settings import identity
 from dpexp.core.errors import DpexpError
 from dpexp.core.files import Damaged
 from dpexp.core.steps import tell
@@ -75,7 +84,11 @@ class Report:
 
 def simulate_chunk(chunk: Chunk) -> tuple[Done | Failed, str]:
     """Compute a chunk, and say what this process takes its numbers to depend on: a worker may have begun later."""
-    cells = [dealt_in_secret(cell) for cell in chunk.cells] if chunk.deployment else chunk.cells
+    cells = chunk.cells
+    if chunk.deployment:
+        # who is held out is drawn in secret too and kept nowhere: where records are replaced, places decide, and if
+        # their order is secret and uniform the statement holds whatever the order of the file is (docs/data.md)
+        cells = tuple(replace(cell, problem=cell.problem.dealt_anew(secrets.randbits(63))) for cell in cells)
     return simulate(cells, chunk.replicates, chunk.deployment), chunk.key
 
 
@@ -89,6 +102,7 @@ def run(experiment: Experiment, options: Options) -> Report:
     folder = Folder(options.results, experiment.name)
     report = Report(experiment.name, folder.root)
     try:
+        # (a)
         with folder.locked():
             _sort_out(folder, {cell.cell_id for cell in experiment.cells}, options)
             plans = plan(experiment, options.results, options.force, options.deployment)
@@ -99,7 +113,8 @@ def run(experiment: Experiment, options: Options) -> Report:
         chosen = _choose(plans, options)
         if any(len(p.replicates) for p in chosen) or derived_state(experiment, folder, plans):
             raise
-        ended, failures = {}, {}  # what is right already can be looked at where nothing can be written
+        # what is right already can be looked at where nothing can be written
+        ended, failures = {}, {}
     except OSError as error:
         what = f"{error.filename or folder.root}: {error.strerror or error}"
         hint = "finished chunks are kept: make room or mend the disk, then run again; or use --results DIR"
@@ -125,7 +140,8 @@ def _bring_up_to_date(
     started: datetime,
 ) -> tuple[dict[str, Ended], dict[str, str]]:
     """Compute what is missing and publish it: how the new cells ended, and the errors of those that failed."""
-    for p in plans:  # also of the cells that are not chosen: their rows would be written anew
+    # also of the cells that are not chosen: their rows would be written anew
+    for p in plans:
         if p.refused:
             hint = "put the file back from a copy; --force releases anew, which spends the budget once more"
             raise DpexpError(f"{experiment.name}: {p.cell.cell_id} was {p.refused}", hint)
@@ -139,7 +155,8 @@ def _bring_up_to_date(
             note(f"{experiment.name}: {p.cell.cell_id} is {p.status}: {p.reason}", quiet)
     for warning in sorted({p.warning for p in chosen if p.warning}):
         note(f"{experiment.name}: some stored cells were {warning}; --force recomputes them", options.quiet)
-    codes = {p.cell.cell_id: statement_of(p.cell) for p in todo}  # of both stages: none of it may change under a run
+    # (b): the code of both stages, of which none may change under a run
+    codes = {p.cell.cell_id: statement_of(p.cell) for p in todo}
     sources = source_states(codes.values())
     if late := edited_after(codes.values(), experiment.read_at):
         raise DpexpError(f"{experiment.name}: {', '.join(late)} changed after this process had read it", AGAIN)
@@ -147,6 +164,7 @@ def _bring_up_to_date(
     def check() -> None:
         """Raise DpexpError where code, data or the folder have changed meanwhile: nothing is kept of such a run."""
         folder.require_held()
+        # files that nobody has touched are not read again: this is asked once a chunk
         if (now := source_states(codes.values())) == sources:
             return
         forget()
@@ -160,7 +178,8 @@ def _bring_up_to_date(
     with Keeping(folder.partial) as keeping:
         results = _compute(experiment, todo, keeping, options, check)
         check()
-        if options.backend != "dask":  # other machines tell nothing of this one
+        # other machines tell nothing of this one
+        if options.backend != "dask":
             report.simulated_s = learn(
                 [
                     (kinds(chunk.cells[0], len(chunk.cells)), result.wall_s * len(chunk.cells), chunk.seconds)
@@ -179,6 +198,7 @@ def _sort_out(folder: Folder, wanted: set[str], options: Options) -> None:
     """Set aside the trajectories of cells that have left the config, and bring back those of cells that have returned;
     nothing is deleted."""
     there, aside = folder.root / "trajectories", folder.root / "orphaned"
+    # where a cell lies in both folders, the file in its own place counts
     back = [path for path in aside.glob("[!.]*.parquet") if path.stem in wanted and not (there / path.name).exists()]
     leaving = [path for path in there.glob("[!.]*.parquet") if path.stem not in wanted]
     for path, place in (*((one, there) for one in back), *((one, aside) for one in leaving)):
@@ -202,6 +222,7 @@ def _compute(
         for chunk in chunks_of(cells, replicates)
     ]
     found = _finished(experiment, chunks, keeping, options, check)
+    # (d)
     shared = [chunk for chunk, result in found if isinstance(result, Failed) and len(chunk.cells) > 1]
     if not shared:
         return found
@@ -223,6 +244,7 @@ def _finished(
     waiting = []
     # The longest come first: what is begun last is then short, and no worker waits long for another at the end.
     for chunk in sorted(chunks, key=lambda chunk: -chunk.seconds):
+        # (c); a deployment's are kept nowhere, since another run with their noise would be a second release
         kept = None if options.force or chunk.deployment else partials.load(keeping.folder, chunk)
         if kept is None:
             waiting.append(chunk)
@@ -230,7 +252,8 @@ def _finished(
             done.append((chunk, kept))
     if done:
         note(f"{experiment.name}: {len(done)} of {len(chunks)} chunks were finished before", options.quiet)
-    if not waiting:  # no worker is asked for
+    # no worker is asked for: a cluster may not be there, and need not be
+    if not waiting:
         return done
     told: set[str] = set()
     total, computed = sum(chunk.seconds for chunk in waiting) or 1.0, 0.0
@@ -239,6 +262,7 @@ def _finished(
         for number, (result, key) in results:
             chunk = waiting[number]
             check()
+            # a worker that began later may have imported what was edited since, and named its chunk by that
             if key != chunk.key:
                 message = "a worker saw other code or data than the run that started it"
                 raise DpexpError(f"{experiment.name}: {message}", AGAIN)
@@ -292,6 +316,7 @@ def _assemble(
     for p in todo:
         if p.cell.cell_id in failures:
             continue
+        # (e)
         own = parts[p.cell.cell_id]
         pieces = [own[first][0] for first in sorted(own)]
         models = [model for first in sorted(own) if (model := own[first][2]) is not None]
@@ -320,8 +345,3 @@ def _account(report: Report, chosen: Sequence[CellPlan], ended: dict[str, Ended]
             report.reused += 1
         report.failed += status == "failed"
         report.cells.append({"experiment": report.experiment, **identity(p.cell), "status": status, "reason": reason})
-
-
-def identity(cell: Cell) -> dict[str, Any]:
-    """What a cell is called in lists: its id and what is swept."""
-    return {"cell_id": cell.cell_id, **setting(cell)}

@@ -1,8 +1,10 @@
 """The computation itself: the replicates of some cells that share their random numbers.
 
-Cells share them so that differences between settings are paired. On a user's own records they do not: from results with
-the noise s Z and 2 s Z one could compute what has no noise. There every setting has batches and noise of its own, and
-so has every state of the data, so that what is released adds up by composition.
+(a) Cells share them so that differences between settings are paired.
+(b) On a user's own records they do not: from results with the noise s Z and 2 s Z one could compute what has no noise.
+There every setting has batches and noise of its own, and so has every state of the data, so that what is released adds
+up by composition.
+(c) Of a pass nothing leaves this process but what is measured, and the parameters that a statement counts.
 """
 
 from __future__ import annotations
@@ -57,6 +59,7 @@ def simulate(cells: Sequence[Cell], replicates: Sequence[int], secret: bool = Fa
         return Failed(f"{type(cells[0].algorithm).__name__}.simulate returned {wrong}", str(wrong))
     except Exception as error:
         return Failed("; ".join(filter(None, said(error))), traceback.format_exc())
+    # (c)
     first = parts[0][0]
     values = first.values if len(parts) == 1 else np.concatenate([passed.values for passed, _ in parts])
     return Done(first._replace(values=values, parameters=None), (time.thread_time() - begin) / len(cells), models)
@@ -73,13 +76,16 @@ def releases(cell: Cell, replicate: int) -> bool:
 
 def _seeds(cells: Sequence[Cell], secret: bool) -> list[tuple[Sequence[Cell], int]]:
     """Cells that draw the same random numbers, and their seed."""
+    # (a)
     if not cells[0].problem.files():
         return [(cells, cells[0].run.seed)]
+    # (b)
     return [([cell], secrets.randbits(256) if secret else _own_seed(cell)) for cell in cells]
 
 
 def _own_seed(cell: Cell) -> int:
     """A seed of a setting's own: of what decides its numbers, the records among it, but not of what is recorded."""
+    # recording at other steps must not be another run on the same records, whose noise would differ
     run = {"n": cell.run.n, "seed": cell.run.seed}
     return int(digest([{**cell.parameters, "run": run}, sorted(cell.problem.files().values())], 15), 16)
 
@@ -102,7 +108,8 @@ def _passed(
 
 
 def _released(cell: Cell, passed: Passed, number: int, replicates: Sequence[int]) -> np.ndarray | None:
-    """The parameters of one of the cells that its statement counts; nothing else of them leaves this process."""
+    """The parameters of one of the cells that its statement counts."""
+    # (c)
     which = [place for place, replicate in enumerate(replicates) if releases(cell, replicate)]
     if passed.parameters is None or not which or not cell.problem.files():
         return None

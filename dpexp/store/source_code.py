@@ -85,15 +85,17 @@ def imports_and_words(tree: ast.Module) -> tuple[tuple[Import, ...], tuple[Impor
             if isinstance(node.value, str):
                 words.add(node.value)
             continue
+        # imports for types never run
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING" and not node.orelse:
-            continue  # imports for types never run
+            continue
         if isinstance(node, ast.Import):
             imports.append((Import(0, None, tuple(alias.name for alias in node.names)), simulated))
         if isinstance(node, ast.ImportFrom):
             names = tuple(alias.name for alias in node.names)
             imports.append((Import(node.level, node.module or "", names), simulated))
+        # `import dpexp` makes all of it known by such names
         if isinstance(node, ast.Attribute) and (name := ast.unparse(node)).startswith("dpexp."):
-            imports.append((Import(0, None, (name,)), simulated))  # `import dpexp` makes all of it known by such names
+            imports.append((Import(0, None, (name,)), simulated))
         if isinstance(node, ast.FunctionDef):
             marks = {mark.id for mark in node.decorator_list if isinstance(mark, ast.Name)}
             simulated = simulated and not marks & FIRST_STAGE
@@ -111,8 +113,9 @@ def without_text(tree: ast.Module) -> ast.Module:
 
 
 def _plain(value: Any) -> Any:
-    """A syntax tree without positions and empty fields, so that every version of Python writes the same."""
+    """A syntax tree without positions and empty fields."""
     if isinstance(value, ast.AST):
+        # a later version of Python has fields that an earlier one lacks, which are empty where they say nothing new
         fields = [(name, _plain(v)) for name, v in ast.iter_fields(value) if v is not None and v != []]
         return (type(value).__name__, *fields)
     return [_plain(v) for v in value] if isinstance(value, list) else value
@@ -137,7 +140,8 @@ class _Kept:
 
     def code(self, name: str, content: bytes) -> Code:
         place = _file()
-        if self.asked != str(place):  # another folder is another memory, which a test may ask for
+        # another folder is another memory, which a test may ask for
+        if self.asked != str(place):
             self.found, self.new, self.asked = _read(place), {}, str(place)
         known = self.found.get(name)
         if known is None:
@@ -145,10 +149,11 @@ class _Kept:
         return known
 
     def write(self) -> None:
-        """Add what is new to what is there by now. Two processes that write at once lose one's additions, no more."""
+        """Add what is new to what is there by now."""
         place = _file()
         if not self.new or place is None or self.asked != str(place):
             return
+        # two processes that write at once lose one's additions, which are found again, and no more
         every = dict([*(_read(place) | self.new).items()][-MOST_KEPT:])
         self.new = {}
         with contextlib.suppress(OSError):
@@ -166,7 +171,8 @@ def _read(place: Path | None) -> dict[str, Code]:
     if place is not None:
         with contextlib.suppress(FileNotFoundError, Damaged, pickle.UnpicklingError, EOFError):
             content = read_bytes_sealed(place, private=True)
-            if content.startswith(MADE_BY):  # else of another form
+            # made by another version of this file or of Python it has another form, and may have other digests
+            if content.startswith(MADE_BY):
                 found: dict[str, Code] = pickle.loads(content[len(MADE_BY) :])
                 return found
     return {}

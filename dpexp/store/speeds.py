@@ -58,18 +58,16 @@ def factor(known: Mapping[str, float], of: Iterable[str]) -> float:
 
 
 def learn(measured: Sequence[tuple[tuple[str, ...], float, float]]) -> float:
-    """Keep what chunks took: their kinds, seconds and estimated seconds. Returns the seconds that this explains.
-
-    A chunk that had to load or compile is one among others of its kind: the median is not changed by it. Of kinds with
-    little work the estimates are left as they are, and what is beyond them belongs to what is beside the work.
-    """
+    """Keep what chunks took: their kinds, seconds and estimated seconds. Returns the seconds that this explains."""
     by_kind: dict[str, list[tuple[float, float]]] = {}
     for of, seconds, estimated in measured:
         for kind in of:
             by_kind.setdefault(kind, []).append((seconds, estimated))
     ratios: dict[str, float] = {}
     for kind, found in by_kind.items():
+        # of kinds with little work what is beyond the estimate belongs to what is beside the work
         if sum(estimated for _, estimated in found) >= SHORT_S:
+            # a chunk that had to load or compile is one among others of its kind: the median is not changed by it
             ratios[kind] = statistics.median_low(seconds / estimated for seconds, estimated in found if estimated > 0)
     _keep(ratios)
     return sum(estimated * factor(ratios, of) for of, _, estimated in measured)

@@ -82,8 +82,9 @@ def _ranks(count: int, q: float, level: float) -> tuple[int, int]:
 
     tail = (1 - level) / 2
     below = bdtr(np.arange(count + 1.0), count, q)
-    least = int(np.searchsorted(below, tail, side="right"))  # P(X < least) = below[least - 1] <= tail
-    most = int(np.searchsorted(below, 1 - tail, side="left")) + 1  # P(X >= most) = 1 - below[most - 1] <= tail
+    # P(X < least) = below[least - 1] <= tail, and P(X >= most) = 1 - below[most - 1] <= tail
+    least = int(np.searchsorted(below, tail, side="right"))
+    most = int(np.searchsorted(below, 1 - tail, side="left")) + 1
     return least, most
 
 
@@ -99,7 +100,8 @@ def _sd_and_skewness(deviation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     sd = np.sqrt(squares / (count - 1))
     if count < 3:
         return sd, np.zeros(squares.shape)
-    scaled = deviation / np.where(sd > 0, sd, 1.0)[..., None]  # so that no cube overflows
+    # scaled first, so that no cube overflows
+    scaled = deviation / np.where(sd > 0, sd, 1.0)[..., None]
     cubes = np.sum(scaled * scaled * scaled, axis=-1)
     return sd, cubes * (count / ((count - 1) * (count - 2)))
 
@@ -117,6 +119,7 @@ def _ends(sd: np.ndarray, skewness: np.ndarray, count: int, level: float) -> tup
 
 def _unskewed(x: float, a: np.ndarray) -> np.ndarray:
     """h^-1(x) of (a); below |a| = 1e-6 by its limit x - a / 6 - a x^2 / 3, which is right to 1e-11."""
+    # (a)
     small = np.abs(a) < 1e-6
     wide = np.where(small, 1.0, a)
     return np.where(small, x - a / 6 - a * (x * x) / 3, 3 / wide * (_cube_root(1 + wide * (x - wide / 6)) - 1))
@@ -129,7 +132,8 @@ def _cube_root(u: np.ndarray) -> np.ndarray:
     right to the last digits after six: each squares what is missing, or nearly.
     """
     fraction, power = np.frexp(np.abs(u))
-    third = -((-power) // 3)  # rounded up, so that m is below 1
+    # rounded up, so that m is below 1
+    third = -((-power) // 3)
     m = np.ldexp(fraction, power - 3 * third)
     y = (1 + 2 * m) / 3
     for _ in range(6):
@@ -205,10 +209,10 @@ def _quantile(ordered: np.ndarray, q: float) -> np.ndarray:
 def too_far(data: CellData, limit: float) -> np.ndarray:
     """Where a replicate's parameter is farther than `limit` from the optimum, or a number is not finite: diverged.
 
-    Where the optimum is not known, farther than `limit` from zero. A metric that overflowed, or is not a number, is no
-    result, however near the parameter may be. Bool [estimators, K, replicates].
+    Where the optimum is not known, farther than `limit` from zero. Bool [estimators, K, replicates].
     """
     size = next(name for name in ("param_distance_sq", "param_norm_sq") if name in data.metrics)
+    # a metric that overflowed, or is not a number, is no result, however near the parameter may be
     lost: np.ndarray = ~np.isfinite(data.values).all(axis=2)
     lost |= ~(data.values[:, :, data.metrics.index(size)] <= limit**2)
     return lost

@@ -67,7 +67,8 @@ def keep(results: Path) -> str:
     files = dict(_in_folder(results))
     if not files:
         return f"{results} holds nothing to keep"
-    making = results / f"{KEPT}.new"  # a copy that was broken off is not taken for one
+    # a copy that was broken off is not taken for one
+    making = results / f"{KEPT}.new"
     shutil.rmtree(making, ignore_errors=True)
     for name, content in files.items():
         (making / name).parent.mkdir(parents=True, exist_ok=True)
@@ -116,9 +117,7 @@ RECORDS = Tolerance(0.0, 2e-3, "a share of records, of which a few lie on the bo
 INTERVALS = Tolerance(1e-6, 0.0, "lengths and errors of intervals, from small systems of equations in 64 bits")
 RUNS = Tolerance(0.0, 1 / 64, "a share of runs, one of which may have its interval's end at the truth")
 DIFFERENCE = Tolerance(1e-9, 0.0, "differences of numbers of short runs in 64 bits")
-SOLVED = Tolerance(
-    1e-9, 0.0, "parameters that a library solves for, in the order of the processor"
-)
+SOLVED = Tolerance(1e-9, 0.0, "parameters that a library solves for, in the order of the processor")
 COORDINATES = ("intercept", "slopes", "first_slope", "last_slope", "last")
 _OF_SHORT = ("param_distance_sq", "param_distance", "coef_distance_sq", "loss_gap", "projections", "runs")
 _OF_LONG = ("objective", "grad_norm", "mean_grad_norm", "direction_error", "lemma5_slack")
@@ -249,6 +248,7 @@ def _walk(x: Any, y: Any, path: str, worst: list[tuple[float, str]]) -> str:
         if x.keys() != y.keys():
             return f"{path or 'the document'} has other keys: {', '.join(sorted(x.keys() ^ y.keys())[:3])}"
         for key in x:
+            # `numbers` is a digest of a cell in a manifest, and what a verdict found in the ledger
             digests = key in NAMES and not (key == "numbers" and isinstance(y[key], dict))
             if not digests and (wrong := _walk(x[key], y[key], f"{path}.{key}".strip("."), worst)):
                 return wrong
@@ -273,6 +273,7 @@ def _texts(fresh: bytes, published: bytes) -> Compared:
     for number, (x, y) in enumerate(zip(one, other, strict=True), 1):
         if " ".join(_NUMBER.sub("#", x).split()) != " ".join(_NUMBER.sub("#", y).split()):
             return Compared("different", f"line {number}")
+        # rounding can go either way where a number is printed with few digits
         for a, b in zip(_NUMBER.findall(x), _NUMBER.findall(y), strict=True):
             unit = max(Decimal(1).scaleb(int(Decimal(v).as_tuple().exponent)) for v in (a, b))
             if abs(Decimal(a) - Decimal(b)) > unit:

@@ -1,8 +1,8 @@
 """What a worker of a cluster does: it says what it would compute with, and computes if that is what the run asks for.
 
-A worker may live for weeks and serve many runs and people. So it answers anew for every run, it refuses what changed
-after it was read, and it minds what is shared in a process: the plug-ins that are loaded, and the number of threads of
-linear algebra. It writes nothing.
+A worker may live for weeks and serve many runs and people. So (a) it answers anew for every run, (b) it refuses what
+changed after it was read, and (c) it minds what is shared in a process: the plug-ins that are loaded, and the number of
+threads of linear algebra. It writes nothing.
 """
 
 from __future__ import annotations
@@ -76,6 +76,7 @@ def facts(asked: Asked) -> dict[str, str]:
 
     Of files it says what they held when this process first read them, as the fingerprints do.
     """
+    # (b)
     late = fingerprint.edited_after([dict.fromkeys(asked.code, "")], 0)
     return {
         **versions(),
@@ -92,6 +93,7 @@ def facts(asked: Asked) -> dict[str, str]:
 @contextmanager
 def prepared(asked: Asked) -> Iterator[dict[str, str]]:
     """A worker with the plug-ins of the run and no others; gives its facts. It has looked at every file anew."""
+    # (c)
     pin()
     with STAGE.set_for(asked.plugins) as missing:
         yield _answered(asked) | ({PLUGINS: missing} if missing else {})
@@ -100,7 +102,8 @@ def prepared(asked: Asked) -> Iterator[dict[str, str]]:
 @lru_cache(maxsize=8)
 def _answered(asked: Asked) -> dict[str, str]:
     """As they are when the run first asks; the stage is set."""
-    fingerprint.forget()  # of files as an earlier run found them
+    # (a): files as an earlier run found them are forgotten
+    fingerprint.forget()
     found = {name: _as_kept(name, content) for name, content in facts(asked).items()}
     return {**found, THREADS: str(threads_of_linear_algebra())}
 
@@ -118,8 +121,10 @@ _first_seen: dict[str, str] = {}
 
 def _as_kept(name: str, found: str) -> str:
     """What a worker says of a file: it keeps the records that it has read, so a change since then is told."""
-    if not name.startswith("file ") or name.endswith(".py"):  # a plug-in that was edited is loaded again
+    # a plug-in that was edited is loaded again, and its content is what is there now
+    if not name.startswith("file ") or name.endswith(".py"):
         return found
+    # (b)
     first = _first_seen.setdefault(name, found)
     return found if found == first else f"{found}, and {first} when this process read it"
 
@@ -136,6 +141,7 @@ def answer(asked: Asked) -> tuple[dict[str, str], Memory]:
     from distributed import get_worker
 
     worker = get_worker()
+    # dask's own limit may be less than the machine has, or be switched off
     limits = [memory_of_machine(), worker.memory_manager.memory_limit]
     with prepared(asked) as found:
         return found, Memory(min((n for n in limits if n), default=None), worker.state.nthreads)
@@ -150,16 +156,14 @@ def compute(parcel: Parcel) -> Any:
             return Unlike(get_worker().address, found)
         function, arguments = pickle.loads(parcel.task)
         result = function(*arguments), observed.report()
+    # (c): asked again afterwards, since another task of this process may have asked for more meanwhile
     if threads_of_linear_algebra() > 1:
         raise UsageError("something else in this worker gave linear algebra several threads", "use other workers")
     return result
 
 
 class Stage:
-    """What the threads of one worker share while they compute: the plug-ins that are loaded.
-
-    Tasks that need the same ones run side by side, others wait until these have ended.
-    """
+    """What the threads of one worker share while they compute: the plug-ins that are loaded."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -170,6 +174,7 @@ class Stage:
     @contextmanager
     def set_for(self, plugins: tuple[str, ...]) -> Iterator[str]:
         """Load these plug-ins and no others. Gives what is wrong with one, or nothing."""
+        # tasks that need the same plug-ins run side by side, others wait until these have ended
         with self._changed:
             self._changed.wait_for(lambda: not self._inside or plugins == self._plugins)
             if not self._inside:
@@ -194,11 +199,9 @@ STAGE = Stage()
 
 @lru_cache(maxsize=1)
 def pin() -> None:
-    """Hold linear algebra to one thread, on whose number its last bits can depend; in this process, and for good.
-
-    The limit belongs to the process, and the thread that sets it may be the only one that can set it back, so it cannot
-    end with a task. A worker that dask starts in its usual way has this limit from the beginning.
-    """
+    """Hold linear algebra to one thread, on whose number its last bits can depend; in this process, and for good."""
+    # The limit belongs to the process, and the thread that sets it may be the only one that can set it back, so it
+    # cannot end with a task. A worker that dask starts in its usual way has this limit from the beginning.
     import scipy.linalg  # noqa: F401  its own library must be loaded to be held
     from threadpoolctl import threadpool_limits
 

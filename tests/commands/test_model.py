@@ -26,7 +26,17 @@ from dpexp.data.public_inputs import PublicInputs
 from dpexp.privacy.analyses.composition_of_runs import composition_of_runs
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from dpexp.problems import softmax
-from dpexp.store import Folder, cell_of, fingerprint, generation, load_cells, load_generation, publish, simulating
+from dpexp.store import (
+    Folder,
+    cell_of,
+    fingerprint,
+    generation,
+    load_cells,
+    load_generation,
+    publish,
+    simulating,
+    staleness,
+)
 from dpexp.store import run as running
 from dpexp.store.run import Options, run
 from tests.conftest import call
@@ -72,7 +82,7 @@ def here(tmp_path, monkeypatch):
 def write(folder, text=CONFIG, changed=False):
     (folder / "people.csv").write_text(people(changed=changed))
     (folder / "mine.yaml").write_text(text)
-    for kept in (softmax._loaded, hash_of_data, generation._today):
+    for kept in (softmax._loaded, hash_of_data, staleness._today):
         kept.cache_clear()
 
 

@@ -7,7 +7,7 @@ import pytest
 import dpexp
 from dpexp.privacy.accounting.gdp import delta_of
 from dpexp.privacy.accounting.gdp_summary import mu_up_to
-from dpexp.privacy.accounting.tradeoff import Profile
+from dpexp.privacy.accounting.tradeoff import Profile, profile_of
 from dpexp.privacy.mechanisms import MECHANISMS
 from tests.conftest import at_length, call
 
@@ -187,7 +187,7 @@ def test_tuning_runs_are_charged(card):
 def test_mu_covers_the_curve_above_its_floor_and_nothing_less_does(z, q, steps):
     mechanism = MECHANISMS["sampled-gaussian"](noise_multiplier=z, sampling_probability=q, steps=steps)
     best = mechanism.analyses()[-1]
-    curve = best.profile
+    curve = profile_of(best)
     mu, floor = mu_up_to(curve, 1e-6), 1e-6
     levels = [0.05 * k for k in range(1, 100)]
     assert all(curve.delta(eps) <= max(delta_of(mu, eps), floor) * (1 + 1e-9) for eps in levels)

@@ -8,7 +8,7 @@ import pytest
 
 from dpexp.core.bisection import first_reached, first_whole, narrow
 from dpexp.core.brent import least, root
-from dpexp.privacy.analyses.analysis import eps_of_delta
+from dpexp.privacy.analyses.from_curves import eps_of_delta
 
 
 def test_the_ends_stay_on_their_sides():

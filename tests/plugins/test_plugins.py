@@ -30,7 +30,7 @@ from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 from dpexp.reporting.ledger.judging import require
 from dpexp.store import fingerprint
 from dpexp.store.fingerprint import closure, code_of, edited_after, plugins_missing
-from dpexp.store.reading import load_generation
+from dpexp.store.reading import load_generation, numbers_held
 from dpexp.store.run import Options, run
 from dpexp.store.simulating import simulate
 from dpexp.theory import THEOREMS
@@ -76,9 +76,9 @@ def test_the_command_runs_and_shows_what_a_plug_in_defines(lab):
         written = plot.figures_of(["lab_errors"], False, "svg", None, folder / "results")[0].files
         assert [path.name for path in written] == [f"lab_errors.{end}" for end in ("svg", "csv", "caption.txt")]
         ledger = Request((), "our-lab", (), "json", None, folder / "results")
-        assert claiming.claims(ledger).code == 3  # not judged yet
+        assert claiming.claims(ledger, numbers_held).code == 3  # not judged yet
         text, unexpected, code = judge_anew(ledger, Anew(quiet=True))
-        assert json.loads(claiming.claims(ledger).text) == json.loads(text)
+        assert json.loads(claiming.claims(ledger, numbers_held).text) == json.loads(text)
         assert "| budget" in table.table(["lab_table"], False, "md", None, folder / "results")
     assert [(entry["id"], entry["verdict"]) for entry in json.loads(text)] == [
         ("our-lab/section-1/small", "holds as a bound")

@@ -16,7 +16,7 @@ from dpexp.privacy.accounting.sampled_gaussian import (
     mixture_from_base,
     symmetrised,
 )
-from dpexp.privacy.analyses.analysis import eps_of_delta
+from dpexp.privacy.analyses.from_curves import eps_of_delta
 from dpexp.privacy.analyses.hidden_state import contraction, last_iterate_delta
 from dpexp.privacy.analyses.last_iterate import (
     composed,

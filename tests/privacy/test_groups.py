@@ -12,7 +12,7 @@ from scipy.stats import binom, norm
 
 from dpexp.privacy.accounting.group_losses import GroupStep, of_group
 from dpexp.privacy.accounting.loss_distributions import StepLoss, eps_of_steps, step_loss
-from dpexp.privacy.accounting.tradeoff import Group
+from dpexp.privacy.accounting.tradeoff import Group, profile_of
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.reporting.tradeoff import group_profile
 from tests.conftest import call
@@ -149,7 +149,7 @@ def test_where_the_law_of_a_group_is_stated():
     assert stated["renyi-composition"] is None
     own = stated["pld-composition"]
     (loss,) = [a for a in analyses(**sampled) if a.name == "pld-composition"]
-    generic = Group(loss.profile, 10)
+    generic = Group(profile_of(loss), 10)
     assert own.delta(9.2) < 1e-5 < generic.delta(9.2)
     assert own.tpr(0.01) < generic.tpr(0.01)
     assert own.delta(2.0) == pytest.approx(GroupStep(0.05, 4.0, 10).delta(200, 2.0))

@@ -9,7 +9,8 @@ import pytest
 from dpexp.privacy.accounting.conversions import eps_of_curve, improved_eps
 from dpexp.privacy.accounting.gdp import rdp_of
 from dpexp.privacy.accounting.sampled_gaussian import base_from_mixture, mixture_from_base, symmetrised
-from dpexp.privacy.analyses.analysis import LAST, renyi_analysis
+from dpexp.privacy.analyses.analysis import LAST
+from dpexp.privacy.analyses.from_curves import renyi_analysis
 from dpexp.privacy.analyses.last_iterate import last_iterate
 from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
 

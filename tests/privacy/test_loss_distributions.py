@@ -64,6 +64,17 @@ def test_the_accountant_of_another_library(q, multiplier, steps, relation):
         )
 
 
+@pytest.mark.parametrize("scheme", ["add-remove", "replace-one", "fixed-size"])
+def test_a_gaussian_run_beside_sampled_steps_is_one_step_of_their_scheme(scheme):
+    """Its noise counts in units of the scheme, whose means are two norms apart where records are replaced, else one."""
+    sampled = step_loss(0.05, 1.0, scheme)
+    ((step, count),) = sampled.gaussian(0.8)
+    exact = eps_of(0.8, 1e-5)
+    assert exact <= step.eps(count, 1e-5) <= exact * 1.002
+    assert sampled.eps(20, 1e-5) < sampled.eps_among(((sampled, 20), (step, 1)), 1e-5)
+    assert sampled.gaussian(0.0) == ()
+
+
 def test_published_epsilons_of_privacy_loss_distributions():
     """Opacus' PRV table at delta = 1e-6, whose own error is 0.01, and dp_accounting's delta of three steps."""
     for sigma, q, steps, eps in (

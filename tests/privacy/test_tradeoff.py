@@ -8,7 +8,7 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from dpexp.privacy.accounting.gdp import delta_of, eps_of
-from dpexp.privacy.accounting.tradeoff import Group, Profile, gaussian_beta, implied_delta
+from dpexp.privacy.accounting.tradeoff import Group, Profile, gaussian_beta, implied_delta, profile_of
 from dpexp.privacy.attained.linear_loss import LinearLoss
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
@@ -61,7 +61,7 @@ def sampled(q, noise, steps):
 
 
 def guarantee(mechanism, name="pld-composition"):
-    return next(a for a in mechanism.analyses() if a.name == name).profile
+    return profile_of(next(a for a in mechanism.analyses() if a.name == name))
 
 
 def profile(kind, *numbers):

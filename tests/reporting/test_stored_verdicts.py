@@ -32,6 +32,7 @@ from dpexp.reporting.ledger.judging import judge, keep, one_by_one
 from dpexp.reporting.ledger.standing import code_of_claim
 from dpexp.store.files import read_document, read_sealed, write_document, write_table
 from dpexp.store.fingerprint import REGISTRIES
+from dpexp.store.reading import numbers_held
 from tests.conftest import COMMAND, ROOT, call
 
 BY_ID = {claim.id: claim for some in claims().values() for claim in some}
@@ -94,7 +95,9 @@ def test_what_is_stored_is_what_is_judged(results, few):
     fresh = judge(few, results)
     for name, one in stored.items():
         assert {key: one[key] for key in fresh[name].found} == fresh[name].found
-    slowly = standing.standing(results, verdicts.read(results), few)
+    slowly = standing.standing(
+        results, verdicts.read(results), few, numbers_held(results, standing.experiments_of(few))
+    )
     assert [one.document(results) for one in slowly] == list(stored.values())
 
 

@@ -17,13 +17,13 @@ from dpexp.config.settings import Words, differences, label, named, pair, spelle
 from dpexp.core.errors import UsageError
 from dpexp.reporting import latex
 from dpexp.reporting.digits import matched, uncertain
+from dpexp.reporting.of_results import gather as gather_module
 from dpexp.reporting.of_results.gather import gather
 from dpexp.reporting.of_results.table import said_of_majority
 from dpexp.reporting.table import Content, Table, markdown_table, without_constants
 from dpexp.reporting.table_formats import render
 from dpexp.reporting.terminal_tables import fit
-from dpexp.store import load_summary
-from dpexp.store.generation import Generation
+from dpexp.store import load_summary, reading, staleness
 from tests.conftest import COSTLY, share
 from tests.reporting.test_figures_of_any_result import TOY, stored
 
@@ -167,8 +167,9 @@ def test_a_table_holds_the_last_step_of_every_line(toy, monkeypatch):
 def test_what_is_shown_costs_in_proportion_to_its_cells(toy, monkeypatch):
     """Whether results are current is asked a fixed number of times, and the digits of a setting once."""
     asked, looked = [], []
-    check, digits = Generation.what_is_stale, settings.digits_of
-    monkeypatch.setattr(Generation, "what_is_stale", lambda self: asked.append(1) or check(self))
+    check, digits = staleness.why_stale, settings.digits_of
+    for asks in (reading, gather_module):
+        monkeypatch.setattr(asks, "why_stale", lambda generation: asked.append(1) or check(generation))
 
     def counted(values):  # `Words` asks with all values of a name, a set; a value by itself is asked with a list
         looked.extend([1] if isinstance(values, set) else [])

@@ -14,7 +14,7 @@ from dpexp.commands import diff, privacy
 from dpexp.commands import run as command
 from dpexp.config.cells import NAMED, OF_THE_EXPERIMENT, OTHER_COLUMNS, PRIVACY_COLUMNS, Experiment
 from dpexp.config.experiment_file import read_experiment, resolved_yaml
-from dpexp.config.settings import flat, named, setting
+from dpexp.config.settings import flat, identity, named, setting
 from dpexp.core.errors import UsageError
 from dpexp.privacy.budgets import ConstantBudget, Target
 from dpexp.privacy.mechanisms.released import Stated
@@ -22,7 +22,7 @@ from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from dpexp.problems import PROBLEMS
 from dpexp.store import load_cells, load_summary
 from dpexp.store.rows import beside
-from dpexp.store.run import Options, identity, run
+from dpexp.store.run import Options, run
 from dpexp.store.stats import COLUMNS
 from tests.commands.test_comparing import Beta, BetaSteps, built, cell_of
 

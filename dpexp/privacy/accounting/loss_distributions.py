@@ -149,6 +149,15 @@ class StepLoss:
         """Epsilon of `steps` steps, rounded up, at any delta > 0."""
         return eps_of_steps(((self, steps),), delta)
 
+    def eps_among(self, parts: Steps, delta: float) -> float:
+        """Epsilon of several kinds of steps of this scheme: `eps_of_steps`, for those who hold steps and no more."""
+        return eps_of_steps(parts, delta)
+
+    def gaussian(self, mu: float) -> Steps:
+        """mu-GDP as a step on all records, to be composed with steps of this scheme; nothing where mu is 0."""
+        distance = 2.0 if self.scheme == "replace-one" else 1.0  # its opposite means are 2 apart
+        return ((step_loss(1.0, distance / mu, self.scheme), 1),) if mu > 0 else ()
+
     @lru_cache(maxsize=1024)  # noqa: B019  steps are kept as well
     def delta(self, steps: int, eps: float) -> float:
         """Delta of `steps` steps at epsilon >= 0, rounded up."""

@@ -30,12 +30,16 @@ import heapq
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from statistics import NormalDist
+from typing import TYPE_CHECKING
 
 from dpexp.core.bisection import narrow
 from dpexp.privacy.accounting.gdp import delta_of
+
+if TYPE_CHECKING:
+    from dpexp.privacy.analyses.analysis import Analysis
 
 LEAST_LOG, FIRST_LOG, CERTAIN = -500.0, -28.0, 36.0
 """places, log delta / (1 - delta), of the least delta that is asked, of the first, and of the last number below 1"""
@@ -242,6 +246,15 @@ class Group:
         for _ in range(self.size):
             alpha = 1 - self.one.beta(alpha, curve) if alpha < 1 else 1.0
         return 1 - alpha
+
+
+def profile_of(analysis: Analysis) -> Profile:
+    """Error rates that an analysis allows; delta at epsilon without a search where a loss distribution knows it."""
+    direct = None
+    if len(analysis.steps) == 1:
+        ((loss, count),) = analysis.steps
+        direct = partial(loss.delta, count)
+    return Profile(analysis.eps, mu=analysis.mu, direct=direct)
 
 
 def _bayes_error(delta: Callable[[float], float], prior: float) -> float:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from dpexp.core.bisection import narrow
-from dpexp.privacy.accounting.conversions import eps_near, eps_of_curve
 from dpexp.privacy.accounting.gdp import eps_of, rdp_of
-from dpexp.privacy.accounting.tradeoff import Profile
 
 if TYPE_CHECKING:
     from dpexp.privacy.accounting.loss_distributions import Steps
@@ -58,15 +54,6 @@ class Analysis:
     def valid(self) -> bool:
         return not self.refused
 
-    @property
-    def profile(self) -> Profile:
-        """Error rates of an attacker; delta at epsilon without a search where a loss distribution knows it."""
-        direct = None
-        if len(self.steps) == 1:
-            ((loss, count),) = self.steps
-            direct = partial(loss.delta, count)
-        return Profile(self.eps, mu=self.mu, direct=direct)
-
     def at(self, deltas: Sequence[float]) -> list[float]:
         """Epsilon at each of the deltas; what is promised at a smaller one holds at a larger one, where it is less."""
         eps = {delta: self.eps(delta) for delta in deltas}
@@ -90,39 +77,6 @@ class Analysis:
         }
 
 
-MISLED = 1e-4
-"""relative difference of what was promised of an order and what the curve has there, from which on another search is
-tried: a smooth difference of this size moves the order by about as much, and epsilon by its square"""
-
-
-def renyi_analysis(
-    name: str,
-    source: str,
-    released: Released,
-    curve: Callable[[float], float],
-    assumptions: Sequence[str],
-    refused: str = "",
-    nearly: Callable[[float], float] | None = None,
-) -> Analysis:
-    """From a Renyi curve, converted at its best real order (Canonne, Kamath and Steinke).
-
-    `nearly` is about the curve, for less and no bound: it finds the order, from which the curve itself is followed
-    where it was misled.
-    """
-    # whatever delta is, a search begins at the same orders
-    every = cache(curve)
-    about = cache(nearly) if nearly else every
-
-    @cache
-    def eps(delta: float) -> float:
-        stated, order = eps_of_curve(about, delta, sharp=every)  # the curve's own at some order
-        if not math.isfinite(stated) or math.isclose(about(order), every(order), rel_tol=MISLED):
-            return stated
-        return min(stated, eps_near(every, order, delta))
-
-    return Analysis(name, source, released, eps, tuple(assumptions), curve, None, refused)
-
-
 def gaussian_analysis(
     name: str,
     source: str,
@@ -139,32 +93,3 @@ def gaussian_analysis(
 
     curve = partial(rdp_of, mu)
     return Analysis(name, source, released, eps, tuple(assumptions), curve, mu, refused, secret=secret)
-
-
-def hockey_stick_analysis(
-    name: str,
-    source: str,
-    released: Released,
-    delta: Callable[[float], float],
-    assumptions: Sequence[str],
-    refused: str = "",
-) -> Analysis:
-    """From a bound on delta as a decreasing function of epsilon."""
-
-    @cache
-    def eps(at: float) -> float:
-        return eps_of_delta(delta, at)
-
-    return Analysis(name, source, released, eps, tuple(assumptions), refused=refused)
-
-
-def eps_of_delta(delta_at: Callable[[float], float], delta: float, tolerance: float = 1e-12) -> float:
-    """The smallest epsilon, rounded up, at which a decreasing delta(epsilon) is at most `delta`; inf if none is."""
-    if delta_at(0.0) <= delta:
-        return 0.0
-    high = 1.0
-    while delta_at(high) > delta:
-        high *= 2
-        if high > 1e6:
-            return math.inf
-    return narrow(lambda eps: delta_at(eps) <= delta, 0.0, high, relative=tolerance).above

@@ -8,7 +8,8 @@ from typing import Literal
 
 from dpexp.privacy.accounting.loss_distributions import Scheme, step_loss
 from dpexp.privacy.accounting.sampled_gaussian import mixture_from_base, symmetrised
-from dpexp.privacy.analyses.analysis import ALL, Analysis, Relation, gaussian_analysis, renyi_analysis
+from dpexp.privacy.analyses.analysis import ALL, Analysis, Relation, gaussian_analysis
+from dpexp.privacy.analyses.from_curves import renyi_analysis
 from dpexp.privacy.attained.lower_bounds import LowerBound, attained, linear_last
 
 Sampling = Literal["fixed-size", "poisson", "cyclic", "shuffled", "reshuffled", "full-batch"]

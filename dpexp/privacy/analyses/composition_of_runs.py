@@ -1,7 +1,9 @@
 """What several runs on the same records give away together, where each has batches and noise of its own.
 
-Gaussian parameters add up as squares, loss distributions are composed as if all were one run of different steps, and
-where neither is known for all of them, epsilons and deltas add up.
+(a) Gaussian parameters add up as squares.
+(b) Steps of one scheme are composed by their loss distributions, as if all were one run of different steps. A run of
+which mu alone is known is one more step there, on all records.
+(c) Where neither is known for all of them, epsilons and deltas add up.
 """
 
 from __future__ import annotations
@@ -9,9 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
-from dpexp.privacy.accounting.loss_distributions import Scheme, StepLoss, Steps, eps_of_steps, step_loss
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, gaussian_analysis
+
+if TYPE_CHECKING:
+    from dpexp.privacy.accounting.loss_distributions import StepLoss
 
 GAUSSIAN = "Gaussian composition: the root of the sum of the squared mu (Dong, Roth and Su, 2022)"
 LOSSES = "privacy loss distributions of the steps of all runs, composed"
@@ -29,12 +34,22 @@ def composition_of_runs(runs: Sequence[tuple[Analysis, int]]) -> Analysis:
         return runs[0][0]
     released = ALL if all(analysis.released == ALL for analysis, _ in runs) else LAST
     assumptions = tuple(dict.fromkeys([INDEPENDENT, *(text for analysis, _ in runs for text in analysis.assumptions)]))
+    # (a)
     if all(analysis.mu is not None for analysis, _ in runs):
         mu = math.sqrt(math.fsum(count * float(analysis.mu or 0) ** 2 for analysis, count in runs))
         return gaussian_analysis("together", GAUSSIAN, released, mu, assumptions)
-    parts = _parts(runs)
-    if parts:
-        return Analysis("together", LOSSES, released, cache(lambda d: eps_of_steps(parts, d)), assumptions, steps=parts)
+    # (b): whoever holds a step can ask it for what it composes to with others of its scheme
+    held = {step.scheme: step for analysis, _ in runs for step, _ in analysis.steps}
+    if len(held) == 1 and all(analysis.steps or _finite(analysis) for analysis, _ in runs):
+        (one,) = held.values()
+        counts: dict[StepLoss, int] = {}
+        for analysis, count in runs:
+            for step, steps in analysis.steps or one.gaussian(float(analysis.mu or 0)):
+                counts[step] = counts.get(step, 0) + count * steps
+        parts = tuple(counts.items())
+        composed = cache(lambda delta: one.eps_among(parts, delta))
+        return Analysis("together", LOSSES, released, composed, assumptions, steps=parts)
+    # (c)
     number = sum(count for _, count in runs)
 
     def eps(delta: float) -> float:
@@ -53,24 +68,5 @@ def composable(analyses: Sequence[Analysis], delta: float, last_alone: bool = Fa
     return min(additive or covering, key=lambda a: a.eps(delta))
 
 
-def _parts(runs: Sequence[tuple[Analysis, int]]) -> Steps:
-    """The steps of all runs, where all are composed of steps of one scheme; empty otherwise."""
-    schemes = {step.scheme for analysis, _ in runs for step, _ in analysis.steps}
-    if len(schemes) != 1 or not all(analysis.steps or _finite(analysis) for analysis, _ in runs):
-        return ()
-    scheme = schemes.pop()
-    counts: dict[StepLoss, int] = {}
-    for analysis, count in runs:
-        for step, steps in analysis.steps or _gaussian_step(float(analysis.mu or 0), scheme):
-            counts[step] = counts.get(step, 0) + count * steps
-    return tuple(counts.items())
-
-
 def _finite(analysis: Analysis) -> bool:
     return analysis.mu is not None and math.isfinite(analysis.mu)
-
-
-def _gaussian_step(mu: float, scheme: Scheme) -> Steps:
-    """mu-GDP as one step on all records: its noise in the units of `StepLoss`, whose opposite means are 2 apart."""
-    distance = 2.0 if scheme == "replace-one" else 1.0
-    return ((step_loss(1.0, distance / mu, scheme), 1),) if mu > 0 else ()

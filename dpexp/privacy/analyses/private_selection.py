@@ -33,7 +33,8 @@ from dpexp.core.brent import least
 from dpexp.privacy.accounting.conversions import ORDERS, eps_of_curve
 from dpexp.privacy.accounting.loss_distributions import Steps
 from dpexp.privacy.accounting.quiet_functions import log
-from dpexp.privacy.analyses.analysis import ALL, Analysis, renyi_analysis
+from dpexp.privacy.analyses.analysis import ALL, Analysis
+from dpexp.privacy.analyses.from_curves import renyi_analysis
 
 Curve = Callable[[float], float]
 """order -> Renyi divergence of one run"""

@@ -10,7 +10,7 @@ from pydantic import model_validator
 
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.accounting.loss_distributions import step_loss
-from dpexp.privacy.analyses.analysis import LAST, Analysis, hockey_stick_analysis
+from dpexp.privacy.analyses.analysis import LAST, Analysis
 from dpexp.privacy.analyses.composition import (
     ONCE_AN_EPOCH,
     SAMPLING,
@@ -22,6 +22,7 @@ from dpexp.privacy.analyses.composition import (
     random_step,
 )
 from dpexp.privacy.analyses.contracted import Contracted, Extreme, LogContraction, any_loss, powers
+from dpexp.privacy.analyses.from_curves import hockey_stick_analysis
 from dpexp.privacy.analyses.hidden_state import PoissonReach, last_iterate_delta
 from dpexp.privacy.analyses.hybrid import hybrid_eps
 from dpexp.privacy.attained.lower_bounds import LowerBound, linear_cyclic

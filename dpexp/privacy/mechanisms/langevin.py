@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from dpexp.privacy.analyses.analysis import LAST, Analysis, renyi_analysis
+from dpexp.privacy.analyses.analysis import LAST, Analysis
+from dpexp.privacy.analyses.from_curves import renyi_analysis
 from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.exact.projected_run import ProjectedRun
 from dpexp.privacy.mechanisms.batched import BatchedMechanism

@@ -17,10 +17,10 @@ from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.ledger import verdicts
 from dpexp.reporting.ledger.judgement import Judgement, said
-from dpexp.reporting.ledger.standing import code_of_claim, hashes, identities, standing
+from dpexp.reporting.ledger.standing import code_of_claim, experiments_of, hashes, standing
 from dpexp.store import Folder
 from dpexp.store.fingerprint import edited_after, plugins_missing
-from dpexp.store.reading import config_typed, require_trajectories
+from dpexp.store.reading import config_typed, numbers_held, require_trajectories
 
 Carry = Callable[[Sequence[Claim], Path], Iterator[tuple[str, Outcome, float]]]
 """carries the checks of some claims out on results, in any order: the id, what was found, seconds of a processor"""
@@ -29,7 +29,7 @@ Carry = Callable[[Sequence[Claim], Path], Iterator[tuple[str, Outcome, float]]]
 def require(claims: Sequence[Claim], results: Path) -> None:
     """Raise ResultsMissing that names everything that has to be run before these claims can be judged."""
     missing = {}
-    for experiment in dict.fromkeys(name for claim in claims for name in claim.experiments):
+    for experiment in experiments_of(claims):
         try:
             require_trajectories(results, experiment)
         except ResultsMissing as error:
@@ -68,12 +68,12 @@ def judge(claims: Sequence[Claim], results: Path, carry: Carry = one_by_one) -> 
     require(claims, results)
     # looked at before and after: nobody could say what a verdict comes from that changed meanwhile
     codes = {claim.id: code_of_claim(claim) for claim in claims}
-    before = identities(results, claims)
+    before = numbers_held(results, experiments_of(claims))
     found = {name: (outcome, spent) for name, outcome, spent in carry(claims, results)}
     # the process has read its modules, and hashes are those of the files
     if late := edited_after(codes.values(), 0):
         raise DpexpError(f"{few(late)} changed after this process had read it", "judge the claims again")
-    if now := {name for name, identity in identities(results, claims).items() if identity != before[name]}:
+    if now := {name for name, held in numbers_held(results, before).items() if held != before[name]}:
         raise DpexpError(f"results of {few(sorted(now))} changed while they were judged", "judge the claims again")
     rows = {}
     for claim in claims:
@@ -98,7 +98,7 @@ def keep(
             # a cost is measured anew only with what it is of, so that two reproductions do not differ in it
             if (rows[name].code, rows[name].results) == (one.code, one.results):
                 rows[name] = replace(rows[name], cpu_s=one.cpu_s)
-        everything = standing(results, verdicts.Ledger(rows), known)
+        everything = standing(results, verdicts.Ledger(rows), known, numbers_held(results, experiments_of(known)))
         ids = {claim.id for claim in known}
         kept = [one for one in everything if one.found]
         kept += [one for name, one in rows.items() if name not in ids and plugins_missing([one.code])]

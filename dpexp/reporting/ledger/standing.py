@@ -8,14 +8,13 @@ is compared with the code of its check and with the results that it was judged f
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpexp.core.digests import hash_of_file
-from dpexp.core.errors import ResultsMissing
 from dpexp.core.text import few
 from dpexp.plugins.loaded import LOADED
 from dpexp.reporting.ledger.judgement import Judgement, said
@@ -23,7 +22,7 @@ from dpexp.reporting.ledger.verdicts import Ledger
 from dpexp.store.files import read_document
 from dpexp.store.fingerprint import REGISTRIES, changed, closure, hash_of_all, plugin_of, plugins_missing
 from dpexp.store.folder import Folder
-from dpexp.store.generation import identity_of
+from dpexp.store.generation import own_data
 
 if TYPE_CHECKING:
     from dpexp.reporting.claim import Claim
@@ -52,7 +51,7 @@ def hashes(results: Path, rows: Sequence[Judgement]) -> dict[str, str]:
     for experiment in sorted({name for one in rows for name in one.results}):
         folder = Folder(results, experiment)
         manifest = read_document(folder.manifest)
-        if any(name.startswith("file ") for code in manifest["code"].values() for name in code):
+        if own_data(manifest):
             return {}
         names += [path.relative_to(results).as_posix() for path in (folder.manifest, folder.cells, folder.summary)]
         if config := manifest["config"]["path"]:
@@ -71,9 +70,13 @@ def _hash(results: Path, name: str) -> str:
     return ""
 
 
-def standing(results: Path, ledger: Ledger, claims: Sequence[Claim]) -> list[Judgement]:
-    """Claims, in their order, with what is stored of them and what today's code and results say of that."""
-    today = identities(results, claims)
+def standing(
+    results: Path, ledger: Ledger, claims: Sequence[Claim], today: Mapping[str, tuple[str, str]]
+) -> list[Judgement]:
+    """Claims, in their order, with what is stored of them and what today's code and results say of that.
+
+    `today` has which numbers the experiments of these claims hold: `dpexp.store.reading.numbers_held`.
+    """
 
     def row(claim: Claim) -> Judgement:
         if claim.id not in ledger.rows:
@@ -94,17 +97,9 @@ def standing(results: Path, ledger: Ledger, claims: Sequence[Claim]) -> list[Jud
     return [row(claim) for claim in claims]
 
 
-def identities(results: Path, claims: Iterable[Claim]) -> dict[str, tuple[str, str]]:
-    """By experiment that claims read: which numbers its folder holds, and what is wrong with them, in words."""
-    from dpexp.store.reading import load_generation
-
-    found = {}
-    for experiment in dict.fromkeys(name for claim in claims for name in claim.experiments):
-        try:
-            found[experiment] = identity_of(load_generation(results, experiment).manifest), ""
-        except ResultsMissing as error:
-            found[experiment] = "", error.message
-    return found
+def experiments_of(claims: Iterable[Claim]) -> list[str]:
+    """The experiments whose results some claims read, each once."""
+    return list(dict.fromkeys(name for claim in claims for name in claim.experiments))
 
 
 def code_of_claim(claim: Claim) -> dict[str, str]:

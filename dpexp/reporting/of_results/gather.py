@@ -14,6 +14,7 @@ from dpexp.config.settings import Settings, Words, flat, named, sections
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.text import guess
 from dpexp.store import load_cells, load_generation, load_summary
+from dpexp.store.staleness import why_stale
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,7 +158,7 @@ def gather(sources: Sequence[Source], only: str | None = None) -> Gathered:
         where = source.results, source.name
         rows = {str(row["cell_id"]): row for row in load_cells(*where, renamed=source.renamed).to_dict("records")}
         summary = load_summary(*where, renamed=source.renamed)
-        if source.renamed and (why := generation.what_is_stale()):
+        if source.renamed and (why := why_stale(generation)):
             remarks.append(f"{source.path} is not what today's code, data and config give: {why}")
         place = {}
         for cell_id, tree in generation.manifest["cells"].items():

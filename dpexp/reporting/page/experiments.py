@@ -17,6 +17,7 @@ from dpexp.store import Folder, load_generation
 from dpexp.store.files import read_document
 from dpexp.store.generation import Generation, config_path
 from dpexp.store.reading import command_of
+from dpexp.store.staleness import absent
 
 CURRENT, UNCONFIRMED, STALE, INCOMPLETE, MISSING = "current", "unconfirmed", "stale", "not complete", "missing"
 UNREADABLE = "not readable here"
@@ -59,15 +60,13 @@ class Stored:
         """What a reader of current results should know of them."""
         if self.generation is None:
             return []
-        absent = [
-            f"{name} is not there now: these numbers cannot be held against it" for name in self.generation.absent
-        ]
+        gone = [f"{name} is not there now: these numbers cannot be held against it" for name in absent(self.generation)]
         kept = sum(self.generation.folder.trajectory(cell_id).exists() for cell_id in self.generation.manifest["cells"])
         lacking = len(self.generation.manifest["cells"]) - kept
         without = "summaries only: the trajectories, replicate by replicate, are not in this folder"
         diverged = 0 if self.gathered is None else sum(int(run.row["n_diverged"]) for run in self.gathered.runs)
         return [
-            *absent,
+            *gone,
             *filter(None, [self.generation.confirmed]),
             *([without] if lacking else []),
             *([f"{counted(diverged, 'replicate')} diverged, which count as they are"] if diverged else []),

@@ -26,7 +26,7 @@ from dpexp.papers.noisy_sgd.claims.instances import (
     small_steps,
     upper_bound,
 )
-from dpexp.privacy.analyses.analysis import eps_of_delta
+from dpexp.privacy.analyses.from_curves import eps_of_delta
 from dpexp.privacy.analyses.last_iterate import composed, last_iterate
 from dpexp.privacy.attained.walk import HockeyStick, Law, Walk, renyi
 from dpexp.reporting.claim import Check, Outcome
