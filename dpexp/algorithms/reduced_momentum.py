@@ -96,14 +96,15 @@ class ReducedMomentum(PrivateMomentum):
 
     def stepper(self, problem: FiniteSum, plan: Plan, budget: Budget, seed: int, replicate: int, data: Data) -> Stepper:
         from dpexp.engine.finite_sum.loop import Reconstruction, with_shortcut
-        from dpexp.engine.finite_sum.noise_process import Silence, windows
+        from dpexp.engine.finite_sum.noise_process import Silence, Windows, scaled
 
         n, d = problem.count, problem.dimension
         order = drawn_order(seed, replicate, n, plan.steps, self.order)
         units, factor = self.unit_stds(problem, plan, budget, order)
         noise: Noise = Silence()
         if factor > 0:
-            noise = windows(seed, replicate, d, plan.steps, n, plan.alpha, plan.gamma, tuple(units.tolist()), factor)
+            given = (seed, replicate, d, plan.steps, n, plan.alpha, plan.gamma, tuple(units.tolist()))
+            noise = scaled(Windows, factor, *given)
         if order.repeats:
             return with_shortcut(data, problem.start(), order, noise, plan.alpha, plan.eta, plan.steps)
         return Reconstruction(data, problem.start(), order, noise, plan.alpha, plan.eta, plan.gamma)

@@ -268,8 +268,8 @@ def learnt(
     Batches and noise are those of one replicate; a replicate that runs several times has a `part` for each.
     """
     train = problem.train
-    follow = engine.followed if "average" in algorithm.estimators else engine.train
-    found = follow(
+    averaging = "average" in algorithm.estimators
+    found = engine.train(
         train.features,
         train.labels,
         runs,
@@ -277,8 +277,9 @@ def learnt(
         batch_size=algorithm.batch_size,
         noise=engine.gaussian(generator(seed, replicate, "noise", part)),
         checkpoints=steps.tolist(),
+        averaging=averaging,
     )
-    return np.stack(found) if isinstance(found, engine.Iterates) else found[None]
+    return np.stack(found) if averaging else found.last[None]
 
 
 def run_of(problem: Softmax, noise: Noise, sizes: np.ndarray, seed: int, replicate: int, part: int = 0) -> engine.Run:

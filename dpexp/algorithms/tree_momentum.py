@@ -109,15 +109,15 @@ class TreeMomentum(PrivateMomentum):
 
     def stepper(self, problem: FiniteSum, plan: Plan, budget: Budget, seed: int, replicate: int, data: Data) -> Stepper:
         from dpexp.engine.finite_sum.loop import Momentum
-        from dpexp.engine.finite_sum.noise_process import Silence, independent, square_root, tree
+        from dpexp.engine.finite_sum.noise_process import Independent, Silence, SquareRoot, Tree, scaled
 
         n, d = problem.count, problem.dimension
         order = drawn_order(seed, replicate, n, plan.steps, self.order)
         std = self.node_std(problem, plan, budget, order)
-        kinds = {"tree": tree, "square-root": square_root, "independent": independent}
+        kinds = {"tree": Tree, "square-root": SquareRoot, "independent": Independent}
         noise: Noise = Silence()
         if std > 0:
-            noise = kinds[self.design](seed, replicate, d, plan.steps, plan.alpha, std)
+            noise = scaled(kinds[self.design], std, seed, replicate, d, plan.steps, plan.alpha)
         return Momentum(data, problem.start(), order, noise, plan.alpha, plan.eta, self.normalised, plan.steps)
 
     @first_stage

@@ -244,7 +244,7 @@ def wrong_bins(scheme: schemes.Scheme) -> Iterator[None]:
 
 def bins_kept() -> object:
     """13: a record keeps the bin of the first epoch."""
-    return wrong_bins(schemes.secret_bins)
+    return wrong_bins(schemes.SAMPLING["secret-bins"])
 
 
 def half_the_bins() -> object:

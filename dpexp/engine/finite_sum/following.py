@@ -76,14 +76,7 @@ def company_of(runs: Sequence[Stepper]) -> Company:
     return Together(momenta) if len(momenta) == len(runs) else InTurn(runs)
 
 
-def follow(
-    run: Stepper, data: Data, checkpoints: np.ndarray, eta: float, smoothness: float, slacks: bool = True
-) -> np.ndarray:
-    """Metrics [K, 6] of one run: see `follow_all`."""
-    found: np.ndarray = follow_all([run], data, checkpoints, np.array([eta]), smoothness, slacks)[0]
-    return found
-
-
+@np.errstate(all="ignore")  # a run may diverge
 def follow_all(
     runs: Sequence[Stepper],
     data: Data,
@@ -102,13 +95,7 @@ def follow_all(
     which is not negative on any path of normalised steps of length eta; it means nothing for others. Its mean over t is
     the slack of the lemma itself. It alone needs F one step after every look: without `slacks` it is NaN.
     """
-    with np.errstate(all="ignore"):  # a run may diverge
-        return _followed(company_of(runs), data, checkpoints, eta, smoothness, slacks)
-
-
-def _followed(
-    company: Company, data: Data, checkpoints: np.ndarray, eta: np.ndarray, smoothness: float, slacks: bool
-) -> np.ndarray:
+    company = company_of(runs)
     count, d = company.count, len(company.w)
     seen = looks(int(checkpoints[-1]), len(data.x))
     wanted, out = {int(k): row for row, k in enumerate(checkpoints)}, np.empty((count, len(checkpoints), len(METRICS)))

@@ -122,7 +122,7 @@ class Record(NamedTuple):
     theta: np.ndarray
     """[K, 2, settings, p, 8]: the iterate and its average"""
     projections: np.ndarray
-    """[K, settings, 8]"""
+    """[K, settings, 8]: steps so far at which the scale was projected"""
 
 
 class Known(NamedTuple):

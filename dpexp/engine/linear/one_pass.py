@@ -67,15 +67,6 @@ class Setting(NamedTuple):
     budget: NoiseLevels
 
 
-class Snapshots(NamedTuple):
-    """States of a lane group at every checkpoint."""
-
-    theta: np.ndarray
-    """float64 [K, 2, settings, p, 8]: the iterate and its average"""
-    projections: np.ndarray
-    """float64 [K, settings, 8]: steps so far at which the scale was projected"""
-
-
 def run_lane_group(
     model: Model,
     rule: Rule,
@@ -84,7 +75,7 @@ def run_lane_group(
     steps: np.ndarray,
     seed: int,
     replicates: Sequence[int],
-) -> Snapshots:
+) -> Record:
     """Run up to 8 replicates of every setting through steps[-1] users and return their states at `steps`.
 
     `sensitivity` is Delta: user i adds noise of standard deviation Delta / mu_i to every coordinate of its gradient.
@@ -129,7 +120,7 @@ def run_lane_group(
         sizes = next_sizes(first, count)
         with told():
             checkpoint = segment(first, count, checkpoint, model.law, numbers, state, streams, block, sizes, record)
-    return Snapshots(record.theta, record.projections)
+    return record
 
 
 @lru_cache(maxsize=2)

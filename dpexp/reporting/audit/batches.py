@@ -259,7 +259,7 @@ class BatchesAudit:
     def run(self, problem: Canaries, seed: int, replicate: int) -> tuple[np.ndarray, np.ndarray]:
         """All iterates [T + 1, classes, p] of a replicate and its average, as the algorithm's `simulate` has them."""
         train = problem.train
-        followed = engine.followed(
+        followed = engine.train(
             train.features,
             train.labels,
             [run_of(problem, self.noise, self.sizes, seed, replicate)],
@@ -267,6 +267,7 @@ class BatchesAudit:
             batch_size=self.copy.batch_size,
             noise=engine.gaussian(generator(seed, replicate, "noise")),
             checkpoints=range(self.steps + 1),
+            averaging=True,
         )
         return followed.last[0], followed.average[0, -1]
 
