@@ -152,6 +152,8 @@ def _header_line(line: bytes, path: Path) -> Header:
     if line.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DataError(f"{path}:1: is UTF-16 text", "save the file as UTF-8")
     text = _decoded(line.removeprefix(_BOM).rstrip(b"\r\n"))
+    if "\r" in text:
+        raise DataError(f"{path}:1: lines end with CR alone", "save the file with the line ends of Unix or Windows")
     if not text.strip():
         raise DataError(f"{path}:1: the first line is blank", "the first line names the columns")
     separators = "\t" if path.suffix == ".tsv" else _SEPARATORS

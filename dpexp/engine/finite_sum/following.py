@@ -106,6 +106,7 @@ def follow_all(
     nothing = np.full(count, math.nan)
     done, before, known = 0, nothing, False
 
+    # a gradient at w_t is that of the checkpoint before it, if there was one: nothing is computed twice
     for t in sorted(looked_at | set(wanted)):
         if t - 1 > done:
             company.advance(done + 1, t - 1)
@@ -114,7 +115,8 @@ def follow_all(
             before = slopes(data, company.w, gradient)
         here = gradient.copy()
         company.advance(t, t)
-        known = t in wanted or t + 1 in looked_at  # else F alone is asked for
+        # where the gradient is not asked for, F alone is
+        known = t in wanted or t + 1 in looked_at
         after = nothing
         if known:
             after = slopes(data, company.w, gradient)
@@ -122,6 +124,7 @@ def follow_all(
             after = objectives(data, company.w, count)
         if t in looked_at:
             norm, error = _lengths(here), _lengths(company.estimate[:, :count].T - here)
+            # Lemma 5 of this step
             if slacks:
                 one = (before - after) / eta + smoothness * eta / 2 + 2 * error - norm
                 slack = np.where(one < slack, one, slack)

@@ -25,7 +25,6 @@ import numpy as np
 
 from dpexp.engine.compiled import compiled
 from dpexp.engine.finite_sum.lane_forms import LaneForm
-from dpexp.engine.finite_sum.lane_steps import distance_and_dot
 from dpexp.engine.finite_sum.loop import Data
 from dpexp.engine.finite_sum.losses import Compiled, mean_of
 from dpexp.engine.lanes.vectors import LANES, load, reals, store
@@ -93,7 +92,7 @@ def means_of(form: LaneForm) -> Compiled:
 
     @compiled(kept=True)
     def means(
-        w: np.ndarray,
+        columns: np.ndarray,
         x: np.ndarray,
         y: np.ndarray,
         present: np.ndarray,
@@ -103,17 +102,26 @@ def means_of(form: LaneForm) -> Compiled:
         out: np.ndarray,
         values: np.ndarray,
     ) -> None:
-        d = len(w)
-        own, added = np.empty((d, LANES)), np.empty((d + 2, LANES))
+        d = len(columns)
+        even = d // 2 * 2
+        w, added = np.empty(d), np.empty((d + 2, LANES))
         for column in range(len(values)):
-            for j in range(d):
-                own[j] = w[j, column]  # in every lane, beside eight records
+            w[:] = columns[:, column]
             added[:] = 0.0  # sums of (push - pull) x, of pull, and of the loss
             losses, pulls = reals(0.0), reals(0.0)
             for b in range(len(x)):
-                # (a)
-                far, along = distance_and_dot(own, x, b)
-                value, pull, push = parts(far, along, load(y, (b,)), c)
+                # (a), each of the two in two sums side by side, because an addition waits for the one before
+                far0, far1, along0, along1 = reals(0.0), reals(0.0), reals(0.0), reals(0.0)
+                for j in range(0, even, 2):
+                    one, two = load(x, (b, j)), load(x, (b, j + 1))
+                    away, off = w[j] - one, w[j + 1] - two
+                    far0, far1 = far0 + away * away, far1 + off * off
+                    along0, along1 = along0 + w[j] * one, along1 + w[j + 1] * two
+                if even < d:
+                    one = load(x, (b, even))
+                    away = w[even] - one
+                    far0, along0 = far0 + away * away, along0 + w[even] * one
+                value, pull, push = parts(far0 + far1, along0 + along1, load(y, (b,)), c)
                 # (b), where a lane without a record counts 0 times
                 here = load(present, (b,))
                 losses = losses + here * value
@@ -131,10 +139,10 @@ def means_of(form: LaneForm) -> Compiled:
             # (d): 0 times a number is 0, or NaN where it is not finite
             finite, other = 0.0, 0.0
             for j in range(d):
-                finite += 0.0 * w[j, column]
-                flat, steep = rest(w[j, column], c)
-                other += flat
-                out[column, j] = (w[j, column] * added[d, 0] + added[j, 0]) / n + steep
+                finite += 0.0 * w[j]
+                own, steep = rest(w[j], c)
+                other += own
+                out[column, j] = (w[j] * added[d, 0] + added[j, 0]) / n + steep
             values[column] = added[d + 1, 0] / n + other + finite
 
     return means

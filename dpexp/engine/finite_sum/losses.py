@@ -4,8 +4,8 @@ Every loss is one function, `gradient(w, x, y, c, out)`, which fills out [d] and
 float64 [d], y is a float, c holds the constants of the problem, float64. A loss of a linear predictor is made from its
 value and slope in u = x.w by `of_predictor`.
 
-Sums over coordinates are four sums side by side, because an addition takes four cycles and none waits for the others.
-Their order is part of the source, so it is the same on every machine.
+Sums over coordinates are four sums side by side, in an order that is part of the source, so it is the same on every
+machine.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ class Pair(NamedTuple):
 
 @njit(nogil=True, forceinline=True)
 def dot(a: np.ndarray, b: np.ndarray) -> float:
+    # four sums, because an addition takes four cycles and none waits for the others
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
     whole = len(a) // 4 * 4
     for j in range(0, whole, 4):
@@ -58,7 +59,8 @@ def sigmoid(u: float) -> float:
 
 @njit(nogil=True, forceinline=True)
 def distance_and_dot(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
-    """|a - b|^2 and a.b in one pass; what is not used is not computed. The second has the bits of `dot`."""
+    """|a - b|^2 and a.b in one pass; what is not used is not computed."""
+    # the order of the sums is that of `dot`, so that the second has its bits
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
     p0, p1, p2, p3 = 0.0, 0.0, 0.0, 0.0
     whole = len(a) // 4 * 4

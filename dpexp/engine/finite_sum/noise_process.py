@@ -33,7 +33,7 @@ class Normals:
     """Standard normals for one role of one replicate; `source` tells independent ones of that role apart."""
 
     def __init__(self, seed: int, replicate: int, role: str, source: int = 0) -> None:
-        # the parts of a key before these are those of numpy's generators
+        # (a); the parts of a key before these are those of numpy's generators
         parts = range(LANES * (source + 1), LANES * (source + 2))
         states = [stream_state(seed, replicate, role, part) for part in parts]
         self._state = np.ascontiguousarray(np.stack(states, axis=1))
@@ -90,12 +90,14 @@ class Scaled:
     """`factor` times what is on a tape, from its beginning."""
 
     def __init__(self, tape: Tape, factor: float) -> None:
+        # (c): runs that differ in the factor alone hold the same tape
         self.tape, self.factor, self.done = tape, factor, 0
 
     def fill(self, out: np.ndarray) -> None:
         """out [count, d] becomes the noise of the next steps."""
         found = self.tape.after(self.done, len(out))
-        if found is None:  # (c)
+        # (c)
+        if found is None:
             self.tape = Tape(self.tape.make, self.done)
             found = self.tape.next(len(out))
         np.multiply(found, self.factor, out=out)

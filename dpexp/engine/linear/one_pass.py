@@ -88,7 +88,8 @@ def run_lane_group(
     lanes = [*replicates, *[replicates[-1]] * (LANES - len(replicates))]
     rule.check()
     d, p, n = len(model.law.beta) - 1, len(model.start), int(steps[-1])
-    with _COMPILING:  # threads that start together would each compile the same kernel
+    # threads that start together would each compile the same kernel
+    with _COMPILING:
         segment = _compiled_segment(model.shape, rule.source, d if d <= UNROLLED else None)
     numbers = rule.floats()
     streams = Streams(*(stream_states(seed, lanes, role) for role in ("data", "response", "noise")))
@@ -109,13 +110,15 @@ def run_lane_group(
         omega=lanes_zeros(BLOCK, p),
     )
     record = Record(
-        np.append(np.asarray(steps, np.int64), -1),  # no step has this number, so nothing is kept after the last
+        # no step has the number -1, so nothing is kept after the last
+        np.append(np.asarray(steps, np.int64), -1),
         np.empty((len(steps), 2, *state.theta.shape)),
         np.empty((len(steps), *state.hits.shape)),
     )
     next_sizes = _Sizes(settings, sensitivity, seed, lanes)
     checkpoint = 0
-    for first in range(0, n, SEGMENT):  # (b)
+    # (b)
+    for first in range(0, n, SEGMENT):
         count = min(SEGMENT, n - first)
         sizes = next_sizes(first, count)
         with told():
@@ -154,7 +157,8 @@ class _Sizes:
         for s, setting in enumerate(settings):
             if setting.budget.constant is not None:
                 noise[s] = sensitivity / setting.budget.constant
-        for v, s in enumerate(self.varied):  # (d)
+        # (d)
+        for v, s in enumerate(self.varied):
             row[s], stride[s] = len(settings) + v * SEGMENT, 1
         self.sizes = Sizes(np.empty((0, 0)), eta_of, noise, row, stride)
 

@@ -48,12 +48,10 @@ def fixed_size(n: int, batch_size: int, generator: np.random.Generator) -> Batch
 
 
 def shuffled(n: int, batch_size: int, generator: np.random.Generator) -> Batches:
-    """A new random order every epoch, cut into consecutive batches.
-
-    Every record is used once in each epoch of ceil(n / batch_size) steps; the last batch of an epoch can be shorter.
-    """
+    """A new random order every epoch of ceil(n / batch_size) steps, cut into consecutive batches."""
     _public(n, batch_size)
     while True:
+        # the last batch of an epoch can be shorter
         order = generator.permutation(n)
         for first in range(0, n, batch_size):
             yield order[first : first + batch_size]
@@ -64,12 +62,13 @@ def balls_in_bins(
 ) -> Batches:
     """In every epoch each record draws one of the `batches_of` batches, anew and independently of all others.
 
-    A batch may be empty, or much larger than batch_size. Not `anew`, a record stays in its batch of the first epoch.
+    Not `anew`, a record stays in its batch of the first epoch.
     """
     batches = batches_of(_public(n, batch_size, nominal), batch_size)
     drawn = generator.integers(batches, size=n)
     while True:
         for batch in range(batches):
+            # it may be empty, or much larger than batch_size
             yield np.flatnonzero(drawn == batch)
         if anew:
             drawn = generator.integers(batches, size=n)
