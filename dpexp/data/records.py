@@ -86,7 +86,7 @@ def read_header(path: Path) -> Header:
     if path.suffix not in FORMATS:
         raise DataError(f"{path}: the format must be one of {', '.join(FORMATS)}")
     if not path.is_file():
-        raise DataError(f"{path}: no such file")
+        raise DataError(f"{path}: {'is a folder, not a table' if path.is_dir() else 'no such file'}")
     require_readable(path)
     if path.suffix in TEXTS:
         with path.open("rb") as file:
