@@ -57,6 +57,7 @@ MEMBERS = {
 """what a class must have of its own or from a base; `dpexp.protocols` says what each is for"""
 OF_A_BASE = {
     "dpexp.algorithms.one_pass:OnePassAlgorithm": (("rule",), "docs/extending.md"),
+    "dpexp.algorithms.covering:Covering": (("intervals",), "docs/inference.md"),
     "dpexp.algorithms.finite_sum_run:FiniteSumAlgorithm": (("plan", "stepper"), "dpexp.algorithms.finite_sum_run"),
     "dpexp.algorithms.softmax_runs:SoftmaxAlgorithm": (("mechanism",), "dpexp.algorithms.softmax_runs"),
     "dpexp.problems.linear_predictor:LinearPredictorProblem": (
