@@ -134,9 +134,9 @@ def _wrong_class(one: str, name: str, kind: Any) -> Iterator[Complaint]:
         hint = f'write `kind = "{name}"`, and call the field that a config sets `{name}`'
         yield f"law of budgets '{name}': the class {kind.__name__} has another kind or no such field", hint, kind
     yield from _wrong_defaults(one, name, kind)
-    for own, members, page in _wanted(one, kind, base):
+    for above, members, page in _wanted(one, kind, base):
         for member in members:
-            if not _has(kind, own, member):
+            if not _has(kind, above, member):
                 hint = f"{page} says what it is for; all of them: {', '.join(members)}"
                 yield f"{one} '{name}': the class {kind.__name__} has no `{member}`", hint, kind
             elif wrong := _wrong_signature(one, kind, member):
