@@ -99,7 +99,7 @@ def test_the_house_stays_small():
 
 LINES = {
     "algorithms": 3_692, "commands": 6_320, "config": 2_826, "conformance": 2_105, "core": 1_997, "data": 1_994,
-    "engine": 5_438, "inference": 3_495, "papers": 8_473, "plugins": 1_150, "privacy": 13_611,
+    "engine": 5_438, "inference": 3_495, "papers": 8_473, "plugins": 1_153, "privacy": 13_611,
     "problems": 2_477, "protocols": 137, "reporting": 8_931, "roof": 290, "store": 4_555, "theory": 1_640,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""

@@ -141,6 +141,9 @@ def _wrong_class(one: str, name: str, kind: Any) -> Iterator[Complaint]:
                 yield f"{one} '{name}': the class {kind.__name__} has no `{member}`", hint, kind
             elif wrong := _wrong_signature(one, kind, member):
                 yield f"{one} '{name}': {wrong}", "dpexp.protocols says what it is called with", kind
+    # any other word would be read as uniform
+    if one == "problem" and (law := getattr(kind, "response_noise", "normal")) not in ("normal", "uniform"):
+        yield f"problem '{name}': response_noise is {law!r}", "it is 'normal' or 'uniform'", kind
 
 
 def _wrong_defaults(one: str, name: str, kind: type[Parameters]) -> Iterator[Complaint]:

@@ -431,6 +431,13 @@ MISTAKES = {
         .replace("algorithms=", "problems="),
         r"own\.py:6: problem 'own': the class Own has no `response_noise`",
     ),
+    "a problem with an unknown law of responses": (
+        GOOD.replace("algorithms.ldp_sgd import LdpSgd", "problems.huber_linear import HuberLinear")
+        .replace("(LdpSgd)", "(HuberLinear)")
+        .replace("algorithms=", "problems=")
+        .replace("\n\nPLUGIN", '\n    response_noise = "gauss"\n\nPLUGIN'),
+        r"own\.py:6: problem 'own': response_noise is 'gauss'",
+    ),
     "arguments of step_sizes": (
         GOOD.replace("LdpSgd", "Schedule")
         .replace("algorithms.ldp_sgd", "algorithms.schedules")
