@@ -413,6 +413,14 @@ MISTAKES = {
         GOOD.replace("LdpSgd", "Parameters").replace("algorithms.ldp_sgd", "core.parameters"),
         r"own\.py:6: algorithm 'own': the class Own has no `estimators`",
     ),
+    "an algorithm of one pass without a rule": (
+        GOOD.replace("LdpSgd", "OnePassAlgorithm").replace("ldp_sgd", "one_pass"),
+        r"own\.py:6: algorithm 'own': the class Own has no `rule`",
+    ),
+    "an attribute that is no field": (
+        GOOD.replace("\n\nPLUGIN", "\n    rate = 3\n\nPLUGIN"),
+        r"own\.py:6: PydanticUserError: A non-annotated attribute was detected: `rate = 3`",
+    ),
     "wrong signature": (
         GOOD.replace("\n\nPLUGIN", "\n    def seconds(self, problem):\n        return 1.0\n\nPLUGIN"),
         r"own\.py:6: algorithm 'own': `seconds` of Own takes \(problem\), and is called with \(problem, n\)",
@@ -422,6 +430,13 @@ MISTAKES = {
         .replace("algorithms.ldp_sgd", "problems.linear_predictor")
         .replace("algorithms=", "problems="),
         r"own\.py:6: problem 'own': the class Own has no `response_noise`",
+    ),
+    "a problem with an unknown law of responses": (
+        GOOD.replace("algorithms.ldp_sgd import LdpSgd", "problems.huber_linear import HuberLinear")
+        .replace("(LdpSgd)", "(HuberLinear)")
+        .replace("algorithms=", "problems=")
+        .replace("\n\nPLUGIN", '\n    response_noise = "gauss"\n\nPLUGIN'),
+        r"own\.py:6: problem 'own': response_noise is 'gauss'",
     ),
     "arguments of step_sizes": (
         GOOD.replace("LdpSgd", "Schedule")
@@ -448,6 +463,7 @@ def test_a_mistake_is_said_at_its_file_and_line(name, tmp_path):
     with pytest.raises(UsageError, match=expected) as error:
         plugins.use(file)
     assert error.value.hint
+    assert "\n" not in error.value.message
     with plugins.using(write(tmp_path, "own.py", GOOD)):  # what was wrong is gone, and nothing of it is left
         assert "own" in ALGORITHMS
 
