@@ -73,8 +73,8 @@ _AT_ONCE = 1 << 14
 """numbers of a spectrum that are raised to a power at once"""
 _KEPT_CELLS = 1 << 20
 """numbers of all transforms that are kept for further questions, and of the largest law whose own transform is"""
-_CERTAIN = 30.0
-"""-log of 1 - delta from which on 1 is the bound that is stated: 1e-13"""
+_CERTAIN = 25.0
+"""-log of 1 - delta from which on 1 is the bound that is stated: 1e-11"""
 RATIO = 1.1
 """rates are powers of it, so that one transform serves nearby deltas and no result depends on what was asked before"""
 _FIRST, _LAST = -170, 340
