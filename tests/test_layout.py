@@ -98,9 +98,9 @@ def test_the_house_stays_small():
 
 
 LINES = {
-    "algorithms": 3_689, "commands": 6_306, "config": 2_811, "conformance": 2_105, "core": 1_997, "data": 1_981,
-    "engine": 5_533, "inference": 3_495, "papers": 8_473, "plugins": 1_142, "privacy": 13_611, "problems": 2_477,
-    "protocols": 137, "reporting": 8_929, "roof": 287, "store": 4_555, "theory": 1_640,
+    "algorithms": 3_689, "commands": 6_306, "config": 2_818, "conformance": 2_105, "core": 1_997, "data": 1_981,
+    "engine": 5_533, "inference": 3_495, "papers": 8_471, "plugins": 1_142, "privacy": 13_642,
+    "problems": 2_477, "protocols": 137, "reporting": 8_930, "roof": 287, "store": 4_558, "theory": 1_640,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""
 FILES = 507

@@ -78,12 +78,7 @@ def located(path: Path | str) -> Path:
 
 
 def _resolve(
-    root: Located,
-    path: Path,
-    overrides: Iterable[str],
-    replicates: int | None,
-    profile: str,
-    accepted: bool = False,
+    root: Located, path: Path, overrides: Iterable[str], replicates: int | None, profile: str, accepted: bool = False
 ) -> Experiment:
     if profile not in PROFILES:
         raise UsageError(f"--profile is smoke or paper, not {profile!r}")

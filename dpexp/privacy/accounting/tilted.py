@@ -274,11 +274,6 @@ class _Tilt:
         """Mean cell."""
         return float((self.weights * self.cells).sum())  # a product by BLAS would wait for its threads
 
-    @cached_property
-    def variance(self) -> float:
-        """Of the cell."""
-        return float((self.weights * (self.cells - self.mean) ** 2).sum())
-
     @property
     def middle(self) -> int:
         """Cell next to the mean."""
@@ -302,14 +297,9 @@ class _Tilt:
         cells = np.add.reduceat(self.cells * self.weights, starts) / weights
         return _Tilt(self.start, cells, weights, 0.0, 0.0, 0.0)
 
-    @cached_property
-    def from_middle(self) -> np.ndarray:
-        """Cells counted from the one next to the mean."""
-        return self.cells.astype(np.int64) - self.middle
-
     def transform(self, size: int) -> tuple[np.ndarray, float]:
         """Of so many points, and the bound on the 2-norm of its error over sqrt(size): (e)."""
-        wrapped = np.bincount(self.from_middle % size, weights=self.weights, minlength=size)
+        wrapped = np.bincount((self.cells.astype(np.int64) - self.middle) % size, weights=self.weights, minlength=size)
         return np.fft.rfft(wrapped), 8 * UNIT * math.log2(size) * math.sqrt(float(np.square(wrapped).sum()))
 
 
@@ -353,9 +343,7 @@ class Tilted:
         spectrum, error = _sum(tilts, high - low + 1, few)  # E but for its third term: (e) or (g), and (f)
         middle = sum(count * t.middle for t, count in tilts)
         # (c): the rate is the saddle point of this loss, since K'(t) is the mean of the tilted sum
-        self._saddle = (
-            math.fsum(count * (t.start + t.mean) for t, count in tilts) - (1 / rate + 1 / (1 + rate)) / interval
-        )
+        self._saddle = math.fsum(n * (t.start + t.mean) for t, n in tilts) - (1 / rate + 1 / (1 + rate)) / interval
         decays = interval * rate, interval * (1 + rate)
         # losses below 0 are not needed for eps >= 0
         first = max(low, -origin)
@@ -478,7 +466,7 @@ def _window(tilts: Sequence[tuple[_Tilt, int]]) -> tuple[int, int]:
     """Cells of the sum, counted from its least, beyond either end of which Chernoff's bound leaves e^-36 of its
     mass."""
     centre = math.fsum(count * t.mean for t, count in tilts)
-    variance = math.fsum(count * t.variance for t, count in tilts)
+    variance = math.fsum(count * float((t.weights * (t.cells - t.mean) ** 2).sum()) for t, count in tilts)
     rates = _DEVIATION_RATES / math.sqrt(max(variance, 1e-12))
     # P(sum >= x) <= M(r) e^(-r x) for any r > 0, and r < 0 to the left: which is best can be read off roughly
     both = np.stack([-rates, rates])
@@ -494,7 +482,7 @@ def _sum(tilts: Sequence[tuple[_Tilt, int]], cells: int, few: bool) -> tuple[Spe
     """Spectrum of the sum, wrapped around at least so many cells, each law counted from its `middle`; and the bound E
     on the 2-norm of the rounding errors that its masses have, but for those of an inverse transform."""
     size = _transform_size(cells)
-    factors = [Factor(t.from_middle, t.weights, count) for t, count in tilts]
+    factors = [Factor(t.cells.astype(np.int64) - t.middle, t.weights, count) for t, count in tilts]
     last = highest(factors, size)
     if last is None and few:
         raise TooWide(f"{cells} cells and many frequencies")

@@ -80,8 +80,7 @@ def last_iterate(
     # (a)
     ask = partial(step_costs, order, q, multiplier, step)
     spread = order * width * width / 2
-    places = [*FIRST_ASKED] if places is None else places
-    found, at = _over_shares(ask, spread, steps, contraction, places)
+    found, at = _over_shares(ask, spread, steps, contraction, [] if places is None else places)
     best = Optimum(*found, SHARES[at])
     if not refine or not math.isfinite(best.rdp):
         return best
@@ -119,7 +118,8 @@ def _over_shares(
         """(c): nothing between these two places is below `enough`."""
         return j <= i + 1 or over_steps(costs[i], spread / ends[j], steps, contraction)[0] > enough
 
-    waiting, gaps = [*places], [*pairwise([*places, len(SHARES)])]
+    waiting = [*(places or FIRST_ASKED)]
+    gaps = [*pairwise([*waiting, len(SHARES)])]
     while waiting:
         for k, cost in zip(waiting, ask(waiting), strict=True):
             costs[k], found[k] = cost, over_steps(cost, spread / SHARES[k], steps, contraction)
@@ -174,12 +174,10 @@ def over_steps(cost: float, spread: float, most: int, contraction: float) -> tup
         return cost, 1
     # (b): the slope of cost R + spread shift(R) is 0 where 4 sinh(R log c)^2 = (1 - c^2) (-2 log c) spread / cost
     rate = 2 * math.log(contraction)
-    gain = math.expm1(rate)
-    ratio = gain * rate * spread / cost if cost > 0 else math.inf
+    ratio = math.expm1(rate) * rate * spread / cost if cost > 0 else math.inf
     ideal = 2 * math.asinh(math.sqrt(ratio) / 2) / abs(rate)
     first = math.floor(min(most, ideal)) - 1
-    around = range(max(1, first), min(most, first + 3) + 1)
-    return min([(cost * r + spread * _shift(r, rate, gain), r) for r in around])
+    return min((cost * r + spread * shift(r, contraction), r) for r in range(max(1, first), min(most, first + 3) + 1))
 
 
 def shift(steps: int, contraction: float) -> float:
@@ -189,14 +187,9 @@ def shift(steps: int, contraction: float) -> float:
     if contraction == 0:
         return 0.0
     rate = 2 * math.log(contraction)
-    return _shift(steps, rate, math.expm1(rate))
-
-
-def _shift(steps: int, rate: float, gain: float) -> float:
-    """The same for c = e^(rate / 2) that is neither 0 nor 1, with gain = c^2 - 1."""
-    if rate > 0:
-        return gain / -math.expm1(-rate * steps)
-    return math.exp(rate * steps) * gain / math.expm1(rate * steps)
+    if contraction > 1:
+        return math.expm1(rate) / -math.expm1(-rate * steps)
+    return math.exp(rate * steps) * math.expm1(rate) / math.expm1(rate * steps)
 
 
 def printed_strongly_convex(

@@ -10,7 +10,6 @@ from dpexp.privacy.analyses.analysis import LAST, Analysis, gaussian_analysis, r
 from dpexp.privacy.analyses.composition import ONCE_AN_EPOCH, composition, visits
 from dpexp.privacy.analyses.contracted import Extreme, LogContraction, convex
 from dpexp.privacy.analyses.last_iterate import (
-    FIRST_ASKED,
     cyclic_convex,
     cyclic_strongly_convex,
     full_batch_convex,
@@ -49,7 +48,7 @@ def _iterated(
     q: float, multiplier: float, width: float, steps: int, step: str, c: float, source: str, reason: str
 ) -> Analysis:
     """Amplification by iteration; kept, because its answers are asked for by several statements."""
-    places = [*FIRST_ASKED]
+    places: list[int] = []
 
     def curve(order: float, refine: bool = True) -> float:
         return last_iterate(order, q, multiplier, width, steps, step, c, refine, places).rdp
