@@ -23,7 +23,8 @@ from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
 from dpexp.data.dataset import prepare
 from dpexp.data.labelled import read_labelled
 from dpexp.data.public_inputs import PublicInputs
-from dpexp.privacy.analyses.composition_of_runs import composition_of_runs
+from dpexp.privacy.analyses.composition_of_runs import BASIC, composition_of_runs
+from dpexp.privacy.mechanisms.epoch_gaussian import EpochGaussian
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from dpexp.problems import softmax
 from dpexp.store import (
@@ -332,6 +333,20 @@ def test_composition_of_runs_is_no_smaller_than_one_and_no_larger_than_the_sum()
         assert max(a.eps(1e-5) for a, _ in runs) < eps < sum(k * a.eps(1e-5 / count) for a, k in runs)
     assert composition_of_runs([(full, 9)]).mu == pytest.approx(3 * full.mu)
     assert composition_of_runs([(analyses[0], 1)]) is analyses[0]
+
+
+def test_runs_of_which_no_steps_are_known_add_up_at_their_shares_of_delta():
+    """One run without steps and without mu is enough, wherever it stands."""
+    poisson = SampledGaussian(noise_multiplier=2, sampling_probability=0.1, steps=9).analyses()
+    bins, shown = EpochGaussian(noise_multiplier=2, batches=4, epochs=2).analyses()
+    steps = next(one for one in poisson if one.steps)
+    assert not bins.steps
+    assert bins.mu is None
+    for runs in ([(bins, 2)], [(steps, 1), (bins, 3)], [(shown, 1), (bins, 3), (steps, 1)]):
+        count = sum(k for _, k in runs)
+        found = composition_of_runs(runs)
+        assert found.eps(1e-5) == pytest.approx(math.fsum(k * a.eps(1e-5 / count) for a, k in runs), rel=1e-15)
+        assert (found.source, found.steps, found.mu) == (BASIC, (), None)
 
 
 def test_the_statement_says_what_is_not_private(here):

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
+from dpexp.commands import plot
 from dpexp.commands import table as command
 from dpexp.commands.diff import diff
 from dpexp.config import settings
@@ -162,6 +163,20 @@ def test_a_table_holds_the_last_step_of_every_line(toy, monkeypatch):
     with pytest.raises(UsageError, match="no table and no experiment 'tabel1'") as caught:
         command.table(["tabel1"], False, "md", None, toy.results)
     assert "did you mean 'table1'?" in caught.value.hint
+
+
+def test_a_swept_n_is_that_of_the_settings_and_not_the_number_of_replicates(tmp_path):
+    text = (
+        TOY.replace("n: 300", "n: [200, 300]").replace("[1/3, 1/2]", "1/2").replace("[1, {uniform: [1, 2]}, inf]", "1")
+    )
+    results = stored(tmp_path, text).results
+    shown = command.table(["toy"], False, "md", None, results, estimators=["asgd"])
+    assert [line.split("|")[1].strip() for line in shown.splitlines()[4:6]] == ["200", "300"]
+    rows = json.loads(command.table(["toy"], False, "json", None, results))["rows"]
+    assert {(row["run.n"], row["n"], row["step"]) for row in rows} == {(200, 4, 200), (300, 4, 300)}
+    for x in ("", "n"):
+        data = plot.drawing(["toy"], results, plot.asked(x=x)).data
+        assert set(zip(data["run.n"], data["n"], strict=True)) == {(200, 4), (300, 4)}
 
 
 def test_what_is_shown_costs_in_proportion_to_its_cells(toy, monkeypatch):

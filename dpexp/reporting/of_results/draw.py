@@ -20,7 +20,7 @@ from dpexp.reporting.of_results.choose import DOTS, MOST_ROWS, STEP
 from dpexp.reporting.of_results.gather import Gathered, Source, gather, name_of
 from dpexp.reporting.of_results.labels import level_label, parameter_label
 from dpexp.reporting.of_results.legend import entries
-from dpexp.reporting.of_results.lines import Line
+from dpexp.reporting.of_results.lines import Line, column_of
 from dpexp.reporting.of_results.marks import mark_diverged, mark_slopes, reference, stack
 from dpexp.reporting.of_results.metrics import axis_label
 from dpexp.reporting.of_results.overlay import Overlay
@@ -211,9 +211,9 @@ def _panel(scene: Scene, overlay: Overlay | None, axes: Axes, members: Sequence[
     pieces = []
     for k, line in zip(members, lines, strict=True):
         rows = scene.shown_rows(line)
-        settings = {name: line.settings.get(name) for name in shown}
+        settings = {column_of(name): line.settings.get(name) for name in shown}
         if scene.plan.x not in (STEP, DOTS):
-            settings = {scene.plan.x: line.settings[scene.plan.x], **settings}
+            settings = {column_of(scene.plan.x): line.settings[scene.plan.x], **settings}
         theory = overlay.columns(k) if overlay else {}
         columns = [*settings, "step", *STATISTICS, *theory]
         pieces.append(rows[["step", *STATISTICS]].assign(**settings, **theory)[columns])

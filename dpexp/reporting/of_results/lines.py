@@ -40,6 +40,11 @@ class Line:
         return int(self.rows.n.iloc[-1])
 
 
+def column_of(name: str) -> str:
+    """What a setting's column is called beside the numbers of a line, of which `n` is the number of replicates."""
+    return "run.n" if name == "n" else name
+
+
 def lines_of(gathered: Gathered, metric: str) -> list[Line]:
     """The lines of one metric, by cell in the order of the config, and then by estimator."""
     rows = gathered.summary[gathered.summary.metric == metric].sort_values("step", kind="stable")

@@ -14,7 +14,7 @@ from dpexp.reporting.digits import from_to, within
 from dpexp.reporting.of_results.choose import ESTIMATOR, needed
 from dpexp.reporting.of_results.gather import Gathered
 from dpexp.reporting.of_results.labels import constants
-from dpexp.reporting.of_results.lines import Line, fitted, lines_of
+from dpexp.reporting.of_results.lines import Line, column_of, fitted, lines_of
 from dpexp.reporting.of_results.metrics import CONTROLLED, metric_of
 from dpexp.reporting.slopes import Rate
 from dpexp.reporting.table import Column, Content, by_column, without_constants
@@ -84,7 +84,7 @@ def _record(
     """The numbers of a row, with all their digits."""
     first = lines[0]
     row = first.run.row
-    record: dict[str, Any] = {name: first.settings.get(name) for name in names}
+    record: dict[str, Any] = {column_of(name): first.settings.get(name) for name in names}
     record |= {"cell_id": row["cell_id"], ESTIMATOR: first.estimator, "step": int(first.rows.step.iloc[-1])}
     for name, line in zip(shown, lines, strict=True):
         end: pd.Series[Any] = line.rows.iloc[-1]
@@ -120,7 +120,7 @@ def _saved(times: float | None) -> str:
 
 
 def _setting(words: Words, name: str, record: dict[str, Any]) -> str:
-    return words.value(name, record[name])
+    return words.value(name, record[column_of(name)])
 
 
 def _mean(name: str, record: dict[str, Any]) -> str:
