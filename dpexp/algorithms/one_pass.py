@@ -58,6 +58,7 @@ class OnePassAlgorithm(AlgorithmBase):
 
     def complaints(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """What is wrong with a setting: losses whose optimum or noise is not known."""
+        problem.require_one_user()
         return problem.complaints()
 
     def seconds(self, problem: LinearPredictorProblem, n: int) -> float:

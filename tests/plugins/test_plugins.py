@@ -456,6 +456,44 @@ MISTAKES = {
 }
 
 
+@pytest.mark.parametrize(
+    ("score", "expected"),
+    [("k[9], 0.0", r"own\.py:8: IndexError: index 9"), ("0.5", "`score` returns 0.5, and not two numbers")],
+)
+def test_a_rule_that_reads_what_is_not_there_is_refused_before_it_is_compiled(score, expected, tmp_path):
+    """Compiled code looks up no index: beyond the constants it would compute with whatever lies in memory."""
+    write(tmp_path, "own.py", f"""\
+        from typing import Literal
+        from dpexp.plugins import Plugin
+        from dpexp.problems.huber_linear import HuberLinear
+
+
+        def score(t, y, scale, k):
+            # the second is the derivative by the scale
+            return {score}
+
+
+        class Own(HuberLinear):
+            name: Literal["own"] = "own"
+            score = staticmethod(score)
+
+
+        PLUGIN = Plugin(problems={{"own": Own}})
+        """)  # fmt: skip
+    config = write(tmp_path, "own.yaml", """\
+        experiment: own
+        problem: {name: own, d: 2}
+        algorithm: {name: ldp-sgd}
+        schedule: {name: power, eta: 0.2, alpha: 1/2}
+        privacy: {mu: 1}
+        run: {n: 1000, replicates: 8, seed: 1, checkpoints: 3}
+        """)  # fmt: skip
+    for command in ("validate", "run"):
+        told = call("--plugin", "own.py", command, str(config), cwd=tmp_path, code=2).stderr
+        assert re.search(expected, told), told
+    assert not (tmp_path / "results").exists()
+
+
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_is_said_at_its_file_and_line(name, tmp_path):
     text, expected = MISTAKES[name]

@@ -165,6 +165,7 @@ def theorem4_completed(
 
 @cache
 def _kernel() -> Callable[..., Any]:
+    """The sums of (b) and (c) of `theorem4_completed` at its steps, from the moments of (d)."""
     from dpexp.engine.compiled import compiled
 
     @compiled(kept=True)
