@@ -98,8 +98,8 @@ def test_the_house_stays_small():
 
 
 LINES = {
-    "algorithms": 3_695, "commands": 6_143, "config": 2_805, "conformance": 2_113, "core": 2_010, "data": 2_016,
-    "engine": 5_438, "inference": 3_518, "papers": 8_645, "plugins": 1_157, "privacy": 13_664,
+    "algorithms": 3_695, "commands": 6_260, "config": 2_859, "conformance": 2_170, "core": 2_018, "data": 2_016,
+    "engine": 5_438, "inference": 3_518, "papers": 8_645, "plugins": 1_176, "privacy": 13_664,
     "problems": 2_521, "protocols": 137, "reporting": 9_295, "roof": 290, "store": 4_715, "theory": 1_632,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""

@@ -32,6 +32,7 @@ def recommend(
         raise UsageError(f"--replicates is at least 2, not {replicates}")
     given = {"run.n": n, "problem.d": d, "privacy.mu": mu}
     overrides = [f"{key}={value}" for key, value in given.items() if value is not None]
+    # A problem wins over a file of its name, which can be written ./NAME.
     if target in PROBLEMS:
         text = f"experiment: advise\nproblem: {{name: {target}}}\nprivacy: {{mu: 1}}\nrun: {{n: 300000}}\n"
         experiment = read_experiment(text, "arguments", [*overrides, *sets])
@@ -41,7 +42,9 @@ def recommend(
         near = f"did you mean {MARK}{target}? " if target in shipped() else guess(target, PROBLEMS)
         hint = f"{near}problems: {', '.join(PROBLEMS)}"
         raise UsageError(f"'{target}' is neither a problem nor a config file", hint)
+    # Step sizes are what is advised, so cells that differ in them alone are one case.
     cases = {(cell.problem, cell.privacy.mu, cell.run.n): cell for cell in experiment.cells}
+    # What one budget of a problem has computed serves the next.
     known: Known = {}
     found = [_advise(cell, metric, replicates, known) for cell in cases.values()]
     return {"advice": [_document(advice) for advice in found]}, "\n\n".join(map(_text, found))
@@ -97,12 +100,14 @@ def _ratios(beside: Difference, metric: str) -> dict[str, float]:
 
 
 def _interval(choice: Choice, metric: str) -> list[float]:
+    # The trial is of fewer users, and its interval is carried to n like its mean.
     ends = ((choice.simulated + sign * choice.reach) * choice.carrier for sign in (-1, 1))
     return [shown(max(end, 0.0), metric) for end in ends]
 
 
 def _text(advice: Advice) -> str:
     budget = advice.budget.label
+    # A law of budgets has words of its own, a number has none.
     who = budget if budget == "non-private" else f"mu = {budget}" if budget[0].isdigit() else f"mu_i ~ {budget}"
     rows = [_row("recommended", advice.best, advice)]
     rows += [_row("", choice, advice) for choice in advice.candidates]
@@ -136,6 +141,7 @@ def _text(advice: Advice) -> str:
         lines.append(
             "Refuted: the trial is far from what the linearised recursion predicts; trust the simulated error."
         )
+        # A recursion that failed at the trial's size is no guide beyond it.
         if advice.trial < advice.n:
             lines.append(f"Such errors are known for {advice.trial:,} users; carrying them further is a guess.")
     return "\n".join(lines)

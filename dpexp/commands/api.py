@@ -96,11 +96,13 @@ def load(
     from dpexp.config.experiment_file import load_experiment, read_experiment
     from dpexp.core.scalars import yaml_in_line
 
+    # Changes are read with the config, and would be lost on what is read already.
     if isinstance(config, Experiment):
         if set or replicates is not None or profile != "paper":
             raise TypeError("this experiment is loaded: give set, replicates and profile to the call that loads it")
         return config
     if isinstance(config, Mapping):
+        # Through the reader of files, so that a dict has the same checks, defaults and messages.
         text = "".join(f"{key}: {yaml_in_line(value)}\n" for key, value in config.items())
         return read_experiment(text, "dict", set, replicates, profile)
     return load_experiment(os.fspath(config), set, replicates, profile)
@@ -131,10 +133,11 @@ def run(
     from dpexp.core.errors import DpexpError
 
     experiment = load(config, replicates=replicates)
+    # A cluster has workers of its own.
     jobs = jobs or (0 if scheduler else os.cpu_count() or 1)
     request = command.Request(
-        (), (), only, jobs, "dask" if scheduler else "threads", scheduler, None, experiment.profile, Path(results),
-        force, False, quiet, False, False, deployment,
+        only=only, jobs=jobs, backend="dask" if scheduler else "threads", scheduler=scheduler,
+        profile=experiment.profile, results=Path(results), force=force, quiet=quiet, deployment=deployment,
     )  # fmt: skip
     command.check_workers(request)
     require_room(experiment, jobs, cluster=scheduler is not None)
@@ -143,6 +146,7 @@ def run(
     with nullcontext() if quiet else ProgressLine("run"):
         document, _, code = command.run_all([experiment], request)
     if code:
+        # A command has an exit code, a function an error.
         failed = [cell for cell in document["cells"] if cell["status"] == "failed"]
         raise DpexpError(f"{len(failed)} cells failed, the first with: {failed[0]['reason']}")
     return Result(experiment.name, Path(results) / experiment.name)
@@ -152,6 +156,7 @@ def read(name: str | os.PathLike[str], *, results: str | os.PathLike[str] = RESU
     """Stored results by the experiment's name, or by their folder. Raises ResultsMissing, with the command to run."""
     from dpexp.store.reading import load_generation
 
+    # A folder that is there wins over an experiment's name.
     folder = Path(name) if (Path(name) / "manifest.json").is_file() else Path(results) / os.fspath(name)
     load_generation(folder.parent, folder.name)
     return Result(folder.name, folder)
@@ -293,6 +298,7 @@ def fit(
     from dpexp.commands.fit_request import Request
     from dpexp.config.public_file import read_public
 
+    # As texts, which is how a command line has them: all digits are kept.
     mu_, eps_, delta_ = (None if value is None else repr(float(value)) for value in (mu, eps, delta))
     source = Path(data) if isinstance(data, str | os.PathLike) else data
     stated = read_public(None if public is None else Path(public))

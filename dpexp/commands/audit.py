@@ -37,6 +37,7 @@ class Audited:
     @cached_property
     def _exact(self) -> list[dict[str, Any]]:
         """Of exact laws, of each mechanism once."""
+        # Several looks at one mechanism share its exact law.
         audits = {row.audited.label + row.audited.size: row for row in self.rows}
         return [one for row in audits.values() for one in exact_documents(row.audited, row.deltas)]
 
@@ -71,6 +72,7 @@ def audit_all(
     audited: Sequence[Auditable], leaks: Sequence[str], skipped: Sequence[str], effort: Effort, deltas: Sequence[float]
 ) -> Audited:
     """Every look of these audits, so that all bounds hold together at this confidence."""
+    # Every look gets an equal share of what may go wrong.
     level, looks = 1 - effort.confidence, sum(len(one.looks) for one in audited)
     rows = [row for one in audited for row in audit(one, effort.runs, level, 1 / looks, effort.seed, deltas)]
     return Audited(rows, skipped, leaks)

@@ -40,6 +40,7 @@ def of_config(path: Path, sets: Sequence[str], data: tuple[Path, Path], effort: 
         raise UsageError(f"{path}: the settings have different neighbours, so nothing is stated of all of them")
     rows = neighbours(data, released.relation)
     encoded = [_encoded(experiment.cells) for experiment in experiments]
+    # In turn, so that a clock or a cache that changes with time does not tell the files apart.
     turns = [(world, experiments[world]) for _ in range(STORED) for world in (0, 1)]
     seen: tuple[list[Leaves], list[Leaves]] = ([], [])
     for world, experiment in each(turns, "deployment", lambda turn: str(data[turn[0]])):
@@ -70,6 +71,7 @@ def of_fit(request: Request, other: Path, effort: Effort) -> Audited:
 
     def printed(own: Request) -> Callable[[int], Leaves]:
         def leaves(drawn: int) -> Leaves:
+            # A rehearsal with another seed stands for the noise of a deployment.
             report = command.fit(replace(own, seed=drawn))
             lines = enumerate(report.text().replace(str(own.data), "DATA").splitlines(), 1)
             return {**dict(flat(report.document())), **{f"line {k}": line for k, line in lines}}
@@ -77,6 +79,7 @@ def of_fit(request: Request, other: Path, effort: Effort) -> Audited:
         return leaves
 
     encoded = [_entering(own) for own in requests]
+    # One fit says what the budget is, of whichever option it comes.
     largest = command.fit(replace(request, seed=0)).largest
     stated = gaussian_analysis("gdp", "the fit's own budget", ALL, largest, ())
     audited = TwoFiles(
@@ -95,6 +98,7 @@ def _entering(request: Request) -> list[tuple[str, bytes, bytes, float]]:
     from dpexp.commands.fit import entering
 
     records, mu, _ = entering(request, 0)
+    # A person's rows stand together, and are compared as one record.
     cuts = np.searchsorted(records.owners, np.arange(1, records.n))
     held = zip(np.split(records.x, cuts), np.split(records.y, cuts), mu, strict=True)
     return [("fit", x.tobytes(), y.tobytes(), float(m)) for x, y, m in held]
@@ -106,6 +110,7 @@ def _on(path: Path, sets: Sequence[str], file: Path) -> Experiment:
 
     own = load_experiment(path, sets)
     problems = [cell.problem for cell in own.cells if isinstance(cell.problem, Softmax) and cell.problem.data.path]
+    # Only what the config says of its table: the file may have other defaults.
     told = [{**problem.data.model_dump(exclude_unset=True), "path": str(file.resolve())} for problem in problems]
     given = set(map(json.dumps, told))
     if len(given) != 1 or len(problems) != len(own.cells):
@@ -148,7 +153,7 @@ def _released(experiment: Experiment) -> Callable[[int], Leaves]:
 def stored(experiment: Experiment, data: Sequence[Path]) -> Leaves:
     """What a deployment stores beside its parameters, and what it prints: the statement and the page.
 
-    Both files of `data` go by one name, and so do the settings, whose names are hashes of it too.
+    Both files of `data` go by one name, and so do the settings.
     """
     from dpexp.commands.config_statement import of_experiment
     from dpexp.commands.report import report
@@ -167,8 +172,10 @@ def stored(experiment: Experiment, data: Sequence[Path]) -> Leaves:
     said = [of_experiment(experiment, deployment=True).text(), *experiment.notices(), _words(page)]
     document = {"manifest": manifest, "cells": cells, "models": models, "printed": [text.splitlines() for text in said]}
     text = json.dumps(document, default=str)
+    # A cell's id is a hash of its file's path too.
     for number, cell in enumerate(experiment.cells):
         text = text.replace(cell.cell_id, f"setting {number}")
+    # Whole paths before names, which they contain.
     for name in (*(str(file.resolve()) for file in data), *(file.name for file in data), folder):
         text = text.replace(json.dumps(name)[1:-1], "DATA")
     return dict(flat(json.loads(text)))
@@ -177,5 +184,6 @@ def stored(experiment: Experiment, data: Sequence[Path]) -> Leaves:
 def _words(page: str) -> str:
     """The text of a page, a line for each of its elements, but for measured values, which are named as uncovered."""
     bare_page = re.sub(r"<(script|style|svg).*?</\1>", "", page, flags=re.DOTALL)
+    # Measured values differ between any two files, and are named as uncovered.
     bare_page = re.sub(r'<section id="final".*?</section>', "", bare_page, flags=re.DOTALL)
     return "\n".join(line for line in unescape(re.sub(r"<[^>]*>", "\n", bare_page)).splitlines() if line.strip())

@@ -74,6 +74,7 @@ class Best(NamedTuple):
 def number_of_runs_among(words: Sequence[str]) -> tuple[list[str], NumberOfRuns | None]:
     """What else is given, and the law of the number of runs; None where it is not asked for."""
     mine = [word for word in words if word.partition("=")[0] in KEYS and "=" in word]
+    # What is left is the config's path.
     rest = [word for word in words if word not in mine]
     if not mine:
         return rest, None
@@ -81,6 +82,7 @@ def number_of_runs_among(words: Sequence[str]) -> tuple[list[str], NumberOfRuns 
     if "runs" not in given:
         raise UsageError("shape is that of the number of runs, whose mean is missing", "for instance runs=10 shape=1")
     shape = given.get("shape", math.inf)
+    # Shapes 0 and inf have names: logarithmic and Poisson numbers of runs.
     ends = isinstance(shape, int | float) and not isinstance(shape, bool) and shape in (0, math.inf)
     runs = number("runs", given["runs"], 1, MOST_RUNS)
     return rest, NumberOfRuns(runs, float(shape) if ends else number("shape", shape, 0, MOST_SHAPE))
@@ -93,9 +95,11 @@ def best_of(
     relations = {mechanism.neighboring_relation for mechanism in mechanisms.values()}
     if local or not mechanisms:
         raise UsageError(f"{path}: the price of choosing is stated of central runs, not of local mechanisms")
+    # A curve of one relation says nothing of neighbours in another.
     if len(relations) > 1:
         raise UsageError(f"{path}: the settings have different neighbours, so no statement holds of the best of them")
     curves = [_curve(path, label, mechanism) for label, mechanism in mechanisms.items()]
+    # The largest at every order bounds whichever setting was drawn.
     analysis = selection(
         lambda order: max(curve(order) for curve in curves),
         drawn.runs,

@@ -43,6 +43,7 @@ def solve(
     if force and analysis is None:
         raise UsageError("--force accepts a refused analysis", "name it with --analysis")
     kind = kind_of(name)
+    # delta and order may stand beside the parameters, where `dpexp privacy` has them.
     given = [pair for pair in pairs if _of_target(pair, kind)]
     goal = _goal(values_of([*targets, *given]))
     values = values_of([pair for pair in pairs if pair not in given])
@@ -50,6 +51,7 @@ def solve(
         raise UsageError(f"--released is all-iterates or last-iterate, not {released!r}")
     if kind.noise_field in values:
         raise UsageError(f"{kind.noise_field} is what calibrate solves for", f"leave {kind.noise_field}=... out")
+    # All that is wrong with the parameters is said before anything is solved.
     mechanism_of(name, {**values, kind.noise_field: 1.0})
     tried = count(1)
 
@@ -70,6 +72,7 @@ def solve(
                 every_analysis,
             )
             mechanism = kind(**{**values, kind.noise_field: found.value})
+            # The rule of one table: no guarantee below what a pair of neighbours attains.
             chosen = [a for a in every_analysis(mechanism) if a.name == found.analysis]
             for said in refuted(chosen, every_lower_bound(mechanism), [goal.shown.get("delta", 1e-5)]).values():
                 raise DpexpError(said)
@@ -95,6 +98,7 @@ class Goal(NamedTuple):
 def _goal(given: dict[str, Any]) -> Goal:
     """One of eps=... with delta=..., mu=..., rho=... (zCDP), rdp=... with order=...."""
     measures = [key for key in TARGETS if key in given]
+    # A word such as epsilon=1 would else be ignored.
     stray = next((key for key in given if key not in TARGETS and key not in WITH_TARGETS), None)
     if len(measures) != 1 or stray:
         raise UsageError(
@@ -104,7 +108,10 @@ def _goal(given: dict[str, Any]) -> Goal:
     if measure in ("advantage", "tpr"):
         if unused := [key for key in WITH_TARGETS if key in given]:
             raise UsageError(f"a target {measure}=... takes no {unused[0]}")
-        return _advantage(given[measure]) if measure == "advantage" else _rates(given[measure])
+        if measure == "tpr":
+            return _rates(given[measure])
+        largest = number(measure, given[measure], 0, 1)  # of TPR - FPR of an attacker
+        return Goal(lambda a: profile_of(a).advantage, largest, {measure: largest})
     level = number(measure, given[measure], 0, math.inf)
     if level and not LEAST <= level <= LARGEST_TARGET:
         raise UsageError(f"{measure} is a number from {LEAST:g} to {LARGEST_TARGET:g}, not {level:g}")
@@ -121,13 +128,8 @@ def _goal(given: dict[str, Any]) -> Goal:
         return Goal(lambda a: math.inf if a.rdp is None else a.rdp(order), level, {"rdp": level, "order": order})
     if measure == "mu":
         return Goal(lambda a: math.inf if a.mu is None else a.mu, level, {"mu": level})
+    # An analysis without such a number spends without end, and is never chosen.
     return Goal(lambda a: math.inf if a.zcdp is None else a.zcdp, level, {"rho": level})
-
-
-def _advantage(value: Any) -> Goal:
-    """The largest TPR - FPR of an attacker."""
-    level = number("advantage", value, 0, 1)
-    return Goal(lambda a: profile_of(a).advantage, level, {"advantage": level})
 
 
 def _rates(value: Any) -> Goal:
@@ -136,6 +138,7 @@ def _rates(value: Any) -> Goal:
     if len(parts) != 2:
         raise UsageError(f"a target tpr=... is tpr=T@fpr=F, not tpr={value}", "for instance tpr=0.05@fpr=0.01")
     tpr, fpr = (number(key, scalar(text), 0, 1) for key, text in zip(("tpr", "fpr"), parts, strict=True))
+    # Who says yes to one in a hundred at random finds one in a hundred.
     if tpr <= fpr:
         raise UsageError(
             f"tpr={tpr:g} is met by guessing at fpr={fpr:g}: no noise brings it lower", "give a larger tpr"

@@ -81,6 +81,7 @@ def check(file: Path | None) -> Verdict:
     """
     from dpexp.conformance.suite import built_in, hold, subjects_of
 
+    # The shipped configs come last: a file of one's own with the same name is meant first.
     here: tuple[Path, ...] = (Path("configs"), Path(), FOLDER)
     with tempfile.TemporaryDirectory(prefix="dpexp-check-") as folder:
         if file is None:
@@ -94,6 +95,7 @@ def check(file: Path | None) -> Verdict:
             places = (file.parent, file.parent / "configs", *here)
         toys = ToyExperiments(Path(folder), places)
         results = list(hold(subjects, toys))
+        # Last, since each of them runs seven commands.
         own = [subject for subject in subjects if subject.kind in ("problem", "algorithm")]
         results += [carry_out(SHOWN, subject, toys) for subject in each(own, "shown", lambda subject: subject.name)]
     outcomes = Counter(result.outcome for result in results)

@@ -34,12 +34,14 @@ def _named(name: str) -> list[Citation]:
     found = [of_paper(known[name])] if name in known else []
     if name in THEOREMS:
         found.append(of_theorem(name, THEOREMS[name], known))
+    # noisy-sgd is a paper and a mechanism: each has an entry.
     if name in MECHANISMS:
         about = (MECHANISMS[name].__doc__ or "").partition("\n")[0]
         label = f"{name}:mechanism" if found else name
         found.append(of_dpexp(label, "mechanism", f"mechanism {name}: {about}"))
     if found:
         return found
+    # Analyses are known only from mechanisms, which takes seconds: so they come last.
     sources = analyses()
     if name in sources:
         return of_analysis(name, sources[name], known)

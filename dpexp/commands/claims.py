@@ -73,9 +73,11 @@ def claims(request: Request, held: Held) -> Shown:
     """
     checked(request)
     ledger = verdicts.read(request.results)
+    # Where no file has changed since, the stored verdicts are the answer, and no paper is loaded.
     fast = at_once(request.results, ledger)
     known = [] if fast else registered()
     everything = fast or standing(request.results, ledger, known, held(request.results, experiments_of(known)))
+    # A bare command shows what to see first, and not hundreds of rows.
     if request == Request((), None, (), None, None, request.results):
         first = ledger.headlines if fast else headlines()
         return shown(request, everything, everything)._replace(text=printed.overview(everything, first))
@@ -110,6 +112,7 @@ def shown(request: Request, asked: Sequence[Judgement], everything: Sequence[Jud
     stale = [one for one in asked if not one.is_current]
     if stale:
         paper = ("--paper", request.paper) if request.paper else ()
+        # Where only code has changed, its numbers may still be the same: that is tried cheaply.
         how = "--confirm" if all(one.state == "unconfirmed" for one in stale) else "--rerun"
         remarks.append(f"  hint: run: {shell(['claims', *request.asked, *paper, how], request.results)}")
     surprising = any(one.is_surprising for one in asked)
@@ -169,6 +172,7 @@ def _fitting(word: str, ids: Sequence[str], paper: str | None) -> list[str]:
     The paper may be left out: theorem-3 is that of every paper.
     """
     clean = word.strip("/")
+    # The strictest reading that finds anything counts.
     for fits in (
         lambda name: f"{name}/".startswith(f"{clean}/"),
         lambda name: bool(set("*?[") & set(clean)) and fnmatchcase(name, clean),

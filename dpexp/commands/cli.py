@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Callable
+from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -33,24 +35,32 @@ ONLY = (
     "== != < <= > >=, in, not in, and, or, not, + - * /, 1/3, inf, quoted text."
 )
 Replicates = Annotated[int | None, typer.Option("--replicates", metavar="N", help="Replicates of every cell.")]
+Jobs = Annotated[
+    int, typer.Option("-j", "--jobs", metavar="N", show_default=False, help="Workers.  [default: all cores]")
+]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")]
+Metric = Annotated[str | None, typer.Option(metavar="NAME", help="What is shown.  [default: the error]")]
+Estimators = Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this estimator; repeatable.")]
+Only = Annotated[str | None, typer.Option(metavar="EXPR", help="Only cells for which this holds.")]
 
 
 def _folder(results: Path | None, profile: str = "paper") -> Path:
-    return _home(results) or Path("results-smoke" if profile == "smoke" else "results")
-
-
-def _home(path: Path | None) -> Path | None:
-    """The path with ~ as the home folder, also where the shell has left it: in quotes, or after `=`."""
-    try:
-        return None if path is None else path.expanduser()
-    except RuntimeError:
-        raise UsageError(f"{path}: no such user", "write the folder out") from None
+    return results or Path("results-smoke" if profile == "smoke" else "results")
 
 
 def _print_json(document: Any) -> None:
     from dpexp.core.standard_json import standard_json
 
     say(standard_json(document))
+
+
+def _answer(as_json: bool, document: Any, text: Any, code: int = 0) -> NoReturn:
+    """Print the document or the text, and exit with the code; of two functions only the needed one is called."""
+    found = document if as_json else text
+    # Either may take long, or draw a figure: only what is printed is made.
+    found = found() if callable(found) else found
+    _print_json(found) if as_json else say(found)
+    raise typer.Exit(code)
 
 
 def _version(value: bool) -> None:
@@ -69,6 +79,7 @@ def _use_plugins(files: list[Path] | None) -> None:
     from dpexp.plugins import loading
 
     loading.use_installed()
+    # Installed packages come first: a file may use what they add.
     given = [loading.use(file) for file in files or ()]
     if any(one.papers or one.figures or one.tables or one.claims for one in given):
         from dpexp import papers
@@ -104,13 +115,8 @@ def common(
 def run(
     configs: Configs,
     sets: Sets = None,
-    only: Annotated[
-        str | None,
-        typer.Option(metavar="EXPR", help=ONLY),
-    ] = None,
-    jobs: Annotated[
-        int, typer.Option("-j", "--jobs", metavar="N", show_default=False, help="Workers.  [default: all cores]")
-    ] = 0,
+    only: Annotated[str | None, typer.Option(metavar="EXPR", help=ONLY)] = None,
+    jobs: Jobs = 0,
     backend: Annotated[str, typer.Option(metavar="threads|loky|dask", help="How workers run.")] = "threads",
     scheduler: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Address of a dask scheduler.")] = None,
     replicates: Replicates = None,
@@ -129,12 +135,13 @@ def run(
     ] = False,
     fail_fast: Annotated[bool, typer.Option("--fail-fast", help="Stop at the first failing cell.")] = False,
     as_json: Json = False,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+    quiet: Quiet = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="List the cells.")] = False,
 ) -> None:
     """Compute what is missing or stale of experiments."""
     from dpexp.commands import run as command
 
+    # A cluster has workers of its own.
     here = 0 if backend == "dask" else os.cpu_count() or 1
     options = command.Request(
         tuple(configs), tuple(sets or ()), only, jobs or here, backend, scheduler, replicates, profile,
@@ -142,9 +149,7 @@ def run(
         "--debug" in sys.argv, deployment, confirm,
     )  # fmt: skip
     act = command.unlock if unlock else command.dry_run if dry_run else command.run
-    document, text, code = act(options)
-    _print_json(document) if as_json else say(text)
-    raise typer.Exit(code)
+    _answer(as_json, *act(options))
 
 
 @app.command()
@@ -158,15 +163,13 @@ def plot(
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where to write.  [default: RESULTS/figures]")] = None,
     stored: Annotated[bool, typer.Option("--stored", help="Every shipped figure that shows stored results.")] = False,
     theory: Annotated[bool, typer.Option("--theory", help="Lay bounds and predictions over the curves.")] = False,
-    metric: Annotated[str | None, typer.Option(metavar="NAME", help="What is shown.  [default: the error]")] = None,
+    metric: Metric = None,
     x: Annotated[str, typer.Option("--x", metavar="NAME", help="Horizontal axis: step, dots or a setting.")] = "",
     hue: Annotated[str, typer.Option(metavar="NAME", help="What colours tell apart.")] = "",
     facet: Annotated[list[str] | None, typer.Option(metavar="NAME", help="What panels tell apart; repeatable.")] = None,
-    estimator: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this estimator; repeatable.")
-    ] = None,
+    estimator: Estimators = None,
     log: Annotated[str, typer.Option(metavar="x|y|xy|none", help="Logarithmic axes.")] = "",
-    only: Annotated[str | None, typer.Option(metavar="EXPR", help="Only cells for which this holds.")] = None,
+    only: Only = None,
     results: Results = None,
     as_json: Json = False,
 ) -> None:
@@ -174,8 +177,8 @@ def plot(
     from dpexp.commands import plot as command
 
     request = command.asked(metric, x, hue, facet or (), estimator or (), log, only, theory)
-    found = command.figures_of(names or [], every, formats, _home(out), _folder(results), request, stored)
-    _print_json(command.document(found)) if as_json else say("\n".join(str(p) for one in found for p in one.files))
+    found = command.figures_of(names or [], every, formats, out, _folder(results), request, stored)
+    _answer(as_json, command.document(found), "\n".join(str(path) for one in found for path in one.files))
 
 
 @app.command()
@@ -187,11 +190,9 @@ def table(
     every: Annotated[bool, typer.Option("--all", help="Every shipped table.")] = False,
     form: Annotated[str, typer.Option("--format", metavar="md|tex|csv|json", help="How to print.")] = "md",
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write files instead of printing.")] = None,
-    metric: Annotated[str | None, typer.Option(metavar="NAME", help="What is shown.  [default: the error]")] = None,
-    estimator: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this estimator; repeatable.")
-    ] = None,
-    only: Annotated[str | None, typer.Option(metavar="EXPR", help="Only cells for which this holds.")] = None,
+    metric: Metric = None,
+    estimator: Estimators = None,
+    only: Only = None,
     columns: Annotated[str, typer.Option(metavar="A,B", help="Columns of md and tex.", show_default=False)] = "",
     results: Results = None,
     as_json: Json = False,
@@ -200,7 +201,7 @@ def table(
     from dpexp.commands import table as command
 
     form = "json" if as_json else form
-    say(command.table(names or [], every, form, _home(out), _folder(results), metric, estimator or (), only, columns))
+    say(command.table(names or [], every, form, out, _folder(results), metric, estimator or (), only, columns))
 
 
 @app.command()
@@ -223,8 +224,7 @@ def model(
     """Print the parameters that a run on your own records has released, or predict with them."""
     from dpexp.commands import model as command
 
-    document, text = command.model(result, _folder(results), cell, estimator, replicate, _home(out), _home(predict))
-    _print_json(document) if as_json else say(text)
+    _answer(as_json, *command.model(result, _folder(results), cell, estimator, replicate, out, predict))
 
 
 Pairs = Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Parameters.", show_default=False)]
@@ -264,12 +264,12 @@ def privacy(
         raise UsageError("--tradeoff and --out go with a config or --mechanism", "not with --users")
     statement: command.Statement
     if mechanism is not None:
-        statement = command.of_mechanism(mechanism, arguments or [], force, tradeoff, _home(out), search)
+        statement = command.of_mechanism(mechanism, arguments or [], force, tradeoff, out, search)
     elif users is not None:
-        statement = command.of_users(_home(users) or users, arguments or [])
+        statement = command.of_users(users, arguments or [])
     else:
-        statement = command.of_config_asked(arguments or [], sets or [], deployment, tradeoff, _home(out))
-    _print_json(statement.document()) if as_json else say(statement.text())
+        statement = command.of_config_asked(arguments or [], sets or [], deployment, tradeoff, out)
+    _answer(as_json, statement.document, statement.text)
 
 
 @app.command()
@@ -286,11 +286,8 @@ def receipt(
     if form not in command.FORMATS:
         raise UsageError(f"no format '{form}'", f"formats: {', '.join(command.FORMATS)}")
     found = command.of_arguments(arguments or [])
-    if as_json:
-        _print_json(found.document())
-    else:
-        say(found.text() if form == "text" else found.appendix(form))
-    raise typer.Exit(found.exit_code)
+    written = found.text if form == "text" else partial(found.appendix, form)
+    _answer(as_json, found.document, written, found.exit_code)
 
 
 @app.command()
@@ -362,22 +359,19 @@ def fit(
     from dpexp.config.public_file import read_public
 
     request = Request(
-        _home(data), target, model, mu, mu_column, eps, delta, central, read_public(_home(public)), level, person, plan,
-        n, force, deployment, seed, _home(out), again, weights, tuple(contrasts or ()),
-        formula,
+        data, target, model, mu, mu_column, eps, delta, central, read_public(public), level, person, plan, n, force,
+        deployment, seed, out, again, weights, tuple(contrasts or ()), formula,
     )  # fmt: skip
     if neighbour is not None:
         from dpexp.commands import audit_files
         from dpexp.commands.audit import Effort
 
-        audited = audit_files.of_fit(request, _home(neighbour) or neighbour, Effort(runs, 0.999, 0))
-        _print_json(audited.document()) if as_json else say(audited.text())
-        raise typer.Exit(audited.exit_code)
+        audited = audit_files.of_fit(request, neighbour, Effort(runs, 0.999, 0))
+        _answer(as_json, audited.document, audited.text, audited.exit_code)
     report = command.fit(request)
     for remark in report.remarks:
         say(remark, file=sys.stderr)
-    _print_json(report.document()) if as_json else say(report.text())
-    raise typer.Exit(report.exit_code)
+    _answer(as_json, report.document, report.text, report.exit_code)
 
 
 @app.command()
@@ -396,10 +390,8 @@ def calibrate(
     """Find the noise or budget of a mechanism that meets a target."""
     from dpexp.commands import calibrate as command
 
-    document, text = command.solve(
-        mechanism or "sampled-gaussian", target or [], arguments or [], released, analysis, force
-    )
-    _print_json(document) if as_json else say(text)
+    name = mechanism or "sampled-gaussian"
+    _answer(as_json, *command.solve(name, target or [], arguments or [], released, analysis, force))
 
 
 @app.command()
@@ -420,13 +412,10 @@ def audit(
     from dpexp.commands import audit_files
 
     if data is None:
-        audited = command.of_config(_home(config) or config, sets or [], runs, confidence, seed)
+        audited = command.of_config(config, sets or [], runs, confidence, seed)
     else:
-        files = (_home(data[0]) or data[0], _home(data[1]) or data[1])
-        effort = command.Effort(runs, confidence, seed)
-        audited = audit_files.of_config(_home(config) or config, sets or [], files, effort)
-    _print_json(audited.document()) if as_json else say(audited.text())
-    raise typer.Exit(audited.exit_code)
+        audited = audit_files.of_config(config, sets or [], data, command.Effort(runs, confidence, seed))
+    _answer(as_json, audited.document, audited.text, audited.exit_code)
 
 
 @app.command()
@@ -444,8 +433,7 @@ def judge(
     from dpexp.commands import judge as command
 
     verdict = command.hold(file, at, seconds, seed, comparisons)
-    _print_json(verdict.document) if as_json else say(verdict.text)
-    raise typer.Exit(verdict.exit_code)
+    _answer(as_json, verdict.document, verdict.text, verdict.exit_code)
 
 
 @app.command()
@@ -456,9 +444,8 @@ def check(
     """Try everything that a plug-in adds: the conformance suite; exit code 1 if a check fails."""
     from dpexp.commands import check as checking
 
-    verdict = checking.check(_home(file))
-    _print_json(verdict.document) if as_json else say(verdict.text)
-    raise typer.Exit(1 if verdict.failed else 0)
+    verdict = checking.check(file)
+    _answer(as_json, verdict.document, verdict.text, int(verdict.failed))
 
 
 @app.command()
@@ -477,9 +464,7 @@ def claims(
         bool, typer.Option("--confirm", help="After an edit of checks: stamp verdicts that come out as stored.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="With --rerun: compute everything anew.")] = False,
-    jobs: Annotated[
-        int, typer.Option("-j", "--jobs", metavar="N", show_default=False, help="Workers.  [default: all cores]")
-    ] = 0,
+    jobs: Jobs = 0,
     form: Annotated[
         str | None,
         typer.Option("--format", metavar="table|md|json|artifact", help="How to print.", show_default=False),
@@ -487,13 +472,14 @@ def claims(
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write pages: DIR/CLAIMS.md and DIR/claims/.")] = None,
     results: Results = None,
     as_json: Json = False,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Show the papers' claims with their stored verdicts, or judge them anew."""
     from dpexp.commands import claims as command
 
     form = "json" if as_json else form
-    request = command.Request(tuple(ids or ()), paper, tuple(verdict or ()), form, _home(out), _folder(results))
+    request = command.Request(tuple(ids or ()), paper, tuple(verdict or ()), form, out, _folder(results))
+    # Judging loads the papers and their checks, which reading stored verdicts does not need.
     if rerun or judge or force or confirm:
         from dpexp.commands import judging_claims as anew
 
@@ -523,7 +509,7 @@ def report(
     """Write one HTML page of what is stored: figures, curves, claims, privacy; it needs nothing else."""
     from dpexp.commands import report as command
 
-    say(command.report(_home(results) or results, _home(out), title, _home(text)))
+    say(command.report(results, out, title, text))
 
 
 @app.command()
@@ -540,8 +526,7 @@ def advise(
     """Recommend step size, decay and estimator."""
     from dpexp.commands import advise as command
 
-    document, text = command.recommend(target, n, d, mu, sets or [], metric, replicates)
-    _print_json(document) if as_json else say(text)
+    _answer(as_json, *command.recommend(target, n, d, mu, sets or [], metric, replicates))
 
 
 @app.command()
@@ -549,7 +534,7 @@ def diff(
     a: Annotated[Path, typer.Argument(help="A results folder, such as results/linear_d5.", show_default=False)],
     b: Annotated[Path | None, typer.Argument(help="Another.", show_default=False)] = None,
     by: Annotated[str, typer.Option(metavar="NAME", help="Compare the levels of this setting within A.")] = "",
-    only: Annotated[str | None, typer.Option(metavar="EXPR", help="Only cells for which this holds.")] = None,
+    only: Only = None,
     metric: Annotated[
         str | None, typer.Option(metavar="NAME", help="What to compare.  [default: the error, or every metric]")
     ] = None,
@@ -558,9 +543,7 @@ def diff(
     """Compare the final errors, or other metrics, of two results, or of the settings of one."""
     from dpexp.commands import diff as command
 
-    compared = command.diff(_home(a) or a, _home(b), metric, by, only)
-    _print_json(compared.document) if as_json else say(compared.text)
-    raise typer.Exit(compared.exit_code)
+    _answer(as_json, *command.diff(a, b, metric, by, only))
 
 
 @app.command(name="list")
@@ -573,11 +556,7 @@ def list_(
     """List experiments with their state, and what configs can name."""
     from dpexp.commands import list as command
 
-    if shipped:
-        document, text = command.shipped_configs()
-    else:
-        document, text = command.inventory(_home(configs) or configs, _folder(results))
-    _print_json(document) if as_json else say(text)
+    _answer(as_json, *(command.shipped_configs() if shipped else command.inventory(configs, _folder(results))))
 
 
 @app.command()
@@ -596,7 +575,7 @@ def init(
     """Write a commented config to start from."""
     from dpexp.commands import init as command
 
-    say(command.init(problem, algorithm, _home(data), target, of, _home(out), public, card).rstrip("\n"))
+    say(command.init(problem, algorithm, data, target, of, out, public, card).rstrip("\n"))
 
 
 @app.command()
@@ -623,8 +602,7 @@ def validate(configs: Configs, sets: Sets = None, profile: Profile = "paper", as
 
     if as_json:
         document = command.document(configs, sets or [], profile)
-        _print_json(document)
-        raise typer.Exit(0 if all(one["valid"] for one in document) else 2)
+        _answer(True, document, "", 0 if all(one["valid"] for one in document) else 2)
     lines, issues = command.validate(configs, sets or [], profile)
     for line in lines:
         say(line)
@@ -652,9 +630,7 @@ def verify(
     if keep:
         say(verifying.keep(_folder(results)))
         return
-    document, text, code = command.verify(_folder(results), names or [], _home(against))
-    _print_json(document) if as_json else say(text)
-    raise typer.Exit(code)
+    _answer(as_json, *command.verify(_folder(results), names or [], against))
 
 
 @app.command()
@@ -672,8 +648,7 @@ def cite(
     if cff:
         say(command.file())
         return
-    document, text = command.cite(name)
-    _print_json(document) if as_json else say(text)
+    _answer(as_json, *command.cite(name))
 
 
 @app.command()
@@ -689,8 +664,7 @@ def env(as_json: Json = False) -> None:
     """Print versions, commit and machine."""
     from dpexp.commands import env as command
 
-    document, text = command.env()
-    _print_json(document) if as_json else say(text)
+    _answer(as_json, *command.env())
 
 
 class Interrupted(BaseException):
@@ -709,11 +683,30 @@ def _command() -> Any:
     from dpexp.commands.progress import shown
 
     command: Any = typer.main.get_command(app)
+    # Most people write options behind the command's name.
     shared = [option for option in command.params if option.name in ("plugin", "debug")]
     for name, one in command.commands.items():
         one.params += shared
-        one.callback = shown(name, one.callback)
+        one.callback = shown(name, _at_home(one.callback))
     return command
+
+
+def _at_home(body: Callable[..., Any]) -> Callable[..., Any]:
+    """The body of a command, with ~ as the home folder, also where the shell left it: in quotes, or after `=`."""
+
+    def expanded(value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return type(value)(map(expanded, value))
+        try:
+            return value.expanduser() if isinstance(value, Path) else value
+        except RuntimeError:
+            raise UsageError(f"{value}: no such user", "write the folder out") from None
+
+    @wraps(body)
+    def at_home(**options: Any) -> Any:
+        return body(**{name: expanded(value) for name, value in options.items()})
+
+    return at_home
 
 
 def _end_where_a_plugin_is_at_fault(error: Exception) -> None:
@@ -751,6 +744,7 @@ def main() -> None:
         warn(f"error: {error.message}" + (f"\n  hint: {error.hint}" if error.hint else ""))
         sys.exit(error.exit_code)
     except BrokenPipeError:
+        # Python flushes stdout when it ends, and would fail a second time.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:

@@ -28,6 +28,7 @@ class Located(ConfigStatement):
     """The statement of a config file, which names the file where an algorithm's mechanism is not what it says."""
 
     def __init__(self, path: Path, experiment: Experiment, deployment: bool, results: Path) -> None:
+        # Some settings may be deployed and others not: then the statement is of a reproducible run.
         every = {cell.cell_id for cell in experiment.cells}
         if deployment:
             require_private_records(experiment)
@@ -64,6 +65,7 @@ def released(experiment: Experiment) -> dict[str, Released]:
     cells: dict[Released, list[Cell]] = {}
     for cell in experiment.cells:
         mechanism = cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
+        # Replicates, checkpoints and estimators are no part of a mechanism: many cells share one.
         cells.setdefault(mechanism, []).append(cell)
     found = []
     for mechanism, own in cells.items():

@@ -42,11 +42,13 @@ def diff(a: Path, b: Path | None = None, metric: str | None = None, by: str = ""
         if not holds_results(path):
             near = guess(str(path), [str(path.parent / name) for name in experiments_in(path.parent)])
             raise UsageError(f"{path} holds no results", f"{near}give folders such as results/NAME")
+    # A copy under another name is often what one compares with.
     sources = [Source(path.parent, path.name, renamed=True) for path in paths]
     gathered = gather(list(dict.fromkeys(sources)), only)
     sides = [finals(gathered, source) for source in sources]
     settings = [[run.settings for run in gathered.runs if run.source == source] for source in sources]
     words = gathered.words
+    # What varies within a result is a setting; what differs between both is said in one line.
     names = list(dict.fromkeys(name for side in settings for name in varying(side)))
     metrics = metrics_of(sides, metric)
     lines = [
@@ -108,6 +110,7 @@ def _by_key(side: Sequence[Final], names: Sequence[str]) -> dict[tuple[Any, ...]
     """The last steps by what tells them apart: the values of these names, the estimator and the metric."""
     found = {}
     for final in side:
+        # None stands for a parameter that this cell does not have.
         key = (*(final.settings.get(name) for name in names), final.line.estimator, final.metric)
         assert key not in found, f"{final.line.run.source.path}: two cells of one setting"
         found[key] = final
@@ -129,5 +132,6 @@ def _matched(
         for key in matched
         if key[-1] == metric
     ]
+    # Settings are counted, and not their estimators and metrics.
     alone = [len({key[:-2] for key in side}) - len({key[:-2] for key in matched}) for side in (one, other)]
     return pairs, alone

@@ -12,6 +12,7 @@ def env() -> tuple[dict[str, Any], str]:
     """Document and text."""
     from dpexp.engine.compiled import folder
 
+    # A folder of compiled code that others could write to is not used.
     place = folder()
     document = {**environment(), "compiled_code": None if place is None else str(place)}
     rows = [*document["versions"].items(), ("commit", document["commit"] or "not in a git checkout")]

@@ -32,6 +32,7 @@ def fit(request: Request) -> Report:
     folder = out is not None and (out.is_dir() or not out.suffix)
     if folder and out:
         request = replace(request, out=(out := out / "fit.json"))
+    # The words alone are looked at before any file is.
     request.check()
     if out:
         fit_receipt.check(out, request.deployment, request.again)
@@ -42,6 +43,7 @@ def fit(request: Request) -> Report:
         receipt.done(report.document())
     elif out:
         fit_receipt.write(out, report.document())
+    # Where nothing is told there is nothing to draw.
     if folder and out and report.fitted is not None and report.exit_code == 0:
         report.write_beside(receipt.result if receipt else out)
     return report
@@ -62,6 +64,7 @@ def _planned(request: Request, units: Units, mu: np.ndarray, n: int) -> tuple[Pl
     if request.central:
         return plan_central(model, float(mu[0]), n), mu
     if request.eps is not None and (eps := number("--eps", request.eps, 0, math.inf)) <= MOST_EPS:
+        # Both are private as asked, and the plan knows which is less noisy.
         caps = pure(model, eps)
         if request.delta is None or (caps.gradient_noise <= model.gradient_noise / mu[0]).all():
             model, mu = caps, np.full(len(mu), gaussian_mu(eps))
@@ -72,6 +75,7 @@ def _plan(request: Request) -> Report:
     """What is expected, from names, public inputs and budgets; no other value of a file is read."""
     roles = request.roles
     columns = roles.formula.columns if roles.formula else []
+    # Without a file the columns are those that are named anywhere.
     kinds: Mapping[str, Kind] = dict.fromkeys([*request.public.named, *roles.named, *columns], "unknown")
     if isinstance(request.data, Path):
         kinds = read_header(request.data).kinds
@@ -84,6 +88,7 @@ def _plan(request: Request) -> Report:
         mu = mu if request.person is None else least_budgets(mu, *persons_of(table, request.person))
     else:
         mu = np.array([request.budget()])
+    # The number of rows is known from a column of budgets, which is public.
     if request.n is None and request.mu_column is None:
         unit = "records" if request.person is None else "persons"
         raise UsageError(f"--plan reads no data: how many {unit} are there?", "for instance --n 100000")
@@ -101,6 +106,7 @@ def _fit(request: Request) -> tuple[Report, Receipt | None]:
     for text in request.contrasts:  # before anything is spent
         row_of(text, records.units.names)
     planned, mu = _planned(request, records.units, mu, len(mu))
+    # --force goes below what was tried, and not below what can be solved.
     fewest = planned.model.p + 1 if request.central else FEWEST_TO_COMPUTE
     before = Report(request, records.units, planned, mu, planned.checked, None, order_seed, remarks)
     if planned.checked.reasons and (not request.force or len(mu) < fewest):
@@ -111,6 +117,7 @@ def _fit(request: Request) -> tuple[Report, Receipt | None]:
             "data": request.file, "target": request.formula or request.target, "model": request.model,
             "method": before.method, "unit": request.person or "record", "not_covered": before.not_covered,
         }  # fmt: skip
+        # Before any noise is drawn: a fit that dies from here on counts as spent.
         receipt = fit_receipt.begin(request.out, before.largest, before.pure, before.public(), words)
         spent = f"Kept in {receipt.result}, with its receipt {receipt.path.name}. Spent by the receipts there: "
         spent += f"{fit_receipt.together(fit_receipt.receipts(request.out))}."
@@ -118,6 +125,7 @@ def _fit(request: Request) -> tuple[Report, Receipt | None]:
         fitted = fit_central(planned, records.x, records.y, float(mu[0]), normals, records.owners)
     else:
         fitted = fit_local(planned, records.x, records.y, mu, normals, records.owners)
+    # What the plan refused stays refused, whatever the noise made of it.
     checked = fitted.checked.after_plan(planned.checked)
     return replace(before, checked=checked, fitted=fitted, spent=spent), receipt
 
@@ -128,6 +136,7 @@ def entering(request: Request, order_seed: int) -> tuple[Records, np.ndarray, li
     roles = request.roles
     table = read_table(request.data)
     records = read_records(table, roles, request.public, request.model == "mallows-logistic")
+    # A deployment reads and prints nothing of single records.
     quiet = request.deployment or len(records.y) == len(table)
     remarks = [] if quiet else of_unread(table, records.units.read)
     if roles.person is not None:
@@ -148,6 +157,7 @@ def _randomness(request: Request) -> tuple[int, Normals]:
 
         from dpexp.inference.users import operating_system_normals
 
+        # Published, so that whoever has the messages can compute the fit again.
         return secrets.randbits(63), operating_system_normals
     from dpexp.core.seeds import generator
 

@@ -52,6 +52,7 @@ class Inference:
             told[-1] |= {"se": None, "p": None}
             if bounded:
                 p = float(2 * ndtr(-abs(value) / max(one.se, 1e-300)))
+                # Interval and test have to agree: p is where this interval's end meets 0.
                 if one.kind == "anderson-rubin":
                     p = level_of(self.release, self.theta, a[None], np.array([-o]))
                 told[-1] |= {"ci_lo": one.low + o, "ci_hi": one.high + o, "interval": one.kind, "se": one.se, "p": p}
@@ -69,6 +70,7 @@ class Inference:
         """
         q, z = x.shape[1] + 1, normal(self.level)
         rows = np.zeros((len(x), len(self.theta)))
+        # The scale, where there is one, takes no part in a mean.
         rows[:, 0], rows[:, 1:q] = 1.0, x
         errors, kinds = judged(self.release, rows, self.level)
         mean, errors = rows @ self.theta, np.where(np.array(kinds) == "wald", errors, np.nan)
@@ -77,6 +79,7 @@ class Inference:
             found[:, [0, 2, 3]] += self.units.centre / self.units.scale
             return found * self.units.scale
         share = 1 / (1 + np.exp(-found))
+        # The slope of the logistic function carries the standard error over.
         share[:, 1] = share[:, 0] * (1 - share[:, 0]) * errors
         return np.asarray(share)
 
@@ -91,6 +94,7 @@ def row_of(text: str, names: Sequence[str]) -> np.ndarray:
     parts = [first, *re.split(r"\s+([+-])\s+", text.removeprefix(first).strip())]
     for sign, term in zip(parts[::2], parts[1::2], strict=True):
         said = " ".join(term.split())
+        # A column may be called `2 * x`: a whole name is tried first.
         number, name = (None, said) if said in names else re.fullmatch(_TERM, said).groups()  # type: ignore[union-attr]
         if name not in names:
             raise UsageError(
@@ -142,6 +146,7 @@ def forest(inference: Inference, found: Sequence[dict[str, Any]]) -> Figure:
         axes = canvas.subplots()
         axes.axvline(0, color="#555555", linewidth=0.8)
         for k, (entry, one) in enumerate(zip(units.entries, found[1:], strict=False)):
+            # The scale of a number is a quarter of its stated range.
             step = 1.0 if entry.level is not None or entry.of_missing else entry.scale
             if one["bounded"]:
                 axes.plot([step * one["ci_lo"], step * one["ci_hi"]], [k, k], color="#2b6cb8")

@@ -37,6 +37,7 @@ class Receipt:
 
     def done(self, document: Mapping[str, Any]) -> None:
         """Write the result, and then that it is there."""
+        # The result first: a receipt that says released has one beside it.
         write(self.result, document)
         write(self.path, {**self.told, "status": "released"})
 
@@ -51,6 +52,7 @@ def check(out: Path, deployment: bool, again: bool) -> None:
     if out.is_dir():
         raise UsageError(f"--out {out} is a folder", f"name the file, such as {out / 'fit.json'}")
     found = receipts(out)
+    # A rehearsal must not take the place of a deployment's file either.
     if found and not (deployment and again):
         spent = together(found)
         said = f"{out}: {counted(len(found), 'deployment')} spent {spent} here, the last on {found[-1]['at']}"
@@ -77,6 +79,7 @@ def begin(out: Path, mu: float, pure_eps: float, public: Mapping[str, Any], word
     }  # fmt: skip
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
+        # The file system lets one of two through.
         with path.open("x", encoding="utf-8") as file:
             file.write(standard_json(told) + "\n")
     except FileExistsError:
@@ -92,7 +95,8 @@ def receipts(out: Path) -> Sequence[Mapping[str, Any]]:
     for _, path in sorted(places.items()):
         try:
             told = json.loads(path.read_text(encoding="utf-8"))
-            spent = math.inf if told["mu"] is None else float(told["mu"])  # JSON has no infinity
+            # JSON has no infinity.
+            spent = math.inf if told["mu"] is None else float(told["mu"])
             pure = float(told.get("pure_eps") or math.inf)
             found.append({"status": told["status"], "at": told["at"], "mu": spent, "pure_eps": pure})
         except (OSError, ValueError, KeyError, TypeError):
@@ -106,6 +110,7 @@ def together(found: Sequence[Mapping[str, Any]]) -> str:
     spent = [told["mu"] for told in found]
     mu = math.sqrt(math.fsum(one**2 for one in spent))
     sum_ = f" = sqrt({' + '.join(f'{one:g}^2' for one in spent)})" if len(spent) > 1 else ""
+    # Both hold: composition in Gaussian DP, and adding up pure epsilons.
     eps = min(eps_of(mu, DELTA), math.fsum(told["pure_eps"] for told in found))
     return f"mu = {up(mu, 5)}{sum_}, eps = {up(eps, 4)} at delta = {DELTA:g}"
 

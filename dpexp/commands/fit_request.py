@@ -85,6 +85,7 @@ class Request:
             raise UsageError("--delta belongs to --eps", "for instance --eps 1 --delta 1e-5")
         if self.mu_column is None:
             self.budget()
+        # A central fit adds one noise, which protects all records alike.
         if self.central and self.mu_column is not None:
             raise UsageError("--central spends one budget on every record", "give --mu, or leave out --central")
         if self.weights not in WEIGHTS or (self.weights == "equal" and self.mu_column is None):
@@ -97,6 +98,7 @@ class Request:
             raise UsageError(said, "name a file: --out fit.json")
         if (self.plan and self.out is not None) or (self.again and not self.deployment):
             raise UsageError("--out keeps a fit, and --again a deployment's", "leave them out")
+        # A seed that somebody typed is known to somebody.
         if self.deployment and self.seed is not None:
             raise UsageError("--deployment takes its noise from the operating system", "leave out --seed")
         if self.seed is not None and self.seed < 0:
@@ -119,6 +121,7 @@ class Request:
 def number(name: str, text: str, low: float, high: float) -> float:
     """The number that an option says, between two ends that it does not reach, but for inf. Raises UsageError."""
     value = scalar(text)
+    # Not isinstance: True is an int.
     if type(value) not in (int, float) or not (low < value < high or value == high == math.inf):
         ends = f"between {low:g} and {high:g}" if math.isfinite(high) else f"above {low:g}"
         raise UsageError(f"{name} is a number {ends}, not {text}")

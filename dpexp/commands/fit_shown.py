@@ -124,6 +124,7 @@ class Report(Printed):
         return self._on_users_scale(self.planned.careful)
 
     def _on_users_scale(self, errors: np.ndarray) -> np.ndarray:
+        # As if the errors in the units of the computation were independent, which is what a plan knows.
         matrix, _ = self.units.to_user()
         return standard_errors(matrix @ np.diag(errors**2) @ matrix.T)
 
@@ -182,8 +183,9 @@ class Report(Printed):
             if self.fitted is not None:
                 one |= {"interval": "unbounded", "bounded": False, "se": None, "p": None}
                 one |= {} if j in self.lost else self.inference.parameters[0][j]
+                # A test that it is 0 says nothing: it is above 0.
                 if self.units.has_scale and name == self.units.names[-1]:
-                    one["p"] = None  # it is above 0
+                    one["p"] = None
             found.append(one)
         return found
 
@@ -262,6 +264,7 @@ class Report(Printed):
         """Quantiles of the budgets; None where one budget is spent on all records at once."""
         if self.request.central:
             return None
+        # Budgets that somebody has, and none between two of them.
         low, middle, high = np.quantile(self.mu, [0.05, 0.5, 0.95], method="inverted_cdf")
         return {"cap": self.largest, "q05": float(low), "median": float(middle), "q95": float(high)}
 
@@ -349,6 +352,7 @@ class Report(Printed):
     def _budget(self) -> str:
         eps = ", ".join(f"eps = {up(eps_of(self.largest, d))} at delta = {d:g}" for d in DELTAS)
         if math.isinf(self.largest):
+            # An infinite budget has an infinite epsilon, which a reader may take for a mistake.
             eps = "no privacy"
         low = float(self.mu.min())
         unit = f"every {self.request.person}, with all rows of it" if self.request.person else "every record"
@@ -356,6 +360,7 @@ class Report(Printed):
             who = f"Every message is {self.pure:g}-differentially private for {unit}, with delta = 0 (cap sampling)."
         elif self.request.central:
             who = f"The fit as a whole is {self.largest:.5g}-GDP for {unit}: {eps}. n is public."
+        # One budget for all, whether from --mu or from a column.
         elif low == self.largest:
             who = f"The messages are {low:.5g}-GDP for {unit}: {eps}."
         else:
@@ -374,6 +379,7 @@ class Report(Printed):
         said = [f"Warning: {one}." for one in self.checked.warnings] + [f"Note: {one}." for one in self.units.notes]
         if self.request.plan and self.pure:
             delta, model = DELTAS[0], self.planned.model
+            # What the same epsilon would cost with a delta.
             other = model.gradient_sensitivity / mu_within(self.pure, delta) / model.gradient_noise[0]
             said.append(f"Gaussian messages at delta = {delta:g} would be {other:.2g} times as noisy.")
         if self.checked.advice:

@@ -29,7 +29,13 @@ def init(
 
         return BLANK if out is None else _write(out, BLANK, f"fill it in, then dpexp receipt {out}")
     if public:
-        return _public(problem, algorithm, data, target, of, out)
+        if data is None or problem or algorithm or of:
+            hint = "dpexp init --data FILE --public"
+            raise UsageError("--public drafts what `dpexp fit` has to know of a table", hint)
+        from dpexp.data.drafting import draft_public
+
+        text = draft_public(data, target)
+        return text if out is None else _write(out, text, "fill in its blanks, then dpexp fit")
     if of is not None and (problem or algorithm or data):
         raise UsageError("--from copies a shipped config as it is", "give it alone, or a problem without --from")
     if target is not None and data is None:
@@ -41,24 +47,13 @@ def init(
         from dpexp.data.drafting import draft
 
         text = starter(problem or "softmax", algorithm or "dp-sgd", draft(data, target), name)
+        # A path in a config starts at its folder, one on the command line where that is run.
         if out is not None and not data.is_absolute():  # a path in a config starts at its folder
             text = text.replace(f"    path: {data}\n", f"    path: {os.path.relpath(data, out.parent)}\n")
     else:
         text = starter(problem, algorithm, experiment=name)
     own = data is not None and not data.is_dir()
     return text if out is None else _write(out, text, f"fill in its blanks, then dpexp run {out}" if own else "")
-
-
-def _public(
-    problem: str | None, algorithm: str | None, data: Path | None, target: str | None, of: str | None, out: Path | None
-) -> str:
-    """Public inputs of `dpexp fit`, drafted from a table's header."""
-    if data is None or problem or algorithm or of:
-        raise UsageError("--public drafts what `dpexp fit` has to know of a table", "dpexp init --data FILE --public")
-    from dpexp.data.drafting import draft_public
-
-    text = draft_public(data, target)
-    return text if out is None else _write(out, text, "fill in its blanks, then dpexp fit")
 
 
 def _copy(name: str) -> str:
@@ -71,6 +66,7 @@ def _copy(name: str) -> str:
 def _write(out: Path, text: str, then: str = "") -> str:
     """Write a new file, and never over one that is there; `then` says what comes next."""
     try:
+        # In one step: between a look and the writing another program could make the file.
         with out.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:

@@ -65,11 +65,13 @@ def inventory(configs: Path, results: Path) -> dict[str, Any]:
     for path in sorted(configs.glob("*.yaml")):
         try:
             experiment = load_experiment(path)
+        # One config that is wrong must not hide the others.
         except ConfigError as error:
             problems = counted(len(error.issues), "problem")
             rows.append([path.stem, str(path), "", f"invalid: {problems}, see dpexp validate {path}"])
             own = None
             continue
+        # Without solving for noise: a list is to answer at once.
         plans = plan(experiment, results, resolve=False)
         states = Counter(p.status for p in plans)
         state = ", ".join(f"{n} {status}" for status, n in states.items())
@@ -78,6 +80,7 @@ def inventory(configs: Path, results: Path) -> dict[str, Any]:
             why = derived_state(experiment, stored, plans)
             confirmed = "" if why else read_generation(stored).confirmed
             state += f"; summaries to write again: {why}" if why else f", {confirmed}" if confirmed else ""
+        # Readers still show what no config gives any more, or say why they do not.
         elif states["current"] == 0 and stored.summary.exists():
             state += f" (but summaries are stored{_trouble(results, experiment.name)})"
         rows.append([experiment.name, str(path), str(len(plans)), state])
@@ -94,6 +97,7 @@ def inventory(configs: Path, results: Path) -> dict[str, Any]:
             named = {"experiment": experiment.name, **identity(p.cell)}
             cells.append({**named, "status": p.status, "reason": p.reason})
             if own is not None:
+                # A list that is kept has to notice edits of these too.
                 own |= dict.fromkeys(p.cell.problem.files())
     known = {row[0] for row in rows}
     if results.is_dir():

@@ -81,6 +81,7 @@ def joint(experiment: Experiment) -> list[Joint]:
         relations = {mechanism.neighboring_relation for mechanism in mechanisms}
         analysis = None
         if len(relations) == 1:
+            # A setting that releases every replicate is as many runs of it.
             runs = [
                 (composable(mechanism.analyses(), experiment.deltas[0], _names(cell) == ("last",)), count)
                 for mechanism, cell, count in zip(mechanisms, cells, counts, strict=True)
@@ -97,6 +98,7 @@ def require_private_records(experiment: Experiment) -> None:
     Nothing else is worth a secret: simulated and published records are nobody's, and without a guarantee the parameters
     show the records themselves.
     """
+    # All cells or none: part of a secret experiment would look like all of it.
     if any(not cell.problem.files() for cell in experiment.cells):
         hint = "it is for data: {path: ...}; simulated users and shipped data have nothing to hide"
         raise UsageError(f"{experiment.path}: --deployment is for runs on your own records", hint)
@@ -140,6 +142,7 @@ def _of_own_records(
     secret = sum(cell.cell_id in deployed for cell in cells)
     if not secret:
         return [what, REPRODUCIBLE]
+    # A config that was changed after a deployment has settings of both kinds.
     if secret == len(cells):
         return [what, f"Deployment: {SECRET}"]
     return [what, f"Deployment of {secret} of {len(cells)} settings: {SECRET}", f"The others. {REPRODUCIBLE}"]
@@ -154,6 +157,7 @@ def _what_is_released(records: str, cells: Sequence[Cell], experiment: Experimen
         which = "the replicates that run.release names"
     words = [f"Released of {records}: the parameters ({' and '.join(estimators)}) of {which}"]
     words[0] += f" of each of {len(own)} settings." if len(own) > 1 else "."
+    # Other replicates are computed and measured, and their parameters are dropped.
     rest = sum(experiment.replicates - 1 for cell in own if cell.run.release == "first")
     if rest:
         words.append(f"Not released: {counted(rest, 'other replicate')}; their parameters are not stored.")
@@ -188,6 +192,7 @@ def _of_shipped_records(records: str, cells: Sequence[Cell], replicates: int) ->
 
 
 def _together(records: str, cells: Sequence[Cell], replicates: int) -> str:
+    # Only runs of one seed share noise.
     sharing = max(sum(cell.run.seed == seed for cell in cells) for seed in {cell.run.seed for cell in cells})
     runs = f"{len(cells)} settings" if len(cells) > 1 else "one setting"
     if replicates > 1:

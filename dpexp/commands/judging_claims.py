@@ -51,6 +51,7 @@ def judge_anew(request: Request, how: Anew) -> Shown:
     known, before = registered(), verdicts.read(request.results)
     if before.fault:
         note(f"{before.fault}: it is written anew, and claims that are not judged now lose their verdict", how.quiet)
+    # By the verdicts that were stored: --verdict chooses before anything is judged.
     ids = set(selected(request, [claim.id for claim in known], before))
     mine = [claim for claim in known if claim.id in ids]
     ran = _run(mine, request.results, how) if how.run else ""
@@ -82,6 +83,7 @@ def confirm(request: Request) -> Shown:
             remarks.append(f"cannot be confirmed: {claim.id}: {error.message}; {error.hint}")
     # in one process: several would each load and compile what one has, which takes longer than most checks
     fresh = judge(mine, request.results, partial(_carried, jobs=1))
+    # A stamp says that nothing has moved, so only what is equal in all its words gets one.
     same = {name: one for name, one in fresh.items() if one.found == before.rows[name].found}
     remarks += [f"not as stored: {name}: {one.found['measured']}" for name, one in fresh.items() if name not in same]
     keep(request.results, same, known, headlines())
@@ -96,6 +98,7 @@ def _carried(claims: Sequence[Claim], results: Path, jobs: int) -> Iterator[tupl
         yield from one_by_one(claims, results)
         return
     ids = [claim.id for claim in claims]
+    # Names travel to other processes, and claims, which hold functions, do not.
     parts = [ids[k : k + TOGETHER] for k in range(0, len(ids), TOGETHER)]
     names = [f"{some[0]} and its neighbours" for some in parts]
     work = [(some, results) for some in parts]
@@ -117,11 +120,11 @@ def _run(claims: Sequence[Claim], results: Path, how: Anew) -> str:
     for name in experiments_of(claims):
         config, profile = _as_stored(results, name)
         request = running.Request(
-            (config,), (), None, how.jobs, "threads", None, None, profile, results, how.force, False, how.quiet,
-            False, False,
-        )  # fmt: skip
+            (config,), jobs=how.jobs, profile=profile, results=results, force=how.force, quiet=how.quiet
+        )
         tell("")  # a run shows a bar of its own
         _, text, code = running.run(request)
+        # Claims on half a result would be judged by what happened to finish.
         if code:
             raise DpexpError(f"claims cannot be judged: cells failed\n{text}", "dpexp run shows each with its error")
         texts.append(text)
@@ -155,6 +158,7 @@ def beside(before: verdicts.Ledger, fresh: Mapping[str, Judgement]) -> str:
         same = not stored or stored == one.found
         was = "not stored" if not stored else "same values" if same else "OTHER VALUES"
         rows.append([one.verdict, was, f"{one.cpu_s:.1f}", name])
+        # What came out otherwise is what one looks for; of a few everything is shown.
         if not same or len(fresh) <= 3:
             values.append(name)
             for key in ("verdict", "measured", "uncertainty"):

@@ -39,6 +39,7 @@ def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
     """
     place = digest(["list", os.getcwd(), str(configs), str(results)])
     kept = kept_figures.load(place)
+    # With plug-ins the names differ between two calls of one folder.
     found = json.loads(kept["found"]) if kept and not LOADED else None
     code = [hash_of_all(), versions()]
 
@@ -53,6 +54,7 @@ def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
         before = states([])
         found = reading.inventory(configs, results)
         own = found.pop("own")
+        # What changed while it was read would be kept with the state of afterwards.
         if own is not None and not LOADED and before == states([]):
             document = {**found, "own": own, "from": states(own)}
             kept_figures.keep(place, {"found": json.dumps(document).encode()})

@@ -29,6 +29,7 @@ def understood(name: str) -> Iterator[None]:
     """Numbers inside their ranges can still be too far apart for an analysis, or ask for more memory than there is."""
     try:
         yield
+    # These have words of their own.
     except (UsageError, Unreachable):
         raise
     except MemoryError:
@@ -59,6 +60,7 @@ def values_of(pairs: Sequence[str]) -> dict[str, Any]:
             raise UsageError(f"'{pair}' is not key=value", "for instance n=10000 batch_size=100 delta=1e-5")
         if key in values:
             raise UsageError(f"'{key}' is given twice")
+        # 1,2 and [1, 2] are both a list, for shells in which brackets mean something.
         parts = [scalar(part.strip()) for part in text.strip("[]").split(",")]
         values[key] = parts if len(parts) > 1 or text.startswith("[") else parts[0]
     return values
@@ -116,6 +118,7 @@ def mechanism_of(name: str, values: dict[str, Any]) -> Mechanism:
     problems = [f"{name} has no parameter '{key}'" for key in unknown]
     problems += [f"{name} needs {', '.join(missing)}"] if missing else []
     problems += out_of_range.values()
+    # What is known to be wrong is left out, so that pydantic says what else is.
     known = {key: value for key, value in values.items() if key in fields and key not in out_of_range}
     try:
         built = kind(**known)
@@ -130,12 +133,14 @@ def mechanism_of(name: str, values: dict[str, Any]) -> Mechanism:
             return built
     from dpexp.config.messages import suggest  # with the reader of configs, which a statement does not need
 
+    # A kind of batches that another mechanism has is no spelling mistake.
     elsewhere = values.get("sampling")
     if name != EPOCHS and elsewhere in get_args(MECHANISMS[EPOCHS].model_fields["sampling"].annotation):
         raise UsageError(
             "\n".join(problems),
             f"batches of the kind {elsewhere} are those of --mechanism {EPOCHS} batches=... epochs=...",
         )
+    # A symbol of a paper is closer to what was meant than a name of similar letters.
     meant = [f"{key} is {SYMBOLS[key]} here" for key in unknown if SYMBOLS.get(key) in fields]
     hints = (
         ["; ".join(meant)]

@@ -36,7 +36,6 @@ from dpexp.store.staleness import changed_since
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dpexp.store.cell_files import Model
     from dpexp.store.generation import Generation
 
 DEPLOYED = "Deployment: the noise was drawn from the operating system, and its seeds are kept nowhere."
@@ -163,6 +162,7 @@ class ReleasedModel:
         source = Path(table).expanduser() if isinstance(table, str | Path) else table
         shares, reasons = self.softmax.probabilities(source)
         predicted = np.array(self.classes, dtype=object)[shares.argmax(axis=1)]
+        # The largest of undefined probabilities would be the first class.
         predicted[list(reasons)] = None
         return pd.DataFrame({"prediction": predicted, **dict(zip(self.classes, shares.T, strict=True))}), reasons
 
@@ -174,6 +174,7 @@ class ReleasedModel:
         if path.suffix == ".json":
             _write(path, (standard_json(self.document()) + "\n").encode())
             return
+        # Made in memory and then written whole.
         buffer = io.BytesIO()
         np.savez(
             buffer,
@@ -199,10 +200,13 @@ def released_model(
     stale or damaged, with the command that helps.
     """
     generation = _generation(str(result), results)
+    # The folder may be a copy under another name.
     experiment = str(generation.manifest["experiment"])
     cell_id = _cell(generation, experiment, cell)
+    # What was released is written in the manifest, and not read off which files are there.
     told = generation.manifest["computed_from"][cell_id].get("released")
     row = next(row for row in generation.cells.table().to_pylist() if row["cell_id"] == cell_id)
+    # No guarantee, or no private records: in the second case there was nothing to protect.
     if not told or not told["estimators"]:
         why = "no guarantee covers them" if told else "they are kept for runs on your own records: data: {path: ...}"
         raise UsageError(f"{experiment}: cell {cell_id} has released no parameters", why)
@@ -218,9 +222,10 @@ def released_model(
     if not 0 <= replicate < model.values.shape[1]:
         hint = "released: replicate 0" if model.values.shape[1] == 1 else f"released: 0 to {model.values.shape[1] - 1}"
         raise UsageError(f"{experiment}: replicate {replicate} is not released", f"{hint} (run.release)")
+    changed = tuple(changed_since(model)) if model.deployment else ()
     return ReleasedModel(
         experiment, cell_id, chosen, replicate, model.values[model.estimators.index(chosen), replicate], model.legend,
-        row, model.deployment, _changed(generation, model), model.earlier,
+        row, model.deployment, changed, model.earlier,
     )  # fmt: skip
 
 
@@ -298,6 +303,7 @@ def _cell(generation: Generation, experiment: str, wanted: str | None) -> str:
             return str(found[0])
         what = f"{len(found)} cells begin with" if found else "no cell is called"
         raise UsageError(f"{experiment}: {what} '{wanted}'", f"{guess(wanted, origins)}cells: {few(list(origins), 10)}")
+    # Where only one can be meant, nobody has to say which.
     if len(released) == 1 or len(origins) == 1:
         return str((released or list(origins))[0])
     if not released:
@@ -313,10 +319,6 @@ def _settings(generation: Generation, cell_ids: Sequence[str]) -> dict[str, str]
     settings = named(cells, [str(budgets[cell_id]) for cell_id in cell_ids])
     names, words = varying(settings), Words(settings)
     return {cell_id: words.setting(names, own) for cell_id, own in zip(cell_ids, settings, strict=True)}
-
-
-def _changed(generation: Generation, found: Model) -> tuple[str, ...]:
-    return tuple(changed_since(found)) if found.deployment else ()
 
 
 def _write(path: Path, content: bytes) -> None:

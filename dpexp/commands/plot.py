@@ -59,6 +59,7 @@ def figures_of(
             raise UsageError(f"--format is a list of png, pdf and svg, not {form!r}")
     known = _shipped(request)
     for name in names:
+        # It is there, but nothing can be laid over it: that is no unknown name.
         if name in figures() and name not in known:
             hint = f"these can: {', '.join(known)}, and any result"
             raise UsageError(f"'{name}' cannot be drawn with theory", hint)
@@ -92,6 +93,7 @@ def _figure(one: Work, request: Request, results: Path) -> tuple[Path, Figure]:
 
     if isinstance(one, str):
         return results, _shipped(request)[one]
+    # The file of a result's figure must not take the place of a shipped one's.
     taken = [*figures(), *(f"{name}_theory" for name in overlays())]
     return one[0].results, figure_of(one, request, theories, taken)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpexp.commands.config_statement import RESULTS, Located
 from dpexp.commands.mechanism_arguments import deltas_of, mechanism_of, number, orders_of, understood, values_of
@@ -31,14 +31,7 @@ RATES = (1e-3, 1e-2, 1e-1)
 FIGURES = RESULTS / "figures"
 """where a figure goes if no folder is named, as with `dpexp plot`"""
 
-__all__ = ["Statement", "of_config", "of_mechanism", "of_users", "only_path"]
-
-
-def only_path(arguments: Sequence[str] | None) -> Path:
-    """The one config file that is meant. Raises UsageError where there is none, or more."""
-    if arguments is None or len(arguments) != 1:
-        raise UsageError("privacy takes one config file, --mechanism NAME key=value ..., or --users FILE")
-    return Path(arguments[0])
+__all__ = ["Statement", "of_config", "of_mechanism", "of_users"]
 
 
 def of_config_asked(
@@ -49,7 +42,9 @@ def of_config_asked(
 
     rest, asked = questions_among(words, tradeoff)
     rest, drawn = best_of_runs.number_of_runs_among(rest)
-    found = of_config(only_path(rest), sets, deployment)
+    if len(rest) != 1:
+        raise UsageError("privacy takes one config file, --mechanism NAME key=value ..., or --users FILE")
+    found = of_config(Path(rest[0]), sets, deployment)
     found.asked, found.drawn, found.out = asked, drawn, out or FIGURES
     return found
 
@@ -75,15 +70,13 @@ class Asked(Located):
             found = super().document()
             if self._best:
                 found["selection"] = self._best.document(self.deltas)
-            return {**found, "tradeoff": list(self._answers())} if self.asked else found
+            told = [{"mechanism": label, **answer.document()} for label, answer in self._answers()]
+            return {**found, "tradeoff": told} if self.asked else found
 
     def text(self) -> str:
         with self.located():
             blocks = [super().text(), *([self._best.text(self.deltas)] if self._best else [])]
-            for k, (label, attacker) in enumerate(self._attackers(), 1):
-                blocks.append(f"{label}\n{attacker.text()}")
-                blocks += ["\n".join(self._drawn(k, label, attacker))] if attacker.asked.curve else []
-            return "\n\n".join(blocks)
+            return "\n\n".join([*blocks, *(f"{label}\n{answer.text()}" for label, answer in self._answers())])
 
     @cached_property
     def _best(self) -> Best | None:
@@ -94,28 +87,45 @@ class Asked(Located):
             return None
         return best_of(self.path, self.central, len(self.local), self.settings, self.drawn, self.deltas[0])
 
-    def _answers(self) -> Iterator[dict[str, Any]]:
-        for k, (label, attacker) in enumerate(self._attackers(), 1):
-            files = {"files": self._drawn(k, label, attacker)} if attacker.asked.curve else {}
-            yield {"mechanism": label, **attacker.document(), **files}
-
-    def _attackers(self) -> list[tuple[str, Attacker]]:
+    def _answers(self) -> list[tuple[str, Answer]]:
         """What is asked of every mechanism that promises anything."""
         from dpexp.reporting.tradeoff import Attacker
 
         if self.asked is None:
             return []
-        found = []
+        found: list[tuple[str, Answer]] = []
         for label, mechanism in [*((f"{LOCAL}, mu = {m.mu.label}", m) for m in self.local), *self.central.items()]:
+            # An attacker of what promises nothing can be right always.
             promised = [a for a in mechanism.analyses() if a.valid and math.isfinite(a.eps(self.deltas[0]))]
             if promised:
-                found.append((label, Attacker(promised, attained_by(mechanism), self.asked)))
+                attacker = Attacker(promised, attained_by(mechanism), self.asked)
+                # A number for each, since labels make no names of files.
+                name = f"{self.name}_{len(found) + 1}" if len(self.local) + len(self.central) > 1 else self.name
+                found.append((label, Answer(attacker, name, label, self.out)))
         return found
 
-    def _drawn(self, number: int, label: str, attacker: Attacker) -> list[str]:
-        several = len(self.local) + len(self.central) > 1
-        name = f"{self.name}_{number}" if several else self.name
-        return [str(path) for path in attacker.written(name, label, self.out).files]
+
+class Answer(NamedTuple):
+    """What is asked of one mechanism, with the name and the caption of its figure, and the folder where that goes."""
+
+    attacker: Attacker
+    name: str
+    setting: str
+    out: Path
+
+    def _drawn(self) -> list[str]:
+        """The files of the figure; none where no curve is asked for."""
+        asked = self.attacker.asked.curve
+        return [str(path) for path in self.attacker.written(*self[1:]).files] if asked else []
+
+    def document(self) -> dict[str, Any]:
+        """For programs."""
+        files = self._drawn()
+        return {**self.attacker.document(), **({"files": files} if files else {})}
+
+    def text(self) -> str:
+        """For people."""
+        return "\n\n".join(filter(None, [self.attacker.text(), "\n".join(self._drawn())]))
 
 
 def of_mechanism(
@@ -139,6 +149,7 @@ def of_mechanism(
     mechanism = mechanism_of(name, values)
     with understood(name):
         place = folder()
+        # Before the statement, which then holds its guarantees against what was found.
         fresh = _searched(mechanism, deltas, seconds, place) if seconds is not None else []
         found = Understood(name, mechanism, deltas, orders or ORDERS, force, place, fresh)
     found.asked, found.out = asked, out or FIGURES
@@ -166,33 +177,19 @@ class Understood(MechanismStatement):
     def document(self) -> dict[str, Any]:
         with understood(self.name):
             found = super().document()
-            return {**found, **self._answers()} if self.asked else found
+            return {**found, "tradeoff": self._answer.document()} if self.asked else found
 
     def text(self) -> str:
         with understood(self.name):
-            lines = [super().text()]
-            if self.asked:
-                lines.append(self._attacker.text())
-            if self.asked and self.asked.curve:
-                lines.append("\n".join(self._drawn(self._attacker)))
-            return "\n\n".join(lines)
-
-    def _answers(self) -> dict[str, Any]:
-        assert self.asked is not None
-        attacker = self._attacker
-        files = {"files": self._drawn(attacker)} if attacker.asked.curve else {}
-        return {"tradeoff": {**attacker.document(), **files}}
+            return "\n\n".join([super().text(), *([self._answer.text()] if self.asked else [])])
 
     @cached_property
-    def _attacker(self) -> Attacker:
+    def _answer(self) -> Answer:
         from dpexp.reporting.tradeoff import Attacker
 
         assert self.asked is not None
-        return Attacker(self.analyses, self.lower, self.asked)
-
-    def _drawn(self, attacker: Attacker) -> list[str]:
-        setting = self.text_of_parameters()
-        return [str(path) for path in attacker.written(self.name, setting, self.out).files]
+        attacker = Attacker(self.analyses, self.lower, self.asked)
+        return Answer(attacker, self.name, self.text_of_parameters(), self.out)
 
 
 def of_users(path: Path, pairs: Sequence[str]) -> UsersStatement:
@@ -202,6 +199,7 @@ def of_users(path: Path, pairs: Sequence[str]) -> UsersStatement:
 
     values = values_of(pairs)
     deltas = deltas_of(values)
+    # What else a mechanism takes is in the file, a row for each user.
     if values:
         raise UsageError(f"--users takes delta=... alone, not {', '.join(values)}")
     return UsersStatement(ledger(*read_users(path), deltas), deltas)
@@ -215,6 +213,7 @@ def questions_among(words: Sequence[str], tradeoff: bool) -> tuple[list[str], Qu
         return rest, None
     from dpexp.reporting.tradeoff import Questions
 
+    # A word without a value asks for one number.
     given = values_of([word for word in mine if word != ADVANTAGE])
     group = _group(given.get("group", 1))
     eps = tuple(number("eps", value, 0, math.inf) for value in _listed(given, "eps"))

@@ -46,7 +46,9 @@ class ProgressLine:
         self.compiling_since = self.begin
         self.lock = threading.RLock()
         self.over = threading.Event()
+        # A thread of its own: the work may be inside compiled code for minutes.
         self.thread = threading.Thread(target=self._watch, daemon=True)
+        # A dumb terminal has no way back to the beginning of a line.
         self.rewritten = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self.open = listening(self.told), compiling.listening(self.compiling)
 
@@ -72,6 +74,7 @@ class ProgressLine:
                 self._erase()
                 self.silent_since = now
                 return
+            # A new series, of which the pace is not known yet.
             if done == 0.0:
                 self.series_since = now
             self.step, self.done = step, done
@@ -85,6 +88,7 @@ class ProgressLine:
             if busy:
                 self.compiling_since = now
             else:
+                # Only the part of the compilation that lies in this series.
                 self.series_since += now - max(self.series_since, self.compiling_since)
             self.is_compiling = busy
 
@@ -136,6 +140,7 @@ def shown(command: str, body: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(body)
     def patient(**options: Any) -> Any:
+        # Who asks for JSON is a program, to which progress says nothing.
         if options.get("as_json") or options.get("quiet") or options.get("form") == "json":
             return body(**options)
         with ProgressLine(command):

@@ -35,6 +35,7 @@ delta: [1.0e-5]
 
 def of_arguments(arguments: Sequence[str]) -> Receipt:
     """The receipt of a file, of key=value pairs, or of a file with pairs that add to it or replace its fields."""
+    # A word with = in it is a pair, even where a file of that name is there.
     files = [word for word in arguments if "=" not in word]
     if len(files) > 1 or not arguments:
         hint = "dpexp receipt card.yaml, or dpexp receipt noise_multiplier=1 sampling_probability=0.01 steps=1000"
@@ -47,6 +48,7 @@ def of_card(path: Path | None, given: Mapping[str, Any], tree: Any = None) -> Re
     values = dict(given)
     stated = [{"mu": values.pop("mu")}] if "mu" in values else []
     if "eps" in values:
+        # Stated at the delta of the card, or else at the usual one.
         stated.append({"eps": values.pop("eps"), "delta": _first(values.get("delta", 1e-5))})
     if stated:
         values["stated"] = stated

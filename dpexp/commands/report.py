@@ -40,6 +40,7 @@ def report(target: Path, out: Path | None, title: str = "", text: Path | None = 
     from dpexp.store import write_text
 
     results, names, alone = _experiments(target)
+    # Beside what it shows, so that folder and page travel together.
     path = out or (results / names[0] / "report.html" if alone else results / "report.html")
     if path.is_dir():
         raise UsageError(f"--out {path} is a folder", f"name the file, such as {path / 'report.html'}")
@@ -85,6 +86,7 @@ def _page(results: Path, names: Sequence[str], alone: bool) -> Any:
 
     experiments = [look(results, name) for name in each(names, "experiment", str)]
     configs = {name: one.configs for name, one in papers().items()}
+    # Of a paper of which nothing is stored nothing is missed.
     at_hand = [paper for paper, needs in configs.items() if set(needs) & set(names)]
     absent = {paper: [name for name in configs[paper] if name not in names] for paper in at_hand}
     title = f"{names[0]}: results" if alone else "Results of dpexp"
@@ -174,12 +176,14 @@ def _figures(experiments: Sequence[Stored], results: Path, alone: bool) -> list[
     from dpexp.reporting.page.figures import Wanted
 
     names = {one.name for one in experiments}
+    # Figures of theory alone belong to a page of reproductions.
     reproduction = not alone and any(names & set(paper.configs) for paper in papers().values())
     shipped = [figure for figure in figures().values() if (set(figure.needs) & names if figure.needs else reproduction)]
     found = [Wanted(figure, shell(["plot", figure.name], results)) for figure in shipped]
     seen = {name for figure in shipped for name in figure.needs}
     for one in experiments:
         if alone or (one.is_current and one.name not in seen):
+            # A word that is also a shipped figure means that one.
             word = str(results / one.name) if one.name in figures() else one.name
             own = figure_of([Source(results, one.name)], Request(), theories, figures())
             command = f"dpexp plot {word}" if word != one.name else shell(["plot", word], results)
@@ -201,6 +205,7 @@ def _ledger(results: Path, names: Sequence[str], alone: bool) -> Ledger | None:
         return None
     stored = read(results)
     everything = at_once(results, stored)
+    # What the ledger alone cannot tell is looked up in the results.
     if everything is None:
         everything = standing(results, stored, known, numbers_held(results, experiments_of(known)))
     found = [one.document(results) for one in everything if not alone or one.id in concerned]

@@ -33,21 +33,21 @@ if TYPE_CHECKING:
 class Request:
     """The command line of `dpexp run`."""
 
-    configs: tuple[Path, ...]
-    sets: tuple[str, ...]
-    only: str | None
-    jobs: int
+    configs: tuple[Path, ...] = ()
+    sets: tuple[str, ...] = ()
+    only: str | None = None
+    jobs: int = 1
     """workers on this machine; 0 where a cluster has the workers"""
-    backend: str
-    scheduler: str | None
-    replicates: int | None
-    profile: str
-    results: Path
-    force: bool
-    fail_fast: bool
-    quiet: bool
-    verbose: bool
-    debug: bool
+    backend: str = "threads"
+    scheduler: str | None = None
+    replicates: int | None = None
+    profile: str = "paper"
+    results: Path = Path("results")
+    force: bool = False
+    fail_fast: bool = False
+    quiet: bool = False
+    verbose: bool = False
+    debug: bool = False
     deployment: bool = False
     """draw noise from the operating system, and forget its seeds"""
     confirm: bool = False
@@ -60,6 +60,7 @@ def load_all(request: Request) -> list[Experiment]:
     experiments, issues = [], []
     for path in request.configs:
         try:
+            # All of them before anything runs: a mistake in the last is not found after hours.
             experiment = load_experiment(path, request.sets, request.replicates, request.profile)
             require_room(experiment, request.jobs, request.backend == "dask", request.backend == "loky")
             experiments.append(experiment)
@@ -69,6 +70,7 @@ def load_all(request: Request) -> list[Experiment]:
         raise ConfigError(issues)
     names = [experiment.name for experiment in experiments]
     for name in names:
+        # Each would take the other's results for stale.
         if names.count(name) > 1:
             raise UsageError(f"two configs describe the experiment '{name}'", "their results would share a folder")
     if request.confirm and (request.deployment or request.force or request.backend != "threads"):
@@ -107,6 +109,7 @@ def _chosen(experiments: list[Experiment], only: str | None) -> dict[str, frozen
     if only is None:
         return {experiment.name: None for experiment in experiments}
     columns = {one.name: {cell.cell_id: cell.columns() for cell in one.cells} for one in experiments}
+    # A name that one experiment has is no mistake in another.
     known = dict.fromkeys(name for cells in columns.values() for own in cells.values() for name in own)
     chosen = {
         experiment: frozenset(cell_id for cell_id, own in cells.items() if matches(only, own, known))
@@ -132,6 +135,7 @@ def dry_run(request: Request) -> tuple[dict[str, Any], str, int]:
         if all(p.status == "current" for p in plans):
             why = derived_state(experiment, Folder(request.results, experiment.name), plans)
             rewritten += [f"{experiment.name}: summaries to write again: {why}"] if why else []
+        # Cells of one pass share the time of their random numbers.
         passes = Counter(p.cell.pass_key for p in plans if len(p.replicates))
         for p in plans:
             if only is not None and p.cell.cell_id not in only:
@@ -141,6 +145,7 @@ def dry_run(request: Request) -> tuple[dict[str, Any], str, int]:
             named = {"experiment": experiment.name, **identity(p.cell)}
             cells.append({**named, "status": p.status, "reason": p.reason, "estimate_s": seconds})
             rows.append([experiment.name, p.cell.cell_id, label(p.cell), p.status, p.reason])
+    # Not divided by the number of workers: most of it is done once.
     overhead = START_S + overhead_s(waiting) * speeds.factor(known, speeds.beside(waiting)) if waiting else 0.0
     total = sum(cell["estimate_s"] for cell in cells) + overhead
     text = fitting_columns(rows, ["experiment", "cell", "setting", "status", "reason"])
@@ -175,6 +180,7 @@ def overhead_s(cells: Sequence[Cell]) -> float:
 
     kept = folder()
     compiled_before = kept is not None and any(one.is_file() for one in kept.iterdir())
+    # Cells on one table read it once.
     sources = {str(cell.parameters["problem"].get("data")): cell.problem.memory() for cell in cells}
     read = sum(sources.values())
     calibrated = sum(cell.privacy.eps is not None and cell.problem.held_out_records > 0 for cell in cells)
@@ -196,6 +202,7 @@ def confirm_all(experiments: list[Experiment], request: Request) -> tuple[dict[s
     rows, cells = [], []
     known: Known = {}
     for number, experiment in enumerate(experiments, 1):
+        # The experiments that follow may hold cells of the same numbers, which are confirmed with these.
         options = Options(request.results, request.jobs, quiet=request.quiet, only=chosen[experiment.name])
         found = confirm(experiment, options, known, experiments[number:] if request.only is None else ())
         for cell in experiment.cells:
@@ -256,6 +263,7 @@ def run_all(experiments: list[Experiment], request: Request) -> tuple[dict[str, 
                 note(remark, request.quiet)
     begin = time.process_time()
     reports = list(_reports(experiments, request))
+    # Only a whole run in this process says what its start and its end have cost.
     if len(reports) == 1 and reports[0].computed == len(experiments[0].cells) and request.backend == "threads":
         cells_of = experiments[0].cells
         beside = time.process_time() - begin - reports[0].simulated_s
@@ -274,6 +282,7 @@ def run_all(experiments: list[Experiment], request: Request) -> tuple[dict[str, 
     unusual = [c for c in cells if request.verbose or c["status"] in ("failed", "diverged")]
     if unusual:
         labels = {cell.cell_id: label(cell) for experiment in experiments for cell in experiment.cells}
+        # A mistake that fails a hundred cells is written once.
         first = {c["reason"]: c for c in reversed(unusual) if c["status"] == "failed"}
         reasons = ["the same" if first.get(c["reason"], c) is not c else c["reason"] for c in unusual]
         shown = [

@@ -102,6 +102,7 @@ class Selection:
         What shows other results as well is named in a line, and all that shows none of these in one.
         """
         names, needs = set(experiments_in(self.results)), {name: set(one.needs) for name, one in self.known.items()}
+        # Only what all stored results allow, and nothing of theory alone.
         shipped = [name for name, own in needs.items() if own and own <= names]
         partly = {name: own - names for name, own in needs.items() if own & names}
         for name, lacking in partly.items():
@@ -110,6 +111,7 @@ class Selection:
                 note(f"{name}: not made, because {also}")
         if names and (others := len(self.known) - len(partly)):
             note(f"{counted(others, self.what)} of the papers for other experiments: dpexp run @NAME computes one")
+        # A result that a shipped figure shows needs none of its own.
         seen = {need for name in shipped for need in needs[name]}
         return Chosen(shipped, [(Source(self.results, name),) for name in sorted(names - seen)])
 
@@ -118,6 +120,7 @@ class Selection:
         refused = [(name, one) for name, one in found if isinstance(one, DpexpError)]
         if len(refused) == len(found):
             nothing = ResultsMissing(f"{self.results}: there are no results in it", "run: dpexp run @linear_d5")
+            # Where nothing could be made, the first refusal says what to run.
             first = refused[0][1] if refused else nothing
             raise ResultsMissing(first.message, first.hint)
         for name, error in refused:
@@ -132,6 +135,7 @@ class Selection:
                 sources.append(_folder(name, self.what))
             elif name in self.known:
                 shipped.append(name)
+                # Two things of one name: the one that is not meant is named too.
                 if holds_results(self.results / name):
                     other = f"the experiment of that name: {self.command} {self.results / name}"
                     note(f"'{name}' is the shipped {self.what}; {other}")
@@ -170,6 +174,7 @@ def _folder(name: str, what: str) -> Source:
         )
     renamed = False
     with suppress(Damaged, OSError, KeyError):
+        # A copy keeps the name that it had in its manifest.
         renamed = read_document(Folder(path.parent, path.name).manifest)["experiment"] != path.name
     return Source(path.parent, path.name, renamed)
 

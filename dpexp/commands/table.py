@@ -38,8 +38,10 @@ def table(
     if form not in FORMATS:
         raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {form!r}")
     chosen_columns = tuple(name.strip() for name in columns.split(",") if name.strip())
+    # Programs choose columns for themselves, and get them all.
     if chosen_columns and (form not in ("md", "tex") or len(names) + every == 0):
         raise UsageError("--columns is for named tables in md or tex", "csv and json have all numbers")
+    # A file is as wide as its rows, whoever's terminal wrote it.
     width = 0 if out is not None else terminal_width()
     selection, whole = _selection(results, metric, estimators, only), list(tables()) if every else []
     arguments = (metric, tuple(estimators), only, results, form, width, chosen_columns)

@@ -41,6 +41,7 @@ def check(path: Path, sets: Sequence[str], profile: str) -> Checked:
     """One config, and what is wrong with it."""
     try:
         experiment = load_experiment(path, sets, profile=profile)
+        # What is too large for this machine is told before it is run.
         require_room(experiment)
     except ConfigError as error:
         return Checked(path, 0, (), tuple(error.issues))

@@ -22,6 +22,7 @@ ABSENT = "not computed"
 def verify(results: Path, names: Sequence[str], against: Path | None) -> tuple[dict[str, Any], str, int]:
     """Document, text and exit code."""
     found = published(results, against)
+    # What was published is a whole folder, which its manifest tells.
     folders = sorted({name.split("/")[0] for name in found.files if name.endswith("/manifest.json")})
     for name in names:
         if name not in folders:
@@ -34,6 +35,7 @@ def verify(results: Path, names: Sequence[str], against: Path | None) -> tuple[d
     for name, data in sorted(chosen.items()):
         path = results / name
         fresh = None
+        # A file that cannot be read counts as missing.
         with suppress(OSError):
             fresh = path.read_bytes()
         status, detail = compare(name, fresh, data)

@@ -104,6 +104,7 @@ class Card(Parameters):
             if self.batch_size is None or self.records is None:
                 break
             expected = phase.sampling_probability * self.records
+            # A batch size is rounded, by less than a record.
             if abs(expected - self.batch_size) > max(1.0, 1e-6 * expected):
                 raise ValueError(
                     f"batch_size = {self.batch_size} is not sampling_probability times records = {expected:g}"
@@ -149,6 +150,7 @@ def read_card(path: Path | None, given: Mapping[str, Any], tree: Any = None) -> 
         raise ConfigError([Issue(root.where, "a card is a mapping of fields", hint)])
     values, keys = dict(root.value), dict(root.keys)
     for key, value in given.items():
+        # What is typed replaces what the file says, and messages name it by its word.
         values[key], keys[key] = _located(value, Position(f"{key}=")), Position(f"{key}=")
     return CardRead(card_of(Located(values, root.where, keys)), notes)
 
@@ -169,6 +171,7 @@ def card_of(root: Located) -> Card:
     ]
     values = {key: value.plain() for key, value in root.value.items() if key in Card.model_fields}
     for name in ("delta", "stated", "phases"):
+        # One value may stand for a list of one.
         if name in values and not isinstance(values[name], tuple):
             values[name] = (values[name],)
     if "phases" not in values:
@@ -229,6 +232,7 @@ def _of_history(root: Located) -> tuple[Located, tuple[str, ...]]:
     good = isinstance(entries, tuple) and entries and all(isinstance(e, tuple) and len(e) == 3 for e in entries)
     if not good or not all(isinstance(x, int | float) for entry in entries for x in entry):
         raise ConfigError([Issue(root.value["history"].where, "a history is [[sigma, sample_rate, steps], ...]")])
+    # Fields may stand beside a history, which tells little.
     own = {key: value for key, value in root.value.items() if key not in ("history", "mechanism")}
     notes = [HISTORY]
     if "mechanism" in root.value and root.value["mechanism"].value == "gdp":
@@ -238,6 +242,7 @@ def _of_history(root: Located) -> tuple[Located, tuple[str, ...]]:
 
 def _fields(phases: Sequence[PhaseValues], more: dict[str, Any], own: dict[str, Located], root: Located) -> Located:
     """A card's fields from phases, of which equal neighbours become one."""
+    # An event may hold a node for every step.
     merged = [(*kind, sum(p[2] for p in same)) for kind, same in groupby(phases, key=lambda p: (p[0], p[1]))]
     columns = zip(("noise_multiplier", "sampling_probability", "steps"), zip(*merged, strict=True), strict=True)
     at = root.where
@@ -252,6 +257,7 @@ def _of_event(tree: tuple[Any, ...], at: Position) -> tuple[Located, tuple[str, 
         kinds = kinds_of(tree)
     except NotAccounted as error:
         raise _refused(str(error), at) from None
+    # A batch of all records is no draw, whatever its event is called.
     samplers = {kind.sampler for kind in kinds if kind.sampling_probability < 1} or {"full-batch"}
     if len(samplers) > 1:
         raise _refused(f"batches of several kinds ({', '.join(sorted(samplers))})", at)
@@ -259,6 +265,7 @@ def _of_event(tree: tuple[Any, ...], at: Position) -> tuple[Located, tuple[str, 
     more: dict[str, Any] = {"accounted_as": sampler}
     for kind in kinds:
         more |= {name: value for name in ("records", "cap") if (value := getattr(kind, name)) is not None}
+    # Batches of a fixed size are accounted for records that are replaced.
     if sampler == "fixed-size":
         more["relation"] = "replace-one"
     phases = [(kind.noise_multiplier, kind.sampling_probability, kind.steps) for kind in kinds]

@@ -100,6 +100,7 @@ class Cell:
     @cached_property
     def parameters(self) -> dict[str, Any]:
         """The parameters that determine the cell's numbers, as JSON values, by section."""
+        # How many replicates there are changes no number of any of them.
         run = self.run.model_dump(exclude=set(OF_THE_EXPERIMENT))
         sections = {
             "problem": self.problem.model_dump(),
@@ -118,6 +119,7 @@ class Cell:
     @cached_property
     def pass_key(self) -> str:
         """Cells with equal keys are computed in one pass over the random numbers."""
+        # What cells of one pass share: the algorithm says what, and seed, steps and checkpoints are the run's.
         return digest([_jsonable(self.algorithm.common(self.problem)), self.parameters["run"]])
 
     @property
@@ -136,6 +138,7 @@ class Cell:
         if not self.in_two_stages:
             return None
         with resolving() as values:
+            # Asking is what resolves a number and notes it down.
             _ = self.privacy.mu.constant  # a target's mu
             self.algorithm.resolve(self.problem, self.schedule, self.privacy.mu, self.run.n)
         return values
@@ -174,6 +177,7 @@ class Cell:
         values = {s: getattr(self, s).model_dump() for s in (*NAMED, "run")}
         for section, key in self.own_parameters:
             kinds = get_args(type(getattr(self, section)).model_fields[key].annotation)
+            # A column of parquet has one type: where a value is a word or a number, all of them are texts.
             mixed = len(kinds) > 1 and str in map(type, _literals(kinds))
             value = values[section][key]
             columns[self.name_of((section, key))] = (
@@ -188,6 +192,7 @@ class Cell:
     def setting(self) -> dict[str, Any]:
         """What is swept, by the names of its columns; a budget by its label. None for what this cell does not have."""
         columns = self.columns()
+        # A law of budgets has no single mu, but a label of its own.
         columns["mu"] = self.privacy.mu.label
         return {name: columns.get(name) for name in map(self.name_of, self.swept)}
 

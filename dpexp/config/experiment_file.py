@@ -40,6 +40,7 @@ def load_experiment(
     command line. Algorithms do not check again what they `accepted` before, which may take a search. Raises UsageError
     for an unknown profile, ConfigError with every problem found, each at its place.
     """
+    # Before the file is opened: what changes while it is read has changed since.
     read_at = time.time_ns()
     try:
         path = located(path)
@@ -68,6 +69,7 @@ def located(path: Path | str) -> Path:
     Raises YamlErrors for a name that is not shipped.
     """
     written = str(path)
+    # A file of the user's own that begins with the mark is the user's.
     if not written.startswith(MARK) or Path(written).exists():
         return Path(path)
     name = written.removeprefix(MARK).removesuffix(".yaml")
@@ -85,6 +87,7 @@ def _resolve(
     issues: list[Issue] = []
     shown = dict.fromkeys(overrides, "")
     if replicates is not None:
+        # An option of its own is a change like any other, which messages call by its own name.
         shown[f"run.replicates={replicates}"] = f"--replicates {replicates}"
     for text, source in shown.items():
         root = override(root, text, issues, source)
@@ -100,6 +103,7 @@ def override(root: Located, text: str, issues: list[Issue], shown: str = "") -> 
         issues.append(Issue(where, "must read section.key=value", "for instance --set run.n=3000"))
         return root
     known = ("experiment", *SECTIONS, TUNE)
+    # Which keys a section has is not known before its name is read.
     if keys[0] not in known or len(keys) > 2:
         issues.append(Issue(where, f"unknown key '{path}'", suggest(keys[0], known)))
         return root
@@ -135,6 +139,7 @@ def resolved_yaml(experiment: Experiment) -> str:
         for (section, key), values in experiment.sweeps.items():
             first[section][key] = list(values)
     elif len(experiment.cells) > 1:
+        # Sections that all cells share stand once, and cases have the others whole.
         base = {s: v for s, v in first.items() if all(_sections(c)[s] == v for c in experiment.cells)}
         cases = [{s: v for s, v in _sections(c).items() if s not in base} for c in experiment.cells]
         first = base | {"cases": cases}

@@ -7,7 +7,6 @@ does not have is neither true nor false there, and so is what follows from it (K
 from __future__ import annotations
 
 import ast
-import difflib
 import math
 import operator
 import re
@@ -16,6 +15,7 @@ from typing import Any
 
 from dpexp.config.settings import NON_PRIVATE, spelled
 from dpexp.core.errors import UsageError
+from dpexp.core.text import guess
 
 _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Lt: operator.lt,
@@ -51,7 +51,9 @@ def matches(expression: str, columns: dict[str, Any], known: Collection[str] = (
     `known` are columns that other cells have. Raises UsageError that says what is not understood, with the names there
     are.
     """
+    # Quoted text stays as it is, whatever stands in it.
     python = _BARE.sub(lambda found: found[1] or {"=": "=="}.get(found[0], repr(NON_PRIVATE)), expression.strip())
+    # A cell of another problem lacks a parameter, which is no spelling mistake.
     cell = {**dict.fromkeys(known), **columns}
     if "mu" in columns:
         cell["mu"] = _Budget(columns["mu"])
@@ -64,6 +66,7 @@ def matches(expression: str, columns: dict[str, Any], known: Collection[str] = (
         ) from None
     except (TypeError, ZeroDivisionError) as error:
         raise UsageError(f"--only {expression!r}: {error}", _EXAMPLE) from None
+    # An expression comes from a command line, and may be of any length.
     except RecursionError:
         raise UsageError("--only: the expression is nested too deeply", _EXAMPLE) from None
 
@@ -85,6 +88,7 @@ def _value(node: ast.AST, columns: dict[str, Any]) -> Any:
             return None if (value := _value(operand, columns)) is None else not value
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
             sides = _value(left, columns), _value(right, columns)
+            # As in SQL, whatever is said of a missing value is neither true nor false.
             return None if None in sides else _ARITHMETIC[type(op)](*sides)
         case ast.BoolOp(op=op, values=values):
             decides = isinstance(op, ast.Or)  # one true term decides an or, one false term an and
@@ -110,13 +114,12 @@ def _named(name: str, columns: dict[str, Any]) -> Any:
         return float(name)
     if name in ("true", "false"):
         return name == "true"
-    close = difflib.get_close_matches(name, columns, n=1)
-    guess = f"did you mean '{close[0]}'? " if close else ""
-    raise UsageError(f"--only: no column '{name}'", f"{guess}columns: {', '.join(columns)}")
+    raise UsageError(f"--only: no column '{name}'", f"{guess(name, columns)}columns: {', '.join(columns)}")
 
 
 def _equal(a: Any, b: Any) -> bool:
     if isinstance(a, int | float) and isinstance(b, int | float):
+        # 1/3 is typed and read as a fraction, and stored as a double.
         return math.isclose(a, b, rel_tol=1e-9)
     if isinstance(b, str) and not isinstance(a, str):
         return b in (a.label if isinstance(a, _Budget) else None, spelled("", a))

@@ -38,6 +38,7 @@ _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
 def suggest(word: str, allowed: Iterable[str]) -> str:
     close = difflib.get_close_matches(word, list(allowed), n=1, cutoff=0.5)
     names = f"allowed: {listed(allowed)}"
+    # Names may be lacking only because a plug-in is not loaded.
     if isinstance(allowed, Registry):
         names += "; a plug-in's needs --plugin FILE.py, or plugins: [FILE.py] in the config"
     return f"did you mean '{close[0]}'? {names}" if close else names
@@ -78,7 +79,6 @@ def allowed(annotation: Any, metadata: Sequence[Any] = ()) -> str:
     noun = nouns.get(annotation, "a mapping")
     flat = [item for entry in metadata for item in (entry.metadata if isinstance(entry, FieldInfo) else [entry])]
     limits = [limit for item in flat for limit in _limits(item)]
-    limits += [f"<= {item.func.le_or_inf:g} or inf" for item in flat if _is_or_infinite(item)]
     return " ".join([noun, " and ".join(limits)]).strip()
 
 
@@ -93,10 +93,9 @@ def _limits(item: object) -> Iterator[str]:
             yield f"< {most:g}"
         case Le(le=float() | int() as most):
             yield f"<= {most:g}"
-
-
-def _is_or_infinite(item: object) -> bool:
-    return isinstance(item, AfterValidator) and isinstance(item.func, OrInfinite)
+        # This range is a function of ours, of which pydantic tells nothing.
+        case AfterValidator(func=OrInfinite(le_or_inf=most)):
+            yield f"<= {most:g} or inf"
 
 
 def explain(error: ValidationError, name: str, value: Located, hint: str = "") -> Iterator[Issue]:
@@ -117,9 +116,11 @@ def _explained(details: list[ErrorDetails], name: str, value: Located, hint: str
     if len(details) > 1:  # a list with a wrong entry also counts as too short
         details = [detail for detail in details if detail["type"] != "too_short"]
     literals = [detail for detail in details if detail["type"] == "literal_error"]
+    # Of a word or a number pydantic complains twice; what was meant is not known, so one line says both.
     for detail in literals[:1] or details:
         path = [part for part in detail["loc"] if isinstance(part, int | str)]  # type: ignore[redundant-expr]
         around, at = _descend(value, path)
+        # The numbers and the words of pydantic's own message.
         context = dict(detail.get("ctx", {}))
         if detail["type"] == "extra_forbidden":
             key = str(path[-1])

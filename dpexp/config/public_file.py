@@ -37,12 +37,14 @@ def read_public(path: Path | None) -> PublicInputs:
         issues.append(Issue(root.keys["known_error_scale"], "error_scale is stated too", "keep one of them"))
     missing = _missing(root, issues)
     leave_out = tuple(_names(root.value["leave_out"], issues)) if "leave_out" in root.value else ()
+    # A column is a number or a category, and which it is must not depend on the records.
     for name in ranges.keys() & categories.keys():
         place = root.value["categories"].keys[name]
         issues.append(Issue(place, f"{name} has a range and categories", "keep one of them"))
     if issues:
         raise ConfigError(issues)
     pairs = root.value["ranges"].plain() if ranges else {}
+    # A range is kept as numbers, so that its column is remembered as one of days.
     days = tuple(str(name) for name, pair in pairs.items() if isinstance(pair[0], str))
     return PublicInputs(ranges, categories, missing, leave_out, days, guessed or known, known is not None, str(path))
 
@@ -64,6 +66,7 @@ def _range(name: str, given: Located, issues: list[Issue]) -> tuple[float, float
     blank = next((v for v in values if v in BLANKS), None) if isinstance(values, tuple) else None
     if blank is not None:
         issues.append(Issue(given.where, f"{name}: {blank} is not filled in", FILL_IN))
+    # Two numbers or two days, but not one of each.
     elif isinstance(values, tuple) and len(values) == 2 and len({isinstance(v, str) for v in values}) == 1:
         try:
             return limits_of(name, values)
@@ -72,6 +75,7 @@ def _range(name: str, given: Located, issues: list[Issue]) -> tuple[float, float
     if blank is None:
         hint = "for instance [20, 70] or [2001-01-01, 2020-12-31]"
         issues.append(Issue(given.where, f"{name}: a range is two numbers or two days, the smaller first", hint))
+    # Any range does from here on, since the file is refused when all of it was looked at.
     return -2.0, 2.0
 
 
@@ -79,6 +83,7 @@ def _levels(name: str, given: Located, issues: list[Issue]) -> tuple[str, ...]:
     values = given.plain()
     if not isinstance(values, tuple) or len(values) < 2:
         issues.append(Issue(given.where, f"{name}: categories are a list of two or more", "for instance [no, yes]"))
+        # As above: two levels that stand for any.
         return ("", "-")
     texts = tuple(_text(v) for v in values)
     blank = next((text for text in texts if text in BLANKS and set(texts) <= set(BLANKS)), None)

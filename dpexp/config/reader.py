@@ -103,7 +103,7 @@ class Reader:
             self.complain(root.where, f"{count:,} cells; at most {MAX_CELLS:,} are allowed", FEWER)
             raise ConfigError(self.issues)
         # (d)
-        varying = self.varying(grids)
+        varying = list(dict.fromkeys((c.section, c.key) for _, choices in grids for c in choices))
         cells = [
             self.cell(name, root, sections, choices, combination, varying)
             for sections, choices in grids
@@ -118,8 +118,10 @@ class Reader:
                 self.complain(
                     root.value["cases"].where, "'run.replicates' is one number for all cases", "give it in run:"
                 )
+            # With `cases:` no list says what varies, so that the cells are compared.
             differing = differences(built)
             built = [replace(cell, swept=differing) for cell in built]
+        # The first of each, in the order of the file.
         different = list({cell.cell_id: cell for cell in reversed(built)}.values())[::-1]
         # sizes that differ are often one toy size, and then no mistake
         toy = self.profile == "smoke" and len(different) < len(built)
@@ -128,6 +130,7 @@ class Reader:
         self.duplicates(root, built)
         if self.issues:
             raise ConfigError(self.issues)
+        # With cases, or at toy size, the cells are no product of lists.
         sweeps = {}
         if "cases" not in root.value and not toy:
             sweeps = {(c.section, c.key): tuple(v.plain() for v in c.values) for c in grids[0][1]}
@@ -167,6 +170,7 @@ class Reader:
         use_installed()
         located = root.value.get("plugins", Located([], root.where))
         files = located.value if isinstance(located.value, list) else [located]
+        # Only what is wrong here ends the reading.
         before = len(self.issues)
         for file in files:
             if not isinstance(file.value, str):
@@ -195,6 +199,7 @@ class Reader:
                 continue
             self.unknown(case, (*SECTIONS, TUNE), "section")
             own = [s for s in (*SECTIONS, TUNE) if s in case.value]
+            # Sections that a case does not have are those that stand outside.
             found.append(base | {s: _merge(base.get(s), case.value[s]) for s in own})
         return found
 
@@ -268,6 +273,7 @@ class Reader:
                 return registry[self.default(section)]
             self.complain(located.where, f"'{section}.name' is missing", f"names: {listed(registry)}")
             return None
+        # Two names have different keys, which one section cannot hold.
         if isinstance(named.value, list):
             self.complain(named.where, f"'{section}.name' cannot be swept", "use `cases:`")
             return None
@@ -310,6 +316,7 @@ class Reader:
             return
         field = model.model_fields[key]
         try:
+            # Strictly: 1 is no text, and "1" is no number.
             _adapter(model, key).validate_python(value.plain(), strict=True)
         except ValidationError as error:
             self.explain(error, name, value, f"allowed: {_allowed(field)}")
@@ -339,11 +346,6 @@ class Reader:
         """Turn pydantic's errors into issues at the place of the value they concern."""
         self.issues.extend(explain(error, name, value, hint))
 
-    def varying(self, grids: list[tuple[dict[str, Located], list[_Choice]]]) -> list[tuple[str, str]]:
-        """(section, key) of everything that is swept anywhere."""
-        found = [(c.section, c.key) for _, choices in grids for c in choices]
-        return list(dict.fromkeys(found))
-
     def cell(
         self,
         name: str,
@@ -359,6 +361,7 @@ class Reader:
         given = {section: sections.get(section) or Located({}, root.where) for section in SECTIONS}
         for section, located in given.items():
             values = {k: chosen.get((section, k), v) for k, v in located.value.items()}
+            # The values of this point in the place of the lists.
             given[section] = Located(values, located.where, located.keys)
         problem = self.named("problem", PROBLEMS, given)
         algorithm = self.named("algorithm", ALGORITHMS, given)
@@ -385,6 +388,7 @@ class Reader:
             for message in found:
                 self.complain(blamed.keys.get(OVER, blamed.where), message)
             return None
+        # After everything was asked at full size, which is what the config says.
         if self.profile == "smoke":
             run = smoke(run, algorithm.smoke_size)
         return Cell(name, problem, algorithm, schedule, privacy, run, tuple(varying))
@@ -478,6 +482,7 @@ def _build(kind: type[V], values: Mapping[str, Located]) -> V:
     if kind is PrivacySettings and "eps" in plain:
         plain.setdefault("delta", 1e-5)
         plain["mu"] = Target(eps=plain["eps"], delta=plain["delta"])
+        # Epsilon is reported at the delta of the target.
         plain.setdefault("deltas", (plain["delta"],))
     elif kind is PrivacySettings:
         budget = as_budget(plain["mu"])
@@ -529,6 +534,7 @@ def _merge(base: Located | None, over: Located) -> Located:
     if base is None or not isinstance(base.value, dict) or not isinstance(over.value, dict):
         return over
     name = over.value.get("name")
+    # Parameters of one algorithm mean nothing to another.
     if name is not None and base.value.get("name") is not None and name.value != base.value["name"].value:
         return over
     return Located(base.value | over.value, over.where, base.keys | over.keys)
@@ -536,18 +542,15 @@ def _merge(base: Located | None, over: Located) -> Located:
 
 @lru_cache(maxsize=512)
 def _adapter(model: type[Parameters], key: str) -> TypeAdapter[Any]:
-    """The check of one field alone."""
-    return TypeAdapter(_annotated(model.model_fields[key]))
+    """The check of one field alone, with its constraints."""
+    field = model.model_fields[key]
+    kind: Any = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
+    return TypeAdapter(kind)
 
 
 def _allowed(field: FieldInfo) -> str:
     """What a field takes, in words."""
     return allowed(field.annotation, field.metadata)
-
-
-def _annotated(field: FieldInfo) -> Any:
-    """The full annotation of a field, constraints included."""
-    return Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
 
 
 def takes_a_list(model: type[Parameters], key: str) -> bool:

@@ -64,9 +64,11 @@ def needs(experiment: Experiment, workers: int = 0, cluster: bool = False, proce
     workers, replicates = workers or os.cpu_count() or 1, experiment.replicates
     by_cell = [_results(cell, replicates) for cell in experiment.cells]
     passes = Counter(cell.pass_key for cell in experiment.cells)
+    # No more workers are busy than there are chunks.
     chunks = sum(-(-count // CHUNK_SETTINGS) for count in passes.values()) * -(-replicates // CHUNK_REPLICATES)
     # the chunks of every cell are kept until all are there and put together then; one cell at a time becomes a table
     parts = [Part("results", 2 * sum(by_cell) + 3 * max(by_cell)), Part("records", _records(experiment))]
+    # Processes load everything once more, threads share it.
     parts.append(Part("libraries", LIBRARIES * (1 + workers * processes)))
     if not cluster:
         busy = min(workers, chunks)
@@ -84,6 +86,7 @@ def needs_of_worker(experiment: Experiment) -> tuple[int, int]:
 def _work(experiment: Experiment) -> int:
     """Bytes of the largest task: some settings and replicates."""
     passes = Counter(cell.pass_key for cell in experiment.cells)
+    # A worker takes settings of one pass, as many as fit a chunk.
     at_once = {cell.pass_key: (cell, min(passes[cell.pass_key], CHUNK_SETTINGS)) for cell in experiment.cells}
     return max(
         cell.algorithm.memory(cell.problem, cell.run.n, min(cell.run.n, cell.run.checkpoints), settings)
@@ -127,6 +130,7 @@ def _too_large(experiment: Experiment, needed: Needs, there: int | None) -> Iter
     where = experiment.where or Position(str(experiment.path))
     most = MOST_BYTES if there is None else min(MOST_BYTES, there)
     if needed.bytes > most:
+        # What takes most is what has to become smaller.
         largest = [part for part in sorted(needed.parts, key=lambda part: -part.bytes) if part.bytes]
         listed = ", ".join(f"{_bytes(part.bytes)} for {part.what}" for part in largest)
         message = f"needs about {_bytes(needed.bytes)} of memory ({listed}); {_bytes(most)} are "

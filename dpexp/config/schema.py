@@ -68,6 +68,7 @@ def json_schema() -> Schema:
 def _steps_needed() -> Schema:
     """`run.n` is needed with every algorithm that never knows its number of steps."""
     never: object = AlgorithmBase.steps
+    # An algorithm that knows its steps for some problems only is left to `dpexp validate`.
     names = [name for name, kind in ALGORITHMS.items() if kind.steps is never]
     named: Schema = {"properties": {"algorithm": {"properties": {"name": {"enum": names}}}}}
     if DEFAULT_NAMES["algorithm"] not in names:
@@ -130,6 +131,7 @@ def _mapping(kind: type[Parameters], needed: bool = True) -> Schema:
     properties: Schema = {}
     for key, field in kind.model_fields.items():
         one = _of_field(field)
+        # A value that is itself a list cannot also be a list of values.
         sweeps = key not in ("name", *OF_THE_EXPERIMENT) and not takes_a_list(kind, key) and not _is_part(kind)
         properties[key] = _or_list(one) if sweeps else one
     required = [key for key, field in kind.model_fields.items() if field.is_required() and key not in ("name", "n")]
@@ -191,6 +193,7 @@ def _list_of(inner: tuple[Any, ...], metadata: Sequence[Any]) -> Schema:
     if len(inner) == 2 and inner[1] is Ellipsis:
         least = max((item.min_length for item in metadata if isinstance(item, MinLen)), default=0)
         return {"type": "array", "items": _of(inner[0]), "minItems": least}
+    # A pair, such as the two ends of a uniform law.
     each = [_of(kind) for kind in inner]
     return {"type": "array", "prefixItems": each, "minItems": len(each), "maxItems": len(each)}
 
@@ -211,11 +214,11 @@ def _number(whole: bool, metadata: Sequence[Any]) -> Schema:
     or_infinite = [item.func for item in metadata if isinstance(item, AfterValidator)]
     highest = [check.le_or_inf for check in or_infinite if isinstance(check, OrInfinite)]
     if highest:
+        # Infinity, which JSON lacks, is a text or a number beyond the largest one.
         limits["maximum"] = min(highest)
     bounded = "maximum" in limits or "exclusiveMaximum" in limits
-    signed = min(limits.get("minimum", -1), limits.get("exclusiveMinimum", -1)) < 0
-    if "minimum" in limits or "exclusiveMinimum" in limits:
-        signed = max(limits.get("minimum", -1), limits.get("exclusiveMinimum", -1)) < 0
+    # Without a lower end, or with one below 0, a number may be negative.
+    signed = max(limits.get("minimum", -1), limits.get("exclusiveMinimum", -1)) < 0
     text = UNSIGNED if bounded and not highest else f"({UNSIGNED}|{INFINITE})"
     forms: list[Schema] = [
         {"type": "integer" if whole else "number", **limits},

@@ -41,6 +41,7 @@ def named(cells: Sequence[Settings], labels: Sequence[str]) -> list[Settings]:
     else every number of it counts: `mu.uniform`, `mu.list`, `mu.choice.values`. `labels` are those of the cells'
     budgets.
     """
+    # Labels may be rounded: where two laws have one label, the numbers of both have to be shown.
     laws = {tuple((k, str(v)) for k, v in cell.items() if k.startswith("budget.")) for cell in cells if _is_law(cell)}
     told = {label for cell, label in zip(cells, labels, strict=True) if _is_law(cell)}
     shared = shared_names({_parameter(place) for cell in cells for place in cell})
@@ -49,6 +50,7 @@ def named(cells: Sequence[Settings], labels: Sequence[str]) -> list[Settings]:
         own = {_name(place, shared): value for place, value in cell.items()}
         if _is_law(cell) and len(told) == len(laws):
             own = {name: value for name, value in own.items() if name.partition(".")[0] != "mu"} | {"mu": label}
+        # JSON writes 2.0 as 2, and both are one budget.
         if isinstance(own.get("mu"), int):
             own["mu"] = float(own["mu"])
         found.append(own)
@@ -107,6 +109,7 @@ def differences(cells: Sequence[Cell]) -> tuple[Parameter, ...]:
         names = {cell.name_of(parameter) for cell in cells}
         if parameter == ("run", "n") and derived:
             continue
+        # As texts, since NaN is not equal to itself.
         if len({str([row.get(name) for name in names]) for row in columns}) > 1:
             found.append(parameter)
     budgets: list[tuple[Parameter, list[Any]]] = [
@@ -180,6 +183,7 @@ def digits_of(values: Iterable[Any]) -> int:
     numbers = {value for value in values if isinstance(value, float)}
     if len({_short(number) for number in numbers}) == len(numbers):
         return 0
+    # Seventeen digits tell any two doubles apart.
     return next((n for n in range(7, 17) if len({f"{number:.{n}g}" for number in numbers}) == len(numbers)), 17)
 
 

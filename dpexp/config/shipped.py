@@ -31,6 +31,7 @@ def spelled(experiment: str) -> str | None:
 def as_typed(path: Path) -> str:
     """How a command names a config file: `@NAME` where it is a shipped one, and not among the files here."""
     own = shipped().get(path.stem)
+    # A file of the same name that lies elsewhere is another one.
     if own is not None and own.resolve() == path.resolve():
         return spelled(path.stem) or str(path)
     return shlex.quote(str(path))

@@ -99,6 +99,7 @@ def _candidates(
     problem: str | None, algorithm: str | None, data: Mapping[str, Any] | None
 ) -> Iterator[dict[str, dict[str, Any]]]:
     """Configs that may be valid, the most usual first."""
+    # Registries are in the order in which a newcomer should meet them.
     for a in [algorithm] if algorithm else ALGORITHMS:
         for p in problems_of(ALGORITHMS[a]):
             if problem not in (None, p):
@@ -121,6 +122,7 @@ def _candidates(
 
 def _written(experiment: str, sections: Mapping[str, Mapping[str, Any]], template: Sequence[str]) -> str:
     """The sections with all their keys, one line each; below the data, what the user should add there."""
+    # Keys, defaults and meanings come from the classes: a draft cannot fall behind them.
     kinds = {s: parameters_of(REGISTRIES[s][sections[s]["name"]]) for s in REGISTRIES}
     names = {section: chosen["name"] for section, chosen in sections.items() if "name" in chosen}
     lines = [
@@ -177,6 +179,7 @@ def _keys(
             yield from (f"    {inner}: {yaml_in_line(v)}" for inner, v in value.items())
             yield from (f"    {line}" for line in template)
             continue
+        # Of a part with keys of its own only what is not the default.
         plain = value.model_dump(exclude_none=True, exclude_defaults=True) if isinstance(value, Parameters) else value
         yield from _line(f"  {key}: {yaml_in_line(plain)}", comment)
 
@@ -185,6 +188,7 @@ def _line(text: str, comment: str) -> list[str]:
     """A line of YAML with its comment beside it, and below where it is long."""
     if not comment:
         return [text]
+    # At least forty letters, however long the value is.
     parts = textwrap.wrap(comment, max(40, WIDTH - max(COLUMN, len(text) + 2) - 2))
     first, rest = parts[0], parts[1:]
     return [f"{text:<{COLUMN}}# {first}" if len(text) < COLUMN else f"{text}  # {first}"] + [
@@ -200,6 +204,7 @@ def _first_sentence(text: str) -> str:
 def docstrings(kind: type[Parameters]) -> dict[str, str]:
     """What the source says below each field of a class and of those that it inherits from; one line each."""
     found: dict[str, str] = {}
+    # A class that says a field anew has the last word.
     for part in reversed(kind.__mro__):
         if not issubclass(part, Parameters) or part is Parameters:
             continue

@@ -51,7 +51,9 @@ def merged(
     if name.value not in tunable():
         complain(tune.where, f"algorithm '{name.value}' cannot be tuned", f"algorithms: {', '.join(tunable())}")
         return rest
+    # What runs is an algorithm of its own, whose parameters are the candidates too.
     named = Located(PREFIX + str(name.value), name.where)
+    # Unknown keys were complained of, and would be complained of again as the algorithm's.
     own = {key: tune.value[key] for key in KEYS if key in tune.value}
     keys = {**algorithm.keys, **{key: tune.keys[key] for key in own}}
     return rest | {"algorithm": Located({**algorithm.value, "name": named, **own}, algorithm.where, keys)}

@@ -93,6 +93,7 @@ class ConfigError(UsageError):
     """Everything that is wrong with a config; `issues` lists it with positions, the first 50 one by one."""
 
     def __init__(self, issues: Sequence[Issue]) -> None:
+        # A mistake outside of `cases:` is found again in each of them.
         found = list(dict.fromkeys(issues))
         self.issues = found[:MOST_SHOWN]
         if len(found) > MOST_SHOWN:
@@ -128,6 +129,7 @@ def decode(data: bytes, path: Path) -> Located:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
+        # There is no text yet of which lines could be counted.
         line = data[: error.start].count(b"\n") + 1
         raise _wrong(Position(str(path), line, 1), "is not UTF-8 text", "a config is a text file") from None
     return parse(text, str(path))
@@ -138,6 +140,7 @@ def parse(text: str, source: str) -> Located:
     issues: list[Issue] = []
     try:
         depth = values = 0
+        # Events come one by one: a file that would fill the memory is refused before it is built.
         for event in yaml.parse(text, Loader=_LOADER):
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > _MAX_DEPTH:
@@ -146,11 +149,13 @@ def parse(text: str, source: str) -> Located:
             if values > _MAX_VALUES:
                 message = f"holds more than {_MAX_VALUES:,} keys and values"
                 raise _wrong(_at(event.start_mark, source), message, "write shorter lists")
+            # A few lines of aliases can stand for billions of values.
             if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
                 hint = "write the value out, or use `cases:`"
                 raise _wrong(_at(event.start_mark, source), "anchors and aliases are not supported", hint)
         documents = list(yaml.compose_all(text, Loader=_LOADER))
     except yaml.MarkedYAMLError as error:
+        # Some errors know only where what they are in began.
         mark = error.problem_mark or error.context_mark
         where = _at(mark, source) if mark else Position(source)
         raise _wrong(where, f"not valid YAML: {error.problem or error.context}", _BRACKETS) from None
@@ -178,6 +183,7 @@ def _neighbour(path: Path) -> str:
     """A file of nearly this name beside it or among the configs, or a shipped config of this name."""
     from dpexp.config.shipped import MARK, shipped
 
+    # Most often only the ending was forgotten.
     if (path.parent / f"{path.name}.yaml").is_file():
         return f"did you mean {path}.yaml?"
     try:

@@ -37,6 +37,7 @@ ROOM = 1.5
 
 @lru_cache(maxsize=64)
 def _toys_of(kind: Hashable, name: str) -> tuple[Toy, ...]:
+    # The cheapest stand first: most checks try the first one, or the first three.
     found = tuple(sorted(toys_of(name), key=_work))
     if not found:
         raise Failed("no toy setting is accepted on any problem that it takes", kind)
@@ -63,6 +64,7 @@ def _cells(subject: Kind) -> list[Cell]:
     """Cells of one pass: different budgets, or without a private one different schedules."""
     toy = _toy(subject)
     cells = toy.private() or [cell for other in _toys(subject) if (cell := other.cell("{mu: inf}"))]
+    # One call simulates what shares its random numbers, so settings of another pass are left out.
     return [cell for cell in cells if cell.pass_key == cells[0].pass_key]
 
 
@@ -79,6 +81,7 @@ def _values(cells: Sequence[Cell], replicates: Sequence[int], seed: int | None =
 
 
 def _same(subject: Kind, a: np.ndarray, b: np.ndarray, what: str) -> None:
+    # NaN of a replicate that has diverged has to stand at the same places.
     if a.shape != b.shape or not np.array_equal(a, b, equal_nan=True):
         different = "shapes differ" if a.shape != b.shape else f"{int(np.sum(a != b))} of {a.size} numbers differ"
         raise Failed(f"not the same bits {what}: {different}", subject.value.simulate)
@@ -93,6 +96,7 @@ def members(subject: Kind, toys: ToyExperiments) -> str:
     lacking = [name for name in required if not hasattr(kind, name)]
     if lacking:
         raise Failed(f"lacks {', '.join(lacking)}", kind)
+    # Every parameter has a default, so that a config may name the algorithm alone.
     value = kind()
     if value.name != subject.name:
         raise Failed(f"is registered as '{subject.name}', but its name is '{value.name}'", kind)
@@ -106,6 +110,7 @@ def members(subject: Kind, toys: ToyExperiments) -> str:
         raise Failed(f"takes the schedule '{unknown[0]}', which does not exist", kind)
     if not (isinstance(kind.runs_on, tuple) and kind.runs_on and all(isinstance(c, type) for c in kind.runs_on)):
         raise Failed(f"runs_on is a tuple of classes of problems, not {kind.runs_on!r}", kind)
+    # What has a default in `AlgorithmBase` may be left out; where it is there, it is of its type.
     size = getattr(kind, "smoke_size", (1, 1))
     if not (isinstance(size, tuple) and len(size) == 2 and all(isinstance(n, int) and n > 0 for n in size)):
         raise Failed(f"smoke_size is two whole numbers, steps and replicates, not {size!r}", kind)
@@ -119,6 +124,7 @@ def shapes(subject: Kind, toys: ToyExperiments) -> str:
     kind, tried = subject.value, []
     for toy in _toys(subject):
         cells = toy.private()[:1] or [cell for cell in [toy.cell(toy.ways.none)] if cell]
+        # One schedule of a problem is enough: shapes do not depend on it.
         if toy.problem in tried or not cells:
             continue
         tried.append(toy.problem)
@@ -130,6 +136,7 @@ def shapes(subject: Kind, toys: ToyExperiments) -> str:
         if values.shape != wanted or values.dtype != np.float64:
             raise Failed(f"{toy}: values are {values.dtype} {values.shape}, not float64 {wanted}", kind.simulate)
         if not np.isfinite(values).all():
+            # Of many numbers that are not finite the first says where to look.
             (e, k, m, r) = map(int, np.argwhere(~np.isfinite(values[0]))[0])
             bad = f"{kind.metrics[m]} of {kind.estimators[e]} at step {passed.steps[k]}"
             raise Failed(f"{toy}: {bad} is {values[0, e, k, m, r]}", kind.simulate)
@@ -142,6 +149,7 @@ def shapes(subject: Kind, toys: ToyExperiments) -> str:
 def chunks(subject: Kind, toys: ToyExperiments) -> str:
     cells = _cells(subject)[:1]
     whole = _values(cells, range(REPLICATES))
+    # The first of eight lanes, the one beyond them, two out of order, and a part that goes over the edge.
     for replicates in ([0], [REPLICATES - 1], [4, 1], [5, 6, 7, 8]):
         _same(subject, _values(cells, replicates), whole[..., replicates], f"for replicates {replicates} alone")
     return f"{REPLICATES} replicates at once, and {[0]}, {[REPLICATES - 1]}, [4, 1], 5 to 8 alone"
@@ -154,6 +162,7 @@ def cells_alone(subject: Kind, toys: ToyExperiments) -> str:
     whole = _values(cells, [0, 1])
     for k, cell in enumerate(cells):
         _same(subject, _values([cell], [0, 1])[0], whole[k], f"for the setting {cell.privacy.mu.label} without others")
+    # What one setting leaves behind for the next shows in one of the two orders.
     _same(subject, _values(cells[::-1], [0, 1])[::-1], whole, "with the settings in another order")
     return f"{counted(len(cells), 'setting')} together, alone and in reverse"
 
@@ -162,6 +171,7 @@ def again_and_in_parallel(subject: Kind, toys: ToyExperiments) -> str:
     cells = _cells(subject)[:1]
     whole = _values(cells, range(6))
     _same(subject, _values(cells, range(6)), whole, "when computed again")
+    # Memory that calls share by mistake shows as other bits when four of them run at once.
     with ThreadPoolExecutor(4) as pool:
         parts = list(pool.map(lambda r: _values(cells, [r]), range(6)))
     for r, part in enumerate(parts):
@@ -176,6 +186,7 @@ def no_global_state(subject: Kind, toys: ToyExperiments) -> str:
     try:
         random.seed(20_240_101)
         np.random.seed(20_240_101)  # noqa: NPY002
+        # A draw moves the state, and one that is put back reads it: both are looked for.
         before = random.getstate(), np.random.get_state()[1].tobytes()  # type: ignore[index]  # noqa: NPY002
         found = _values(cells, [0, 1])
         after = random.getstate(), np.random.get_state()[1].tobytes()  # type: ignore[index]  # noqa: NPY002
@@ -191,8 +202,10 @@ def no_global_state(subject: Kind, toys: ToyExperiments) -> str:
 def seeds_matter(subject: Kind, toys: ToyExperiments) -> str:
     cells = _cells(subject)[:1]
     values = _values(cells, [0, 1])
+    # Replicates that are copies of one would make every interval too short.
     if np.array_equal(values[..., 0], values[..., 1]):
         raise Failed("replicates 0 and 1 have the same numbers", subject.value.simulate)
+    # A seed that nobody reads would repeat a study instead of trying it again.
     if np.array_equal(values, _values(cells, [0, 1], seed=cells[0].run.seed + 1)):
         raise Failed("two seeds give the same numbers", subject.value.simulate)
     return "replicates 0 and 1 differ, and so do two seeds"
@@ -211,6 +224,7 @@ def noise_scales(subject: Kind, toys: ToyExperiments) -> str:
     """
     for toy in _toys(subject):
         public, weak = toy.cell(toy.ways.none), [toy.cell(privacy) for privacy in toy.ways.weak]
+        # Runs of different lengths cannot be compared number by number.
         if public is None or None in weak or public.run.n != weak[0].run.n:  # type: ignore[union-attr]
             continue
         # (a)
@@ -225,6 +239,7 @@ def noise_scales(subject: Kind, toys: ToyExperiments) -> str:
         # (b)
         both = (moved[0] > 1e-9 * (np.abs(base) + 1e-9)) & (moved[1] > 1e-11 * (np.abs(base) + 1e-9))
         ratios = moved[0][both] / moved[1][both]
+        # No metric of this problem feels the noise.
         if not len(ratios):
             continue
         found, wanted = float(np.median(ratios)), stated[0] / stated[1]
@@ -254,6 +269,7 @@ def no_privacy_is_the_limit(subject: Kind, toys: ToyExperiments) -> str:
     """Without noise the numbers are those that ever smaller noise tends to: two routes through the algorithm."""
     for toy in _toys(subject):
         public = toy.cell(toy.ways.none)
+        # A target of a whole run has no budget mu that could grow.
         huge = toy.cell("{mu: 1000000}") if toy.ways is not WHOLE_RUN else None
         if public is None or huge is None or public.run.n != huge.run.n:
             continue
@@ -263,6 +279,7 @@ def no_privacy_is_the_limit(subject: Kind, toys: ToyExperiments) -> str:
         # what measures the noise alone is 0 without it, and is held against what it can be
         if usual is not None and (mean < NOTHING).any():
             mean = np.where(mean < NOTHING, np.abs(_values([usual], range(4))).mean(axis=(2, 4), keepdims=True), mean)
+        # A gap is held against the number itself or the mean of its metric, whichever is larger.
         scale = np.maximum(np.abs(base), mean + NOTHING)
         gap = float(np.max(np.abs(near - base) / scale))
         if gap > 1e-2:
@@ -311,6 +328,7 @@ def within_budget(subject: Kind, toys: ToyExperiments) -> str:
     tried = []
     for toy, cell, released in _mechanisms(subject):
         budget, ledger = cell.privacy.mu, released.row([DELTA])
+        # What is stated as no guarantee promises nothing, and says so in its row.
         if not (ledger.get("guarantee", True) and ledger.get("gdp_valid", True)):
             continue
         if toy.ways is WHOLE_RUN:
@@ -330,9 +348,7 @@ def within_budget(subject: Kind, toys: ToyExperiments) -> str:
 def messages(subject: Kind, toys: ToyExperiments) -> str:
     """No two users send messages further apart than is stated: an adversary's search.
 
-    What a user makes of its gradient is a public function of it. Parameters of the algorithm are also tried at a tenth
-    and ten times their size on the first problem. Where a gradient is sent as it is, one problem is enough: each
-    problem has such a check of its own.
+    What a user makes of its gradient is a public function of it.
     """
     if not issubclass(subject.value, OnePassAlgorithm):
         raise NotTried("what a user sends is not known: it is no rule of one pass")
@@ -340,11 +356,14 @@ def messages(subject: Kind, toys: ToyExperiments) -> str:
     settings: list[tuple[Any, Any]] = [(cell.algorithm, cell.problem) for cell in first.values()]
     if not settings:
         raise NotTried("takes no private budget")
+    # Where a gradient is sent as it is, one problem is enough: each problem has such a check of its own.
     settings = settings[: 1 if settings[0][0].rule().rescale is None else None]
+    # Parameters of the algorithm are also tried at a tenth and ten times their size, on the first problem.
     settings += [(other, settings[0][1]) for other in _scaled(settings[0][0])]
     rng, closest = np.random.default_rng(9), 0.0
     for algorithm, problem in settings:
         rule, exact = algorithm.rule(), algorithm.sensitivities(problem).exact
+        # Who clips divides by a length, and that of a gradient at the optimum may be 0.
         if not np.isfinite(rule.sent(np.zeros((1, problem.p)))).all():
             raise Failed("a gradient of length 0 is sent as something that is no number", rule.rescale)
         most = furthest(algorithm.messages(problem), rng, rule.sent, exact * (1 + ROUNDING))
@@ -365,6 +384,7 @@ def _scaled(algorithm: Any) -> Iterator[Any]:
 
 def monotone(subject: Kind, toys: ToyExperiments) -> str:
     tried = 0
+    # The ledgers of one toy setting, whose budgets grow.
     for _, group in itertools.groupby(_mechanisms(subject), lambda found: found[0]):
         ledgers = [(cell, released.row([DELTA])) for _, cell, released in group]
         for (small, a), (large, b) in itertools.pairwise(ledgers):
@@ -389,6 +409,7 @@ def estimates(subject: Kind, toys: ToyExperiments) -> str:
         raise Failed(f"seconds is {times} for {sizes} steps: it is a positive number", kind.seconds)
     if not times[0] < times[1] < times[2]:
         raise Failed(f"seconds is {times} for {sizes} steps: it grows with them", kind.seconds)
+    # Sixty-four times the steps, ten times the checkpoints and eight settings at once need no less.
     bytes_of = [cell.algorithm.memory(cell.problem, n, k, s) for n, k, s in ((sizes[0], 4, 1), (sizes[2], 40, 8))]
     if not all(isinstance(b, int) and b > 0 for b in bytes_of) or bytes_of[0] > bytes_of[1]:
         raise Failed(f"memory is {bytes_of}: whole positive numbers of bytes that grow with the work", kind.memory)

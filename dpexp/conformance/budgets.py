@@ -19,6 +19,7 @@ def _tried(subject: Kind) -> list[Any]:
     """A few budgets of this law, among them the first that differ in their label."""
     found: dict[str, Any] = {}
     for value in examples(subject.value):
+        # Two budgets of one label are one law wherever results are shown.
         found.setdefault(value.label, value)
         if len(found) == 3:
             break
@@ -42,11 +43,13 @@ def members(subject: Kind, toys: ToyExperiments) -> str:
 
 def within(subject: Kind, toys: ToyExperiments) -> str:
     for value in _tried(subject):
+        # The last of these is 1, at which the quantile function of an unbounded law is infinite.
         u = (np.arange(USERS) + 1.0) / USERS
         drawn = np.asarray(value.draw(u, 1))
         if drawn.shape != u.shape:
             raise Failed(f"{value.label}: draws {drawn.shape} for {u.shape} users", subject.value.draw)
         low, high = float(drawn.min()), float(drawn.max())
+        # Other code sizes noise by these two ends, so that only rounding may pass them.
         if not 0 < value.smallest * (1 - 1e-12) <= low <= high <= value.largest * (1 + 1e-12):
             ends = f"[{value.smallest:g}, {value.largest:g}]"
             raise Failed(f"{value.label}: draws from {low:g} to {high:g}, stated {ends}", subject.value.draw)
@@ -56,9 +59,9 @@ def within(subject: Kind, toys: ToyExperiments) -> str:
 
 
 def moments(subject: Kind, toys: ToyExperiments) -> str:
-    """Evenly spread uniform numbers give the mean of 1 / mu^2 to an error of order 1 / users."""
     shown = []
     for value in _tried(subject):
+        # Evenly spread numbers, in place of random ones, give the mean of 1 / mu^2 to an error of order 1 / users.
         u = (np.arange(USERS) + 0.5) / USERS
         found = float(np.mean(np.asarray(value.draw(u, 1)) ** -2.0))
         if not math.isclose(found, value.mean_inverse_square, rel_tol=2e-3, abs_tol=1e-12):
@@ -73,6 +76,7 @@ def one_by_one(subject: Kind, toys: ToyExperiments) -> str:
     u = np.random.default_rng(5).random((60, 3)) * 0.999 + 0.0005
     for value in _tried(subject):
         whole = np.asarray(value.draw(u, 1))
+        # Kernels ask for segments, whose edges depend on the checkpoints of a run.
         parts = np.concatenate([np.asarray(value.draw(u[a:b], a + 1)) for a, b in ((0, 1), (1, 17), (17, 60))])
         alone = np.stack([np.asarray(value.draw(u[:, r], 1)) for r in range(3)], axis=1)
         if not (np.array_equal(whole, parts) and np.array_equal(whole, alone)):

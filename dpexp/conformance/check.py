@@ -54,17 +54,9 @@ class Result:
     seconds: float
 
     def document(self) -> dict[str, Any]:
-        """The result with the keys of `dpexp check --json`."""
-        return {
-            "kind": self.kind,
-            "what": self.what,
-            "check": self.check,
-            "tries": self.tries,
-            "result": self.outcome,
-            "detail": self.detail,
-            "where": self.where,
-            "seconds": round(self.seconds, 3),
-        }
+        """The result with the keys of `dpexp check --json`: its fields, with `result` for the outcome."""
+        told = {"result" if name == "outcome" else name: value for name, value in vars(self).items()}
+        return {**told, "seconds": round(self.seconds, 3)}
 
 
 def carry_out(check: Check[T], subject: Subject[T], toys: ToyExperiments) -> Result:
@@ -81,6 +73,7 @@ def carry_out(check: Check[T], subject: Subject[T], toys: ToyExperiments) -> Res
         where = place_in_file_of(error.at, subject.value)
     except DpexpError as error:
         outcome, detail = "failed", "; ".join(filter(None, (error.message, error.hint)))
+        # A message that begins with a line of a plug-in has its place already, which is then not said twice.
         located = re.match(r"(\S+\.py:\d+): ", detail)
         where = located[1] if located else place_of_error(error, subject.value)
         detail = detail.removeprefix(f"{where}: ")
@@ -116,6 +109,7 @@ def place_of_error(error: BaseException, value: object) -> str:
     """The innermost line of the file in which the value is written that led to the error; else where it is written."""
     own = place_of(value)
     file = own.rpartition(":")[0]
+    # What a library raises is told at the line of the subject that called it.
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if file and _short(frame.filename) == file:
             return f"{file}:{frame.lineno}"
@@ -123,6 +117,7 @@ def place_of_error(error: BaseException, value: object) -> str:
 
 
 def _written(value: Any) -> Any:
+    # A partial has no lines of its own.
     while isinstance(value, partial):
         value = value.func
     if inspect.isclass(value) or inspect.isfunction(value) or inspect.ismethod(value):

@@ -29,6 +29,7 @@ def members(subject: Thing, toys: ToyExperiments) -> str:
         raise Failed(fault, claim.check)
     if claim.expected not in VERDICTS:
         raise Failed(f"expects '{claim.expected}', which is none of {', '.join(VERDICTS)}", claim.check)
+    # Who reads the ledger has to learn why a claim is not expected to hold.
     if not claim.why and claim.expected != "reproduced":
         raise Failed(f"does not say why it expects '{claim.expected}'", claim.check)
     for experiment in claim.experiments:
@@ -44,8 +45,10 @@ def _outcome(claim: Claim, toys: ToyExperiments, sabotaged: bool = False) -> Out
         evidence = claim.sabotage(evidence)
     try:
         return claim.settled(evidence)
+    # A toy run may be too short for the settings that a theorem asks for.
     except OutsideHypotheses as error:
         raise NotTried(f"toy results lie outside its hypotheses: {error.message}") from None
+    # The folder holds what is declared and nothing else, so whatever else is read is missing there.
     except ResultsMissing as error:
         message = f"asks for results that `experiments` does not declare: {error.message}"
         raise Failed(message, claim.check) from None
@@ -59,6 +62,7 @@ def settles(subject: Thing, toys: ToyExperiments) -> str:
         raise Failed(f"its check gives '{outcome.verdict}', which is none of {', '.join(VERDICTS)}", claim.check)
     if not outcome.measured:
         raise Failed("its check does not say what was measured", claim.check)
+    # No size of a run excuses theory that comes out otherwise.
     if not claim.experiments and outcome.verdict != claim.expected:
         raise Failed(
             f"theory alone says '{outcome.verdict}', expected '{claim.expected}': {outcome.measured}", claim.check
@@ -71,6 +75,7 @@ def sabotage(subject: Thing, toys: ToyExperiments) -> str:
     if claim.sabotage is None:
         raise NotTried("supplies no sabotage")
     right, wrong = _outcome(claim, toys).verdict, _outcome(claim, toys, sabotaged=True).verdict
+    # A check that says the same of both looks at neither.
     if right == wrong:
         raise Failed(f"says '{right}' of its own sabotage too", claim.check)
     return f"'{right}' becomes '{wrong}'"
@@ -96,12 +101,12 @@ def hypotheses(subject: Thing, toys: ToyExperiments) -> str:
     for hypothesis in claim.hypotheses:
         if hypothesis.refused is None:
             raise Failed(f"gives no setting outside its hypothesis that {hypothesis.words}", claim.check)
+        # A hypothesis that refuses nothing would let its claim be judged anywhere.
         if not hypothesis.refused(evidence):
             raise Failed(f"would be judged where it does not hold that {hypothesis.words}", claim.check)
         if broken := hypothesis.broken(evidence):
-            if _are_smaller(
-                claim, toys
-            ):  # of toy size, at which a prescribed schedule or a choice of settings is another
+            # At toy size a prescribed schedule or a choice of settings is another one.
+            if _are_smaller(claim, toys):
                 raise NotTried(f"toy results lie outside it, where {hypothesis.words}: {broken[0]}")
             raise Failed(f"is judged where it does not hold that {hypothesis.words}: {broken[0]}", claim.check)
     return "; ".join(hypothesis.words for hypothesis in claim.hypotheses)

@@ -38,17 +38,14 @@ class ToyExperiments:
         """The config file of an experiment: the one of its name first, then any that says `experiment: NAME`."""
         said = re.compile(rf"""^experiment:\s*["']?{re.escape(experiment)}["']?\s*(#.*)?$""", re.MULTILINE)
         for folder in self.configs:
+            # Most files are named like their experiment, so that the others need not be read.
             for path in (folder / f"{experiment}.yaml", *sorted(folder.glob("*.yaml"))):
                 if path.is_file() and said.search(path.read_text(encoding="utf-8-sig")):
                     return path
         return None
 
     def results(self, experiments: Sequence[str]) -> Path:
-        """A results folder that holds exactly these experiments. Raises Failed for one that has no config.
-
-        Every experiment is computed once and lies in one place; a folder of some of them is made of links, so that
-        whoever reads another experiment than it has asked for finds nothing there.
-        """
+        """A results folder that holds exactly these experiments. Raises Failed for one that has no config."""
         from filelock import FileLock
 
         wanted = sorted(set(experiments))
@@ -56,10 +53,12 @@ class ToyExperiments:
         with FileLock(self.root / "views.lock"):
             folder.mkdir(parents=True, exist_ok=True)
         for experiment in wanted:
+            # Every experiment is computed once, and lies in one place.
             computed = self._computed(experiment)
             link = folder / experiment
             with FileLock(self.root / "views.lock"):
                 if not link.is_symlink():
+                    # Links to some of them: whoever reads another experiment than it has asked for finds nothing there.
                     link.symlink_to(computed.resolve(), target_is_directory=True)
         return folder
 
@@ -76,6 +75,7 @@ class ToyExperiments:
             places = ", ".join("the shipped ones" if one == FOLDER else str(one) for one in self.configs)
             raise Failed(f"needs the experiment '{experiment}', of which there is no config in {places}")
         done = self.root / f"{experiment}.done"
+        # Several processes may ask at once: the first computes, and the others wait for it.
         with FileLock(self.root / f"{experiment}.lock"):
             if not done.exists():
                 toy = load_experiment(config, profile="smoke")
@@ -86,5 +86,6 @@ class ToyExperiments:
                 report = run(toy, Options(self.root / "all" / "results", quiet=True))
                 if report.failed:
                     raise Failed(f"{counted(report.failed, 'cell')} of the experiment '{experiment}' ({config}) failed")
+                # Written last, so that a run which was killed is gone on with.
                 done.touch()
         return self.root / "all" / "results" / experiment

@@ -44,10 +44,7 @@ def _drawn(subject: Subject[Any], toys: ToyExperiments, out: Path) -> list[Path]
 
 
 def numbers_of(subject: Subject[Figure], toys: ToyExperiments) -> Path:
-    """The CSV of a figure drawn from toy results: once for all who ask, where `toys` keeps figures.
-
-    It is drawn twice if it shows stored results; a figure of theory alone may take long, and is drawn once.
-    """
+    """The CSV of a figure drawn from toy results: once for all who ask, where `toys` keeps figures."""
     from filelock import FileLock
 
     out = toys.figures or Path(tempfile.mkdtemp(dir=toys.root))
@@ -60,10 +57,12 @@ def numbers_of(subject: Subject[Figure], toys: ToyExperiments) -> Path:
             paths = _drawn(subject, toys, Path(folder))
             if not paths[0].read_bytes().startswith(b"\x89PNG"):
                 raise Failed("is no PNG when written as one", at)
+            # It is drawn twice if it shows stored results; a figure of theory alone may take long, and is drawn once.
             if subject.value.needs:
                 again = _drawn(subject, toys, Path(folder) / "again")
                 if [p.read_bytes() for p in paths] != [p.read_bytes() for p in again]:
                     raise Failed("other bytes when drawn again", at)
+            # Moved in one step: whoever finds the file finds all of it.
             paths[1].replace(csv)
     return csv
 
@@ -75,10 +74,12 @@ def figure(subject: Subject[Figure], toys: ToyExperiments) -> str:
 
     at = subject.value.draw
     data = pd.read_csv(numbers_of(subject, toys))
+    # Figures that pyplot knows stay open until the process ends.
     pyplot.close("all")
     if not len(data):
         raise Failed("its CSV has no rows: the plotted numbers", at)
     numbers = data.select_dtypes("number")
+    # A column may have gaps, as where a curve begins late, but something has to be in it.
     bad = [str(name) for name in numbers if not np.isfinite(numbers[name].to_numpy(dtype=float)).any()]
     if numbers.shape[1] == 0 or bad:
         raise Failed(f"its CSV has no finite number in {', '.join(bad) or 'any column'}", at)
@@ -97,9 +98,11 @@ def table(subject: Subject[Table], toys: ToyExperiments) -> str:
     columns = {tuple(k for k in row if not (k.endswith(BESIDE) and k.removesuffix(BESIDE) in row)) for row in rows}
     if len(columns) != 1:
         raise Failed("its records are not rows of the same columns", thing.build)
+    # Columns are aligned: a bar or a line break inside a cell makes its line shorter or longer than the others.
     lines = [line for line in texts["md"].splitlines() if line.startswith("|")]
     if len({len(line) for line in lines}) != 1:
         raise Failed("its rows have different numbers of cells", thing.build)
+    # LaTeX counts the ampersands that are not escaped.
     body = texts["tex"].split("\\midrule\n")[1].split("\n\\bottomrule")[0].splitlines()
     if len({line.replace(r"\&", "").count("&") for line in body}) != 1:
         raise Failed("its rows have different numbers of cells in LaTeX", thing.build)
@@ -111,6 +114,7 @@ def computes_nothing(subject: Subject[Any], toys: ToyExperiments) -> str:
     thing = subject.value
     if not thing.needs:
         raise NotTried("needs no results")
+    # What is shown of an empty folder was computed here, or read somewhere else.
     with tempfile.TemporaryDirectory() as folder:
         try:
             _function(thing)(Path(folder))

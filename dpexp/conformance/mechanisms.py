@@ -34,6 +34,7 @@ def settings_of(kind: type[Any]) -> tuple[Any, ...]:
     """
     first = None
     for value in examples(kind):
+        # Where nothing finite is stated, no comparison below would say anything.
         if any(a.valid and 0 < a.eps(1e-5) < math.inf for a in value.analyses()):
             first = value
             break
@@ -80,6 +81,7 @@ class _Analyses:
 def members(subject: Subject[Any], toys: ToyExperiments) -> str:
     checked, names = _Analyses(subject), []
     value = checked.settings()[0]
+    # An analysis that a plug-in adds says nothing of the mechanism, which is checked for itself.
     if checked.added is None:
         if checked.kind.noise_field not in checked.kind.model_fields:
             raise Failed(f"noise_field is '{checked.kind.noise_field}', which is no parameter", checked.kind)
@@ -91,6 +93,7 @@ def members(subject: Subject[Any], toys: ToyExperiments) -> str:
             raise Failed(f"gives {type(analysis).__name__}, not an Analysis", checked.at)
         if not (analysis.name and analysis.source and analysis.released in (ALL, LAST) and list(analysis.assumptions)):
             raise Failed(f"{analysis.name}: an analysis says its name, source, release and assumptions", checked.at)
+        # That it can be made at all; what it says is for the other checks.
         analysis.statement([1e-5])
         names.append(analysis.name)
     if len(set(names)) < len(names):
@@ -107,6 +110,7 @@ def in_delta(subject: Subject[Any], toys: ToyExperiments) -> str:
                 raise Failed(f"{_shown(value, analysis)}: eps is {eps} at delta {DELTAS}", checked.at)
             if any(b > a * DIGITS for a, b in itertools.pairwise(eps)):
                 raise Failed(f"{_shown(value, analysis)}: eps grows with delta: {eps} at {DELTAS}", checked.at)
+            # A user who is refused has to learn what to change.
             if not analysis.valid and not analysis.refused.strip():
                 raise Failed(f"{_shown(value, analysis)}: refused without a reason", checked.at)
             count += 1
@@ -114,7 +118,7 @@ def in_delta(subject: Subject[Any], toys: ToyExperiments) -> str:
 
 
 def _compared(checked: _Analyses, field: str, factors: tuple[float, ...], falling: bool) -> str:
-    """Epsilon along a field: it falls, or grows, as it should; refused analyses are not compared."""
+    """Epsilon along a field: it falls, or grows, as it should."""
     count = 0
     for value in checked.settings():
         start = value.model_dump()[field]  # as a plain number, also where it is the budget that everybody has
@@ -124,9 +128,11 @@ def _compared(checked: _Analyses, field: str, factors: tuple[float, ...], fallin
                 {name: getattr(value, name) for name in type(value).model_fields} | {field: type(start)(start * factor)}
             )
             for analysis in checked.of(changed):
+                # Refused analyses are not compared: what they compute is no bound.
                 if analysis.valid:
                     series.setdefault(analysis.name, []).append(analysis.eps(1e-5))
         for name, eps in series.items():
+            # Turned around, what should grow should fall.
             ordered = eps if falling else eps[::-1]
             if any(b > a * DIGITS for a, b in itertools.pairwise(ordered)):
                 at = ", ".join(f"{start * factor:g}" for factor in factors)
@@ -151,16 +157,14 @@ def in_steps(subject: Subject[Any], toys: ToyExperiments) -> str:
 
 
 def above_attained(subject: Subject[Any], toys: ToyExperiments) -> str:
-    """The rule of one table: no guarantee is below the exact loss of a pair of neighbours that it covers.
-
-    What pairs attain rises as delta falls, and is as much of all iterates as of the last one.
-    """
+    """The rule of one table: no guarantee is below the exact loss of a pair of neighbours that it covers."""
     checked, count = _Analyses(subject), 0
     for value in checked.settings():
         bounds, analyses = every_lower_bound(value), checked.of(value)
         for said in refuted(analyses, bounds, (1e-5, 1e-2)).values():
             raise Failed(f"{_shown(value, analyses[0])}: {said}", checked.at)
         for bound in bounds:
+            # What pairs attain rises as delta falls, and is as much of all iterates as of the last one.
             if not 0 <= bound.eps(1e-2) <= bound.eps(1e-5) * DIGITS:
                 raise Failed(
                     f"{bound.name} attains {bound.eps(1e-2)} at 1e-2 and {bound.eps(1e-5)} at 1e-5", checked.at
@@ -183,6 +187,7 @@ def edges(subject: Subject[Any], toys: ToyExperiments) -> str:
         except ValueError:
             continue  # a mechanism may refuse it by its fields
         for analysis in checked.of(changed):
+            # Here a formula that squares delta or takes log(1 - delta) leaves the range of doubles.
             for delta in (1e-300, 1 - 1e-12):
                 eps = analysis.eps(delta)
                 if math.isnan(eps) or eps < 0:

@@ -21,6 +21,7 @@ def ids(subject: Thing, toys: ToyExperiments) -> str:
         *((f"figure {figure.name}", figure.paper, figure.draw) for figure in paper.figures),
         *((f"table {table.name}", table.paper, table.build) for table in paper.tables),
     ]
+    # Whatever is listed under one paper and says another would be shown under both, or under neither.
     for what, said, at in belongs:
         if said != paper.id:
             raise Failed(f"{what} says that it belongs to '{said}'", at)
@@ -42,6 +43,7 @@ def names(subject: Thing, toys: ToyExperiments) -> str:
         twice = [name for name, count in Counter(listed).items() if count > 1]
         if twice:
             raise Failed(f"lists the {what} '{twice[0]}' twice")
+    # An overlay is a second version of a figure of the same paper.
     known = {figure.name for figure in paper.figures}
     if stray := set(paper.overlays) - known:
         raise Failed(f"lays theory over '{min(stray)}', which is none of its figures")

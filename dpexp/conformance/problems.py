@@ -50,6 +50,7 @@ def _sum(subject: Subject[Any]) -> FiniteSum:
     value = value_of(subject)
     if not isinstance(value, FiniteSum):
         raise NotTried("no finite sum")
+    # Every check goes through all records.
     return value.model_copy(update={"N": SMALL_N}) if "N" in type(value).model_fields else value
 
 
@@ -68,6 +69,7 @@ def _any_users(problem: LinearPredictorProblem, rng: np.random.Generator, size: 
     z[exact] /= np.linalg.norm(z[exact], axis=1, keepdims=True)
     x = np.concatenate([np.ones((size, 1)), z], axis=1)
     _, y = problem.sample(rng, size)
+    # A response that is no category may lie anywhere: hundreds of standard deviations out too.
     if problem.response_noise == "normal":
         y = y + rng.standard_normal(size) * np.exp(rng.uniform(-3, 6, size))
     return x, y
@@ -85,6 +87,7 @@ def members(subject: Subject[Any], toys: ToyExperiments) -> str:
     value, kind = value_of(subject), _kind(subject)
     if value.name not in PROBLEMS:
         raise Failed(f"its name is '{value.name}', which is in no registry", kind)
+    # Stored parameters are read back like this, and have to mean the same problem.
     if value != kind.model_validate(value.model_dump(), strict=False):
         raise Failed("is not what its own parameters make: model_dump and back gives another", kind)
     size = value.memory()
@@ -116,6 +119,7 @@ def is_run(subject: Subject[Any], toys: ToyExperiments) -> str:
 
 def gradient(subject: Subject[Any], toys: ToyExperiments) -> str:
     problem, rng = _linear(subject), np.random.default_rng(1)
+    # A central difference is off by about h^2, and by rounding over h: both are far below 1e-5.
     count, h = 300, 1e-6
     theta = _points(problem, rng, count)
     x, y = problem.sample(rng, count)
@@ -135,6 +139,7 @@ def sensitivity_holds(subject: Subject[Any], toys: ToyExperiments) -> str:
     """Random pairs of users at common parameters; the constants are no larger than the ones derived from them."""
     problem, rng = _linear(subject), np.random.default_rng(2)
     worst = bound = 0.0
+    # Near the optimum, and so far from it that every residual is cut off.
     for spread in (0.5, 5.0, 100.0):
         theta = _points(problem, rng, 20_000, spread)
         first, second = (problem.gradient(theta, *_any_users(problem, rng, len(theta))) for _ in range(2))
@@ -147,6 +152,7 @@ def sensitivity_holds(subject: Subject[Any], toys: ToyExperiments) -> str:
         )
     if bound > largest * (1 + 1e-12):
         raise Failed(f"a gradient of norm {bound:.6g}, the bound says {largest:.6g}", kind.gradient_bound)
+    # Two gradients are no further apart than twice the longest, and the paper's constant bounds them all.
     if exact > 2 * largest * (1 + 1e-12) or exact > problem.paper_sensitivity() * (1 + 1e-12):
         raise Failed("the exact sensitivity is larger than the bounds on it", kind.exact_sensitivity)
     return f"60,000 pairs: at most {worst:.4g} of {exact:.4g} apart"
@@ -222,10 +228,12 @@ def optimum(subject: Subject[Any], toys: ToyExperiments) -> str:
         g = problem.gradient(np.broadcast_to(theta, (len(y), problem.p)), x, y)
         return float(np.max(np.abs(g.mean(axis=0)) / np.maximum(g.std(axis=0) / math.sqrt(len(y)), 1e-12)))
 
+    # Chance takes one coordinate beyond 4.5 standard errors in about 7 of a million tries.
     here = z_score(problem.optimum())
     if here >= 4.5:
         message = f"the mean gradient at optimum() is {here:.3g} standard errors from zero"
         raise Failed(message, type(problem).optimum)
+    # Where the risk is flat around its optimum, the slope begins further away.
     away = z_score(problem.optimum() + (1.0 if problem.knows_curvature and problem.curvature().M == 0 else 0.25))
     if away <= 4.5:
         raise Failed("the mean gradient is as small away from optimum()", type(problem).optimum)
@@ -237,6 +245,7 @@ def risk(subject: Subject[Any], toys: ToyExperiments) -> str:
     kind = type(problem)
     x, y = problem.sample(rng, 100_000)
     star = np.broadcast_to(problem.optimum(), (len(y), problem.p))
+    # Losses of the same users at both points: their difference varies far less than either.
     at_star, most = problem.loss(star, x, y), 0.0
     for theta in [problem.start(), *_points(problem, rng, 4, spread=1.0)]:
         difference = problem.loss(np.broadcast_to(theta, star.shape), x, y) - at_star
@@ -251,6 +260,7 @@ def risk(subject: Subject[Any], toys: ToyExperiments) -> str:
         raise Failed("risk_gap is not zero at optimum() and positive elsewhere", kind.optimum)
     theta = _points(problem, rng, 21)
     whole = problem.risk_gap(theta)
+    # Kernels ask for many points at once, and a stored curve must not depend on which.
     if not np.array_equal([problem.risk_gap(t) for t in theta], whole):
         raise Failed("risk_gap depends on what else is asked for with a point", kind.risk_gap)
     return f"5 points, at most {most:.2g} standard errors from 100,000 users"
@@ -262,6 +272,7 @@ def curvature(subject: Subject[Any], toys: ToyExperiments) -> str:
         raise NotTried("has no `_second_order`, so nothing is predicted from its curvature")
     kind, found = type(problem), problem.curvature()
     star, h, axes = problem.optimum(), 0.02, np.eye(problem.p)
+    # The mixed second difference over four corners, for every pair of axes.
     signs = ((1, 1), (1, -1), (-1, 1), (-1, -1))
     stencil = np.array([[star + h * (a * s + b * t) for s, t in signs] for a in axes for b in axes])
     gaps = problem.risk_gap(stencil)
@@ -269,12 +280,14 @@ def curvature(subject: Subject[Any], toys: ToyExperiments) -> str:
     off = float(np.abs(hessian - found.hessian).max())
     if off > 0.004 * max(found.M, 0.05):  # M = 0 where the risk is flat
         raise Failed(f"the Hessian is {off:.2g} from second differences of the risk", kind._second_order)
+    # Step sizes and predictions take m and M alone.
     eigenvalues = np.linalg.eigvalsh(found.hessian)
     if not np.allclose((found.m, found.M), (eigenvalues[0], eigenvalues[-1]), rtol=1e-9, atol=1e-15):
         raise Failed("m and M are not the ends of the Hessian's eigenvalues", kind.curvature)
     x, y = problem.sample(rng, 100_000)
     g = problem.gradient(np.broadcast_to(star, (len(y), problem.p)), x, y)
     products = g[:, :, None] * g[:, None, :]
+    # Entry by entry, with the error of a mean of products.
     error = products.std(axis=0) / math.sqrt(len(y))
     if np.any(np.abs(products.mean(axis=0) - found.score_covariance) >= 5 * error + 1e-12):
         raise Failed("the score covariance is not that of 100,000 users' gradients", kind._second_order)
@@ -323,6 +336,7 @@ def sum_constants(subject: Subject[Any], toys: ToyExperiments) -> str:
     direct: Callable[[], np.ndarray] = lambda: rng.standard_normal(problem.dimension)  # noqa: E731
     for spread in (0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 20.0):
         w = spread * direct()
+        # Close enough for the slope of a gradient to stay, far enough for rounding not to count.
         near = w + 1e-4 * direct()
         a, b = _gradients(problem, w), _gradients(problem, near)
         # neighbours differ in what depends on the record: a common part of all gradients is no record's

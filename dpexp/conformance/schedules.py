@@ -31,6 +31,7 @@ def members(subject: Kind, toys: ToyExperiments) -> str:
 
 def _settled(subject: Kind) -> Any:
     """The schedule with its step sizes known, for losses of smoothness 1 and strong convexity 0.1."""
+    # A schedule may ask for these two numbers of a loss, which the problem would give it.
     value = next(examples(subject.value)).for_losses(1.0, 0.1)
     try:
         value.step_sizes(1, 1)
@@ -46,6 +47,7 @@ def positive(subject: Kind, toys: ToyExperiments) -> str:
             f"step_sizes(1, {STEPS}) is {sizes.dtype} {sizes.shape}, not float64 ({STEPS},)", subject.value.step_sizes
         )
     if not (np.isfinite(sizes).all() and (sizes > 0).all()):
+        # The first bad step is the one to look at.
         k = int(np.flatnonzero(~(np.isfinite(sizes) & (sizes > 0)))[0])
         raise Failed(f"the step size of step {k + 1} is {sizes[k]}", subject.value.step_sizes)
     return f"{STEPS} steps from {sizes[0]:.3g} to {sizes[-1]:.3g}"
@@ -54,6 +56,7 @@ def positive(subject: Kind, toys: ToyExperiments) -> str:
 def segments(subject: Kind, toys: ToyExperiments) -> str:
     value = _settled(subject)
     whole = value.step_sizes(1, STEPS)
+    # Cut after one step, where a compiled segment ends, and unevenly.
     for edges in ((0, 1, STEPS), (0, 4096, STEPS), (0, 7, 8, 1000, 4097, STEPS)):
         parts = [value.step_sizes(a + 1, b) for a, b in itertools.pairwise(edges)]
         if not np.array_equal(np.concatenate(parts), whole):

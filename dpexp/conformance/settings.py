@@ -43,15 +43,6 @@ MOST_WORK = 30.0
 """seconds that the replicates of a toy cell may take by the algorithm's own estimate"""
 
 
-def cell_of(problem: str, algorithm: str, schedule: str, privacy: str, n: str = STEPS[0]) -> Cell | None:
-    """A toy cell, or None where the algorithm refuses the setting. Configs are read as a user's are."""
-    try:
-        cell = read_experiment(Toy(problem, algorithm, schedule, n, WAYS[0]).config(privacy), "toy.yaml").cells[0]
-    except ConfigError:
-        return None
-    return cell if cell.algorithm.seconds(cell.problem, cell.run.n) < MOST_WORK else None
-
-
 class Toy(NamedTuple):
     """One problem, schedule and number of steps with which an algorithm can be tried."""
 
@@ -62,7 +53,13 @@ class Toy(NamedTuple):
     ways: Budgets
 
     def cell(self, privacy: str) -> Cell | None:
-        return cell_of(self.problem, self.algorithm, self.schedule, privacy, self.n)
+        """A toy cell, or None where the algorithm refuses the setting. Configs are read as a user's are."""
+        try:
+            cell = read_experiment(self.config(privacy), "toy.yaml").cells[0]
+        except ConfigError:
+            return None
+        # What an algorithm calls slow is left out, so that a check of it ends.
+        return cell if cell.algorithm.seconds(cell.problem, cell.run.n) < MOST_WORK else None
 
     def config(self, privacy: str) -> str:
         """The text of a config."""
@@ -88,6 +85,7 @@ def toys_of(algorithm: str, problems: Mapping[str, type[Parameters]] | None = No
             continue
         for schedule in kind.schedules:
             found = None
+            # A private way ends the search; one without privacy is kept for what takes no private budget.
             for n, ways in itertools.product(STEPS, WAYS):
                 toy = Toy(problem, algorithm, schedule, n, ways)
                 if toy.cell(ways.growing[1]):

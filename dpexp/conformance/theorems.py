@@ -57,12 +57,14 @@ def _constants(theorem: Theorem, budget: float = 1.0, alpha: float = 0.4) -> dic
 
     `budget` is the privacy that is spent, 1 for as much as usual: mu of a run, a factor of eps, and of 1 / sigma.
     """
+    # A theorem about a run gets the numbers of a real one, which belong together.
     asked = _asked(theorem)
     run = _of_run(budget, alpha)
     if set(asked) <= set(run):
         return run
     for numbers in OF_FINITE_SUMS:
         if set(asked) <= set(numbers):
+            # Noise is prescribed for eps in some statements, and given in others: a budget moves both.
             return numbers | {"eps": budget * numbers["eps"], "sigma": numbers["sigma"] / budget}
     known = set(run).union(*OF_FINITE_SUMS)
     unknown = [name for name in asked if name not in known]
@@ -95,6 +97,7 @@ def pure(subject: Thing, toys: ToyExperiments) -> str:
     theorem = subject.value
     for alpha in _exponents(theorem):
         numbers = _constants(theorem, alpha=alpha)
+        # Arrays are handed over as they are, so that a formula could write into them.
         kept = copy.deepcopy(numbers)
         first, second = theorem(numbers), theorem(numbers)
         if not np.array_equal(_as_array(first), _as_array(second), equal_nan=True):
@@ -109,6 +112,7 @@ def signs(subject: Thing, toys: ToyExperiments) -> str:
     for alpha in _exponents(theorem):
         numbers = _constants(theorem, alpha=alpha)
         value, at = _as_array(theorem(numbers)), f"at {_settings(theorem)}"
+        # Outside its interval an exponent is NaN, which says that nothing is stated.
         if theorem.quantity == "exponent":
             if not (np.isnan(value) | (np.isfinite(value) & (value <= 0))).all():
                 raise Failed(f"the exponent of n is {value} {at}: an error does not grow", theorem.function)
@@ -143,6 +147,7 @@ def in_budget(subject: Thing, toys: ToyExperiments) -> str:
     if theorem.quantity == "exponent":
         raise NotTried("an exponent does not depend on the budget")
     less, more = _constants(theorem, 0.5), _constants(theorem, 2.0)
+    # Only constants that it asks for can carry the budget to it.
     if all(np.array_equal(less[name], more[name]) for name in _asked(theorem)):
         raise NotTried("asks for nothing that depends on the budget")
     grows = theorem.kind == "guarantee" or theorem.quantity in ("steps", "schedule")

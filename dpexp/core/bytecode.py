@@ -87,17 +87,25 @@ def _counts(name: str, value: object) -> bool:
     return not name.startswith("__") or isinstance(value, FunctionType | property | staticmethod | classmethod)
 
 
+def _hides(module: ModuleType, names: tuple[str, ...]) -> bool:
+    """Whether a name of a module is one of Python's own too, or one in a class is one that the class inherits."""
+    kind = vars(module)[names[0]]
+    if len(names) == 1:
+        return names[0] in vars(builtins)
+    return any(names[1] in vars(base) for base in kind.__mro__[1:])
+
+
 def altered(package: str = "") -> dict[str, object]:
     """What was put in the place of something of a package since its module was imported, by its dotted name.
 
-    A name that is new counts where it hides one of Python's own functions.
+    A name that is new counts where it hides one of Python's own functions, or what a class inherits.
     """
     found = {}
     for module, before in [made for name, made in _MADE.items() if name.startswith(package)]:
         for names, (value, code) in _parts(module).items():
             was = before.get(names)
-            # a new name that is none of Python's own is read by no code that was there before
-            if was is None and not (len(names) == 1 and names[0] in vars(builtins)):
+            # a new name that hides nothing is read by no code that was there before
+            if was is None and not _hides(module, names):
                 continue
             # code too, because that of a function can be exchanged while the function stays
             if was is None or was[0] is not value or was[1] is not code:

@@ -35,10 +35,12 @@ FOLDERS: dict[str, Path] = {}
 
 def package_of(folder: Path) -> str:
     """Python's name for a plug-in's folder: the same in every process of this machine."""
+    # The digest tells two folders of one name apart.
     package = f"{PREFIX}{re.sub('[^A-Za-z0-9]', '_', folder.name)}_{digest(str(folder), 8)}"
     FOLDERS[package] = folder
     watch(package)
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        # Before all other finders, so that nothing installed can have the name of a plug-in's folder.
         sys.meta_path.insert(0, _Finder())
     return package
 
@@ -90,6 +92,7 @@ class _Loader(SourceFileLoader):
         if inside is None:
             require_followed(name)
             module = builtins.__import__(name, globals, locals, fromlist, level)
+            # Whatever was imported may have brought pandas with it.
             follow_pandas()
             return module
         full = f"{self.package}.{inside}".rstrip(".")
@@ -119,11 +122,13 @@ def imported(name: str, root: Path, shown: Path) -> ModuleType:
     except SyntaxError as error:
         place = shown_below(Path(error.filename or ""), root, shown)
         raise UsageError(f"{place}:{error.lineno}: {error.msg}", "mend the plug-in") from error
+    # An import runs the file, which may raise anything, or end the process.
     except (Exception, SystemExit) as error:
         _raise_at(error, root, shown)
 
 
 def _raise_at(error: BaseException, root: Path, shown: Path) -> NoReturn:
+    # The last of the plug-in's own lines: further in are those of libraries, which it called wrongly.
     frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).is_relative_to(root)]
     place = f"{shown_below(Path(frames[-1].filename), root, shown)}:{frames[-1].lineno}" if frames else str(shown)
     # of libraries that add where to read on, the first line

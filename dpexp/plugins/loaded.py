@@ -102,6 +102,7 @@ def owners_of(kind: type) -> list[Loaded]:
     """The plug-ins that a class comes from: those that add it, or else all whose folder it lies in."""
     near = [loaded for loaded in LOADED.values() if loaded.inside_of(kind.__module__) is not None]
     fields = ("problems", "algorithms", "schedules", "budgets", "mechanisms")
+    # Two plug-ins of one folder share its helpers, but each adds its own classes.
     adding = [one for one in near if any(kind in getattr(one.plugin, field).values() for field in fields)]
     return adding or near
 
@@ -110,6 +111,7 @@ def blame(error: BaseException) -> str:
     """`file:line: ` of the innermost line of a plug-in that an error passed through; empty where none took part."""
     place = ""
     for frame, line in walk_tb(error.__traceback__):
+        # Frames go from the outside inwards, so that the place of the innermost one stays.
         for loaded in LOADED.values():
             if loaded.inside_of(frame.f_globals.get("__name__", "")) is not None:
                 place = f"{loaded.shown_as(Path(frame.f_code.co_filename))}:{line}: "
@@ -131,6 +133,7 @@ def said(error: Exception) -> tuple[str, str]:
 
 def shell(words: Sequence[str], results: Path) -> str:
     """A command of dpexp on some results, with today's plug-ins, as it is typed here."""
+    # Nobody types the folder that is the default.
     where = [] if results == Path("results") else ["--results", str(results)]
     return " ".join([shlex.join(["dpexp", *words, *where]), *as_options()])
 

@@ -34,26 +34,24 @@ EXAMPLE = (
 )
 
 
-def use(path: Path | str, shown: Path | str | None = None) -> Plugin:
+def use(path: Path | str) -> Plugin:
     """Load a file and add everything that it defines; a file that is in use already is left as it is."""
     before = set(LOADED)
-    plugin = load_file(path, shown)
+    plugin = load_file(path)
     for name in set(LOADED) - before:
         try:
             register(plugin, str(LOADED[name].shown))
+        # Also after an interrupt nothing of a plug-in stays behind that is only half registered.
         except BaseException:
             forget(name)
             raise
     return plugin
 
 
-def load_file(path: Path | str, shown: Path | str | None = None) -> Plugin:
-    """The PLUGIN of a Python file, which is not registered yet. `shown` is what messages call the file.
-
-    Raises UsageError at the line that is wrong.
-    """
-    shown = Path(path if shown is None else shown)
-    file = _checked(Path(path), shown)
+def load_file(path: Path | str) -> Plugin:
+    """The PLUGIN of a Python file, which is not registered yet. Raises UsageError at the line that is wrong."""
+    shown = Path(path)
+    file = _checked(shown)
     if other := LOADED.get(file.name):
         if other.file == file and not other.installed:
             return other.plugin
@@ -78,12 +76,14 @@ def load_file(path: Path | str, shown: Path | str | None = None) -> Plugin:
 @lru_cache(maxsize=1)
 def use_installed() -> None:
     """Load and register what installed packages offer."""
+    # Sorted, so that the order of names does not follow from the order of installation.
     for entry in sorted(metadata.entry_points(group=GROUP), key=lambda e: e.module):
         if entry.module in LOADED:
             continue
         begun, ours = time.time_ns(), altered()
         told = f"installed plug-in {entry.module}"
         top = entry.module.split(".")[0]
+        # From here on what runs is what the files say, and what they read is heard of.
         compile_from_text(top)
         observed.watch(top)
         try:
@@ -105,6 +105,7 @@ def forget(name: str) -> None:
     loaded = LOADED.pop(name)
     for registry, names in _names(loaded.plugin):
         for one, value in names.items():
+            # A name that was refused belongs to another plug-in.
             if one in registry.sources and registry[one] is value:
                 registry.remove(one)
     # a folder with several plug-ins has its modules until the last of them goes
@@ -144,6 +145,7 @@ def _is_outdated(loaded: Loaded) -> bool:
     """Whether one of the modules that were imported from a plug-in's folder was written to since."""
     modules = [module for name, module in sys.modules.items() if name.split(".")[0] == loaded.package]
     files = [Path(module.__file__) for module in modules if module.__file__]
+    # A file that is gone counts as one that was edited.
     return any(not file.exists() or file.stat().st_mtime_ns > loaded.read_at for file in files)
 
 
@@ -152,17 +154,18 @@ def files_in_use() -> tuple[str, ...]:
     return tuple(str(loaded.file) for loaded in LOADED.values() if not loaded.installed)
 
 
-def _checked(path: Path, shown: Path) -> Path:
+def _checked(shown: Path) -> Path:
     """The file as an absolute path. Raises UsageError where there is none, or its name cannot be one of a module."""
     try:
-        file = path.expanduser().resolve()
+        file = shown.expanduser().resolve()
         there, folder = file.is_file(), file.is_dir()
+    # A loop of links, a null byte, and the home of a user who is not there.
     except (OSError, ValueError, RuntimeError) as error:
         raise UsageError(f"{shown}: {error}", "a plug-in is a Python file") from None
     if folder:
         raise UsageError(f"{shown}: is a folder, not a Python file", f"name the file: {shown}/FILE.py")
     if not there:
-        near = guess(path.name, [other.name for other in sorted(file.parent.glob("*.py"))])
+        near = guess(shown.name, [other.name for other in sorted(file.parent.glob("*.py"))])
         raise UsageError(f"{shown}: no such plug-in file", near.strip() or "check the path")
     if not re.fullmatch(r"[A-Za-z0-9_-]+\.py", file.name):
         hint = "a plug-in's file is called NAME.py, of letters, digits, _ and -"
@@ -220,6 +223,7 @@ def register(plugin: Plugin, source: str) -> None:
             for name, value in names.items():
                 registry.add(name, value, where(loaded, name, source))
                 added.append((registry, name))
+        # Last: an analysis may belong to a mechanism of the same plug-in.
         _check_analyses(plugin, loaded, source)
     except UsageError:
         for registry, name in added:

@@ -82,6 +82,7 @@ _REPORTED: list[dict[str, str]] = []
 
 def watch(package: str) -> None:
     """Follow the code of a package from now on."""
+    # A hook stays for the life of the process, so there is none before the first plug-in.
     if not WATCHED:
         sys.addaudithook(_heard)
         os.environ.__class__ = os.environb.__class__ = _Environment  # type: ignore[assignment]
@@ -132,6 +133,7 @@ def report() -> dict[str, str]:
 
 def add(reported: dict[str, str]) -> None:
     """What another process has found."""
+    # Every chunk of a run reports, and most report the same.
     if reported and reported not in _REPORTED:
         _REPORTED.append(reported)
 
@@ -174,6 +176,7 @@ def _hash(path: str) -> str:
         return "absent" if value is None else _digest(value.encode(errors="surrogateescape"))
     try:
         if path.endswith("/"):
+            # That folder is Python's own, and comes and goes with every import.
             names = sorted(name for name in os.listdir(path) if name != "__pycache__")
             return _digest("\0".join(names).encode(errors="surrogateescape"))
         return _hash_of_file(path, state_of(path))
@@ -292,6 +295,7 @@ def _opened(path: str, flags: int, bare: bool = False) -> None:
     # what the plug-in has made itself is no input when it reads it again
     if flags & os.O_TRUNC or (flags & os.O_EXCL and not os.path.lexists(path)):
         _WRITTEN.add(path)
+    # Nor is what is only written to.
     if flags & os.O_ACCMODE == os.O_WRONLY or path in _WRITTEN:
         return
     # (d): a path below a folder that is open is not the one from the working folder

@@ -34,6 +34,7 @@ class Lines:
             if any(isinstance(target, ast.Name) and target.id == what for target in targets):
                 return f"{self.shown}:{node.lineno}"
         words = (n for n in ast.walk(self.tree) if isinstance(n, ast.Constant) and n.value == what)
+        # A name stands in its class and in PLUGIN, which comes last and is what has to be changed.
         lines = sorted(node.lineno for node in words)
         return f"{self.shown}:{lines[-1]}" if lines else str(self.shown)
 
@@ -153,6 +154,7 @@ def _wrong_defaults(one: str, name: str, kind: type[Parameters]) -> Iterator[Com
     except ValidationError as error:
         for issue in error.errors():
             field = issue["loc"][0]
+            # A field without a default is the config's to give.
             if issue["type"] != "missing":
                 wrong = f"the default of `{field}` is {issue['input']!r}: {issue['msg'].lower()}"
                 hint = "dpexp.core.parameters has the ranges: a Positive from 1e-6 to 1e6, a StepSize from 1e-9 to 1e30"
@@ -186,6 +188,7 @@ def _wrong_signature(one: str, kind: type, member: str) -> str:
         return ""
     asked = list(inspect.signature(wanted).parameters)
     try:
+        # By position: its parameters may have other names than ours.
         inspect.signature(method).bind(*[None] * len(asked))
     except TypeError:
         given = ", ".join(list(inspect.signature(method).parameters)[1:])

@@ -22,11 +22,6 @@ def test_expressions(expression, want):
     assert matches(expression, CELL) is want
 
 
-def test_infinite_and_missing_budgets():
-    assert matches("mu == inf", {"mu": math.inf})
-    assert not matches("mu < 3", {"mu": math.nan})
-
-
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
@@ -36,14 +31,9 @@ def test_infinite_and_missing_budgets():
     ],
 )  # fmt: skip
 def test_what_is_not_understood_is_explained(expression, message):
-    with pytest.raises(UsageError, match=message.replace("(", r"\(")):
+    with pytest.raises(UsageError, match=message.replace("(", r"\(")) as caught:
         matches(expression, CELL)
-
-
-def test_a_hint_is_given():
-    with pytest.raises(UsageError) as caught:
-        matches("alhpa == 1", CELL)
-    assert "did you mean 'alpha'" in caught.value.hint
+    assert ("did you mean 'alpha'" in caught.value.hint) == ("alhpa" in expression)
 
 
 # what a cell lacks, and what is printed
@@ -71,6 +61,7 @@ def test_a_cell_that_lacks_a_column_does_not_match_by_it(expression, want):
         ("mu=non-private", OTHER, True), ("mu = non-private", CELL, False), ("mu == 'non-private'", OTHER, True), ("mu='2'", CELL, True),
         ("alpha='1/3'", CELL, True), ("alpha = 1/3 and mu = 2", CELL, True), ("budget == non-private", OTHER, True),
         ("mu == 'U(1, 2)'", LAW, True), ("mu == 'U(1, 3)'", LAW, False), ("problem == ''", CELL, False), ("mu == ''", CELL, False),
+        ("mu == inf", {"mu": math.inf}, True), ("mu < 3", {"mu": math.nan}, False),
         ("mu <= 2 and d >= 5 and d != 6", CELL, True), ("budget == 'a=b'", CELL, False), ("open == true", {"open": True}, True),
     ],
 )  # fmt: skip

@@ -5,6 +5,7 @@ import re
 import signal
 import sys
 import textwrap
+from inspect import getattr_static
 from itertools import product
 from pathlib import Path
 
@@ -335,7 +336,7 @@ PLUGIN = Plugin()
 def mended(monkeypatch):
     """What the patches put elsewhere is put back."""
     for owner, name in ((HuberLinear, "score"), (mallows, "moment_matrix"), (simulating, "Misshapen")):
-        monkeypatch.setattr(owner, name, vars(owner)[name])
+        monkeypatch.setattr(owner, name, getattr_static(owner, name))
     code = simulating.releases.__code__
     yield
     simulating.releases.__code__ = code
