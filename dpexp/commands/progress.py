@@ -16,8 +16,7 @@ from functools import wraps
 from types import TracebackType
 from typing import Any
 
-from dpexp.core.steps import listening
-from dpexp.core.terminal import plain
+from dpexp.core.terminal import listening, plain
 from dpexp.core.text import duration
 from dpexp.engine import compiling
 

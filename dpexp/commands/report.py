@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.files import read_ordinary
-from dpexp.core.steps import each, tell
+from dpexp.core.terminal import each, tell
 from dpexp.core.text import guess
 from dpexp.plugins.loaded import said
 

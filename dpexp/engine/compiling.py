@@ -6,7 +6,7 @@ False when it has ended, by the thread that compiles.
 
 from __future__ import annotations
 
-from dpexp.core.steps import Listeners
+from dpexp.core.terminal import Listeners
 
 _LISTENERS: Listeners[[bool]] = Listeners()
 listening, tell = _LISTENERS.listening, _LISTENERS.tell

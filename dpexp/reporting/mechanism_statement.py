@@ -12,7 +12,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp.core.steps import each
+from dpexp.core.terminal import each
 from dpexp.core.text import Printed, down
 from dpexp.privacy.accounting.tradeoff import Profile
 from dpexp.privacy.analyses.analysis import ALL, LAST, ORDERS, Analysis

@@ -14,8 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from dpexp.commands import progress
-from dpexp.core.steps import each, finished, tell
-from dpexp.core.terminal import note, say
+from dpexp.core.terminal import each, finished, note, say, tell
 from dpexp.engine import compiling
 from tests.conftest import call
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpexp.core.bisection import first_whole
+from dpexp.core.roots import first_whole
 from dpexp.papers.dp_sgld.cases import CASES
 from dpexp.papers.dp_sgld.exact_law import LANGEVIN_ORDERS, QuadraticLangevin
 from dpexp.reporting import style

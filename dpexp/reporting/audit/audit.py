@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.core.steps import tell
+from dpexp.core.terminal import tell
 from dpexp.core.text import columns, counted, down, up
 from dpexp.privacy.audit.claim import Claim
 from dpexp.privacy.audit.e_process import EProcess, bets_of, e_process

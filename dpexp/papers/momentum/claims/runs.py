@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.core.bisection import narrow
+from dpexp.core.roots import narrow
 from dpexp.papers.momentum.claims.assumed import mixing, scheduled
 from dpexp.papers.momentum.claims.privacy import EXACT
 from dpexp.papers.momentum.levels import crossing, fixed_path_levels

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.core.bisection import narrow
+from dpexp.core.roots import narrow
 from dpexp.papers.noisy_sgd.claims.instances import (
     HALF,
     MULTIPLIER,
