@@ -14,7 +14,7 @@ HEAD = ["name", "estimate", "se", "from", "to", "p"]
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-def section(cards: Sequence[Markup]) -> Markup:
+def fits_section(cards: Sequence[Markup]) -> Markup:
     """The fits; nothing where there is none."""
     title = tag("h2", "Private regressions", id="fits-title")
     return tag("section", title, cards, id="fits", aria_labelledby="fits-title") if cards else Markup("")

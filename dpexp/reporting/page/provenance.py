@@ -10,7 +10,7 @@ from dpexp.reporting.page.experiments import Stored
 from dpexp.reporting.page.markup import Markup, join, tag
 
 
-def section(experiments: Sequence[Stored]) -> Markup:
+def origin_section(experiments: Sequence[Stored]) -> Markup:
     """Experiments of one origin in one row, and those whose origin is not here in a sentence."""
     known = [one for one in experiments if one.provenance]
     unknown = [one.name for one in experiments if not one.provenance and one.is_current]

@@ -21,7 +21,7 @@ from dpexp.reporting.statement import stated_by
 NOT_A_GUARANTEE = "not a guarantee"
 
 
-def section(gathered: Gathered, command: str, statement: str, unfolded: bool) -> Markup:
+def privacy_section(gathered: Gathered, command: str, statement: str, unfolded: bool) -> Markup:
     """The privacy of one experiment; `statement` is what `dpexp privacy` prints, as far as it is given."""
     name = gathered.sources[0].name
     rows, told = _rows(gathered)
