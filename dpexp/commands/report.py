@@ -112,7 +112,7 @@ def _fit_files(results: Path) -> list[Path]:
 
 def _fit(path: Path, results: Path) -> Markup:
     from dpexp.reporting.digits import estimate_row
-    from dpexp.reporting.page.fits import card, not_shown
+    from dpexp.reporting.page.sections import card, not_shown
 
     name, plot = path.relative_to(results).with_suffix("").as_posix(), path.with_suffix(".png")
     try:
