@@ -27,7 +27,7 @@ from dpexp.privacy.analyses.last_iterate import Optimum
 from dpexp.reporting.checks import JOINT
 from dpexp.reporting.evidence import Evidence, Run
 from dpexp.reporting.ledger.judgement import Judgement, said
-from dpexp.reporting.ledger.printed import listed, section, warnings
+from dpexp.reporting.ledger.pages import listed, section, warnings
 from dpexp.reporting.paper import in_rows
 from dpexp.reporting.slopes import RATE_TOLERANCE
 from dpexp.theory.dp_sgld.decreasing import lemma11

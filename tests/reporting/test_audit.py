@@ -236,7 +236,7 @@ def test_noise_of_one_pass_that_is_a_third_too_small_is_an_alarm(config):
 def test_records_and_coins_are_those_of_the_engine(config, problem):
     """Without noise a message is the gradient of the record that the audit believes the user to hold."""
     from dpexp.config.experiment_file import load_experiment
-    from dpexp.reporting.audit.plan import plan_of
+    from dpexp.reporting.audit.audit import plan_of
 
     given = [f"problem={{name: {problem}, d: 5}}", "privacy.mu={uniform: [1, 2]}"]
     (one,) = plan_of(load_experiment(config, given)).audited
@@ -286,7 +286,7 @@ def test_bad_input_is_said_and_costs_2(config, arguments, said):
 def test_a_budget_whose_inverse_rounds_is_audited():
     """1 / (1 / 0.97) is not 0.97: every user is of the class of its budget all the same."""
     from dpexp.config.experiment_file import read_experiment
-    from dpexp.reporting.audit.plan import plan_of
+    from dpexp.reporting.audit.audit import plan_of
 
     assert 1 / (1 / 0.97) != 0.97
     text = (

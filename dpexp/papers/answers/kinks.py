@@ -18,8 +18,8 @@ from dpexp.reporting.evidence import Evidence, labels
 from dpexp.reporting.figure import Drawing
 from dpexp.reporting.of_results.choose import Wishes
 from dpexp.reporting.of_results.draw import declared
+from dpexp.reporting.of_results.lines import Theory
 from dpexp.reporting.of_results.scene import Request
-from dpexp.reporting.of_results.theory import Theory
 from dpexp.store.stats import interval
 from dpexp.theory.ldp_sgd.linearised import linearised_moments, modes_of
 from dpexp.theory.ldp_sgd.psi import power_sum

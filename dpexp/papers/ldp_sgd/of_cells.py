@@ -11,8 +11,8 @@ from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.schedules import Constant, Power
 from dpexp.config.cells import Cell
 from dpexp.papers.ldp_sgd.predictions import asymptote, constants, decay_of, is_flat, linear, local, predicted
+from dpexp.reporting.of_results.lines import Theory
 from dpexp.reporting.of_results.metrics import CONTROLLED
-from dpexp.reporting.of_results.theory import Theory
 from dpexp.theory import THEOREMS
 from dpexp.theory.ldp_sgd.table1 import corrected_exponent
 
