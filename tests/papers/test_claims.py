@@ -21,7 +21,7 @@ from dpexp.engine.result import CellData
 from dpexp.papers import answers, claims
 from dpexp.papers.answers import bins, extrapolation, kinks, private_regime
 from dpexp.papers.dp_sgld.claims import tuned
-from dpexp.papers.ldp_sgd.claims import privacy, remarks, strong
+from dpexp.papers.ldp_sgd.claims import privacy, remarks, theorems
 from dpexp.papers.noisy_sgd.claims import lower, sections
 from dpexp.privacy.analyses.last_iterate import Optimum
 from dpexp.reporting.checks import JOINT
@@ -372,7 +372,7 @@ def settled(good):
         ("ldp-sgd/remark-1/rate", f"{remarks.SLACK} in a local exponent"),
         ("ldp-sgd/remark-4/accelerates", f"{2 * remarks.SLACK} in the difference"),
         ("ldp-sgd/remark-1/rate-of-the-error", f"{RATE_TOLERANCE} in the exponent"),
-        ("ldp-sgd/remark-1/dimension-of-the-error", f"{strong.QUARTER} in the exponent"),
+        ("ldp-sgd/remark-1/dimension-of-the-error", f"{theorems.QUARTER} in the exponent"),
         ("ldp-sgd/remark-1/budget-of-the-error", f"{RATE_TOLERANCE} in the exponent"),
         ("ldp-sgd/introduction/sensitivity", f"{RATE_TOLERANCE} in the exponent"),
         ("ldp-sgd/remark-3/ends", f"{RATE_TOLERANCE} in the exponent"),

@@ -66,7 +66,7 @@ def _accuracy(rows: Any, held: int) -> Accuracy:
     return Accuracy(row["mean"], row["se"], int(row["n"]), held)
 
 
-def build(results: Path) -> Content:
+def build_order(results: Path) -> Content:
     """Both tables as one."""
     records = [record for table in (1, 2) for record in order_rows(results, table)]
     printed = "; ".join(f"table {table}, {beside(table)}" for table in ACCURACIES)
@@ -80,5 +80,5 @@ def build(results: Path) -> Content:
 
 SGLD_ORDER = Table(
     "sgld_order", "dp-sgld, tables 1 and 2: DP-SGLD against DP-SGD, pair by pair", "dp-sgld",
-    ("dp_sgld_table1", "dp_sgld_table2"), build,
+    ("dp_sgld_table1", "dp_sgld_table2"), build_order,
 )  # fmt: skip

@@ -90,10 +90,10 @@ def tuned_accuracy_rows(results: Path) -> list[dict[str, Any]]:
 def against(records: list[dict[str, Any]], data: str, method: str, other: str) -> dict[str, Any]:
     """The accuracy of one method less that of another, in points: see `dpexp.reporting.accuracies.difference`."""
     one, two = (next(r for r in records if (r["data"], r["method"]) == (data, key)) for key in (method, other))
-    return {"data": data, "method": method, "other": other} | difference(_accuracy(one), _accuracy(two))
+    return {"data": data, "method": method, "other": other} | difference(_accuracy_of_best(one), _accuracy_of_best(two))
 
 
-def _accuracy(record: dict[str, Any]) -> Accuracy:
+def _accuracy_of_best(record: dict[str, Any]) -> Accuracy:
     return Accuracy(record["accuracy"] / 100, record["se"] / 100, record["seeds"], record["test_records"])
 
 
@@ -147,7 +147,7 @@ def _edges(grid: Any, row: Any) -> list[str]:
     return found
 
 
-def build(results: Path) -> Content:
+def build_tuned(results: Path) -> Content:
     """The rows as a table."""
     records = tuned_accuracy_rows(results)
     head = ["data", "method", "accounting", "released", "batch", "epochs", "eta", "z", "best of", "at an end"]
