@@ -533,10 +533,10 @@ FROM_SUMMARIES = {
     ),
     "momentum/section-4/practice": (f"{MOMENTUM}.claims.runs.tuned_rows", one("reduced", 100.0), "false"),
     "momentum/section-4/full-batch": (f"{MOMENTUM}.claims.runs.tuned_rows", one("reduced", 0.01), "false"),
-    "dp-sgld/table-1/tuned": (f"{TABLES}.tuned._settings", one("published", 0.9), "false"),
-    "dp-sgld/table-1/tuned-sound": (f"{TABLES}.tuned._settings", one("prescribed", 1.1), "false"),
-    "dp-sgld/table-1/start": (f"{TABLES}.tuned._settings", one("zero", 0.9), "false"),
-    "dp-sgld/table-1/reduces-gap": (f"{TABLES}.tuned._settings", one("published", 0.9), "false"),
+    "dp-sgld/table-1/tuned": (f"{TABLES}._settings", one("published", 0.9), "false"),
+    "dp-sgld/table-1/tuned-sound": (f"{TABLES}._settings", one("prescribed", 1.1), "false"),
+    "dp-sgld/table-1/start": (f"{TABLES}._settings", one("zero", 0.9), "false"),
+    "dp-sgld/table-1/reduces-gap": (f"{TABLES}._settings", one("published", 0.9), "false"),
 }
 """claims that read stored summaries -> (what they read, factor on its means, verdict that it must then give)"""
 

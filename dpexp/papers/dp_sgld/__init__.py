@@ -2,9 +2,7 @@
 
 from dpexp.papers.dp_sgld import figures
 from dpexp.papers.dp_sgld.claims import CHECKS
-from dpexp.papers.dp_sgld.tables.accuracy import SGLD_ORDER
-from dpexp.papers.dp_sgld.tables.constants import SGLD_CONSTANTS
-from dpexp.papers.dp_sgld.tables.tuned import CHOSEN, SGLD_TUNED, TUNED
+from dpexp.papers.dp_sgld.tables import CHOSEN, SGLD_CONSTANTS, SGLD_ORDER, SGLD_TUNED, TUNED
 from dpexp.reporting.paper import Paper, in_captions, in_rows, in_words
 
 PAPER = Paper(
