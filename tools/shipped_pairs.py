@@ -85,8 +85,8 @@ def before(mechanism: Mechanism, delta: float = DELTA) -> float:
 
 def searched(mechanism: Mechanism) -> Entry:
     """An entry from scratch."""
-    from dpexp.privacy.pairs.certified import NotCertified, certified, evaluated
     from dpexp.privacy.pairs.search import search
+    from dpexp.privacy.pairs.stated import NotCertified, certified, evaluated
 
     space, found = mechanism.projected_run(), []
     larger = max(1.0, (space.half_width + 2 * space.reach) / 7)  # more places, and a farther way
@@ -123,7 +123,7 @@ def _entry(e: Entry) -> dict[str, Any]:
 
 def complaints(entry: Entry) -> list[str]:
     """What is no longer true of an entry: every pair certified again, the bound and today's pair computed anew."""
-    from dpexp.privacy.pairs.certified import certified
+    from dpexp.privacy.pairs.stated import certified
 
     found = []
     for pair, eps in zip(entry.pairs, entry.certified, strict=True):

@@ -24,7 +24,7 @@ from dpexp.reporting.guarantee_in_words import SEES, gaussian_of, gaussian_words
 from dpexp.reporting.statement import pairs_of, row_of, table_of, terms, topics
 
 if TYPE_CHECKING:
-    from dpexp.privacy.pairs.certified import Certificate
+    from dpexp.privacy.pairs.stated import Certificate
 
 
 class MechanismStatement(Printed):

@@ -16,10 +16,10 @@ from dpexp.core.gauss_legendre import gauss_legendre
 from dpexp.privacy.exact.projected_run import NotSearched, ProjectedRun
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.pairs import kept, shipped, stated
-from dpexp.privacy.pairs.certified import NotCertified, certified, evaluated
 from dpexp.privacy.pairs.gradient import Landscape, ways
 from dpexp.privacy.pairs.projected import NotAllowed, Pair
 from dpexp.privacy.pairs.search import KNOTS, _refined, nothing, search, trap
+from dpexp.privacy.pairs.stated import NotCertified, certified, evaluated
 from tests.oracles import node_laws
 from tests.oracles.density_grid import GridPair
 from tools import shipped_pairs as making

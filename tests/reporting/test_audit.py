@@ -17,9 +17,8 @@ from dpexp.algorithms.schedules import Power
 from dpexp.plugins.loading import using
 from dpexp.privacy.accounting.gdp import delta_of
 from dpexp.privacy.audit.claim import Claim, gaussian_claim, separation
-from dpexp.privacy.audit.e_process import bets_of, e_process
 from dpexp.privacy.audit.statistics import whitening
-from dpexp.privacy.audit.trade_off import most, trade_off_test
+from dpexp.privacy.audit.tests_of_claims import bets_of, e_process, most, trade_off_test
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.canaries import Canaries
 from dpexp.problems.huber_linear import HuberLinear

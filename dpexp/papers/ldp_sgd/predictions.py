@@ -21,15 +21,17 @@ from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.reporting.of_results.lines import Theory
 from dpexp.reporting.of_results.metrics import CONTROLLED
 from dpexp.theory import THEOREMS
-from dpexp.theory.ldp_sgd.linearised import Modes, linearised_moments, modes_of
-from dpexp.theory.ldp_sgd.psi import power_sum, psi
-from dpexp.theory.ldp_sgd.sandwich import (
+from dpexp.theory.ldp_sgd.linearised import (
+    Modes,
     averaged_bias,
     averaged_covariance,
     iterate_covariance,
+    linearised_moments,
+    modes_of,
     noisy_covariance,
     spectral_norm,
 )
+from dpexp.theory.ldp_sgd.psi import power_sum, psi
 from dpexp.theory.ldp_sgd.table1 import corrected_exponent
 
 if TYPE_CHECKING:

@@ -17,9 +17,16 @@ from dpexp.config.cells import Cell, Experiment
 from dpexp.core.terminal import tell
 from dpexp.core.text import columns, counted, down, up
 from dpexp.privacy.audit.claim import Claim
-from dpexp.privacy.audit.e_process import EProcess, bets_of, e_process
 from dpexp.privacy.audit.statistics import of_normal_releases
-from dpexp.privacy.audit.trade_off import Point, TradeOff, thresholds_of, trade_off_test
+from dpexp.privacy.audit.tests_of_claims import (
+    EProcess,
+    Point,
+    TradeOff,
+    bets_of,
+    e_process,
+    thresholds_of,
+    trade_off_test,
+)
 from dpexp.reporting.audit import AUDITS
 from dpexp.reporting.audit.auditable import Auditable, Look, Seen
 
