@@ -66,7 +66,7 @@ NO_NUMBERS = frozenset(
         *("core.errors", "core.terminal", "engine.compiling", "plugins", "plugins.loaded"),
         *("core.files", "engine.identity", "engine.tools"),
         *("plugins.observed", "store.description", "store.fingerprint", "store.folder", "store.generation"),
-        *("store.source_code", "store.staleness", "store.stamps"),
+        *("store.source_code", "store.staleness"),
     )
 )
 """modules that say what goes on or what a plug-in adds, and those by which compiled code and stored numbers are found
