@@ -147,7 +147,9 @@ class Accountant:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Account what another accountant has: one of these, or one of Opacus, whose steps are on Poisson batches."""
-        given = state.get("kinds", [("poisson", *entry) for entry in state["history"]])
+        if "kinds" not in state and "history" not in state:
+            raise UsageError("a state has a history: [(noise multiplier, sample rate, steps), ...]")
+        given = state["kinds"] if "kinds" in state else [("poisson", *entry) for entry in state["history"]]
         other = Accountant(state.get("relation", self.neighboring_relation))
         other._take([Kind(*kind) for kind in given])
         vars(self).clear()
@@ -179,7 +181,8 @@ class Accountant:
     def _check(self, kind: Kind) -> None:
         """Raises UsageError for numbers that make no step, and for batches that the relation does not define."""
         if not (kind.noise_multiplier >= 0 and 0 <= kind.sampling_probability <= 1 and kind.steps >= 0):
-            raise UsageError(f"a step has noise of 0 or more and a share of records of 0 to 1, not {kind}")
+            given = f"noise {kind.noise_multiplier} and share {kind.sampling_probability}, {kind.steps} times"
+            raise UsageError(f"a step has noise of 0 or more and a share of records of 0 to 1, not {given}")
         only = {"fixed-size": "replace-one", "truncated-poisson": "add-remove"}.get(kind.sampler)
         if only not in (None, self.neighboring_relation):
             raise UsageError(f"{kind.sampler} batches are accounted for {only} neighbours alone")

@@ -347,12 +347,6 @@ def test_a_wrong_output_is_noticed():
     assert not agrees(["a"], ["a", "b"])
 
 
-def test_lists_of_examples_hold_no_dead_entries():
-    shown = [example.command for block in all_blocks("console") for example in examples(block) if any(example.output)]
-    for start in (*SLOW, *NOT_RUN):
-        assert any(command.startswith(start) for command in shown), start
-
-
 def completed(text: str) -> str:
     """A config made of the sections that a page shows."""
     if not re.search(r"^experiment:", text, re.MULTILINE):

@@ -151,9 +151,10 @@ def fate(example: Example) -> str:
 
 def test_no_list_holds_a_dead_entry_and_every_reason_is_so():
     everything = [one for page in PAGES for one in shown(page) if one.command.strip()]
-    for listed in (NOT_RUN, AT_TOY_SIZE, SLOW):
-        for start in listed:
-            assert any(one.command.startswith(start) for one in everything), start
+    printing = [one for one in everything if any(one.output)]
+    for given, starts in ((everything, (*NOT_RUN, *AT_TOY_SIZE, *SLOW)), (printing, (*docs.SLOW, *docs.NOT_RUN))):
+        for start in starts:
+            assert any(one.command.startswith(start) for one in given), start
     for one in everything:
         if fate(one) == "not run":
             words = next(iter(commands(one.command)))

@@ -98,9 +98,9 @@ def test_the_house_stays_small():
 
 
 LINES = {
-    "algorithms": 3_691, "commands": 6_129, "config": 2_783, "conformance": 2_113, "core": 2_010, "data": 2_003,
-    "engine": 5_533, "inference": 3_518, "papers": 8_647, "plugins": 1_146, "privacy": 13_633,
-    "problems": 2_509, "protocols": 137, "reporting": 9_287, "roof": 287, "store": 4_712, "theory": 1_631,
+    "algorithms": 3_695, "commands": 6_143, "config": 2_805, "conformance": 2_113, "core": 2_010, "data": 2_016,
+    "engine": 5_438, "inference": 3_518, "papers": 8_645, "plugins": 1_157, "privacy": 13_664,
+    "problems": 2_521, "protocols": 137, "reporting": 9_290, "roof": 290, "store": 4_715, "theory": 1_631,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""
 FILES = 515

@@ -126,9 +126,11 @@ class AlgorithmBase(Parameters):
 
     def common(self, problem: Any) -> dict[str, Any]:
         """Cells of a pass differ in schedule and budget only."""
+        # all parameters: a plug-in's random numbers may depend on any of them
         return {"problem": problem.model_dump(), "algorithm": self.model_dump()}
 
     def together(self, members: Sequence[Member], steps: np.ndarray, seed: int, replicates: Sequence[int]) -> Passed:
         """Settings that share the algorithm and its problem."""
+        # an algorithm that only knows `simulate` has members that differ in schedule and budget alone
         settings = [(member.schedule, member.budget) for member in members]
         return cast(Algorithm, self).simulate(members[0].problem, settings, steps, seed, replicates)

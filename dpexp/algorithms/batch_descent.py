@@ -49,6 +49,7 @@ class BatchDescent(FiniteSumAlgorithm):
     def complaints(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """Also refuses Poisson samples with a budget mu: their composition is no Gaussian mechanism."""
         found = super().complaints(problem, schedule, budget, n)
+        # their privacy loss is that of a mixture, which has no mu that is tight at every delta
         if self.sampling_rate < 1 and math.isfinite(self.mu(budget)) and budget.target is None:
             found.append(
                 f"Poisson samples (sampling_rate = {self.sampling_rate:g}) are accounted at one delta, which is not "
@@ -90,6 +91,7 @@ class BatchDescent(FiniteSumAlgorithm):
         from dpexp.engine.finite_sum.batch_descent import DescentSteps
 
         noise, sampling = generator(seed, replicate, "noise"), generator(seed, replicate, "order")
+        # the noise is on the sum of gradients, which is then divided by q N
         q = self.sampling_rate
         std = self.multiplier(plan.steps, budget) * problem.lipschitz / (q * problem.count)
         return DescentSteps(data, problem.start(), noise, sampling, q, plan.eta, std)
@@ -109,12 +111,12 @@ class BatchDescent(FiniteSumAlgorithm):
 @lru_cache(maxsize=512)
 def _full_multiplier(algorithm: BatchDescent, steps: int, mu: float, eps: float, delta: float) -> float:
     """2 sqrt(T) / mu, since replacing a record moves a sum by 2 G; raised until rounding spends no more."""
-
     from dpexp.privacy.accounting.gdp import raised
 
     def excess(sigma: float) -> float:
         analyses = algorithm.released(steps, sigma).analyses()
         (stated,) = (analysis for analysis in analyses if analysis.name == algorithm.accountant)
+        # a budget that is no target is met as mu
         spent = math.inf if stated.mu is None else stated.mu
         return spent - mu if math.isinf(eps) else stated.eps(delta) - eps
 
@@ -133,6 +135,7 @@ def _poisson_multiplier(algorithm: BatchDescent, steps: int, eps: float, delta: 
         SampledGaussian,
         lambda analysis: analysis.eps(delta),
         eps,
+        # a bound for the last iterate alone would not cover what the run shows
         "all-iterates",
         algorithm.accountant,
     )

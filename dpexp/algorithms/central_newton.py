@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
-from dpexp.algorithms.covering import Seen, Shown, shown
+from dpexp.algorithms.covering import Seen, Shown, Trial, shown
 from dpexp.core.stages import first_stage
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.inference.methods import Interval
     from dpexp.inference.models import Model
-    from dpexp.inference.populations import Population
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.released import Stated
 
@@ -40,12 +38,13 @@ class CentralNewton(Shown):
 
     @first_stage
     def mechanism(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> Stated:
-        """Every release with its share of mu^2: neighbours replace a record, so sums move by twice the largest norm."""
+        """Every release is a Gaussian mechanism of its own."""
         from dpexp.inference.central_newton import allocation
         from dpexp.privacy.mechanisms.released import Stated
         from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 
         mu = cast(float, budget.constant)
+        # every mean with its share of mu^2; one record moves a sum by twice the largest norm
         noise = tuple(2 / (mu * math.sqrt(share)) for share in allocation(self.model(problem, budget), n, mu).releases)
         released = SampledGaussian(
             noise_multiplier=noise,  # type: ignore[arg-type]  # one for each
@@ -57,29 +56,17 @@ class CentralNewton(Shown):
         return Stated("sampled-gaussian", released, "gaussian-composition", valid=not math.isinf(mu))
 
     def noise(self, model: Model, budget: Budget, n: int) -> float:
+        # an owner adds noise once, to the mean, where each of n users would add it to a message
         return super().noise(model, budget, n) / n
 
-    def of_settings(
-        self,
-        model: Model,
-        law: Population,
-        settings: Sequence[tuple[Any, Any]],
-        n: int,
-        seed: int,
-        lanes: Sequence[int],
-    ) -> list[list[Interval | Seen]]:
-        """All settings have the same records."""
+    def intervals(self, model: Model, trial: Trial, schedule: Any, budget: Any) -> list[Interval | Seen]:
         from dpexp.core.seeds import generator
         from dpexp.inference.fitting import fit_central, plan_central
         from dpexp.inference.targets import target_of
 
-        records = self.tables(model, law, n, seed, lanes)
-        found: list[list[Interval | Seen]] = []
-        for _, budget in settings:
-            planned = plan_central(model, cast(float, budget.constant), n)
-            fits = [
-                fit_central(planned, z, y, budget.constant, generator(seed, lane, "noise").standard_normal, owners)
-                for lane, (z, y, owners) in zip(lanes, records, strict=True)
-            ]
-            found.append([shown(fits, target_of(model, law).theta, self.level)])
-        return found
+        planned = plan_central(model, cast(float, budget.constant), trial.n)
+        fits = [
+            fit_central(planned, z, y, budget.constant, generator(trial.seed, lane, "noise").standard_normal, owners)
+            for lane, (z, y, owners) in zip(trial.lanes, trial.tables, strict=True)
+        ]
+        return [shown(fits, target_of(model, trial.law).theta, self.level)]

@@ -29,7 +29,8 @@ class Numbers(NamedTuple):
 
 
 def rescale(norm: Value, numbers: Numbers) -> Value:
-    """min(1, C / |g|), without a division by 0."""
+    """min(1, C / |g|)."""
+    # as C / max(|g|, C) it never divides by 0
     return numbers.clip / maximum(norm, numbers.clip)
 
 

@@ -102,11 +102,13 @@ class ControlledLdpSgd(OnePassAlgorithm):
         return found
 
     def seconds(self, problem: LinearPredictorProblem, n: int) -> float:
-        """Estimated time of one replicate of one of many settings: the linear recursion takes as long, or twice."""
+        """Estimated time of one replicate of one of many settings."""
+        # the linear recursion takes as long as the pass itself, or twice
         return 2.5 * super().seconds(problem, n)
 
     def memory(self, problem: LinearPredictorProblem, n: int, checkpoints: int, settings: int) -> int:
-        """Bytes that a worker holds at once: of a setting also eight states, of four modes with noise and without."""
+        """Bytes that a worker holds at once."""
+        # of a setting also eight states: of four modes, with noise and without
         return super().memory(problem, n, checkpoints, settings) + 8 * 8 * 2 * checkpoints * 8 * settings * problem.p
 
     def simulate(
@@ -180,13 +182,15 @@ def exact(schedule: Schedule, modes: Modes, steps: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=1024)
 def _exact(problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, steps: tuple[int, ...]) -> np.ndarray:
-    """`exact`, computed once for all replicates: it takes as long as a few of them."""
+    """`exact`, computed once for all replicates."""
+    # it takes as long as a few replicates
     return exact(schedule, linear(problem, budget).modes, np.array(steps))
 
 
 @lru_cache(maxsize=256)
 def linear(problem: LinearPredictorProblem, budget: Budget) -> Linear:
-    """Modes and projectors of the Hessian at theta*; rounded, so that every machine simulates the same numbers."""
+    """Modes and projectors of the Hessian at theta*."""
+    # rounded, so that every machine simulates the same numbers
     curvature, start = problem.curvature(), problem.start() - problem.optimum()
     hessian, scores = rounded(curvature.hessian), rounded(curvature.score_covariance)
     covariance = noisy_covariance(scores, problem.noise_sensitivity(), budget.mean_inverse_square)

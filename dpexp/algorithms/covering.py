@@ -13,7 +13,8 @@ owner of all records adds that noise once, to the mean: there it is divided by n
 
 from __future__ import annotations
 
-from itertools import product
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -53,6 +54,28 @@ FEWEST = 1000
 """users below which no design is tried"""
 GRID = (np.arange(10_000) + 0.5) / 10_000
 """uniform numbers from which a law of budgets is drawn where it is asked for as a whole"""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The users of up to eight replicates."""
+
+    law: Population
+    n: int
+    seed: int
+    lanes: list[int]
+
+    @cached_property
+    def tables(self) -> list[Rows]:
+        """The records of every replicate at once: covariates [rows, d], responses [rows], and who holds which row."""
+        from dpexp.core.seeds import generator
+        from dpexp.inference.populations import Strangers
+
+        # persons hold numbers of rows of their own, which do not lie side by side in lanes
+        if self.law.persons:
+            return [self.law.panel(generator(self.seed, lane, "data"), self.n) for lane in self.lanes]
+        x, y, _ = Strangers(self.law, self.seed, self.lanes).records(self.n)
+        return [(x[..., k], y[:, k], None) for k in range(len(self.lanes))]
 
 
 class Covering(AlgorithmBase):
@@ -98,6 +121,7 @@ class Covering(AlgorithmBase):
         """A block of users of eight replicates, a few sums, and the schedule."""
         from dpexp.inference.users import BLOCK
 
+        # of every user a step size; of a block its rows, weights, noise and the products of a Hessian
         return int(
             8 * n + 8 * 8 * BLOCK * (3 * problem.p + 8 + problem.p * problem.p) + 10_000 * settings * checkpoints
         )
@@ -139,19 +163,8 @@ class Covering(AlgorithmBase):
 
         return noise_of(model, budget.draw(GRID, 1)).gradients
 
-    def of_settings(
-        self,
-        model: Model,
-        law: Population,
-        settings: Sequence[tuple[Any, Any]],
-        n: int,
-        seed: int,
-        lanes: Sequence[int],
-    ) -> list[list[Interval | Seen]]:
-        """For every setting the intervals of every estimator, for eight replicates.
-
-        A setting is a schedule and a budget. All settings meet the same users. `model` is that of the first budget.
-        """
+    def intervals(self, model: Model, trial: Trial, schedule: Any, budget: Any) -> list[Interval | Seen]:
+        """The intervals of every estimator, for eight replicates; `model` is that of this budget."""
         raise NotImplementedError
 
     def simulate(
@@ -162,7 +175,7 @@ class Covering(AlgorithmBase):
         seed: int,
         replicates: Sequence[int],
     ) -> Passed:
-        """A run of its own for every checkpoint, since designs know their n."""
+        """Intervals at every checkpoint."""
         from dpexp.engine.lanes.vectors import LANES
         from dpexp.inference.targets import target_of
 
@@ -170,8 +183,10 @@ class Covering(AlgorithmBase):
         models, law = [self.model(problem, budget) for _, budget in settings], self.population(problem)
         target = target_of(models[0], law)
         values = np.zeros((len(settings), len(self.estimators), len(steps), len(self.metrics), len(replicates)))
+        # a run of its own for every checkpoint, since designs know their n
         for k, n in enumerate(int(step) for step in steps):
-            if n < FEWEST:  # nothing is said: not bounded, and of length 0
+            # nothing is said: not bounded, and of length 0
+            if n < FEWEST:
                 values[:, :, k, 0] = np.sum((problem.start() - target.theta) ** 2)
                 continue
             # of each setting, whose budgets and weights differ; the target is that of the law, and so of all
@@ -180,11 +195,13 @@ class Covering(AlgorithmBase):
                 for model, (_, budget) in zip(models, settings, strict=True)
             ]
             for first in range(0, len(replicates), LANES):
-                lanes = list(replicates[first : first + LANES])
-                found = self.of_settings(models[0], law, settings, n, seed, lanes)
-                for s, e in product(range(len(settings)), range(len(self.estimators))):
-                    rows = measured(found[s][e], target.theta, bounds[s], self.level, models[s].d)
-                    values[s, e, k, :, first : first + len(lanes)] = rows[:, : len(lanes)]
+                # all settings meet the same users
+                trial = Trial(law, n, seed, list(replicates[first : first + LANES]))
+                here = slice(first, first + len(trial.lanes))
+                for s, (schedule, budget) in enumerate(settings):
+                    for e, found in enumerate(self.intervals(models[s], trial, schedule, budget)):
+                        rows = measured(found, target.theta, bounds[s], self.level, models[s].d)
+                        values[s, e, k, :, here] = rows[:, : len(trial.lanes)]
         return Passed(steps, self.estimators, self.metrics, values)
 
 
@@ -210,21 +227,12 @@ class Shown(Covering):
 
         return as_fitted(super().model(problem, budget))
 
-    def tables(self, model: Model, law: Population, n: int, seed: int, lanes: Sequence[int]) -> list[Rows]:
-        """The records of every replicate at once: covariates [rows, d], responses [rows], and who holds which row."""
-        from dpexp.core.seeds import generator
-        from dpexp.inference.populations import Strangers
-
-        if law.persons:
-            return [law.panel(generator(seed, lane, "data"), n) for lane in lanes]
-        x, y, _ = Strangers(law, seed, lanes).records(n)
-        return [(x[..., k], y[:, k], None) for k in range(len(lanes))]
-
 
 def efficient_errors(model: Model, target: Target, noise: float, n: int) -> np.ndarray:
     """sqrt(diag(H^-1 S_mu H^-1) / n) [p]; `noise` is 1 / mu_eff^2 under the weights that are used."""
     from dpexp.inference.small_matrices import inverses, products
 
+    # H^-1 S_mu H^-1, the covariance of an average of n users
     inverse = inverses(target.hessian)
     scores = target.scores + np.diag(model.gradient_noise**2 * noise)
     return np.asarray(np.sqrt(np.diag(products(inverse, scores, inverse)) / n))
@@ -246,6 +254,7 @@ def measured(seen: Interval | Seen, theta: np.ndarray, bound: np.ndarray, level:
     """The metrics [len(METRICS), 8] of a model with d slopes."""
     from dpexp.inference.public_numbers import normal
 
+    # an interval of the literature is there for every coordinate, and of Wald's kind
     if not isinstance(seen, Seen):
         covered = (seen.low <= theta) & (theta <= seen.high)
         seen = Seen(seen.estimate, covered, *(np.ones_like(covered),) * 2, seen.high - seen.low)

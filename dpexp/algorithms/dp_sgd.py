@@ -50,6 +50,7 @@ class DpSgd(SoftmaxAlgorithm):
         """What does not fit: no target, batches, or an accountant for another sampling scheme."""
         from dpexp.privacy.mechanisms.langevin_accounting import sampling_complaints
 
+        # several rules may say the same of a batch that is too large: each sentence once
         found = super().complaints(problem, schedule, budget, n)
         wrong = sampling_complaints(problem.n, self.batch_size, self.sampling, self.accountant)
         return list(dict.fromkeys([*no_target(budget), *found, *wrong]))
@@ -70,13 +71,15 @@ class DpSgd(SoftmaxAlgorithm):
         return Stated(called(released), released, name, self.accountant, released.noise_multiplier > 0)
 
     def noise(self, problem: Softmax, schedule: Schedule, budget: Budget, sizes: np.ndarray) -> Noise:
+        # z is of the sum of clipped gradients; what is added is of the parameter
         z = self.multiplier(problem, budget, len(sizes))
         scale = gradient_noise_scale(sizes, z, self.clip, self.batch_size) if z else None
         return Noise(clip=self.clip, scale=scale, momentum=self.momentum)
 
     def _analysis(self, records: int) -> str:
-        """The analysis that sets the noise: where every batch is all of the data, nothing is random but the noise."""
-        all_of_them = (self.groups or 1) * self.batch_size == records  # of the data, or of the group in turn
+        """The analysis that sets the noise."""
+        # where every batch is all of the data, or of the group in turn, nothing is random but the noise
+        all_of_them = (self.groups or 1) * self.batch_size == records
         return ANALYSES["once-an-epoch" if all_of_them else self.accountant]
 
     @first_stage
@@ -91,6 +94,7 @@ class DpSgd(SoftmaxAlgorithm):
 def _multiplier(algorithm: DpSgd, records: int, n: int, eps: float, delta: float) -> float:
     from dpexp.privacy.accounting.calibration import calibrate, rounded_up
 
+    # the kind of mechanism depends on the sampling alone, so one with any noise says which
     found = calibrate(
         lambda z: algorithm._released(records, n, z),
         type(algorithm._released(records, n, 1.0)),

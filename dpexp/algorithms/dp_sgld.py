@@ -55,6 +55,7 @@ class DpSgld(SoftmaxAlgorithm):
                 f"accountant '{self.accountant}' speaks of the prescribed start; start: zero goes with "
                 f"{' or '.join(ANY_START)}, which compose all iterates"
             )
+        # more steps are refused already
         if n <= MOST_STEPS:
             found += complaints(self._run(problem, schedule, n, ends=True), self.accountant)
         return list(dict.fromkeys(found))
@@ -77,6 +78,7 @@ class DpSgld(SoftmaxAlgorithm):
     def noise(self, problem: Softmax, schedule: Schedule, budget: Budget, sizes: np.ndarray) -> Noise:
         sigma = self.sigma(problem, schedule, budget, len(sizes))
         scale = langevin_scale(sizes, sigma) if sigma else None
+        # the spread of the prescribed start follows from sigma, and is 0 with it
         start = sigma if self.start == "prescribed" else 0.0
         return Noise(scale=scale, start=start, radius=self._radius(problem))
 
@@ -85,12 +87,10 @@ class DpSgld(SoftmaxAlgorithm):
 
     @first_stage
     def _run(self, problem: Softmax, schedule: Schedule, n: int, ends: bool = False) -> LangevinRun:
-        """The run in the words of the accountants; with `ends`, its first and last step stand for all.
-
-        Sizes never grow, so the ends say which step is largest and whether all count as one size.
-        """
+        """The run in the words of the accountants; with `ends`, its first and last step stand for all."""
         from dpexp.privacy.mechanisms.langevin_run import LangevinRun, grouped
 
+        # sizes never grow, so the ends say which step is largest and whether all count as one size
         rule = schedule.for_losses(problem.smoothness, problem.regulariser)
         sizes = np.append(rule.step_sizes(1, 1), rule.step_sizes(n, n)) if ends else step_sizes(problem, schedule, n)
         epochs = max(1, round(n * self.batch_size / problem.n))

@@ -99,11 +99,9 @@ class FiniteSumAlgorithm(AlgorithmBase):
         return SIDE_BY_SIDE
 
     def memory(self, problem: FiniteSum, n: int, checkpoints: int, settings: int) -> int:
-        """Bytes that a worker holds at once, beside the records: the runs that are stepped together, and all metrics.
-
-        The order of a run takes one number a step, the sensitivity of one order eleven more. Looks hold the records a
-        second time, and a third while these are made.
-        """
+        """Bytes that a worker holds at once, beside the records: the runs that are stepped together, and metrics."""
+        # The order of a run takes one number a step, the sensitivity of one order eleven more. Looks hold the records a
+        # second time, and a third while these are made.
         d, records, runs = problem.dimension, problem.count, self.side_by_side(problem, n)
         return 8 * ((11 + runs) * n + 2 * records * (d + 2) + 4 * 65536 + 8192 * d + 20 * d * runs)
 
@@ -112,6 +110,7 @@ class FiniteSumAlgorithm(AlgorithmBase):
         found = []
         if budget.constant is None:
             found.append("all records share one noise: give one mu (or eps and delta) for every record")
+        # what a theorem prescribes is not for a budget that it does not speak of
         if schedule.name == "prescribed":
             theory = self.prescribed(problem, budget)
             if theory is None:
@@ -149,6 +148,7 @@ class FiniteSumAlgorithm(AlgorithmBase):
         for first in range(0, len(runs), most):
             few = runs[first : first + most]
             steppers = [self.stepper(problem, plans[s], settings[s][1], seed, replicates[r], data) for r, s in few]
+            # lanes hold runs of several settings and replicates: no lane is idle where there are few of either
             eta = np.array([plans[s].eta for _, s in few])
             found = follow_all(steppers, data, steps, eta, problem.smoothness, SLACK in self.metrics)
             for (r, s), one in zip(few, found, strict=True):
@@ -168,11 +168,12 @@ def looking_seconds(problem: FiniteSum, n: int) -> float:
 
 @kept_per_thread(1)
 def drawn_order(seed: int, replicate: int, n: int, steps: int, order: str) -> Order:
-    """One permutation that repeats, or a fresh one in every epoch; drawn before the run, from the role `order`."""
+    """One permutation that repeats, or a fresh one in every epoch."""
     from dpexp.core.seeds import generator
     from dpexp.engine.finite_sum.loop import Order
     from dpexp.privacy.momentum.trees import reshuffled_order
 
+    # drawn before the run, from the role `order`, so that no order follows from the data
     rng = generator(seed, replicate, "order")
     if order == REPEATS:
         return Order(rng.permutation(n), True)

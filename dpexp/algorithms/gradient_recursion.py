@@ -39,11 +39,13 @@ class GradientRecursion(FiniteSumAlgorithm):
     def complaints(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         found = super().complaints(problem, schedule, budget, n)
         gamma = self.plan(problem, schedule, budget, n).gamma
-        if gamma < 1e-6:  # 1 - (1 - gamma)^2 would keep too few digits to split the budget by
+        # 1 - (1 - gamma)^2 would keep too few digits to split the budget by
+        if gamma < 1e-6:
             found.append(f"the newest gradient's weight gamma = {gamma:.3g} is too small: at least 1e-6 is needed")
         return found
 
     def plan(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Plan:
+        # by a step a gradient changes by at most L eta; a fresh one has the size G
         eta = schedule.step_size(n)
         return Plan(n, 1.0, eta, self.gamma or min(0.5, problem.smoothness * eta / problem.lipschitz))
 
@@ -58,6 +60,7 @@ class GradientRecursion(FiniteSumAlgorithm):
         mu = self.mu(budget)
         if math.isinf(mu):
             return 0.0, 0.0
+        # in units of mu = 1: noise is proportional to 1 / mu
         size = problem.count, problem.lipschitz, problem.smoothness
         first, later = recursion_stds(*size, plan.steps, plan.eta, plan.gamma)
         return first / mu, later / mu

@@ -35,7 +35,8 @@ class Numbers(NamedTuple):
 
 
 def update(theta: Value, received: Received, memory: Memory, numbers: Numbers) -> tuple[Value, Memory]:
-    """theta - eta v_i is (theta - eta g_i) - eta (momentum v_{i-1}), so that momentum 0 is LDP-SGD to the last bit."""
+    """One step along the velocity v_i."""
+    # theta - eta v_i is (theta - eta g_i) - eta (momentum v_{i-1}), so that momentum 0 is LDP-SGD to the last bit
     carried = numbers.momentum * memory.velocity
     velocity = carried + received.noisy
     return received.stepped - received.eta * carried, Memory(velocity)

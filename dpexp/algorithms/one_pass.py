@@ -58,6 +58,7 @@ class OnePassAlgorithm(AlgorithmBase):
 
     def complaints(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """What is wrong with a setting: losses whose optimum or noise is not known."""
+        problem.require_one_user()
         return problem.complaints()
 
     def seconds(self, problem: LinearPredictorProblem, n: int) -> float:
@@ -67,26 +68,22 @@ class OnePassAlgorithm(AlgorithmBase):
         return n * (coordinates + (3.0 if rule.rescale else 1.0)) * 1e-9
 
     def memory(self, problem: LinearPredictorProblem, n: int, checkpoints: int, settings: int) -> int:
-        """Bytes that a worker holds at once: iterates and averages of eight replicates, and two rows a step.
-
-        They are kept as the engine writes them, and some risks turn them around. Of every state six numbers are
-        measured, the risk takes as many, and four metrics are handed on. A segment holds step sizes, budgets and noise
-        of its steps, and the step sizes of earlier segments are kept. What a rule remembers is one more state of every
-        setting for each of its vectors.
-        """
+        """Bytes that a worker holds at once: iterates and averages of eight replicates, and two rows a step."""
         from dpexp.engine.linear.segments import BLOCK, KEPT, SEGMENT
 
+        # What a rule remembers is one more state of every setting for each of its vectors.
         states, remembered = 8 * 2 * checkpoints * settings, 8 * 8 * settings * problem.p * len(self.rule().memory)
+        # A segment holds step sizes, budgets and noise of its steps, and the step sizes of earlier segments are kept.
         segment = 8 * 8 * (SEGMENT * (2 * settings + 3) + 3 * BLOCK * problem.p)
         kept = 8 * min(KEPT * SEGMENT, n * settings)
+        # States are kept as the engine writes them, and some risks turn them around. Of each, six numbers are measured,
+        # the risk takes as many, and four metrics are handed on.
         return states * 8 * (2 * problem.p + 16) + segment + remembered + kept
 
     @first_stage
     def mechanism(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> LocalGaussian:
-        """The mechanism that n users run, from which the privacy statement is computed.
-
-        Whatever the rule's server side does is a function of what users send, so it changes nothing here.
-        """
+        """The mechanism that n users run, from which the privacy statement is computed."""
+        # Whatever the rule's server side does is a function of what users send, so it changes nothing here.
         from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
 
         noise, exact = self.sensitivities(problem)
@@ -130,5 +127,6 @@ class OnePassAlgorithm(AlgorithmBase):
                 block[:, :, :, metric] = numbers.reshape(*theta.shape[:3], LANES)[..., : len(lanes)].transpose(
                     2, 1, 0, 3
                 )
+            # projections are of the pass, and so the same for every estimator
             block[:, :, :, 3] = found.projections[at][..., : len(lanes)].transpose(1, 0, 2)[:, None]
         return Passed(steps, self.estimators, self.metrics, values)

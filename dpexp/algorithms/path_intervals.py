@@ -6,21 +6,17 @@ user sends a Hessian, and `hulc` and `t-chains` need six paths on disjoint users
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
-from dpexp.algorithms.covering import Covering, Seen
+from dpexp.algorithms.covering import Covering, Seen, Trial
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 if TYPE_CHECKING:
-    from dpexp.algorithms.schedules import Schedule
     from dpexp.inference.methods import Interval
     from dpexp.inference.models import Model
-    from dpexp.inference.populations import Population
-    from dpexp.privacy.budgets import Budget
 
 BATCHES = 8
 CHAINS = 6
@@ -44,23 +40,8 @@ class PathIntervals(Covering):
         """Of one replicate: three passes over n users each, with p^2 sums of products."""
         return n * (300 + 20 * problem.p + 3 * problem.p**2) * 4e-10
 
-    def of_settings(
-        self,
-        model: Model,
-        law: Population,
-        settings: Sequence[tuple[Any, Any]],
-        n: int,
-        seed: int,
-        lanes: Sequence[int],
-    ) -> list[list[Interval | Seen]]:
-        """All settings meet the same users, and so do the three kinds of path."""
-        return [self._intervals(model, law, schedule, budget, n, seed, lanes) for schedule, budget in settings]
-
-    def _intervals(
-        self, model: Model, law: Population, schedule: Schedule, budget: Budget, n: int, seed: int,
-        lanes: Sequence[int],
-    ) -> list[Interval | Seen]:  # fmt: skip
-        """Those of one setting."""
+    def intervals(self, model: Model, trial: Trial, schedule: Any, budget: Any) -> list[Interval | Seen]:
+        """The three kinds of path meet the same users."""
         from dpexp.core.seeds import generator
         from dpexp.engine.lanes.vectors import LANES
         from dpexp.inference.methods import (
@@ -76,18 +57,23 @@ class PathIntervals(Covering):
         from dpexp.inference.populations import Simulated
         from dpexp.inference.targets import target_of
 
+        law, n, seed, lanes = trial.law, trial.n, trial.seed, trial.lanes
         start, eta, level = model.problem.start(), schedule.step_sizes(1, n), self.level
         burned, size = round(self.burn_in * n), n // CHAINS
         ends = [burned + round((n - burned) * k / BATCHES) for k in range(BATCHES + 1)]
         plain, measuring, disjoint = (
             Simulated(model, law, budget, seed, lanes, weighted=False) for _ in ("plain", "measuring", "disjoint")
         )
+        # plain, of which most methods take averages between the ends of batches
         path = Walk(model, start).along(plain, eta, ends)
         first, last = path[0], path[-1]
+        # measuring: every fifth user sends a Hessian
         begin, end = Walk(model, start, regressed=False).along(measuring, eta, [burned, n], EVERY)
+        # disjoint: chains of as many users each
         parts = [round(self.burn_in * size), size]
         chains = [Walk(model, start, regressed=False).along(disjoint, eta[:size], parts) for _ in range(CHAINS)]
         means = np.stack([average(stop, begun) for begun, stop in chains])
+        # by this draw of each replicate `hulc` decides how many chains it takes
         uniform = np.array([generator(seed, r, "init").random() for r in lanes])
         uniform = np.append(uniform, np.ones(LANES - len(lanes)))
         return [

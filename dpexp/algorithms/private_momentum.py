@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from dpexp.privacy.mechanisms.released import Stated
     from dpexp.theory.momentum.formulas import Prescription
 
-Weight = Share
-
 
 class Printed(NamedTuple):
     """What the paper prints for an algorithm."""
@@ -38,7 +36,7 @@ class PrivateMomentum(FiniteSumAlgorithm):
 
     calibration: Literal["exact", "paper"] = "exact"
     """what is released in the order in use and Gaussian conversion, or sensitivities, counts and sigma as printed"""
-    alpha: Weight | None = None
+    alpha: Share | None = None
     """weight of the newest gradient; 1 / N where it is left out"""
 
     schedules: ClassVar[tuple[str, ...]] = ("prescribed", "path-length", "constant")
@@ -50,6 +48,7 @@ class PrivateMomentum(FiniteSumAlgorithm):
 
     @first_stage
     def prescribed(self, problem: FiniteSum, budget: Budget) -> Prescription | None:
+        # theorems are stated for (eps, delta)
         if budget.target is None or math.isinf(budget.target[0]):
             return None
         return self.printed().schedule(problem.count, problem.dimension, *budget.target)
@@ -58,6 +57,7 @@ class PrivateMomentum(FiniteSumAlgorithm):
     def plan(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Plan:
         theory = self.prescribed(problem, budget) if schedule.name == "prescribed" else None
         if theory is not None:
+            # printed weights may exceed 1 where N is small, and then mean the newest gradient alone
             return Plan(n, min(1.0, theory.alpha), theory.eta, min(1.0, theory.gamma))
         eta = schedule.step_size(n)
         return Plan(n, self.alpha or 1 / problem.count, eta, self.mixing(problem, eta))
@@ -79,6 +79,7 @@ class PrivateMomentum(FiniteSumAlgorithm):
 
         plan, mu = self.plan(problem, schedule, budget, n), self.mu(budget)
         sigma = 0.0 if math.isinf(mu) else self.printed_sigma(budget) if self.calibration == "paper" else 1 / mu
+        # all that the accounting asks for, as plain numbers: it never sees the problem
         given = {
             "n": problem.count,
             "steps": n,
@@ -100,6 +101,7 @@ class PrivateMomentum(FiniteSumAlgorithm):
         found = super().complaints(problem, schedule, budget, n)
         if found or self.calibration == "exact" or not self.noise:
             return found
+        # printed noise is held to what it is proved to be here, and not to what the theorem says of it
         stated = self.mechanism(problem, schedule, budget, n).analysis
         if not stated.valid or (stated.mu or 0.0) <= budget.largest * (1 + 1e-9):
             return found

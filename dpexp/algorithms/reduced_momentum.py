@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from dpexp.algorithms.finite_sum_run import Plan, drawn_order
-from dpexp.algorithms.private_momentum import Printed, PrivateMomentum, Weight
+from dpexp.algorithms.private_momentum import Printed, PrivateMomentum
+from dpexp.core.parameters import Share
 from dpexp.core.stages import first_stage, received
 from dpexp.problems.finite_sum import FiniteSum
 
@@ -35,7 +36,7 @@ class ReducedMomentum(PrivateMomentum):
 
     name: Literal["reduced-momentum"] = "reduced-momentum"
     order: Literal["fixed", "reshuffled"] = "fixed"
-    gamma: Weight | None = None
+    gamma: Share | None = None
     """weight of an epoch's own gradients; min(1/2, L eta N / G) where it is left out"""
 
     microseconds: ClassVar[float] = 0.35
@@ -64,16 +65,16 @@ class ReducedMomentum(PrivateMomentum):
         return found
 
     def memory(self, problem: FiniteSum, n: int, checkpoints: int, settings: int) -> int:
-        """The variances of four streams at every step are there while the noise is split between them.
-
-        Noise blocks and windows, of all runs that are stepped together, take eight numbers a record and parameter.
-        """
+        """Noise is split between four streams, and every run has windows of its own."""
+        # The variances of the four at every step are there while the noise is split. Noise blocks and windows, of all
+        # runs that are stepped together, take eight numbers a record and parameter.
         windows = self.side_by_side(problem, n) * problem.count * problem.dimension
         return super().memory(problem, n, checkpoints, settings) + 8 * 8 * (n + windows)
 
     def unit_stds(self, problem: FiniteSum, plan: Plan, budget: Budget, order: Order) -> tuple[np.ndarray, float]:
         """Standard deviations of the nodes of each stream, in units of the momentum: numbers [4] that do not depend on
         the budget, and a factor that does; zeros without noise."""
+        # numbers that follow from an order in use are a part of its run, and are not stored beside it
         if order.repeats:
             return self.repeating_stds(problem, plan, budget)
         return self._stds(problem, plan, budget, order.items.tobytes())
@@ -96,14 +97,16 @@ class ReducedMomentum(PrivateMomentum):
 
     def stepper(self, problem: FiniteSum, plan: Plan, budget: Budget, seed: int, replicate: int, data: Data) -> Stepper:
         from dpexp.engine.finite_sum.loop import Reconstruction, with_shortcut
-        from dpexp.engine.finite_sum.noise_process import Silence, windows
+        from dpexp.engine.finite_sum.noise_process import Silence, Windows, scaled
 
         n, d = problem.count, problem.dimension
         order = drawn_order(seed, replicate, n, plan.steps, self.order)
         units, factor = self.unit_stds(problem, plan, budget, order)
         noise: Noise = Silence()
         if factor > 0:
-            noise = windows(seed, replicate, d, plan.steps, n, plan.alpha, plan.gamma, tuple(units.tolist()), factor)
+            given = (seed, replicate, d, plan.steps, n, plan.alpha, plan.gamma, tuple(units.tolist()))
+            noise = scaled(Windows, factor, *given)
+        # by Lemma 17 it is then the momentum plus the noise, with one gradient a step in place of three
         if order.repeats:
             return with_shortcut(data, problem.start(), order, noise, plan.alpha, plan.eta, plan.steps)
         return Reconstruction(data, problem.start(), order, noise, plan.alpha, plan.eta, plan.gamma)
@@ -129,12 +132,10 @@ class ReducedMomentum(PrivateMomentum):
 
 
 def unit_deviations(plan: Plan, n: int, G: float, L: float, items: bytes | None = None) -> np.ndarray:
-    """Node deviations [4] for mu = 1, in units of the momentum; `items`: an order that does not repeat, as int64 bytes.
-
-    The best split for the release of all nodes, times the mu of the iterates where it is certified.
-    """
+    """Node deviations [4] for mu = 1 in units of the momentum; `items`: int64 bytes of an order without repetition."""
     from dpexp.privacy.momentum.tree_streams import unit_split
 
+    # the best split for the release of all nodes, times the mu of the iterates where it is certified
     stds = plan.alpha * G * np.array(unit_split(n, plan.steps, plan.alpha, plan.gamma, L * plan.eta * n / G, items))
     certified = covering(plan, n, G, L) if items is None else None
     return stds if certified is None else stds * certified.mu

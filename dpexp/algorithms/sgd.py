@@ -30,6 +30,7 @@ class Sgd(SoftmaxAlgorithm):
     def complaints(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """A budget, which plain SGD cannot keep, besides what fits no algorithm here."""
         found = super().complaints(problem, schedule, budget, n)
+        # a config with a budget would read as a promise
         if budget.constant is None or math.isfinite(budget.constant):
             found.append("plain sgd has no privacy: write privacy: {eps: inf}, or take dp-sgd or dp-sgld")
         return found
@@ -43,6 +44,7 @@ class Sgd(SoftmaxAlgorithm):
         from dpexp.privacy.mechanisms.noisy_batches import called, noisy_batches
         from dpexp.privacy.mechanisms.released import Stated
 
+        # how batches are drawn decides which neighbours are meant, even where nothing is promised
         share, by_epochs = self.batch_size / problem.n, self.by_epochs(problem.n)
         released = noisy_batches(self.sampling, share, n, 0.0, by_epochs)
         return Stated(called(released), released, "no-noise", "none", False)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 _CALIBRATING = Lock()
-"""held while noise is calibrated, which is remembered: the other threads then find it, and need not do the same"""
+"""held while noise is calibrated, which is remembered"""
 MOST_STEPS = 20_000_000
 """more steps than this are refused: hours and more"""
 
@@ -58,6 +58,7 @@ def target(budget: Budget) -> tuple[float, float]:
 
 def no_target(budget: Budget) -> list[str]:
     """A complaint where a budget is not an (eps, delta) for the whole run."""
+    # without privacy there is nothing to be set
     unbounded = budget.constant is not None and math.isinf(budget.constant)
     return (
         []
@@ -115,6 +116,7 @@ class SoftmaxAlgorithm(AlgorithmBase):
 
     def _unproved(self, problem: Softmax) -> list[str]:
         """Why nothing proves the statement on a user's records as they are held out (docs/data.md derives the rule)."""
+        # membership draws are for records that come and go, places for records that are replaced
         added, stated = RELATIONS[self.sampling] == "add-remove", problem.data.records is not None
         if problem.data.path is None or added == stated:
             return []
@@ -131,12 +133,11 @@ class SoftmaxAlgorithm(AlgorithmBase):
         ]
 
     def memory(self, problem: Softmax, n: int, checkpoints: int, settings: int) -> int:
-        """Bytes that a worker holds at once, beside the records: iterates, and six numbers a step of every setting.
-
-        Weights are float32, at each checkpoint and once more where they are put together.
-        """
+        """Bytes that a worker holds at once, beside the records: iterates, and six numbers a step of every setting."""
+        # float32, at each checkpoint and once more where they are put together
         weights = 4 * problem.shape.classes * problem.shape.width
-        drawn_once = 17 * problem.n if self.sampling in INTO_BINS else 0  # every record's batch, and who is in one
+        # every record's batch, and who is in one
+        drawn_once = 17 * problem.n if self.sampling in INTO_BINS else 0
         return settings * (2 * (checkpoints + 2) * weights + 6 * 8 * n) + 4 * (1 << 18) + drawn_once
 
     def noise(self, problem: Softmax, schedule: Schedule, budget: Budget, sizes: np.ndarray) -> Noise:
@@ -151,12 +152,14 @@ class SoftmaxAlgorithm(AlgorithmBase):
 
     def batches(self, problem: Softmax, order: np.random.Generator) -> drawn.Batches:
         """The batches of a run on the training records."""
+        # where records come and go, probabilities follow from the number that is public
         own = problem.group_draws
         public = {} if own is None else {"nominal": problem.n}
         return drawn.scheme(self.sampling, self.groups, own)(len(problem.train), self.batch_size, order, **public)
 
     def by_epochs(self, records: int) -> Epochs | None:
         """What an accountant has to know of batches that are drawn epoch by epoch."""
+        # an epoch is a turn of every group; only its own turn gives a record a chance
         if self.groups:
             return Epochs(self.groups, min(1.0, self.groups * self.batch_size / records))
         return Epochs(drawn.batches_of(records, self.batch_size)) if self.sampling in INTO_BINS else None
@@ -183,10 +186,8 @@ class SoftmaxAlgorithm(AlgorithmBase):
         self.noise(problem, schedule, budget, step_sizes(problem, schedule, n))
 
     def seconds(self, problem: Softmax, n: int) -> float:
-        """Estimated time of one replicate: products over the batch, noise, and a fixed cost a step.
-
-        Settings of one pass share the reading of records and the drawing of noise; a setting alone takes twice as long.
-        """
+        """Estimated time of one replicate: products over the batch, noise, and a fixed cost a step."""
+        # settings of one pass share the reading of records and the drawing of noise; one alone takes twice as long
         classes, width = problem.shape.classes, problem.shape.width
         return n * (1e-5 + self.batch_size * width * (classes * 0.5e-10 + 1e-10) + classes * width * 3e-9)
 
@@ -203,10 +204,8 @@ class SoftmaxAlgorithm(AlgorithmBase):
         return _together(self, members, steps, seed, replicates)
 
     def common(self, problem: Softmax) -> dict[str, Any]:
-        """The records and the law of the batches. Clip, noise, accountant, momentum and regulariser are each run's own.
-
-        An algorithm with a loop or batches of its own keeps to itself.
-        """
+        """The records and the law of the batches: clip, noise, momentum and regulariser are each run's own."""
+        # an algorithm with a loop or batches of its own keeps to itself
         if self._is_special:
             return super().common(problem)
         records = problem.model_dump(exclude={"regulariser"})
@@ -234,6 +233,7 @@ def _together(
     estimators, metrics = algorithm.estimators, algorithm.metrics
     values = np.empty((len(members), len(estimators), len(steps), len(metrics), len(replicates)))
     sizes = [step_sizes(m.problem, m.schedule, int(steps[-1])) for m in members]
+    # a thread that waits here finds what the other has calibrated
     with _CALIBRATING:
         noises = [m.algorithm.noise(m.problem, m.schedule, m.budget, e) for m, e in zip(members, sizes, strict=True)]
     weights = (len(members), len(estimators), len(replicates), problem.shape.classes, problem.shape.width)
@@ -268,8 +268,8 @@ def learnt(
     Batches and noise are those of one replicate; a replicate that runs several times has a `part` for each.
     """
     train = problem.train
-    follow = engine.followed if "average" in algorithm.estimators else engine.train
-    found = follow(
+    averaging = "average" in algorithm.estimators
+    found = engine.train(
         train.features,
         train.labels,
         runs,
@@ -277,12 +277,14 @@ def learnt(
         batch_size=algorithm.batch_size,
         noise=engine.gaussian(generator(seed, replicate, "noise", part)),
         checkpoints=steps.tolist(),
+        averaging=averaging,
     )
-    return np.stack(found) if isinstance(found, engine.Iterates) else found[None]
+    return np.stack(found) if averaging else found.last[None]
 
 
 def run_of(problem: Softmax, noise: Noise, sizes: np.ndarray, seed: int, replicate: int, part: int = 0) -> engine.Run:
-    """A replicate of one setting as the engine's loop takes it, with its start from the stream of the role `init`."""
+    """A replicate of one setting as the engine's loop takes it."""
+    # settings that start at random start in one direction: the stream is the replicate's, of the role `init`
     start = np.zeros((problem.shape.classes, problem.shape.width), np.float32)
     if noise.start:
         draws = generator(seed, replicate, "init", part)
@@ -300,6 +302,7 @@ def measured(problem: Softmax, weights: np.ndarray, regularisers: Sequence[float
     rows = []
     for one, regulariser, seen, learnt_from in zip(weights, regularisers, held_out, own, strict=True):
         size = float(np.sum(np.square(one, dtype=np.float64)))
+        # of a diverged iterate the size is kept, and the other metrics mean nothing
         if not math.isfinite(size):
             rows.append((size, math.nan, math.nan))
             continue

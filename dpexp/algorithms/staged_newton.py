@@ -7,14 +7,13 @@ law is known, so that it can be counted how often its intervals cover.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
-from dpexp.algorithms.covering import GRID, Seen, Shown, shown
+from dpexp.algorithms.covering import GRID, Seen, Shown, Trial, shown
 from dpexp.core.parameters import Positive
 from dpexp.core.stages import first_stage
 from dpexp.problems.linear_predictor import LinearPredictorProblem
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from dpexp.inference.fitting import Planned
     from dpexp.inference.methods import Interval
     from dpexp.inference.models import Model
-    from dpexp.inference.populations import Population
     from dpexp.inference.staged_newton import Design
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
@@ -47,7 +45,8 @@ class StagedNewton(Shown):
     estimators: ClassVar[tuple[str, ...]] = ("staged-newton",)
 
     def seconds(self, problem: LinearPredictorProblem, n: int) -> float:
-        """Of one replicate; it grows with the p (p + 1) / 2 sums of products."""
+        """Of one replicate."""
+        # it grows with the p (p + 1) / 2 sums of products; caps are sampled one by one
         return n * (150 + 6 * problem.p + 0.5 * problem.p**2) * (3e-9 if self.messages == "caps" else 3e-10)
 
     def memory(self, problem: LinearPredictorProblem, n: int, checkpoints: int, settings: int) -> int:
@@ -70,7 +69,8 @@ class StagedNewton(Shown):
     def mechanism(
         self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int
     ) -> LocalGaussian | Stated:
-        """Of caps the statement is that of a gradient: at delta > 0 that of a Hessian, of more dimensions, is less."""
+        """What one user sends."""
+        # of caps the statement is that of a gradient: at delta > 0 that of a Hessian, of more dimensions, is less
         if self.messages == "gaussian":
             return super().mechanism(problem, schedule, budget, n)
         from dpexp.privacy.mechanisms.cap_sampling import CapSampling
@@ -92,7 +92,8 @@ class StagedNewton(Shown):
     def budgets(self, budget: Budget) -> np.ndarray:
         """The law of budgets of users."""
         drawn = budget.draw(GRID, 1)
-        return np.append(drawn, drawn / 2) if self.weights == "rising" else drawn  # outcomes have a symmetric law
+        # half of the users have an outcome below its centre, since its law is symmetric
+        return np.append(drawn, drawn / 2) if self.weights == "rising" else drawn
 
     def plan(self, model: Model, budget: Budget, n: int) -> tuple[Planned, Design]:
         """What is public before anybody is asked."""
@@ -102,53 +103,34 @@ class StagedNewton(Shown):
         planned = replace(planned, every=self.every or planned.every)
         return planned, replace(planned.design, curvature=self.guess * planned.design.curvature)
 
-    def of_settings(
-        self,
-        model: Model,
-        law: Population,
-        settings: Sequence[tuple[Any, Any]],
-        n: int,
-        seed: int,
-        lanes: Sequence[int],
-    ) -> list[list[Interval | Seen]]:
-        """All settings meet the same users."""
-        from dpexp.inference.fitting import of_outcome
+    def intervals(self, model: Model, trial: Trial, schedule: Any, budget: Any) -> list[Interval | Seen]:
+        from dpexp.core.seeds import generator
+        from dpexp.inference.fitting import fit_local, of_outcome
         from dpexp.inference.populations import Simulated
         from dpexp.inference.staged_newton import staged_newton
         from dpexp.inference.targets import target_of
 
+        law, seed, lanes = trial.law, trial.seed, trial.lanes
+        planned, design = self.plan(model, budget, trial.n)
         if self.messages == "caps" or law.persons:
-            return [[self._one_by_one(model, law, budget, n, seed, lanes)] for _, budget in settings]
-        found: list[list[Interval | Seen]] = []
-        for _, budget in settings:
-            planned, design = self.plan(model, budget, n)
+            # caps are sampled one by one, and persons hold rows of their own number: neither lies side by side in lanes
+            mu = np.full(trial.n, 1.0 if self.messages == "caps" else budget.constant)
+            fits = [
+                fit_local(planned, x, y, mu, generator(seed, lane, "noise").standard_normal, owners)
+                for lane, (x, y, owners) in zip(lanes, trial.tables, strict=True)
+            ]
+        else:
             users = Simulated(
                 planned.model, law, budget, seed, lanes, self.weights == "budget", self.weights == "rising"
             )
             outcome = staged_newton(planned.model, design, model.problem.start(), users)
             fits = [of_outcome(planned, design, outcome, lane) for lane in range(len(lanes))]
-            found.append([shown(fits, target_of(model, law).theta, self.level)])
-        return found
-
-    def _one_by_one(
-        self, model: Model, law: Population, budget: Budget, n: int, seed: int, lanes: Sequence[int]
-    ) -> Seen:
-        """One replicate after another: caps are sampled one by one, and persons hold rows of their own number."""
-        from dpexp.core.seeds import generator
-        from dpexp.inference.fitting import fit_local
-        from dpexp.inference.targets import target_of
-
-        planned, _ = self.plan(model, budget, n)
-        mu = np.full(n, 1.0 if self.messages == "caps" else budget.constant)
-        fits = [
-            fit_local(planned, x, y, mu, generator(seed, lane, "noise").standard_normal, owners)
-            for lane, (x, y, owners) in zip(lanes, self.tables(model, law, n, seed, lanes), strict=True)
-        ]
-        return shown(fits, target_of(model, law).theta, self.level)
+        return [shown(fits, target_of(model, law).theta, self.level)]
 
 
 def _eps(budget: Budget) -> float:
-    """The largest epsilon whose messages are mu-GDP, for everybody's mu: the inverse of `cap_sampling.gaussian_mu`."""
+    """The largest epsilon whose messages are mu-GDP, for everybody's mu."""
+    # the inverse of `cap_sampling.gaussian_mu`
     from scipy.special import log_ndtr
 
     half = (budget.constant or math.inf) / 2

@@ -79,10 +79,11 @@ class StretchedLdpSgd(OnePassAlgorithm):
         return LdpSgd().rule()
 
     def complaints(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> list[str]:
-        """A scale that is known has no entry, and too large a stretch has a price in privacy that is not paid."""
+        """What is wrong with a stretch."""
         assert isinstance(problem, HuberLinear)
         if not problem.has_scale:
             return ["stretch is of the scale's entry, and with scale: known there is none"]
+        # with more, two messages are farther apart than two gradients: a price in privacy that is not paid
         if self.stretch > (most := largest_stretch(problem.c)):
             return [f"stretch must be at most {most:g} for c = {problem.c:g}: above that it costs privacy"]
         return super().complaints(problem, schedule, budget, n)
@@ -91,11 +92,13 @@ class StretchedLdpSgd(OnePassAlgorithm):
         return Messages(**problem.model_dump(), stretch=self.stretch)
 
     def sensitivities(self, problem: LinearPredictorProblem) -> Sensitivities:
-        """The noise is that of `ldp-sgd`; the farthest two messages are those of the proof."""
+        """How far messages move."""
+        # the noise is that of `ldp-sgd`; the farthest two messages are those of the proof
         return Sensitivities(problem.noise_sensitivity(), self.messages(problem).exact_sensitivity())
 
     def estimates(self, seen: np.ndarray, schedules: Sequence[Schedule], steps: np.ndarray) -> np.ndarray:
         """Iterates and averages in (beta, s)."""
+        # the pass has run in (beta, a s)
         theta = seen.copy()
         theta[..., -1, :] /= self.stretch
         return theta

@@ -9,6 +9,7 @@ of the noise and the normalisation are options, and each is calibrated to the sa
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.engine.finite_sum.following import Stepper
     from dpexp.engine.finite_sum.loop import Data, Noise, Order
+    from dpexp.engine.finite_sum.noise_process import Unit
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.mechanism import Mechanism
 
@@ -56,7 +58,8 @@ class TreeMomentum(PrivateMomentum):
             self.printed_sigma(budget)
 
     def seconds(self, problem: FiniteSum, n: int) -> float:
-        """Square-root noise takes two Fourier transforms of the whole run for every parameter."""
+        """The steps, and the making of noise where it takes long."""
+        # two Fourier transforms of the whole run for every parameter
         noise = n * problem.dimension * 50e-9 if self.design == "square-root" else 0.0
         return super().seconds(problem, n) + noise
 
@@ -71,16 +74,15 @@ class TreeMomentum(PrivateMomentum):
         return found
 
     def memory(self, problem: FiniteSum, n: int, checkpoints: int, settings: int) -> int:
-        """Square-root noise is made for the whole run at once, by Fourier transforms of one parameter after another.
-
-        The normals of one replicate, and the noise of all that are stepped together, are there at once.
-        """
+        """Square-root noise is made for the whole run at once, by Fourier transforms of one parameter after another."""
+        # the normals of one replicate, and the noise of all that are stepped together, are there at once
         runs = self.side_by_side(problem, n)
         whole = 8 * n * ((2 + runs) * problem.dimension + 16) if self.design == "square-root" else 0
         return super().memory(problem, n, checkpoints, settings) + whole
 
     def side_by_side(self, problem: FiniteSum, n: int) -> int:
-        """Square-root noise is there for whole runs: so few that it takes no more than WHOLE, but one."""
+        """All lanes, where memory allows it."""
+        # square-root noise is there for whole runs: so few that it takes no more than WHOLE, but one
         most = super().side_by_side(problem, n)
         return most if self.design != "square-root" else max(1, min(most, WHOLE // (8 * n * problem.dimension)))
 
@@ -98,25 +100,27 @@ class TreeMomentum(PrivateMomentum):
 
     def sensitivity(self, n: int, plan: Plan, order: Order) -> float:
         """Largest squared sensitivity over records, in units of (2 G)^2."""
+        # one order that repeats is the same for all replicates: its sensitivity is computed once
         if self.design == "tree" and order.repeats:
             return fixed_tree(n, plan.steps, plan.alpha)
         if self.design == "tree":
             return reshuffled_tree(order.items.tobytes(), plan.alpha)
         if self.design == "square-root":
             return fixed_square_root(n, plan.steps, plan.alpha)
+        # fresh noise: every use of a record counts once, and there is one in each epoch
         return float(-(-plan.steps // n))
 
     def stepper(self, problem: FiniteSum, plan: Plan, budget: Budget, seed: int, replicate: int, data: Data) -> Stepper:
         from dpexp.engine.finite_sum.loop import Momentum
-        from dpexp.engine.finite_sum.noise_process import Silence, independent, square_root, tree
+        from dpexp.engine.finite_sum.noise_process import Independent, Silence, SquareRoot, Tree, scaled
 
         n, d = problem.count, problem.dimension
         order = drawn_order(seed, replicate, n, plan.steps, self.order)
         std = self.node_std(problem, plan, budget, order)
-        kinds = {"tree": tree, "square-root": square_root, "independent": independent}
+        kinds: dict[str, Callable[..., Unit]] = {"tree": Tree, "square-root": SquareRoot, "independent": Independent}
         noise: Noise = Silence()
         if std > 0:
-            noise = kinds[self.design](seed, replicate, d, plan.steps, plan.alpha, std)
+            noise = scaled(kinds[self.design], std, seed, replicate, d, plan.steps, plan.alpha)
         return Momentum(data, problem.start(), order, noise, plan.alpha, plan.eta, self.normalised, plan.steps)
 
     @first_stage

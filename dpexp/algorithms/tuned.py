@@ -94,6 +94,7 @@ class Tuned(SoftmaxAlgorithm):
 
     @model_validator(mode="after")
     def _known(self) -> Tuned:
+        # which schedule the config has is not known here: of the others a key is refused when candidates are made
         of_schedules = {key for kind in SCHEDULES.values() for key in _fields(kind)}
         own = set(self.base.model_fields) - set(NOT_TUNED)
         count = 1
@@ -158,6 +159,7 @@ class Tuned(SoftmaxAlgorithm):
             first = error.errors()[0]
             place = "".join(f"'{part}' " for part in first["loc"])
             return [f"tune.over: {place}of schedule '{schedule.name}': {first['msg']}"]
+        # each sentence once, in the order in which candidates come to it
         found: dict[str, None] = {}
         for one, setting in zip(candidates, self.settings, strict=True):
             words = ", ".join(f"{key} = {value}" for key, value in setting.items())
@@ -193,13 +195,11 @@ class Tuned(SoftmaxAlgorithm):
         return _one_run(self.model_dump_json(), type(self), candidates, problem.model_dump_json(), eps, delta)
 
     def budget_of_a_run(self, problem: Softmax, candidates: tuple[Candidate, ...], budget: Budget) -> Budget:
-        """The target of each run; the budget itself where there is no privacy. Raises ValueError where none is enough.
-
-        All candidates have the same one.
-        """
+        """The target of each run; the budget itself without privacy. Raises ValueError where none is enough."""
         eps, delta = target(budget)
         if math.isinf(eps):
             return budget
+        # (d); all candidates have the same one
         one = self._one_run(problem, candidates, eps, delta)
         if one is None:
             raise ValueError(f"no noise brings the price of {self.draws} runs down to eps = {eps:g}")
@@ -212,6 +212,7 @@ class Tuned(SoftmaxAlgorithm):
 
         if self.score == "public" or one.target is None or math.isinf(one.target[0]):
             return 0.0
+        # one held-out record changes the number of correct ones by at most 1
         return 1 / mu_of(*one.target)
 
     def resolve(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> None:
@@ -241,8 +242,9 @@ class Tuned(SoftmaxAlgorithm):
         )
 
     def seconds(self, problem: Softmax, n: int) -> float:
-        """Those of K runs in the mean, each of the slowest candidate; a run by itself takes twice as long."""
+        """Those of K runs in the mean, each of the slowest candidate."""
         longest = max(self.algorithm_of(setting).seconds(problem, n) for setting in self.settings)
+        # a run by itself takes twice as long as one of many settings
         return 2 * self.drawn.runs * longest
 
     def memory(self, problem: Softmax, n: int, checkpoints: int, settings: int) -> int:
@@ -273,6 +275,7 @@ class Tuned(SoftmaxAlgorithm):
             one = self.budget_of_a_run(problem, candidates, budget)
             for r, replicate in enumerate(replicates):
                 best = self.selected(problem, candidates, one, steps, seed, replicate)
+                # K is not released of a user's own records
                 chosen = (best.runs if parameters is None else -1, best.candidate, best.score)
                 for e, k in np.ndindex(best.iterates.shape[:2]):
                     (row,) = measured(problem, best.iterates[e, k][None], [problem.regulariser])
@@ -306,7 +309,8 @@ class Tuned(SoftmaxAlgorithm):
             # (c)
             disturbance = float(generator(seed, replicate, "response", k).standard_normal())
             score = correct(problem, iterates[0, -1]) + noise * disturbance
-            if best.candidate < 0 or score > best.score:  # the earlier one stays where scores are equal
+            # the earlier one stays where scores are equal
+            if best.candidate < 0 or score > best.score:
                 best = Best(count, number, score, iterates)
         return best
 
@@ -350,6 +354,7 @@ def _one_run(
     def rounded(log_eps: float) -> float:
         return math.floor(1e9 * math.exp(log_eps)) / 1e9
 
+    # a root is looked for and then stepped back from, which asks for the same prices again
     @cache
     def excess(log_eps: float) -> float:
         """log of the price over the target, about linear in the logarithm of one run's epsilon."""

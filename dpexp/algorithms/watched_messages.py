@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from dpexp.algorithms.staged_newton import StagedNewton
 from dpexp.core.errors import UsageError
 from dpexp.core.seeds import generator
 from dpexp.engine.lanes.vectors import LANES
+from dpexp.engine.linear.one_pass import StepSizes
 from dpexp.inference.messages import Sums, Users, symmetric
 from dpexp.inference.models import Model, model_of
 from dpexp.inference.paths import Walk
@@ -71,12 +72,6 @@ class Sent(NamedTuple):
     """[8]"""
 
 
-class StepSizes(Protocol):
-    """What is asked of a schedule."""
-
-    def step_sizes(self, first: int, last: int) -> np.ndarray: ...
-
-
 class Watched:
     """A copy of a config's run: as few users as leave every stage a Hessian user, with the steps of the config's n."""
 
@@ -89,8 +84,10 @@ class Watched:
         if isinstance(algorithm, StagedNewton):
             planned, design = algorithm.plan(algorithm.model(problem, budget), budget, n)
             self.model = planned.model
-            design = replace(design, every=min(design.every, EVERY))  # more users would show the same, and take longer
-            self.users = round(1.2 / SHARES[0]) * design.every  # a Hessian user in the half of stage 1 that is summed
+            # more users between two Hessians would show the same, and take longer
+            design = replace(design, every=min(design.every, EVERY))
+            # so many that there is a Hessian user in the half of stage 1 that is summed
+            self.users = round(1.2 / SHARES[0]) * design.every
             root, few = math.sqrt(self.users / n), self.users / n
             times = (TIMES[0] * root, *(time * few for time in TIMES[1:]))
             self.design = replace(design, n=self.users, times=times)
@@ -105,6 +102,7 @@ class Watched:
         start, found, asked = self.model.problem.start(), list[Sent](), [0, 0]
         server = Server(self.model, start) if self.weighted else Walk(self.model, start)
         crowd = Simulated(self.model, self.law, self.budget, seed, lanes, self.weighted)
+        # which record a user holds is of the role `order`, so that data and noise are those of the run without coins
         coins = np.stack([generator(seed, r, "order").random(self.users) < 0.5 for r in lanes])
         coins = np.concatenate([coins, np.repeat(coins[-1:], LANES - len(coins), axis=0)])
         serve_one, least = server.serve, self.model.problem.scale_min if self.model.has_scale else -math.inf
@@ -120,8 +118,9 @@ class Watched:
                 pair = pair_of(self.model, kind, theta, drawn.x[0])
                 users = held(self.model, drawn, pair, coin)
                 serve_one(users, first + place, eta[place : place + 1], every, summed, sums)
+                # what this user sends moves theta at most, and the next ones show the same
                 if first + place + 1 < summed:
-                    continue  # what this user sends moves theta at most, and the next ones show the same
+                    continue
                 if of_hessian:
                     message = isometric(symmetric((sums.hessians - before.hessians) / users.u[0], self.model.p))
                     scale = np.asarray(self.model.scale_of(theta.T))
@@ -156,8 +155,9 @@ def pair_of(model: Model, kind: str, theta: np.ndarray, z: np.ndarray) -> Pair:
     direction = z / np.maximum(np.linalg.norm(z, axis=0), 1e-300)
     scale = np.broadcast_to(model.scale_of(theta.T), LANES)
     ones, at = np.ones(LANES), theta[0] + np.einsum("jl,jl->l", theta[1 : model.d + 1], direction)
+    # responses at both predictions, where the Hessian is largest
     if kind == OTHER_SIDE and not model.has_scale:
-        return Pair(np.stack([direction, -direction]), np.stack([at, 2 * theta[0] - at]))  # at both predictions
+        return Pair(np.stack([direction, -direction]), np.stack([at, 2 * theta[0] - at]))
     if model.bends:
         return Pair(np.stack([direction, FAR * direction if kind == NONE else direction]), np.stack([0 * ones, ones]))
     c = float(model.constants[0])
@@ -193,6 +193,7 @@ def received(
     The last coordinate is at least `least`.
     Raises UsageError where theta and the sums used two different ones, so that no single message was private.
     """
+    # what the sums grew by is one message; theta has to have moved by the same one
     of_sums = (after.gradients - before.gradients) / v
     free = theta - eta * v * of_sums
     free[-1] = np.maximum(free[-1], least)
@@ -204,4 +205,5 @@ def received(
 def isometric(matrices: np.ndarray) -> np.ndarray:
     """Symmetric matrices [8, p, p] as vectors of the same norm: the diagonal, and sqrt 2 times what is above it."""
     rows, columns = np.triu_indices(matrices.shape[-1])
+    # an entry off the diagonal stands twice in the matrix, and once here
     return np.asarray(matrices[:, rows, columns] * np.where(rows == columns, 1.0, math.sqrt(2)))

@@ -725,6 +725,14 @@ def _end_where_a_plugin_is_at_fault(error: Exception) -> None:
         sys.exit(2)
 
 
+def _to_check() -> str:
+    """How to find what a plug-in returns that it should not, of which no line of it is at fault."""
+    from dpexp.plugins.loaded import LOADED
+
+    commands = [f"dpexp check {loaded.shown}" for loaded in LOADED.values()]
+    return f"; a plug-in may have returned something wrong: {', '.join(commands)}" if commands else ""
+
+
 def main() -> None:
     """Entry point: errors that a user can act on are a line or two on stderr, with the contract's exit codes."""
     debug = "--debug" in sys.argv
@@ -760,5 +768,5 @@ def main() -> None:
         if debug:
             raise
         _end_where_a_plugin_is_at_fault(error)
-        warn(f"error: unexpected {type(error).__name__}: {error}\n  hint: --debug shows where")
+        warn(f"error: unexpected {type(error).__name__}: {error}\n  hint: --debug shows where{_to_check()}")
         sys.exit(1)

@@ -34,6 +34,12 @@ def understood(name: str) -> Iterator[None]:
     except MemoryError:
         raise UsageError(f"{name} at these values needs more memory than there is", "take fewer steps") from None
     except (ArithmeticError, ValueError) as error:
+        from dpexp.plugins.loaded import blame
+
+        if place := blame(error):
+            raise UsageError(
+                f"{place}{type(error).__name__}: {error}", "mend the plug-in, whose mechanism this is"
+            ) from error
         raise UsageError(f"{name} cannot be evaluated at these values: {error}", "take less extreme ones") from None
 
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, ValidationError, model_validator
 
-from dpexp.config.messages import explain, suggest
+from dpexp.config.messages import explain_fields, suggest
 from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, YamlErrors, read
 from dpexp.core.parameters import Count, Parameters, RecordCount
 from dpexp.privacy.accounting.gaussian_events import NotAccounted, is_event, kinds_of
@@ -178,9 +178,8 @@ def card_of(root: Located) -> Card:
     try:
         return Card(**values)
     except ValidationError as error:
-        raise ConfigError(
-            list(explain(error, "card", root, "`dpexp init --card` says what each field means"))
-        ) from None
+        hint = "`dpexp init --card` says what each field means"
+        raise ConfigError(list(explain_fields(error, "card", root, hint))) from None
 
 
 def _phases(root: Located, issues: list[Issue]) -> tuple[dict[str, Any], ...]:

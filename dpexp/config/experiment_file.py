@@ -28,12 +28,17 @@ PROFILES = ("smoke", "paper")
 
 
 def load_experiment(
-    path: Path | str, overrides: Iterable[str] = (), replicates: int | None = None, profile: str = "paper"
+    path: Path | str,
+    overrides: Iterable[str] = (),
+    replicates: int | None = None,
+    profile: str = "paper",
+    accepted: bool = False,
 ) -> Experiment:
     """Read and validate a config: a file, or a shipped one as `@NAME`.
 
     `overrides` are `section.key=value` (value in YAML), `replicates` and `profile` ("paper", "smoke") those of the
-    command line. Raises UsageError for an unknown profile, ConfigError with every problem found, each at its place.
+    command line. Algorithms do not check again what they `accepted` before, which may take a search. Raises UsageError
+    for an unknown profile, ConfigError with every problem found, each at its place.
     """
     read_at = time.time_ns()
     try:
@@ -42,7 +47,7 @@ def load_experiment(
         root = decode(data, path)
     except YamlErrors as error:
         raise ConfigError(error.issues) from None
-    experiment = _resolve(root, path, overrides, replicates, profile)
+    experiment = _resolve(root, path, overrides, replicates, profile, accepted)
     return replace(experiment, sha256=hashlib.sha256(data).hexdigest(), read_at=read_at)
 
 
@@ -72,7 +77,9 @@ def located(path: Path | str) -> Path:
     return shipped()[name]
 
 
-def _resolve(root: Located, path: Path, overrides: Iterable[str], replicates: int | None, profile: str) -> Experiment:
+def _resolve(
+    root: Located, path: Path, overrides: Iterable[str], replicates: int | None, profile: str, accepted: bool = False
+) -> Experiment:
     if profile not in PROFILES:
         raise UsageError(f"--profile is smoke or paper, not {profile!r}")
     issues: list[Issue] = []
@@ -81,7 +88,7 @@ def _resolve(root: Located, path: Path, overrides: Iterable[str], replicates: in
         shown[f"run.replicates={replicates}"] = f"--replicates {replicates}"
     for text, source in shown.items():
         root = override(root, text, issues, source)
-    return replace(Reader(path, profile, issues).experiment(root), overrides=tuple(shown))
+    return replace(Reader(path, profile, issues, accepted).experiment(root), overrides=tuple(shown))
 
 
 def override(root: Located, text: str, issues: list[Issue], shown: str = "") -> Located:

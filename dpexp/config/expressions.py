@@ -59,7 +59,9 @@ def matches(expression: str, columns: dict[str, Any], known: Collection[str] = (
     try:
         return bool(_value(ast.parse(python, mode="eval").body, cell))
     except (SyntaxError, ValueError) as error:
-        raise UsageError(f"--only {expression!r}: not an expression ({error})", _EXAMPLE) from None
+        raise UsageError(
+            f"--only {expression!r}: not an expression ({getattr(error, 'msg', error)})", _EXAMPLE
+        ) from None
     except (TypeError, ZeroDivisionError) as error:
         raise UsageError(f"--only {expression!r}: {error}", _EXAMPLE) from None
     except RecursionError:

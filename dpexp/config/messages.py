@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import AfterValidator, BaseModel, ValidationError
 from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
 
 from dpexp.config.yamlfile import Issue, Located
 from dpexp.core.parameters import OrInfinite
@@ -99,7 +101,19 @@ def _is_or_infinite(item: object) -> bool:
 
 def explain(error: ValidationError, name: str, value: Located, hint: str = "") -> Iterator[Issue]:
     """The errors of one value called `name`, each as an issue at the innermost place it concerns."""
-    details = error.errors()
+    yield from _explained(error.errors(), name, value, hint)
+
+
+def explain_fields(error: ValidationError, name: str, value: Located, hint: str = "") -> Iterator[Issue]:
+    """The errors of a mapping called `name`, each under the name of its own field."""
+    for field, own in groupby(error.errors(), key=lambda detail: detail["loc"]):
+        details = list(own)
+        words = [part for part in details[0]["loc"] if isinstance(part, str)]
+        missing = details[0]["type"] == "missing"
+        yield from _explained(details, ".".join(words[:-1] if missing else words) if field else name, value, hint)
+
+
+def _explained(details: list[ErrorDetails], name: str, value: Located, hint: str) -> Iterator[Issue]:
     if len(details) > 1:  # a list with a wrong entry also counts as too short
         details = [detail for detail in details if detail["type"] != "too_short"]
     literals = [detail for detail in details if detail["type"] == "literal_error"]

@@ -62,7 +62,7 @@ def draft(path: Path, target: str | None) -> Draft:
     numbers, words = _split(header, target)
     template = ["# State what is known without the records. Classes come first; columns of words belong to categories."]
     if numbers:
-        template.append(f"# ranges: {{{', '.join(f'{_key(name)}: {RANGE}' for name in numbers)}}}")
+        template.append(f"# ranges: {{{', '.join(f'{key_of(name)}: {RANGE}' for name in numbers)}}}")
     template.append("# missing: [COLUMN]        where values may be missing; without it such records add nothing")
     template.append("# leave_out: [COLUMN]")
     blanks = {name: ["ONE", "OTHER"] for name in [target, *words]}
@@ -78,7 +78,7 @@ def draft_public(path: Path, target: str | None) -> str:
     for intro, key, blank, names in ((RANGES, "ranges", RANGE, numbers), (CATEGORIES, "categories", LEVELS, words)):
         if names:
             unknown = UNKNOWN if key == "ranges" and header.separator else ""
-            lines = [f"  {_key(name)}: {blank}{'  # the target' if name == target else ''}\n" for name in names]
+            lines = [f"  {key_of(name)}: {blank}{'  # the target' if name == target else ''}\n" for name in names]
             parts.append(f"{intro}{unknown}{key}:\n{''.join(lines)}")
     if not words:
         parts.append(f"{CATEGORIES}# categories:\n#   COLUMN: {LEVELS}\n")
@@ -91,7 +91,7 @@ def _split(header: Header, target: str | None = None) -> tuple[list[str], list[s
     return [k for k, v in others.items() if v not in ("text", "truth")], [k for k, v in others.items() if v == "text"]
 
 
-def _key(name: str) -> str:
+def key_of(name: str) -> str:
     """A column's name as YAML takes it, whatever is in it."""
     # words that YAML, or the reader of configs, takes for something else are quoted
     plain = name.isidentifier() and name.lower() not in ("true", "false", "null", "yes", "no", "on", "off", "inf")

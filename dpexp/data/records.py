@@ -87,7 +87,7 @@ def read_header(path: Path) -> Header:
     if path.suffix not in FORMATS:
         raise DataError(f"{path}: the format must be one of {', '.join(FORMATS)}")
     if not path.is_file():
-        raise DataError(f"{path}: no such file")
+        raise DataError(f"{path}: {'is a folder, not a table' if path.is_dir() else 'no such file'}")
     require_readable(path)
     if path.suffix in TEXTS:
         with path.open("rb") as file:
@@ -153,6 +153,8 @@ def _header_line(line: bytes, path: Path) -> Header:
     if line.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DataError(f"{path}:1: is UTF-16 text", "save the file as UTF-8")
     text = _decoded(line.removeprefix(_BOM).rstrip(b"\r\n"))
+    if "\r" in text:
+        raise DataError(f"{path}:1: lines end with CR alone", "save the file with the line ends of Unix or Windows")
     if not text.strip():
         raise DataError(f"{path}:1: the first line is blank", "the first line names the columns")
     separators = "\t" if path.suffix == ".tsv" else _SEPARATORS

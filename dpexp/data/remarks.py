@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from dpexp.data.drafting import LEVELS, key_of
 from dpexp.data.encode import FOR_YOU, encoded, of_unread
 from dpexp.data.public_inputs import Column
 from dpexp.data.records import Table
@@ -30,8 +31,10 @@ def remarks(table: Table, columns: Sequence[Column], classes: Column) -> list[st
         c.name: values[np.isfinite(values)]
         for c in columns if c.levels is None and c.limits is None for values in [encoded(table, c).values]
     }  # fmt: skip
-    found = [_numbered(name) for name, values in raw.items() if _numbers_records(values)]
-    large = _large({name: _size(values) for name, values in raw.items()}, others=len(columns) - len(raw))
+    found = [_of_words(c.name) for c in columns if c.name in raw and not (len(raw[c.name]) or c.may_miss)]
+    others, raw = len(columns) - len(raw), {name: values for name, values in raw.items() if len(values)}
+    found += [_numbered(name) for name, values in raw.items() if _numbers_records(values)]
+    large = _large({name: _size(values) for name, values in raw.items()}, others)
     if large:
         found.append(_drowned(large, list(raw)))
     return found + of_unread(table, [*columns, classes])
@@ -67,14 +70,22 @@ def _numbers_records(values: np.ndarray) -> bool:
 
 
 def _drowned(large: Sequence[str], raw: Sequence[str]) -> str:
-    template = ", ".join(f"{name}: [LOW, HIGH]" for name in raw)
-    many = len(large) > 1
+    template = ", ".join(f"{key_of(name)}: [LOW, HIGH]" for name in raw)
+    many, names = len(large) > 1, ", ".join(map(key_of, large))
     return (
-        f"{', '.join(large)} {'are' if many else 'is'} more than {OF_ONE_SIZE:g} times as large as other columns. "
+        f"{names} {'are' if many else 'is'} more than {OF_ONE_SIZE:g} times as large as other columns. "
         f"Every record is scaled to norm 1, so that little is left of these others. State limits that are known "
         f"without the records: ranges: {{{template}}} {FOR_YOU}"
     )
 
 
+def _of_words(name: str) -> str:
+    return (
+        f"no value of {key_of(name)} is a number, so no record adds anything: of a column of words state categories: "
+        f"{{{key_of(name)}: {LEVELS}}}, or leave it out {FOR_YOU}"
+    )
+
+
 def _numbered(name: str) -> str:
-    return f"{name} is another whole number in every record, as an identifier is; if it is one, leave it out {FOR_YOU}"
+    said = "is another whole number in every record, as an identifier is; if it is one, leave it out"
+    return f"{key_of(name)} {said} {FOR_YOU}"

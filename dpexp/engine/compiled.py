@@ -59,17 +59,15 @@ def compiled(function: Callable[..., Any] | None = None, *, kept: bool = False, 
     if function is None:
         return partial(compiled, kept=kept, **options)
     made: Any = njit(nogil=True, **options)(function)
-    if kept and made is not function and (place := folder()) is not None:  # where numba is turned off, nothing is made
+    # where numba is turned off, nothing is made
+    if kept and made is not function and (place := folder()) is not None:
         made._cache = Kept(made, place)
     return made
 
 
 @lru_cache(maxsize=1)
 def folder() -> Path | None:
-    """Where compiled code is kept: DPEXP_CACHE, or the user's cache folder; None where that is off or not safe.
-
-    Loading machine code is running it. A folder is used only if it is ours and nobody else may write to it.
-    """
+    """Where compiled code is kept: DPEXP_CACHE, or the user's cache folder; None where that is off or not safe."""
     place = cache_folder("kernels")
     if place is None:
         return None
@@ -78,6 +76,7 @@ def folder() -> Path | None:
         state = place.stat()
     except OSError:
         return None
+    # Loading machine code is running it. A folder is used only if it is ours and nobody else may write to it.
     return place if is_ours_alone(state) and os.access(place, os.R_OK | os.W_OK | os.X_OK) else None
 
 
@@ -85,7 +84,8 @@ class _Teller(event.Listener):
     """Says when numba begins to compile and when it has ended; to compile its callees is part of it."""
 
     def __init__(self) -> None:
-        self.depth = 0  # one thread compiles at a time
+        # one thread compiles at a time
+        self.depth = 0
 
     def on_start(self, event: Any) -> None:
         self.depth += 1
@@ -128,7 +128,8 @@ class Kept(_Cache):
         rtsys.initialize(target_context)
         entrypoints.init_all()
         function = self.dispatcher.py_func
-        function.__qualname__ = self.name  # it has another one after a compilation that failed
+        # it has another name after a compilation that failed
+        function.__qualname__ = self.name
         # A function that names something of which it is not known what it does is compiled in every process.
         with contextlib.suppress(Exception):
             key = key_of(self.dispatcher, sig)
@@ -168,15 +169,14 @@ def _is_whole(made: Any) -> bool:
 
 
 def _reduced(made: Any, key: str) -> tuple[Any, ...]:
-    """What a file holds. The argument types are left out: they are those that are asked for.
-
-    Functions inside and the environments of callees get names that nobody else gives. To be internal is not enough: the
-    dynamic linker of LLVM's MCJIT lists internal symbols too, and resolves a weak symbol of another library to them.
-    """
+    """What a file holds. The argument types are left out: they are those that are asked for."""
     library, described = made.library, made.fndesc
     outside = {described.llvm_func_name, described.llvm_cpython_wrapper_name, described.llvm_cfunc_wrapper_name}
     module = llvm.parse_bitcode(library._final_module.as_bitcode())
     defined = [function for function in module.functions if not function.is_declaration]
+    # Functions inside and the environments of callees get names that nobody else gives. To be internal is not enough:
+    # the dynamic linker of LLVM's MCJIT lists internal symbols too, and resolves a weak symbol of another library to
+    # them.
     for function in defined:
         if function.name not in outside:
             function.linkage = "internal"
@@ -188,7 +188,8 @@ def _reduced(made: Any, key: str) -> tuple[Any, ...]:
     machine_code = library.codegen._tm.emit_object(module)
     for function in defined:
         if function.name in outside:
-            function.linkage = "linkonce_odr"  # as numba has it: it may be linked into several others
+            # as numba has it: it may be linked into several others
+            function.linkage = "linkonce_odr"
     code = library.name, machine_code, module.as_bitcode()
     left_out = ("typemap", "calltypes", "argtypes")
     facts = {name: getattr(described, name) for name in FunctionDescriptor.__slots__ if name not in left_out}
@@ -222,8 +223,9 @@ def _rebuilt(content: tuple[Any, ...], sig: Any, target_context: Any) -> Any:
         reload_init=[],
         referenced_envs=(),
     )
+    # the environments of the callees hold nothing: any will do
     for name in environments:
-        library.codegen.set_env(name, environment)  # those of the callees hold nothing: any will do
+        library.codegen.set_env(name, environment)
     return made
 
 

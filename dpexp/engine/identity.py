@@ -1,16 +1,16 @@
 """What a compiled function is: a hash of everything that its machine code depends on.
 
-The function itself is looked at as it is in this process, not the text that it was read from: its code, its defaults,
-what its closure holds, and every function, number and array that it names, and what those name in turn. A constant
-counts with its value, however it was computed, and an edit of a file that is not imported yet does not count.
+(a) The function itself is looked at as it is in this process, not the text that it was read from: its code, its
+defaults, what its closure holds, and every function, number and array that it names, and what those name in turn. A
+constant counts with its value, however it was computed, and an edit of a file that is not imported yet does not count.
 
-Some of it is found by type and not by name: what an operator means on lanes was taught to numba by `overload`. Of
+(b) Some of it is found by type and not by name: what an operator means on lanes was taught to numba by `overload`. Of
 `dpexp.engine.lanes`, where we do so, all files count with their text, so an edit there compiles every kernel anew. What
 a plug-in has taught with `overload` is looked at like any function; types of its own are not understood.
 
-Wherever numbers could change without a change of this hash, wrong numbers would follow without a word. So only kinds of
-values are accepted of which it is known what they do to compiled code. Everything else raises `Unknown`, and a function
-that names such a value is compiled in every process. A hash that changes too often costs a compilation, no more.
+(c) Wherever numbers could change without a change of this hash, wrong numbers would follow without a word. So only
+kinds of values are accepted of which it is known what they do to compiled code. Everything else raises `Unknown`, and a
+function that names such a value is compiled in every process. A hash that changes too often costs a compilation.
 """
 
 from __future__ import annotations
@@ -50,9 +50,11 @@ def key_of(dispatcher: Dispatcher, sig: Any) -> str:
     And of the form in which it is kept. Raises Unknown.
     """
     seen = _Seen()
+    # (a)
     seen.value(dispatcher)
     for argument in sig:
         seen.numba_type(argument)
+    # (b)
     _see_what_was_taught(seen)
     lines = [tools(), settings(), _text(), *seen.lines]
     return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()[:32]
@@ -106,6 +108,7 @@ class _Seen:
         elif isinstance(value, set | frozenset) and all(type(item) in PLAIN for item in value):
             self.say(type(value).__qualname__, sorted(map(repr, value)))
         elif isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
+            # its numbers are constants of the code, and its layout decides how they are read
             flags = value.flags.c_contiguous, value.flags.f_contiguous, value.flags.aligned, value.flags.writeable
             self.say("array", type(value).__qualname__, value.dtype.descr, value.dtype.alignment, value.shape, flags)
             self.say(hashlib.sha256(value.tobytes()).hexdigest())
@@ -114,6 +117,7 @@ class _Seen:
         elif is_versioned(value):
             self.say("named", value.__module__, value.__name__)
         else:
+            # (c)
             raise Unknown(f"nothing says what a {type(value).__qualname__} does to compiled code")
 
     def each(self, values: Iterable[Any]) -> None:
@@ -127,7 +131,8 @@ class _Seen:
             raise Unknown(f"{inside.py_func.__qualname__} is compiled by another compiler than numba's for processors")
         self.say("compiled")
         self.each((dict(sorted(inside.targetoptions.items())), dict(sorted(inside.locals.items()))))
-        if not inside._can_compile:  # its argument types were chosen where it is defined, and arguments are converted
+        # where its argument types were chosen when it was defined, arguments are converted to these
+        if not inside._can_compile:
             self.say([str(signature) for signature in inside.nopython_signatures])
         self.function(inside.py_func)
 
@@ -136,6 +141,7 @@ class _Seen:
         module = value.__globals__.get("__name__")
         held = [cell.cell_contents for cell in value.__closure__ or ()]
         if is_known(module):
+            # what a function of a known package was made from may be a function of the user
             self.say("named", module, value.__qualname__)
             self.each(one for one in held if isinstance(one, FunctionType | Dispatcher))
             return
@@ -152,7 +158,8 @@ class _Seen:
     def named(self, where: dict[str, Any], names: list[str]) -> None:
         """What global names stand for; of a module, what the function can take from it."""
         for name in names:
-            value = where.get(name, where)  # not there: one of Python's own, or an attribute of something
+            # what is not there is one of Python's own, or an attribute of something
+            value = where.get(name, where)
             if value is where:
                 continue
             self.say("name", name)
@@ -163,10 +170,8 @@ class _Seen:
                 self.named(vars(value), names)
 
     def code(self, code: CodeType, may_import: bool = False) -> None:
-        """Byte code and constants, without the lines and the file that they stand in.
-
-        What a function imports when it is called is not among its names; the text of lanes says what that is.
-        """
+        """Byte code and constants, without the lines and the file that they stand in."""
+        # What a function imports when it is called is not among its names; the text of lanes says what that is.
         if dis.opmap["IMPORT_NAME"] in code.co_code[::2] and not may_import:
             raise Unknown(f"{code.co_name} imports something when it is called")
         self.say(code.co_code.hex(), code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
@@ -223,8 +228,9 @@ def _see_what_was_taught(seen: _Seen) -> None:
     for template in [*templates.builtin_registry.functions, *templates.builtin_registry.attributes]:
         members = vars(template)
         taught = getattr(members.get("_overload_func"), "__func__", None)
+        # numba lists an intrinsic when it is first used; it is called by its name, so it was seen
         if "_definition_func" in members or _is_ours(template.__module__ if taught is None else _module(taught)):
-            continue  # numba lists an intrinsic when it is first used; it is called by its name, so it was seen
+            continue
         if taught is None:
             raise Unknown(f"nothing says what {template.__qualname__} taught to numba")
         of = members["key"]
@@ -234,6 +240,7 @@ def _see_what_was_taught(seen: _Seen) -> None:
         if "_inline" in members:
             seen.say(vars(members["_inline"].__func__))
         seen.function(taught)
+    # what generates instructions by itself cannot be looked at: only numba and lanes may
     lowered = imputils.builtin_registry
     listed = (lowered.functions, lowered.getattrs, lowered.setattrs, lowered.casts, lowered.constants)
     emitting = (function for some in listed for one, *_ in some for function in _functions_in(one))

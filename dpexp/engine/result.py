@@ -20,6 +20,7 @@ class CellData(NamedTuple):
 
     def joined(self, more: Sequence[CellData]) -> CellData:
         """With further replicates of the same setting, recorded at the same steps."""
+        # replicates of another version of the setting would be averaged with these without a word
         for other in more:
             assert (other.estimators, other.metrics) == (self.estimators, self.metrics), "other quantities"
             assert np.array_equal(other.steps, self.steps), "other checkpoints"

@@ -28,11 +28,11 @@ worker, or hold the paths of a machine"""
 
 @lru_cache(maxsize=1024)
 def is_known(module: object) -> bool:
-    """Whether a module is one of Python's own or of a package that counts with its version: by name and by place, since
-    a file of the user may be called like one of Python's."""
+    """Whether a module is one of Python's own or of a package that counts with its version."""
     root = module.partition(".")[0] if isinstance(module, str) else ""
     if root not in VERSIONED:
         return False
+    # by place too: a file of the user may be called like one of Python's
     origin = getattr(getattr(sys.modules.get(root), "__spec__", None), "origin", None)
     if origin in ("built-in", "frozen") or root in PACKAGES:
         return True
@@ -44,6 +44,7 @@ def is_versioned(value: Any) -> bool:
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", getattr(value, "__name__", None))
     if not isinstance(name, str) or not is_known(module):
         return False
+    # a name that was given to something else since then would not be what it says
     found: Any = sys.modules.get(str(module))
     for part in name.split("."):
         found = getattr(found, part, None)

@@ -126,7 +126,8 @@ def imported(name: str, root: Path, shown: Path) -> ModuleType:
 def _raise_at(error: BaseException, root: Path, shown: Path) -> NoReturn:
     frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).is_relative_to(root)]
     place = f"{shown_below(Path(frames[-1].filename), root, shown)}:{frames[-1].lineno}" if frames else str(shown)
-    what = error.message if isinstance(error, DpexpError) else f"{type(error).__name__}: {error}"
+    # of libraries that add where to read on, the first line
+    what = error.message if isinstance(error, DpexpError) else f"{type(error).__name__}: {error}".splitlines()[0]
     hint = "--debug shows the traceback"
     if isinstance(error, ModuleNotFoundError) and error.name:
         near = guess(error.name.rpartition(".")[2], [file.stem for file in root.glob("*.py")])

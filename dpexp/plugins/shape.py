@@ -55,7 +55,11 @@ MEMBERS = {
     "mechanism": ("noise_field", "analyses", "describe"),
 }
 """what a class must have of its own or from a base; `dpexp.protocols` says what each is for"""
-OF_A_PROBLEM = {
+OF_A_BASE = {
+    "dpexp.algorithms.one_pass:OnePassAlgorithm": (("rule",), "docs/extending.md"),
+    "dpexp.algorithms.covering:Covering": (("intervals",), "docs/inference.md"),
+    "dpexp.algorithms.finite_sum_run:FiniteSumAlgorithm": (("plan", "stepper"), "dpexp.algorithms.finite_sum_run"),
+    "dpexp.algorithms.softmax_runs:SoftmaxAlgorithm": (("mechanism",), "dpexp.algorithms.softmax_runs"),
     "dpexp.problems.linear_predictor:LinearPredictorProblem": (
         ("response_noise", "response", "score", "conditional_risk", "score_bounds", "optimum", "loss"),
         "docs/extending.md",
@@ -64,7 +68,8 @@ OF_A_PROBLEM = {
         ("coercive", "count", "dimension", "lipschitz", "smoothness", "build"), "dpexp.problems.finite_sum",
     ),
 }  # fmt: skip
-"""what a problem on one of these classes must have of its own, and the page that explains it"""
+"""what a class that inherits from one of ours must have of its own, and the page that explains it; an algorithm that
+simulates by itself needs none of it"""
 BASES = {
     "schedule": "dpexp.algorithms.schedules:Schedule",
     "budget": "dpexp.privacy.budgets:Budget",
@@ -129,13 +134,16 @@ def _wrong_class(one: str, name: str, kind: Any) -> Iterator[Complaint]:
         hint = f'write `kind = "{name}"`, and call the field that a config sets `{name}`'
         yield f"law of budgets '{name}': the class {kind.__name__} has another kind or no such field", hint, kind
     yield from _wrong_defaults(one, name, kind)
-    base, members, page = _wanted(one, kind, base)
-    for member in members:
-        if not _has(kind, base, member):
-            hint = f"{page} says what it is for; all of them: {', '.join(members)}"
-            yield f"{one} '{name}': the class {kind.__name__} has no `{member}`", hint, kind
-        elif wrong := _wrong_signature(one, kind, member):
-            yield f"{one} '{name}': {wrong}", "dpexp.protocols says what it is called with", kind
+    for above, members, page in _wanted(one, kind, base):
+        for member in members:
+            if not _has(kind, above, member):
+                hint = f"{page} says what it is for; all of them: {', '.join(members)}"
+                yield f"{one} '{name}': the class {kind.__name__} has no `{member}`", hint, kind
+            elif wrong := _wrong_signature(one, kind, member):
+                yield f"{one} '{name}': {wrong}", "dpexp.protocols says what it is called with", kind
+    # any other word would be read as uniform
+    if one == "problem" and (law := getattr(kind, "response_noise", "normal")) not in ("normal", "uniform"):
+        yield f"problem '{name}': response_noise is {law!r}", "it is 'normal' or 'uniform'", kind
 
 
 def _wrong_defaults(one: str, name: str, kind: type[Parameters]) -> Iterator[Complaint]:
@@ -151,12 +159,14 @@ def _wrong_defaults(one: str, name: str, kind: type[Parameters]) -> Iterator[Com
                 yield f"{one} '{name}': {wrong}", hint, kind
 
 
-def _wanted(one: str, kind: type[Parameters], base: type[Parameters]) -> tuple[type[Parameters], Sequence[str], str]:
-    """The base whose members a class must have made its own, these members, and the page that explains them."""
-    for name, (members, page) in OF_A_PROBLEM.items() if one == "problem" else ():
-        if issubclass(kind, own := resolve_name(name)):
-            return own, members, page
-    return base, MEMBERS[one], "dpexp.protocols"
+def _wanted(
+    one: str, kind: type[Parameters], base: type[Parameters]
+) -> Iterator[tuple[type[Parameters], Sequence[str], str]]:
+    """Each base whose members a class must have made its own, these members, and the page that explains them."""
+    yield base, MEMBERS[one], "dpexp.protocols"
+    for name, (members, page) in OF_A_BASE.items() if one in ("problem", "algorithm") else ():
+        if issubclass(kind, own := resolve_name(name)) and not (one == "algorithm" and _has(kind, own, "simulate")):
+            yield own, members, page
 
 
 def _has(kind: type, base: type, member: str) -> bool:

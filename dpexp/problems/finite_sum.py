@@ -83,11 +83,11 @@ class FiniteSum(ProblemBase):
 
     def objective(self, w: np.ndarray) -> tuple[float, np.ndarray]:
         """F(w) and grad F(w) [d]."""
-        from dpexp.engine.finite_sum.losses import sums
+        from dpexp.engine.finite_sum.losses import mean_of
 
         # in the order of the records, so that there is one sum
         out, data = np.empty(self.dimension), self.records
-        value = sums(self.pair).full(np.asarray(w, dtype=np.float64), data.x, data.y, self.constants, out)
+        value = mean_of(self.pair)(np.asarray(w, dtype=np.float64), data.x, data.y, self.constants, out)
         return float(value), out
 
 

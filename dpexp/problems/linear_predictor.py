@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from dpexp.core.errors import UsageError
 from dpexp.problems.mallows import mallows_weight, rule
 from dpexp.problems.problem import ProblemBase
 from dpexp.problems.weighted_regression import WeightedRegression
@@ -52,6 +53,17 @@ class LinearPredictorProblem(WeightedRegression, ProblemBase):
     def complaints(self) -> list[str]:
         """What makes these losses impossible to run, beyond the range of each parameter; empty where nothing does."""
         return []
+
+    def require_one_user(self) -> None:
+        """Evaluate the functions of one user as they stand. Raises UsageError, and what a wrong index raises."""
+        kind, k = type(self), self.constants
+        # compiled code looks up no index: beyond the constants it computes with whatever lies in memory
+        kind.response(0.5, 0.5, k)
+        kind.conditional_risk(0.5, 1.0, k)
+        found = kind.score(0.5, 1.0, 1.0, k)
+        if not isinstance(found, tuple) or len(found) != 2:
+            hint = "derivatives by the linear predictor and by the scale: docs/extending.md"
+            raise UsageError(f"problem '{self.name}': `score` returns {found}, and not two numbers", hint)
 
     # --- one user ----------------------------------------------------------------------------------------------
 

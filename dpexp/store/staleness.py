@@ -97,7 +97,8 @@ def _other_config(generation: Generation) -> str:
     if same and own_data(m):
         return ""
     since = "means something else to today's code" if same else "has changed since"
-    today = _today(path, sha256, tuple(m["config"]["set"]), m["profile"])
+    # code that would no longer accept the same file has changed, which is said anyhow
+    today = _today(path, sha256, tuple(m["config"]["set"]), m["profile"], same)
     if today is None:
         return f"stale, {path} {since}, and is not valid now"
     if today.name != m["experiment"]:
@@ -131,12 +132,14 @@ def _sha256(path: Path) -> str:
 
 
 @lru_cache(maxsize=64)
-def _today(path: Path, sha256: str, overrides: tuple[str, ...], profile: str) -> Experiment | None:
-    """What a config file with this content means today; None where it is not valid."""
+def _today(
+    path: Path, sha256: str, overrides: tuple[str, ...], profile: str, accepted: bool = False
+) -> Experiment | None:
+    """What a config file with this content, `accepted` before or not, means today; None where it is not valid."""
     from dpexp.config.experiment_file import load_experiment
     from dpexp.config.yamlfile import ConfigError
 
     try:
-        return load_experiment(path, overrides, profile=profile)
+        return load_experiment(path, overrides, profile=profile, accepted=accepted)
     except ConfigError:
         return None

@@ -9,9 +9,9 @@ import pytest
 from dpexp.algorithms.extrapolated_ldp_sgd import ExtrapolatedLdpSgd, ends, weights
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.schedules import Constant, Power
-from dpexp.engine.linear.one_pass import Setting, run_lane_group
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.huber_linear import HuberLinear
+from tests.algorithms.test_ldp_sgd import snapshots
 
 PROBLEM = HuberLinear(d=3)
 SETTINGS = [(Power(eta=0.3, alpha=alpha), ConstantBudget(mu=mu)) for alpha in (1 / 3, 0.55) for mu in (1.0, math.inf)]
@@ -51,11 +51,7 @@ def test_the_variance_of_independent_numbers_has_the_limit_that_is_stated(alpha,
 def test_it_is_the_intercept_of_the_literal_path_and_the_rest_is_ldp_sgd():
     """Every iterate of a short run, regressed window by window with numpy's least squares."""
     n, lanes = 300, [0, 1, 2]
-    every = np.arange(1, n + 1)
-    delta = PROBLEM.noise_sensitivity()
-    path = run_lane_group(
-        PROBLEM.model(), LdpSgd().rule(), [Setting(*s) for s in SETTINGS], delta, every, 5, lanes
-    ).theta
+    path = snapshots(LdpSgd(), PROBLEM, SETTINGS, np.arange(1, n + 1), 5, lanes).theta
     look = np.array([40, n])
     ours = ExtrapolatedLdpSgd().simulate(PROBLEM, SETTINGS, look, 5, lanes)
     plain = LdpSgd().simulate(PROBLEM, SETTINGS, look, 5, lanes)
@@ -85,16 +81,11 @@ def test_numbers_do_not_depend_on_the_checkpoints_and_the_statement_is_that_of_l
 def test_two_halves_of_the_users_cost_ten_times_the_variance():
     """2 average(eta / 2) - average(eta), on disjoint halves: (4 + 1) / (n / 2), where the intercept has 4 / n."""
     n, budget = 200_000, ConstantBudget(mu=3)
-    delta, lanes = PROBLEM.noise_sensitivity(), range(0, 96, 8)
 
     def averages(eta, steps, first):
-        setting = [Setting(Power(eta=eta, alpha=1 / 3), budget)]
-        parts = (
-            run_lane_group(
-                PROBLEM.model(), LdpSgd().rule(), setting, delta, np.array([steps]), 5, range(k + first, k + first + 8)
-            )
-            for k in lanes
-        )
+        setting, at = [(Power(eta=eta, alpha=1 / 3), budget)], np.array([steps])
+        groups = (range(k, k + 8) for k in range(first, first + 96, 8))
+        parts = (snapshots(LdpSgd(), PROBLEM, setting, at, 5, group) for group in groups)
         return np.concatenate([part.theta[0, 1, 0] for part in parts], axis=1)
 
     plain, halves = averages(0.4, n, 0), 2 * averages(0.2, n // 2, 1000) - averages(0.4, n // 2, 2000)

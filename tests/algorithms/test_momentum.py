@@ -11,7 +11,7 @@ from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan, drawn_order
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.core.seeds import stream_state
-from dpexp.engine.finite_sum.following import follow, looks
+from dpexp.engine.finite_sum.following import follow_all, looks
 from dpexp.engine.finite_sum.loop import Data, Order, with_shortcut
 from dpexp.engine.finite_sum.noise_process import Silence
 from dpexp.privacy.budgets import ConstantBudget, Target
@@ -56,6 +56,10 @@ def drawn_normals(seed, replicate, source=0):
     numbers = (next(lane) for lane in itertools.cycle(lanes))
     while True:
         yield np.array([next(numbers) for _ in range(D)])
+
+
+def follow(run, data, at, eta, smoothness):
+    return follow_all([run], data, at, np.array([eta]), smoothness)[0]
 
 
 def traced(run, steps):

@@ -14,7 +14,7 @@ from dpexp.algorithms.clipped_ldp_sgd import ClippedLdpSgd, rescale
 from dpexp.algorithms.clipped_ldp_sgd import Numbers as Clip
 from dpexp.algorithms.heavy_ball_ldp_sgd import HeavyBallLdpSgd
 from dpexp.algorithms.ldp_sgd import LdpSgd
-from dpexp.algorithms.one_pass import OnePassAlgorithm, Sensitivities
+from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.algorithms.schedules import Constant
 from dpexp.core.errors import UsageError
 from dpexp.engine.lanes.elementwise import Value, exp, sqrt
@@ -23,7 +23,7 @@ from dpexp.engine.linear.rule import Received, Rule, received_at
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems import PROBLEMS
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from tests.algorithms.test_ldp_sgd import CASES, SEED, SETTINGS, STEPS, N, budget_of, states_of
+from tests.algorithms.test_ldp_sgd import CASES, SEED, SETTINGS, STEPS, N, budget_of, snapshots, states_of
 from tests.conftest import AT_LENGTH
 from tests.oracles import ldp_sgd, one_pass
 from tests.oracles.streams import normals
@@ -71,12 +71,6 @@ class Adam(OnePassAlgorithm):
         return Rule(adam_update, memory=Moments(0.0, 0.0), numbers=numbers)
 
 
-def snapshots(algorithm, problem, settings=SETTINGS, steps=STEPS, seed=SEED, replicates=(0, 3, 11)):
-    delta = algorithm.sensitivities(problem).noise
-    wrapped = [linear_pass.Setting(*s) for s in settings]
-    return linear_pass.run_lane_group(problem.model(), algorithm.rule(), wrapped, delta, steps, seed, replicates)
-
-
 def values(algorithm, problem, settings=SETTINGS, steps=STEPS, replicates=range(8)):
     return algorithm.simulate(problem, settings, steps, SEED, list(replicates)).values
 
@@ -91,13 +85,22 @@ def literal(problem, formulas, schedule, budget, replicate, step, clip, delta):
     )  # fmt: skip
 
 
-def assert_equals_the_literal_loop(algorithm, case, step_of, clip, delta):
+LITERAL = {
+    "clipped-ldp-sgd": (0.7, lambda p: one_pass.plain),
+    "heavy-ball-ldp-sgd": (math.inf, lambda p: one_pass.heavy_ball(0.8, p)),
+    "adam": (math.inf, lambda p: one_pass.adam(0.9, 0.99, 1e-3, p)),
+}
+"""the clip and, for p parameters, the step of each literal loop"""
+
+
+def assert_equals_the_literal_loop(algorithm, case):
     """Iterate, average and projection count at every checkpoint, for three replicates of every setting, to 1e-12."""
     problem, formulas = CASES[case]
-    got = snapshots(algorithm, problem)
+    (clip, step), got = LITERAL[algorithm.name], snapshots(algorithm, problem)
+    delta = 1.4 if algorithm is CLIPPED else problem.noise_sensitivity()
     for s, (schedule, budget) in enumerate(SETTINGS):
         for lane, replicate in enumerate((0, 3, 11)):
-            path = literal(problem, formulas, schedule, budget, replicate, step_of(problem.p), clip, delta(problem))
+            path = literal(problem, formulas, schedule, budget, replicate, step(problem.p), clip, delta)
             at = STEPS - 1
             np.testing.assert_allclose(got.theta[:, 0, s, :, lane], np.array(path.theta)[at], rtol=1e-12, atol=1e-12)
             np.testing.assert_allclose(got.theta[:, 1, s, :, lane], np.array(path.average)[at], rtol=1e-12, atol=1e-12)
@@ -105,24 +108,14 @@ def assert_equals_the_literal_loop(algorithm, case, step_of, clip, delta):
 
 
 @each_case
-def test_clipped_ldp_sgd_equals_the_literal_loop(case):
-    assert_equals_the_literal_loop(CLIPPED, case, lambda p: one_pass.plain, 0.7, lambda problem: 1.4)
-
-
-@each_case
-def test_heavy_ball_ldp_sgd_equals_the_literal_loop(case):
-    def delta(problem):
-        return problem.noise_sensitivity()
-
-    assert_equals_the_literal_loop(HEAVY, case, lambda p: one_pass.heavy_ball(0.8, p), math.inf, delta)
+@each_algorithm
+def test_the_pass_equals_the_literal_loop(algorithm, case):
+    assert_equals_the_literal_loop(algorithm, case)
 
 
 @pytest.mark.slow
 def test_a_rule_with_two_vectors_and_the_number_of_the_step_equals_the_literal_loop():
-    def delta(problem):
-        return problem.noise_sensitivity()
-
-    assert_equals_the_literal_loop(Adam(), QUICK, lambda p: one_pass.adam(0.9, 0.99, 1e-3, p), math.inf, delta)
+    assert_equals_the_literal_loop(Adam(), QUICK)
 
 
 @pytest.mark.parametrize("algorithm", [CLIPPED, HEAVY, Adam()], ids=lambda a: a.name)
@@ -141,31 +134,24 @@ def test_the_source_of_a_rule_also_acts_on_plain_numbers(algorithm):
 
     schedule, budget = SETTINGS[1]
     arguments = problem, formulas, schedule, budget, 3
-    clip, literally = {
-        "clipped-ldp-sgd": (0.7, one_pass.plain),
-        "heavy-ball-ldp-sgd": (math.inf, one_pass.heavy_ball(0.8, problem.p)),
-        "adam": (math.inf, one_pass.adam(0.9, 0.99, 1e-3, problem.p)),
-    }[algorithm.name]
-    expected = literal(*arguments, literally, clip, 1.3)
+    clip, step_of = LITERAL[algorithm.name]
+    expected = literal(*arguments, step_of(problem.p), clip, 1.3)
     np.testing.assert_allclose(literal(*arguments, step, clip, 1.3).theta, expected.theta, rtol=1e-12, atol=1e-12)
     for norm in (0.0, 0.3, 0.7, 5.0):
         assert rescale(norm, Clip(0.7)) == pytest.approx(1.0 if norm <= 0.7 else 0.7 / norm, rel=1e-15)
 
 
 @each_case
-def test_a_clip_that_no_gradient_reaches_is_ldp_sgd_to_the_last_bit(case):
+@pytest.mark.parametrize(
+    ("same", "other"),
+    [(ClippedLdpSgd(clip=1e6), CLIPPED), (HeavyBallLdpSgd(momentum=0.0), HEAVY)],
+    ids=["clip", "ball"],
+)
+def test_a_clip_that_no_gradient_reaches_and_no_momentum_are_ldp_sgd_to_the_last_bit(case, same, other):
     problem = CASES[case][0]
-    same, other = (values(ClippedLdpSgd(clip=c), problem) for c in (1e6, 0.7))
-    np.testing.assert_array_equal(same, values(LdpSgd(), problem))
-    assert not np.array_equal(other, same)
-
-
-@each_case
-def test_no_momentum_is_ldp_sgd_to_the_last_bit(case):
-    problem = CASES[case][0]
-    same, other = (values(HeavyBallLdpSgd(momentum=m), problem) for m in (0.0, 0.8))
-    np.testing.assert_array_equal(same, values(LdpSgd(), problem))
-    assert not np.array_equal(other, same)
+    plain = values(LdpSgd(), problem)
+    np.testing.assert_array_equal(values(same, problem), plain)
+    assert not np.array_equal(values(other, problem), plain)
 
 
 @each_algorithm
@@ -304,46 +290,38 @@ def test_the_statement_says_which_sensitivity_sets_the_noise():
     assert (plain.noise_sensitivity, plain.exact_sensitivity) == (paper, exact)
 
 
-class Scaled(ClippedLdpSgd):
-    """Clipped LDP-SGD whose noise is `factor` times what its statement says."""
+def noise_p_value(algorithm, case, factor, monkeypatch):
+    """p value that what `simulate` adds in step 1 is -eta N(0, (Delta / mu)^2 I): the noise-free step is taken off.
 
-    factor: float = 1.0
-
-    def sensitivities(self, problem):
-        noise, exact = super().sensitivities(problem)
-        return Sensitivities(self.factor * noise, exact)
-
-
-class ScaledHeavy(HeavyBallLdpSgd):
-    """The same for heavy-ball LDP-SGD."""
-
-    factor: float = 1.0
-
-    def sensitivities(self, problem):
-        noise, exact = super().sensitivities(problem)
-        return Sensitivities(self.factor * noise, exact)
-
-
-def noise_p_value(algorithm, declared, monkeypatch):
-    """p value that what `simulate` adds in step 1 is -eta N(0, (declared / mu)^2 I): the noise-free step is taken off."""
-    problem, eta, mu = CASES[QUICK][0], 0.01, 2.0
+    Delta is what the algorithm declares, and its noise is `factor` times as large.
+    """
+    problem, eta, mu = CASES[case][0], 0.01, 2.0
     settings = [(Constant(eta=eta), ConstantBudget(mu=m)) for m in (mu, math.inf)]
     steps, run, seen = np.array([1]), linear_pass.run_lane_group, []
+    declared = algorithm.sensitivities(problem)
+
+    def scaled(model, rule, wrapped, delta, *rest):
+        seen.append(run(model, rule, wrapped, factor * delta, *rest))
+        return seen[-1]
+
     with monkeypatch.context() as patch:
-        patch.setattr(linear_pass, "run_lane_group", lambda *a: seen.append(run(*a)) or seen[-1])
+        patch.setattr(linear_pass, "run_lane_group", scaled)
         algorithm.simulate(problem, settings, steps, 1, list(range(400)))
-    z = np.concatenate([(s.theta[0, 0, 0] - s.theta[0, 0, 1]) / eta for s in seen], axis=-1) * mu / declared
+    z = np.concatenate([(s.theta[0, 0, 0] - s.theta[0, 0, 1]) / eta for s in seen], axis=-1) * mu / declared.noise
     power = z.size * np.mean(z**2)
     return 2 * min(stats.chi2.cdf(power, z.size), stats.chi2.sf(power, z.size))
 
 
-@pytest.mark.parametrize("kind", [Scaled, ScaledHeavy])
-def test_noise_has_the_declared_scale_and_a_wrong_one_is_found(kind, monkeypatch):
-    problem = CASES[QUICK][0]
-    declared = 2.0 if kind is Scaled else problem.noise_sensitivity()  # clip = 1
-    assert noise_p_value(kind(), declared, monkeypatch) > 1e-3
+@pytest.mark.parametrize(
+    ("algorithm", "case"),
+    [(LdpSgd(), QUICK), (LdpSgd(), "logistic"), (ClippedLdpSgd(clip=1.0), QUICK), (HEAVY, QUICK)],
+)
+def test_noise_has_the_declared_scale_and_a_wrong_one_is_found(algorithm, case, monkeypatch):
+    declared = 2.0 if algorithm.name == "clipped-ldp-sgd" else CASES[case][0].noise_sensitivity()
+    assert algorithm.sensitivities(CASES[case][0]).noise == declared
+    assert noise_p_value(algorithm, case, 1.0, monkeypatch) > 1e-3
     for wrong in (2 / 3, 0.9, 1.1, 3 / 2):
-        assert noise_p_value(kind(factor=wrong), declared, monkeypatch) < 1e-3
+        assert noise_p_value(algorithm, case, wrong, monkeypatch) < 1e-3
 
 
 def test_what_a_user_sends_in_the_kernel_is_clipped():

@@ -16,7 +16,6 @@ from dpexp.core.errors import ResultsMissing
 from dpexp.core.seeds import generator
 from dpexp.data import DATASETS
 from dpexp.data.dataset import NORM
-from dpexp.engine.softmax import loop as engine
 from dpexp.engine.softmax.batches import SAMPLING
 from dpexp.engine.softmax.measuring import tally
 from dpexp.privacy.budgets import ConstantBudget, Target
@@ -76,38 +75,6 @@ def test_constants_hold_for_every_record():
             assert np.linalg.norm(moved) <= DIGITS.smoothness * np.linalg.norm(step) * (1 + 1e-3)
     assert DIGITS.d == 650
     assert pytest.approx(math.sqrt(2 * math.log(10) / 1e-2)) == DIGITS.radius
-
-
-@pytest.mark.slow
-def test_gradients_are_those_of_the_loss():
-    """Central differences of the mean loss, in float64."""
-    rng = np.random.default_rng(8)
-    x, y = DIGITS.train.features[:40].astype(np.float64), DIGITS.train.labels[:40]
-    weights, lam, h = rng.standard_normal((10, 65)), DIGITS.regulariser, 1e-5
-    gradient = oracle.clipped_sum(weights, x, y, None, math.inf) / 40 + lam * weights
-    for _ in range(20):
-        direction = rng.standard_normal(weights.shape)
-        around = [weights + s * h * direction for s in (1, -1)]
-        ends = [tally(w, x, y).loss / 40 + lam / 2 * np.sum(w**2) for w in around]
-        assert (ends[0] - ends[1]) / (2 * h) == pytest.approx(np.sum(gradient * direction), rel=1e-6, abs=1e-8)
-
-
-def test_the_sensitivity_of_a_step_is_never_exceeded():
-    """Replacing one record moves a sum of clipped gradients by at most 2 C, unclipped ones by at most 2 L."""
-    rng = np.random.default_rng(6)
-    train = DIGITS.train
-    norms = engine.record_norms(train.features)
-    for clip in (0.3, 1.0, math.inf):
-        bound = 2 * min(clip, DIGITS.lipschitz)
-        for size in (0.0, 1.0, 30.0):
-            weights = (size * rng.standard_normal((10, 65))).astype(np.float32)
-            index = rng.choice(len(train), 50, replace=False)
-            sums = []
-            for records in (index[:-1], np.append(index[:-2], index[-1])):
-                sums.append(
-                    oracle.clipped_sum(weights, train.features[records], train.labels[records], norms[records], clip)
-                )
-            assert np.linalg.norm(sums[0] - sums[1]) <= bound * (1 + 1e-5)
 
 
 # --- accounting ------------------------------------------------------------------------------------------------

@@ -256,10 +256,11 @@ def test_the_released_run_is_the_best_by_its_private_score():
             clip, eta = settings[pick]
             etas = np.full(cell.run.n, eta)
             run = engine.Run(np.zeros((10, 65), np.float32), etas, 1e-2, clip, etas * multiplier * clip / 64)
-            found = engine.followed(
+            found = engine.train(
                 problem.train.features, problem.train.labels, [run],
                 drawn.poisson(1438, 64, generator(3, replicate, "order", k)),
                 batch_size=64, noise=engine.gaussian(generator(3, replicate, "noise", k)), checkpoints=[cell.run.n],
+                averaging=True,
             )  # fmt: skip
             ends.append(found.last[0, 0])
             noise = algorithm.score_noise(one) * generator(3, replicate, "response", k).standard_normal()

@@ -361,7 +361,7 @@ FAULTS = (
     Fault(10, "one batch for all steps", one_batch, SAMPLED, "projection", 6000),
     Fault(11, "nodes reused", nodes_reused, TREE, "likelihood ratio", 1500),
     Fault(12, "record after noise and projection", partial(wrong_steps, late=True), BALL, "outside the ball", 1000),
-    Fault(13, "bins kept in all epochs", partial(wrong_bins, schemes.secret_bins), BINS, "one batch for all epochs", 16000 ),
+    Fault(13, "bins kept in all epochs", partial(wrong_bins, schemes.SAMPLING["secret-bins"]), BINS, "one batch for all epochs", 16000 ),
     Fault(14, "half as many bins", partial(wrong_bins, lambda n, m, g: schemes.balls_in_bins(n, 2 * m, g)), BINS, "likelihood ratio", 1500),
     Fault(15, "gradient noise x 2/3", partial(wrong_users, lambda server, users: users._replace(omega=users.omega * (2 / 3))), REGRESSION, "gradient", 1500),
     Fault(16, "Delta_H as B / s, without its root", partial(scaled_noise, lambda server, users: np.array(np.sqrt(0.5))), REGRESSION, "Hessian, other side", 1500),

@@ -194,3 +194,20 @@ def test_mu_covers_the_curve_above_its_floor_and_nothing_less_does(z, q, steps):
     assert any(curve.delta(eps) > max(delta_of(mu * 0.99, eps), floor) for eps in levels)
     shown = Profile(mechanism.lower_bounds()[0].eps, True)
     assert any(shown.delta(eps) > max(delta_of(mu * 0.99, eps), floor) for eps in levels)
+
+
+def test_all_that_is_wrong_with_a_card_is_said_at_once_by_the_names_of_its_fields(tmp_path):
+    path = tmp_path / "card.yaml"
+    path.write_text(
+        "card: 1\nrecords: sixty\nrelation: swap\nphases: [{noise_multiplier: 0, sampling_probability: 2}]\nstated: [{eps: 1}]\n"
+    )
+    said = call("receipt", path, code=2).stderr
+    for at, words in (
+        ("2:10", "'records' must be a whole number, got 'sixty'"),
+        ("3:11", "'relation' must be 'add-remove', 'replace-one' or 'zero-out', got 'swap'"),
+        ("4:29", "'phases.noise_multiplier' must be greater than 0, got 0"),
+        ("4:54", "'phases.sampling_probability' must be at most 1, got 2"),
+        ("4:10", "'phases' needs 'steps'"),
+        ("5:10", "'stated' is wrong: state eps with delta, or mu"),
+    ):
+        assert f"card.yaml:{at}: {words}" in said

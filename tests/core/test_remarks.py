@@ -50,6 +50,16 @@ def test_a_column_that_is_too_large_beside_the_others(factor, found):
     )
 
 
+def test_a_column_of_words_and_names_that_yaml_would_misread_are_spelled_for_the_config():
+    words, *_ = said(table(job=["cook", "nurse"] * (N // 2)))
+    assert words.startswith("no value of job is a number")
+    assert "categories: {job: [ONE, OTHER]}" in words
+    frame = table(**{"": np.arange(N), "x: y": 1000.0})
+    numbered, large = said(frame)
+    assert numbered.startswith('"" is another whole number')
+    assert 'ranges: {a: [LOW, HIGH], b: [LOW, HIGH], "": [LOW, HIGH], "x: y": [LOW, HIGH]}' in large
+
+
 def test_a_stated_range_or_categories_settle_it():
     frame = table()
     frame["b"] = np.arange(N) % 7 * 1000.0

@@ -110,7 +110,6 @@ class Caught:
         with monkeypatch.context() as patched:
             patched.setattr(secrets, "randbits", lambda bits: next(seeds))
             patched.setattr(engine, "train", learn(engine.train))
-            patched.setattr(engine, "followed", learn(engine.followed))
             patched.setattr(softmax_runs.drawn, "scheme", called)
             for module in (softmax_runs, tuned):
                 patched.setattr(module, "measured", measuring)
@@ -363,13 +362,13 @@ def test_records_draw_with_the_public_probability_whatever_their_number(n, nomin
 
     seen, error = share(schemes.poisson, 1)
     assert abs(seen - (n > 0) * 10 / nominal) < error / 2
-    for scheme in (schemes.balls_in_bins, schemes.secret_bins):
+    for scheme in (schemes.SAMPLING["balls-in-bins"], schemes.SAMPLING["secret-bins"]):
         assert share(scheme, -(-nominal // 10))[0] == (n > 0)  # every record is in one batch of an epoch
         assert n == 0 or share(scheme, -(-nominal // 10) + 1)[0] > 1
     draws = np.random.default_rng(5).integers(0, 2**63, n).astype(np.uint64)
-    seen, error = share(schemes.cyclic_poisson, 3, groups=3, draws=draws)
+    seen, error = share(schemes.poisson, 3, groups=3, draws=draws)
     assert abs(seen - (n > 0) * 30 / nominal) < error / 2
-    batches = schemes.cyclic_poisson(n, 10, np.random.default_rng(0), nominal=nominal, groups=3, draws=draws)
+    batches = schemes.poisson(n, 10, np.random.default_rng(0), nominal=nominal, groups=3, draws=draws)
     assert all((draws[batch] % 3 == step % 3).all() for step, batch in enumerate(islice(batches, 30)))
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from numba import njit
 
-from dpexp.engine.finite_sum.following import follow
+from dpexp.engine.finite_sum.following import follow_all
 from dpexp.engine.finite_sum.lane_forms import expm1, sine_cosine
-from dpexp.engine.finite_sum.looking import objective, slope, tiles
+from dpexp.engine.finite_sum.looking import objectives, slope, tiles
 from dpexp.engine.finite_sum.loop import Data
-from dpexp.engine.finite_sum.losses import LOSSES, sums
+from dpexp.engine.finite_sum.losses import LOSSES, mean_of
 from dpexp.engine.finite_sum.per_thread import kept_per_thread
 from dpexp.engine.lanes.vectors import load, store
 from dpexp.problems import PROBLEMS
@@ -32,18 +32,18 @@ def data_of(name: str, n: int, d: int) -> tuple[FiniteSum, Data]:
 def test_the_lanes_agree_with_sums_record_by_record(name: str, n: int, d: int) -> None:
     """Sizes with and without a last group that is not full, and an odd last coordinate."""
     problem, data = data_of(name, n, d)
-    one_by_one, rng = sums(data.pair), np.random.default_rng(3)
+    one_by_one, rng = mean_of(data.pair), np.random.default_rng(3)
     for size in (0.0, 1e-3, 0.3, 1.0, 30.0):
         w = problem.start() + size * rng.standard_normal(d)
         found, wanted = np.empty(d), np.empty(d)
         value = slope(data, w, found)
-        assert value == pytest.approx(one_by_one.full(w, *data[1:], wanted), rel=1e-12)
+        assert value == pytest.approx(one_by_one(w, *data[1:], wanted), rel=1e-12)
         terms = np.empty((n, d))  # a sum that cancels is known to a share of its terms
         for i in range(n):
             data.pair.gradient(w, data.x[i], data.y[i], data.constants, terms[i])
         scale = np.abs(terms).mean(axis=0).max() + np.finfo(float).tiny
         np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-13 * scale * (1 + np.abs(w).max()))
-        assert objective(data, w) == value
+        assert objectives(data, w[:, None], 1) == value
 
 
 def test_a_literal_rippled_mean_in_numpy() -> None:
@@ -67,7 +67,7 @@ def test_where_lanes_do_not_hold_records_are_taken_one_by_one(name: str, wrong: 
     w = problem.start() + np.array([0.1, wrong, 0.2])
     found, wanted = np.empty(3), np.empty(3)
     with np.errstate(all="ignore"):
-        value, expected = slope(data, w, found), sums(data.pair).full(w, *data[1:], wanted)
+        value, expected = slope(data, w, found), mean_of(data.pair)(w, *data[1:], wanted)
     np.testing.assert_allclose(value, expected, rtol=1e-11)
     np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-12 * (1 + np.nan_to_num(np.abs(w), posinf=0).max()))
 
@@ -121,7 +121,7 @@ class Walk:
 def test_without_slacks_nothing_else_changes() -> None:
     _, data = data_of("rippled-mean", 30, 4)
     steps = np.array([1, 7, 500])
-    whole, part = (follow(Walk(4), data, steps, 0.01, 2.0, slacks) for slacks in (True, False))
+    whole, part = (follow_all([Walk(4)], data, steps, np.array([0.01]), 2.0, slacks)[0] for slacks in (True, False))
     np.testing.assert_array_equal(whole[:, :-1], part[:, :-1])
     assert np.isfinite(whole).all()
     assert np.isnan(part[:, -1]).all()

@@ -15,9 +15,12 @@ FIRST = [name if name in ("rippled-mean", "sigmoid") else pytest.param(name, mar
 
 
 def gradient(problem, w, x, y):
+    return loss_and_gradient(problem, w, x, y)[1]
+
+
+def loss_and_gradient(problem, w, x, y):
     out = np.empty(len(w))
-    problem.pair.gradient(w, x, y, problem.constants, out)
-    return out
+    return problem.pair.gradient(w, x, y, problem.constants, out), out
 
 
 def ridge(problem, w):
@@ -35,14 +38,12 @@ def test_gradients_are_derivatives(name):
     for i in range(20):
         w = rng.standard_normal(4) * (0.3 + 2 * rng.random())
         moved = [
-            [problem.pair.loss(w + s * h * e, data.x[i], data.y[i], problem.constants) for s in (1, -1)]
-            for e in np.eye(4)
+            [loss_and_gradient(problem, w + s * h * e, data.x[i], data.y[i])[0] for s in (1, -1)] for e in np.eye(4)
         ]
         numeric = np.array([(up - down) / (2 * h) for up, down in moved])
         np.testing.assert_allclose(gradient(problem, w, data.x[i], data.y[i]), numeric, atol=2e-9)
     value, slope = problem.objective(w)
-    losses = [problem.pair.loss(w, x, y, problem.constants) for x, y in zip(*data, strict=True)]
-    gradients = [gradient(problem, w, x, y) for x, y in zip(*data, strict=True)]
+    losses, gradients = zip(*(loss_and_gradient(problem, w, x, y) for x, y in zip(*data, strict=True)), strict=True)
     assert value == pytest.approx(np.mean(losses), rel=1e-12)
     np.testing.assert_allclose(slope, np.mean(gradients, axis=0), atol=1e-14)
 
@@ -188,7 +189,7 @@ def test_only_a_loss_that_grows_in_every_direction_is_called_coercive(name):
     x, y = np.array([0.6, 0.8]), 1.0
     directions = [x, -x, np.array([0.8, -0.6])]
     problem = kind(N=1, d=2)
-    losses = [problem.pair.loss(1e6 * e, x, y, problem.constants) for e in directions]
+    losses = [loss_and_gradient(problem, 1e6 * e, x, y)[0] for e in directions]
     assert kind.coercive == (min(losses) > 1e3)
 
 

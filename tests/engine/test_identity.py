@@ -204,7 +204,7 @@ CALLED = {
         "dpexp.algorithms.heavy_ball_ldp_sgd": "update",
     },
     "softmax": {
-        "dpexp.engine.softmax.steps": "_score _add _scores _add_all _clipped_slopes _sums project _move steps",
+        "dpexp.engine.softmax.steps": "_score _add _in_tiles _clipped_slopes _sums project _move steps",
     },
     "momentum": {
         "dpexp.engine.finite_sum.loop": "move momentum_steps",

@@ -100,6 +100,12 @@ def of_numpy(a):
     return np.tanh(a)
 
 
+def importing(a):
+    import math
+
+    return a * math.pi
+
+
 def in_a_helper(a):
     return 1.0 + power(a)
 
@@ -111,6 +117,7 @@ def in_a_helper(a):
         (branch, branch, 1, "write where(condition, a, b)"),
         (both_of, both_of, 1, "write where(condition, a, b)"),
         (of_numpy, of_numpy, 1, "`np.tanh` is no function of the rule language"),
+        (importing, importing, 1, "`import` has its place at the top of the file"),
         (in_a_helper, power, 1, "write a * a, or sqrt(a) for a ** 0.5"),
     ],
 )

@@ -26,7 +26,9 @@ def problem(seed, n=40, p=6, classes=4):
 def trained(features, labels, run, batches, batch_size, noise=None, checkpoints=None):
     """Iterates of a single run after `checkpoints` steps."""
     wanted = [len(run.steps)] if checkpoints is None else checkpoints
-    return softmax.train(features, labels, [run], batches, batch_size=batch_size, noise=noise, checkpoints=wanted)[0]
+    return softmax.train(features, labels, [run], batches, batch_size=batch_size, noise=noise, checkpoints=wanted).last[
+        0
+    ]
 
 
 @pytest.mark.parametrize("scheme", SAMPLING)
@@ -145,7 +147,7 @@ def test_runs_that_share_batches_and_noise_are_what_each_is_alone():
 
     def go(some):
         drawn = {"batches": SAMPLING["poisson"](40, 5, RNG(3)), "noise": softmax.gaussian(RNG(4))}
-        return softmax.train(features, labels, some, batch_size=5, checkpoints=[7, 60], **drawn)
+        return softmax.train(features, labels, some, batch_size=5, checkpoints=[7, 60], **drawn).last
 
     together = go(runs)
     assert together.shape == (3, 2, *weights.shape)

@@ -74,21 +74,21 @@ def test_averaging_changes_no_iterate_and_company_no_average():
     sizes = np.full(40, 0.5)
     runs = [engine.Run(np.zeros((10, 65), np.float32), sizes, 1e-2, momentum=m) for m in (0.0, 0.9)]
 
-    def of(which, follow):
-        return follow(
+    def of(which, averaging=True):
+        return engine.train(
             train.features, train.labels, which, SAMPLING["poisson"](len(train), 32, generator(1, 0, "order")),
-            batch_size=32, checkpoints=[0, 7, 40],
+            batch_size=32, checkpoints=[0, 7, 40], averaging=averaging,
         )  # fmt: skip
 
-    both = of(runs, engine.followed)
-    assert np.array_equal(both.last, of(runs, engine.train))
+    both = of(runs)
+    assert np.array_equal(both.last, of(runs, averaging=False).last)
     for k, run in enumerate(runs):
-        alone = of([run], engine.followed)
+        alone = of([run])
         assert np.array_equal(alone.last[0], both.last[k])
         assert np.array_equal(alone.average[0], both.average[k])
     assert not both.average[:, 0].any()
     with pytest.raises(ValueError, match="without projection"):
-        of([runs[1]._replace(radius=1.0)], engine.train)
+        of([runs[1]._replace(radius=1.0)])
 
 
 def test_momentum_costs_no_privacy():

@@ -8,8 +8,9 @@ import pytest
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.central_newton import CentralNewton
-from dpexp.algorithms.covering import METRICS, efficient_errors, measured, shown
-from dpexp.algorithms.schedules import SCHEDULES
+from dpexp.algorithms.covering import METRICS, Trial, efficient_errors, measured, shown
+from dpexp.algorithms.path_intervals import PathIntervals
+from dpexp.algorithms.schedules import SCHEDULES, Power
 from dpexp.algorithms.staged_newton import StagedNewton
 from dpexp.config.experiment_file import read_experiment
 from dpexp.config.yamlfile import ConfigError
@@ -205,7 +206,7 @@ def test_runs_are_those_of_fit(algorithm):
     model, law = one.model(problem, budget), one.population(problem)
     alike = model_of(HuberRegression(**problem.model_dump()))
     assert replace(alike, stretched=True, scale_row=model.scale_row) == unit_model("huber-linear", 2)
-    ((seen,),) = one.of_settings(model, law, [(None, budget)], n, 7, range(3))
+    (seen,) = one.intervals(model, Trial(law, n, 7, [0, 1, 2]), None, budget)
     for lane in range(3):
         crowd = Strangers(law, 7, range(3))
         noise = generator(7, lane, "noise").standard_normal
@@ -234,7 +235,7 @@ def test_persons_of_a_run_are_those_of_fit(messages):
     budget = ConstantBudget(mu=3.0)
     one = StagedNewton(messages=messages, persons=True)
     model, law = one.model(problem, budget), one.population(problem)
-    ((seen,),) = one.of_settings(model, law, [(None, budget)], n, 7, range(2))
+    (seen,) = one.intervals(model, Trial(law, n, 7, [0, 1]), None, budget)
     planned = plan_local(model, np.array([3.0]), n)
     for lane in range(2):
         noise = generator(7, lane, "noise").standard_normal
@@ -242,8 +243,18 @@ def test_persons_of_a_run_are_those_of_fit(messages):
         mu = np.full(n, 1.0 if messages == "caps" else 3.0)
         assert (seen.estimate[lane] == fit_local(planned, x, y, mu, noise, owners).theta).all()
     alone = replace(one.population(problem), persons=False)
-    ((other,),) = one.of_settings(model, alone, [(None, budget)], n, 7, range(2))
+    (other,) = one.intervals(model, Trial(alone, n, 7, [0, 1]), None, budget)
     assert (other.estimate != seen.estimate).all()
+
+
+@pytest.mark.parametrize("one", [StagedNewton(), StagedNewton(messages="caps"), CentralNewton(), PathIntervals()])
+def test_a_setting_has_the_bits_that_it_has_alone(one):
+    """Of caps the model itself follows from the budget."""
+    problem, steps = HuberLinear(d=2), np.array([1500])
+    settings = [(Power(eta=0.2, alpha=mu / 4), ConstantBudget(mu=mu)) for mu in (1.0, 3.0)]
+    together = one.simulate(problem, settings, steps, 7, [0, 1]).values
+    for found, setting in zip(together, settings, strict=True):
+        np.testing.assert_array_equal(found, one.simulate(problem, [setting], steps, 7, [0, 1]).values[0])
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
+from dpexp.algorithms.covering import Trial
 from dpexp.algorithms.path_intervals import PathIntervals
 from dpexp.algorithms.schedules import SCHEDULES, Power
 from dpexp.algorithms.staged_newton import StagedNewton
@@ -69,17 +70,6 @@ def test_the_public_noise_is_the_integral_over_the_law_of_budgets():
     assert noise == pytest.approx(above / below**2, rel=1e-6)
 
 
-def test_paths_do_not_depend_on_the_other_settings():
-    model, law = model_of(MallowsLogistic(d=2)), Population(2, binary=True)
-    algorithm, schedules = PathIntervals(), [Power(eta=0.2, alpha=alpha) for alpha in (1 / 3, 2 / 3)]
-    settings = [(schedule, ConstantBudget(mu=2.0)) for schedule in schedules]
-    both = algorithm.of_settings(model, law, settings, 3001, 7, range(8))
-    for k, setting in enumerate(settings):
-        (one,) = algorithm.of_settings(model, law, [setting], 3001, 7, range(8))
-        for interval, wanted in zip(both[k], one, strict=True):
-            assert all((a == b).all() for a, b in zip(interval, wanted, strict=True))
-
-
 def test_batches_of_a_path_share_its_users_after_the_burn_in(monkeypatch):
     """Eight of equal length up to rounding, from the end of the burn-in to the last user."""
     from dpexp.inference import methods as module
@@ -93,7 +83,8 @@ def test_batches_of_a_path_share_its_users_after_the_burn_in(monkeypatch):
     monkeypatch.setattr(module, "batch_means", batch_means)
     model, law, n = model_of(MallowsLogistic(d=2)), Population(2, binary=True), 3001
     algorithm = PathIntervals()
-    algorithm.of_settings(model, law, [(Power(eta=0.2, alpha=1 / 2), ConstantBudget(mu=2.0))], n, 7, range(8))
+    trial = Trial(law, n, 7, list(range(8)))
+    algorithm.intervals(model, trial, Power(eta=0.2, alpha=1 / 2), ConstantBudget(mu=2.0))
     (ends,) = seen
     first = round(algorithm.burn_in * n)
     assert (ends[0], ends[-1]) == (first, n)

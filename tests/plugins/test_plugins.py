@@ -413,6 +413,14 @@ MISTAKES = {
         GOOD.replace("LdpSgd", "Parameters").replace("algorithms.ldp_sgd", "core.parameters"),
         r"own\.py:6: algorithm 'own': the class Own has no `estimators`",
     ),
+    "an algorithm of one pass without a rule": (
+        GOOD.replace("LdpSgd", "OnePassAlgorithm").replace("ldp_sgd", "one_pass"),
+        r"own\.py:6: algorithm 'own': the class Own has no `rule`",
+    ),
+    "an attribute that is no field": (
+        GOOD.replace("\n\nPLUGIN", "\n    rate = 3\n\nPLUGIN"),
+        r"own\.py:6: PydanticUserError: A non-annotated attribute was detected: `rate = 3`",
+    ),
     "wrong signature": (
         GOOD.replace("\n\nPLUGIN", "\n    def seconds(self, problem):\n        return 1.0\n\nPLUGIN"),
         r"own\.py:6: algorithm 'own': `seconds` of Own takes \(problem\), and is called with \(problem, n\)",
@@ -422,6 +430,13 @@ MISTAKES = {
         .replace("algorithms.ldp_sgd", "problems.linear_predictor")
         .replace("algorithms=", "problems="),
         r"own\.py:6: problem 'own': the class Own has no `response_noise`",
+    ),
+    "a problem with an unknown law of responses": (
+        GOOD.replace("algorithms.ldp_sgd import LdpSgd", "problems.huber_linear import HuberLinear")
+        .replace("(LdpSgd)", "(HuberLinear)")
+        .replace("algorithms=", "problems=")
+        .replace("\n\nPLUGIN", '\n    response_noise = "gauss"\n\nPLUGIN'),
+        r"own\.py:6: problem 'own': response_noise is 'gauss'",
     ),
     "arguments of step_sizes": (
         GOOD.replace("LdpSgd", "Schedule")
@@ -441,6 +456,44 @@ MISTAKES = {
 }
 
 
+@pytest.mark.parametrize(
+    ("score", "expected"),
+    [("k[9], 0.0", r"own\.py:8: IndexError: index 9"), ("0.5", "`score` returns 0.5, and not two numbers")],
+)
+def test_a_rule_that_reads_what_is_not_there_is_refused_before_it_is_compiled(score, expected, tmp_path):
+    """Compiled code looks up no index: beyond the constants it would compute with whatever lies in memory."""
+    write(tmp_path, "own.py", f"""\
+        from typing import Literal
+        from dpexp.plugins import Plugin
+        from dpexp.problems.huber_linear import HuberLinear
+
+
+        def score(t, y, scale, k):
+            # the second is the derivative by the scale
+            return {score}
+
+
+        class Own(HuberLinear):
+            name: Literal["own"] = "own"
+            score = staticmethod(score)
+
+
+        PLUGIN = Plugin(problems={{"own": Own}})
+        """)  # fmt: skip
+    config = write(tmp_path, "own.yaml", """\
+        experiment: own
+        problem: {name: own, d: 2}
+        algorithm: {name: ldp-sgd}
+        schedule: {name: power, eta: 0.2, alpha: 1/2}
+        privacy: {mu: 1}
+        run: {n: 1000, replicates: 8, seed: 1, checkpoints: 3}
+        """)  # fmt: skip
+    for command in ("validate", "run"):
+        told = call("--plugin", "own.py", command, str(config), cwd=tmp_path, code=2).stderr
+        assert re.search(expected, told), told
+    assert not (tmp_path / "results").exists()
+
+
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_is_said_at_its_file_and_line(name, tmp_path):
     text, expected = MISTAKES[name]
@@ -448,6 +501,7 @@ def test_a_mistake_is_said_at_its_file_and_line(name, tmp_path):
     with pytest.raises(UsageError, match=expected) as error:
         plugins.use(file)
     assert error.value.hint
+    assert "\n" not in error.value.message
     with plugins.using(write(tmp_path, "own.py", GOOD)):  # what was wrong is gone, and nothing of it is left
         assert "own" in ALGORITHMS
 

@@ -15,7 +15,7 @@ from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.yamlfile import ConfigError
-from dpexp.engine.softmax.batches import balls_in_bins, batches_of, cyclic_poisson, poisson, secret_bins, shuffled
+from dpexp.engine.softmax.batches import SAMPLING, balls_in_bins, batches_of, poisson, shuffled
 from dpexp.engine.softmax.measuring import tally
 from dpexp.privacy.accounting.epoch_losses import MOST_NOISES, coarser, epoch_loss, varying_epochs_eps
 from dpexp.privacy.accounting.gdp import eps_of
@@ -93,9 +93,9 @@ def law_of_groups(scheme, groups, q):
 @pytest.mark.slow
 def test_the_law_of_bins_and_wrong_ones():
     assert law_of_bins(balls_in_bins, fresh=True) > 1e-5
-    assert law_of_bins(secret_bins, fresh=False) > 1e-5
+    assert law_of_bins(SAMPLING["secret-bins"], fresh=False) > 1e-5
     wrong = [
-        (secret_bins, True),
+        (SAMPLING["secret-bins"], True),
         (balls_in_bins, False),
         (shuffled, True),  # batches of equal size: records exclude each other
         (poisson, True),  # not one batch in every epoch
@@ -107,20 +107,20 @@ def test_the_law_of_bins_and_wrong_ones():
 
 @pytest.mark.slow
 def test_the_law_of_groups_and_wrong_ones():
-    assert law_of_groups(cyclic_poisson, 2, 1 / 3) > 1e-6
-    assert law_of_groups(cyclic_poisson, 1, 1 / 6) > 1e-6
-    assert law_of_groups(cyclic_poisson, 2, 1 / 3 * 2 / 3) < 1e-9  # another rate
-    assert law_of_groups(cyclic_poisson, 3, 1 / 3) < 1e-9
+    assert law_of_groups(poisson, 2, 1 / 3) > 1e-6
+    assert law_of_groups(poisson, 1, 1 / 6) > 1e-6
+    assert law_of_groups(poisson, 2, 1 / 3 * 2 / 3) < 1e-9  # another rate
+    assert law_of_groups(poisson, 3, 1 / 3) < 1e-9
     assert law_of_groups(lambda n, m, g, groups: poisson(n, groups * m, g), 2, 1 / 3) < 1e-9  # from everyone
 
 
 def test_one_group_is_poisson_and_edges():
-    one, same = cyclic_poisson(30, 4, rng(3)), poisson(30, 4, rng(3))
+    one, same = poisson(30, 4, rng(3), groups=1), poisson(30, 4, rng(3))
     assert all(np.array_equal(next(one), next(same)) for _ in range(50))
-    whole = cyclic_poisson(7, 1, rng(0), groups=7)
+    whole = poisson(7, 1, rng(0), groups=7)
     assert [next(whole).tolist() for _ in range(8)] == [[k] for k in (*range(7), 0)]
     with pytest.raises(ValueError, match="between 1 and n"):
-        next(cyclic_poisson(7, 2, rng(0), groups=4))
+        next(poisson(7, 2, rng(0), groups=4))
     assert np.array_equal(next(balls_in_bins(5, 5, rng(0))), np.arange(5))
     sizes = [len(batch) for batch in itertools.islice(balls_in_bins(10, 1, rng(1)), 200)]
     assert min(sizes) == 0 < 4 <= max(sizes)  # empty ones, and ones that are far too large
@@ -352,7 +352,7 @@ def test_sums_are_divided_by_the_nominal_size_whatever_is_drawn(sampling, groups
 
     algorithm, step, steps = SGD(batch_size=2, sampling=sampling, groups=groups), SCHEDULES["constant"](eta=0.7), 40
     train, w, sizes = DIGITS.train, np.zeros((10, 65)), []
-    drawn = {"balls-in-bins": balls_in_bins, "secret-bins": secret_bins}.get(sampling) or partial(cyclic_poisson, groups=4)  # fmt: skip
+    drawn = partial(poisson, groups=4) if sampling == "cyclic-poisson" else SAMPLING[sampling]
     for batch in itertools.islice(drawn(len(train), 2, generator(5, 1, "order")), steps):
         total = np.zeros_like(w)
         for i in batch:

@@ -70,7 +70,7 @@ def test_settings_of_one_seed_share_their_noise_which_a_difference_removes():
             train.features, train.labels, [runs.run_of(problem, noise, np.full(1, 1.0), 3, 0)],
             SAMPLING["poisson"](len(train), 50, generator(3, 0, "order")), batch_size=50,
             noise=engine.gaussian(generator(3, 0, "noise")), checkpoints=[1],
-        )[0, 0]  # fmt: skip
+        ).last[0, 0]  # fmt: skip
 
     strong, weak, free = first_step(noises[0]), first_step(noises[1]), first_step(None)
     ratio = noises[0] / noises[1]

@@ -340,20 +340,20 @@ def test_a_failing_cell_does_not_stop_the_others(config, tmp_path, monkeypatch, 
     from dpexp.problems.huber_linear import HuberLinear
 
     def fail(self):
-        if self.d == 4:
+        if self.d == 10:
             raise RuntimeError("no such weather")
         return original(self)
 
     original = HuberLinear.model
     monkeypatch.setattr(HuberLinear, "model", fail)
-    report, folder = go(config, tmp_path / "r", overrides=["problem.d=[3, 4]"])
+    report, folder = go(config, tmp_path / "r", overrides=["problem.d=[5, 10]"])
     assert (report.computed, report.failed) == (6, 6)
     cells = pd.read_parquet(folder.cells)
     assert set(cells[cells.status == "failed"].reason) == {"RuntimeError: no such weather"}
     assert pd.read_parquet(folder.summary).cell_id.nunique() == 6
     with pytest.raises(DpexpError, match="no such weather"):
-        go(config, tmp_path / "r", overrides=["problem.d=[3, 4]"], fail_fast=True)
-    experiment = load_experiment(config, ["problem.d=[3, 4]"])
+        go(config, tmp_path / "r", overrides=["problem.d=[5, 10]"], fail_fast=True)
+    experiment = load_experiment(config, ["problem.d=[5, 10]"])
     run(experiment, Options(tmp_path / "r"))
     printed = capsys.readouterr().err
     assert "small: a cell failed: RuntimeError: no such weather" in printed
@@ -361,7 +361,7 @@ def test_a_failing_cell_does_not_stop_the_others(config, tmp_path, monkeypatch, 
     run(experiment, Options(tmp_path / "r", debug=True))
     assert "Traceback" in capsys.readouterr().err
     monkeypatch.undo()
-    report, folder = go(config, tmp_path / "r", overrides=["problem.d=[3, 4]"])
+    report, folder = go(config, tmp_path / "r", overrides=["problem.d=[5, 10]"])
     assert (report.computed, report.reused, report.failed) == (6, 6, 0)
 
 

@@ -14,8 +14,9 @@ import dpexp
 from dpexp.core.files import read_bytes_sealed, write_bytes_sealed
 from dpexp.store import source_code
 from dpexp.store.source_code import MADE_BY, Code, Import, code_in, parsed
+from tests.conftest import share
 
-PACKAGE = sorted(Path(dpexp.__file__).parent.rglob("*.py"))
+PACKAGE = share(sorted(Path(dpexp.__file__).parent.rglob("*.py")))
 SOURCE = b'''"""A docstring."""
 from __future__ import annotations
 import os, a.b as c

@@ -24,6 +24,7 @@ class Power(Schedule):
 
     def step_sizes(self, first: int, last: int) -> np.ndarray:
         i = np.arange(first, last + 1, dtype=np.float64)
+        # numpy's own powers depend on the processor; of these three exponents they are not needed
         if self.alpha in _BY_ARITHMETIC:
             return self.eta / _BY_ARITHMETIC[self.alpha](i)
         from dpexp.engine.lanes.powers import powers

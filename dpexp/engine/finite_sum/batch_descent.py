@@ -35,7 +35,7 @@ def sampled_sum_of(pair: Pair) -> Compiled:
 
 
 class DescentSteps:
-    """w <- w - eta (mean gradient of the batch + std z); Poisson samples are divided by q N, not by their size."""
+    """w <- w - eta (mean gradient of the batch + std z)."""
 
     def __init__(
         self,
@@ -54,6 +54,7 @@ class DescentSteps:
         """Take the steps first..last."""
         n = len(self.data.x)
         for _ in range(first, last + 1):
+            # all records are a sum in lanes; Poisson samples are divided by q N, which is public, not by their size
             if self.q == 1:
                 slope(self.data, self.w, self.estimate)
             else:
@@ -90,6 +91,7 @@ class RecursionSteps:
         """Take the steps first..last."""
         for t in range(first, last + 1):
             slope(self.data, self.w, self.here)
+            # it starts from a gradient; later ones are mostly the estimate before, moved by what the gradient changed
             if t == 1:
                 self.estimate[:] = self.here
             else:

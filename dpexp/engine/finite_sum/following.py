@@ -76,14 +76,7 @@ def company_of(runs: Sequence[Stepper]) -> Company:
     return Together(momenta) if len(momenta) == len(runs) else InTurn(runs)
 
 
-def follow(
-    run: Stepper, data: Data, checkpoints: np.ndarray, eta: float, smoothness: float, slacks: bool = True
-) -> np.ndarray:
-    """Metrics [K, 6] of one run: see `follow_all`."""
-    found: np.ndarray = follow_all([run], data, checkpoints, np.array([eta]), smoothness, slacks)[0]
-    return found
-
-
+@np.errstate(all="ignore")  # a run may diverge
 def follow_all(
     runs: Sequence[Stepper],
     data: Data,
@@ -102,13 +95,7 @@ def follow_all(
     which is not negative on any path of normalised steps of length eta; it means nothing for others. Its mean over t is
     the slack of the lemma itself. It alone needs F one step after every look: without `slacks` it is NaN.
     """
-    with np.errstate(all="ignore"):  # a run may diverge
-        return _followed(company_of(runs), data, checkpoints, eta, smoothness, slacks)
-
-
-def _followed(
-    company: Company, data: Data, checkpoints: np.ndarray, eta: np.ndarray, smoothness: float, slacks: bool
-) -> np.ndarray:
+    company = company_of(runs)
     count, d = company.count, len(company.w)
     seen = looks(int(checkpoints[-1]), len(data.x))
     wanted, out = {int(k): row for row, k in enumerate(checkpoints)}, np.empty((count, len(checkpoints), len(METRICS)))
@@ -119,6 +106,7 @@ def _followed(
     nothing = np.full(count, math.nan)
     done, before, known = 0, nothing, False
 
+    # a gradient at w_t is that of the checkpoint before it, if there was one: nothing is computed twice
     for t in sorted(looked_at | set(wanted)):
         if t - 1 > done:
             company.advance(done + 1, t - 1)
@@ -127,7 +115,8 @@ def _followed(
             before = slopes(data, company.w, gradient)
         here = gradient.copy()
         company.advance(t, t)
-        known = t in wanted or t + 1 in looked_at  # else F alone is asked for
+        # where the gradient is not asked for, F alone is
+        known = t in wanted or t + 1 in looked_at
         after = nothing
         if known:
             after = slopes(data, company.w, gradient)
@@ -135,6 +124,7 @@ def _followed(
             after = objectives(data, company.w, count)
         if t in looked_at:
             norm, error = _lengths(here), _lengths(company.estimate[:, :count].T - here)
+            # Lemma 5 of this step
             if slacks:
                 one = (before - after) / eta + smoothness * eta / 2 + 2 * error - norm
                 slack = np.where(one < slack, one, slack)

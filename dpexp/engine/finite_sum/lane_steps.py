@@ -36,7 +36,8 @@ def lay_out(steps, start, count, out):
 
 @njit(nogil=True, forceinline=True)
 def squared_length(v):
-    """|v|^2 of every lane of v [d, 8]: two sums side by side, because an addition waits for the one before."""
+    """|v|^2 of every lane of v [d, 8]."""
+    # two sums side by side, because an addition waits for the one before
     one, two = reals(0.0), reals(0.0)
     for j in range(0, len(v) // 2 * 2, 2):
         a, b = load(v, (j,)), load(v, (j + 1,))
@@ -89,6 +90,7 @@ def lane_steps_of(pair: Pair) -> Compiled:
         rule [3, 8]: alpha, eta, and 1 where steps are normalised.
         """
         d = len(w)
+        # records and noise of so many steps stay in the nearest cache
         part = max(2, NUMBERS // d)
         records, responses, added = np.empty((part, d, LANES)), np.empty((part, LANES)), np.empty((part, d, LANES))
         g, checked = np.empty((d, LANES)), np.empty((1, LANES))

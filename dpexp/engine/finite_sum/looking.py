@@ -10,7 +10,7 @@ push = phi_2 of eight records.
 (b) So N grad F = w sum(pull) + sum (push - pull) x + N grad r: one multiplication and one addition for a coordinate.
 
 (c) Lane k adds up the records k, k + 8, ...; the eight sums meet in one fixed tree. So the bits are the same on every
-machine, and differ in the last places from sums record by record (`dpexp.engine.finite_sum.losses.sums`).
+machine, and differ in the last places from means record by record (`dpexp.engine.finite_sum.losses.mean_of`).
 
 (d) Sums record by record remain for losses without a form in lanes, and where the lanes give no finite number: their
 functions say NaN where they are not accurate, and F is made NaN where w is not finite.
@@ -22,12 +22,11 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from numba import njit
 
 from dpexp.engine.compiled import compiled
 from dpexp.engine.finite_sum.lane_forms import LaneForm
 from dpexp.engine.finite_sum.loop import Data
-from dpexp.engine.finite_sum.losses import Compiled, sums
+from dpexp.engine.finite_sum.losses import Compiled, mean_of
 from dpexp.engine.lanes.vectors import LANES, load, reals, store
 
 
@@ -36,32 +35,24 @@ def slope(data: Data, w: np.ndarray, out: np.ndarray) -> float:
     return float(slopes(data, w[:, None], out[None])[0])
 
 
-def objective(data: Data, w: np.ndarray) -> float:
-    """F(w), the same bits as those of `slope`."""
-    return float(objectives(data, w[:, None], 1)[0])
-
-
 def slopes(data: Data, w: np.ndarray, out: np.ndarray) -> np.ndarray:
     """F [R] at the first R columns of w [d, columns]; out [R, d] becomes the gradients. No column changes another's."""
-    values = _in_lanes(data, w, True, out)
-    for k in np.flatnonzero(~np.isfinite(values)):  # (d)
-        values[k] = sums(data.pair).full(w[:, k].copy(), *data[1:], out[k])
-    return values
+    return _means(data, w, True, out)
 
 
 def objectives(data: Data, w: np.ndarray, count: int) -> np.ndarray:
     """F at the first `count` columns of w [d, columns], the same bits as those of `slopes`."""
-    values = _in_lanes(data, w, False, np.empty((count, len(w))))
-    for k in np.flatnonzero(~np.isfinite(values)):
-        values[k] = sums(data.pair).mean_loss(w[:, k].copy(), *data[1:])
-    return values
+    return _means(data, w, False, np.empty((count, len(w))))
 
 
-def _in_lanes(data: Data, w: np.ndarray, wanted: bool, out: np.ndarray) -> np.ndarray:
+def _means(data: Data, w: np.ndarray, wanted: bool, out: np.ndarray) -> np.ndarray:
     values = np.full(len(out), math.nan)
     if data.pair.lanes is not None:
         records = _kept_tiles(_These(data.x, data.y))
         means_of(data.pair.lanes)(w, *records, len(data.x), data.constants, wanted, out, values)
+    # (d)
+    for k in np.flatnonzero(~np.isfinite(values)):
+        values[k] = mean_of(data.pair)(w[:, k].copy(), *data[1:], out[k])
     return values
 
 
@@ -93,74 +84,15 @@ def tiles(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndar
     return records, responses.reshape(groups, LANES), present.reshape(groups, LANES)
 
 
-def _mean_of(form: LaneForm) -> Compiled:
-    """F(w) of (w, x, y, present, N, c, wanted, out), for one loss; out becomes grad F(w) where it is wanted.
-
-    NaN where w is not finite, or where the lanes' functions are not accurate.
-    """
-    parts, rest = form
-
-    @njit(nogil=True)
-    def mean(
-        w: np.ndarray,
-        x: np.ndarray,
-        y: np.ndarray,
-        present: np.ndarray,
-        n: int,
-        c: np.ndarray,
-        wanted: bool,
-        out: np.ndarray,
-    ) -> float:
-        d = len(w)
-        even = d // 2 * 2
-        added = np.zeros((d + 2, LANES))  # sums of (push - pull) x, of pull, and of the loss
-        losses, pulls = reals(0.0), reals(0.0)
-        for b in range(len(x)):
-            # (a), each of the two in two sums side by side, because an addition waits for the one before
-            far0, far1, along0, along1 = reals(0.0), reals(0.0), reals(0.0), reals(0.0)
-            for j in range(0, even, 2):
-                one, two = load(x, (b, j)), load(x, (b, j + 1))
-                away, off = w[j] - one, w[j + 1] - two
-                far0, far1 = far0 + away * away, far1 + off * off
-                along0, along1 = along0 + w[j] * one, along1 + w[j + 1] * two
-            if even < d:
-                one = load(x, (b, even))
-                away = w[even] - one
-                far0, along0 = far0 + away * away, along0 + w[even] * one
-            value, pull, push = parts(far0 + far1, along0 + along1, load(y, (b,)), c)
-            # (b), where a lane without a record counts 0 times
-            here = load(present, (b,))
-            losses = losses + here * value
-            if wanted:
-                pulls = pulls + here * pull
-                weight = here * (push - pull)
-                for j in range(d):
-                    store(added, (j,), load(added, (j,)) + weight * load(x, (b, j)))
-        store(added, (d,), pulls)
-        store(added, (d + 1,), losses)
-        # (c)
-        for k in range(d + 2):
-            a = added[k]
-            a[0] = ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]))
-        finite, other = 0.0, 0.0
-        for j in range(d):
-            finite += 0.0 * w[j]  # (d): 0, or NaN
-            own, steep = rest(w[j], c)
-            other += own
-            out[j] = (w[j] * added[d, 0] + added[j, 0]) / n + steep
-        return added[d + 1, 0] / n + other + finite
-
-    return mean
-
-
 @lru_cache(maxsize=64)
 def means_of(form: LaneForm) -> Compiled:
-    """F and its gradient for each of the first columns of w [d, columns]: into values [R] and out [R, d]."""
-    mean = _mean_of(form)
+    """F, and its gradient where it is wanted, for each of the first columns of w [d, columns]: into values [R] and out
+    [R, d]. NaN where w is not finite, or where the lanes' functions are not accurate."""
+    parts, rest = form
 
     @compiled(kept=True)
     def means(
-        w: np.ndarray,
+        columns: np.ndarray,
         x: np.ndarray,
         y: np.ndarray,
         present: np.ndarray,
@@ -170,9 +102,47 @@ def means_of(form: LaneForm) -> Compiled:
         out: np.ndarray,
         values: np.ndarray,
     ) -> None:
-        one = np.empty(len(w))
-        for k in range(len(values)):
-            one[:] = w[:, k]
-            values[k] = mean(one, x, y, present, n, c, wanted, out[k])
+        d = len(columns)
+        even = d // 2 * 2
+        w, added = np.empty(d), np.empty((d + 2, LANES))
+        for column in range(len(values)):
+            w[:] = columns[:, column]
+            added[:] = 0.0  # sums of (push - pull) x, of pull, and of the loss
+            losses, pulls = reals(0.0), reals(0.0)
+            for b in range(len(x)):
+                # (a), each of the two in two sums side by side, because an addition waits for the one before
+                far0, far1, along0, along1 = reals(0.0), reals(0.0), reals(0.0), reals(0.0)
+                for j in range(0, even, 2):
+                    one, two = load(x, (b, j)), load(x, (b, j + 1))
+                    away, off = w[j] - one, w[j + 1] - two
+                    far0, far1 = far0 + away * away, far1 + off * off
+                    along0, along1 = along0 + w[j] * one, along1 + w[j + 1] * two
+                if even < d:
+                    one = load(x, (b, even))
+                    away = w[even] - one
+                    far0, along0 = far0 + away * away, along0 + w[even] * one
+                value, pull, push = parts(far0 + far1, along0 + along1, load(y, (b,)), c)
+                # (b), where a lane without a record counts 0 times
+                here = load(present, (b,))
+                losses = losses + here * value
+                if wanted:
+                    pulls = pulls + here * pull
+                    weight = here * (push - pull)
+                    for j in range(d):
+                        store(added, (j,), load(added, (j,)) + weight * load(x, (b, j)))
+            store(added, (d,), pulls)
+            store(added, (d + 1,), losses)
+            # (c)
+            for k in range(d + 2):
+                a = added[k]
+                a[0] = ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]))
+            # (d): 0 times a number is 0, or NaN where it is not finite
+            finite, other = 0.0, 0.0
+            for j in range(d):
+                finite += 0.0 * w[j]
+                own, steep = rest(w[j], c)
+                other += own
+                out[column, j] = (w[j] * added[d, 0] + added[j, 0]) / n + steep
+            values[column] = added[d + 1, 0] / n + other + finite
 
     return means

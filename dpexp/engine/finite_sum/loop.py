@@ -75,7 +75,8 @@ def move(w: np.ndarray, estimate: np.ndarray, eta: float, normalised: bool) -> N
         square = 0.0
         for j in range(len(w)):
             square += estimate[j] ** 2
-        scale = eta / math.sqrt(square) if square > 0 else 0.0  # 0 has no direction to step in
+        # 0 has no direction to step in
+        scale = eta / math.sqrt(square) if square > 0 else 0.0
     for j in range(len(w)):
         w[j] -= scale * estimate[j]
 
@@ -162,6 +163,7 @@ def reconstructed_steps_of(pair: Pair) -> Compiled:
         for k in range(len(items)):
             t, i = first + k, items[k]
             place = (t - 1) % n
+            # an epoch begins: its first iterate is the new anchor
             if place == 0:
                 values.previous[:] = values.anchor
                 values.anchor[:] = w
@@ -232,17 +234,16 @@ class Momentum:
 
 
 class Together:
-    """Up to eight runs on the same data, advanced side by side: run k is column k of w and estimate [d, 8].
-
-    The runs' own vectors become these columns. Columns without a run repeat the first one.
-    """
+    """Up to eight runs on the same data, advanced side by side: run k is column k of w and estimate [d, 8]."""
 
     def __init__(self, runs: Sequence[Momentum]) -> None:
         self.runs, self.count, first = list(runs), len(runs), runs[0]
+        # columns without a run repeat the first one
         d, lanes = len(first.w), [*runs, *[first] * (LANES - len(runs))]
         self.w, self.m, self.estimate = (
             np.stack([getattr(run, name) for run in lanes], axis=1) for name in ("w", "m", "estimate")
         )
+        # the runs' own vectors become these columns
         for k, run in enumerate(runs):
             run.w, run.m, run.estimate = self.w[:, k], self.m[:, k], self.estimate[:, k]
         self.rule = np.array([[r.alpha for r in lanes], [r.eta for r in lanes], [r.normalised for r in lanes]], float)
@@ -250,7 +251,8 @@ class Together:
         self.take = lane_steps_of(pair) if pair.lanes is not None else momentum_steps_of(pair)
         self.length = max(1, NUMBERS // (LANES * d))
         self.items, self.noise = np.zeros((LANES, self.length), np.int64), np.zeros((LANES, self.length, d))
-        self.ready = (1, 0)  # first and last step of the block whose records and noise are held
+        # first and last step of the block whose records and noise are held: none
+        self.ready = (1, 0)
 
     def advance(self, first: int, last: int) -> None:
         """Take the steps first..last."""
@@ -264,6 +266,7 @@ class Together:
 
     def _prepare(self, first: int, last: int) -> None:
         """Records and noise of the steps from `first`: as many as are held at once, or those up to `last`."""
+        # no further than a run says that it goes: noise that nobody asks for would be drawn
         end = first + self.length - 1
         end = min(end, *(max(last, run.steps) for run in self.runs))
         count = end - first + 1

@@ -1,12 +1,11 @@
 """Losses of one record and their gradients as small compiled functions, composed once for each loss.
 
-Every loss is a pair: `loss(w, x, y, c)`, and `gradient(w, x, y, c, out)`, which fills out [d] and returns the loss too.
-(What is not used of it is not computed: the compiler inlines it.) w, x and out are float64 [d], y is a float, c holds
-the constants of the problem, float64. A loss of a linear predictor is made from its value and slope in u = x.w by
-`of_predictor`.
+Every loss is one function, `gradient(w, x, y, c, out)`, which fills out [d] and returns the loss. w, x and out are
+float64 [d], y is a float, c holds the constants of the problem, float64. A loss of a linear predictor is made from its
+value and slope in u = x.w by `of_predictor`.
 
-Sums over coordinates are four sums side by side, because an addition takes four cycles and none waits for the others.
-Their order is part of the source, so it is the same on every machine.
+Sums over coordinates are four sums side by side, in an order that is part of the source, so it is the same on every
+machine.
 """
 
 from __future__ import annotations
@@ -27,16 +26,17 @@ Compiled = Callable[..., Any]
 
 
 class Pair(NamedTuple):
-    """A loss of one record, and its gradient with it."""
+    """A loss of one record, by itself and of eight records at once."""
 
-    loss: Compiled
     gradient: Compiled
+    """of (w, x, y, c, out); where the caller does not use what it returns, that is not computed: it is inlined"""
     lanes: LaneForm | None = None
     """the same loss for looks at all records; without it they are taken record by record"""
 
 
 @njit(nogil=True, forceinline=True)
 def dot(a: np.ndarray, b: np.ndarray) -> float:
+    # four sums, because an addition takes four cycles and none waits for the others
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
     whole = len(a) // 4 * 4
     for j in range(0, whole, 4):
@@ -59,7 +59,8 @@ def sigmoid(u: float) -> float:
 
 @njit(nogil=True, forceinline=True)
 def distance_and_dot(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
-    """|a - b|^2 and a.b in one pass; what is not used is not computed. The second has the bits of `dot`."""
+    """|a - b|^2 and a.b in one pass; what is not used is not computed."""
+    # the order of the sums is that of `dot`, so that the second has its bits
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
     p0, p1, p2, p3 = 0.0, 0.0, 0.0, 0.0
     whole = len(a) // 4 * 4
@@ -82,10 +83,6 @@ def of_predictor(value: Compiled, slope: Compiled) -> Pair:
     """The pair of value(u, y, c) with derivative slope(u, y, c) in u = x.w."""
 
     @njit(nogil=True, forceinline=True)
-    def loss(w: np.ndarray, x: np.ndarray, y: float, c: np.ndarray) -> float:
-        return value(dot(w, x), y, c)
-
-    @njit(nogil=True, forceinline=True)
     def gradient(w: np.ndarray, x: np.ndarray, y: float, c: np.ndarray, out: np.ndarray) -> float:
         u = dot(w, x)
         factor = slope(u, y, c)
@@ -93,7 +90,7 @@ def of_predictor(value: Compiled, slope: Compiled) -> Pair:
             out[j] = factor * x[j]
         return value(u, y, c)
 
-    return Pair(loss, gradient)
+    return Pair(gradient)
 
 
 @njit(nogil=True)
@@ -157,11 +154,6 @@ def _log_loss(margin: float) -> float:
 
 
 @njit(nogil=True, forceinline=True)
-def _logistic_loss(w: np.ndarray, x: np.ndarray, y: float, c: np.ndarray) -> float:
-    return _log_loss(y * dot(w, x)) + _ridge(w, c)
-
-
-@njit(nogil=True, forceinline=True)
 def _logistic_gradient(w: np.ndarray, x: np.ndarray, y: float, c: np.ndarray, out: np.ndarray) -> float:
     margin = y * dot(w, x)
     factor = -y * sigmoid(-margin)
@@ -171,25 +163,14 @@ def _logistic_gradient(w: np.ndarray, x: np.ndarray, y: float, c: np.ndarray, ou
 
 
 @njit(nogil=True, forceinline=True)
-def _rippled_loss(w: np.ndarray, x: np.ndarray, y: float, c: np.ndarray) -> float:
-    # sqrt(1 + s) - 1 = s / (1 + sqrt(1 + s)), which keeps the digits of a small s
-    square, along = distance_and_dot(w, x)
-    return square / (1 + math.sqrt(1 + square)) + c[0] * math.sin(c[1] * along)
-
-
-@njit(nogil=True, forceinline=True)
 def _rippled_gradient(w: np.ndarray, x: np.ndarray, y: float, c: np.ndarray, out: np.ndarray) -> float:
     square, along = distance_and_dot(w, x)
     root, phase = math.sqrt(1 + square), c[1] * along
     pull, ripple = 1 / root, c[0] * c[1] * math.cos(phase)
     for j in range(len(w)):
         out[j] = pull * (w[j] - x[j]) + ripple * x[j]
+    # sqrt(1 + s) - 1 = s / (1 + sqrt(1 + s)), which keeps the digits of a small s
     return square / (1 + root) + c[0] * math.sin(phase)
-
-
-@njit(nogil=True, forceinline=True)
-def _welsch_mean_loss(w: np.ndarray, x: np.ndarray, y: float, c: np.ndarray) -> float:
-    return -(c[0] ** 2) / 2 * math.expm1(-distance_and_dot(w, x)[0] / c[0] ** 2)
 
 
 @njit(nogil=True, forceinline=True)
@@ -202,42 +183,27 @@ def _welsch_mean_gradient(w: np.ndarray, x: np.ndarray, y: float, c: np.ndarray,
 
 
 LOSSES: dict[str, Pair] = {
-    "rippled-mean": Pair(_rippled_loss, _rippled_gradient, lane_forms.RIPPLED),
-    "welsch-mean": Pair(_welsch_mean_loss, _welsch_mean_gradient, lane_forms.WELSCH_MEAN),
+    "rippled-mean": Pair(_rippled_gradient, lane_forms.RIPPLED),
+    "welsch-mean": Pair(_welsch_mean_gradient, lane_forms.WELSCH_MEAN),
     "sigmoid": of_predictor(_sigmoid_value, _sigmoid_slope)._replace(lanes=lane_forms.SIGMOID),
     "squared-sigmoid": of_predictor(_squared_sigmoid_value, _squared_sigmoid_slope)._replace(
         lanes=lane_forms.SQUARED_SIGMOID
     ),
     "welsch-regression": of_predictor(_welsch_value, _welsch_slope)._replace(lanes=lane_forms.WELSCH),
     "tukey-regression": of_predictor(_tukey_value, _tukey_slope)._replace(lanes=lane_forms.TUKEY),
-    "logistic-ridge": Pair(_logistic_loss, _logistic_gradient, lane_forms.LOGISTIC),
+    "logistic-ridge": Pair(_logistic_gradient, lane_forms.LOGISTIC),
 }
 """by the name of the problem"""
 
 
-class Sums(NamedTuple):
-    """F and its gradient, compiled for one loss."""
-
-    mean_loss: Compiled
-    """F(w) alone of (w, x, y, c); x [N, d], y [N]. The same bits as that of `full`"""
-    full: Compiled
-    """F(w) of (w, x, y, c, out); out [d] becomes grad F(w)"""
-
-
 @lru_cache(maxsize=64)
-def sums(pair: Pair) -> Sums:
-    """Means over records. The loss is part of the kernel: to pass a function costs more than a short run."""
-    loss, gradient = pair.loss, pair.gradient
+def mean_of(pair: Pair) -> Compiled:
+    """F(w) of (w, x, y, c, out), record by record; x [N, d], y [N]; out [d] becomes grad F(w)."""
+    # The loss is part of the kernel: to pass a function costs more than a short run.
+    gradient = pair.gradient
 
     @compiled(kept=True)
-    def mean_loss(w: np.ndarray, x: np.ndarray, y: np.ndarray, c: np.ndarray) -> float:
-        total = 0.0
-        for i in range(len(x)):
-            total += loss(w, x[i], y[i], c)
-        return total / len(x)
-
-    @compiled(kept=True)
-    def full(w: np.ndarray, x: np.ndarray, y: np.ndarray, c: np.ndarray, out: np.ndarray) -> float:
+    def mean(w: np.ndarray, x: np.ndarray, y: np.ndarray, c: np.ndarray, out: np.ndarray) -> float:
         total, one = 0.0, np.empty(len(w))
         out[:] = 0.0
         for i in range(len(x)):
@@ -248,4 +214,4 @@ def sums(pair: Pair) -> Sums:
             out[j] /= len(x)
         return total / len(x)
 
-    return Sums(mean_loss, full)
+    return mean

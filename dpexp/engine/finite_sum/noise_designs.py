@@ -44,12 +44,14 @@ def tree_noise(normals: np.ndarray, first: int, alpha: float, std: float, slots:
     for i in range(steps):
         t = first + i
         lowest = lowest_digit(t)
-        rest = t & (t - 1)  # p of (a)
-        if rest == 0:  # t is a power of 2: one node covers all steps
+        # p of (a); where t is a power of 2 there is none, and one node covers all steps
+        rest = t & (t - 1)
+        if rest == 0:
             for j in range(d):
                 out[i, j] = std * normals[i, j]
         else:
-            slot = lowest_digit(rest)  # (b)
+            # (b)
+            slot = lowest_digit(rest)
             factor = math.exp(rate * (t - rest))
             for j in range(d):
                 out[i, j] = std * normals[i, j] + factor * slots[slot, j]

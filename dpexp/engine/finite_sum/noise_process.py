@@ -33,7 +33,7 @@ class Normals:
     """Standard normals for one role of one replicate; `source` tells independent ones of that role apart."""
 
     def __init__(self, seed: int, replicate: int, role: str, source: int = 0) -> None:
-        # the parts of a key before these are those of numpy's generators
+        # (a); the parts of a key before these are those of numpy's generators
         parts = range(LANES * (source + 1), LANES * (source + 2))
         states = [stream_state(seed, replicate, role, part) for part in parts]
         self._state = np.ascontiguousarray(np.stack(states, axis=1))
@@ -90,12 +90,14 @@ class Scaled:
     """`factor` times what is on a tape, from its beginning."""
 
     def __init__(self, tape: Tape, factor: float) -> None:
+        # (c): runs that differ in the factor alone hold the same tape
         self.tape, self.factor, self.done = tape, factor, 0
 
     def fill(self, out: np.ndarray) -> None:
         """out [count, d] becomes the noise of the next steps."""
         found = self.tape.after(self.done, len(out))
-        if found is None:  # (c)
+        # (c)
+        if found is None:
             self.tape = Tape(self.tape.make, self.done)
             found = self.tape.next(len(out))
         np.multiply(found, self.factor, out=out)
@@ -110,34 +112,10 @@ class Silence:
         out[:] = 0.0
 
 
-def tree(seed: int, replicate: int, d: int, steps: int, alpha: float, std: float) -> Scaled:
-    """Algorithm 1; `std` is that of a node, in units of the momentum."""
-    return Scaled(_tape(_Tree, seed, replicate, d, steps, alpha), std)
-
-
-def independent(seed: int, replicate: int, d: int, steps: int, alpha: float, std: float) -> Scaled:
-    """Fresh noise of deviation `std` on every gradient."""
-    return Scaled(_tape(_Independent, seed, replicate, d, steps, alpha), std)
-
-
-def square_root(seed: int, replicate: int, d: int, steps: int, alpha: float, std: float) -> Scaled:
-    """The square root of the momentum's own matrix; the whole run is made at once, [T, d]."""
-    return Scaled(_tape(_SquareRoot, seed, replicate, d, steps, alpha), std)
-
-
-def windows(
-    seed: int,
-    replicate: int,
-    d: int,
-    steps: int,
-    n: int,
-    alpha: float,
-    gamma: float,
-    stds: tuple[float, ...],
-    factor: float,
-) -> Scaled:
-    """Algorithm 2; `factor` times `stds` [4] are those of the nodes of its streams, in units of the momentum."""
-    return Scaled(_tape(_Windows, seed, replicate, d, steps, n, alpha, gamma, stds), factor)
+def scaled(kind: Callable[..., Unit], factor: float, *given: object) -> Scaled:
+    """`factor` times the noise of this kind, made for what its class takes: `factor` is the standard deviation of a
+    node, a gradient or an entry in units of the momentum, and for `Windows` a factor of its `stds` [4]."""
+    return Scaled(_tape(kind, *given), factor)
 
 
 @shared_while_used
@@ -145,7 +123,9 @@ def _tape(kind: Callable[..., Unit], *given: object) -> Tape:
     return Tape(lambda: kind(*given))
 
 
-class _Tree:
+class Tree:
+    """Algorithm 1."""
+
     def __init__(self, seed: int, replicate: int, d: int, steps: int, alpha: float) -> None:
         self.normals = Normals(seed, replicate, "noise")
         self.slots, self.alpha, self.done = tree_slots(steps, d), alpha, 0
@@ -157,7 +137,9 @@ class _Tree:
         return out
 
 
-class _Independent:
+class Independent:
+    """Fresh noise on every gradient."""
+
     def __init__(self, seed: int, replicate: int, d: int, steps: int, alpha: float) -> None:
         self.normals = Normals(seed, replicate, "noise")
         self.last, self.alpha = np.zeros(d), alpha
@@ -168,7 +150,9 @@ class _Independent:
         return out
 
 
-class _SquareRoot:
+class SquareRoot:
+    """The square root of the momentum's own matrix; the whole run is made at once, [T, d]."""
+
     def __init__(self, seed: int, replicate: int, d: int, steps: int, alpha: float) -> None:
         self.unit, self.done = _unit_square_root_noise(seed, replicate, d, steps, alpha), 0
 
@@ -183,7 +167,9 @@ def _unit_square_root_noise(seed: int, replicate: int, d: int, steps: int, alpha
     return square_root_noise(Normals(seed, replicate, "noise").standard_normal((steps, d)), alpha, 1.0)
 
 
-class _Windows:
+class Windows:
+    """Algorithm 2; `stds` [4] are those of the nodes of its streams."""
+
     def __init__(
         self,
         seed: int,

@@ -152,18 +152,22 @@ def window_noise(
         # 2. COMPOSE over the last N steps (b): the sum from c to the peak, and from there to t
         c = max(0, t - n)
         peak = _peak(c, t)
-        if peak != memory.peak[0]:  # (e)
+        # (e)
+        if peak != memory.peak[0]:
             memory.peak[0] = peak
             if c < peak:
                 _climb(memory, n, t, c, peak, peak)
             end = peak
-            for digit in range(levels - 1, -1, -1):  # those of t that are 0 in the peak
+            # the digits of t that are 0 in the peak, from the highest
+            for digit in range(levels - 1, -1, -1):
                 if (t - peak) >> digit & 1 == 1:
                     _fall(memory, n, t, end, digit, peak)
                     end += 1 << digit
         else:
-            _fall(memory, n, t, t & (t - 1), lowest_digit(t), peak)  # (c)
-            if c & 1 == 1:  # (d); then c > 1, since c = 1 has another peak than 0
+            # (c)
+            _fall(memory, n, t, t & (t - 1), lowest_digit(t), peak)
+            # (d); c > 1 where it is odd here, since c = 1 has another peak than 0
+            if c & 1 == 1:
                 _climb(memory, n, t, c, c - 1 + ((c - 1) & (1 - c)), peak)
         up, factor = -1, 0.0
         if c < peak:

@@ -19,15 +19,14 @@ def kept_per_thread(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """`functools.lru_cache(maxsize=most)`, one for each thread; it goes when the thread ends."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        class Memory(threading.local):
-            def __init__(self) -> None:
-                self.kept = lru_cache(maxsize=most)(function)
-
-        memory = Memory()
+        memory = threading.local()
 
         @wraps(function)
         def kept(*args: P.args, **named: P.kwargs) -> R:
-            return memory.kept(*args, **named)  # type: ignore[arg-type]
+            if not hasattr(memory, "kept"):
+                memory.kept = lru_cache(maxsize=most)(function)
+            found: R = memory.kept(*args, **named)
+            return found
 
         return kept
 
@@ -36,17 +35,14 @@ def kept_per_thread(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 def shared_while_used(function: Callable[P, R]) -> Callable[P, R]:
     """What the function made for the same arguments in this thread, as long as somebody still holds it."""
-
-    class Memory(threading.local):
-        def __init__(self) -> None:
-            self.held: WeakValueDictionary[object, R] = WeakValueDictionary()
-
-    memory = Memory()
+    memory = threading.local()
 
     @wraps(function)
     def shared(*args: P.args, **named: P.kwargs) -> R:
+        if not hasattr(memory, "held"):
+            memory.held = WeakValueDictionary[object, R]()
         key = args, tuple(sorted(named.items()))
-        found = memory.held.get(key)
+        found: R | None = memory.held.get(key)
         if found is None:
             found = memory.held[key] = function(*args, **named)
         return found

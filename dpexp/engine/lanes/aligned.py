@@ -16,6 +16,7 @@ from dpexp.engine.lanes.vectors import LANES, VECTOR_BYTES
 def lanes_empty(*shape: int) -> np.ndarray:
     """Uninitialised float64 [*shape, 8]."""
     count = math.prod(shape) * LANES
+    # one vector more than is needed, so that one of its first eight numbers begins a cache line
     room = np.empty(count + LANES)
     skipped = -room.__array_interface__["data"][0] % VECTOR_BYTES // 8
     return room[skipped : skipped + count].reshape(*shape, LANES)

@@ -17,7 +17,7 @@ from types import FunctionType
 from typing import Any
 
 from numba import njit
-from numba.core.errors import NumbaError
+from numba.core.errors import NumbaError, UnsupportedBytecodeError
 
 from dpexp.core.errors import UsageError
 from dpexp.engine.lanes import elementwise
@@ -44,6 +44,7 @@ def _with_helpers(function: Callable[..., Any]) -> Callable[..., Any]:
     if not isinstance(function, FunctionType):
         return function
     named = {name: function.__globals__.get(name) for name in function.__code__.co_names}
+    # what lanes teach the compiler stays as it is, and so does a function that calls itself
     helpers = {
         name: inlined(value)
         for name, value in named.items()
@@ -60,8 +61,9 @@ def told() -> Iterator[None]:
     """Compiler errors within are said in one sentence, at the line of the function of the language that caused them."""
     try:
         yield
-    except NumbaError as error:
-        places = re.findall(r' at (.+?) \((\d+)\)|File "(.+?)", line (\d+)', str(error))
+    except (NumbaError, UnsupportedBytecodeError) as error:
+        # the first place that numba names and that is not of the engine is a line of the rule
+        places = re.findall(r'(?: at|Raised from) (.+?) \((\d+)\)|File "(.+?)", line (\d+)', str(error))
         engine = Path(__file__).parents[1]
         for file, line in ((a or c, int(b or d)) for a, b, c, d in places):
             path = Path(file).resolve()
@@ -75,11 +77,14 @@ def _sentence(file: Path, line: int) -> str:
     """What of a line compiled code cannot take, where eight replicates are computed at once."""
     found = list(ast.walk(ast.parse(file.read_bytes())))
     here = [node for node in found if getattr(node, "lineno", 0) <= line <= getattr(node, "end_lineno", 0)]
+    # a definition spans the lines of its whole body, so that anything might stand in it
     here = [node for node in here if not isinstance(node, ast.FunctionDef | ast.ClassDef)]
     if any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) for node in here):
         return "`**` takes no number that differs between replicates: write a * a, or sqrt(a) for a ** 0.5"
     if any(isinstance(node, ast.If | ast.IfExp | ast.BoolOp | ast.Not | ast.While) for node in here):
         return "`if`, `and`, `or` and `not` have one answer for eight replicates: write where(condition, a, b)"
+    if any(isinstance(node, ast.Import | ast.ImportFrom) for node in here):
+        return "`import` has its place at the top of the file"
     calls = [node.func for node in here if isinstance(node, ast.Call)]
     for call in calls:
         if isinstance(call, ast.Attribute) or (isinstance(call, ast.Name) and hasattr(builtins, call.id)):

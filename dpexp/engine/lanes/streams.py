@@ -66,17 +66,19 @@ def fill_normal(state, out, count):
     """Write the next `count` (even) standard normals of every lane to out [>= count, 8]; state uint64 [4, 8] moves on.
 
     Box and Muller: for uniform U and an independent uniform angle, sqrt(-2 log U) (sin, cos) of the angle are two
-    independent standard normals. The angle is drawn in the first eighth of the circle, where sine and cosine are cheap.
-    The reflections in the diagonal and in both axes map that eighth onto each of the eight, so three fair bits that are
-    independent of the angle make it uniform on the whole circle. These are the lowest three; `unit` uses bits 12 to 63.
+    independent standard normals.
     """
     s0, s1, s2, s3 = load(state, (0,)), load(state, (1,)), load(state, (2,)), load(state, (3,))
     for k in range(count // 2):
         a, s0, s1, s2, s3 = next_state(s0, s1, s2, s3)
         b, s0, s1, s2, s3 = next_state(s0, s1, s2, s3)
         radius = sqrt(-2.0 * log(unit(a)))
+        # The angle is drawn in the first eighth of the circle, where sine and cosine are cheap. The reflections in the
+        # diagonal and in both axes map that eighth onto each of the eight, so three fair bits that are independent of
+        # the angle make it uniform on the whole circle. These are the lowest three; `unit` uses bits 12 to 63.
         sine, cosine = sin_cos(unit(b) * _QUARTER_PI)
-        swap = (b & _B1) != _ZERO  # bit 0: the reflection in the diagonal
+        # bit 0: the reflection in the diagonal
+        swap = (b & _B1) != _ZERO
         u = radius * where(swap, sine, cosine)
         v = radius * where(swap, cosine, sine)
         # bits 1 and 2, moved to where a float has its sign: the reflections in the axes

@@ -22,6 +22,7 @@ CACHE_LINE = 64
 
 def _many(lanes, *tuples):
     """The type of a tuple with one lanes value for each combination of the tuples' elements."""
+    # how long they are is part of their types, so that a tile of another size is another compilation
     count = 1
     for t in tuples:
         count *= len(t)
@@ -93,6 +94,7 @@ def spread_at(typingctx, array, first, second):
 
     def codegen(context, builder, signature, args):
         rows, columns = (cgutils.unpack_tuple(builder, a) for a in args[1:])
+        # one load and one broadcast for each, of a number that lies alone among others
         place = [_element(context, builder, signature.args[0], args[0], i, j) for i in rows for j in columns]
         return context.make_tuple(builder, many, [broadcast(builder, builder.load(p), lanes) for p in place])
 
@@ -107,6 +109,7 @@ def outer(typingctx, sums, first, second):
     def codegen(context, builder, signature, args):
         fused = _fused(builder, lanes)
         old, left, right = (cgutils.unpack_tuple(builder, a) for a in args)
+        # a loaded vector stays in its register for all its products
         pairs = [(a, b) for a in left for b in right]
         new = [fused(a, b, s) for s, (a, b) in zip(old, pairs, strict=True)]
         return context.make_tuple(builder, signature.return_type, new)
@@ -122,6 +125,7 @@ def weighted(typingctx, sums, factors, values):
     def codegen(context, builder, signature, args):
         fused = _fused(builder, lanes)
         found, weights, terms = (cgutils.unpack_tuple(builder, a) for a in args)
+        # one term after the other: the order of a sum is the same on every machine
         for k, own in enumerate(found):
             for weight, term in zip(weights[k * len(terms) : (k + 1) * len(terms)], terms, strict=True):
                 own = fused(weight, term, own)
@@ -142,8 +146,7 @@ def _neighbours(builder, a, b, count):
 def keep_totals(typingctx, array, first, place, sums):
     """Write the total of the lanes of each sum to array[i, place + k], for i of `first` and the k-th of its sums.
 
-    Each i has four sums (`no_sums` with four elements in `second`). Neighbours are added, then neighbours of these
-    sums, and so on: 15 instructions for four totals in place of 8 for each.
+    Each i has four sums (`no_sums` with four elements in `second`).
     """
     lanes = sums.dtype
 
@@ -152,9 +155,9 @@ def keep_totals(typingctx, array, first, place, sums):
         for n, i in enumerate(cgutils.unpack_tuple(builder, args[1])):
             a, b, c, d = found[4 * n : 4 * n + 4]
             count = lanes.count
-            total = _neighbours(
-                builder, _neighbours(builder, a, b, count), _neighbours(builder, c, d, count), count
-            )  # a quarter of the lanes for each of a, b, c, d
+            # Neighbours are added, then neighbours of these sums, and so on: 15 instructions for four totals in place
+            # of 8 for each. Here a quarter of the lanes is left for each of a, b, c, d.
+            total = _neighbours(builder, _neighbours(builder, a, b, count), _neighbours(builder, c, d, count), count)
             while count > 4:
                 count //= 2
                 half = ir.VectorType(ir.IntType(32), count)
@@ -181,8 +184,9 @@ def fetch_row(typingctx, array, row):
         fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
         first = builder.bitcast(_element(context, builder, signature.args[0], args[0], args[1], width.type(0)), byte)
         length = builder.mul(width, ary.itemsize)
+        # the flags of LLVM say: to read, to be used often, data and no instructions
         with cgutils.for_range_slice(builder, length.type(0), length, length.type(CACHE_LINE)) as (place, _):
-            builder.call(fetch, [builder.gep(first, [place]), flag(0), flag(3), flag(1)])  # to read, often, data
+            builder.call(fetch, [builder.gep(first, [place]), flag(0), flag(3), flag(1)])
         return context.get_dummy_value()
 
     return types.none(array, row), codegen

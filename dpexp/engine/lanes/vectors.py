@@ -60,6 +60,7 @@ class LaneModel(models.PrimitiveModel):
 
 def broadcast(builder, scalar, want=Real):
     """The scalar in every lane of `want`."""
+    # into lane 0 first; the shuffle then takes that lane for every one
     vector = ir.VectorType(scalar.type, want.count)
     first = builder.insert_element(ir.Constant(vector, ir.Undefined), scalar, ir.IntType(32)(0))
     zeros = ir.Constant(ir.VectorType(ir.IntType(32), want.count), [ir.IntType(32)(0)] * want.count)
@@ -79,6 +80,7 @@ def _is_number(t: types.Type) -> bool:
 
 def _operand(a: types.Type, b: types.Type) -> LaneType | None:
     """The lane type on which a binary operation of a and b acts; None where neither is lanes or they do not mix."""
+    # two kinds of lanes do not mix, and masks take part in no arithmetic
     lanes = {t for t in (a, b) if isinstance(t, LaneType)}
     if len(lanes) != 1 or not lanes <= SCALARS.keys():
         return None
@@ -105,6 +107,7 @@ def _define_binary(function: Any, emit: Callable[..., Any], wanted: LaneType, re
 
 
 def _select_by(comparison: str) -> Callable[..., Any]:
+    # an ordered comparison with NaN is false, so the second operand is taken there, as of numbers below
     return lambda b, x, y: b.select(b.fcmp_ordered(comparison, x, y), x, y)
 
 
@@ -145,7 +148,8 @@ def times_power(typingctx, value, shifted):
     def codegen(context, builder, signature, args):
         bits = ir.VectorType(ir.IntType(32), SINGLES)
         k = builder.shl(builder.bitcast(args[1], bits), ir.Constant(bits, [23] * SINGLES))
-        power = builder.add(k, ir.Constant(bits, [0x3F800000] * SINGLES))  # the bits of 1.0
+        # the bits of 1.0, with k added to the exponent
+        power = builder.add(k, ir.Constant(bits, [0x3F800000] * SINGLES))
         return builder.fmul(args[0], builder.bitcast(power, Single.vector))
 
     return Single(value, shifted), codegen
@@ -182,6 +186,7 @@ def in_any(typingctx, condition):
     """Whether a condition holds in any lane: one truth value, by which to leave out what no lane needs."""
 
     def codegen(context, builder, signature, args):
+        # a mask is eight bits side by side, which are one integer too
         together = builder.bitcast(args[0], ir.IntType(LANES))
         return builder.icmp_unsigned("!=", together, ir.IntType(LANES)(0))
 
@@ -254,6 +259,7 @@ def polynomial(typingctx, x, coefficients):
     def codegen(context, builder, signature, args):
         fused = _fused(builder, x)
         numbers = zip(cgutils.unpack_tuple(builder, args[1]), coefficients.types, strict=True)
+        # from the highest coefficient down
         *lower, value = (_as_lanes(context, builder, c, t, x) for c, t in numbers)
         for c in reversed(lower):
             value = fused(value, args[0], c)
@@ -266,8 +272,8 @@ def polynomial(typingctx, x, coefficients):
 def wide_polynomial(typingctx, x, coefficients):
     """`polynomial` of degree 3 or more as four polynomials in x^4, which a processor adds up at the same time.
 
-    With p_k = c[k] + c[k + 4] x^4 + ... it is (p_0 + x p_1) + x^2 (p_2 + x p_3). Where little else can be done
-    meanwhile that takes less than half the time of Horner's rule, for five more operations. Sums are fused.
+    Where little else can be done meanwhile that takes less than half the time of Horner's rule, for five more
+    operations. Sums are fused.
     """
 
     def codegen(context, builder, signature, args):
@@ -283,6 +289,7 @@ def wide_polynomial(typingctx, x, coefficients):
             for k, part in enumerate(parts):
                 if place <= len(part):
                     values[k] = fused(values[k], fourth, part[-place])
+        # with p_k = c[k] + c[k + 4] x^4 + ..., the values, it is (p_0 + x p_1) + x^2 (p_2 + x p_3)
         low, high = (fused(args[0], values[k + 1], values[k]) for k in (0, 2))
         return fused(square, high, low)
 
@@ -296,6 +303,7 @@ def chebyshev(typingctx, x, coefficients):
     def codegen(context, builder, signature, args):
         fused = _fused(builder)
         first, *others = (broadcast(builder, c) for c in cgutils.unpack_tuple(builder, args[1]))
+        # b_k = c_k + 2 x b_{k+1} - b_{k+2} from k = m down; what is left is c_0 + x b_1 - b_2
         twice = builder.fadd(args[0], args[0])
         b1 = b2 = ir.Constant(Real.vector, [0.0] * LANES)
         for c in reversed(others):
@@ -334,6 +342,7 @@ def also_of_numbers(function):
     @overload(function)
     def of_number(a):
         if _is_number(a):
+            # in lanes even of one number: a scalar function of its own could round otherwise
             return lambda a: _first(function(reals(a)))
 
 
@@ -345,6 +354,7 @@ def _pointer(context, builder, array_type, array, indices, index_types, want):
     ary = context.make_array(array_type)(context, builder, array)
     intp = context.get_value_type(types.intp)
     shape = cgutils.unpack_tuple(builder, ary.shape, array_type.ndim)
+    # row by row: (i n_1 + j) n_2 + k and so on, counted in whole lanes
     offset = intp(0)
     for axis, (index, t) in enumerate(zip(indices, index_types, strict=True)):
         offset = builder.add(builder.mul(offset, shape[axis]), context.cast(builder, index, t, types.intp))
@@ -378,6 +388,7 @@ def _loading(*memory: str) -> Any:
             indices = cgutils.unpack_tuple(builder, args[1])
             pointer = _pointer(context, builder, signature.args[0], args[0], indices, tuple(signature.args[1]), want)
             instruction = builder.load(pointer, align=_aligned(want))
+            # a load with these names and a store that is outside of them may change places
             if memory:
                 instruction.set_metadata("alias.scope", _scopes(builder, memory))
             return instruction

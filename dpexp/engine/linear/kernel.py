@@ -122,7 +122,7 @@ class Record(NamedTuple):
     theta: np.ndarray
     """[K, 2, settings, p, 8]: the iterate and its average"""
     projections: np.ndarray
-    """[K, settings, 8]"""
+    """[K, settings, 8]: steps so far at which the scale was projected"""
 
 
 class Known(NamedTuple):
@@ -248,7 +248,8 @@ def compiled_segment(shape: Shape, source: Source, known_d: int | None) -> Calla
             scale = load_state(theta, (s, q)) if has_scale else reals(law.fixed_scale)
             g, h = score(t, read(block.y, (b,)), scale, law.k)
             w = read(block.w, (b,))
-            if rescales:  # (c): no pass over the coordinates
+            # (c): no pass over the coordinates
+            if rescales:
                 wg, wh = w * g, w * h if has_scale else reals(0.0)
                 w = w * rescale(sqrt(wg * wg * read(block.norm_sq, (b,)) + wh * wh), numbers)
             # (d), for the intercept, whose direction is 1, then along x, then in the scale
@@ -268,7 +269,8 @@ def compiled_segment(shape: Shape, source: Source, known_d: int | None) -> Calla
                 free = moved(s, q, scale, h, read(omega, (b, q)), of_scale, state, numbers)
                 scale = maximum(free, law.scale_min)
                 below = free < law.scale_min
-                if in_any(below):  # which is rare, and decides the time alone
+                # which is rare, and decides the time alone
+                if in_any(below):
                     add(hits, (s,), where(below, 1.0, 0.0))
                 write(theta, (s, q), scale)
                 add(total, (s, q), scale)

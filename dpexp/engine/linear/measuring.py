@@ -48,11 +48,13 @@ def _measure(theta, centres, out):
     p, q = theta.shape[1], len(centres.origin)
     for g in range(theta.shape[0]):
         distance_sq, spread_sq, linear = reals(0.0), reals(0.0), reals(0.0)
-        for j in range(q):  # one order of summation, whatever is measured together
+        # one order of summation, whatever is measured together
+        for j in range(q):
             coefficient = load(theta, (g, j))
             error = coefficient - centres.optimum[j]
             distance_sq = distance_sq + error * error
-            linear = linear + (coefficient - coefficient)  # 0, or not a number where the state is not finite
+            # 0, or not a number where the state is not finite
+            linear = linear + (coefficient - coefficient)
             if len(centres.slope) > 0:
                 linear = linear + centres.slope[j] * coefficient
             if j > 0:
@@ -81,8 +83,9 @@ def measure(theta: np.ndarray, centres: Centres) -> Measured:
 
 
 def in_lanes(theta: np.ndarray) -> np.ndarray:
-    """States [N, p] as lanes [G, p, 8]; what is left of the last eight is filled with ones."""
+    """States [N, p] as lanes [G, p, 8]."""
     count, p = theta.shape
+    # ones in what is left of the last eight: a scale of 0 would be divided by
     padded = np.ones((-(-count // LANES) * LANES, p))
     padded[:count] = theta
     return np.ascontiguousarray(padded.reshape(-1, LANES, p).transpose(0, 2, 1))

@@ -67,15 +67,6 @@ class Setting(NamedTuple):
     budget: NoiseLevels
 
 
-class Snapshots(NamedTuple):
-    """States of a lane group at every checkpoint."""
-
-    theta: np.ndarray
-    """float64 [K, 2, settings, p, 8]: the iterate and its average"""
-    projections: np.ndarray
-    """float64 [K, settings, 8]: steps so far at which the scale was projected"""
-
-
 def run_lane_group(
     model: Model,
     rule: Rule,
@@ -84,7 +75,7 @@ def run_lane_group(
     steps: np.ndarray,
     seed: int,
     replicates: Sequence[int],
-) -> Snapshots:
+) -> Record:
     """Run up to 8 replicates of every setting through steps[-1] users and return their states at `steps`.
 
     `sensitivity` is Delta: user i adds noise of standard deviation Delta / mu_i to every coordinate of its gradient.
@@ -97,7 +88,8 @@ def run_lane_group(
     lanes = [*replicates, *[replicates[-1]] * (LANES - len(replicates))]
     rule.check()
     d, p, n = len(model.law.beta) - 1, len(model.start), int(steps[-1])
-    with _COMPILING:  # threads that start together would each compile the same kernel
+    # threads that start together would each compile the same kernel
+    with _COMPILING:
         segment = _compiled_segment(model.shape, rule.source, d if d <= UNROLLED else None)
     numbers = rule.floats()
     streams = Streams(*(stream_states(seed, lanes, role) for role in ("data", "response", "noise")))
@@ -118,18 +110,20 @@ def run_lane_group(
         omega=lanes_zeros(BLOCK, p),
     )
     record = Record(
-        np.append(np.asarray(steps, np.int64), -1),  # no step has this number, so nothing is kept after the last
+        # no step has the number -1, so nothing is kept after the last
+        np.append(np.asarray(steps, np.int64), -1),
         np.empty((len(steps), 2, *state.theta.shape)),
         np.empty((len(steps), *state.hits.shape)),
     )
     next_sizes = _Sizes(settings, sensitivity, seed, lanes)
     checkpoint = 0
-    for first in range(0, n, SEGMENT):  # (b)
+    # (b)
+    for first in range(0, n, SEGMENT):
         count = min(SEGMENT, n - first)
         sizes = next_sizes(first, count)
         with told():
             checkpoint = segment(first, count, checkpoint, model.law, numbers, state, streams, block, sizes, record)
-    return Snapshots(record.theta, record.projections)
+    return record
 
 
 @lru_cache(maxsize=2)
@@ -163,7 +157,8 @@ class _Sizes:
         for s, setting in enumerate(settings):
             if setting.budget.constant is not None:
                 noise[s] = sensitivity / setting.budget.constant
-        for v, s in enumerate(self.varied):  # (d)
+        # (d)
+        for v, s in enumerate(self.varied):
             row[s], stride[s] = len(settings) + v * SEGMENT, 1
         self.sizes = Sizes(np.empty((0, 0)), eta_of, noise, row, stride)
 

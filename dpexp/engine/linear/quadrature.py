@@ -74,7 +74,8 @@ def _kernel(integrand: Callable[..., Any]) -> Callable[..., Any]:
             end = place[r]
             for group in range(begin, end, LANES):
                 for lane in range(LANES):
-                    i = order[min(group + lane, end - 1)]  # the last one fills what is left of the last eight
+                    # the last one fills what is left of the last eight
+                    i = order[min(group + lane, end - 1)]
                     gathered[0, lane], gathered[1, lane], gathered[2, lane] = location[i], spread[i], scale[i]
                 a, b, c = load(gathered, (0,)), load(gathered, (1,)), load(gathered, (2,))
                 total = reals(0.0)
@@ -90,11 +91,9 @@ def _kernel(integrand: Callable[..., Any]) -> Callable[..., Any]:
 
 @njit(nogil=True)
 def _rule_for(spread, reach):
-    """The first rule that reaches; the last one for what is not a number.
-
-    Reaches increase, so it is the number of those that do not. Counting all costs less than a branch that is guessed
-    wrong.
-    """
+    """The first rule that reaches; the last one for what is not a number."""
+    # Reaches increase, so it is the number of those that do not. Counting all costs less than a branch that is guessed
+    # wrong.
     r = 0
     for k in range(len(reach)):
         r += not spread <= reach[k]

@@ -63,7 +63,8 @@ class Rule(NamedTuple):
     """a NamedTuple of plain numbers handed to both functions; other values of them compile nothing"""
 
     def floats(self) -> Numbers:
-        """The numbers as floats: to compiled code an integer is another type, for which it would compile again."""
+        """The numbers as floats."""
+        # to compiled code an integer is another type, for which it would compile again
         kind: Any = type(self.numbers)
         return kind(*map(float, self.numbers))
 
@@ -73,6 +74,7 @@ class Rule(NamedTuple):
             theta, *others = map(np.float64, (0.5, 1.0, 0.1, 0.2))
             result = self.update(theta, received_at(theta, *others), self.memory, self.floats())
         kept = result[1] if isinstance(result, tuple) and len(result) == 2 else None  # type: ignore[redundant-expr]
+        # the kernel writes back field by field, so another tuple would be kept in the wrong places
         if type(kept) is not type(self.memory):
             code = inspect.unwrap(self.update).__code__
             raise UsageError(

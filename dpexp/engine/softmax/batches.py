@@ -16,15 +16,28 @@ Batches = Iterator[np.ndarray]
 """record indices of each step, int64 [batch], all distinct; endless"""
 
 
-def poisson(n: int, batch_size: int, generator: np.random.Generator, nominal: int | None = None) -> Batches:
+def poisson(
+    n: int,
+    batch_size: int,
+    generator: np.random.Generator,
+    nominal: int | None = None,
+    groups: int = 1,
+    draws: np.ndarray | None = None,
+) -> Batches:
     """Every record independently with probability batch_size / nominal, anew in each step; a batch may be empty.
 
-    Drawn as a binomial size and then a uniform subset of that size, which is the same law.
+    With several groups it is the turn of one group after the other, with the probability groups batch_size / nominal.
+    A record is in the group of its own number among `draws` [n], modulo `groups`; without draws its number is its
+    place.
     """
-    probability = batch_size / _public(n, batch_size, nominal)
+    probability = groups * batch_size / _public(n, groups * batch_size, nominal)
+    group_of = (np.arange(n) if draws is None else draws) % groups
+    members = [np.flatnonzero(group_of == group) for group in range(groups)]
     while True:
-        size = int(generator.binomial(n, probability))
-        yield generator.choice(n, size, replace=False, shuffle=False)
+        for own in members:
+            # a binomial size and then a uniform subset of that size, which is the same law
+            size = int(generator.binomial(len(own), probability))
+            yield generator.choice(own, size, replace=False, shuffle=False)
 
 
 def fixed_size(n: int, batch_size: int, generator: np.random.Generator) -> Batches:
@@ -35,58 +48,30 @@ def fixed_size(n: int, batch_size: int, generator: np.random.Generator) -> Batch
 
 
 def shuffled(n: int, batch_size: int, generator: np.random.Generator) -> Batches:
-    """A new random order every epoch, cut into consecutive batches.
-
-    Every record is used once in each epoch of ceil(n / batch_size) steps; the last batch of an epoch can be shorter.
-    """
+    """A new random order every epoch of ceil(n / batch_size) steps, cut into consecutive batches."""
     _public(n, batch_size)
     while True:
+        # the last batch of an epoch can be shorter
         order = generator.permutation(n)
         for first in range(0, n, batch_size):
             yield order[first : first + batch_size]
 
 
-def balls_in_bins(n: int, batch_size: int, generator: np.random.Generator, nominal: int | None = None) -> Batches:
+def balls_in_bins(
+    n: int, batch_size: int, generator: np.random.Generator, nominal: int | None = None, anew: bool = True
+) -> Batches:
     """In every epoch each record draws one of the `batches_of` batches, anew and independently of all others.
 
-    A batch may be empty, or much larger than batch_size.
+    Not `anew`, a record stays in its batch of the first epoch.
     """
-    batches = batches_of(_public(n, batch_size, nominal), batch_size)
-    while True:
-        drawn = generator.integers(batches, size=n)
-        for batch in range(batches):
-            yield np.flatnonzero(drawn == batch)
-
-
-def secret_bins(n: int, batch_size: int, generator: np.random.Generator, nominal: int | None = None) -> Batches:
-    """Each record draws one of the `batches_of` batches, independently of all others, and is in it in every epoch."""
     batches = batches_of(_public(n, batch_size, nominal), batch_size)
     drawn = generator.integers(batches, size=n)
     while True:
         for batch in range(batches):
+            # it may be empty, or much larger than batch_size
             yield np.flatnonzero(drawn == batch)
-
-
-def cyclic_poisson(
-    n: int,
-    batch_size: int,
-    generator: np.random.Generator,
-    nominal: int | None = None,
-    groups: int = 1,
-    draws: np.ndarray | None = None,
-) -> Batches:
-    """Records of one group in turn, each independently with probability groups * batch_size / nominal.
-
-    A record is in the group of its own number among `draws` [n], modulo `groups`; without draws its number is its
-    place. Drawn as a binomial size and then a uniform subset, as in `poisson`.
-    """
-    probability = groups * batch_size / _public(n, groups * batch_size, nominal)
-    group_of = (np.arange(n) if draws is None else draws) % groups
-    members = [np.flatnonzero(group_of == group) for group in range(groups)]
-    while True:
-        for own in members:
-            size = int(generator.binomial(len(own), probability))
-            yield generator.choice(own, size, replace=False, shuffle=False)
+        if anew:
+            drawn = generator.integers(batches, size=n)
 
 
 Scheme = Callable[..., Batches]
@@ -96,14 +81,14 @@ SAMPLING: dict[str, Scheme] = {
     "fixed-size": fixed_size,
     "shuffled": shuffled,
     "balls-in-bins": balls_in_bins,
-    "secret-bins": secret_bins,
-    "cyclic-poisson": cyclic_poisson,
+    "secret-bins": partial(balls_in_bins, anew=False),
+    "cyclic-poisson": poisson,
 }
 
 
 def scheme(sampling: str, groups: int | None = None, draws: np.ndarray | None = None) -> Scheme:
     """The generator of this name; `groups` and the draws that decide them are for cyclic-poisson."""
-    return SAMPLING[sampling] if groups is None else partial(cyclic_poisson, groups=groups, draws=draws)
+    return SAMPLING[sampling] if groups is None else partial(poisson, groups=groups, draws=draws)
 
 
 def batches_of(n: int, batch_size: int) -> int:

@@ -79,6 +79,7 @@ class Iterates(NamedTuple):
 
     last: np.ndarray
     average: np.ndarray
+    """of no run where none is asked for"""
 
 
 def average_shares(count: int) -> np.ndarray:
@@ -100,41 +101,15 @@ def train(
     batch_size: int,
     noise: Noise | None = None,
     checkpoints: Sequence[int],
-) -> np.ndarray:
-    """Iterates of each run after `checkpoints` steps, float32 [runs, checkpoints, classes, p]; see `followed`."""
-    return _followed(features, labels, runs, batches, batch_size, noise, checkpoints, averaging=False).last
-
-
-def followed(
-    features: np.ndarray,
-    labels: np.ndarray,
-    runs: Sequence[Run],
-    batches: Iterable[np.ndarray],
-    *,
-    batch_size: int,
-    noise: Noise | None = None,
-    checkpoints: Sequence[int],
+    averaging: bool = False,
 ) -> Iterates:
-    """Iterates of each run after `checkpoints` steps, and their averages so far (`average_shares`).
+    """Iterates of each run after `checkpoints` steps, and with `averaging` their averages so far (`average_shares`).
 
     features float32 [n, p] with the bias entry, labels [n], batches a generator of `dpexp.engine.softmax.batches`,
     batch_size the expected one by which sums are divided, noise the source of the directions. The numbers of a run do
     not depend on the others. Raises ValueError for shapes that do not fit, noise without a source, or batches that end
     early. A diverged run returns values that are not finite.
     """
-    return _followed(features, labels, runs, batches, batch_size, noise, checkpoints, averaging=True)
-
-
-def _followed(
-    features: np.ndarray,
-    labels: np.ndarray,
-    runs: Sequence[Run],
-    batches: Iterable[np.ndarray],
-    batch_size: int,
-    noise: Noise | None,
-    checkpoints: Sequence[int],
-    averaging: bool,
-) -> Iterates:
     from dpexp.engine.softmax import steps as kernel
 
     features, labels = np.ascontiguousarray(features, np.float32), np.ascontiguousarray(labels, np.int64)

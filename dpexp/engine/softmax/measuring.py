@@ -45,7 +45,8 @@ def _tallied(scores: np.ndarray, labels: np.ndarray) -> tuple[float, int]:
         for c in range(len(scores)):
             if scores[c, k] > scores[best, k]:
                 best = c
-        top = scores[best, k]  # softmax is the same when all scores move; so none overflows
+        # softmax is the same when all scores move; so none overflows
+        top = scores[best, k]
         total = 0.0
         for c in range(len(scores)):
             total += math.exp(scores[c, k] - top)
@@ -63,11 +64,12 @@ def tallies(weights: np.ndarray, features: np.ndarray, labels: np.ndarray) -> li
     """Of each of weights [runs, classes, p] on features [n, p] and labels [n]; a loss is NaN where scores overflow.
 
     Scores are of the type of the weights. In float32 the error of one is at most p 6e-8 times the sum of the sizes of
-    its terms; that of the mean loss is smaller. Records are turned into columns once for all runs.
+    its terms; that of the mean loss is smaller.
     """
     weights = np.ascontiguousarray(weights)
     sums = [(0.0, 0)] * len(weights)
     for first in range(0, len(features), RECORDS):
+        # turned into columns once for all runs
         columns = np.ascontiguousarray(features[first : first + RECORDS].T, weights.dtype)
         for r, own in enumerate(weights):
             scores = np.zeros((len(own), columns.shape[1]), weights.dtype)

@@ -46,28 +46,15 @@ def _add(total, slopes, records, cs, ks):
 
 
 @njit(nogil=True, inline="always")
-def _scores(slopes, weights, records, count):
-    """Scores of all classes for the first `count` records, in tiles of five classes, and the rest one by one."""
+def _in_tiles(visit, out, left, records, count):
+    """`visit` all classes, which are the rows of out, for the first `count` records: in fives, the rest singly."""
     for k in range(0, count, 4):
         c, ks = 0, (k, k + 1, k + 2, k + 3)
-        while c + 5 <= len(weights):
-            _score(slopes, weights, records, (c, c + 1, c + 2, c + 3, c + 4), ks)
+        while c + 5 <= len(out):
+            visit(out, left, records, (c, c + 1, c + 2, c + 3, c + 4), ks)
             c += 5
-        while c < len(weights):
-            _score(slopes, weights, records, (c,), ks)
-            c += 1
-
-
-@njit(nogil=True, inline="always")
-def _add_all(total, slopes, records, count):
-    """Add the gradients of all classes for the first `count` records, in the same tiles."""
-    for k in range(0, count, 4):
-        c, ks = 0, (k, k + 1, k + 2, k + 3)
-        while c + 5 <= len(total):
-            _add(total, slopes, records, (c, c + 1, c + 2, c + 3, c + 4), ks)
-            c += 5
-        while c < len(total):
-            _add(total, slopes, records, (c,), ks)
+        while c < len(out):
+            visit(out, left, records, (c,), ks)
             c += 1
 
 
@@ -76,8 +63,7 @@ def _clipped_slopes(slopes, labels, norms, clip):
     """softmax(scores) - e_label in place [classes, records], scaled so that its length times `norms` is at most `clip`.
 
     The loss of one record is log sum_c exp(w_c x) - w_label x. Its gradient in w_c is s_c x with the slope
-    s_c = softmax_c - 1{c = label}: the outer product of slopes and record. Its length over all classes is |s| |x|, so
-    clipping needs no pass over the features, and clipping the slopes clips the gradient.
+    s_c = softmax_c - 1{c = label}: the outer product of slopes and record.
     """
     classes = len(slopes)
     # softmax is the same when all scores move; less the largest, none overflows
@@ -93,6 +79,7 @@ def _clipped_slopes(slopes, labels, norms, clip):
         store(slopes, (c,), load(slopes, (c,)) / total)
     for k in range(len(labels)):
         slopes[labels[k], k] -= slopes.dtype.type(1)
+    # the length of the gradient over all classes is |s| |x|: no pass over the features, and to clip the slopes clips it
     square = total - total  # 0 in every lane, and NaN where the scores are
     for c in range(classes):
         slope = load(slopes, (c,))
@@ -165,9 +152,9 @@ def _sums(work, rows, features, labels, norms, index, clips):
             fetch_row(features, index[k])
         for r in range(len(work.weights)):
             # (b), (c), (d)
-            _scores(work.slopes, work.weights[r], work.records, count)
+            _in_tiles(_score, work.slopes, work.weights[r], work.records, count)
             _clipped_slopes(work.slopes, work.labels, work.norms, clips[r])
-            _add_all(work.totals[r], work.slopes, work.records, count)
+            _in_tiles(_add, work.totals[r], work.slopes, work.records, count)
 
 
 @compiled(kept=True)

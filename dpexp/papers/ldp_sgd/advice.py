@@ -40,7 +40,7 @@ SHOWN = 3
 """runners-up that are confirmed with fresh users too"""
 SIFTED = 8
 """the first trial, of all settings, has one of so many replicates: it only says which are tried again, on fresh users"""
-HALVED = (4, 2)
+HALVED = (8, 4, 2)
 """the second begins with one of so many replicates, and goes on with the better settings; the third has them all"""
 SIDE_BY_SIDE = 8
 """replicates that take as long as one"""

@@ -15,6 +15,7 @@ from dpexp.privacy.accounting.loss_distributions import step_loss
 from dpexp.privacy.accounting.sampled_gaussian import mixture_from_base
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.reporting.claim import Check, Claim, Outcome, Verdict
+from dpexp.reporting.paper import data_of
 from dpexp.reporting.row import Printing, by_rule
 
 ORDERS = (*(1 + k / 10 for k in range(1, 100)), *range(12, 64))
@@ -60,10 +61,7 @@ class Found(NamedTuple):
 
 def entries() -> tuple[Entry, ...]:
     """The rows of the shelf."""
-    import yaml
-
-    rows = yaml.safe_load((Path(__file__).parent / "entries.yaml").read_text())
-    return tuple(Entry(**row) for row in rows)
+    return tuple(Entry(**row) for row in data_of(Path(__file__).parent / "entries.yaml"))
 
 
 @cache

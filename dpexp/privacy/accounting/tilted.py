@@ -51,7 +51,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal
 
 import numpy as np
@@ -72,7 +72,9 @@ MOST_CELLS = 1 << 22
 _AT_ONCE = 1 << 14
 """numbers of a spectrum that are raised to a power at once"""
 _KEPT_CELLS = 1 << 20
-"""numbers of all transforms that are kept for further questions"""
+"""numbers of all transforms that are kept for further questions, and of the largest law whose own transform is"""
+_CERTAIN = 25.0
+"""-log of 1 - delta from which on 1 is the bound that is stated: 1e-11"""
 RATIO = 1.1
 """rates are powers of it, so that one transform serves nearby deltas and no result depends on what was asked before"""
 _FIRST, _LAST = -170, 340
@@ -228,6 +230,9 @@ class Composed:
         """A bound on delta(eps) from this side, eps >= 0."""
         if not self._coarse:
             return self.lost
+        # 1 - delta is the mean of min(1, e^(eps - l)), which is at most e^((eps - l) / 2)
+        if self.side == "above" and eps / 2 + self._cumulants(-0.5)[0] < -_CERTAIN:
+            return 1.0
         power = self._last_power(lambda at, _: at - eps)
         try:
             if self.side == "below":
@@ -250,14 +255,13 @@ class Composed:
         return math.exp(min(log_delta, 0.0))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Tilt:
     """One law after tilting: cells [C] from the first, weights [C] of sum 1, and what it costs."""
 
     start: int
     cells: np.ndarray
     weights: np.ndarray
-    count: int
     cumulant: float
     """K of one factor"""
     rounding: float
@@ -280,10 +284,10 @@ class _Tilt:
         return log(self.weights)
 
     def log_moments(self, rates: np.ndarray) -> np.ndarray:
-        """log of the mean of e^(rate (cell - mean)), times the count, for each rate."""
+        """log of the mean of e^(rate (cell - mean)), for each rate."""
         exponents = np.multiply.outer(rates, self.cells - self.mean) + self._log_weights
         tops = exponents.max(axis=1)
-        return np.asarray(self.count * (tops + log(exp(exponents - tops[:, None]).sum(axis=1))))
+        return np.asarray(tops + log(exp(exponents - tops[:, None]).sum(axis=1)))
 
     @cached_property
     def coarse(self) -> _Tilt:
@@ -291,10 +295,22 @@ class _Tilt:
         starts = np.arange(0, len(self.weights), 1 + len(self.weights) // 64)
         weights = np.add.reduceat(self.weights, starts)
         cells = np.add.reduceat(self.cells * self.weights, starts) / weights
-        return _Tilt(self.start, cells, weights, self.count, 0.0, 0.0, 0.0)
+        return _Tilt(self.start, cells, weights, 0.0, 0.0, 0.0)
+
+    def transform(self, size: int) -> tuple[np.ndarray, float]:
+        """Of so many points, and the bound on the 2-norm of its error over sqrt(size): (e)."""
+        wrapped = np.bincount((self.cells.astype(np.int64) - self.middle) % size, weights=self.weights, minlength=size)
+        return np.fft.rfft(wrapped), 8 * UNIT * math.log2(size) * math.sqrt(float(np.square(wrapped).sum()))
 
 
-def _tilt(law: Discrete, count: int, interval: float, rate: float) -> _Tilt:
+@lru_cache(maxsize=2)
+def _kept_transform(tilt: _Tilt, size: int) -> tuple[np.ndarray, float]:
+    """Searches ask about other numbers of the same step at once."""
+    return tilt.transform(size)
+
+
+@lru_cache(maxsize=2)
+def _tilt(law: Discrete, interval: float, rate: float) -> _Tilt:
     cells, log_masses = law.support
     losses = interval * (law.start + cells)
     powers = rate * losses
@@ -307,7 +323,7 @@ def _tilt(law: Discrete, count: int, interval: float, rate: float) -> _Tilt:
     rounding = UNIT * (8 + float((np.abs(powers) - log_masses).max()) + abs(cumulant))
     used = weights > 0  # below 1e-308: far less than what the window misses
     cells, weights = cells[used], weights[used]
-    return _Tilt(law.start, cells, weights, count, cumulant, rounding, float(max(-losses[0], losses[-1])))
+    return _Tilt(law.start, cells, weights, cumulant, rounding, float(max(-losses[0], losses[-1])))
 
 
 class Tilted:
@@ -317,17 +333,17 @@ class Tilted:
     """
 
     def __init__(self, parts: Parts, interval: float, rate: float, side: Side, few: bool = False) -> None:
-        tilts = [_tilt(law, count, interval, rate) for law, count in parts]
+        tilts = [(_tilt(law, interval, rate), count) for law, count in parts]
         self.interval, self.rate = interval, rate
-        self.cumulant = math.fsum(t.count * t.cumulant for t in tilts)
+        self.cumulant = math.fsum(count * t.cumulant for t, count in tilts)
         low, high = _window(tilts)  # (d)
-        origin = sum(t.count * t.start for t in tilts)
+        origin = sum(count * t.start for t, count in tilts)
         if high - low + 1 > MOST_CELLS and not few:
             raise TooWide(f"{high - low + 1} cells")
         spectrum, error = _sum(tilts, high - low + 1, few)  # E but for its third term: (e) or (g), and (f)
-        middle = sum(t.count * t.middle for t in tilts)
+        middle = sum(count * t.middle for t, count in tilts)
         # (c): the rate is the saddle point of this loss, since K'(t) is the mean of the tilted sum
-        self._saddle = math.fsum(t.count * (t.start + t.mean) for t in tilts) - (1 / rate + 1 / (1 + rate)) / interval
+        self._saddle = math.fsum(n * (t.start + t.mean) for t, n in tilts) - (1 / rate + 1 / (1 + rate)) / interval
         decays = interval * rate, interval * (1 + rate)
         # losses below 0 are not needed for eps >= 0
         first = max(low, -origin)
@@ -343,8 +359,8 @@ class Tilted:
         spread = 2 / (2 * rate * (2 * rate + 1) * (2 * rate + 2) * interval)  # integral of k^2, in cells
         # E |k|_2 of (h), and what the window of (d) misses; both over e^(K - t eps)
         self._error = math.sqrt(kappa**2 + spread) * error + 2 * kappa * math.exp(-_OUTSIDE)
-        self._tilting = math.exp(min(sum(t.count * t.rounding for t in tilts), 700.0))  # (i)
-        self._shift = 2 * UNIT * sum(t.count * t.farthest for t in tilts)  # (k)
+        self._tilting = math.exp(min(sum(count * t.rounding for t, count in tilts), 700.0))  # (i)
+        self._shift = 2 * UNIT * sum(count * t.farthest for t, count in tilts)  # (k)
 
     def _bound(self, k: int) -> float:
         """A bound on delta at the k-th loss."""
@@ -446,31 +462,31 @@ class Tilted:
         return k if k >= 0 else -1
 
 
-def _window(tilts: Sequence[_Tilt]) -> tuple[int, int]:
+def _window(tilts: Sequence[tuple[_Tilt, int]]) -> tuple[int, int]:
     """Cells of the sum, counted from its least, beyond either end of which Chernoff's bound leaves e^-36 of its
     mass."""
-    centre = math.fsum(t.count * t.mean for t in tilts)
-    variance = math.fsum(t.count * float((t.weights * (t.cells - t.mean) ** 2).sum()) for t in tilts)
+    centre = math.fsum(count * t.mean for t, count in tilts)
+    variance = math.fsum(count * float((t.weights * (t.cells - t.mean) ** 2).sum()) for t, count in tilts)
     rates = _DEVIATION_RATES / math.sqrt(max(variance, 1e-12))
     # P(sum >= x) <= M(r) e^(-r x) for any r > 0, and r < 0 to the left: which is best can be read off roughly
     both = np.stack([-rates, rates])
-    about = np.sum([t.coarse.log_moments(both.ravel()) for t in tilts], axis=0).reshape(both.shape)
+    about = np.sum([count * t.coarse.log_moments(both.ravel()) for t, count in tilts], axis=0).reshape(both.shape)
     best = both[[0, 1], ((about + _OUTSIDE) / rates).argmin(axis=1)]
-    ends = (centre + (np.sum([t.log_moments(best) for t in tilts], axis=0) + _OUTSIDE) / best).tolist()
-    largest = sum(t.count * int(t.cells[-1]) for t in tilts)
-    smallest = sum(t.count * int(t.cells[0]) for t in tilts)
+    ends = (centre + (np.sum([count * t.log_moments(best) for t, count in tilts], axis=0) + _OUTSIDE) / best).tolist()
+    largest = sum(count * int(t.cells[-1]) for t, count in tilts)
+    smallest = sum(count * int(t.cells[0]) for t, count in tilts)
     return max(smallest, math.floor(ends[0])), min(largest, math.ceil(ends[1]))
 
 
-def _sum(tilts: Sequence[_Tilt], cells: int, few: bool) -> tuple[Spectrum, float]:
+def _sum(tilts: Sequence[tuple[_Tilt, int]], cells: int, few: bool) -> tuple[Spectrum, float]:
     """Spectrum of the sum, wrapped around at least so many cells, each law counted from its `middle`; and the bound E
     on the 2-norm of the rounding errors that its masses have, but for those of an inverse transform."""
     size = _transform_size(cells)
-    factors = [Factor(t.cells.astype(np.int64) - t.middle, t.weights, t.count) for t in tilts]
+    factors = [Factor(t.cells.astype(np.int64) - t.middle, t.weights, count) for t, count in tilts]
     last = highest(factors, size)
     if last is None and few:
         raise TooWide(f"{cells} cells and many frequencies")
-    spectrum, error = _by_all_frequencies(factors, size) if last is None else _by_the_lowest(factors, last, size)
+    spectrum, error = _by_all_frequencies(tilts, size) if last is None else _by_the_lowest(factors, last, size)
     # what powers and products lose: q |F|_2 / sqrt(N) of (f) and (h); and what is left out
     taken = 3 * UNIT * sum(factor.times for factor in factors) * spectrum.length
     return spectrum, error + taken + 2 * math.exp(-LEFT_OUT)
@@ -487,17 +503,14 @@ def _by_the_lowest(factors: Sequence[Factor], last: int, size: int) -> tuple[Spe
     return Spectrum(np.arange(last + 1), real, imaginary, size), math.exp(min(growth, 700.0)) * forward
 
 
-def _by_all_frequencies(factors: Sequence[Factor], size: int) -> tuple[Spectrum, float]:
+def _by_all_frequencies(tilts: Sequence[tuple[_Tilt, int]], size: int) -> tuple[Spectrum, float]:
     """By a transform of the whole window; with the first term of E."""
-    per_transform = 8 * UNIT * math.log2(size)
     kept: np.ndarray | None = None  # frequencies at which the product is a number: with many factors, the low ones
     real, imaginary, forward, growth = np.ones(1), np.zeros(1), 0.0, 0.0
-    for cells, weights, count in factors:
-        wrapped = np.bincount(cells % size, weights=weights, minlength=size)
-        error = per_transform * math.sqrt(float(np.square(wrapped).sum()))
+    for tilt, count in tilts:
+        law, error = _kept_transform(tilt, size) if size <= _KEPT_CELLS else tilt.transform(size)
         forward += count * error  # (e): T_k eps_F |w_k|_2, and T_k e_k below
         growth += count * error * math.sqrt(size)
-        law = np.fft.rfft(wrapped)
         if kept is not None:
             law = law[kept]
         # (f): a power below e^-60 is left out

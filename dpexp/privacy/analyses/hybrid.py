@@ -86,7 +86,10 @@ def _over_steps(
     for factor in (1.0, 1.015, 1.03, 1.06, 1.12, 1.25):
         r = min(steps, math.ceil(least * factor))
         left = math.exp(log_contracted(r))  # d1 of (c)
-        if left >= fewer_left or e1 + max((v for k, v in known.items() if k <= r), default=0.0) > held * ALIKE:
+        if left >= fewer_left or e1 + known.get(r, 0.0) > held * ALIKE:
+            continue
+        # more steps than those that are known cost more by far than rounding does
+        if e1 + max((v for k, v in known.items() if k < r), default=0.0) > held / ALIKE:
             continue
         fewer_left = left
         # with e1 = 0 both orders leave the composition at most delta - left, and contraction first all of it

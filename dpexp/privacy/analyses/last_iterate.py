@@ -9,6 +9,8 @@ the width of the set, by which two runs can differ before them: order width^2 / 
 (c) The best share is sought on a grid, then between its points. A step costs more at a larger share, since it has less
 noise, and the spread less. So between two shares nothing is below the least over R of the smaller one's cost and the
 larger one's spread: where that is above what was found, no share is asked.
+(d) Whatever the search begins with, it ends at the least. What would have done is about what another order needs, and
+asking for several shares at once costs little more than asking for one.
 
 Full batches and batches in a fixed order have Gaussian-DP bounds by shifted interpolation (Bok, Su and Altschuler, ICML
 2024, arXiv 2403.00278), and a random partition that is repeated in every epoch a Renyi bound (Ye and Shokri, 2022).
@@ -65,18 +67,20 @@ def last_iterate(
     step: str,
     contraction: float = 1.0,
     refine: bool = True,
+    places: list[int] | None = None,
 ) -> Optimum:
     """Smallest over R <= steps and shares f of R S(q, multiplier sqrt(1-f)) + order width^2 / (2 f) shift(R).
 
     shift(R) = 1 / R for convex losses (equation (3.6)); with steps that contract by c < 1 the shifts are allocated
     proportionally to c^(T-t), which gives c^(2R) (1 - c^2) / (1 - c^(2R)): smaller than the printed c^(2R) of equation
     (5.3), and equal to 1 / R as c -> 1. c > 1 (non-convex smooth losses) is covered by the same formula. Without
-    `refine` the shares are those of a grid, which loses less than one percent.
+    `refine` the shares are those of a grid, which loses less than one percent. A search begins with the `places` of the
+    grid, and leaves there what the search for another order should begin with.
     """
     # (a)
     ask = partial(step_costs, order, q, multiplier, step)
     spread = order * width * width / 2
-    found, at = _over_shares(ask, spread, steps, contraction)
+    found, at = _over_shares(ask, spread, steps, contraction, [] if places is None else places)
     best = Optimum(*found, SHARES[at])
     if not refine or not math.isfinite(best.rdp):
         return best
@@ -103,23 +107,33 @@ def _known_costs(order: float, q: float, multiplier: float, step: str) -> dict[i
 
 
 def _over_shares(
-    ask: Callable[[Sequence[int]], Sequence[float]], spread: float, steps: int, contraction: float
+    ask: Callable[[Sequence[int]], Sequence[float]], spread: float, steps: int, contraction: float, places: list[int]
 ) -> tuple[tuple[float, int], int]:
-    """Smallest over the shares of the grid and over R, with R, and the place of the share."""
+    """Smallest over the shares of the grid and over R, with R, and the place of the share; `places` as above."""
     costs: dict[int, float] = {}
     found: dict[int, tuple[float, int]] = {}
-    waiting = FIRST_ASKED
+    ends = [*SHARES, 1.0]
+
+    def nothing(i: int, j: int) -> bool:
+        """(c): nothing between these two places is below `enough`."""
+        return j <= i + 1 or over_steps(costs[i], spread / ends[j], steps, contraction)[0] > enough
+
+    waiting = [*(places or FIRST_ASKED)]
+    gaps = [*pairwise([*waiting, len(SHARES)])]
     while waiting:
         for k, cost in zip(waiting, ask(waiting), strict=True):
             costs[k], found[k] = cost, over_steps(cost, spread / SHARES[k], steps, contraction)
-        # (c); the factor keeps rounding from ruling out a gap
+        # the factor keeps rounding from ruling out a gap
         enough = min(rdp for rdp, _ in found.values()) * (1 + 1e-12)
-        gaps = [(i, j) for i, j in pairwise([*sorted(found), len(SHARES)]) if j > i + 1]
-        ends = [*SHARES, 1.0]
-        waiting = [
-            (i + j) // 2 for i, j in gaps if not over_steps(costs[i], spread / ends[j], steps, contraction)[0] > enough
-        ]
+        gaps = [gap for gap in gaps if not nothing(*gap)]
+        waiting = [(i + j) // 2 for i, j in gaps]
+        gaps = [half for (i, j), k in zip(gaps, waiting, strict=True) for half in ((i, k), (k, j))]
     at = min(found, key=lambda k: (found[k][0], k))
+    # (d): a place is left out where its two gaps are ruled out as one
+    places[:] = [0]
+    for k, after in pairwise([*sorted(found), len(SHARES)][1:]):
+        if k == at or not nothing(places[-1], after):
+            places.append(k)
     return found[at], at
 
 

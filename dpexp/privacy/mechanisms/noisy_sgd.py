@@ -49,9 +49,10 @@ def _iterated(
     q: float, multiplier: float, width: float, steps: int, step: str, c: float, source: str, reason: str
 ) -> Analysis:
     """Amplification by iteration; kept, because its answers are asked for by several statements."""
+    places: list[int] = []
 
     def curve(order: float, refine: bool = True) -> float:
-        return last_iterate(order, q, multiplier, width, steps, step, c, refine).rdp
+        return last_iterate(order, q, multiplier, width, steps, step, c, refine, places).rdp
 
     return renyi_analysis(f"iteration-{step}", source, LAST, curve, CONVEX, reason, partial(curve, refine=False))
 

@@ -1,6 +1,6 @@
 """Two worlds for DP-SGD and DP-SGLD: a canary among few records, and every iterate of many short runs.
 
-The engine's own loop is run (`dpexp.engine.softmax.loop.followed`, as the algorithm's `simulate` calls it) with the
+The engine's own loop is run (`dpexp.engine.softmax.loop.train`, as the algorithm's `simulate` calls it) with the
 algorithm's own noise, batches, start, projection and momentum. Runs of a config are too long to be repeated thousands
 of times, and its budgets too small to be told from others by so few runs. So a copy is audited: the config's algorithm
 with all its settings but size, on few records, for few steps, with noise that its own accountant sets for a larger
@@ -269,7 +269,7 @@ class BatchesAudit:
     def run(self, problem: Canaries, seed: int, replicate: int) -> tuple[np.ndarray, np.ndarray]:
         """All iterates [T + 1, classes, p] of a replicate and its average, as the algorithm's `simulate` has them."""
         train = problem.train
-        followed = engine.followed(
+        followed = engine.train(
             train.features,
             train.labels,
             [run_of(problem, self.noise, self.sizes, seed, replicate)],
@@ -277,6 +277,7 @@ class BatchesAudit:
             batch_size=self.copy.batch_size,
             noise=engine.gaussian(generator(seed, replicate, "noise")),
             checkpoints=range(self.steps + 1),
+            averaging=True,
         )
         return followed.last[0], followed.average[0, -1]
 

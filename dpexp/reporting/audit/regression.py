@@ -12,9 +12,10 @@ import numpy as np
 
 from dpexp.algorithms.path_intervals import PathIntervals
 from dpexp.algorithms.staged_newton import StagedNewton
-from dpexp.algorithms.watched_messages import Sent, StepSizes, Watched
+from dpexp.algorithms.watched_messages import Sent, Watched
 from dpexp.config.cells import Cell
 from dpexp.engine.lanes.vectors import LANES
+from dpexp.engine.linear.one_pass import StepSizes
 from dpexp.privacy.analyses.analysis import ALL, Analysis
 from dpexp.privacy.audit.claim import gaussian_claim
 from dpexp.privacy.audit.statistics import of_projection
