@@ -18,9 +18,8 @@ from dpexp.problems.problem import ProblemBase
 from dpexp.problems.weighted_regression import WeightedRegression
 
 if TYPE_CHECKING:
-    from dpexp.engine.linear.measuring import Measured
+    from dpexp.engine.linear.measuring import Measured, Rules
     from dpexp.engine.linear.one_pass import Model
-    from dpexp.engine.linear.quadrature import Rules
     from dpexp.problems.gauss_rules import ShortRule
 
 _CUTS = (1, 2, 4, 8, 16)
@@ -112,7 +111,7 @@ class LinearPredictorProblem(WeightedRegression, ProblemBase):
 
     def _rules(self) -> Rules:
         """The rules that `risk_rules` gives, then one of whole panels, and ones of panels cut into parts."""
-        from dpexp.engine.linear.quadrature import rules_of
+        from dpexp.engine.linear.measuring import rules_of
 
         # panels are about as long as the covariate's standard deviation; 12 points on each are enough where f changes
         # over a fifth of that or more, so panels are cut into twice as many parts for twice the spread
@@ -122,7 +121,7 @@ class LinearPredictorProblem(WeightedRegression, ProblemBase):
 
     def _risk(self, theta: np.ndarray, measured: Measured) -> np.ndarray:
         """Population risk of states [G, p, 8] and of what was measured of them, up to a constant; [G, 8]."""
-        from dpexp.engine.linear.quadrature import expectations
+        from dpexp.engine.linear.measuring import expectations
 
         location, spread, scale = measured.location.ravel(), measured.spread.ravel(), measured.scale.ravel()
         f = type(self).conditional_risk

@@ -63,8 +63,7 @@ ROWS = ("dpexp.store.rows", "dpexp.config.cells")
 NO_NUMBERS = frozenset(
     f"dpexp.{name}"
     for name in (
-        *("core.errors", "core.terminal", "engine.compiling", "plugins", "plugins.loaded"),
-        *("core.files", "engine.identity", "engine.tools"),
+        *("core.errors", "core.files", "core.terminal", "engine.identity", "plugins", "plugins.loaded"),
         *("plugins.observed", "store.description", "store.fingerprint", "store.folder", "store.generation"),
         *("store.source_code", "store.staleness"),
     )

@@ -14,8 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from dpexp.commands import progress
-from dpexp.core.terminal import each, finished, note, say, tell
-from dpexp.engine import compiling
+from dpexp.core.terminal import compiling, each, finished, note, say, tell
 from tests.conftest import call
 
 
@@ -162,7 +161,7 @@ def test_compilations_and_results_of_workers_are_heard(entered, monkeypatch):
         assert list(finished(iter("ab"), 2, "figures")) == ["a", "b"]
         clock.passes(5)
         assert "fit: figures: 2 of 2 done" in stream.getvalue()
-    assert not compiling._LISTENERS._called
+    assert not compiling._called
     tell("nobody listens")
 
 
