@@ -30,7 +30,7 @@ from dpexp.reporting.ledger.judgement import Judgement, said
 from dpexp.reporting.ledger.pages import listed, section, warnings
 from dpexp.reporting.paper import in_rows
 from dpexp.reporting.slopes import RATE_TOLERANCE
-from dpexp.theory.dp_sgld.decreasing import lemma11
+from dpexp.theory.dp_sgld.utility import lemma11
 from tests.conftest import ROOT
 
 RESULTS = ROOT / "results"
@@ -329,7 +329,7 @@ THEORY_ALONE = {
         "false",
     ),
     "dp-sgld/lemma-11/terms": (
-        "decreasing.lemma11",
+        "utility.lemma11",
         lambda steps, *rest: lemma11(steps, *rest) * math.log(1 + steps),
         "false",
     ),

@@ -15,12 +15,11 @@ import numpy as np
 
 from dpexp.papers.dp_sgld.claims import assumed
 from dpexp.papers.dp_sgld.printed import CODE, RUNS, TABLE4, PrintedConstants
-from dpexp.reporting.claim import Check, Outcome
+from dpexp.reporting.claim import Check, Hypothesis, Outcome
 from dpexp.reporting.evidence import Evidence
-from dpexp.reporting.hypothesis import Hypothesis
 from dpexp.reporting.row import EVALUATED, above, near
 from dpexp.theory import THEOREMS
-from dpexp.theory.dp_sgld import decreasing, utility
+from dpexp.theory.dp_sgld import utility
 from dpexp.theory.dp_sgld.privacy import decreasing_steps
 from dpexp.theory.dp_sgld.ridge import Ridge
 from dpexp.theory.dp_sgld.softmax import implied_order_times_d, table4_ratio
@@ -135,12 +134,12 @@ def full_batch_risks(toy: Ridge, steps: np.ndarray, sigma: float) -> np.ndarray:
 def terms(evidence: Evidence) -> Outcome:
     """The two terms of (11) of which the paper speaks, each by itself, beside those of Lemma 4.1."""
     beta, lam, steps = 10.0, 1.0, (10**6, 10**8)
-    batch = [decreasing.lemma11(k, beta, lam, 1, 0.0, 1.0, 0.0) for k in steps]
+    batch = [utility.lemma11(k, beta, lam, 1, 0.0, 1.0, 0.0) for k in steps]
     # log(K) / K is no power: its exponent between these two K is a little above -1
     slope = math.log(batch[1] / batch[0]) / math.log(steps[1] / steps[0])
     like = math.log(math.log(steps[1]) / math.log(steps[0])) / math.log(steps[1] / steps[0]) - 1
     constant = utility.lemma41(10**6, 1 / (2 * beta), beta, lam, 1, 1.0, 0.0, 0.0)
-    gain = constant / decreasing.lemma11(10**12, beta, lam, 1, 1.0, 0.0, 0.0) * lam / beta
+    gain = constant / utility.lemma11(10**12, beta, lam, 1, 1.0, 0.0, 0.0) * lam / beta
     return Outcome(
         "reproduced" if abs(slope - like) < 0.02 and 0.5 <= gain <= 2 else "false",
         f"the xi^2 term has the exponent {like:.3f} of log(K) / K, the sigma^2 term is beta / lambda times smaller",
@@ -184,7 +183,7 @@ def theorem_4_2() -> dict[str, float]:
 def _paper_scale() -> tuple[float, float]:
     """The (eps, delta) forms at beta = 55, lambda = .001, d = 5130, L = 15, n = 50000 and (1, 1e-5)."""
     last = utility.theorem41_dp(1, 1e-5, 55, 0.001, 5130, 15, 50_000, 0.0)
-    return last, decreasing.theorem42_dp(1, 1e-5, 0.001, 5130, 15, 50_000)
+    return last, utility.theorem42_dp(1, 1e-5, 0.001, 5130, 15, 50_000)
 
 
 def _product(row: PrintedConstants) -> float:
@@ -227,7 +226,7 @@ def improves() -> dict[str, float]:
         for order, eps in RENYI_DECREASING:
             last = utility.theorem41(order, eps, toy.smoothness, lam, toy.d, LIPSCHITZ, toy.n, 0.0)
             # both bounds at one budget; the constants of the two may differ by a factor of 3
-            ratio = last / decreasing.theorem42(order, eps, lam, toy.d, LIPSCHITZ, toy.n) / (toy.smoothness / lam)
+            ratio = last / utility.theorem42(order, eps, lam, toy.d, LIPSCHITZ, toy.n) / (toy.smoothness / lam)
             found[f"{name}, order {order:g}, eps {eps:g}, {ratio:.3g} beta / lambda"] = min(3 * ratio, 3 / ratio)
     return found
 
@@ -240,7 +239,7 @@ def improves_the_error(evidence: Evidence) -> Outcome:
         order, eps = RENYI_DECREASING[0]
         sigma = utility.theorem41_sigma(order, eps, lam, LIPSCHITZ, toy.n)
         few = math.ceil(utility.theorem41_steps(order, eps, toy.smoothness, lam, toy.d, toy.n))
-        many = math.ceil(decreasing.theorem42_steps(order, eps, toy.smoothness, lam, toy.d, toy.n))
+        many = math.ceil(utility.theorem42_steps(order, eps, toy.smoothness, lam, toy.d, toy.n))
         constant = full_batch_risks(toy, np.full(few, 1 / (2 * toy.smoothness)), sigma)
         falling = full_batch_risks(toy, decreasing_steps(toy.smoothness, lam, many), sigma)
         condition = toy.smoothness / lam
@@ -273,7 +272,7 @@ def iterations() -> dict[str, tuple[float, float]]:
 
 def steps_of(order: float, eps: float, condition: float, d: int, n: float) -> float:
     """K with real n; smoothness is `condition` and strong convexity 1."""
-    return decreasing.theorem42_steps(order, eps, condition, 1.0, d, n)  # type: ignore[arg-type]
+    return utility.theorem42_steps(order, eps, condition, 1.0, d, n)  # type: ignore[arg-type]
 
 
 TWO_DIGITS = f"printed to two digits; runs of {CODE}"
