@@ -18,7 +18,7 @@ from dpexp.privacy.mechanisms.clipped_noisy_sgd import ClippedNoisySgd
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
 from dpexp.privacy.pairs.kept import document_of, one_a_decade, pair_of
-from dpexp.privacy.pairs.shipped import DELTA, HASH, STORE, Entry, stored
+from dpexp.privacy.pairs.shipped import DELTA, STORE, Entry, stored
 
 SECONDS = {DELTA: 10.0, 1e-3: 4.0, 1e-8: 4.0}
 """of CPU time for the search of one pair, by delta"""
@@ -109,9 +109,7 @@ def write(entries: list[Entry]) -> None:
     order = {m: k for k, m in enumerate(mechanisms())}
     documents = [_entry(e) for e in sorted(entries, key=lambda e: order[e.mechanism])]
     lines = ",\n".join(json.dumps(entry) for entry in documents)
-    STORE.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
-    said = '"""The hash of the shipped pairs, written with them."""'
-    HASH.write_text(f'{said}\n\nSHA256 = "{digest(documents)}"\n', encoding="utf-8")
+    STORE.write_text(f'{{"sha256": "{digest(documents)}", "entries": [\n{lines}\n]}}\n', encoding="utf-8")
 
 
 def _entry(e: Entry) -> dict[str, Any]:

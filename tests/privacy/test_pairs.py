@@ -387,7 +387,7 @@ def test_shipped_pairs_hold_and_false_ones_are_found():
 
 def test_a_map_that_was_changed_by_hand_is_refused(monkeypatch, tmp_path):
     document = json.loads(shipped.STORE.read_text())
-    document[0]["after"] *= 1.1
+    document["entries"][0]["after"] *= 1.1
     (tmp_path / "shipped.json").write_text(json.dumps(document))
     monkeypatch.setattr(shipped, "STORE", tmp_path / "shipped.json")
     shipped.stored.cache_clear()

@@ -1,8 +1,8 @@
 """Pairs for a grid of mechanisms, from tight to loose, which come with the package: `shipped.json` beside this file.
 
 Each entry has a mechanism, the smallest valid bound on its last iterate, what is attained where the others do nothing
-(today's pair), and the certified pairs of a search. The hash of the file is in `shipped_hash.py`, so that an edit by
-hand is noticed. `python -m tools.shipped_pairs` searches for what is missing, and with `recheck` certifies every stored
+(today's pair), and the certified pairs of a search. The file holds the hash of its entries, so that an edit by hand is
+noticed. `python -m tools.shipped_pairs` searches for what is missing, and with `recheck` certifies every stored
 pair again and computes the bounds anew.
 """
 
@@ -22,9 +22,8 @@ from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.pairs.kept import Known, known_of
 from dpexp.privacy.pairs.projected import Pair
-from dpexp.privacy.pairs.shipped_hash import SHA256
 
-STORE, HASH = Path(__file__).with_name("shipped.json"), Path(__file__).with_name("shipped_hash.py")
+STORE = Path(__file__).with_name("shipped.json")
 DELTA = 1e-5
 """at which the map is drawn"""
 
@@ -56,11 +55,11 @@ def stored() -> tuple[Entry, ...]:
     if not STORE.exists():
         return ()
     document = json.loads(STORE.read_text(encoding="utf-8"))
-    if digest(document) != SHA256:
+    if digest(document["entries"]) != document["sha256"]:
         raise UsageError(
             f"{STORE}: the shipped pairs do not match their hash", "install again, or delete the file and search again"
         )
-    return tuple(_read(entry) for entry in document)
+    return tuple(_read(entry) for entry in document["entries"])
 
 
 @lru_cache(maxsize=64)
