@@ -17,8 +17,7 @@ from dpexp.core.digests import digest
 from dpexp.privacy.mechanisms.clipped_noisy_sgd import ClippedNoisySgd
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
-from dpexp.privacy.pairs.kept import document_of, one_a_decade, pair_of
-from dpexp.privacy.pairs.shipped import DELTA, STORE, Entry, stored
+from dpexp.privacy.pairs.kept import DELTA, STORE, Entry, document_of, one_a_decade, pair_of, stored
 
 SECONDS = {DELTA: 10.0, 1e-3: 4.0, 1e-8: 4.0}
 """of CPU time for the search of one pair, by delta"""

@@ -7,8 +7,7 @@ on all four divides mu. So mu is at most the certificate's times the largest rat
 Stored certificates are in `iterates.json` beside this file, with their hash, so that an edit by hand is noticed. Runs
 of at most MOST_STEPS steps and MOST_VISITS epochs without one are computed when they are asked for (seconds). Where
 there is none the release of all nodes is accounted for, which is always valid. `python -m tools.momentum_certificates`
-computes what is missing from the shipped settings, and with `recheck` examines random positions of what is
-stored.
+computes what is missing from the shipped settings, and with `recheck` examines random positions of what is stored.
 """
 
 from __future__ import annotations

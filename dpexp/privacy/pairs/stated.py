@@ -22,7 +22,7 @@ from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.exact import runs
 from dpexp.privacy.exact.projected_run import NotSearched, ProjectedRun
 from dpexp.privacy.mechanisms.mechanism import Mechanism
-from dpexp.privacy.pairs import kept, shipped
+from dpexp.privacy.pairs import kept
 from dpexp.privacy.pairs.projected import Pair
 from dpexp.privacy.pairs.search import search
 
@@ -106,7 +106,7 @@ def every_lower_bound(
     # most mechanisms have no run in one dimension to search, and then no pairs
     with suppress(NotSearched):
         space = mechanism.projected_run()
-        pairs = [*shipped.pairs_of(space), *kept.read(space, place), *((c.pair, c.eps) for c in fresh)]
+        pairs = [*kept.pairs_of(space), *kept.read(space, place), *((c.pair, c.eps) for c in fresh)]
         if known := list(dict.fromkeys(pairs)):
             found = [*found, line(space, known, found)]
         else:
