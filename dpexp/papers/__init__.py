@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from dpexp.core.errors import UsageError
-from dpexp.core.registry import Registry
+from dpexp.core.parameters import Registry
 from dpexp.papers.answers import PAPER as ANSWERS
 from dpexp.papers.dp_sgld import PAPER as DP_SGLD
 from dpexp.papers.hidden_state import PAPER as HIDDEN_STATE
