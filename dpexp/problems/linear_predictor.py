@@ -58,7 +58,9 @@ class LinearPredictorProblem(WeightedRegression, ProblemBase):
         kind, k = type(self), self.constants
         # compiled code looks up no index: beyond the constants it computes with whatever lies in memory
         kind.response(0.5, 0.5, k)
-        kind.conditional_risk(0.5, 1.0, k)
+        # where a problem evaluates its risk in another way, as hinge does, there is none
+        if hasattr(kind, "conditional_risk"):
+            kind.conditional_risk(0.5, 1.0, k)
         found = kind.score(0.5, 1.0, 1.0, k)
         if not isinstance(found, tuple) or len(found) != 2:
             hint = "derivatives by the linear predictor and by the scale: docs/extending.md"
