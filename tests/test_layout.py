@@ -98,12 +98,12 @@ def test_the_house_stays_small():
 
 
 LINES = {
-    "algorithms": 3_693, "commands": 6_139, "config": 2_804, "conformance": 2_112, "core": 1_999, "data": 1_999,
+    "algorithms": 3_693, "commands": 6_139, "config": 2_804, "conformance": 2_112, "core": 1_951, "data": 1_999,
     "engine": 5_408, "inference": 3_503, "papers": 8_556, "plugins": 1_157, "privacy": 13_614,
-    "problems": 2_533, "protocols": 137, "reporting": 9_251, "roof": 290, "store": 4_697, "theory": 1_624,
+    "problems": 2_533, "protocols": 137, "reporting": 9_251, "roof": 290, "store": 4_738, "theory": 1_624,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""
-FILES = 481
+FILES = 480
 """of the package"""
 
 
