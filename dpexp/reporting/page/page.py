@@ -20,8 +20,8 @@ from dpexp.reporting.page import curves, ledger, overview
 from dpexp.reporting.page.experiments import Stored
 from dpexp.reporting.page.figures import Shown
 from dpexp.reporting.page.ledger import Ledger
-from dpexp.reporting.page.sections import fits_section, origin_section, privacy_section
 from dpexp.reporting.page.markup import Markup, copyable, data, folded, join, tag, text
+from dpexp.reporting.page.sections import fits_section, origin_section, privacy_section
 
 STATIC = files("dpexp.reporting.page") / "static"
 _NUMBERED = re.compile(r'(?<=\s)(?:d|x|y|points)="[^"]*"')
