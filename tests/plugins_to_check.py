@@ -22,7 +22,7 @@ from dpexp.problems.pinball_linear import PinballLinear
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.figure import Drawing, Figure
-from dpexp.reporting.hypothesis import of_settings
+from dpexp.reporting.claim import of_settings
 from dpexp.reporting.paper import Paper
 from dpexp.reporting.table import Content, Table
 from dpexp.algorithms.schedules import Schedule

@@ -98,12 +98,12 @@ def test_the_house_stays_small():
 
 
 LINES = {
-    "algorithms": 3_695, "commands": 6_260, "config": 2_859, "conformance": 2_170, "core": 2_018, "data": 2_016,
-    "engine": 5_438, "inference": 3_518, "papers": 8_645, "plugins": 1_176, "privacy": 13_664,
-    "problems": 2_521, "protocols": 137, "reporting": 9_295, "roof": 290, "store": 4_715, "theory": 1_632,
+    "algorithms": 3_693, "commands": 6_256, "config": 2_858, "conformance": 2_169, "core": 1_959, "data": 1_999,
+    "engine": 5_408, "inference": 3_503, "papers": 8_556, "plugins": 1_176, "privacy": 13_614,
+    "problems": 2_538, "protocols": 137, "reporting": 9_256, "roof": 290, "store": 4_738, "theory": 1_625,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""
-FILES = 515
+FILES = 480
 """of the package"""
 
 

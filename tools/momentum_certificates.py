@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from dpexp.privacy.momentum.certificates import (
-    HASH,
     STORE,
     Certificate,
     Setting,
@@ -102,8 +101,7 @@ def write(certificates: list[Certificate]) -> None:
     """Replaces the file."""
     entries = [_entry(c) for c in sorted(certificates, key=lambda c: c.setting)]
     lines = ",\n".join(json.dumps(entry) for entry in entries)
-    STORE.write_text(f"[\n{lines}\n]\n")
-    HASH.write_text(f'"""The hash of the stored certificates, written with them."""\n\nSHA256 = "{hash_of(entries)}"\n')
+    STORE.write_text(f'{{"sha256": "{hash_of(entries)}", "entries": [\n{lines}\n]}}\n')
 
 
 def _entry(c: Certificate) -> dict[str, Any]:

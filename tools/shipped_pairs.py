@@ -17,8 +17,7 @@ from dpexp.core.digests import digest
 from dpexp.privacy.mechanisms.clipped_noisy_sgd import ClippedNoisySgd
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
-from dpexp.privacy.pairs.kept import document_of, one_a_decade, pair_of
-from dpexp.privacy.pairs.shipped import DELTA, HASH, STORE, Entry, stored
+from dpexp.privacy.pairs.kept import DELTA, STORE, Entry, document_of, one_a_decade, pair_of, stored
 
 SECONDS = {DELTA: 10.0, 1e-3: 4.0, 1e-8: 4.0}
 """of CPU time for the search of one pair, by delta"""
@@ -85,8 +84,8 @@ def before(mechanism: Mechanism, delta: float = DELTA) -> float:
 
 def searched(mechanism: Mechanism) -> Entry:
     """An entry from scratch."""
-    from dpexp.privacy.pairs.certified import NotCertified, certified, evaluated
     from dpexp.privacy.pairs.search import search
+    from dpexp.privacy.pairs.stated import NotCertified, certified, evaluated
 
     space, found = mechanism.projected_run(), []
     larger = max(1.0, (space.half_width + 2 * space.reach) / 7)  # more places, and a farther way
@@ -109,9 +108,7 @@ def write(entries: list[Entry]) -> None:
     order = {m: k for k, m in enumerate(mechanisms())}
     documents = [_entry(e) for e in sorted(entries, key=lambda e: order[e.mechanism])]
     lines = ",\n".join(json.dumps(entry) for entry in documents)
-    STORE.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
-    said = '"""The hash of the shipped pairs, written with them."""'
-    HASH.write_text(f'{said}\n\nSHA256 = "{digest(documents)}"\n', encoding="utf-8")
+    STORE.write_text(f'{{"sha256": "{digest(documents)}", "entries": [\n{lines}\n]}}\n', encoding="utf-8")
 
 
 def _entry(e: Entry) -> dict[str, Any]:
@@ -123,7 +120,7 @@ def _entry(e: Entry) -> dict[str, Any]:
 
 def complaints(entry: Entry) -> list[str]:
     """What is no longer true of an entry: every pair certified again, the bound and today's pair computed anew."""
-    from dpexp.privacy.pairs.certified import certified
+    from dpexp.privacy.pairs.stated import certified
 
     found = []
     for pair, eps in zip(entry.pairs, entry.certified, strict=True):

@@ -18,7 +18,7 @@ from dpexp.algorithms.staged_newton import StagedNewton
 from dpexp.algorithms.stretched_ldp_sgd import StretchedLdpSgd
 from dpexp.algorithms.tree_momentum import TreeMomentum
 from dpexp.algorithms.tuned import TunedDpSgd, TunedDpSgld, TunedSgd
-from dpexp.core.registry import Registry
+from dpexp.core.parameters import Registry
 
 ALGORITHMS: Registry[type[Algorithm]] = Registry(
     "algorithm",

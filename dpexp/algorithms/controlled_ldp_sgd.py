@@ -39,8 +39,7 @@ from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.logistic import MallowsLogistic
 from dpexp.problems.pinball_linear import PinballLinear
-from dpexp.theory.ldp_sgd.linearised import Modes, linearised_moments, modes_of
-from dpexp.theory.ldp_sgd.sandwich import noisy_covariance
+from dpexp.theory.ldp_sgd.linearised import Modes, linearised_moments, modes_of, noisy_covariance
 
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule

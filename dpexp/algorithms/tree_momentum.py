@@ -88,8 +88,7 @@ class TreeMomentum(PrivateMomentum):
 
     def node_std(self, problem: FiniteSum, plan: Plan, budget: Budget, order: Order) -> float:
         """Standard deviation of one node (entry, gradient) in units of the momentum; 0 without noise."""
-        from dpexp.privacy.momentum.tree_calibration import exact_node_std, printed_node_std
-        from dpexp.privacy.momentum.trees import printed_count
+        from dpexp.privacy.momentum.trees import exact_node_std, printed_count, printed_node_std
 
         mu, G = self.mu(budget), problem.lipschitz
         if math.isinf(mu):
@@ -153,6 +152,6 @@ def reshuffled_tree(items: bytes, alpha: float) -> float:
 @lru_cache(maxsize=256)
 def fixed_square_root(n: int, steps: int, alpha: float) -> float:
     """The same of square-root noise."""
-    from dpexp.privacy.momentum.tree_calibration import square_root_sensitivity_fixed
+    from dpexp.privacy.momentum.trees import square_root_sensitivity_fixed
 
     return square_root_sensitivity_fixed(n, steps, alpha)

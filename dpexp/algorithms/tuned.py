@@ -26,7 +26,7 @@ from dpexp.algorithms.dp_sgld import DpSgld
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.algorithms.sgd import Sgd
 from dpexp.algorithms.softmax_runs import SoftmaxAlgorithm, learnt, measured, run_of, step_sizes, target
-from dpexp.core.brent import root
+from dpexp.core.roots import root
 from dpexp.core.seeds import generator
 from dpexp.core.stages import first_stage, received
 from dpexp.engine.result import Passed

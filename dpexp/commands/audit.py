@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from dpexp.core.errors import UsageError
-from dpexp.reporting.audit.audit import Row, audit, exact_documents, text
+from dpexp.reporting.audit.audit import Row, audit, exact_documents, plan_of, text
 from dpexp.reporting.audit.auditable import Auditable
-from dpexp.reporting.audit.plan import plan_of
 
 FEWEST, MOST = 100, 10_000_000
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpexp.commands.audit import Audited, Effort, audit_all
 from dpexp.core.errors import UsageError
-from dpexp.core.steps import each
+from dpexp.core.terminal import each
 from dpexp.privacy.analyses.analysis import ALL, gaussian_analysis
 from dpexp.problems.softmax import Softmax
 from dpexp.reporting.audit.files import Leaves, TwoFiles, bare, flat, neighbours, other_records

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from dpexp.commands.mechanism_arguments import LEAST, kind_of, mechanism_of, number, understood, values_of
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.scalars import scalar
-from dpexp.core.steps import tell
+from dpexp.core.terminal import tell
 from dpexp.core.text import columns, down, up
 from dpexp.privacy.accounting.calibration import Calibrated, Unreachable, calibrate
 from dpexp.privacy.accounting.tradeoff import profile_of

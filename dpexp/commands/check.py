@@ -16,7 +16,7 @@ from dpexp.conformance.check import Check, Subject, carry_out
 from dpexp.conformance.experiments import Failed, NotTried, ToyExperiments
 from dpexp.conformance.settings import toy_of
 from dpexp.core.errors import DpexpError, UsageError
-from dpexp.core.steps import each
+from dpexp.core.terminal import each
 from dpexp.core.text import columns, counted
 
 COMMANDS: dict[str, Callable[[Path, Path], object]] = {

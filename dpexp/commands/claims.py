@@ -12,7 +12,7 @@ from dpexp.core.errors import UsageError
 from dpexp.core.standard_json import standard_json
 from dpexp.core.text import guess
 from dpexp.plugins.loaded import shell
-from dpexp.reporting.ledger import printed, verdicts
+from dpexp.reporting.ledger import pages, verdicts
 from dpexp.reporting.ledger.judgement import Judgement
 from dpexp.reporting.ledger.standing import at_once, experiments_of, standing
 from dpexp.reporting.verdict import VERDICTS
@@ -80,7 +80,7 @@ def claims(request: Request, held: Held) -> Shown:
     # A bare command shows what to see first, and not hundreds of rows.
     if request == Request((), None, (), None, None, request.results):
         first = ledger.headlines if fast else headlines()
-        return shown(request, everything, everything)._replace(text=printed.overview(everything, first))
+        return shown(request, everything, everything)._replace(text=pages.overview(everything, first))
     ids = selected(request, [one.id for one in everything], ledger)
     return shown(request, [one for one in everything if one.id in ids], everything)
 
@@ -108,7 +108,7 @@ def shown(request: Request, asked: Sequence[Judgement], everything: Sequence[Jud
         for name, content in texts.items():
             write_text(request.out / name, content)
         text = "\n".join(str(request.out / name) for name in texts)
-    remarks = printed.warnings(asked)
+    remarks = pages.warnings(asked)
     stale = [one for one in asked if not one.is_current]
     if stale:
         paper = ("--paper", request.paper) if request.paper else ()
@@ -128,8 +128,8 @@ def rendered(form: str, judgements: Sequence[Judgement], results: Path) -> str:
 
         return artifact(judgements, headlines(), verdicts.read(results))
     if form == "md":
-        return "\n\n".join(map(printed.section, judgements))
-    return printed.listed(judgements)
+        return "\n\n".join(map(pages.section, judgements))
+    return pages.listed(judgements)
 
 
 def written(request: Request, asked: Sequence[Judgement], everything: Sequence[Judgement]) -> dict[str, str]:
@@ -141,7 +141,7 @@ def written(request: Request, asked: Sequence[Judgement], everything: Sequence[J
         name = {"artifact": NAME, "json": "CLAIMS.json"}.get(request.form, INDEX)
         return {name: rendered(request.form, asked, request.results)}
     of_papers = {
-        PAGE.format(paper): page(paper, some, papers().get(paper)) for paper, some in printed.by_paper(asked).items()
+        PAGE.format(paper): page(paper, some, papers().get(paper)) for paper, some in pages.by_paper(asked).items()
     }
     return {INDEX: index(everything, headlines()), **of_papers}
 

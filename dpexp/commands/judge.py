@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpexp.core.errors import UsageError
-from dpexp.core.steps import tell
+from dpexp.core.terminal import tell
 from dpexp.privacy.judge.verdict import Verdict, judge, rerun
 
 

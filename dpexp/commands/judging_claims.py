@@ -12,8 +12,7 @@ from dpexp.commands.claims import Request, Shown, checked, headlines, registered
 from dpexp.config.shipped import spelled
 from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.core.files import Damaged
-from dpexp.core.steps import tell
-from dpexp.core.terminal import note
+from dpexp.core.terminal import note, tell
 from dpexp.core.text import columns, counted
 from dpexp.plugins.loaded import shell
 from dpexp.reporting.claim import Claim, Outcome

@@ -12,7 +12,7 @@ from dpexp.core.digests import digest, files_below
 from dpexp.core.files import state_of
 from dpexp.plugins.loaded import LOADED
 from dpexp.reporting import kept_figures
-from dpexp.reporting.terminal_tables import fitting_columns, in_lines
+from dpexp.reporting.table import fitting_columns, in_lines
 from dpexp.store.fingerprint import hash_of_all
 from dpexp.store.provenance import versions
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dpexp.commands.best_of_runs import Best
     from dpexp.privacy.analyses.private_selection import NumberOfRuns
     from dpexp.privacy.mechanisms.mechanism import Mechanism
-    from dpexp.privacy.pairs.certified import Certificate
+    from dpexp.privacy.pairs.stated import Certificate
     from dpexp.reporting.tradeoff import Attacker, Questions
 
 QUESTIONS, ADVANTAGE = ("eps", "fpr", "prior", "group"), "advantage"

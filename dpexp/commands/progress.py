@@ -16,10 +16,8 @@ from functools import wraps
 from types import TracebackType
 from typing import Any
 
-from dpexp.core.steps import listening
-from dpexp.core.terminal import plain
+from dpexp.core.terminal import compiling, listening, plain
 from dpexp.core.text import duration
-from dpexp.engine import compiling
 
 PATIENCE_S = 2.0
 """of silence before the first word"""

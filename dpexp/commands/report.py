@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.files import read_ordinary
-from dpexp.core.steps import each, tell
+from dpexp.core.terminal import each, tell
 from dpexp.core.text import guess
 from dpexp.plugins.loaded import said
 
@@ -114,7 +114,7 @@ def _fit_files(results: Path) -> list[Path]:
 
 def _fit(path: Path, results: Path) -> Markup:
     from dpexp.reporting.digits import estimate_row
-    from dpexp.reporting.page.fits import card, not_shown
+    from dpexp.reporting.page.sections import card, not_shown
 
     name, plot = path.relative_to(results).with_suffix("").as_posix(), path.with_suffix(".png")
     try:

@@ -19,7 +19,7 @@ from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import UsageError
 from dpexp.core.terminal import note
 from dpexp.core.text import columns, counted, duration, few
-from dpexp.reporting.terminal_tables import fitting_columns
+from dpexp.reporting.table import fitting_columns
 from dpexp.store import speeds
 from dpexp.store.executors import BACKENDS
 from dpexp.store.folder import Folder

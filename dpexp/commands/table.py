@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dpexp.commands.selecting import Selection, Work
 from dpexp.core.errors import UsageError
 from dpexp.reporting.of_results.gather import Source, name_of
-from dpexp.reporting.terminal_tables import terminal_width
+from dpexp.reporting.table import terminal_width
 
 if TYPE_CHECKING:
     from dpexp.reporting.table import Content, Table

@@ -14,8 +14,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from dpexp.config.yamlfile import Issue, Located
-from dpexp.core.parameters import OrInfinite
-from dpexp.core.registry import Registry
+from dpexp.core.parameters import OrInfinite, Registry
 
 _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     "greater_than": lambda c: f"must be greater than {c['gt']:g}",

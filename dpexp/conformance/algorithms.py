@@ -22,9 +22,9 @@ from dpexp.conformance.check import Check, Subject
 from dpexp.conformance.experiments import Failed, NotTried, ToyExperiments
 from dpexp.conformance.problems import furthest
 from dpexp.conformance.settings import WHOLE_RUN, Toy, toys_of
-from dpexp.core.checkpoints import checkpoint_steps
 from dpexp.core.text import counted
 from dpexp.privacy.analyses.analysis import Analysis
+from dpexp.store.simulating import checkpoint_steps
 
 Kind = Subject[type[Any]]
 REPLICATES = 9

@@ -9,9 +9,8 @@ from dpexp.conformance.check import Check, Subject
 from dpexp.conformance.experiments import Failed, NotTried, ToyExperiments
 from dpexp.core.errors import ResultsMissing
 from dpexp.core.text import counted
-from dpexp.reporting.claim import VERDICTS, Claim, Outcome, quotation_fault
+from dpexp.reporting.claim import VERDICTS, Claim, Outcome, OutsideHypotheses, quotation_fault
 from dpexp.reporting.evidence import Evidence
-from dpexp.reporting.hypothesis import OutsideHypotheses
 
 Thing = Subject[Claim]
 

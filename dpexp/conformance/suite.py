@@ -18,7 +18,7 @@ from dpexp.conformance import (
 )
 from dpexp.conformance.check import Check, Result, Subject, carry_out
 from dpexp.conformance.experiments import ToyExperiments
-from dpexp.core.steps import tell
+from dpexp.core.terminal import tell
 from dpexp.plugins import Plugin
 from dpexp.plugins.loading import registries
 

@@ -19,7 +19,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from dpexp.core.brent import Least, least
+from dpexp.core.roots import Least, least
 
 EACH_SIDE = 3
 """known places on either side of the best one through which the polynomial goes: with spacing h its error is about

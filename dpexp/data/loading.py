@@ -10,10 +10,9 @@ from typing import Literal
 from dpexp.core.errors import DataError
 from dpexp.core.seeds import generator
 from dpexp.data import adult, digits, fashion
-from dpexp.data.dataset import Builtin, Shape, Split, split
+from dpexp.data.dataset import TEST, Builtin, Shape, Split, split, split_by_draws, with_draws
 from dpexp.data.images import CIFAR_FILES, read_cifar10, read_image_folder
 from dpexp.data.labelled import read_labelled
-from dpexp.data.membership import TEST, split_by_draws, with_draws
 from dpexp.data.public_inputs import PublicInputs
 
 DATASETS: dict[str, Builtin] = {
@@ -43,7 +42,7 @@ def load(
 
     Without `test_fraction` the published test part is held out, or, where there is none, a random fifth; with it, that
     share of all records, drawn with the seed. Prepared records have norm 1 and a bias entry (`dataset.prepare`). With
-    `records`, a public number that stands for theirs, each record is held out by itself (`membership`).
+    `records`, a public number that stands for theirs, each record is held out by itself (`dataset.split_by_draws`).
     Raises DataError, a ValueError, which lists everything that is wrong.
     """
     if (name is None) == (path is None):

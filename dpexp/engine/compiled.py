@@ -34,7 +34,7 @@ from numba.core.serialize import dumps
 from numba.core.typing.templates import signature as signature_of
 
 from dpexp.core.files import cache_folder, is_ours_alone, read_bytes_sealed, write_bytes_sealed
-from dpexp.engine.compiling import tell
+from dpexp.core.terminal import compiling
 from dpexp.engine.identity import key_of
 
 Result: Any = compiler.CompileResult  # its fields are those of a named tuple, which types do not see
@@ -90,12 +90,12 @@ class _Teller(event.Listener):
     def on_start(self, event: Any) -> None:
         self.depth += 1
         if self.depth == 1:
-            tell(True)
+            compiling.tell(True)
 
     def on_end(self, event: Any) -> None:
         self.depth -= 1
         if self.depth == 0:
-            tell(False)
+            compiling.tell(False)
 
 
 event.register("numba:compile", _Teller())

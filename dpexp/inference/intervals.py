@@ -29,7 +29,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from dpexp.core.brent import root
+from dpexp.core.roots import root
 from dpexp.inference.newton import lengthened, less_excess, regularise, relative_errors
 from dpexp.inference.public_numbers import normal
 

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from dpexp.core.brent import root
+from dpexp.core.roots import root
 
 KEPT = 32
 """binary digits of 53"""

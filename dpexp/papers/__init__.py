@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from dpexp.core.errors import UsageError
-from dpexp.core.registry import Registry
+from dpexp.core.parameters import Registry
 from dpexp.papers.answers import PAPER as ANSWERS
 from dpexp.papers.dp_sgld import PAPER as DP_SGLD
 from dpexp.papers.hidden_state import PAPER as HIDDEN_STATE
@@ -20,7 +20,7 @@ from dpexp.plugins.loaded import LOADED, Loaded
 from dpexp.plugins.loading import where
 from dpexp.reporting.claim import Claim
 from dpexp.reporting.figure import Figure
-from dpexp.reporting.of_results.theory import Theory
+from dpexp.reporting.of_results.lines import Theory
 from dpexp.reporting.paper import Paper, ToKnow
 from dpexp.reporting.table import Table
 

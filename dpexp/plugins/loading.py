@@ -20,7 +20,7 @@ from typing import Any
 
 from dpexp.core.bytecode import altered, compile_from_text
 from dpexp.core.errors import UsageError
-from dpexp.core.registry import BUILT_IN, Registry
+from dpexp.core.parameters import BUILT_IN, Registry
 from dpexp.core.text import guess
 from dpexp.plugins import Plugin, observed
 from dpexp.plugins.importing import FOLDERS, drop_modules, imported, package_of

@@ -15,8 +15,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import AfterValidator, Field, SerializeAsAny, model_validator
 
-from dpexp.core.parameters import OrInfinite, Parameters
-from dpexp.core.registry import Registry
+from dpexp.core.parameters import OrInfinite, Parameters, Registry
 from dpexp.core.stages import received
 
 Mu = Annotated[float, Field(ge=1e-6), AfterValidator(OrInfinite(1e6))]

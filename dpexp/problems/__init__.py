@@ -1,6 +1,6 @@
 """PROBLEMS: the registry of problems, one file each."""
 
-from dpexp.core.registry import Registry
+from dpexp.core.parameters import Registry
 from dpexp.problems.hinge import MallowsHinge
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.insensitive_linear import InsensitiveLinear

@@ -18,9 +18,8 @@ from dpexp.problems.problem import ProblemBase
 from dpexp.problems.weighted_regression import WeightedRegression
 
 if TYPE_CHECKING:
-    from dpexp.engine.linear.measuring import Measured
+    from dpexp.engine.linear.measuring import Measured, Rules
     from dpexp.engine.linear.one_pass import Model
-    from dpexp.engine.linear.quadrature import Rules
     from dpexp.problems.gauss_rules import ShortRule
 
 _CUTS = (1, 2, 4, 8, 16)
@@ -59,11 +58,15 @@ class LinearPredictorProblem(WeightedRegression, ProblemBase):
         kind, k = type(self), self.constants
         # compiled code looks up no index: beyond the constants it computes with whatever lies in memory
         kind.response(0.5, 0.5, k)
-        kind.conditional_risk(0.5, 1.0, k)
+        self._require_risk()
         found = kind.score(0.5, 1.0, 1.0, k)
         if not isinstance(found, tuple) or len(found) != 2:
             hint = "derivatives by the linear predictor and by the scale: docs/extending.md"
             raise UsageError(f"problem '{self.name}': `score` returns {found}, and not two numbers", hint)
+
+    def _require_risk(self) -> None:
+        """The same of the function whose mean is the risk."""
+        type(self).conditional_risk(0.5, 1.0, self.constants)
 
     # --- one user ----------------------------------------------------------------------------------------------
 
@@ -112,7 +115,7 @@ class LinearPredictorProblem(WeightedRegression, ProblemBase):
 
     def _rules(self) -> Rules:
         """The rules that `risk_rules` gives, then one of whole panels, and ones of panels cut into parts."""
-        from dpexp.engine.linear.quadrature import rules_of
+        from dpexp.engine.linear.measuring import rules_of
 
         # panels are about as long as the covariate's standard deviation; 12 points on each are enough where f changes
         # over a fifth of that or more, so panels are cut into twice as many parts for twice the spread
@@ -122,7 +125,7 @@ class LinearPredictorProblem(WeightedRegression, ProblemBase):
 
     def _risk(self, theta: np.ndarray, measured: Measured) -> np.ndarray:
         """Population risk of states [G, p, 8] and of what was measured of them, up to a constant; [G, 8]."""
-        from dpexp.engine.linear.quadrature import expectations
+        from dpexp.engine.linear.measuring import expectations
 
         location, spread, scale = measured.location.ravel(), measured.spread.ravel(), measured.scale.ravel()
         f = type(self).conditional_risk

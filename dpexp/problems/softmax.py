@@ -20,11 +20,22 @@ from dpexp.core.digests import hash_of_data
 from dpexp.core.files import State, state_of
 from dpexp.core.parameters import Parameters, RecordCount, Seed, integral
 from dpexp.core.seeds import generator
-from dpexp.data.dataset import BIAS, NORM, Dataset, Shape, Split, held_out, prepare, split
+from dpexp.data.dataset import (
+    BIAS,
+    GROUP,
+    NORM,
+    VALIDATION,
+    Dataset,
+    Shape,
+    Split,
+    held_out,
+    prepare,
+    split,
+    split_by_draws,
+)
 from dpexp.data.encode import limits_of
 from dpexp.data.labelled import columns_of_file
 from dpexp.data.loading import DATASETS, TEST_FRACTION, load
-from dpexp.data.membership import GROUP, VALIDATION, split_by_draws
 from dpexp.data.public_inputs import BLANKS, PublicInputs
 from dpexp.data.records import FORMATS, read_table
 from dpexp.problems.problem import ProblemBase

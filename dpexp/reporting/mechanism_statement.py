@@ -12,7 +12,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp.core.steps import each
+from dpexp.core.terminal import each
 from dpexp.core.text import Printed, down
 from dpexp.privacy.accounting.tradeoff import Profile
 from dpexp.privacy.analyses.analysis import ALL, LAST, ORDERS, Analysis
@@ -24,7 +24,7 @@ from dpexp.reporting.guarantee_in_words import SEES, gaussian_of, gaussian_words
 from dpexp.reporting.statement import pairs_of, row_of, table_of, terms, topics
 
 if TYPE_CHECKING:
-    from dpexp.privacy.pairs.certified import Certificate
+    from dpexp.privacy.pairs.stated import Certificate
 
 
 class MechanismStatement(Printed):

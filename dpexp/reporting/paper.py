@@ -12,7 +12,7 @@ from dpexp.reporting.figure import Drawing, Figure
 
 if TYPE_CHECKING:
     from dpexp.reporting.claim import Check, Claim, Verdict
-    from dpexp.reporting.of_results.theory import Theory
+    from dpexp.reporting.of_results.lines import Theory
     from dpexp.reporting.table import Table
 
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dpexp.core.errors import DpexpError
-from dpexp.core.steps import each
+from dpexp.core.terminal import each
 from dpexp.core.text import Printed, columns, short, up
 from dpexp.privacy.accounting.gdp import delta_of, eps_of
 from dpexp.privacy.analyses.analysis import ALL, Analysis

@@ -12,8 +12,7 @@ from dpexp.core.errors import UsageError
 from dpexp.core.standard_json import standard_json
 from dpexp.core.text import guess
 from dpexp.reporting import latex
-from dpexp.reporting.table import Content, Table, markdown_table
-from dpexp.reporting.terminal_tables import fit
+from dpexp.reporting.table import Content, Table, fit, markdown_table
 
 FORMATS = ("md", "tex", "csv", "json")
 

@@ -8,7 +8,7 @@ from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from dpexp.core.steps import each
+from dpexp.core.terminal import each
 from dpexp.core.text import columns, down, up
 from dpexp.privacy.accounting.group_losses import of_group
 from dpexp.privacy.accounting.loss_distributions import eps_of_steps

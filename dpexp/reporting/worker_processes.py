@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
 from dpexp.core.errors import DpexpError
-from dpexp.core.steps import each, finished
+from dpexp.core.terminal import each, finished
 
 T = TypeVar("T")
 MOST_WORKERS = 2

@@ -21,7 +21,7 @@ from dpexp.core.errors import DpexpError
 from dpexp.core.files import Damaged
 from dpexp.core.terminal import note
 from dpexp.core.text import few
-from dpexp.store.description import config_today
+from dpexp.store.description import config_today, confirmed_by, moved, stamp_in, witness_of
 from dpexp.store.executors import Task, threads
 from dpexp.store.files import write_document
 from dpexp.store.fingerprint import changed, code_of, edited_after, statement_of, summary_code, what_changed
@@ -32,7 +32,6 @@ from dpexp.store.rows import Ended, agree, row_of
 from dpexp.store.run import AGAIN, Options
 from dpexp.store.simulating import Done, Failed, simulate
 from dpexp.store.staleness import why_stale
-from dpexp.store.stamps import confirmed_by, moved, stamp_in, witness_of
 
 CURRENT, CONFIRMED, STALE = "current", "confirmed", "stale"
 RIGHT = (CURRENT, CONFIRMED)

@@ -63,10 +63,9 @@ ROWS = ("dpexp.store.rows", "dpexp.config.cells")
 NO_NUMBERS = frozenset(
     f"dpexp.{name}"
     for name in (
-        *("core.errors", "core.steps", "engine.compiling", "plugins", "plugins.loaded"),
-        *("core.files", "engine.identity", "engine.tools"),
+        *("core.errors", "core.files", "core.terminal", "engine.identity", "plugins", "plugins.loaded"),
         *("plugins.observed", "store.description", "store.fingerprint", "store.folder", "store.generation"),
-        *("store.source_code", "store.staleness", "store.stamps"),
+        *("store.source_code", "store.staleness"),
     )
 )
 """modules that say what goes on or what a plug-in adds, and those by which compiled code and stored numbers are found

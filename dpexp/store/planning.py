@@ -13,14 +13,13 @@ from dpexp.config.cells import Cell, Experiment
 from dpexp.core.files import Damaged
 from dpexp.core.text import counted, few
 from dpexp.store.cell_files import Stored, lacking, stored_cell_file, stored_model
-from dpexp.store.description import describe
+from dpexp.store.description import describe, moved, stamp_of
 from dpexp.store.files import read_document
 from dpexp.store.fingerprint import changed, code_of, what_changed
 from dpexp.store.folder import Folder
 from dpexp.store.generation import read_generation
 from dpexp.store.provenance import arithmetic
 from dpexp.store.speeds import factor, kinds
-from dpexp.store.stamps import moved, stamp_of
 
 T = TypeVar("T")
 

@@ -30,7 +30,7 @@ from dpexp.store.cell_files import (
     write_cell,
     write_model,
 )
-from dpexp.store.description import describe
+from dpexp.store.description import describe, witness_of
 from dpexp.store.files import column, write_document, write_table
 from dpexp.store.fingerprint import code_of, data_of
 from dpexp.store.folder import Folder
@@ -38,7 +38,6 @@ from dpexp.store.generation import Generation, read_generation
 from dpexp.store.planning import CellPlan
 from dpexp.store.provenance import arithmetic, commit, machine, versions
 from dpexp.store.rows import Ended, ended, row_of
-from dpexp.store.stamps import witness_of
 from dpexp.store.stats import summary_columns
 
 if TYPE_CHECKING:

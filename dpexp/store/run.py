@@ -28,8 +28,7 @@ from dpexp.config.resources import needs_of_worker
 from dpexp.config.settings import identity
 from dpexp.core.errors import DpexpError
 from dpexp.core.files import Damaged
-from dpexp.core.steps import tell
-from dpexp.core.terminal import note
+from dpexp.core.terminal import note, tell
 from dpexp.engine.result import CellData
 from dpexp.store import partials
 from dpexp.store.cell_files import model_if_whole

@@ -1,4 +1,4 @@
-"""The computation itself: the replicates of some cells that share their random numbers.
+"""The computation itself: the replicates of some cells that share their random numbers, recorded at some of the steps.
 
 (a) Cells share them so that differences between settings are paired.
 (b) On a user's own records they do not: from results with the noise s Z and 2 s Z one could compute what has no noise.
@@ -9,6 +9,7 @@ up by composition.
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
 import traceback
@@ -18,7 +19,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dpexp.algorithms.algorithm import Member
-from dpexp.core.checkpoints import checkpoint_steps
 from dpexp.core.digests import digest
 from dpexp.core.stages import simulating
 from dpexp.engine.result import Passed
@@ -26,6 +26,47 @@ from dpexp.plugins.loaded import said
 
 if TYPE_CHECKING:
     from dpexp.config.cells import Cell
+
+
+def checkpoint_steps(n: int, checkpoints: int) -> np.ndarray:
+    """Increasing steps from 1 to n, ends included, evenly on a log scale; int64 [min(n, checkpoints)] or fewer."""
+    if checkpoints == 1:
+        return np.array([n])
+    if checkpoints >= n:
+        return np.arange(1, n + 1)
+    # the first steps of such a grid fall on the same whole numbers, so it is refined until enough of them differ
+    points, last = checkpoints, 0
+    while (found := _distinct(n, points)) <= checkpoints:
+        last = points
+        if found == checkpoints:
+            break
+        points += checkpoints - found
+    return np.unique(np.geomspace(1, n, last).round().astype(np.int64))
+
+
+_AROUND = 32
+"""points on each side of the place where the grid's gaps pass 1 that are looked at one by one"""
+
+
+def _distinct(n: int, points: int) -> int:
+    """How many whole numbers the rounded grid of so many points from 1 to n meets, 2 <= points; O(1) time.
+
+    (i) Gaps grow with the ratio r of neighbours: they are below 1 up to x = 1 / (r - 1), so that no whole number is
+    left out there, (ii) and above 1 beyond, so that all points round to different ones. (iii) Only points around x are
+    rounded.
+    """
+    rate = math.log(n) / (points - 1)
+    # (i)
+    middle = -math.log(math.expm1(rate)) / rate
+    low = min(max(0, math.floor(middle) - _AROUND), points - 1)
+    high = min(max(0, math.ceil(middle) + _AROUND), points - 1)
+    # (iii), as np.geomspace has them
+    near = 10.0 ** (np.arange(low, high + 1) * (np.log10(n) / (points - 1)))
+    if high == points - 1:
+        near[-1] = n
+    met = np.unique(near.round())
+    # whole numbers below the first that is met: (i); points above the last: (ii)
+    return int(met[0]) + len(met) - 1 + points - 1 - high
 
 
 class Done(NamedTuple):

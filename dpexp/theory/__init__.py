@@ -3,7 +3,7 @@
 Every paper has a folder of its own, whose `theorems.py` lists what its modules state.
 """
 
-from dpexp.core.registry import Registry
+from dpexp.core.parameters import Registry
 from dpexp.theory.dp_sgld.theorems import THEOREMS as OF_DP_SGLD
 from dpexp.theory.ldp_sgd.theorems import THEOREMS as OF_LDP_SGD
 from dpexp.theory.momentum.theorems import THEOREMS as OF_MOMENTUM

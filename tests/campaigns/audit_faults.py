@@ -32,9 +32,8 @@ from dpexp.inference.paths import Walk
 from dpexp.inference.staged_newton import Server
 from dpexp.problems.softmax import Softmax
 from dpexp.reporting.audit import audit as auditing
-from dpexp.reporting.audit.audit import Row, audit
+from dpexp.reporting.audit.audit import Row, audit, plan_of
 from dpexp.reporting.audit.auditable import LAST_AND_AVERAGE
-from dpexp.reporting.audit.plan import plan_of
 
 LEVEL = 1e-3
 DELTAS = (1e-5,)

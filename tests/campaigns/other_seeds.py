@@ -18,9 +18,8 @@ from pathlib import Path
 
 from dpexp.core.errors import ResultsMissing
 from dpexp.papers import claims
-from dpexp.reporting.claim import Claim
+from dpexp.reporting.claim import Claim, OutsideHypotheses
 from dpexp.reporting.evidence import Evidence
-from dpexp.reporting.hypothesis import OutsideHypotheses
 
 SEEDS = (1, 2, 3, 4)
 HOME, OTHERS, KEPT = Path("results"), Path("build/seeds"), Path("results/seeds.json")

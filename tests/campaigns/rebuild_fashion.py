@@ -55,7 +55,7 @@ def raw_images(folder: Path) -> tuple[np.ndarray, np.ndarray]:
 
 def codes_of(images: np.ndarray, verbose: bool = False) -> np.ndarray:
     """Packed codes [n, 128] of images [n, 28, 28]."""
-    from dpexp.data.vision import pooled_features, project
+    from dpexp.data.images import pooled_features, project
 
     def tell(done: int) -> None:
         if verbose and (done % 5000 == 0 or done == len(images)):

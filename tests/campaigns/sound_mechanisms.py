@@ -23,7 +23,7 @@ import numpy as np
 from dpexp.config.experiment_file import read_experiment
 from dpexp.config.yamlfile import ConfigError
 from dpexp.reporting.audit import audit as auditing
-from dpexp.reporting.audit import batches, plan
+from dpexp.reporting.audit import batches, sums
 from dpexp.reporting.audit.audit import Row, audit
 from dpexp.reporting.audit.auditable import Copy
 
@@ -196,11 +196,12 @@ def rows_of(one: Drawn, seed: int) -> list[Row] | None:
     with (
         patch.object(batches, "RECORDS", one.records),
         patch.object(batches, "BATCH", one.batch),
-        patch.object(plan, "COPIES", one.copies),
+        patch.object(batches, "COPIES", one.copies),
+        patch.object(sums, "COPIES", one.copies),
         patch.object(auditing, "PILOT", PILOT),
     ):
         try:
-            found = plan.plan_of(read_experiment(one.config, "sound.yaml")).audited
+            found = auditing.plan_of(read_experiment(one.config, "sound.yaml")).audited
         except ConfigError:
             return None
         if not found:

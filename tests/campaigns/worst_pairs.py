@@ -15,8 +15,8 @@ import time
 
 from dpexp.privacy.exact.memory import Memory
 from dpexp.privacy.exact.projected_run import ProjectedRun
-from dpexp.privacy.pairs.certified import NotCertified, certified, evaluated
 from dpexp.privacy.pairs.search import nothing, search
+from dpexp.privacy.pairs.stated import NotCertified, certified, evaluated
 
 DELTA = 1e-5
 SEARCHED = {

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from dpexp.reporting.terminal_tables import fitting_columns, in_lines
+from dpexp.reporting.table import fitting_columns, in_lines
 from tests.conftest import call
 
 ODD = """experiment: odd

@@ -14,9 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from dpexp.commands import progress
-from dpexp.core.steps import each, finished, tell
-from dpexp.core.terminal import note, say
-from dpexp.engine import compiling
+from dpexp.core.terminal import compiling, each, finished, note, say, tell
 from tests.conftest import call
 
 
@@ -163,7 +161,7 @@ def test_compilations_and_results_of_workers_are_heard(entered, monkeypatch):
         assert list(finished(iter("ab"), 2, "figures")) == ["a", "b"]
         clock.passes(5)
         assert "fit: figures: 2 of 2 done" in stream.getvalue()
-    assert not compiling._LISTENERS._called
+    assert not compiling._called
     tell("nobody listens")
 
 

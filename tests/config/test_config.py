@@ -11,7 +11,7 @@ import yaml
 
 from dpexp.config.experiment_file import load_experiment, resolved_yaml
 from dpexp.config.yamlfile import ConfigError, scalar
-from dpexp.core.checkpoints import checkpoint_steps
+from dpexp.store.simulating import checkpoint_steps
 
 CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("*.yaml"))
 GOOD = """experiment: good

@@ -6,8 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from dpexp.core.bisection import first_reached, first_whole, narrow
-from dpexp.core.brent import least, root
+from dpexp.core.roots import first_reached, first_whole, least, narrow, root
 from dpexp.privacy.analyses.from_curves import eps_of_delta
 
 

@@ -17,11 +17,11 @@ from dpexp.config.experiment_file import load_experiment, read_experiment
 from dpexp.config.reader import MAX_CELLS
 from dpexp.config.resources import LIBRARIES, memory_of_machine, needs, needs_of_worker, require_room
 from dpexp.config.yamlfile import MOST_SHOWN, ConfigError
-from dpexp.core.checkpoints import checkpoint_steps
 from dpexp.core.errors import UsageError
 from dpexp.engine.result import CellData
 from dpexp.problems import PROBLEMS
 from dpexp.store.cluster import Room, _complaints
+from dpexp.store.simulating import checkpoint_steps
 from dpexp.store.stats import too_far
 from dpexp.store.worker import Memory
 from tests.campaigns.config_mutants import FAULTS, campaign

@@ -22,8 +22,7 @@ from dpexp.algorithms import softmax_runs, tuned
 from dpexp.algorithms.dp_sgd import DpSgd
 from dpexp.core.seeds import generator
 from dpexp.data import loading
-from dpexp.data.dataset import Dataset, split
-from dpexp.data.membership import GROUP, TEST, VALIDATION, split_by_draws, with_draws
+from dpexp.data.dataset import GROUP, TEST, VALIDATION, Dataset, split, split_by_draws, with_draws
 from dpexp.engine.softmax import batches as schemes
 from tests.conftest import call, share
 from tests.data.test_neighbouring_files import LEARNT, removed, replaced

@@ -182,7 +182,7 @@ def test_a_change_that_does_not_reach_machine_code_gives_the_same_key(keys, name
 
 
 def test_of_the_environment_only_what_numba_reads_counts(monkeypatch):
-    from dpexp.engine.tools import settings
+    from dpexp.engine.identity import settings
 
     before = settings()
     monkeypatch.setenv("A_VARIABLE_OF_THE_USER", "1")

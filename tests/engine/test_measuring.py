@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from dpexp.engine.lanes.vectors import LANES
-from dpexp.engine.linear.measuring import Centres, in_lanes, measure
-from dpexp.engine.linear.quadrature import expectations, rules_of
+from dpexp.engine.linear.measuring import Centres, expectations, in_lanes, measure, rules_of
 
 
 @pytest.mark.parametrize("scale", [False, True])

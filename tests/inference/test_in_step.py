@@ -15,7 +15,7 @@ from dpexp.inference.fitting import released
 from dpexp.inference.intervals import judged
 from dpexp.inference.models import careful, model_of
 from dpexp.inference.newton import fixed_points
-from dpexp.inference.populations import Population, Simulated
+from dpexp.inference.populations import Population, Rows, Simulated
 from dpexp.inference.predicted import (
     Noise,
     correction_moment,
@@ -23,7 +23,6 @@ from dpexp.inference.predicted import (
     guessed_curvature,
     noise_of,
 )
-from dpexp.inference.simulated_records import Rows
 from dpexp.inference.staged_newton import Design, staged_newton
 from dpexp.inference.users import BLOCK, SPREAD
 from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget, UniformBudget
@@ -179,7 +178,7 @@ def test_logistic_steps_are_shorter_than_plans_are_careful():
 )  # fmt: skip
 def test_compiled_records_are_those_of_the_law(law):
     """The oracle says the same law in numpy; other numbers give other records."""
-    from dpexp.inference.simulated_records import fill_records
+    from dpexp.inference.populations import fill_records
 
     population, rng = Population(3, **law), np.random.default_rng(6)
     normals, uniform = rng.standard_normal((400, population.normals, 8)), rng.random((400, 8))

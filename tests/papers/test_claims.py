@@ -21,16 +21,16 @@ from dpexp.engine.result import CellData
 from dpexp.papers import answers, claims
 from dpexp.papers.answers import bins, extrapolation, kinks, private_regime
 from dpexp.papers.dp_sgld.claims import tuned
-from dpexp.papers.ldp_sgd.claims import privacy, remarks, strong
+from dpexp.papers.ldp_sgd.claims import privacy, remarks, theorems
 from dpexp.papers.noisy_sgd.claims import lower, sections
 from dpexp.privacy.analyses.last_iterate import Optimum
 from dpexp.reporting.checks import JOINT
 from dpexp.reporting.evidence import Evidence, Run
 from dpexp.reporting.ledger.judgement import Judgement, said
-from dpexp.reporting.ledger.printed import listed, section, warnings
+from dpexp.reporting.ledger.pages import listed, section, warnings
 from dpexp.reporting.paper import in_rows
 from dpexp.reporting.slopes import RATE_TOLERANCE
-from dpexp.theory.dp_sgld.decreasing import lemma11
+from dpexp.theory.dp_sgld.utility import lemma11
 from tests.conftest import ROOT
 
 RESULTS = ROOT / "results"
@@ -329,7 +329,7 @@ THEORY_ALONE = {
         "false",
     ),
     "dp-sgld/lemma-11/terms": (
-        "decreasing.lemma11",
+        "utility.lemma11",
         lambda steps, *rest: lemma11(steps, *rest) * math.log(1 + steps),
         "false",
     ),
@@ -372,7 +372,7 @@ def settled(good):
         ("ldp-sgd/remark-1/rate", f"{remarks.SLACK} in a local exponent"),
         ("ldp-sgd/remark-4/accelerates", f"{2 * remarks.SLACK} in the difference"),
         ("ldp-sgd/remark-1/rate-of-the-error", f"{RATE_TOLERANCE} in the exponent"),
-        ("ldp-sgd/remark-1/dimension-of-the-error", f"{strong.QUARTER} in the exponent"),
+        ("ldp-sgd/remark-1/dimension-of-the-error", f"{theorems.QUARTER} in the exponent"),
         ("ldp-sgd/remark-1/budget-of-the-error", f"{RATE_TOLERANCE} in the exponent"),
         ("ldp-sgd/introduction/sensitivity", f"{RATE_TOLERANCE} in the exponent"),
         ("ldp-sgd/remark-3/ends", f"{RATE_TOLERANCE} in the exponent"),
@@ -533,10 +533,10 @@ FROM_SUMMARIES = {
     ),
     "momentum/section-4/practice": (f"{MOMENTUM}.claims.runs.tuned_rows", one("reduced", 100.0), "false"),
     "momentum/section-4/full-batch": (f"{MOMENTUM}.claims.runs.tuned_rows", one("reduced", 0.01), "false"),
-    "dp-sgld/table-1/tuned": (f"{TABLES}.tuned._settings", one("published", 0.9), "false"),
-    "dp-sgld/table-1/tuned-sound": (f"{TABLES}.tuned._settings", one("prescribed", 1.1), "false"),
-    "dp-sgld/table-1/start": (f"{TABLES}.tuned._settings", one("zero", 0.9), "false"),
-    "dp-sgld/table-1/reduces-gap": (f"{TABLES}.tuned._settings", one("published", 0.9), "false"),
+    "dp-sgld/table-1/tuned": (f"{TABLES}._settings", one("published", 0.9), "false"),
+    "dp-sgld/table-1/tuned-sound": (f"{TABLES}._settings", one("prescribed", 1.1), "false"),
+    "dp-sgld/table-1/start": (f"{TABLES}._settings", one("zero", 0.9), "false"),
+    "dp-sgld/table-1/reduces-gap": (f"{TABLES}._settings", one("published", 0.9), "false"),
 }
 """claims that read stored summaries -> (what they read, factor on its means, verdict that it must then give)"""
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from dpexp.papers.dp_sgld.claims import decreasing
+from dpexp.papers.dp_sgld.claims import utility
 from dpexp.papers.momentum.claims import lemmas, privacy
 from dpexp.papers.noisy_sgd.claims import appendix, sections
 from dpexp.papers.noisy_sgd.claims.instances import MULTIPLIER, WIDTH, Q
@@ -173,11 +173,11 @@ def test_the_noise_of_a_prefix_by_a_tree_drawn_leaf_by_leaf():
 
 def test_the_floor_of_the_noise_on_quadratics_in_closed_form():
     """A step eta on a curvature h ends at sigma^2 / (2 (1 - eta h / 2)) a direction, so within 4/3 for eta h <= 1/2."""
-    toy = decreasing._toy(0.5)
+    toy = utility._toy(0.5)
     eta, sigma = 1 / (2 * toy.smoothness), 3.0
     curvatures = np.linalg.eigvalsh(toy.hessian)
     floor = float(np.sum(sigma**2 / (2 * (1 - eta * curvatures / 2))))
-    risk = decreasing.full_batch_risks(toy, np.full(400, eta), sigma)[-1]
+    risk = utility.full_batch_risks(toy, np.full(400, eta), sigma)[-1]
     assert risk == pytest.approx(floor, rel=1e-6)
     assert toy.d * sigma**2 / 2 <= floor <= 4 / 3 * toy.d * sigma**2 / 2
 
@@ -185,4 +185,4 @@ def test_the_floor_of_the_noise_on_quadratics_in_closed_form():
 def test_steps_of_theorem_4_2_from_the_maximum_written_out():
     for n in (100.0, 1e4, 1e6):
         r = n**2 / (20.0 * 50)
-        assert decreasing.steps_of(20.0, 1.0, 100.0, 50, n) == pytest.approx(max(100 * r, r * r / 100))
+        assert utility.steps_of(20.0, 1.0, 100.0, 50, n) == pytest.approx(max(100 * r, r * r / 100))

@@ -8,7 +8,7 @@ import pytest
 
 from dpexp.papers.dp_sgld import exact_law as exact_langevin
 from dpexp.papers.dp_sgld.exact_law import QuadraticLangevin
-from dpexp.papers.dp_sgld.region import failing
+from dpexp.papers.dp_sgld.figures import failing
 from dpexp.privacy.accounting import gdp
 from dpexp.privacy.accounting.mixtures import GaussianMixture, _log_g, renyi_of
 from dpexp.theory.dp_sgld.privacy import corollary32, eps_of_slope

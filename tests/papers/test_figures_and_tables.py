@@ -16,7 +16,7 @@ from dpexp.conformance.check import Subject
 from dpexp.conformance.figures_and_tables import numbers_of
 from dpexp.core.errors import ResultsMissing
 from dpexp.papers import figures, overlays, tables
-from dpexp.papers.dp_sgld import sampling_noise
+from dpexp.papers.dp_sgld import figures as figures_of_sgld
 from dpexp.papers.momentum.rows import METHODS
 from dpexp.reporting.figure import caption_of, written
 from dpexp.reporting.style import BUDGET_COLOURS, RC
@@ -172,8 +172,8 @@ def test_axes_are_labelled_and_nothing_is_clipped(name, toys):
 
 def test_a_caption_has_the_numbers_of_what_is_drawn():
     caption = FIGURES["sampling_noise"].caption
-    assert f"epsilon = {sampling_noise.EPS:g} at delta = {sampling_noise.DELTA:g}" in caption
-    assert f"cyclic Poisson has {sampling_noise.GROUPS} groups" in caption
+    assert f"epsilon = {figures_of_sgld.EPS:g} at delta = {figures_of_sgld.DELTA:g}" in caption
+    assert f"cyclic Poisson has {figures_of_sgld.GROUPS} groups" in caption
 
 
 @pytest.mark.parametrize("name", ["figure1", "figure2"])

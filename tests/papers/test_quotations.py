@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from dpexp.papers import PAPERS
-from dpexp.reporting.claim import Claim, Outcome, quotation_fault
-from dpexp.reporting.hypothesis import OutsideHypotheses, of_settings
+from dpexp.reporting.claim import Claim, Outcome, OutsideHypotheses, of_settings, quotation_fault
 
 CLAIM = Claim(
     "a/b", "Section 1", "It holds.", "value", (), lambda evidence: Outcome("reproduced", "1", "1", "none"), "none",

@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpexp.core.brent import least, root
+from dpexp.core.roots import least, root
 from dpexp.privacy.accounting.conversions import classic_eps, eps_of_curve, improved_eps
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.accounting.loss_distributions import step_loss

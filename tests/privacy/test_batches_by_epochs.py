@@ -407,7 +407,7 @@ def test_the_ratio_of_a_scheme_is_the_mean_over_its_patterns(sampling, groups):
 @pytest.mark.slow
 def test_the_noise_of_a_scheme_is_bracketed_by_other_programs():
     """At the upper end the exact law is at the target at most, and at the lower end above it; and nothing in between."""
-    from dpexp.papers.dp_sgld.sampling_noise import SCHEMES, bracket, unit
+    from dpexp.papers.dp_sgld.figures import SCHEMES, bracket, unit
 
     kinds = {(scheme.name, scheme.relation): scheme for scheme in SCHEMES}
     assert len(kinds) == len(SCHEMES)

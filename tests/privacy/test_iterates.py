@@ -499,10 +499,10 @@ def test_stored_certificates_are_whole_and_agree_with_published_values():
 
 
 def test_a_changed_file_is_refused(tmp_path, monkeypatch):
-    entries = json.loads(certificates.STORE.read_text())
-    entries[0]["mu"] *= 0.9
+    document = json.loads(certificates.STORE.read_text())
+    document["entries"][0]["mu"] *= 0.9
     changed = tmp_path / "iterates.json"
-    changed.write_text(json.dumps(entries))
+    changed.write_text(json.dumps(document))
     monkeypatch.setattr(certificates, "STORE", changed)
     certificates.stored.cache_clear()
     with pytest.raises(ValueError, match="does not match its hash"):

@@ -15,11 +15,11 @@ from dpexp.core.files import write_bytes_sealed
 from dpexp.core.gauss_legendre import gauss_legendre
 from dpexp.privacy.exact.projected_run import NotSearched, ProjectedRun
 from dpexp.privacy.mechanisms import MECHANISMS
-from dpexp.privacy.pairs import kept, shipped, stated
-from dpexp.privacy.pairs.certified import NotCertified, certified, evaluated
+from dpexp.privacy.pairs import kept, stated
 from dpexp.privacy.pairs.gradient import Landscape, ways
 from dpexp.privacy.pairs.projected import NotAllowed, Pair
 from dpexp.privacy.pairs.search import KNOTS, _refined, nothing, search, trap
+from dpexp.privacy.pairs.stated import NotCertified, certified, evaluated
 from tests.oracles import node_laws
 from tests.oracles.density_grid import GridPair
 from tools import shipped_pairs as making
@@ -356,7 +356,7 @@ def test_every_mechanism_with_a_last_iterate_on_a_set_has_a_space():
 
 
 def test_the_shipped_map():
-    entries = shipped.stored()
+    entries = kept.stored()
     assert [e.mechanism for e in entries] == list(making.mechanisms())
     assert len(entries) >= 40
     clipped = [e.after / e.before for e in entries if not e.run.convex]
@@ -364,10 +364,10 @@ def test_the_shipped_map():
     for e in entries:
         assert e.before <= e.after <= e.bound * (1 + 1e-9)
         assert {p.delta for p in e.pairs} == set(making.SECONDS)
-        assert shipped.pairs_of(e.run) == tuple(zip(e.pairs, e.certified, strict=True))
-    assert shipped.pairs_of(SMALL) == ()
+        assert kept.pairs_of(e.run) == tuple(zip(e.pairs, e.certified, strict=True))
+    assert kept.pairs_of(SMALL) == ()
     near = replace(entries[0].run, half_width=entries[0].run.half_width * (1 + 1e-15))
-    assert [pair for pair, _ in shipped.pairs_of(near)] == [
+    assert [pair for pair, _ in kept.pairs_of(near)] == [
         *entries[0].pairs
     ]  # lengths went through a mechanism's parameters
 
@@ -375,7 +375,7 @@ def test_the_shipped_map():
 @pytest.mark.slow
 def test_shipped_pairs_hold_and_false_ones_are_found():
     """All of them are examined by `python -m tools.shipped_pairs recheck`."""
-    entries = [e for e in shipped.stored() if e.run.half_width <= 3 and e.run.steps <= 100]
+    entries = [e for e in kept.stored() if e.run.half_width <= 3 and e.run.steps <= 100]
     assert len(entries) >= 3
     for entry in entries[:3]:
         assert making.complaints(entry) == []
@@ -386,14 +386,14 @@ def test_shipped_pairs_hold_and_false_ones_are_found():
 
 
 def test_a_map_that_was_changed_by_hand_is_refused(monkeypatch, tmp_path):
-    document = json.loads(shipped.STORE.read_text())
-    document[0]["after"] *= 1.1
+    document = json.loads(kept.STORE.read_text())
+    document["entries"][0]["after"] *= 1.1
     (tmp_path / "shipped.json").write_text(json.dumps(document))
-    monkeypatch.setattr(shipped, "STORE", tmp_path / "shipped.json")
-    shipped.stored.cache_clear()
+    monkeypatch.setattr(kept, "STORE", tmp_path / "shipped.json")
+    kept.stored.cache_clear()
     with pytest.raises(UsageError, match="hash"):
-        shipped.stored()
-    shipped.stored.cache_clear()
+        kept.stored()
+    kept.stored.cache_clear()
 
 
 def test_a_trap_is_a_trap():

@@ -12,11 +12,6 @@ from dpexp.engine.finite_sum.noise_designs import (
 from dpexp.engine.finite_sum.noise_windows import stream_variances
 from dpexp.privacy.accounting.gdp import delta_of, mu_of
 from dpexp.privacy.momentum.left_nodes import left_sensitivities
-from dpexp.privacy.momentum.tree_calibration import (
-    exact_node_std,
-    printed_node_std,
-    square_root_sensitivity_fixed,
-)
 from dpexp.privacy.momentum.tree_streams import (
     node_sensitivities,
     occurrence_sensitivities,
@@ -29,13 +24,16 @@ from dpexp.privacy.momentum.tree_streams import (
 from dpexp.privacy.momentum.trees import (
     cover,
     discounts,
+    exact_node_std,
     fixed_order,
     largest_count,
     largest_node_sensitivity,
     node_counts,
     printed_count,
+    printed_node_std,
     reshuffled_bound,
     reshuffled_order,
+    square_root_sensitivity_fixed,
     squared_sensitivities,
 )
 from dpexp.theory.momentum.formulas import (

@@ -17,9 +17,8 @@ from dpexp.algorithms.schedules import Power
 from dpexp.plugins.loading import using
 from dpexp.privacy.accounting.gdp import delta_of
 from dpexp.privacy.audit.claim import Claim, gaussian_claim, separation
-from dpexp.privacy.audit.e_process import bets_of, e_process
 from dpexp.privacy.audit.statistics import whitening
-from dpexp.privacy.audit.trade_off import most, trade_off_test
+from dpexp.privacy.audit.tests_of_claims import bets_of, e_process, most, trade_off_test
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.canaries import Canaries
 from dpexp.problems.huber_linear import HuberLinear
@@ -236,7 +235,7 @@ def test_noise_of_one_pass_that_is_a_third_too_small_is_an_alarm(config):
 def test_records_and_coins_are_those_of_the_engine(config, problem):
     """Without noise a message is the gradient of the record that the audit believes the user to hold."""
     from dpexp.config.experiment_file import load_experiment
-    from dpexp.reporting.audit.plan import plan_of
+    from dpexp.reporting.audit.audit import plan_of
 
     given = [f"problem={{name: {problem}, d: 5}}", "privacy.mu={uniform: [1, 2]}"]
     (one,) = plan_of(load_experiment(config, given)).audited
@@ -286,7 +285,7 @@ def test_bad_input_is_said_and_costs_2(config, arguments, said):
 def test_a_budget_whose_inverse_rounds_is_audited():
     """1 / (1 / 0.97) is not 0.97: every user is of the class of its budget all the same."""
     from dpexp.config.experiment_file import read_experiment
-    from dpexp.reporting.audit.plan import plan_of
+    from dpexp.reporting.audit.audit import plan_of
 
     assert 1 / (1 / 0.97) != 0.97
     text = (

@@ -10,7 +10,7 @@ import pytest
 from dpexp.config.experiment_file import read_experiment
 from dpexp.engine.softmax import steps as kernel
 from dpexp.reporting.audit import audit as auditing
-from dpexp.reporting.audit.plan import plan_of
+from dpexp.reporting.audit.audit import plan_of
 from tests.campaigns.audit_faults import (
     BALL,
     BINS,

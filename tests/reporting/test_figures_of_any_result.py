@@ -21,9 +21,9 @@ from dpexp.reporting import worker_processes
 from dpexp.reporting.of_results.choose import DOTS, STEP, Wishes, choose, needed
 from dpexp.reporting.of_results.draw import draw
 from dpexp.reporting.of_results.gather import Source, gather
+from dpexp.reporting.of_results.lines import exponent_of
 from dpexp.reporting.of_results.marks import spread
 from dpexp.reporting.of_results.scene import Scene
-from dpexp.reporting.of_results.theory import exponent_of
 from dpexp.reporting.style import RC
 from dpexp.store import load_summary
 from dpexp.store.run import Options, run

@@ -14,8 +14,8 @@ from dpexp.reporting import figure as drawing
 from dpexp.reporting import kept_figures
 from dpexp.reporting.of_results.draw import figure_of
 from dpexp.reporting.of_results.gather import Source
+from dpexp.reporting.of_results.lines import Theory
 from dpexp.reporting.of_results.scene import Request
-from dpexp.reporting.of_results.theory import Theory
 from tests.conftest import ROOT
 
 NAME = "tiny"

@@ -21,9 +21,8 @@ from dpexp.reporting.digits import matched, uncertain
 from dpexp.reporting.of_results import gather as gather_module
 from dpexp.reporting.of_results.gather import gather
 from dpexp.reporting.of_results.table import said_of_majority
-from dpexp.reporting.table import Content, Table, markdown_table, without_constants
+from dpexp.reporting.table import Content, Table, fit, markdown_table, without_constants
 from dpexp.reporting.table_formats import render
-from dpexp.reporting.terminal_tables import fit
 from dpexp.store import load_summary, reading, staleness
 from tests.conftest import COSTLY, share
 from tests.reporting.test_figures_of_any_result import TOY, stored

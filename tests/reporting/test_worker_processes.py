@@ -7,7 +7,7 @@ import os
 import pytest
 
 from dpexp.core.errors import UsageError
-from dpexp.core.steps import listening
+from dpexp.core.terminal import listening
 from dpexp.reporting.worker_processes import WORTH_PROCESSES, in_processes
 
 

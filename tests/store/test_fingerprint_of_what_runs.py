@@ -30,7 +30,6 @@ from tests.conftest import AT_LENGTH, COSTLY, in_share, share
 pytestmark = pytest.mark.slow
 
 CANNOT_CHANGE_A_NUMBER = {
-    "dpexp.core.checkpoints": "counted through dpexp.store.simulating",
     "dpexp.plugins.importing": "finds the code of a plug-in when that is first imported",
     "dpexp.core.bytecode": "finds the code of a module when it is first imported",
     "dpexp": "gives a room its name when that is first imported",

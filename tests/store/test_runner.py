@@ -285,7 +285,7 @@ def test_damaged_files_are_named_and_rebuilt(config, done, capsys):
 
 
 def test_code_changes_make_cells_stale(config, done, monkeypatch):
-    from dpexp.store import stamps
+    from dpexp.store import description
 
     code = stored_cell_file(done, next((done.root / "trajectories").glob("*.parquet")).stem).code
     assert "dpexp.problems.huber_linear" in code
@@ -293,7 +293,7 @@ def test_code_changes_make_cells_stale(config, done, monkeypatch):
     assert "dpexp.problems.logistic" not in code
     assert "dpexp.privacy.mechanisms.local_gaussian" not in code
     code["dpexp.engine.lanes.streams"] = "changed"
-    monkeypatch.setattr(stamps, "code_of", lambda cell: code)
+    monkeypatch.setattr(description, "code_of", lambda cell: code)
     assert set(states(config, done.root.parent)) == {("unconfirmed", "code changed: dpexp/engine/lanes/streams.py")}
 
 

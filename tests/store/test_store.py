@@ -184,13 +184,12 @@ def test_what_the_command_line_changed_belongs_to_the_config(tiny, done):
 
 
 def test_statements_are_computed_again_when_their_code_changes(tiny, done, monkeypatch):
-    from dpexp.store import description, stamps
+    from dpexp.store import description
 
     def other(cell):
         return {**original(cell), "dpexp.privacy.accounting.gdp": "other"}
 
-    original = stamps.statement_of
-    monkeypatch.setattr(stamps, "statement_of", other)
+    original = description.statement_of
     monkeypatch.setattr(description, "statement_of", other)
     before = done.cells.stat().st_mtime_ns
     report, _ = go(tiny, done.root.parent)

@@ -11,16 +11,17 @@ from dpexp.papers.ldp_sgd.predictions import _settled_step, asymptote, constants
 from dpexp.privacy.budgets import ConstantBudget, UniformBudget
 from dpexp.problems import PROBLEMS
 from dpexp.theory import THEOREMS
-from dpexp.theory.ldp_sgd.linearised import linearised_moments, modes_of
-from dpexp.theory.ldp_sgd.privacy import fourth_moment, second_moment, theorem1, theorem2
-from dpexp.theory.ldp_sgd.psi import power_sum, psi
-from dpexp.theory.ldp_sgd.sandwich import (
+from dpexp.theory.ldp_sgd.linearised import (
     averaged_bias,
     averaged_covariance,
     iterate_covariance,
+    linearised_moments,
+    modes_of,
     noisy_covariance,
     spectral_norm,
 )
+from dpexp.theory.ldp_sgd.privacy import fourth_moment, second_moment, theorem1, theorem2
+from dpexp.theory.ldp_sgd.psi import power_sum, psi
 from dpexp.theory.ldp_sgd.theorem3 import theorem3_printed, theorem3_recursion
 from dpexp.theory.ldp_sgd.theorem4 import (
     log10_summation_b,

@@ -9,7 +9,7 @@ import pytest
 from dpexp.papers.dp_sgld.cases import CASES
 from dpexp.privacy.accounting.conversions import eps_of_curve
 from dpexp.privacy.mechanisms.langevin import Langevin
-from dpexp.theory.dp_sgld import decreasing, privacy, softmax, utility
+from dpexp.theory.dp_sgld import privacy, softmax, utility
 from dpexp.theory.dp_sgld.ridge import Ridge
 from tests.oracles.smoothness import lipschitz_on_ball, smoothness_batches, smoothness_per_example
 
@@ -134,10 +134,10 @@ def test_utility_theorems_follow_from_their_lemmas():
     proved = utility.theorem41(order, eps, beta, lam, d, size, n, xi_sq, "proved")
     printed = utility.theorem41(order, eps, beta, lam, d, size, n, xi_sq)
     assert proved - printed == pytest.approx(xi_sq / (4 * lam))
-    long = math.ceil(decreasing.theorem42_steps(order, eps, beta, lam, d, n))
-    lemma = decreasing.lemma11(long, beta, lam, d, sigma, size**2, (2 * size / lam) ** 2)
-    assert lemma <= decreasing.theorem42(order, eps, lam, d, size, n)
-    assert decreasing.lemma11(long, beta, lam, d, sigma, size**2, 1.0, "proved") < lemma
+    long = math.ceil(utility.theorem42_steps(order, eps, beta, lam, d, n))
+    lemma = utility.lemma11(long, beta, lam, d, sigma, size**2, (2 * size / lam) ** 2)
+    assert lemma <= utility.theorem42(order, eps, lam, d, size, n)
+    assert utility.lemma11(long, beta, lam, d, sigma, size**2, 1.0, "proved") < lemma
 
 
 def test_the_number_of_steps_is_defined_as_soon_as_it_is_positive():
@@ -180,17 +180,17 @@ def test_utility_statements_are_the_printed_formulas():
     assert utility.theorem41_steps(order, eps, beta, lam, d, n) == pytest.approx(2 * beta / lam * math.log(ratio))
     assert utility.theorem41_dp_steps(eps, delta, beta, lam, d, n) == pytest.approx(2 * beta / lam * math.log(other))
     eleven = 2 * beta * start / K + 4 * xi**2 / (K * lam) * math.log(1 + lam * K / (4 * beta)) + 2 * d * sigma**2
-    assert decreasing.lemma11(K, beta, lam, d, sigma, xi**2, start) == pytest.approx(eleven, rel=1e-12)
+    assert utility.lemma11(K, beta, lam, d, sigma, xi**2, start) == pytest.approx(eleven, rel=1e-12)
     steps = sum(1 / (2 * beta + lam * k / 2) for k in range(K))
     proved = (2 * beta - lam / 2) * start / K + 2 * xi**2 * steps / K + 2 * d * sigma**2
-    assert decreasing.lemma11(K, beta, lam, d, sigma, xi**2, start, "proved") == pytest.approx(proved, rel=1e-12)
+    assert utility.lemma11(K, beta, lam, d, sigma, xi**2, start, "proved") == pytest.approx(proved, rel=1e-12)
     theorem = 18 * order * d * L**2 / (eps * lam * n**2)
-    assert decreasing.theorem42(order, eps, lam, d, L, n) == pytest.approx(theorem, rel=1e-12)
+    assert utility.theorem42(order, eps, lam, d, L, n) == pytest.approx(theorem, rel=1e-12)
     form = 144 * d * L**2 * log / (eps**2 * lam * n**2)
-    assert decreasing.theorem42_dp(eps, delta, lam, d, L, n) == pytest.approx(form, rel=1e-12)
-    assert decreasing.theorem42_steps(order, eps, beta, lam, d, n) == pytest.approx(lam / beta * ratio**2)
-    assert decreasing.theorem42_steps(order, eps, 1e4 * beta, lam, d, n) == pytest.approx(1e4 * beta / lam * ratio)
-    assert decreasing.theorem42_dp_steps(eps, delta, beta, lam, d, n) == pytest.approx(lam / beta * other**2)
+    assert utility.theorem42_dp(eps, delta, lam, d, L, n) == pytest.approx(form, rel=1e-12)
+    assert utility.theorem42_steps(order, eps, beta, lam, d, n) == pytest.approx(lam / beta * ratio**2)
+    assert utility.theorem42_steps(order, eps, 1e4 * beta, lam, d, n) == pytest.approx(1e4 * beta / lam * ratio)
+    assert utility.theorem42_dp_steps(eps, delta, beta, lam, d, n) == pytest.approx(lam / beta * other**2)
 
 
 @pytest.mark.parametrize("eps", [0.1, 1.0, 10.0])
@@ -204,11 +204,11 @@ def test_eps_delta_forms_follow_from_the_renyi_forms(eps):
     assert utility.theorem41(order, half, beta, lam, d, size, n, 0) <= utility.theorem41_dp(
         eps, delta, beta, lam, d, size, n, 0
     )
-    assert decreasing.theorem42(order, half, lam, d, size, n) <= decreasing.theorem42_dp(eps, delta, lam, d, size, n)
+    assert utility.theorem42(order, half, lam, d, size, n) <= utility.theorem42_dp(eps, delta, lam, d, size, n)
     assert utility.theorem41_steps(order, half, beta, lam, d, n) <= utility.theorem41_dp_steps(
         eps, delta, beta, lam, d, n
     )
-    assert decreasing.theorem42_steps(order, half, beta, lam, d, n) <= decreasing.theorem42_dp_steps(
+    assert utility.theorem42_steps(order, half, beta, lam, d, n) <= utility.theorem42_dp_steps(
         eps, delta, beta, lam, d, n
     )
 
@@ -217,9 +217,9 @@ def test_what_the_theorems_would_ask_of_the_published_run():
     beta, lam, d, size, n = 55, 0.001, 5130, 15, 50000
     assert utility.dp_sigma(1, 1e-5, lam, size, n) == pytest.approx(0.132, abs=5e-4)
     assert utility.theorem41_dp_steps(1, 1e-5, beta, lam, d, n) == pytest.approx(1.02e6, rel=1e-2)
-    assert decreasing.theorem42_dp_steps(1, 1e-5, beta, lam, d, n) == pytest.approx(5.8e8, rel=1e-2)
+    assert utility.theorem42_dp_steps(1, 1e-5, beta, lam, d, n) == pytest.approx(5.8e8, rel=1e-2)
     assert utility.theorem41_dp(1, 1e-5, beta, lam, d, size, n, 0) == pytest.approx(1.4e7, rel=2e-2)
-    assert decreasing.theorem42_dp(1, 1e-5, lam, d, size, n) == pytest.approx(765, rel=1e-3)
+    assert utility.theorem42_dp(1, 1e-5, lam, d, size, n) == pytest.approx(765, rel=1e-3)
 
 
 def test_conditions_are_refused():
@@ -313,7 +313,7 @@ def test_utility_statements_hold_on_the_ridge_toy(form, seed):
     assert 0.005 * near < last < near
     assert near <= utility.lemma41(300, constant[0], beta, lam, d, sigma, xi_sq, size, form)
     average = toy.risks(privacy.decreasing_steps(beta, lam, 300), sigma, m)[:-1].mean()
-    bound = decreasing.lemma11(300, beta, lam, d, sigma, xi_sq, toy.start_distance(sigma), form)
+    bound = utility.lemma11(300, beta, lam, d, sigma, xi_sq, toy.start_distance(sigma), form)
     assert 0.05 * bound < average < bound
     for eps, renyi in ((0.5, True), (0.5, False)):
         order = 20.0
@@ -333,14 +333,14 @@ def test_utility_statements_hold_on_the_ridge_toy(form, seed):
         )
         assert 0.01 * one < risk < one
         k2 = (
-            decreasing.theorem42_steps(order, eps, beta, lam, d, n)
+            utility.theorem42_steps(order, eps, beta, lam, d, n)
             if renyi
-            else decreasing.theorem42_dp_steps(eps, delta, beta, lam, d, n)
+            else utility.theorem42_dp_steps(eps, delta, beta, lam, d, n)
         )
         mean = toy.risks(privacy.decreasing_steps(beta, lam, math.ceil(k2)), noise, m)[1:].mean()
         two = (
-            decreasing.theorem42(order, eps, lam, d, size, n)
+            utility.theorem42(order, eps, lam, d, size, n)
             if renyi
-            else decreasing.theorem42_dp(eps, delta, lam, d, size, n)
+            else utility.theorem42_dp(eps, delta, lam, d, size, n)
         )
         assert 0.01 * two < mean < two

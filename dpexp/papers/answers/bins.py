@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.core.bisection import narrow
 from dpexp.core.elementary import erfcx_of
+from dpexp.core.roots import narrow
 from dpexp.privacy.accounting.epoch_losses import EpochLoss, epoch_loss
 from dpexp.privacy.accounting.loss_distributions import step_loss
 from dpexp.privacy.accounting.random_allocation import ATOMS, REACH, Atoms

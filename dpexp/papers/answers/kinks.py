@@ -18,12 +18,11 @@ from dpexp.reporting.evidence import Evidence, labels
 from dpexp.reporting.figure import Drawing
 from dpexp.reporting.of_results.choose import Wishes
 from dpexp.reporting.of_results.draw import declared
+from dpexp.reporting.of_results.lines import Theory
 from dpexp.reporting.of_results.scene import Request
-from dpexp.reporting.of_results.theory import Theory
 from dpexp.store.stats import interval
-from dpexp.theory.ldp_sgd.linearised import linearised_moments, modes_of
+from dpexp.theory.ldp_sgd.linearised import averaged_bias, linearised_moments, modes_of, noisy_covariance
 from dpexp.theory.ldp_sgd.psi import power_sum
-from dpexp.theory.ldp_sgd.sandwich import averaged_bias, noisy_covariance
 
 NAME, SQUARED = "kinks", "param_distance_sq"
 TOLERANCE = 0.3

@@ -1,10 +1,8 @@
 """`dp-sgld`: Renyi privacy of stochastic gradient Langevin dynamics."""
 
-from dpexp.papers.dp_sgld import region, sampling_noise
+from dpexp.papers.dp_sgld import figures
 from dpexp.papers.dp_sgld.claims import CHECKS
-from dpexp.papers.dp_sgld.tables.accuracy import SGLD_ORDER
-from dpexp.papers.dp_sgld.tables.constants import SGLD_CONSTANTS
-from dpexp.papers.dp_sgld.tables.tuned import CHOSEN, SGLD_TUNED, TUNED
+from dpexp.papers.dp_sgld.tables import CHOSEN, SGLD_CONSTANTS, SGLD_ORDER, SGLD_TUNED, TUNED
 from dpexp.reporting.paper import Paper, in_captions, in_rows, in_words
 
 PAPER = Paper(
@@ -13,7 +11,7 @@ PAPER = Paper(
     authors="Théo Ryffel, Francis Bach, David Pointcheval",
     bibliography={"archiveprefix": "arXiv", "eprint": "2201.11980", "year": "2022"},
     claims=in_rows(__file__, CHECKS),
-    figures=in_captions(__file__, "dp-sgld", region.FIGURES | sampling_noise.FIGURES),
+    figures=in_captions(__file__, "dp-sgld", figures.FIGURES),
     tables=(SGLD_ORDER, SGLD_TUNED, *SGLD_CONSTANTS),
     configs=("dp_sgld_table1", "dp_sgld_table2", "dp_sgld_table3", *TUNED, CHOSEN),
     **in_words(__file__),

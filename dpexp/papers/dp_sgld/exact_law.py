@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpexp.core.brent import root
+from dpexp.core.roots import root
 from dpexp.privacy.accounting.mixtures import GaussianMixture, hockey_stick_of, renyi_of
 
 ENUMERATED = 12

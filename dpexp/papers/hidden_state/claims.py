@@ -15,7 +15,7 @@ from dpexp.privacy.analyses.from_curves import eps_of_delta
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.attained.walk import HockeyStick, Law, Walk
 from dpexp.privacy.mechanisms import ClippedNoisySgd
-from dpexp.reporting.hypothesis import of_settings
+from dpexp.reporting.claim import of_settings
 from dpexp.reporting.row import EXACT, above, near
 
 EPSILONS = (0.01, 0.5, 4.0)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from functools import cache
 
-from dpexp.core.brent import root
+from dpexp.core.roots import root
 from dpexp.privacy.accounting.loss_distributions import StepLoss, step_loss
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 

@@ -3,7 +3,7 @@
 from dpexp.papers.ldp_sgd import trajectories
 from dpexp.papers.ldp_sgd.claims import CHECKS
 from dpexp.papers.ldp_sgd.figures import FIGURES
-from dpexp.papers.ldp_sgd.of_cells import LDP_SGD_THEORY
+from dpexp.papers.ldp_sgd.predictions import LDP_SGD_THEORY
 from dpexp.papers.ldp_sgd.tables import RATES, TABLE1
 from dpexp.reporting.paper import Paper, in_captions, in_rows, in_words
 

@@ -17,7 +17,7 @@ import numpy as np
 from dpexp.algorithms.extrapolated_ldp_sgd import ExtrapolatedLdpSgd
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.schedules import Power
-from dpexp.core.steps import finished, tell
+from dpexp.core.terminal import finished, tell
 from dpexp.papers.ldp_sgd.predictions import Local, local
 from dpexp.privacy.budgets import Budget, ConstantBudget
 from dpexp.store.executors import EXECUTORS

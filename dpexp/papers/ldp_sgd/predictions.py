@@ -1,24 +1,38 @@
-"""What theory says of a cell: the bridge from a config's problem, schedule and budgets to plain numbers."""
+"""What theory says of a cell: from a config's problem, schedule and budgets to plain numbers, and to curves.
+
+`ldp-sgd` speaks of any cell that it covers: exponents, bounds, the linearised prediction and the asymptote.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from dpexp.algorithms.controlled_ldp_sgd import ControlledLdpSgd
+from dpexp.algorithms.ldp_sgd import LdpSgd
+from dpexp.algorithms.schedules import Constant, Power
+from dpexp.config.cells import Cell
 from dpexp.core.errors import UsageError
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.theory.ldp_sgd.linearised import Modes, linearised_moments, modes_of
-from dpexp.theory.ldp_sgd.psi import power_sum, psi
-from dpexp.theory.ldp_sgd.sandwich import (
+from dpexp.reporting.of_results.lines import Theory
+from dpexp.reporting.of_results.metrics import CONTROLLED
+from dpexp.theory import THEOREMS
+from dpexp.theory.ldp_sgd.linearised import (
+    Modes,
     averaged_bias,
     averaged_covariance,
     iterate_covariance,
+    linearised_moments,
+    modes_of,
     noisy_covariance,
     spectral_norm,
 )
+from dpexp.theory.ldp_sgd.psi import power_sum, psi
+from dpexp.theory.ldp_sgd.table1 import corrected_exponent
 
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
@@ -188,3 +202,55 @@ def _bias(place: Local, mean_step: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if unit is None:
         return np.zeros(len(mean_step)), np.zeros(len(mean_step))
     return float(unit @ unit) * mean_step**2, float(unit @ place.hessian @ unit) / 2 * mean_step**2
+
+
+BOUNDS = {
+    ("param_distance_sq", "sgd"): ("ldp-sgd/theorem-3", "Theorem 3"),
+    ("param_distance_sq", "asgd"): ("ldp-sgd/theorem-4/completed", "Theorem 4, completed"),
+    ("loss_gap", "sgd"): ("ldp-sgd/theorem-5/last-iterate", "Theorem 5, replaced"),
+    ("loss_gap", "asgd"): ("ldp-sgd/theorem-6/completed", "Theorem 6, completed"),
+}
+
+
+def covers(cell: Cell) -> bool:
+    """Whether a cell is the paper's algorithm with a step size eta i^-alpha, on a problem whose curvature is known."""
+    known = type(cell.algorithm) in (LdpSgd, ControlledLdpSgd) and type(cell.schedule) in (Power, Constant)
+    return known and linear(cell.problem).knows_curvature
+
+
+def exponent(cell: Cell, estimator: str, metric: str) -> float | None:
+    """The asymptotic exponent of the squared distance; half of it for the distance, the same for the loss gap.
+
+    Where the Hessian is not singular the loss gap is between two multiples of the squared distance near the optimum.
+    """
+    metric = metric.removesuffix(CONTROLLED)
+    powers = {"param_distance_sq": 1.0, "loss_gap": 1.0, "param_distance": 0.5}
+    if not covers(cell) or metric not in powers or is_flat(linear(cell.problem)):
+        return None
+    _, alpha = decay_of(cell.schedule)
+    found = corrected_exponent(estimator, alpha)
+    return None if found is None else powers[metric] * found
+
+
+def curves(cell: Cell, estimator: str, metric: str, steps: np.ndarray) -> Mapping[str, np.ndarray]:
+    """Bound, prediction and asymptote of a cell at these steps, as far as the paper has them."""
+    metric = metric.removesuffix(CONTROLLED)
+    if not covers(cell) or (metric, estimator) not in BOUNDS:
+        return {}
+    problem, schedule, budget = linear(cell.problem), cell.schedule, cell.privacy.mu
+    _, alpha = decay_of(schedule)
+    numbers = constants(problem, schedule, budget) | {"steps": steps}
+    theorem, place = BOUNDS[metric, estimator]
+    found = {}
+    # the bounds on the distance ask for curvature
+    if metric == "loss_gap" or (alpha < 1 and numbers["m"] > 0):
+        found[f"bound, {place}"] = THEOREMS[theorem](numbers)
+    if not is_flat(problem):
+        near = local(problem, budget)
+        found["prediction, linearised recursion"] = getattr(predicted(near, schedule, steps), estimator)[metric]
+        if alpha < 1:
+            found["asymptote, large n"] = getattr(asymptote(near, schedule, steps), estimator)[metric]
+    return {name: np.asarray(values, dtype=float) for name, values in found.items()}
+
+
+LDP_SGD_THEORY = Theory(exponent, curves)

@@ -19,9 +19,8 @@ from dpexp.papers.ldp_sgd.predictions import Curves, Local, decay_of, linear, lo
 from dpexp.problems import PROBLEMS
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.reporting.checks import Pair, bound_holds, in_order, rates_agree
-from dpexp.reporting.claim import Check, Outcome
+from dpexp.reporting.claim import Check, Hypothesis, Outcome, assumed_of_runs
 from dpexp.reporting.evidence import Evidence, Run
-from dpexp.reporting.hypothesis import Hypothesis, assumed_of_runs
 from dpexp.theory import THEOREMS
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from dpexp.papers.ldp_sgd.of_cells import BOUNDS, LDP_SGD_THEORY
+from dpexp.papers.ldp_sgd.predictions import BOUNDS, LDP_SGD_THEORY
 from dpexp.reporting.figure import Drawing, Figure
 from dpexp.reporting.of_results.choose import ESTIMATOR, Wishes
 from dpexp.reporting.of_results.draw import declared

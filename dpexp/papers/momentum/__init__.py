@@ -1,9 +1,8 @@
 """`momentum`: private non-convex empirical risk minimisation with normalised momentum and noise from binary trees."""
 
 from dpexp.papers.momentum.claims import CHECKS
-from dpexp.papers.momentum.figures import FIGURES
 from dpexp.papers.momentum.rows import GRIDS
-from dpexp.papers.momentum.tables import MOMENTUM_TABLES
+from dpexp.papers.momentum.shown import FIGURES, MOMENTUM_TABLES
 from dpexp.reporting.paper import Paper, in_captions, in_rows, in_words
 
 PAPER = Paper(

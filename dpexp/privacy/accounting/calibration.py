@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
-from dpexp.core.brent import root
+from dpexp.core.roots import root
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 

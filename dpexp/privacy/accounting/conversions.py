@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpexp.core.brent import least
+from dpexp.core.roots import least
 from dpexp.core.surrogate_minimum import EACH_SIDE, least_modelled
 from dpexp.privacy.accounting.quiet_functions import log
 

@@ -13,9 +13,9 @@ from functools import cache
 
 import numpy as np
 
-from dpexp.core.brent import root
 from dpexp.core.elementary import erfcx_of
 from dpexp.core.gauss_legendre import gauss_legendre
+from dpexp.core.roots import root
 from dpexp.privacy.accounting.quiet_functions import erfcx, exp
 
 NEAR = 0.5

@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.core.bisection import narrow
 from dpexp.core.elementary import circle
+from dpexp.core.roots import narrow
 from dpexp.privacy.accounting.window_sums import UNIT
 
 LEFT_OUT = 60.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpexp.core.brent import root
+from dpexp.core.roots import root
 from dpexp.privacy.accounting.quiet_functions import exp, expm1, log, log1p, log_ndtr
 
 BELOW = 60.0

@@ -56,7 +56,7 @@ from typing import Literal
 
 import numpy as np
 
-from dpexp.core.bisection import first_reached
+from dpexp.core.roots import first_reached
 from dpexp.privacy.accounting.discrete_losses import Discrete
 from dpexp.privacy.accounting.low_frequencies import LEFT_OUT, Factor, highest, transform
 from dpexp.privacy.accounting.quiet_functions import exp, log

@@ -35,7 +35,7 @@ from itertools import pairwise
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
-from dpexp.core.bisection import narrow
+from dpexp.core.roots import narrow
 from dpexp.privacy.accounting.gdp import delta_of
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from dpexp.core.bisection import narrow
+from dpexp.core.roots import narrow
 from dpexp.privacy.accounting.conversions import eps_near, eps_of_curve
 from dpexp.privacy.analyses.analysis import Analysis, Released
 

@@ -28,8 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.core.bisection import narrow
-from dpexp.core.brent import least
+from dpexp.core.roots import least, narrow
 from dpexp.privacy.accounting.conversions import ORDERS, eps_of_curve
 from dpexp.privacy.accounting.loss_distributions import Steps
 from dpexp.privacy.accounting.quiet_functions import log

@@ -21,7 +21,7 @@ from functools import cache, cached_property
 
 import numpy as np
 
-from dpexp.core.brent import root
+from dpexp.core.roots import root
 from dpexp.privacy.accounting.binomials import binomial_log_masses, likely_counts
 from dpexp.privacy.accounting.gdp import delta_of, eps_of
 from dpexp.privacy.accounting.loss_distributions import Scheme

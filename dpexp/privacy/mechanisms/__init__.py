@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dpexp.core.errors import UsageError
-from dpexp.core.registry import Registry
+from dpexp.core.parameters import Registry
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.mechanisms.cap_sampling import CapSampling
 from dpexp.privacy.mechanisms.clipped_noisy_sgd import ClippedNoisySgd

@@ -6,7 +6,7 @@ orders the runs: the candidate c, the iterates W, and the score S.
 The score counts the held-out records that the last iterate classifies correctly. These are of the same people, so
 either they are public, or S = count + N(0, s^2). Neighbours differ in one record. It is a training record or a held-out
 one, and never both, in both worlds: one that is replaced keeps its place, and places decide; one that is added or
-removed has its part by itself, and no other record changes its own (`dpexp.data.membership`). Candidates, their numbers
+removed has its part by itself, and no other record changes its own (`dpexp.data.dataset`). Candidates, their numbers
 of steps and their noise follow from public numbers. So it is
 
 * a training record: c does not depend on it, (W given c) has the divergence of the candidate's run, and S is a function

@@ -4,11 +4,10 @@
 (b) It holds for other deviations too: more noise in any stream only adds noise to what is released, and the same factor
 on all four divides mu. So mu is at most the certificate's times the largest ratio of its deviations to those in use.
 
-Stored certificates are in `iterates.json` beside this file, whose hash is in `iterates_hash`, so that cells whose noise
-rests on it become stale with it. Runs of at most MOST_STEPS steps and MOST_VISITS epochs without one are computed when
-they are asked for (seconds). Where there is none the release of all nodes is accounted for, which is always valid.
-`python -m tools.momentum_certificates` computes what is missing from the shipped settings, and with `recheck` examines
-random positions of what is stored.
+Stored certificates are in `iterates.json` beside this file, with their hash, so that an edit by hand is noticed. Runs
+of at most MOST_STEPS steps and MOST_VISITS epochs without one are computed when they are asked for (seconds). Where
+there is none the release of all nodes is accounted for, which is always valid. `python -m tools.momentum_certificates`
+computes what is missing from the shipped settings, and with `recheck` examines random positions of what is stored.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dpexp.privacy.momentum.iterates_hash import SHA256
 from dpexp.privacy.momentum.tree_streams import unit_split
 
 if TYPE_CHECKING:
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
 
     Certify = Callable[[int, int, float, float, np.ndarray, float, float], Certified]
 
-STORE, HASH = Path(__file__).with_name("iterates.json"), Path(__file__).with_name("iterates_hash.py")
+STORE = Path(__file__).with_name("iterates.json")
 MOST_STEPS, MOST_VISITS = 2_000, 40
 SAME = 1e-9
 """relative difference up to which two settings are one, for sizes that went through a config"""
@@ -107,9 +105,9 @@ def stored() -> tuple[Certificate, ...]:
     if not STORE.exists():
         return ()
     document = json.loads(STORE.read_text())
-    if hash_of(document) != SHA256:
+    if hash_of(document["entries"]) != document["sha256"]:
         raise ValueError(f"{STORE.name} does not match its hash: compute the certificates again")
-    return tuple(_read(entry) for entry in document)
+    return tuple(_read(entry) for entry in document["entries"])
 
 
 def _read(entry: dict[str, Any]) -> Certificate:

@@ -16,7 +16,7 @@ so that X = Y_n takes O(log T) products of matrices.
 at y. The drift is linear between knots. The start moves its own step by its place and by the drift there.
 
 It is what a search needs, and no more: 8 nodes on a panel. What the found pair attains is computed by
-`dpexp.privacy.pairs.certified`.
+`dpexp.privacy.pairs.stated`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,15 @@
-"""Pairs that searches found, kept for later statements: a folder of the user's, one file a mechanism.
+"""Pairs that are known before a search: those that come with the package, and those that a user's searches found.
 
-The folder is `pairs` in DPEXP_CACHE, or in the user's cache folder; DPEXP_CACHE=off keeps nothing. A file holds the
-mechanism in noise units, its pairs and a hash. A file that is damaged, of another mechanism, open to others, or that
-holds a pair which breaks the clip is ignored. Nothing that a statement prints is read from it: the pairs are evaluated
-anew, so that a wrong file can only make the bound weaker.
+(a) Kept are the user's, for later statements: one file a mechanism in the folder `pairs` of DPEXP_CACHE, or in the
+user's cache folder; DPEXP_CACHE=off keeps nothing. A file holds the mechanism in noise units, its pairs and a hash. A
+file that is damaged, of another mechanism, open to others, or that holds a pair which breaks the clip is ignored.
+Nothing that a statement prints is read from it: the pairs are evaluated anew, so that a wrong file can only make the
+bound weaker.
+(b) Shipped are pairs for a grid of mechanisms, from tight to loose, in `shipped.json` beside this file. Each entry has
+a mechanism, the smallest valid bound on its last iterate, what is attained where the others do nothing (today's pair),
+and the certified pairs of a search. The file holds the hash of its entries, so that an edit by hand is noticed.
+`python -m tools.shipped_pairs` searches for what is missing, and with `recheck` certifies every stored pair again and
+computes the bounds anew.
 """
 
 from __future__ import annotations
@@ -12,13 +18,17 @@ import contextlib
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from dpexp.core.digests import digest
+from dpexp.core.errors import UsageError
 from dpexp.core.files import Damaged, cache_folder, read_bytes_sealed, write_bytes_sealed
 from dpexp.privacy.exact.projected_run import ProjectedRun
+from dpexp.privacy.mechanisms import MECHANISMS
+from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.pairs.projected import Pair
 
 VERSION = 1
@@ -105,3 +115,70 @@ def write(run: ProjectedRun, pairs: Sequence[Known], place: Path | None) -> bool
 
 def _file(run: ProjectedRun, place: Path) -> Path:
     return place / f"{digest(run.document())}.json"
+
+
+STORE = Path(__file__).with_name("shipped.json")
+DELTA = 1e-5
+"""at which the map is drawn"""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One mechanism of the map; epsilons at `DELTA`."""
+
+    mechanism: Mechanism
+    analysis: str
+    """the smallest valid bound on the last iterate"""
+    bound: float
+    before: float
+    """attained where the others do nothing, rounded down"""
+    after: float
+    """attained by the certified pairs, rounded down; never below `before`"""
+    pairs: tuple[Pair, ...]
+    certified: tuple[float, ...]
+    """what each pair attains at its own delta"""
+
+    @property
+    def run(self) -> ProjectedRun:
+        return self.mechanism.projected_run()
+
+
+@lru_cache(maxsize=1)
+def stored() -> tuple[Entry, ...]:
+    """The map. Raises UsageError if the file was changed by hand."""
+    if not STORE.exists():
+        return ()
+    document = json.loads(STORE.read_text(encoding="utf-8"))
+    if digest(document["entries"]) != document["sha256"]:
+        raise UsageError(
+            f"{STORE}: the shipped pairs do not match their hash", "install again, or delete the file and search again"
+        )
+    return tuple(_read(entry) for entry in document["entries"])
+
+
+@lru_cache(maxsize=64)
+def pairs_of(space: ProjectedRun) -> tuple[Known, ...]:
+    """The shipped pairs of a mechanism with what was certified, none if it is not on the map.
+
+    Sampling and sizes have to be the same, lengths to 1e-9.
+    """
+    for entry in stored():
+        if _same(entry.run, space):
+            return tuple(zip(entry.pairs, entry.certified, strict=True))
+    return ()
+
+
+def _same(a: ProjectedRun, b: ProjectedRun) -> bool:
+    mine, theirs = a.document(), b.document()
+    return all(
+        math.isclose(v, theirs[k], rel_tol=1e-9, abs_tol=0) if isinstance(v, float) else v == theirs[k]
+        for k, v in mine.items()
+    )
+
+
+def _read(entry: dict[str, Any]) -> Entry:
+    mechanism = MECHANISMS[entry["mechanism"]](**entry["parameters"])
+    space = mechanism.projected_run()
+    pairs, certified = (tuple(part) for part in zip(*(known_of(held, space) for held in entry["pairs"]), strict=True))
+    numbers = (entry["bound"], entry["before"], entry["after"])
+    return Entry(mechanism, entry["analysis"], *numbers, pairs, certified)

@@ -21,7 +21,7 @@ from itertools import product
 
 import numpy as np
 
-from dpexp.core.brent import least
+from dpexp.core.roots import least
 from dpexp.privacy.exact.projected_run import ProjectedRun
 from dpexp.privacy.pairs.gradient import Landscape
 from dpexp.privacy.pairs.projected import Pair

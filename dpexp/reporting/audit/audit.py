@@ -1,21 +1,64 @@
-"""One audit: runs in two worlds, the tests of each look, and brackets [given away at least, claimed]."""
+"""What of an experiment is audited, each mechanism once, and one audit of it.
+
+An audit is runs in two worlds, the tests of each look, and brackets [given away at least, claimed].
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpexp.core.steps import tell
+from dpexp.config.cells import Cell, Experiment
+from dpexp.core.terminal import tell
 from dpexp.core.text import columns, counted, down, up
 from dpexp.privacy.audit.claim import Claim
-from dpexp.privacy.audit.e_process import EProcess, bets_of, e_process
 from dpexp.privacy.audit.statistics import of_normal_releases
-from dpexp.privacy.audit.trade_off import Point, TradeOff, thresholds_of, trade_off_test
+from dpexp.privacy.audit.tests_of_claims import (
+    EProcess,
+    Point,
+    TradeOff,
+    bets_of,
+    e_process,
+    thresholds_of,
+    trade_off_test,
+)
+from dpexp.reporting.audit import AUDITS
 from dpexp.reporting.audit.auditable import Auditable, Look, Seen
+
+
+class Plan(NamedTuple):
+    """What is audited, and what is not and why."""
+
+    audited: list[Auditable]
+    skipped: list[str]
+
+
+def plan_of(experiment: Experiment) -> Plan:
+    """The audits of an experiment. Cells that differ in nothing that an audit sees are audited once."""
+    audited: dict[str, Auditable] = {}
+    skipped: dict[str, None] = {}
+    for cell in experiment.cells:
+        found = auditable(cell)
+        if isinstance(found, str):
+            skipped.setdefault(found)
+            continue
+        for one in found:
+            audited.setdefault(f"{one.label} {one.size}", one)
+    return Plan(list(audited.values()), list(skipped))
+
+
+def auditable(cell: Cell) -> Sequence[Auditable] | str:
+    """The audits of one cell, or why there is none."""
+    if math.isinf(cell.privacy.mu.smallest):
+        return f"{cell.algorithm.name}, {cell.privacy.mu.label}: no privacy is claimed"
+    known = (audits(cell) for audits in AUDITS)
+    return next((found for found in known if found is not None), f"{cell.algorithm.name}: no canary is known for it")
+
 
 PILOT = 1000
 """runs by which thresholds and bets are chosen, and which no test counts"""

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpexp.core.errors import UsageError
-from dpexp.core.steps import tell
+from dpexp.core.terminal import tell
 from dpexp.core.text import counted
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.audit.claim import claim_of

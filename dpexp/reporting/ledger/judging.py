@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from dpexp.core.errors import DpexpError, ResultsMissing
-from dpexp.core.steps import each
+from dpexp.core.terminal import each
 from dpexp.core.text import few
 from dpexp.plugins import observed
 from dpexp.plugins.loaded import shell

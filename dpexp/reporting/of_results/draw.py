@@ -20,12 +20,11 @@ from dpexp.reporting.of_results.choose import DOTS, MOST_ROWS, STEP
 from dpexp.reporting.of_results.gather import Gathered, Source, gather, name_of
 from dpexp.reporting.of_results.labels import level_label, parameter_label
 from dpexp.reporting.of_results.legend import entries
-from dpexp.reporting.of_results.lines import Line, column_of
+from dpexp.reporting.of_results.lines import Line, Theory, column_of
 from dpexp.reporting.of_results.marks import mark_diverged, mark_slopes, reference, stack
 from dpexp.reporting.of_results.metrics import axis_label
 from dpexp.reporting.of_results.overlay import Overlay
 from dpexp.reporting.of_results.scene import MOST_MARKED, Request, Scene
-from dpexp.reporting.of_results.theory import Theory
 
 if TYPE_CHECKING:
     import pandas as pd

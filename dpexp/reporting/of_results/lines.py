@@ -1,7 +1,12 @@
-"""The lines of a figure or table of any result: one estimator of one cell, with its values and its fitted slope."""
+"""What a figure or table of any result shows: the measured lines, and what a paper predicts of their cells.
+
+A line is one estimator of one cell, with its values and its fitted slope. What a paper says of a cell, so that it can
+be drawn over any result, is an optional member of `Paper`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +21,10 @@ from dpexp.reporting.slopes import Rate, SlopeError, rate
 from dpexp.store.reading import OnlySummaries, cell_of
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+
+    from dpexp.config.cells import Cell
 
 
 @dataclass(frozen=True)
@@ -79,3 +87,29 @@ def fitted(line: Line, metric: str) -> Rate | str:
         return rate(data.steps, np.sqrt(values) if stored != metric else values)
     except SlopeError as error:
         return f"no slope: {error}"
+
+
+@dataclass(frozen=True)
+class Theory:
+    """Predictions of one paper for cells of any experiment. Both functions answer for cells that they do not know."""
+
+    exponent: Callable[[Cell, str, str], float | None]
+    """(cell, estimator, metric) -> the power of the step with which the mean falls; None where it says nothing"""
+    curves: Callable[[Cell, str, str, np.ndarray], Mapping[str, np.ndarray]]
+    """(cell, estimator, metric, steps [K]) -> curves [K] by what they are, such as `bound, Theorem 3`; nan where a
+    curve says nothing, and no curve where the paper says nothing of the cell"""
+
+
+def exponent_of(theories: Sequence[Theory], cell: Cell, estimator: str, metric: str) -> float | None:
+    """The exponent of the first theory that has one."""
+    found = (theory.exponent(cell, estimator, metric) for theory in theories)
+    return next((value for value in found if value is not None), None)
+
+
+def curves_of(
+    theories: Sequence[Theory], cell: Cell, estimator: str, metric: str, steps: np.ndarray
+) -> dict[str, np.ndarray]:
+    """The curves of all theories."""
+    return {
+        name: values for theory in theories for name, values in theory.curves(cell, estimator, metric, steps).items()
+    }

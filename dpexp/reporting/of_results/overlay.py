@@ -10,9 +10,8 @@ import numpy as np
 
 from dpexp.reporting.of_results import looks
 from dpexp.reporting.of_results.choose import DOTS, STEP
-from dpexp.reporting.of_results.lines import Line
+from dpexp.reporting.of_results.lines import Line, curves_of
 from dpexp.reporting.of_results.scene import Scene
-from dpexp.reporting.of_results.theory import curves_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,9 +15,8 @@ from dpexp.reporting.digits import from_to
 from dpexp.reporting.of_results import looks
 from dpexp.reporting.of_results.choose import DOTS, ESTIMATOR, STEP, Factor, Plan, Wishes, choose
 from dpexp.reporting.of_results.gather import Gathered
-from dpexp.reporting.of_results.lines import Line, fitted, lines_of
+from dpexp.reporting.of_results.lines import Line, Theory, exponent_of, fitted, lines_of
 from dpexp.reporting.of_results.metrics import metric_of
-from dpexp.reporting.of_results.theory import Theory, exponent_of
 from dpexp.reporting.slopes import Rate
 
 MOST_SLOPES = 120

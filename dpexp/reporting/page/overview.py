@@ -15,7 +15,7 @@ from dpexp.reporting.digits import from_to
 from dpexp.reporting.of_results.labels import constants, values
 from dpexp.reporting.page.experiments import CURRENT, Stored, about
 from dpexp.reporting.page.markup import Markup, copyable, folded, join, table, tag
-from dpexp.reporting.page.provenance import seconds
+from dpexp.reporting.page.sections import seconds
 
 
 def section(experiments: Sequence[Stored], absent: Mapping[str, Sequence[str]]) -> Markup:

@@ -16,11 +16,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 from dpexp.core.version import VERSION
-from dpexp.reporting.page import curves, fits, ledger, overview, provenance, statements
+from dpexp.reporting.page import curves, ledger, overview
 from dpexp.reporting.page.experiments import Stored
 from dpexp.reporting.page.figures import Shown
 from dpexp.reporting.page.ledger import Ledger
 from dpexp.reporting.page.markup import Markup, copyable, data, folded, join, tag, text
+from dpexp.reporting.page.sections import fits_section, origin_section, privacy_section
 
 STATIC = files("dpexp.reporting.page") / "static"
 _NUMBERED = re.compile(r'(?<=\s)(?:d|x|y|points)="[^"]*"')
@@ -59,12 +60,12 @@ def html(page: Page) -> str:
         "overview": overview.section(page.experiments, page.absent),
         "own": tag("section", (tag("p", part) for part in page.text.split("\n\n")), class_="own") if page.text else "",
         "finals": overview.final_values(page.finals),
-        "fits": fits.section(page.fits),
+        "fits": fits_section(page.fits),
         "explorer": _explorer(page),
         "figures": _figures(page),
         "claims": ledger.section(page.ledger) if page.ledger is not None else _no_claims(),
         "privacy": _privacy(page),
-        "origin": provenance.section(page.experiments),
+        "origin": origin_section(page.experiments),
         "about": _about(),
         **scripts,
     }
@@ -164,7 +165,7 @@ def _privacy(page: Page) -> Markup:
             # a shipped config is named as `dpexp run` takes it
             path = one.config[0]
             command = f"dpexp privacy {path or f'@{one.name}'}"
-            found.append(statements.section(one.gathered, command, page.statements.get(one.name, ""), alone))
+            found.append(privacy_section(one.gathered, command, page.statements.get(one.name, ""), alone))
     return join(found) if found else tag("p", "No result here is current, so nothing is stated.")
 
 

@@ -2,17 +2,21 @@
 
 from functools import partial
 
-from dpexp.theory.dp_sgld.decreasing import lemma11, theorem42, theorem42_dp, theorem42_dp_steps, theorem42_steps
 from dpexp.theory.dp_sgld.privacy import corollary31, corollary32, corollary33, theorem31, theorem33
 from dpexp.theory.dp_sgld.utility import (
     dp_sigma,
     lemma7,
+    lemma11,
     lemma41,
     theorem41,
     theorem41_dp,
     theorem41_dp_steps,
     theorem41_sigma,
     theorem41_steps,
+    theorem42,
+    theorem42_dp,
+    theorem42_dp_steps,
+    theorem42_steps,
 )
 from dpexp.theory.theorem import Theorem
 

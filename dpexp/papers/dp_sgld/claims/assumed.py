@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dpexp.papers.dp_sgld.cases import Case
+from dpexp.reporting.claim import Hypothesis, assumed, of_runs, of_settings
 from dpexp.reporting.evidence import Evidence, Run
-from dpexp.reporting.hypothesis import Hypothesis, assumed, of_runs, of_settings
 
 NEAR = 1e-3
 """relative: noise is calibrated to the nominal epsilon by bisection, to fewer digits than that"""

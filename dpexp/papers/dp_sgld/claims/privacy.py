@@ -14,9 +14,8 @@ from dpexp.papers.dp_sgld.exact_law import QuadraticLangevin
 from dpexp.papers.dp_sgld.printed import CODE, DELTA, RUNS, PrintedRun
 from dpexp.privacy.accounting.loss_distributions import step_loss
 from dpexp.privacy.accounting.sampled_gaussian import mixture_from_base
-from dpexp.reporting.claim import Check, Outcome
+from dpexp.reporting.claim import Check, Hypothesis, Outcome, of_settings
 from dpexp.reporting.evidence import Evidence
-from dpexp.reporting.hypothesis import Hypothesis, of_settings
 from dpexp.reporting.row import above, near
 from dpexp.theory.dp_sgld.privacy import (
     corollary32,

@@ -13,10 +13,9 @@ from typing import Any
 
 from dpexp.papers.dp_sgld.claims.assumed import stated
 from dpexp.papers.dp_sgld.printed import ACCURACIES
-from dpexp.papers.dp_sgld.tables.tuned import CHOSEN, METHODS, TUNED, against, tuned_accuracy_rows
-from dpexp.reporting.claim import Check, Outcome, Verdict
+from dpexp.papers.dp_sgld.tables import CHOSEN, METHODS, TUNED, against, tuned_accuracy_rows
+from dpexp.reporting.claim import Check, Outcome, Verdict, of_rows
 from dpexp.reporting.evidence import Evidence
-from dpexp.reporting.hypothesis import of_rows
 
 Row = dict[str, Any]
 RIVALS = ("plain", "average", "momentum", "full")

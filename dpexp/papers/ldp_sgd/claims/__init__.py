@@ -1,5 +1,5 @@
 """The checks of `ldp-sgd`, by the ids of the claims in `claims.yaml`."""
 
-from dpexp.papers.ldp_sgd.claims import convex, figures, levels, privacy, rates, remarks, strong
+from dpexp.papers.ldp_sgd.claims import figures, levels, privacy, rates, remarks, theorems
 
-CHECKS = convex.CHECKS | figures.CHECKS | levels.CHECKS | privacy.CHECKS | rates.CHECKS | remarks.CHECKS | strong.CHECKS
+CHECKS = figures.CHECKS | levels.CHECKS | privacy.CHECKS | rates.CHECKS | remarks.CHECKS | theorems.CHECKS

@@ -26,9 +26,8 @@ from dpexp.papers.ldp_sgd.runs import (
 from dpexp.reporting.checks import predictions_agree, ratio_over_decade, ratio_to
 from dpexp.reporting.claim import Outcome
 from dpexp.reporting.evidence import Run, labels
-from dpexp.theory.ldp_sgd.linearised import linearised_moments
+from dpexp.theory.ldp_sgd.linearised import averaged_covariance, linearised_moments
 from dpexp.theory.ldp_sgd.psi import power_sum
-from dpexp.theory.ldp_sgd.sandwich import averaged_covariance
 
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule

@@ -8,8 +8,8 @@ from operator import itemgetter
 from typing import Any
 
 from dpexp.papers.momentum.rows import DELTA, prescribed_rows
+from dpexp.reporting.claim import Hypothesis, assumed, of_rows
 from dpexp.reporting.evidence import Evidence
-from dpexp.reporting.hypothesis import Hypothesis, assumed, of_rows
 from dpexp.theory.momentum.formulas import Prescription
 
 ROUNDED = 1 - 1e-9

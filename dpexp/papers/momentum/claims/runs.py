@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.core.bisection import narrow
+from dpexp.core.roots import narrow
 from dpexp.papers.momentum.claims.assumed import mixing, scheduled
 from dpexp.papers.momentum.claims.privacy import EXACT
 from dpexp.papers.momentum.levels import crossing, fixed_path_levels
@@ -28,9 +28,8 @@ from dpexp.papers.momentum.rows import (
     tuned_settings,
 )
 from dpexp.problems.robust_means import RippledMean
-from dpexp.reporting.claim import Check, Outcome, Verdict
+from dpexp.reporting.claim import Check, Outcome, Verdict, of_rows
 from dpexp.reporting.evidence import Evidence
-from dpexp.reporting.hypothesis import of_rows
 from dpexp.reporting.row import above, near
 from dpexp.reporting.slopes import RATE_TOLERANCE, slope_weights
 from dpexp.theory.momentum.formulas import theorem6_printed, theorem6_schedule, theorem9_printed, theorem9_schedule

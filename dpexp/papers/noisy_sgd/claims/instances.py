@@ -14,7 +14,7 @@ import numpy as np
 
 from dpexp.privacy.accounting.sampled_gaussian import largest_order
 from dpexp.privacy.attained.walk import Law, Walk, renyi, shifting
-from dpexp.reporting.hypothesis import Hypothesis, assumed
+from dpexp.reporting.claim import Hypothesis, assumed
 
 HALF, SLOPE, Q = 12.5, 0.25, 0.1
 MULTIPLIER, WIDTH = 1 / (2 * SLOPE), 2 * HALF

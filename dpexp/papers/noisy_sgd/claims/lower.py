@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.core.bisection import narrow
+from dpexp.core.roots import narrow
 from dpexp.papers.noisy_sgd.claims.instances import (
     HALF,
     MULTIPLIER,
@@ -29,9 +29,8 @@ from dpexp.papers.noisy_sgd.claims.instances import (
 from dpexp.privacy.analyses.from_curves import eps_of_delta
 from dpexp.privacy.analyses.last_iterate import composed, last_iterate
 from dpexp.privacy.attained.walk import HockeyStick, Law, Walk, renyi
-from dpexp.reporting.claim import Check, Outcome
+from dpexp.reporting.claim import Check, Outcome, assumed
 from dpexp.reporting.evidence import Evidence
-from dpexp.reporting.hypothesis import assumed
 from dpexp.reporting.row import EXACT, above, near
 
 CONVERTED = 2 * math.sqrt(17)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache, partial
 from itertools import product
 
-from dpexp.core.bisection import first_whole
+from dpexp.core.roots import first_whole
 from dpexp.papers.noisy_sgd.claims.instances import (
     MULTIPLIER,
     SETTING,

@@ -1,1 +1,0 @@
-"""Tables of `dp-sgld`, one file for each table or family."""
