@@ -30,7 +30,7 @@ FACTS = {
 def said(claim: Claim) -> dict[str, Any]:
     """What a claim says, for programs."""
     return {name: getattr(claim, name) for name in SAID} | {
-        "hypotheses": [hypothesis.words for hypothesis in claim.hypotheses],
+        "hypotheses": list(dict.fromkeys(hypothesis.words for hypothesis in claim.hypotheses)),
         "expected_verdict": claim.expected,
         "configs": [f"configs/{name}.yaml" for name in claim.experiments],
     }
