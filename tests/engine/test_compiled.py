@@ -443,7 +443,7 @@ def test_processes_that_compile_at_once_do_not_harm_each_other(place):
 def test_to_compile_callees_is_part_of_compiling(monkeypatch):
     """It is said once that numba compiles, and once that it has ended, also the second time."""
     said = []
-    monkeypatch.setattr(compiled_code, "tell", said.append)
+    monkeypatch.setattr(compiled_code.compiling, "tell", said.append)
     teller = compiled_code._Teller()
     for _ in range(2):
         teller.on_start(None)

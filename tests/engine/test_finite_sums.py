@@ -108,10 +108,11 @@ def test_the_stated_sensitivity_is_the_largest_difference_of_a_loss(name, y, mon
 
 
 def test_a_linear_canary_has_the_slope_that_it_says():
-    value, slope = canaries._value, canaries._slope
-    for u, y in [(-2.0, 0.5), (0.25, -3.0), (1.5, 2.0)]:
-        assert value(u + 1, y, None) - value(u, y, None) == pytest.approx(slope(u, y, None), rel=1e-12)
-        assert value(u, y, None) == pytest.approx(u * slope(u, y, None), rel=1e-12)
+    for slope, w in [(0.5, [-2.0, 1.0]), (-3.0, [0.25, 2.0]), (2.0, [1.5, -1.0])]:
+        problem = canaries.LinearCanaries(records_count=3, width=2, slope=slope, canary=1, stated_smoothness=1.0)
+        value, gradient = problem.objective(np.array(w))
+        assert gradient == pytest.approx([slope / 3, 0.0], rel=1e-12)
+        assert value == pytest.approx(gradient @ w, rel=1e-12)
 
 
 def test_the_published_constants():

@@ -59,22 +59,18 @@ def test_every_internal_that_keeping_names_is_listed():
 
 
 def test_every_internal_that_the_key_names_is_listed():
-    """Read from the source: what `identity` and `tools` take from the modules of numba."""
+    """Read from the source: what `identity` takes from the modules of numba."""
     listed = {
         (used.module, name) for used in internals.USED + internals.KEPT for name in (used.name, used.name.split(".")[0])
     }
     modules = {"types": "numba.core.types", "compiler": "numba.core.compiler", "extending": "numba.core.extending",
                "templates": "numba.core.typing.templates", "imputils": "numba.core.imputils"}  # fmt: skip
     seen = set()
-    for file in ("identity.py", "tools.py"):
-        for node in ast.walk(ast.parse((LANES.parent / file).read_text())):
-            if isinstance(node, ast.ImportFrom) and (node.module or "") in (
-                "numba.core.dispatcher",
-                "numba.core.registry",
-            ):
-                seen |= {(node.module, alias.name) for alias in node.names}
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
-                seen.add((modules[node.value.id], node.attr))
+    for node in ast.walk(ast.parse((LANES.parent / "identity.py").read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "") in ("numba.core.dispatcher", "numba.core.registry"):
+            seen |= {(node.module, alias.name) for alias in node.names}
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
+            seen.add((modules[node.value.id], node.attr))
     assert seen - listed == {("numba.core.types", "Type")} - listed
     assert len(seen) > 20
 
