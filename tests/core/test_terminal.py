@@ -68,11 +68,12 @@ def test_a_tilde_is_the_home_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     from pathlib import Path
 
-    assert cli._folder(Path("~/x")) == tmp_path / "x"
-    assert cli._folder(None) == Path("results")
-    assert cli._home(Path("a~b")) == Path("a~b")
+    asked = cli._at_home(lambda **options: options)
+    assert asked(results=Path("~/x"), out=Path("a~b"), files=[Path("~/y")], word="~/z", none=None) == {
+        "results": tmp_path / "x", "out": Path("a~b"), "files": [tmp_path / "y"], "word": "~/z", "none": None,
+    }  # fmt: skip
     with pytest.raises(UsageError, match="no such user"):
-        cli._folder(Path("~nobody-of-this-name/x"))
+        asked(results=Path("~nobody-of-this-name/x"))
 
 
 @pytest.mark.slow
