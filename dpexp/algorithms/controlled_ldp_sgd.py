@@ -15,8 +15,7 @@ How e is computed by the engine of `ldp-sgd`, for every eigenvalue h of H with i
 
 (a) P e_k = f_k P e_0 + P r_k / h,   f_k = (1 - eta_1 h) ... (1 - eta_k h),   r_k = r_{k-1} - h eta_k (r_{k-1} + xi_k),
     with r_0 = 0: a pass with step sizes h eta_k over users whose gradient is r_{k-1} + g_k.
-(b) r is linear in the noise. Where all users share mu, it is (1 - 1 / mu) r(no noise) + (1 / mu) r(noise of mu = 1), so
-    that a second budget costs no second pass.
+(b) r is linear in the noise. Where all users share mu, it is (1 - 1 / mu) r(no noise) + (1 / mu) r(noise of mu = 1).
 """
 
 from __future__ import annotations
@@ -207,17 +206,19 @@ def _parts(budget: Budget) -> list[tuple[Budget, float]]:
     """Budgets, and what the recursion under each counts in that under `budget`: (b)."""
     if budget.constant is None:
         return [(budget, 1.0)]
+    # the same two parts for every budget, so that a second one costs no second pass
     return [(ConstantBudget(mu=math.inf), 1 - 1 / budget.constant), (ConstantBudget(mu=1.0), 1 / budget.constant)]
 
 
 @lru_cache(maxsize=256)
 def _left(schedule: Schedule, h: float, steps: tuple[int, ...]) -> np.ndarray:
-    """f_k of (a), and the mean of f_1..f_k, at the steps; [K, 2]. One product after the other, wherever it is cut."""
+    """f_k of (a), and the mean of f_1..f_k, at the steps; [K, 2]."""
     factor: np.ndarray = np.ones(1)
     total: np.ndarray = np.zeros(1)
     wanted, found = np.array(steps), []
     for first in range(0, steps[-1], TOGETHER):
         last = min(first + TOGETHER, steps[-1])
+        # one product after the other, so that the bits are the same wherever it is cut
         factor = np.cumprod(np.append(factor[-1:], 1 - h * schedule.step_sizes(first + 1, last)))
         total = np.cumsum(np.append(total[-1:], factor[1:]))
         here = wanted[(wanted > first) & (wanted <= last)]
@@ -238,12 +239,10 @@ def at_optimum(problem: LinearPredictorProblem) -> Model:
 
 @lru_cache(maxsize=64)
 def _shape_at_optimum(shape: Shape) -> Shape:
-    """What is drawn is the score at theta* itself; where there is a scale, the residual, from which both scores follow.
-
-    The last of the constants is the scale at theta*.
-    """
+    """What is drawn is the score at theta* itself; where there is a scale, the residual, from which both follow."""
     from dpexp.engine.lanes.language import inlined
 
+    # k[-1], the last of the constants, is the scale at theta*
     response, score = inlined(shape.response), inlined(shape.score)
     if shape.has_scale:
         return shape._replace(

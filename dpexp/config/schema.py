@@ -1,15 +1,10 @@
 """The JSON schema of config files, for editors and for programs that write configs.
 
-It is made from the same annotations that `validate` checks, by walking them: pydantic's own schema cannot be used,
-since it writes the limits of whole numbers in words that JSON Schema does not have (`ge`, `lt`), and leaves references
-without what they refer to.
+It is made from the same annotations that `validate` checks, by walking them.
 
 What the schema accepts: everything that `dpexp validate` accepts. What it refuses: every unknown key, every value of a
 wrong type and every number out of its range. What it cannot say is left to `validate`: whether an algorithm runs on a
 problem, whether a file exists, whether two fields fit each other, and how `cases` complete each other.
-
-A number may be written as a text that only dpexp's reader takes for a number: 1/3, inf, and 1e-5, which PyYAML alone
-reads as text. The schema knows the sign of such a text, and its size is checked by `validate`.
 """
 
 from __future__ import annotations
@@ -159,6 +154,8 @@ def _of_field(field: FieldInfo) -> Schema:
 
 def _of(annotation: Any, metadata: Sequence[Any] = ()) -> Schema:
     """What a value of this annotation is written as."""
+    # not by pydantic's own schema, which writes the limits of whole numbers in words that JSON Schema does not have
+    # (`ge`, `lt`) and leaves references without what they refer to
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _of(inner[0], [*inner[1:], *metadata])
@@ -219,6 +216,8 @@ def _number(whole: bool, metadata: Sequence[Any]) -> Schema:
     bounded = "maximum" in limits or "exclusiveMaximum" in limits
     # Without a lower end, or with one below 0, a number may be negative.
     signed = max(limits.get("minimum", -1), limits.get("exclusiveMinimum", -1)) < 0
+    # only dpexp's reader takes 1/3, inf, and 1e-5, which PyYAML alone reads as text, for a number; the schema knows
+    # the sign of such a text, and its size is checked by `validate`
     text = UNSIGNED if bounded and not highest else f"({UNSIGNED}|{INFINITE})"
     forms: list[Schema] = [
         {"type": "integer" if whole else "number", **limits},

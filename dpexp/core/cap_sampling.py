@@ -8,16 +8,11 @@ U is drawn from the cap with probability P0 and from the rest otherwise.
     e^eps q) their ratio is e^eps, whatever u is: the message is eps-differentially private, with delta = 0.
 (b) Its mean is u: with e = E[T; T >= gamma] for T = <U, u> the cap has the mean e / q, and the rest -e / (1 - q), so
     m = e (P0 / q - (1 - P0) / (1 - q)) = (e^eps - 1) e / (1 + (e^eps - 1) q).
-(c) m is largest where it is gamma itself: with the density f of T, e' = -gamma f and q' = -f, and the derivative of
-    the last form vanishes there.
+(c) m is largest where it is gamma itself.
 (d) A vector v with |v| <= R takes u = v / |v| with probability |v| / R and a uniform u otherwise: the mean of R times
     the message is v. The uniform law is a mixture of the others, so all densities stay between the two of (a).
 (e) delta at eps' < eps is at most P0 (1 - e^(eps' - eps)): the part of P above e^eps' Q lies on the cap of P, has
-    probability P0 or less, and there P <= e^eps Q. Opposite directions have caps without a common point and attain it.
-    A mixture over pairs shows no more than its worst pair.
-
-(T + 1) / 2 has a beta law with alpha = (p - 1) / 2 twice. One message has the noise R / (m sqrt p) in a coordinate,
-over all directions of v.
+    probability P0 or less, and there P <= e^eps Q. A mixture over pairs shows no more than its worst pair.
 """
 
 from __future__ import annotations
@@ -56,7 +51,7 @@ class Cap(NamedTuple):
 def cap(eps: float, p: int) -> Cap:
     """The cap with the least noise for messages in R^p that are eps-differentially private, eps at most MOST_EPS."""
     low, high = 0.0, 1.0
-    # (c)
+    # with the density f of T, e' = -gamma f and q' = -f, so that the derivative of m vanishes where m is gamma
     while high - low > 1e-15:
         middle = (low + high) / 2
         found = _cap(eps, p, middle)
@@ -68,6 +63,7 @@ def _cap(eps: float, p: int, gamma: float) -> Cap:
     from scipy.special import betainc, betaln
 
     alpha, more = (p - 1) / 2, math.expm1(eps - SLACK)
+    # (T + 1) / 2 has a beta law with alpha = (p - 1) / 2 twice
     q = float(betainc(alpha, 0.5, 1 - gamma**2)) / 2
     e = math.exp(alpha * math.log1p(-(gamma**2)) - float(betaln(0.5, alpha))) / (p - 1) if gamma < 1 else 0.0
     # (a), (b)
@@ -76,7 +72,7 @@ def _cap(eps: float, p: int, gamma: float) -> Cap:
 
 def eps_at(eps: float, inside: float, delta: float) -> float:
     """The least epsilon at delta of messages that are eps-differentially private."""
-    # (e)
+    # (e); opposite directions have caps without a common point and attain it
     return max(0.0, eps + math.log1p(-delta / inside)) if delta < inside else 0.0
 
 

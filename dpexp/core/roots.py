@@ -5,9 +5,7 @@
 scipy's take a quarter of a second of a command that is done in half of one.
 
 (a) A step is first tried by interpolation: a line or a parabola through the best two or three places.
-(b) It is taken where it stays inside and is less than half the step before the last one: steps that do not shrink are
-no use. Otherwise the interval is halved, or cut in the golden ratio.
-(c) A step has at least the size that counts as found, so that the root or minimum is soon enclosed from both sides.
+(b) It is taken where it stays inside and shrinks. Otherwise the interval is halved, or cut in the golden ratio.
 
 The others halve an interval between where something fails and where it holds. Whoever asks decides which end to keep,
 and with it the direction of rounding: a number that is stated as a guarantee is taken from the end where the condition
@@ -70,12 +68,12 @@ def root(
                 far = (f_other - f_at) / (other - at)
                 below = far * near * (f_other - f_last)
                 tried = -f_at * (f_other * far - f_last * near) / below if below else math.inf
-        # (b)
+        # (b): less than half the step before the last one, since steps that do not shrink are no use
         if 2 * abs(tried) < min(abs(before), 3 * abs(half) - enough):
             before, step = step, tried
         else:
             before = step = half
-        # (c)
+        # at least what counts as found, so that the root is soon enclosed from both sides
         last, f_last = at, f_at
         at += step if abs(step) > enough else math.copysign(enough, half)
         f_at = function(at)
@@ -118,7 +116,7 @@ def least(function: Callable[[float], float], low: float, high: float, xatol: fl
         if golden:
             ahead = (low if best >= middle else high) - best
             step = GOLDEN * ahead
-        # (c)
+        # at least what counts as found, so that the minimum is soon enclosed from both sides
         size = max(abs(step), close)
         x = best + (size if step >= 0 else -size)
         found = function(x)
@@ -156,14 +154,15 @@ def narrow(
     """Halve [below, above] until it is at most `absolute` + `relative` |above| wide, or so many times.
 
     `holds` is taken to be false at `below` and true at `above`, which may be the smaller number of the two; it is asked
-    at neither. 200 halvings leave 1e-60 of any interval: more than the digits of a number, and an end to the search for
-    a threshold that is next to 0, where a relative tolerance is never met. Stops as well where no number lies between
-    the ends, so that both tolerances may be 0.
+    at neither. Both tolerances may be 0.
     """
+    # 200 halvings leave 1e-60 of any interval: more than the digits of a number, and an end to the search for a
+    # threshold that is next to 0, where a relative tolerance is never met
     for _ in range(halvings):
         if abs(above - below) <= absolute + relative * abs(above):
             break
         middle = (below + above) / 2
+        # no number lies between the ends
         if middle in (below, above):
             break
         below, above = (below, middle) if holds(middle) else (middle, above)
@@ -186,23 +185,21 @@ def first_reached(
 ) -> int:
     """`first_whole` of score >= 0 for a score that is nearly straight: its last two values say where to ask.
 
-    (a) From a guess on, with a slope where one is known, the line through the last two scores says where it is 0.
-    (b) What is asked lies between the ends, so that every question leaves less.
-    (c) Three such questions that do not halve what is left are followed by the middle, so that a score of any shape
-    takes at most four times as many as halving.
+    It begins at a guess, with a slope where one is known, and takes at most four times as many questions as halving.
     """
     low, high, last, crossing = below, above, (0, math.nan), guess
     left, since = high - low, 0
     while high - low > 1:
-        # (c)
+        # three questions that do not halve what is left are followed by the middle, whatever shape the score has
         if crossing is None or since == 3:
             crossing = (low + high) / 2
-        # (b); the crossing is cut first, because that of a flat line may be larger than any whole number
+        # between the ends, so that every question leaves less; the crossing is cut first, because that of a flat line
+        # may be larger than any whole number
         k = min(max(math.ceil(min(max(crossing, low), high)), low + 1), high - 1)
         found = score(k)
         low, high = (low, k) if found >= 0 else (k, high)
         left, since = (high - low, 0) if 2 * (high - low) <= left else (left, since + 1)
-        # (a); a slope that is not positive says nothing of where the score is 0
+        # the line through the last two scores; a slope that is not positive says nothing of where the score is 0
         if math.isfinite(found - last[1]):
             slope = (found - last[1]) / (k - last[0])
         crossing, last = k - found / slope if slope > 0 and math.isfinite(found) else None, (k, found)

@@ -7,8 +7,7 @@ calls would not be seen.
 
 The code of one process may meet that of another in a third one. Symbols must then not be mixed up: the stored function
 is named after its key, and whatever else is in its library is made internal to it, as machine code and where it is
-linked into another function. numba numbers the functions of a process, so two closures of one name would otherwise be
-the same symbol if each were the fifth function of its process.
+linked into another function.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ def folder() -> Path | None:
 
 
 class _Teller(event.Listener):
-    """Says when numba begins to compile and when it has ended; to compile its callees is part of it."""
+    """Says when numba begins to compile and when it has ended."""
 
     def __init__(self) -> None:
         # one thread compiles at a time
@@ -89,6 +88,7 @@ class _Teller(event.Listener):
 
     def on_start(self, event: Any) -> None:
         self.depth += 1
+        # to compile a function's callees is part of it
         if self.depth == 1:
             compiling.tell(True)
 
@@ -122,7 +122,7 @@ class Kept(_Cache):
         """Nothing to do: stored code is never wrong, only unused."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The stored code for arguments of these types, or None; what is damaged or foreign counts as not there."""
+        """The stored code for arguments of these types, or None."""
         # What stored code calls, and what packages teach numba when it starts. What else numba would make ready here is
         # for compiling, and takes a fifth of a second.
         rtsys.initialize(target_context)
@@ -141,6 +141,8 @@ class Kept(_Cache):
                     _mark_as_used(self.place / key)
                     return made
             # numba names the symbol after this if it compiles now; one compilation at a time, under numba's lock
+            # numba's own numbers of functions are those of a process: two closures of one name would be one symbol if
+            # each were the fifth function of its process
             function.__qualname__ = f"{self.name}_{key}"
         return None
 
@@ -158,18 +160,16 @@ class Kept(_Cache):
 
 
 def _is_whole(made: Any) -> bool:
-    """Whether all that the code needs is in its library: no address of this process, nothing to be started anew.
-
-    What a callee keeps in its environment, for instance words that it prints, is not in its library.
-    """
+    """Whether all that the code needs is in its library: no address of this process, nothing to be started anew."""
     if made.lifted or made.reload_init or made.objectmode or made.library.has_dynamic_globals:
         return False
+    # what a callee keeps in its environment, for instance words that it prints, is not in its library
     own = made.fndesc.env_name
     return all(other.env_name == own or not other.consts for other in made._find_referenced_environments())
 
 
 def _reduced(made: Any, key: str) -> tuple[Any, ...]:
-    """What a file holds. The argument types are left out: they are those that are asked for."""
+    """What a file holds."""
     library, described = made.library, made.fndesc
     outside = {described.llvm_func_name, described.llvm_cpython_wrapper_name, described.llvm_cfunc_wrapper_name}
     module = llvm.parse_bitcode(library._final_module.as_bitcode())
@@ -191,6 +191,7 @@ def _reduced(made: Any, key: str) -> tuple[Any, ...]:
             # as numba has it: it may be linked into several others
             function.linkage = "linkonce_odr"
     code = library.name, machine_code, module.as_bitcode()
+    # the argument types are those that are asked for when it is loaded
     left_out = ("typemap", "calltypes", "argtypes")
     facts = {name: getattr(described, name) for name in FunctionDescriptor.__slots__ if name not in left_out}
     environments = [f"{name}.{key}" for name in sorted(others)]

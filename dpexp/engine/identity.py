@@ -5,15 +5,13 @@ defaults, what its closure holds, and every function, number and array that it n
 constant counts with its value, however it was computed, and an edit of a file that is not imported yet does not count.
 
 (b) Some of it is found by type and not by name: what an operator means on lanes was taught to numba by `overload`. Of
-`dpexp.engine.lanes`, where we do so, all files count with their text, so an edit there compiles every kernel anew. What
-a plug-in has taught with `overload` is looked at like any function; types of its own are not understood.
+`dpexp.engine.lanes`, where we do so, all files count with their text. What a plug-in has taught with `overload` is
+looked at like any function; types of its own are not understood.
 
-(c) Wherever numbers could change without a change of this hash, wrong numbers would follow without a word. So only
-kinds of values are accepted of which it is known what they do to compiled code. Everything else raises `Unknown`, and a
-function that names such a value is compiled in every process. A hash that changes too often costs a compilation.
+(c) Only kinds of values are accepted of which it is known what they do to compiled code. Everything else raises
+`Unknown`, and a function that names such a value is compiled in every process.
 
-(d) The tools that compile count with their versions, their settings and the processor. A function of numpy or of Python
-is the same wherever the version of its package is the same, so it counts by its name.
+(d) The tools that compile count with their versions, their settings and the processor.
 """
 
 from __future__ import annotations
@@ -84,7 +82,8 @@ def tools() -> str:
 
 
 def settings() -> str:
-    """numba's settings, from wherever they were set: variables, a file in the working folder, or a program."""
+    """numba's settings, from wherever they were set."""
+    # a file in the working folder or a program may have set them as well as variables
     found = {name: repr(value) for name, value in vars(config).items() if name.isupper()}
     left = sorted(item for item in found.items() if not any(word in item[0] for word in EXCLUDED))
     flags = sorted(v for v in os.environ if v.startswith("NUMBA_") and not any(word in v for word in EXCLUDED))
@@ -123,6 +122,7 @@ def _text() -> str:
     """A hash of the files of lanes, and of this room, which says how code is kept. Raises Unknown where these are not
     what this process runs."""
     room = Path(__file__).parent
+    # an edit of one of them compiles every kernel anew
     files = sorted([*(room / "lanes").glob("*.py"), room / "compiled.py", room / "identity.py"])
     texts = [path.read_bytes() for path in files]
     if any(max((state := path.stat()).st_mtime_ns, state.st_ctime_ns) > IMPORTED_AT for path in files):
@@ -131,7 +131,7 @@ def _text() -> str:
 
 
 class _Seen:
-    """Lines of text that are equal where compiled code is. Each function is visited once."""
+    """Lines of text that are equal where compiled code is."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -173,9 +173,11 @@ class _Seen:
         elif isinstance(value, np.dtype):
             self.say("dtype", value.descr, value.alignment)
         elif is_versioned(value):
+            # what numpy or Python has is the same wherever the version is the same, so that a name is enough
             self.say("named", value.__module__, value.__name__)
         else:
-            # (c)
+            # (c): a number that could change without a change of the hash would be wrong without a word; a hash that
+            # changes too often costs a compilation
             raise Unknown(f"nothing says what a {type(value).__qualname__} does to compiled code")
 
     def each(self, values: Iterable[Any]) -> None:
@@ -203,6 +205,7 @@ class _Seen:
             self.say("named", module, value.__qualname__)
             self.each(one for one in held if isinstance(one, FunctionType | Dispatcher))
             return
+        # each function is visited once: functions may call each other in circles
         for number, other in enumerate(self.functions):
             if other is value:
                 self.say("again", number)
@@ -228,10 +231,11 @@ class _Seen:
                 self.named(vars(value), names)
 
     def code(self, code: CodeType, may_import: bool = False) -> None:
-        """Byte code and constants, without the lines and the file that they stand in."""
+        """Byte code and constants."""
         # What a function imports when it is called is not among its names; the text of lanes says what that is.
         if dis.opmap["IMPORT_NAME"] in code.co_code[::2] and not may_import:
             raise Unknown(f"{code.co_name} imports something when it is called")
+        # the lines and the file that it stands in are left out: moving a function compiles nothing
         self.say(code.co_code.hex(), code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
         self.say(code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
         self.say(code.co_exceptiontable.hex())
@@ -239,10 +243,11 @@ class _Seen:
             self.code(constant, may_import) if isinstance(constant, CodeType) else self.value(constant)
 
     def numba_type(self, value: types.Type) -> None:
-        """The type of an argument, or one that is named; a function that is an argument counts with all that it is."""
+        """The type of an argument, or one that is named."""
         inside: Any = value
         self.say("type", type(value).__module__, type(value).__qualname__)
         if isinstance(value, types.Dispatcher):
+            # a function that is an argument counts with all that it is
             self.dispatcher(inside.dispatcher)
         elif isinstance(value, types.BaseTuple):
             self.kind(getattr(value, "instance_class", tuple))
@@ -278,11 +283,12 @@ def _names(code: CodeType) -> list[str]:
 
 
 def _see_what_was_taught(seen: _Seen) -> None:
-    """What numba was taught by others than numba itself and lanes: all that a plug-in has taught may take part.
+    """What numba was taught by others than numba itself and lanes.
 
     Raises Unknown for what is taught in another way than by `overload`, or where something else has been put in the
     place of a part of lanes.
     """
+    # all that a plug-in has taught may take part, whatever the function names
     for template in [*templates.builtin_registry.functions, *templates.builtin_registry.attributes]:
         members = vars(template)
         taught = getattr(members.get("_overload_func"), "__func__", None)

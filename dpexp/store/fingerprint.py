@@ -97,15 +97,17 @@ def data_of(cell: Cell) -> dict[str, str]:
 
 
 def _modules_of(cell: Cell) -> tuple[str, ...]:
-    """The modules that define what a cell is made from, with its base classes; and what every cell passes through."""
+    """The modules that define what a cell is made from, and what every cell passes through."""
     values = (cell.problem, cell.algorithm, cell.schedule, cell.privacy.mu)
+    # base classes too: a method may be theirs
     kinds = {kind for value in values for kind in type(value).__mro__}
     own = {module for kind in kinds for module in _keys(owners_of(kind), kind.__module__)}
     return (*sorted(own), *RUNNING, *patching())
 
 
 def _keys(owners: Iterable[Loaded], module: str) -> list[str]:
-    """A module, or that of a plug-in with the plug-in's file, which may have made what is written there."""
+    """A module, or that of a plug-in with the plug-in's file."""
+    # a plug-in's own file may have made what is written in another of its modules
     own = [(loaded, loaded.inside_of(module) or "") for loaded in owners]
     return [loaded.key(inside) for loaded, below in own for inside in (loaded.inside, below)] or [module]
 
@@ -117,6 +119,7 @@ def closure(
 
     `simulated` leaves out what only functions of the first stage import, which a simulation cannot call.
     """
+    # what is loaded from where decides what a name means, so that answers are kept by it
     plugins = tuple((name, p.root, p.read_at) for name, p in LOADED.items())
     return _closure(modules, root, leave_out, simulated, plugins)
 
@@ -129,7 +132,7 @@ def _closure(
     simulated: bool,
     plugins: tuple[tuple[str, Path, int], ...],
 ) -> dict[str, str]:
-    """`closure`; what is loaded from where is among the arguments, since it decides what a name means."""
+    """`closure` with these plug-ins loaded."""
     hashes: dict[str, str] = {}
     waiting = [module for module in modules if _is_followed(module)]
     while waiting:
@@ -225,8 +228,9 @@ def _own_source(module: str, root: Path) -> Path | None:
 def _read(path: Path, module: str, read_at: int, simulated: bool) -> tuple[str, tuple[str, ...]]:
     """Hash of a module's code, and the names that it imports from dpexp: modules, or what is inside them.
 
-    `read_at` is when its plug-in was loaded: one that is loaded again is read again.
+    `read_at` is when its plug-in was loaded.
     """
+    # a plug-in that is loaded again has another time, and is read again
     parsed = _parsed(path, read_at)
     package = module.removesuffix(".__init__") if path.name == "__init__.py" else _above(module)
     imports = parsed.simulated if simulated else parsed.imports
@@ -272,15 +276,17 @@ def _names(imports: Iterable[Import], package: str) -> list[tuple[str, str]]:
 
 
 def _relative(one: Import, here: str, loaded: Loaded | None) -> str:
-    """What a relative import means; its first dot is the package itself, every further one goes up a level."""
+    """What a relative import means."""
     parts = here.split(".") if here else []
+    # the first dot is the package itself, every further one goes up a level
     above = parts[: len(parts) - one.level + 1]
     inside = ".".join([*above, *([one.module] if one.module else [])])
     return inside if loaded is None else loaded.key(inside)
 
 
 def _absolute(name: str, loaded: Loaded | None) -> str:
-    """What an absolute import means: in a plug-in, the files of its folder come first."""
+    """What an absolute import means."""
+    # in a plug-in the files of its folder come first
     own = None if loaded is None else loaded.own(name)
     return name if loaded is None or own is None else loaded.key(own)
 
@@ -289,9 +295,10 @@ def _absolute(name: str, loaded: Loaded | None) -> str:
 def _named_files(path: Path, root: Path) -> tuple[str, ...]:
     """Shipped data files that a module names in its code: their paths below the package.
 
-    A data file is any file that is no module. A name counts wherever it is written, which can only make too much stale.
+    A data file is any file that is no module.
     """
     known = _shipped_files(root)
+    # a name counts wherever it is written, which can only make too much stale
     return tuple(sorted({known[word] for word in _parsed(path, 0).words if word in known}))
 
 
@@ -309,8 +316,7 @@ def _hash_file(path: Path) -> str:
 def hash_of_all() -> str:
     """Hash of the names and bytes of all modules and data files: where it is the same, so is every fingerprint.
 
-    It parses nothing, so it answers at once that nothing changed; what changed, and whether it counts, the fingerprints
-    say.
+    It parses nothing, so it answers at once; what changed, and whether it counts, the fingerprints say.
     """
     hashed = hashlib.sha256()
     for folder, inner, names in os.walk(ROOT):
@@ -344,9 +350,10 @@ def _files_of(name: str, root: Path) -> list[Path]:
 def edited_after(codes: Iterable[dict[str, str]], data_read_at: int) -> list[str]:
     """Modules that were written to after this process began to import, and data files after they began to be read.
 
-    Python keeps the code that it has imported, and a run the records that it has read: what such files hold now is not
-    what the numbers come from. 0 for `data_read_at` asks nothing of the data.
+    0 for `data_read_at` asks nothing of the data.
     """
+    # Python keeps the code that it has imported, and a run the records that it has read: what such files hold now is
+    # not what the numbers come from
     late, now = [], time.time_ns()
     for name, states in source_states(codes).items():
         loaded = LOADED.get(plugin_of(name) or "")
@@ -366,7 +373,8 @@ def forget() -> None:
 
 
 def changed(stored: dict[str, str], now: dict[str, str]) -> list[str]:
-    """Files whose code or contents differ between two fingerprints; what plug-ins have read is looked at again."""
+    """Files whose code or contents differ between two fingerprints."""
+    # what plug-ins have read is not among the files of today's fingerprint
     now = now | observed.again(stored)
     return [_file_name(name) for name in sorted(stored.keys() | now.keys()) if stored.get(name) != now.get(name)]
 

@@ -1,9 +1,8 @@
 """The computation itself: the replicates of some cells that share their random numbers, recorded at some of the steps.
 
 (a) Cells share them so that differences between settings are paired.
-(b) On a user's own records they do not: from results with the noise s Z and 2 s Z one could compute what has no noise.
-There every setting has batches and noise of its own, and so has every state of the data, so that what is released adds
-up by composition.
+(b) On a user's own records they do not. There every setting has batches and noise of its own, and so has every state of
+the data, so that what is released adds up by composition.
 (c) Of a pass nothing leaves this process but what is measured, and the parameters that a statement counts.
 """
 
@@ -49,23 +48,18 @@ _AROUND = 32
 
 
 def _distinct(n: int, points: int) -> int:
-    """How many whole numbers the rounded grid of so many points from 1 to n meets, 2 <= points; O(1) time.
-
-    (i) Gaps grow with the ratio r of neighbours: they are below 1 up to x = 1 / (r - 1), so that no whole number is
-    left out there, (ii) and above 1 beyond, so that all points round to different ones. (iii) Only points around x are
-    rounded.
-    """
+    """How many whole numbers the rounded grid of so many points from 1 to n meets, 2 <= points; O(1) time."""
     rate = math.log(n) / (points - 1)
-    # (i)
+    # gaps grow with the ratio r of neighbours and pass 1 at x = 1 / (r - 1)
     middle = -math.log(math.expm1(rate)) / rate
     low = min(max(0, math.floor(middle) - _AROUND), points - 1)
     high = min(max(0, math.ceil(middle) + _AROUND), points - 1)
-    # (iii), as np.geomspace has them
+    # only points around x are rounded, as np.geomspace has them
     near = 10.0 ** (np.arange(low, high + 1) * (np.log10(n) / (points - 1)))
     if high == points - 1:
         near[-1] = n
     met = np.unique(near.round())
-    # whole numbers below the first that is met: (i); points above the last: (ii)
+    # gaps below 1 leave no whole number out, and points with gaps above 1 all round to different ones
     return int(met[0]) + len(met) - 1 + points - 1 - high
 
 
@@ -120,7 +114,7 @@ def _seeds(cells: Sequence[Cell], secret: bool) -> list[tuple[Sequence[Cell], in
     # (a)
     if not cells[0].problem.files():
         return [(cells, cells[0].run.seed)]
-    # (b)
+    # (b): from results with the noise s Z and 2 s Z one could compute what has no noise
     return [([cell], secrets.randbits(256) if secret else _own_seed(cell)) for cell in cells]
 
 

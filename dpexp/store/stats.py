@@ -12,7 +12,7 @@ is nearly normal. It is ((1 + a T / 3)^3 - 1) / a + a / 6, so that it increases,
     h^-1(x) = (3 / a) ((1 + a (x - a / 6))^(1/3) - 1).
 
 (b) The interval is mean - (s / sqrt(n)) h^-1(q) to mean - (s / sqrt(n)) h^-1(-q) with q the quantile of Student's t.
-Where g = 0 it is Student's. docs/intervals.md has its coverage beside that of Student's interval and of the bootstrap.
+docs/intervals.md has its coverage beside that of Student's interval and of the bootstrap.
 
 (c) Nothing is taken over survivors: a mean over a diverged replicate is inf or nan, and a quantile counts it as +inf.
 """
@@ -62,10 +62,10 @@ def interval(values: np.ndarray, level: float = CI_LEVEL) -> tuple[np.ndarray, n
 def _order_statistics(ordered: np.ndarray, q: float, level: float) -> tuple[np.ndarray, np.ndarray]:
     """The order statistics below and above the q-quantile with at least the level between them; each [...].
 
-    The interval holds for every continuous law: so many of R values lie below the quantile as a Binomial(R, q) says.
     An end is infinite where R is too small for one.
     """
     count = ordered.shape[-1]
+    # for every continuous law so many of R values lie below the quantile as a Binomial(R, q) says
     below, above = _ranks(count, q, level)
     nothing = np.full(ordered.shape[:-1], math.inf)
     low = ordered[..., below - 1] if below >= 1 else -nothing
@@ -74,14 +74,12 @@ def _order_statistics(ordered: np.ndarray, q: float, level: float) -> tuple[np.n
 
 @lru_cache(maxsize=64)
 def _ranks(count: int, q: float, level: float) -> tuple[int, int]:
-    """1-based ranks l, u with P(Binomial(n, q) < l) <= (1 - level) / 2 and P(Binomial(n, q) >= u) <= the same.
-
-    The quantile is below the l-th value if fewer than l values lie below it, and above the u-th if at least u do.
-    """
+    """1-based ranks l, u with P(Binomial(n, q) < l) <= (1 - level) / 2 and P(Binomial(n, q) >= u) <= the same."""
     from scipy.special import bdtr
 
     tail = (1 - level) / 2
     below = bdtr(np.arange(count + 1.0), count, q)
+    # the quantile is below the l-th value if fewer than l values lie below it, and above the u-th if at least u do:
     # P(X < least) = below[least - 1] <= tail, and P(X >= most) = 1 - below[most - 1] <= tail
     least = int(np.searchsorted(below, tail, side="right"))
     most = int(np.searchsorted(below, 1 - tail, side="left")) + 1
@@ -114,28 +112,27 @@ def _ends(sd: np.ndarray, skewness: np.ndarray, count: int, level: float) -> tup
     # (b)
     se = sd / math.sqrt(count)
     q, a = t_quantile(count - 1, level), skewness / math.sqrt(count)
+    # without skewness this is Student's interval
     return -se * _unskewed(q, a), -se * _unskewed(-q, a)
 
 
 def _unskewed(x: float, a: np.ndarray) -> np.ndarray:
-    """h^-1(x) of (a); below |a| = 1e-6 by its limit x - a / 6 - a x^2 / 3, which is right to 1e-11."""
-    # (a)
+    """h^-1(x) of (a)."""
+    # below |a| = 1e-6 the limit x - a / 6 - a x^2 / 3 is right to 1e-11, where the quotient loses digits
     small = np.abs(a) < 1e-6
     wide = np.where(small, 1.0, a)
     return np.where(small, x - a / 6 - a * (x * x) / 3, 3 / wide * (_cube_root(1 + wide * (x - wide / 6)) - 1))
 
 
 def _cube_root(u: np.ndarray) -> np.ndarray:
-    """The cube root by additions, multiplications and divisions alone, so that every machine gives the same bits.
-
-    |u| = m 2^(3k) with m in [1/8, 1): Newton's steps for y^3 = m from y = (1 + 2 m) / 3, at most 21 % off there, are
-    right to the last digits after six: each squares what is missing, or nearly.
-    """
+    """The cube root by additions, multiplications and divisions alone, so that every machine gives the same bits."""
     fraction, power = np.frexp(np.abs(u))
-    # rounded up, so that m is below 1
+    # |u| = m 2^(3k), k rounded up, so that m is in [1/8, 1)
     third = -((-power) // 3)
     m = np.ldexp(fraction, power - 3 * third)
     y = (1 + 2 * m) / 3
+    # Newton's steps for y^3 = m from a start that is at most 21 % off are right to the last digits after six: each
+    # squares what is missing, or nearly
     for _ in range(6):
         y = y - (y * y * y - m) / (3 * y * y)
     root: np.ndarray = np.copysign(np.ldexp(np.where(u == 0, 0.0, y), third), u)
@@ -196,13 +193,14 @@ _QUANTILES = {"median": 0.5, "q05": 0.05, "q25": 0.25, "q75": 0.75, "q95": 0.95}
 
 
 def _quantile(ordered: np.ndarray, q: float) -> np.ndarray:
-    """Linear interpolation between order statistics along the last axis; +inf where one of the two is."""
+    """Linear interpolation between order statistics along the last axis."""
     place = q * (ordered.shape[-1] - 1)
     low = math.floor(place)
     part = place - low
     if part == 0:
         return ordered[..., low]
     between = (1 - part) * ordered[..., low] + part * ordered[..., low + 1]
+    # a lost replicate among the two is +inf, whatever its share
     return np.where(np.isinf(ordered[..., low + 1]), math.inf, between)
 
 

@@ -10,12 +10,8 @@ the algorithm, with b = (1 - alpha)^N and q = (t - 1) // N:
     noise_t = C_t + r[1, t]
 
 where G[a, b] is the sum over COMPOSE(a, b) of (1 - alpha)^(b-z) times the noise of node (y, z), and r is `tree_noise`.
-This is equation (3) of the paper, term by term, at O(d) a step in the mean instead of O(d T log N / N).
-
-Why: C_t stands for the discounted sum over all steps to t, which is that of the last N steps plus b times the one N
-steps ago. H_t stands for the sum over the last N steps. The step N earlier used the same record, so that sum is the one
-of an epoch ago plus the changes of its gradients, and H_t mixes this estimate with a fresh one in the shares 1 - gamma
-and gamma. The paper's sums only unroll the two recursions.
+This is equation (3) of the paper, term by term, whose sums unroll the two recursions, at O(d) a step in the mean
+instead of O(d T log N / N).
 
 (b) The nodes of COMPOSE(a, b) first grow and then shrink. They grow up to the peak p: the number from a - 1 to b that
 most powers of 2 divide. With c = a - 1 and low(k) the largest power of 2 that divides k, they end at
@@ -23,13 +19,8 @@ most powers of 2 divide. With c = a - 1 and low(k) the largest power of 2 that d
     c + low(c), and so on from there, up to p;     then at the prefixes of b in binary that are beyond p, up to b.
 
 (c) As a window moves on by one step, its peak stays most of the time. The sum from p to b is then the newest node plus
-the sum from p to b - low(b), and that was computed at the step b - low(b).
-
-(d) The sum from c to p is the node that begins after c plus the sum from c + low(c) to p. Where c is even, the same was
-needed for c - 1. Where it is odd, the sums from c, c + 1, c + 3, ... are missing, up to (c - 1) + low(c - 1): a
-logarithm of N of them at worst, and one a step in the mean. So both are kept for each power of 2.
-
-(e) A new peak comes a few times in an epoch. All are then added up afresh.
+the sum from p to b - low(b), and the sum from c to p the node that begins after c plus the sum from c + low(c) to p. So
+both sums are kept for each power of 2.
 
 Standard deviations are those of the node noise of the four streams `first`, `later`, `change`, `residual`
 (`dpexp.privacy.momentum.tree_streams`) in units of the momentum, so the factor alpha is part of them.
@@ -152,7 +143,7 @@ def window_noise(
         # 2. COMPOSE over the last N steps (b): the sum from c to the peak, and from there to t
         c = max(0, t - n)
         peak = _peak(c, t)
-        # (e)
+        # a new peak comes a few times in an epoch, and all are then added up afresh
         if peak != memory.peak[0]:
             memory.peak[0] = peak
             if c < peak:
@@ -164,9 +155,11 @@ def window_noise(
                     _fall(memory, n, t, end, digit, peak)
                     end += 1 << digit
         else:
-            # (c)
+            # (c): the rest of it was computed at the step t - low(t)
             _fall(memory, n, t, t & (t - 1), lowest_digit(t), peak)
-            # (d); c > 1 where it is odd here, since c = 1 has another peak than 0
+            # where c is even, the same was needed for c - 1; where it is odd, the sums from c, c + 1, c + 3, ... are
+            # missing, up to (c - 1) + low(c - 1): a logarithm of N of them at worst, and one a step in the mean
+            # (c > 1 here, since c = 1 has another peak than 0)
             if c & 1 == 1:
                 _climb(memory, n, t, c, c - 1 + ((c - 1) & (1 - c)), peak)
         up, factor = -1, 0.0
@@ -184,7 +177,10 @@ def window_noise(
         else:
             keep, fresh = (1.0 - gamma, gamma) if t > 2 * n else (0.0, 1.0)  # the second epoch has no H before it
             for j in range(d):
+                # the sum over the last N steps: step t - N used the same record, so that it is the one of an epoch ago
+                # plus the changes of its gradients, mixed with a fresh one
                 window = keep * (memory.windows[place, j] + sums[d + j]) + fresh * sums[j]
+                # the discounted sum over all steps: that of the last N, and b times the one N steps ago
                 total = epoch_discount * memory.totals[place, j] + window
                 memory.windows[place, j], memory.totals[place, j] = window, total
                 out[i, j] += total
@@ -244,9 +240,7 @@ def _combine(a: float, left: np.ndarray, b: float, right: np.ndarray, out: np.nd
 def stream_variances(n: int, steps: int, alpha: float, gamma: float) -> np.ndarray:
     """Variance of the noise of step t = 1..T for unit node noise in one stream at a time; [4, T]. O(T log N) time.
 
-    The variance for standard deviations `stds` is stds^2 @ this. All windows behind one step are disjoint, so the
-    three moments of (C_t, H_t) follow a linear recursion over epochs, for each step of the epoch at once: with
-    H_t = k H_{t-N} + new and C_t = b C_{t-N} + H_t, new being independent of the past,
+    The variance for standard deviations `stds` is stds^2 @ this. With H_t = k H_{t-N} + new and C_t = b C_{t-N} + H_t,
 
         Var H' = k^2 Var H + Var new,     Cov(C', H') = b k Cov(C, H) + Var H',
         Var C' = b^2 Var C + 2 b k Cov(C, H) + Var H',      k = 1 - gamma, and 0 in the second epoch.
@@ -263,6 +257,8 @@ def stream_variances(n: int, steps: int, alpha: float, gamma: float) -> np.ndarr
         else:
             carried = 0.0 if start == n else keep
             added = fresh if start == n else np.stack([gamma**2 * early, gamma**2 * late, keep**2 * (early + late)])
+            # all windows behind one step are disjoint, so that what is new is independent of the past: three moments
+            # follow a linear recursion over epochs, for each step of the epoch at once
             window = carried**2 * window + added
             total = fade**2 * total + 2 * fade * carried * both + window
             both = fade * carried * both + window
@@ -270,9 +266,10 @@ def stream_variances(n: int, steps: int, alpha: float, gamma: float) -> np.ndarr
     return out
 
 
+# settings that differ in gamma alone follow each other
 @lru_cache(maxsize=1)
 def _new_in_windows(n: int, steps: int, alpha: float) -> list[np.ndarray]:
-    """`_window_variances` of the steps of each epoch: settings that differ in gamma alone follow each other."""
+    """`_window_variances` of the steps of each epoch."""
     weights = np.ascontiguousarray(powers(alpha, 2 * n + 1)[::2])  # a variance takes the square of a discount
     return [_window_variances(start, n, weights) for start in range(0, steps, n)]
 
@@ -281,18 +278,17 @@ def _new_in_windows(n: int, steps: int, alpha: float) -> list[np.ndarray]:
 def _window_variances(start: int, n: int, weights: np.ndarray) -> np.ndarray:
     """sum of weights[t-z] over COMPOSE(max(1, t - N + 1), t) for the N steps after `start`: nodes with z <= 2 N, and
     the others; [2, N].
-
-    From the step before the window the ends climb by the lowest binary digit while they stay within t; what remains
-    are the digits of t, taken away from the lowest up.
     """
     sums, rest = np.zeros((2, n)), np.empty(64, np.int64)
     for k in range(n):
         t = start + k + 1
         end = max(0, t - n)
+        # from the step before the window the ends climb by the lowest binary digit while they stay within t
         while end > 0 and end + (end & -end) <= t:
             end += end & -end
             sums[1 if end > 2 * n else 0, k] += weights[t - end]
         count, last = 0, t
+        # what remains are the digits of t, taken away from the lowest up
         while last > end:
             rest[count] = last
             count, last = count + 1, last & (last - 1)

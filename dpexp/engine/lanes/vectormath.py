@@ -128,17 +128,16 @@ def _scaled_tail(t: float) -> float:
 
 
 def _chebyshev_series(function: Callable[[float], float], degree: int) -> tuple[float, ...]:
-    """Coefficients of the series that has the function's values where the next polynomial, T_{degree + 1}, is 0.
-
-    Summed exactly: the products of matrices by which numpy finds them round as the processor has it.
-    """
+    """Coefficients of the series that has the function's values where the next polynomial, T_{degree + 1}, is 0."""
     count = degree + 1
 
     def cosine(halves: int) -> float:
-        """Of so many halves of pi / count; whole turns are taken off before anything is rounded."""
+        """Of so many halves of pi / count."""
+        # whole turns are taken off before anything is rounded
         return math.cos(math.pi * (halves % (4 * count)) / (2 * count))
 
     values = [function(cosine(2 * j + 1)) for j in range(count)]
+    # summed exactly: the products of matrices by which numpy finds them round as the processor has it
     sums = [math.fsum(v * cosine(k * (2 * j + 1)) for j, v in enumerate(values)) for k in range(count)]
     return (sums[0] / count, *(2 * s / count for s in sums[1:]))
 
@@ -172,10 +171,8 @@ def _scaled_square_tail(t: float) -> float:
 
 
 def _powers_of_chebyshev(series: tuple[float, ...]) -> tuple[float, ...]:
-    """The same polynomial in powers, each coefficient rounded once.
-
-    By Horner's rule it takes half the operations. It is as stable only where the coefficients do not cancel.
-    """
+    """The same polynomial in powers, each coefficient rounded once."""
+    # by Horner's rule it takes half the operations; it is as stable only where the coefficients do not cancel
     before, now = [Fraction(1)], [Fraction(0), Fraction(1)]
     total = [Fraction(0)] * len(series)
     for c in map(Fraction, series):

@@ -12,9 +12,8 @@ leading 1 and is known from the weight.
 (d) Update: the user sends that plus (Delta / mu) omega, and theta becomes what the rule makes of it.
 (e) A scale that has fallen below its least value is put back there, after the update, and counted.
 
-A step of one setting is one chain: inner product, division in the score, update. A processor works on few settings at a
-time, so the chain is kept short, and as much as possible is done beside it. The functions by which memory is read and
-written tell the compiler what cannot overlap: the rows of the block, the iterates, and the sums.
+The functions by which memory is read and written tell the compiler what cannot overlap: the rows of the block, the
+iterates, and the sums.
 """
 
 from __future__ import annotations
@@ -142,12 +141,10 @@ class Known(NamedTuple):
 
 
 def _recalling(source: Source) -> Callable[..., Any]:
-    """The function recall(memory, s, j) -> the rule's NamedTuple of its vectors' coordinate j in setting s.
-
-    Compiled code cannot index a tuple by a variable, so the tuple is put together one vector after the other.
-    """
+    """The function recall(memory, s, j) -> the rule's NamedTuple of its vectors' coordinate j in setting s."""
     kind = source.memory
 
+    # compiled code cannot index a tuple by a variable, so it is put together one vector after the other
     def first(count: int) -> Callable[..., Any]:
         if count == 0:
             return inlined(lambda memory, s, j: ())
@@ -217,7 +214,8 @@ def compiled_segment(shape: Shape, source: Source, known_d: int | None) -> Calla
         # The compiler leaves out what the rule does not use of these.
         noisy = known.gradient * direction_j + known.noise * omega_j
         step = known.gradient_step * direction_j + known.noise_step * omega_j
-        # The score is known last, after a division. The noise is taken off before, and one operation is left to do.
+        # A step of one setting is one chain: inner product, division in the score, update. A processor works on few
+        # settings at a time, so the chain is kept short: the score is known last, and one operation is left to do.
         stepped = fused(-known.gradient_step, direction_j, fused(-known.noise_step, omega_j, theta_j))
         received = Received(known.i, known.eta, noisy, step, stepped)
         if remembers:

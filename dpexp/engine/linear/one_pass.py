@@ -126,12 +126,10 @@ def run_lane_group(
     return record
 
 
+# schedules are compared once a lane group, and not in every segment; two experiments may be on their way
 @lru_cache(maxsize=2)
 def _step_sizes(schedules: tuple[StepSizes, ...]) -> Callable[[int, int], np.ndarray]:
-    """(first, last) -> step sizes of those steps [schedules, steps], which are those of every other lane group too.
-
-    Schedules are compared once a lane group, and not in every segment. Two experiments may be on their way at once.
-    """
+    """(first, last) -> step sizes of those steps [schedules, steps], which are those of every other lane group too."""
 
     @lru_cache(maxsize=max(1, KEPT // len(schedules)))
     def sizes(first: int, last: int) -> np.ndarray:

@@ -143,16 +143,14 @@ def _convex(excess: np.ndarray, middle: int, interval: float) -> np.ndarray:
 
 
 def _bends(excess: np.ndarray, kept: np.ndarray, middle: int, interval: float) -> np.ndarray:
-    """gamma times the change of the polygon's slope at the points that are kept, [kept]: masses where positive.
-
-    A fall of x over a chord from gamma_i to gamma_j puts -gamma_i x / (gamma_j - gamma_i) on i and gamma_j x / (..) on
-    j.
-    """
+    """gamma times the change of the polygon's slope at the points that are kept, [kept]: masses where positive."""
     gaps, falls = interval * np.diff(kept), -np.diff(excess[kept])
     # up to gamma = 1 heights are over the line 1 - gamma: the chord that leaves it falls by the rest of the line too
     last = int(np.searchsorted(kept, middle, side="right")) - 1
     falls[last] -= expm1(interval * (kept[last] - middle))
     bends = np.zeros(len(kept))
+    # a fall of x over a chord from gamma_i to gamma_j puts -gamma_i x / (gamma_j - gamma_i) on i and gamma_j x / (..)
+    # on j
     bends[1:] += falls / -expm1(-gaps)
     bends[:-1] -= falls / expm1(gaps)
     bends[last] += exp(interval * (kept[last] - middle))

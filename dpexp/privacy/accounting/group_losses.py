@@ -23,10 +23,7 @@ are the hockey-stick divergences in both orders; so the pair dominates, and step
 (Zhu, Dong and Wang, 2022). Constant gradients attain it.
 
 (d) The best event of the pair is a half-line, since log P / Q = log sum_j p_j e^(j mu x - (j mu)^2 / 2) increases: it
-ends at the place t where that is eps, and there the difference of the two probabilities has no negative term.
-
-It says nothing of groups of which some are added and others removed, nor of the cyclic-poisson groups of records that
-take turns: there the generic conversion holds.
+ends at the place t where that is eps.
 """
 
 from __future__ import annotations
@@ -63,13 +60,11 @@ class GroupStep(StepLoss):
         return [(removing, adding), (adding, removing)]
 
     def _far(self, reach: float) -> float:
-        """The place beyond which a step's law has about the mass of a normal law beyond `reach`.
-
-        It lies `reach` beyond the mean of so many records that more are in a batch with a smaller probability.
-        """
+        """The place beyond which a step's law has about the mass of a normal law beyond `reach`."""
         from scipy.special import log_ndtr
 
         above = np.logaddexp.accumulate(self.logs[::-1])[::-1]  # log P(Bin >= j)
+        # more records than these are in a batch with a smaller probability than that mass
         likely = int(np.flatnonzero(above >= float(log_ndtr(-reach)))[-1])
         return self.mu * likely + reach
 
@@ -86,7 +81,8 @@ class GroupStep(StepLoss):
         return max(mixed, float(ndtr(-reach))) * (1 + 1e-9)
 
     def accuracy(self, reach: float) -> float:
-        """Ten times that of one record: exponents are up to `size` times as large."""
+        """Ten times that of one record."""
+        # exponents are up to `size` times as large
         return 3e-13 * reach**2 * (1 + 1 / self.mu)
 
     @property
@@ -104,6 +100,8 @@ class GroupStep(StepLoss):
 
 def of_group(steps: Steps, size: int) -> Steps:
     """The same steps of Poisson sampled sums for `size` records together. Raises ValueError for other steps."""
+    # (a) says nothing of groups of which some are added and others removed, nor of the cyclic-poisson groups of
+    # records that take turns: there the generic conversion holds
     if any(step.scheme != "add-remove" or isinstance(step, GroupStep) for step, _ in steps):
         raise ValueError("the law of a group is that of Poisson sampling or full batches, records there or not")
     return tuple((GroupStep(step.q, 1 / step.mu, size), times) for step, times in steps)
@@ -119,11 +117,7 @@ def _log_ratio(counts: np.ndarray, logs: np.ndarray, mu: float, x: np.ndarray) -
 
 
 def _place(counts: np.ndarray, logs: np.ndarray, mu: float, eps: np.ndarray) -> np.ndarray:
-    """t of (d), where the log ratio is eps; -inf where it is larger everywhere.
-
-    The ratio less P(no record) is a sum of exponentials of slopes mu to k mu, whose logarithm is convex and increasing:
-    from above Newton's method falls to the root.
-    """
+    """t of (d), where the log ratio is eps; -inf where it is larger everywhere."""
     # (d): the place where the sum over j >= 1 is e^eps - P(no record)
     none = math.exp(logs[0])
     rest = np.expm1(eps) + (-math.expm1(logs[0]) if none < 1 else 0.0)
@@ -134,6 +128,7 @@ def _place(counts: np.ndarray, logs: np.ndarray, mu: float, eps: np.ndarray) -> 
     slopes, heights = mu * counts[kept], logs[kept] - (mu * counts[kept]) ** 2 / 2
     # where the first of the terms reaches it alone: the sum is larger there, so that this is on the right of the root
     x = ((wanted - heights[:, None]) / slopes[:, None]).min(axis=0)
+    # the logarithm of a sum of exponentials is convex, and here it increases: from above the method falls to the root
     for _ in range(NEWTON):
         terms = heights[:, None] + slopes[:, None] * x
         most = terms.max(axis=0)
@@ -148,16 +143,14 @@ def _place(counts: np.ndarray, logs: np.ndarray, mu: float, eps: np.ndarray) -> 
 
 
 def _removing(counts: np.ndarray, logs: np.ndarray, mu: float, eps: np.ndarray) -> np.ndarray:
-    """The mixture against N(0, 1). At the best event x > t of (d), with e^eps = sum_j p_j e^{j mu t - (j mu)^2 / 2},
-
-    P(x > t) - e^eps Q(x > t) = sum_j p_j (Phi(j mu - t) - e^{j mu t - (j mu)^2 / 2} Phi(-t)): no term is negative.
-    """
+    """The mixture against N(0, 1), by the event x > t of (d)."""
     from scipy.special import log_ndtr, ndtr
 
     # where the ratio exceeds e^eps everywhere the event is everything, and the difference 1 - e^eps
     t = _place(counts, logs, mu, eps)
     finite = np.isfinite(t)
     at, shift = np.where(finite, t, 0.0), mu * counts[:, None]
+    # with e^eps as the sum that it is at t, P - e^eps Q is one sum over j of which no term is negative
     terms = ndtr(shift - at) - np.exp(shift * at - shift**2 / 2 + log_ndtr(-at))
     return np.where(finite, (np.exp(logs[:, None]) * terms).sum(axis=0), -np.expm1(eps))
 

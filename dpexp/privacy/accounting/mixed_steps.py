@@ -10,9 +10,7 @@ deviations of the noise. Two programs are of this form.
 (a) The hockey-stick curve of a pair (P, Q) is H(eps) = sup over events of P(S) - e^eps Q(S). With the kind shown, the
 best event is the best one for each kind, so H(eps) = sum_k w_k H_k(eps - log(w_k / v_k)).
 (b) Kinds of a total probability below `LEAST_KIND` are left out, and what they have counts as a loss without bound.
-(c) Between points of a grid the curve is replaced by its chord in e^eps, which lies above a convex function. The points
-are all those of the bulk, and farther out a geometric ladder: there are a thousand points where the grid has sixty
-times as many, and hundreds of kinds are summed at each.
+(c) Between points of a grid the curve is replaced by its chord in e^eps, which lies above a convex function.
 """
 
 from __future__ import annotations
@@ -78,7 +76,8 @@ class MixedStep(StepLoss):
         self, curve: Callable[..., np.ndarray], weights: np.ndarray, shift: np.ndarray, eps: np.ndarray
     ) -> np.ndarray:
         """Step (a), at the points of step (c)."""
-        # (c)
+        # the bulk, and farther out a geometric ladder: a thousand points where the grid has sixty times as many, since
+        # hundreds of kinds are summed at each
         every = len(self.shares) <= FEW
         at = np.arange(len(eps)) if every else np.unique(np.minimum(_ladder(len(eps)), len(eps) - 1))
         # (a), in blocks of kinds, of which each is an array over the points
@@ -87,6 +86,7 @@ class MixedStep(StepLoss):
             block = slice(k, k + AT_ONCE), np.newaxis
             for term in weights[block] * curve(eps[at] - shift[block], self.shares[block], self.distances[block]):
                 heights += term
+        # (c): chords in e^eps, which lie above
         return np.interp(np.exp(eps), np.exp(eps[at]), heights)
 
     def top(self, reach: float) -> float:

@@ -55,11 +55,7 @@ class GaussianMixture:
 def renyi_of(p: GaussianMixture, q: GaussianMixture, order: float) -> float:
     """D_order(p || q), order > 1, of mixtures of the same variance.
 
-    exp((order - 1) D) - 1 = integral of q g(log p / q) with g(u) = e^{order u} - 1 - order (e^u - 1) >= 0: the terms
-    besides e^{order u} integrate to -1, since p and q both have mass 1. So tiny divergences keep their digits and huge
-    ones do not overflow. The integrand's peaks are no narrower than a standard
-    deviation s: a scan with that spacing finds the windows within `BELOW` nats of the highest, and the trapezoidal rule
-    on them converges exponentially. Relative error about 1e-10. Raises ValueError for order <= 1.
+    Relative error about 1e-10; no overflow. Raises ValueError for order <= 1.
     """
     if order <= 1:
         raise ValueError("the order must be above 1")
@@ -72,10 +68,14 @@ def renyi_of(p: GaussianMixture, q: GaussianMixture, order: float) -> float:
     # same on the left. Fourteen deviations beyond that centre it has fallen by 14^2 / 2 = 98 nats, more than BELOW.
     half = math.ceil(2 * order * reach / s + 14)
 
+    # exp((order - 1) D) - 1 is the integral of q g(log p / q) with g(u) = e^{order u} - 1 - order (e^u - 1) >= 0: the
+    # terms besides e^{order u} integrate to -1, since p and q both have mass 1; so tiny divergences keep their digits
     def log_integrand(x: np.ndarray) -> np.ndarray:
         log_q = q.log_density(x)
         return log_q + _log_g(p.log_density(x) - log_q, order)
 
+    # the integrand's peaks are no narrower than a standard deviation, so that a scan with that spacing finds the
+    # windows within BELOW nats of the highest; the trapezoidal rule on them converges exponentially
     scan = s * (np.arange(-half, half) + 0.5)
     heights = log_integrand(scan)
     keep = heights > heights.max() - BELOW
@@ -121,10 +121,8 @@ def crossing(p: GaussianMixture, q: GaussianMixture, eps: float) -> float | None
 
 
 def hockey_stick_of(p: GaussianMixture, q: GaussianMixture, eps: float) -> float:
-    """sup over events of p - e^eps q, where log p / q increases: P(X > t) - e^eps Q(X > t) at its crossing t.
-
-    The best event is the set where p > e^eps q (Neyman and Pearson), a half line because the ratio increases.
-    """
+    """sup over events of p - e^eps q, where log p / q increases: P(X > t) - e^eps Q(X > t) at its crossing t."""
+    # the best event is where p > e^eps q (Neyman and Pearson), a half line because the ratio increases
     t = crossing(p, q, eps)
     if t is None:
         return 0.0
@@ -134,19 +132,17 @@ def hockey_stick_of(p: GaussianMixture, q: GaussianMixture, eps: float) -> float
 
 
 def _log_g(u: np.ndarray, order: float) -> np.ndarray:
-    """log of e^{a u} - 1 - a (e^u - 1), a = order, without cancellation and overflow; -inf at u = 0.
-
-    The series is sum_{k >= 2} (a^k - a) u^k / k! = a (a - 1) / 2 u^2 (1 + (a + 1) / 3 u + (a^2 + a + 1) / 12 u^2 + ..);
-    below a |u| = 1e-3 the next term, (a^3 + a^2 + a + 1) / 60 |u|^3, is at most 7e-11. Between, the difference of the
-    expm1 is (a - 1) u / 2 of its terms and loses as many digits as that has zeros. Above a u = 40 the factor e^{a u} is
-    taken out.
-    """
+    """log of e^{a u} - 1 - a (e^u - 1), a = order, without cancellation and overflow; -inf at u = 0."""
     a = order
     small = np.abs(u) * a < 1e-3
     large = a * u > 40
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        # sum_{k >= 2} (a^k - a) u^k / k! = a (a - 1) / 2 u^2 (1 + (a + 1) / 3 u + (a^2 + a + 1) / 12 u^2 + ..), whose
+        # next term, (a^3 + a^2 + a + 1) / 60 |u|^3, is at most 7e-11
         series = math.log(a * (a - 1) / 2) + 2 * log(np.abs(u)) + log1p((a + 1) / 3 * u + (a * a + a + 1) / 12 * u * u)
+        # the difference is (a - 1) u / 2 of its terms and loses as many digits as that has zeros
         middle = log(np.maximum(expm1(a * u) - a * expm1(u), 0))
+        # the factor e^{a u} is taken out
         tail = a * u + log1p((a - 1) * exp(-a * u) - a * exp((1 - a) * u))
     return np.where(small, series, np.where(large, tail, middle))
 

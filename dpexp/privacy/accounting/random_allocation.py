@@ -18,12 +18,10 @@ that atoms may be changed after every combination:
 
 (c) above (`OnGrid`): an atom between g and g + h becomes two, with the masses (1 - y) q and y q under Q and e^g (1 - y)
   q and e^(g + h) y q under P, where y = (e^(l - g) - 1) / (e^h - 1). P and Q keep their masses, and merging the two
-  gives the atom back. Below the grid p is kept and the rest of q becomes a loss of -infinity; above it q is kept and
-  the rest of p becomes +infinity.
+  gives the atom back.
 (d) below (`Atoms`): the atoms of a cell are merged into one, which is a channel for any cells.
 
-Epochs are independent: their losses are summed by `tilted`. From above every rounding error enlarges a mass, and curves
-grow with masses; from below the relative error of the masses is carried along. One law serves both orders of the pair.
+Epochs are independent: their losses are summed by `tilted`. One law serves both orders of the pair.
 """
 
 from __future__ import annotations
@@ -106,12 +104,10 @@ class OnGrid:
 
 
 def normal_above(mu: float) -> OnGrid:
-    """N(mu, 1) against N(0, 1), from above.
-
-    Outcomes are shifted by mu / 2, so that the means are mu / 2 and -mu / 2 and the loss is mu x.
-    """
+    """N(mu, 1) against N(0, 1), from above."""
     from scipy.special import ndtr
 
+    # outcomes are shifted by mu / 2, so that the means are mu / 2 and -mu / 2 and the loss is mu x
     h = _power_of_two(mu / FINE)
     half = math.ceil(mu * (mu / 2 + REACH) / h)
     x, width = h / mu * np.arange(-half, half + 1), h / mu
@@ -178,18 +174,21 @@ def combined(a: OnGrid, batches_a: int, b: OnGrid, batches_b: int) -> OnGrid:
         put(math.log(1 - share), b.start, b.q * a.q_only)
     total_a, total_b = float(a.q.sum()) + a.q_only, float(b.q.sum()) + b.q_only
     p_only = (share * a.p_only * total_b + (1 - share) * b.p_only * total_a) * (1 + 1e-12)
+    # from above every rounding error enlarges a mass, since curves grow with masses
     rounding = UNIT * (2 * max(len(a.q), len(b.q)) + 20)  # addends of a sum, and the products
     return _trimmed(OnGrid(times * low, step, out * (1 + rounding), p_only, a.q_only * b.q_only))
 
 
 def _trimmed(pair: OnGrid) -> OnGrid:
-    """Without the ends, which have no mass to speak of: what (c) does below the grid and above it."""
+    """Without the ends, which have no mass to speak of."""
     p, q = pair.p, pair.q
     under, over = np.cumsum(q), np.cumsum(p[::-1])[::-1]
     left = int(np.searchsorted(under, TRIMMED, side="right"))
     right = int(np.flatnonzero(over > TRIMMED)[-1])
     left = min(left, right)
     kept = q[left : right + 1].copy()
+    # below the grid p is kept and the rest of q becomes a loss of -infinity, above it q is kept and the rest of p
+    # becomes +infinity: the masses of P and Q stay, as in (c)
     kept[0] += float(p[:left].sum()) * math.exp(-pair.interval * (pair.start + left))
     kept[-1] += float(q[right + 1 :].sum())
     p_only, q_only = pair.p_only + float(p[right + 1 :].sum()), pair.q_only + float(q[:left].sum())
@@ -221,13 +220,13 @@ class Atoms:
     def curve(self, eps: np.ndarray) -> np.ndarray:
         """sup over events of P - e^eps Q [E], from below: sums of positive terms.
 
-        D(eps) = sum of p_i (1 - e^(eps - l_i)) over the losses above eps. With Q_k = sum of p_i e^(-l_i) over i >= k,
-        D(eps) = D(l_k) + Q_k e^(l_k) (1 - e^(eps - l_k)) for eps in [l_(k - 1), l_k], so that one walk from the largest
-        loss down gives D at every loss.
+        D(eps) = sum of p_i (1 - e^(eps - l_i)) over the losses above eps.
         """
         losses = log(self.p) - log(self.q)
         losses -= 4 * UNIT * (4 + np.abs(log(self.p)) + np.abs(losses))
         losses = np.minimum.accumulate(losses[::-1])[::-1]  # in order, also where rounding exchanged two of them
+        # with Q_k = sum of p_i e^(-l_i) over i >= k, D(eps) = D(l_k) + Q_k e^(l_k) (1 - e^(eps - l_k)) for eps in
+        # [l_(k - 1), l_k]: one walk from the largest loss down gives D at every loss
         power = exp(losses)
         weights = np.cumsum((self.p / power)[::-1])[::-1] * power
         rises = weights[1:] * -expm1(losses[:-1] - losses[1:])
@@ -250,6 +249,7 @@ def normal_below(mu: float) -> Atoms:
 
 def mixed(a: Atoms, batches_a: int, b: Atoms, batches_b: int) -> Atoms:
     """The pair of both groups, from below."""
+    # from below the relative error of the masses is carried along, and taken off in the end
     relative = a.relative + b.relative + 8 * UNIT
     if a is b:
         return _merged(*_pairs_of_twins(a), relative)
@@ -261,24 +261,22 @@ def mixed(a: Atoms, batches_a: int, b: Atoms, batches_b: int) -> Atoms:
 
 
 def _pairs_of_twins(one: Atoms) -> tuple[np.ndarray, np.ndarray]:
-    """Masses p and q of all pairs of atoms, where i with j and j with i have the same masses and are one.
-
-    Row k has atom i with atom i + k around the circle of A atoms: rows up to A / 2 have every pair, and all but the
-    first stand for two. A row A / 2 has every pair twice.
-    """
+    """Masses p and q of all pairs of atoms, where i with j and j with i have the same masses and are one."""
     count = len(one.q)
+    # row k has atom i with atom i + k around the circle of A atoms: rows up to A / 2 have every pair
     rows = count // 2 + 1
     around_p, around_q = (
         np.lib.stride_tricks.sliding_window_view(np.concatenate([v, v]), count)[:rows] for v in (one.p, one.q)
     )
     p, q = (one.p * around_q + one.q * around_p) / 2, one.q * around_q
     for masses in (p, q):
+        # all rows but the first stand for two pairs, but for a row A / 2, which has every pair twice
         masses[1 : (count + 1) // 2] *= 2
     return p.ravel(), q.ravel()
 
 
 def _merged(p: np.ndarray, q: np.ndarray, relative: float) -> Atoms:
-    """Atoms of similar losses as one (d); far ones, which have no mass to speak of, are one at either end."""
+    """Atoms of similar losses as one (d)."""
     # (d): far atoms, found on a coarse scan, are one at either end, and the others go to cells of equal width
     losses = log(np.maximum(p, 1e-300) / np.maximum(q, 1e-300))
     scan = np.linspace(float(losses.min()), float(losses.max()), 500)

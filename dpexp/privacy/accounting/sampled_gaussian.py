@@ -89,14 +89,12 @@ def _quadrature(nodes_of: Nodes, q: float, asked: tuple[tuple[float, float, floa
 
 
 def _whole_line(order: float, q: float, sigma: float, power: float) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and steps for log E (1 + u)^power, u = q (exp(z / sigma - 1 / (2 sigma^2)) - 1), by the trapezoidal rule.
-
-    Its error is about e^(-2 pi a / h) times the integral along Im z = a.
-    """
+    """Nodes and steps of the trapezoidal rule for log E (1 + u)^power, u = q (exp(z / sigma - 1 / (2 sigma^2)) - 1)."""
     # a negative power has one peak, left of the law at 0: one window reaches from it to there, and one is at the other
     # law
     peaks = _peaks(power, sigma) if power > 0 else [(_peak(q, sigma, power), 0.0), (1 / sigma, 1 / sigma)]
-    # Along Im z = a the integral of a positive power is at most e^(a^2 / 2) times the one that is sought. That of a
+    # The rule's error is about e^(-2 pi a / h) times the integral along Im z = a.
+    # Along Im z = a that of a positive power is at most e^(a^2 / 2) times the one that is sought. That of a
     # negative one has poles at a = pi sigma and grows from cos(a / sigma) = 0 on; its peak is up to three times as
     # narrow as the normal density, so that the factor is e^(9 a^2 / 2). With a = 1.4 sigma for h = sigma / 6, and a =
     # 2.1 where sigma is above 1.5, the error is below e^-50.
@@ -109,13 +107,14 @@ def _whole_line(order: float, q: float, sigma: float, power: float) -> tuple[np.
 def _half_line(order: float, q: float, sigma: float, power: float) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and steps for E[r^order + r^(1 - order) - r - 1; z > 1 / (2 sigma)], r = 1 + u.
 
-    That is exp((order - 1) S) - 1. Gauss's rule of 16 nodes on a piece of half length l has the error rho^-32 for an
-    integrand that is bounded on the ellipse of half axes l (rho + 1 / rho) / 2 and l (rho - 1 / rho) / 2.
+    That is exp((order - 1) S) - 1.
     """
     start = 1 / (2 * sigma)
     x, w = _GAUSS
     nodes, weights = [], []
     for low, high in _windows(_peaks(order, sigma), start):
+        # Gauss's rule of 16 nodes on a piece of half length l has the error rho^-32 for an integrand that is bounded on
+        # the ellipse of half axes l (rho + 1 / rho) / 2 and l (rho - 1 / rho) / 2.
         # Poles are pi sigma away, and large powers grow from pi sigma / 2 on: with l <= sigma that is rho = 3.4 at
         # least, 1e-17; and with l = 1/2 the normal density grows by e^14 at rho = 8, which leaves 1e-23.
         longest = min(1.0, 2 * sigma) if _turns(q, sigma, low, high) else 1.0
@@ -127,20 +126,16 @@ def _half_line(order: float, q: float, sigma: float, power: float) -> tuple[np.n
 
 
 def _turns(q: float, sigma: float, low: float, high: float) -> bool:
-    """Whether r turns from a constant to an exponential within 2 of a window: its zeros are pi sigma beside the place.
-
-    In other windows no zero is near, and |r| is next to that of the real line: steps are those of the normal density.
-    """
+    """Whether r turns from a constant to an exponential within 2 of a window: its zeros are pi sigma beside it."""
+    # in other windows no zero is near, and |r| is next to that of the real line: steps are those of the normal density
     place = 1 / (2 * sigma) + sigma * (math.log1p(-q) - math.log(q))
     return low - 2 < place < high + 2
 
 
 def _peaks(power: float, sigma: float) -> list[tuple[float, float]]:
-    """Intervals with all peaks of e^g, g = -z^2 / 2 + power log r, power > 0, and of the two laws.
-
-    At a peak z = a w, a = power / sigma, where the second law's share w of r rises from 0 to 1 like a logistic function
-    of z / sigma, and g'' = -1 + a w (1 - w) / sigma <= 0.
-    """
+    """Intervals with all peaks of e^g, g = -z^2 / 2 + power log r, power > 0, and of the two laws."""
+    # At a peak z = a w, a = power / sigma, where the second law's share w of r rises from 0 to 1 like a logistic
+    # function of z / sigma, and g'' = -1 + a w (1 - w) / sigma <= 0.
     # So w <= 1 / 2 means z <= 2 sigma, and w >= 1 / 2 means a - z <= 2 sigma. Near z = b sigma, b < 1, g falls by
     # sigma^2 (s^2 / 2 - b (e^s - 1 - s)) over s sigma, which can be little; but as far as it falls at all, b (e^s - 1)
     # <= s, that is more than 40 at 2 sigma + 14.
@@ -149,7 +144,7 @@ def _peaks(power: float, sigma: float) -> list[tuple[float, float]]:
 
 
 def _peak(q: float, sigma: float, power: float) -> float:
-    """The one peak of e^(-z^2 / 2) r^power, power < 0, to 1/8: z = power w / sigma, whose sides fall and rise."""
+    """The one peak of e^(-z^2 / 2) r^power, power < 0, to 1/8."""
     low = power / sigma
     high = 0.0
     while high - low > 0.125:
@@ -157,6 +152,7 @@ def _peak(q: float, sigma: float, power: float) -> float:
         # the share w of the second law in r, by its odds
         odds = math.log(q) - math.log1p(-q) + z / sigma - 1 / (2 * sigma * sigma)
         share = 1 / (1 + math.exp(-odds)) if odds > -700 else 0.0
+        # at the peak z = power w / sigma, whose sides fall and rise in z
         low, high = (z, high) if z < power * share / sigma else (low, z)
     return low
 
@@ -214,6 +210,7 @@ def _log_means(
         log_weight = np.log(density) - z * z / 2
         logs = np.where(far, power * log_r + log_weight, -np.inf)
         large = np.maximum(large, np.where(np.maximum.reduceat(logs, starts) > 600.0, _log_sums(logs, starts), -np.inf))
+        # no excess may overflow where it is not used
         near = weight * _excess(np.where(far, 0.0, log_r), np.where(far, 0.0, u), power)
         rest, log_k = np.exp(np.minimum(logs, 600.0)), np.log(np.abs(power))
         if np.all(power > 1):  # no digits are lost where the power is next to 1
@@ -233,13 +230,14 @@ def _log_sums(logs: np.ndarray, starts: np.ndarray) -> np.ndarray:
 
 
 def _excess(log_r: np.ndarray, u: np.ndarray, power: float | np.ndarray) -> np.ndarray:
-    """(1 + u)^power - 1 - power u, all powers above 1 or all negative: a series where power u is small."""
+    """(1 + u)^power - 1 - power u, all powers above 1 or all negative."""
     small = np.abs(u) * np.maximum(1.0, np.abs(power)) < _SMALL
     # the same in two forms: by the first no digits are lost where the power is next to 1
     if np.all(power > 1):
         out = (1 + u) * np.expm1((power - 1) * log_r) - (power - 1) * u
     else:
         out = np.expm1(power * log_r) - power * u
+    # where power u is small all digits would cancel, and a series keeps them
     at = np.flatnonzero(small)
     if len(at):
         few, v = power[at] if isinstance(power, np.ndarray) else power, u[at]
@@ -257,8 +255,8 @@ def largest_order(q: float, sigma: float) -> float:
     """alpha*(q, sigma): the largest order of Lemma 2.12 of `noisy-sgd` (Mironov, Talwar and Zhang, Theorem 11).
 
     The largest alpha with alpha <= M sigma^2 / 2 - log sigma^2 and alpha (M + log(q alpha) + 1 / (2 sigma^2)) <=
-    M^2 sigma^2 / 2 - log(5 sigma^2), M = log(1 + 1 / (q (alpha - 1))); 1 where there is none. Orders that satisfy both
-    form an interval. Raises ValueError outside 0 < q < 1 and sigma > 0.
+    M^2 sigma^2 / 2 - log(5 sigma^2), M = log(1 + 1 / (q (alpha - 1))); 1 where there is none.
+    Raises ValueError outside 0 < q < 1 and sigma > 0.
     """
     if not (0 < q < 1 and sigma > 0):
         raise ValueError(f"needs 0 < q < 1 and sigma > 0, not q = {q}, sigma = {sigma}")

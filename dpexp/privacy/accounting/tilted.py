@@ -10,14 +10,13 @@ the sum of the K's,
     delta(eps) = sum over l > eps of p(l) (1 - e^(eps - l)) = e^(K - t eps) sum over l > eps of G(l) k(l - eps),
     k(x) = e^(-t x) (1 - e^-x) <= kappa(t) = t^t / (1 + t)^(1 + t).
 
-(c) With t at the saddle point, K'(t) = eps + 1 / t + 1 / (1 + t), the second factor is about 1 / (t (1 + t) sqrt(2 pi
-K'')), so that an absolute error in G is a relative one in delta. Every t is valid; a bad one is only loose.
+(c) With t at the saddle point, K'(t) = eps + 1 / t + 1 / (1 + t), an absolute error in G is a relative one in delta.
 
 Errors, all charged against the stated side (u = 2^-53, N points of the transform, W cells of the window, T_k
 factors of the k-th law w_k, F_k its transform, |F_k| <= 1):
 
 (d) Window. Tilted mass outside it is at most 2 e^-36 by Chernoff's bound; the transform wraps it around. It changes
-  delta by at most e^(K - t eps) kappa 2 e^-36. So N needs to be no larger than the window; laws are wrapped onto it.
+  delta by at most e^(K - t eps) kappa 2 e^-36.
 (e) Forward transforms. The 2-norm of a transform's error is at most eps_F = 8 u log2 N times that of its result
   (Higham, Accuracy and Stability, Theorem 24.2, for radix 2, with 7 u a level; a radix 3 or 5 pass done as a dense
   product costs less than 8 u a bit, and N has at most one such factor). So |error of F_k|_2 <= eps_F sqrt(N) |w_k|_2.
@@ -41,8 +40,6 @@ factors of the k-th law w_k, F_k its transform, |F_k| <= 1):
 (j) Sums over the window, of e^(-t x) and of e^(-(1 + t) x): `window_sums` bounds their rounding. Where it makes them of
   the frequencies, there is no inverse transform, and E has no third term.
 (k) Losses are grid points to 2 u relative: the sum moves by at most 2 u sum T_k max |l|, which is added to eps.
-
-Negative entries of the computed G are kept: setting them to 0 would add up their absolute values.
 """
 
 from __future__ import annotations
@@ -153,6 +150,7 @@ class Composed:
         if rate not in self._saddles:
             value, mean, variance = self._cumulants(rate)
             eps = mean - 1 / rate - 1 / (1 + rate)  # (c)
+            # the sum over G is about 1 / (t (1 + t) sqrt(2 pi K'')) at the saddle point, and never above 1
             level = value - rate * eps - math.log(rate * (1 + rate) * math.sqrt(2 * math.pi * variance) + 1)
             self._saddles[rate] = eps, level
         return self._saddles[rate]
@@ -176,17 +174,16 @@ class Composed:
     def _ask(self, power: int, answer: Callable[[Tilted], Answer], enough: float = 0.0) -> float:
         """The answer of the transform of this power of RATIO, or the best of a few rates where rounding is felt.
 
-        From above nothing is gained by another rate once the answer is at most `enough`: 0 for an eps, and for a delta
-        what vanishes beside the probability of an unbounded loss, which is added to it.
-
-        That happens where one large loss is as likely as many small ones: the tilted law has two humps, and between two
-        rates that are close its mean leaps over the eps in question.
+        From above nothing is gained by another rate once the answer is at most `enough`.
         """
+        # every rate is valid, and a bad one is only loose
         power = min(max(power, _FIRST), _LAST)
         first = self._transform(RATIO**power)
         bound, share = answer(first)
         if share <= _POOR or first.held > _SEARCHED or (self.side == "above" and bound <= enough):
             return bound
+        # rounding is felt where one large loss is as likely as many small ones: the tilted law has two humps, and
+        # between two rates that are close its mean leaps over the eps in question
         sign = 1.0 if self.side == "above" else -1.0
 
         def value(log_rate: float) -> float:
@@ -237,6 +234,7 @@ class Composed:
         try:
             if self.side == "below":
                 return max(0.0, self._ask(power, lambda t: t.delta_below(eps)))
+            # what vanishes beside the probability of an unbounded loss, to which it is added, is good enough
             return min(1.0, self.lost + self._ask(power, lambda t: t.delta_above(eps), _VANISHING * self.lost))
         except TooWide:
             if self._coarser is None:
@@ -350,6 +348,7 @@ class Tilted:
         if first > high:  # every loss is negative: delta(0) is what may lie outside the window
             self._sums: WindowSums = CellSums(np.zeros(1), decays)
         else:
+            # negative entries of the computed law are kept: setting them to 0 would add up their absolute values
             self._sums, inverted = window_sums(spectrum, first - middle, high + 1 - first, decays)
             # (h), where there is an inverse transform
             error += inverted * 8 * UNIT * math.log2(spectrum.size) * spectrum.length
@@ -371,17 +370,15 @@ class Tilted:
         return max(near - far - charge, 0.0) * self._scale(k) / self._tilting
 
     def _fewest(self, level: float) -> int:
-        """The first loss whose bound is at most `level`, after one whose bound is larger; all cells where none is.
-
-        Bounds fall from loss to loss but for rounding: whatever the search passes over, what it ends at was computed.
-        Next to the saddle point log delta falls by the rate for each unit of the loss.
-        """
+        """The first loss whose bound is at most `level`, after one whose bound is larger; all cells where none is."""
 
         def below(k: int) -> float:
             bound = self._bound(k)
             ratio = level / bound if bound > 0 else math.inf
             return math.log(ratio) if ratio > 0 else -math.inf
 
+        # bounds fall from loss to loss but for rounding: whatever the search passes over, what it ends at was
+        # computed; next to the saddle point log delta falls by the rate for each unit of the loss
         return first_reached(below, -1, self.cells, self._saddle - self._first, self.rate * self.interval)
 
     def _at(self, eps: float) -> tuple[float, float] | None:
@@ -401,7 +398,8 @@ class Tilted:
         return math.exp(min(self.cumulant - self.rate * self.loss(k), 700.0))
 
     def _charge(self, k: int) -> float:
-        """Errors of delta at eps between the losses k - 1 and k: e^(K - t eps) falls, so those at k - 1 are larger."""
+        """Errors of delta at eps between the losses k - 1 and k."""
+        # e^(K - t eps) falls, so that the errors at k - 1 are the larger ones
         return self._scale(k - 1) * (self._error + self._sums.at(k).rounding)
 
     def _between(self, k: int, level: float) -> float:
@@ -481,6 +479,7 @@ def _window(tilts: Sequence[tuple[_Tilt, int]]) -> tuple[int, int]:
 def _sum(tilts: Sequence[tuple[_Tilt, int]], cells: int, few: bool) -> tuple[Spectrum, float]:
     """Spectrum of the sum, wrapped around at least so many cells, each law counted from its `middle`; and the bound E
     on the 2-norm of the rounding errors that its masses have, but for those of an inverse transform."""
+    # (d): no larger than the window, onto which the laws are wrapped
     size = _transform_size(cells)
     factors = [Factor(t.cells.astype(np.int64) - t.middle, t.weights, count) for t, count in tilts]
     last = highest(factors, size)
@@ -528,7 +527,8 @@ def _by_all_frequencies(tilts: Sequence[tuple[_Tilt, int]], size: int) -> tuple[
 
 
 def _power(real: np.ndarray, imaginary: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The count-th power of complex numbers, count >= 1, by squaring; some at a time, which stay in the cache."""
+    """The count-th power of complex numbers, count >= 1, by squaring."""
+    # some at a time stay in the cache
     if len(real) > _AT_ONCE:
         parts = [slice(k, k + _AT_ONCE) for k in range(0, len(real), _AT_ONCE)]
         a, b = zip(*(_power(real[part], imaginary[part], count) for part in parts), strict=True)
@@ -546,7 +546,8 @@ def _power(real: np.ndarray, imaginary: np.ndarray, count: int) -> tuple[np.ndar
 
 
 def _product(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(a + ib)(c + id), each operation rounded by itself: numpy's own joins two of them where a processor can."""
+    """(a + ib)(c + id), the same bits on every machine."""
+    # each operation is rounded by itself: numpy's own product joins two of them where a processor can
     return a * c - b * d, a * d + b * c
 
 

@@ -13,9 +13,6 @@ to W: with z_f = e^(i w_f - d),
     s_d(k) = P(b + k) - e^(-d (W - k)) P(b + W),   P(n) = sum over f of A_f e^(i w_f n),   A_f = F_f / (N (1 - z_f)),
 
 which asks for no mass, however many cells the window has.
-
-(c) Sums of complex conjugates are twice the real part of one. A quotient by 1 - z_f = (1 - e^-d cos w) - i e^-d sin w
-is a product with its conjugate, over the square of its size.
 """
 
 from __future__ import annotations
@@ -90,7 +87,8 @@ class CellSums:
         return Sums(near, far, 8 * UNIT * self.cells * abs(near))
 
     def _sum(self, k: int, decay: float, rows: np.ndarray) -> float:
-        """s_d(k) of (a): what is left of k's row, cell by cell, and the rows after it, each known from its start."""
+        """s_d(k) of (a)."""
+        # what is left of k's row, cell by cell, and the rows after it, each known from its start
         row = -(-k // self._row)
         ahead = self.masses[k : row * self._row]
         first = (ahead * np.exp(-decay * np.arange(len(ahead)))).sum()
@@ -113,13 +111,15 @@ class FrequencySums:
         self._known: dict[int, Sums] = {}
 
     def _each(self, decay: float) -> tuple[np.ndarray, np.ndarray]:
-        """A_f of (b), twice but for frequencies without a conjugate (c)."""
+        """A_f of (b), twice but for frequencies without a conjugate."""
         kept, size = self.spectrum.kept, self.spectrum.size
+        # sums of complex conjugates are twice the real part of one
         twice = np.where((kept == 0) | (2 * kept == size), 1.0, 2.0) / size
         (_, half_sine), (_, sine) = circle(kept, 2 * size), circle(kept, size)
         # 1 - e^-d cos w = 1 - e^-d + 2 e^-d sin^2(w / 2): both parts are positive, so that small ones keep their digits
         shrink = math.exp(-decay)
         a, b = -math.expm1(-decay) + 2 * shrink * half_sine * half_sine, -shrink * sine
+        # a quotient by 1 - z = (1 - e^-d cos w) - i e^-d sin w is a product with its conjugate, over |1 - z|^2
         over = twice / (a * a + b * b)
         real, imaginary = self.spectrum.real, self.spectrum.imaginary
         return (real * a + imaginary * b) * over, (imaginary * a - real * b) * over

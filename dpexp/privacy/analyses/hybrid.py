@@ -39,11 +39,11 @@ better. Leaving out a choice is loose, never wrong"""
 def hybrid_eps(composed: Composed, log_contracted: LogContraction, steps: int, delta: float) -> float:
     """The smallest epsilon at `delta` over the number of composed steps and the part e1, both orders of the chain.
 
-    `log_contracted(e1)` maps R to log eta_e1(K^R). Every choice is valid, so that a search which misses the best one
-    is loose but never wrong.
+    `log_contracted(e1)` maps R to log eta_e1(K^R).
     """
     if not (steps > 1 and delta > 0):
         return composed(steps, delta)
+    # every choice is valid, so that a search which misses the best one is loose but never wrong
     known: dict[int, float] = {}
     best = _over_steps(composed, log_contracted(0.0), 0.0, steps, delta, math.inf, known)
     if not math.isfinite(best):
@@ -71,11 +71,7 @@ def _over_steps(
 ) -> float:
     """Fewest steps that contract below delta, and a few more: the composition grows, its share of delta too.
 
-    Choices that cannot be below `held` are passed over. Both orders of the chain state at least e1 plus the composition
-    at all of delta, which grows with the steps and is in `known` for the steps that were asked about; `ALIKE` is for
-    its rounding. The laws of other numbers of steps are nearly all that the search costs. So more steps that contract
-    no further, as where blocks of steps contract together, are passed over too: all that they change is a composition
-    that has become larger.
+    Choices that cannot be below `held` are passed over; `known` has the composition at all of delta, by steps.
     """
     least = log_contracted.fewest(math.log(delta))
     found, fewer_left = math.inf, delta
@@ -86,6 +82,9 @@ def _over_steps(
     for factor in (1.0, 1.015, 1.03, 1.06, 1.12, 1.25):
         r = min(steps, math.ceil(least * factor))
         left = math.exp(log_contracted(r))  # d1 of (c)
+        # the laws of other numbers of steps are nearly all that the search costs, so that more steps that contract no
+        # further, as where blocks of steps contract together, are passed over: all that they change is a composition
+        # that has become larger; and both orders state at least e1 plus that at all of delta, which grows so too
         if left >= fewer_left or e1 + known.get(r, 0.0) > held * ALIKE:
             continue
         # more steps than those that are known cost more by far than rounding does
@@ -111,10 +110,7 @@ def _over_steps(
 
 
 def _exchanged(composed: Composed, steps: int, left: float, delta: float, most: float) -> float:
-    """The e2 with comp(e2) + e^e2 left <= delta, by raising e2 until it holds; inf if never, or if it is above `most`.
-
-    What is returned was checked: the composition needs at most e2 for the room that e2 leaves.
-    """
+    """The e2 with comp(e2) + e^e2 left <= delta, by raising e2 until it holds; inf if never, or if above `most`."""
     # e2 only rises, from a value that is too small, because a larger e2 leaves less room; every round costs a law
     e2 = composed(steps, delta - left)
     for _ in range(20):
@@ -122,6 +118,7 @@ def _exchanged(composed: Composed, steps: int, left: float, delta: float, most: 
         if room <= 0 or e2 > most * ALIKE:
             return math.inf
         needed = composed(steps, room)
+        # what is returned was checked: the composition needs at most e2 for the room that e2 leaves
         if needed <= e2:
             return e2
         e2 = needed * (1 + 1e-9)
@@ -136,8 +133,8 @@ def hybrid_delta(
 ) -> np.ndarray:
     """The smallest delta at `eps` >= 0 for increasing `steps` [K], over composed last steps R <= T and parts e1.
 
-    `composed` maps (steps, epsilon) to the delta of that many released steps. A value found with R steps holds for all
-    larger T, so the result does not increase with T; it is inf where no R on the grid is small enough.
+    `composed` maps (steps, epsilon) to the delta of that many released steps. The result does not increase with T, and
+    is inf where no R on the grid is small enough.
     """
     best = np.full(len(steps), math.inf)
     # 40 lengths up to 400 keep the search short: a better R that is left out only makes the result larger
@@ -148,5 +145,6 @@ def hybrid_delta(
             # (a) with d1 = left and d2 = rest, then (b) with e2 = eps - e1
             left, rest = math.exp(contracted(int(r))), composed(int(r), eps - e1)
             value = min(left + math.exp(e1) * rest, rest + math.exp(eps - e1) * left)
+            # what was found with R steps holds for all larger T
             best[steps >= r] = np.minimum(best[steps >= r], value)
     return best

@@ -10,18 +10,16 @@ and Altschuler, 2024).
 
     eta_e(K^R) <= E theta_e(width / sqrt(X_R)),    X_R = a_R (1 + X_{R-1}),    X_0 = 0,    a_t = c_t^-2,
 
-the last in law, as the c_t are exchangeable. An expanding step (c > 1) needs no special case. Blocks of steps multiply.
+the last in law, as the c_t are exchangeable. Blocks of steps multiply.
 
 The law of X is written on a grid without ever stating less. (c) As a function of X, f = theta_e(width / sqrt X)
 decreases, is concave up to X* and convex from there on; a tangent in the concave part makes it a convex function
 F >= f. (d) A mean-preserving split of X between two points of the grid can only raise the mean of a convex function,
 and every map X -> a (1 + X) is affine in X and in a, so that F stays convex and decreasing under it. Hence X, and a
-itself, may be split at every step; and what lies above the grid may be moved down to its end.
+itself, may be split at every step.
 
-(e) Many steps are gathered: over s of them X becomes sum_j prod_{i <= j} a_i + (prod a_i) X. Where no step expands
-every product is at least 1, which leaves at least s + (prod a) X; otherwise every product is at least A = prod min(1,
-a_i), which leaves at least A (s + X). In units of s this is again one affine map a step, and smaller X is on the safe
-side.
+(e) Many steps are gathered: over s of them X becomes sum_j prod_{i <= j} a_i + (prod a_i) X. In units of s this is
+again bounded by one affine map a step, and smaller X is on the safe side.
 """
 
 from __future__ import annotations
@@ -92,15 +90,17 @@ def few(values: np.ndarray, masses: np.ndarray) -> Factors:
 
 
 def _split(points: np.ndarray, weights: np.ndarray, grid: np.ndarray) -> np.ndarray:
-    """Masses on the increasing `grid` [B] with the mean of every point kept; points beyond its end go to the end."""
+    """Masses on the increasing `grid` [B] with the mean of every point kept."""
     left, right = _shares(points, grid)
     out = np.bincount(left, weights=weights * (1 - right), minlength=len(grid))
+    # what lies beyond the grid moves down to its end: F decreases, so that its mean can only rise
     return out + np.bincount(np.minimum(left + 1, len(grid) - 1), weights=weights * right, minlength=len(grid))
 
 
 def _shares(points: np.ndarray, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Index of the grid point below, and the share of the one above; all of a point beyond the end is at the end."""
+    """Index of the grid point below, and the share of the one above."""
     left = np.clip(np.searchsorted(grid, points, side="right") - 1, 0, len(grid) - 2)
+    # all of a point beyond the end is at the end
     return left, np.clip((points - grid[left]) / (grid[left + 1] - grid[left]), 0.0, 1.0)
 
 
@@ -134,12 +134,14 @@ class RandomContraction:
 
     @cached_property
     def _factors(self) -> Factors:
-        """The law of a = c^-2 of one step; sizes that were left out count as infinite expansions, a = 0."""
+        """The law of a = c^-2 of one step."""
         sizes = poisson_sizes(self.records, self.q)
         c = step_factors(sizes.counts, self.least, self.largest)
         with np.errstate(divide="ignore", over="ignore"):
-            # a (1 + X) >= a: beyond the grid's end in any case, where (d) moves it
+            # a (1 + X) >= a: beyond the grid's end in any case, where (d) moves it; an expanding step (c > 1) needs no
+            # special case, since its a is below 1
             values = np.minimum(1 / (c * c), self._top)
+        # sizes that were left out count as infinite expansions, a = 0, which contract nothing
         return few(np.append(values, 0.0), np.append(sizes.masses, sizes.dropped))
 
     @property
@@ -192,7 +194,9 @@ class RandomContraction:
         else:  # (e), with x = X / s: 1 + (prod a) x without expansion, A (1 + x) otherwise
             shrinks = one.values >= 1
             never = float(one.masses[shrinks].sum()) ** s  # no expansion in s steps
+            # every product of factors is at least 1 there, which leaves at least s + (prod a) X
             grown = Factors(one.values[shrinks], one.masses[shrinks]).power(s) if never > 0 else few(x[:0], x[:0])
+            # otherwise every product is at least A = prod min(1, a_i), which leaves at least A (s + X)
             lost = few(np.minimum(one.values, 1.0), one.masses).power(s)
             rest = lost.masses.copy()
             # A = 1 without expansion is the other case, and was counted there
@@ -220,10 +224,10 @@ def _thetas(eps: float, width: float, x: np.ndarray) -> np.ndarray:
 def _tangent(eps: float, width: float, x: np.ndarray, share: float) -> np.ndarray:
     """At X [A] >= 0, the line with which theta_eps(width / sqrt X) has a larger value that is convex and decreases.
 
-    With r = width / sqrt X the derivative of theta is -(width / 2) X^{-3/2} phi(r / 2 - eps / r). Its size grows while
-    width^2 / 8 - 3 X / 2 - eps^2 X^2 / (2 width^2) > 0, that is up to X* = width^2 / (4 (3/2 + sqrt(9/4 + eps^2 / 4))),
-    and falls from there on: theta is concave below X* and convex above.
+    theta is concave below X* = width^2 / (4 (3/2 + sqrt(9/4 + eps^2 / 4))) and convex above.
     """
+    # with r = width / sqrt X the derivative of theta is -(width / 2) X^{-3/2} phi(r / 2 - eps / r), whose size grows
+    # while width^2 / 8 - 3 X / 2 - eps^2 X^2 / (2 width^2) > 0, that is up to X*, and falls from there on
     # the tangent at X0 = `share` X* <= X* lies above theta up to X*, and crosses it at most once beyond, from above:
     # the larger of the two is convex
     at = share * width * width / (4 * (1.5 + math.sqrt(2.25 + eps * eps / 4)))

@@ -123,10 +123,8 @@ class LinearLoss:
 
     @cached_property
     def _orders(self) -> list[Order]:
-        """P and Q of both orders, mirrored so that the likelihood ratio P / Q increases and the best event is x > t.
-
-        No number that is stated may be above that of the pair itself: P is written from below, and Q from above.
-        """
+        """P and Q of both orders, mirrored so that the likelihood ratio P / Q increases and the best event is x > t."""
+        # no number that is stated may be above that of the pair itself: P is written from below, and Q from above
         counts, logs = likely_counts(self.steps, self.q, _FLOOR)
         fewest, bounds = self._groups(int(counts[0]), int(counts[-1]))
         distance = 2.0 if self.scheme == "fixed-size" else 1.0

@@ -5,13 +5,9 @@ the noise, the walks behind `noisy-sgd`, Theorem 4.1, and the clipped example of
 
 (a) Their law has a smooth density inside and an atom at either end. A step is a positive matrix on Gauss-Legendre nodes
 and the two ends, which keeps relative accuracy in the tails: sums of positive numbers lose no digits.
-(b) T steps are the first one, from a point, and the powers of the matrix that the binary digits of T - 1 name. A walk
-between walls forgets where it was: then all further powers are the same, and none is computed.
+(b) T steps are the first one, from a point, and the powers of the matrix that the binary digits of T - 1 name.
 (c) The last step is made from the masses before it, for any place: density and tails have the errors of those alone.
-(d) The best event for p - e^eps q is where p / q is above e^eps: pieces between sign changes, and atoms. Any other
-event gives less, so that a missed or inexact sign change only makes what is returned smaller.
-
-Products with a vector are `np.vecdot`, which takes as long as `@` and wakes no threads that would then wait for more.
+(d) The best event for p - e^eps q is where p / q is above e^eps: pieces between sign changes, and atoms.
 """
 
 from __future__ import annotations
@@ -107,6 +103,7 @@ class Walk:
                     squared = last.matrix @ last.matrix
                 # columns are laws: their sums drift by rounding, which squaring would double every time
                 squared /= squared.sum(axis=0)
+                # a walk between walls forgets where it was: then all further powers are the same, and none is computed
                 settled = np.allclose(squared, last.matrix, rtol=1e-13, atol=0)
                 last = _Power(squared, last.doublings + 1, settled)
                 self._powers.append(last)
@@ -172,6 +169,7 @@ class Law:
         """Masses at the walk's places; the last two are atoms."""
         if self.steps == 1:
             return self.walk.masses(1, self.start)
+        # as everywhere here no product by `@`, which takes as long and wakes threads that would then wait for more
         masses = np.vecdot(self.walk.matrix, self._before[1])
         return masses / masses.sum()
 
@@ -207,14 +205,13 @@ class Law:
 def renyi(p: Law, q: Law, order: float) -> float:
     """D_order(p || q) of two laws on the same set; exact up to quadrature and rounding.
 
-    exp((a - 1) D) - 1 = sum of q ((p / q)^a - 1 - a u) with u = p / q - 1, because both masses sum to 1: every term is
-    positive, and tiny divergences keep their digits. The relative error is about 1e-12 where some |u| order is above
-    1e-3. Below, the bracket is a (a - 1) / 2 u^2 (1 + (a - 2) / 3 u + ..), and what is left out of the second factor,
-    (a - 2)(a - 3) / 12 u^2, is at most 1e-7.
+    The relative error is about 1e-12 where some |u| order is above 1e-3, u = p / q - 1, and at most 1e-7 elsewhere.
     """
     seen = (p.masses > 0) & (q.masses > 0)  # far out in a wide set both underflow
     a, b = p.masses[seen], q.masses[seen]
     log_ratio = np.log(a) - np.log(b)
+    # exp((a - 1) D) - 1 = sum of q ((p / q)^a - 1 - a u), because both masses sum to 1: every term is positive, and
+    # tiny divergences keep their digits; of the series for small u, (a - 2)(a - 3) / 12 u^2 and the rest is left out
     u = np.expm1(log_ratio)
     with np.errstate(over="ignore"):
         excess = np.where(np.abs(u) * order < 1e-3, order * (order - 1) / 2 * u * u * (1 + (order - 2) / 3 * u), 0.0)
@@ -273,6 +270,7 @@ class HockeyStick:
 
     def _pieces(self, eps: float) -> tuple[np.ndarray, np.ndarray]:
         """Probabilities of the pieces between the sign changes, then of the two atoms, under p and under q."""
+        # any other event gives less, so that a missed or inexact sign change only makes what is returned smaller
         cuts = self._cuts(eps)
         p, q = (np.append(law.between(cuts), law.masses[-2:]) for law in (self.p, self.q))
         return p, q
@@ -285,10 +283,7 @@ class HockeyStick:
     def eps(self, delta: float, lost: float = 0.0) -> float:
         """The largest epsilon with P(S) - e^epsilon Q(S) = delta for an event S, rounded down; 0 if there is none.
 
-        P(S) = (1 - lost) p(S) at least, and Q(S) = (1 - lost) q(S) + lost at most. Every event attains its own epsilon,
-        log((P(S) - delta) / Q(S)), and the largest is sought as by Dinkelbach (1967): from an epsilon to the event that
-        is best there, and on to the epsilon of that event, which never falls after the first. The best event has its
-        greatest epsilon where it is best, so that an epsilon that is off by x leads to one that is off by about x^2.
+        P(S) = (1 - lost) p(S) at least, and Q(S) = (1 - lost) q(S) + lost at most.
         """
 
         def attains(p: np.ndarray, q: np.ndarray) -> float:
@@ -297,6 +292,10 @@ class HockeyStick:
             ratio = float((room / np.maximum(cost, 1e-300)).max())
             return min(math.log(ratio), LARGEST) if ratio > 1 else 0.0
 
+        # every event attains its own epsilon, and the largest is sought as by Dinkelbach (1967): from an epsilon to
+        # the event that is best there, and on to the epsilon of that event, which never falls after the first; the
+        # best event has its greatest epsilon where it is best, so that one that is off by x leads to one off by about
+        # x^2
         eps = attains(*self._events)
         for _ in range(20):
             p, q = self._pieces(eps)

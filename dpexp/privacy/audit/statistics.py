@@ -5,8 +5,7 @@ Nearly all are log-likelihood ratios of what a release is with the canary and wi
 (a) One Gaussian noise. The ratio is the release's projection on what the canary changes.
 
 (b) Steps with fresh noise, of which each may or may not have used the record. Without the canary a noisy sum is N(0,
-s^2 I) after what is known is taken off; with it the sum is N(g, s^2 I) with probability q. Given the iterates before a
-step its coin and noise are fresh, so the ratios multiply:
+s^2 I) after what is known is taken off; with it the sum is N(g, s^2 I) with probability q:
 
     sum_t log(1 - q + q exp((<r_t, g_t> - |g_t|^2 / 2) / s_t^2))
 
@@ -20,31 +19,18 @@ is averaged over by the scheme's own law, with B batches j in an epoch:
     secret bins      log( 1/B sum_j exp(sum over epochs of l_(epoch, j)) ), one draw for all of them
     cyclic Poisson   sum over the steps of the record's own group of log(1 - q + q exp(l_t))
 
-In an epoch that ends early, a batch that is not there says nothing: l = 0.
-
 (d) Steps whose noise is correlated by design. The noise of a momentum is one linear map of standard normals in every
 coordinate, whether it comes from the nodes of a tree or elsewhere. With its covariance Sigma over steps, and the effect
 of the canary delta_t in step t along one direction, what is released there is N(0, Sigma) or N(delta, Sigma), and the
 ratio is delta' Sigma^-1 (y - delta / 2).
-
-Sigma is taken from pilot runs, which see the noise as it is: where noise is used again that should be fresh, Sigma is
-nearly singular, and the ratio looks where the canary stands without noise.
 
 (e) Several releases at once, of the two normal laws that pilot runs have shown. With means m_w and covariances S_w of
 the releases in the worlds w = 0 (without the canary) and 1, up to a constant
 
     l(x) = [(x - m_0)' S_0^-1 (x - m_0) - (x - m_1)' S_1^-1 (x - m_1)] / 2.
 
-Noise that cancels between releases leaves a direction in which a covariance is next to 0, and there l is large: by the
-means where what is free of noise moves with the canary, and by the covariances where it moves in one world alone. The
-laws need not be normal. They decide the power of a test and never its validity, since they come from runs of their own.
-
 (f) Steps whose noise is missing, or is that of another step: what such a step shows of the canary, counted. Projections
 and likelihood ratios do not see these faults, since they leave the law of one step as it is, or the law of most steps.
-But noise has many coordinates, and the canary moves one direction. Where all the others agree, to a thousandth of the
-noise, with no noise at all or with those of another step, the noise along the canary is known too, and what is left
-there is the canary itself. In a sound run with D coordinates two steps agree so with a probability of about (1e-3)^(D -
-1), so that the count is 0 in both worlds.
 """
 
 from __future__ import annotations
@@ -85,6 +71,7 @@ def log_ratios(sums: np.ndarray, effects: np.ndarray, noise: np.ndarray) -> np.n
 
 def coins(ratios: np.ndarray, q: float) -> np.ndarray:
     """Of steps [R, T] that use the record with probability q each, independently [R]: (b)."""
+    # given the iterates before a step its coin and noise are fresh, so that ratios multiply
     return np.asarray(np.logaddexp(np.log1p(-q) if q < 1 else -np.inf, np.log(q) + ratios).sum(axis=1))
 
 
@@ -114,7 +101,8 @@ def of_batches(
 
 
 def _by_epoch(ratios: np.ndarray, batches: int) -> np.ndarray:
-    """[R, epochs, batches]; 0 for batches that an early end leaves out."""
+    """[R, epochs, batches]."""
+    # in an epoch that ends early a batch that is not there says nothing: its ratio is 1
     left_out = -ratios.shape[1] % batches
     return np.pad(ratios, ((0, 0), (0, left_out))).reshape(len(ratios), -1, batches)
 
@@ -126,6 +114,8 @@ def _one_of(ratios: np.ndarray) -> np.ndarray:
 
 def whitening(noise: np.ndarray) -> np.ndarray:
     """The triangular matrix [T, T] that makes steps independent, from samples of their noise [samples, T]."""
+    # pilot runs see the noise as it is: where some is used again that should be fresh, the matrix is nearly singular,
+    # and the ratio looks where the canary stands without noise
     covariance = noise.T @ noise / len(noise)
     covariance += RIDGE_OF_STEPS * np.trace(covariance) / len(covariance) * np.eye(len(covariance))
     return np.asarray(np.linalg.inv(np.linalg.cholesky(covariance)))
@@ -140,7 +130,8 @@ def of_correlated_steps(along: np.ndarray, effects: np.ndarray, white: np.ndarra
 
 def of_normal_releases(pilot: np.ndarray, worlds: np.ndarray, releases: np.ndarray) -> np.ndarray:
     """l of the releases [R, k], by a pilot [P, k] and its worlds, bool [P]; [R]."""
-    # (e), of releases in units of the pilot's deviations, so that one ridge serves all
+    # (e), of releases in units of the pilot's deviations, so that one ridge serves all; the laws need not be normal,
+    # since the pilot's runs are of their own and only the power of the test follows from them
     spread = pilot.std(axis=0)
     spread[spread == 0] = 1.0
     own, new = (np.asarray((x - pilot.mean(axis=0)) / spread, float) for x in (pilot, releases))
@@ -149,6 +140,9 @@ def of_normal_releases(pilot: np.ndarray, worlds: np.ndarray, releases: np.ndarr
         seen = own[worlds == world]
         covariance = np.cov(seen, rowvar=False).reshape(2 * (own.shape[1],)) + RIDGE_OF_RELEASES * np.eye(own.shape[1])
         centred = new - seen.mean(axis=0)
+        # noise that cancels between releases leaves a direction of next to no variance, and there this is large: by
+        # the means where what is free of noise moves with the canary, by the covariances where it moves in one world
+        # alone
         found += sign * np.sum(centred * np.linalg.solve(covariance, centred.T).T, axis=1)
     return found
 
@@ -159,13 +153,15 @@ def counts(sums: np.ndarray, effects: np.ndarray, noise: np.ndarray) -> tuple[np
     `sums` [R, T, D] less what is known, the effects of the canary [R, T, D], and noise s_t [T]; D is at least
     `LEAST_DIMENSION`. Of a pair of steps with noise s and s' the draws are compared, which the steps scale.
     """
-    # (f): along the canary, and across it in units of the noise
+    # (f): noise has many coordinates, and the canary moves one direction; where all others agree with no noise at all,
+    # or with those of another step, the noise along the canary is known too, and what is left there is the canary
     lengths = np.linalg.norm(effects, axis=2)
     unit = effects / np.maximum(lengths, 1e-300)[..., None]
     along = np.sum(sums * unit, axis=2)
     across = (sums - along[..., None] * unit) / noise[:, None]
     bare = (np.linalg.norm(across, axis=2) < CLOSE) & (along > lengths / 2)
     shown = lengths / noise  # in units of the draws
+    # two steps of a sound run agree with a probability of about CLOSE^(D - 1): the count is 0 in both worlds
     pairs = np.zeros(len(sums), dtype=np.int64)
     for t in range(1, sums.shape[1]):
         same = np.linalg.norm(across[:, :t] - across[:, t : t + 1], axis=2) < 2 * CLOSE

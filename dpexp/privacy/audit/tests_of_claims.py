@@ -1,11 +1,9 @@
 """Two tests of a claim by runs in two worlds: at a number of runs that is fixed before, and at any time.
 
 The trade-off test holds rates of false alarms and misses at a few thresholds, bounded together, against a claim. A
-statistic is large where the canary is likely. At each of J thresholds, fixed before these runs, both rates get an upper
-confidence bound of Clopper and Pearson at level level / (2 J), so that all 2 J bounds hold together with probability
-1 - level. A point (a, b) of the true rates with a <= A and b <= B contradicts the claim if B < beta(A), since beta
-decreases. Nothing else is assumed: the statistic decides the power of the test and never its validity. The same bounds
-say how much is given away at least, at every threshold and so at the best of them:
+statistic is large where the canary is likely. A point (a, b) of the true rates with a <= A and b <= B contradicts the
+claim if B < beta(A), since beta decreases. Nothing else is assumed: the statistic decides the power of the test and
+never its validity. The same bounds say how much is given away at least, at every threshold and so at the best of them:
 
     mu    >= Phi^-1(1 - A) - Phi^-1(B)                                        (in terms of Gaussian DP)
     eps   >= log max((1 - B - delta) / A, (1 - A - delta) / B)                (at a given delta)
@@ -25,8 +23,7 @@ Ville's inequality it ever reaches 1 / level with probability at most `level`.
 
 (c) The other order of the neighbours is the same with the worlds exchanged and the complement of the event.
 
-(d) Every bet has an event, chosen from pilot runs, and a stake that follows the runs before it: the conditional mean of
-(a) leaves both free. With gains of mean m and second moment v the best stake is about m / v.
+(d) Every bet has an event, chosen from pilot runs, and a stake that follows the runs before it: (a) leaves both free.
 """
 
 from __future__ import annotations
@@ -95,6 +92,7 @@ def trade_off_test(without: np.ndarray, with_canary: np.ndarray, thresholds: Seq
 
     `without` and `with_canary` are the statistics of independent runs in the two worlds.
     """
+    # so that the upper bounds of both rates at all thresholds hold together with probability 1 - level
     each = level / (2 * len(thresholds))
     points = []
     for threshold in thresholds:
@@ -175,11 +173,7 @@ def e_process(
 def _log_wealth(
     statistics: np.ndarray, worlds: np.ndarray, eps: float, delta: float, threshold: float, mirrored: bool
 ) -> np.ndarray:
-    """log of the product of one bet's factors after each run [R].
-
-    Gains are -delta without the event, and +2 - delta or -2 e^eps - delta with it. The stake of a run is that of (d),
-    for the gains seen before it, and at most half of what keeps factors positive.
-    """
+    """log of the product of one bet's factors after each run [R]."""
     scale = math.exp(eps)
     # (c), then the bracket of (a)
     event, canary = (statistics > threshold) ^ mirrored, worlds ^ mirrored
@@ -188,7 +182,9 @@ def _log_wealth(
     before = np.arange(len(gains))
     sums = np.concatenate([[0.0], np.cumsum(gains)[:-1]])
     squares = np.concatenate([[0.0], np.cumsum(gains**2)[:-1]])
-    # (d); one imagined run of each kind, in which the event won and lost, keeps the first stakes small
+    # with gains of mean m and second moment v the best stake is about m / v; one imagined run of each kind, in which
+    # the event won and lost, keeps the first stakes small
     kelly = sums / (squares + 4.0 * (1 + scale**2))
+    # at most half of what keeps factors positive
     stakes = np.clip(np.where(before > 0, kelly, 0.0), 0.0, 0.5 / (2 * scale + delta))
     return np.cumsum(np.log1p(stakes * gains))

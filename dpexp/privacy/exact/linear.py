@@ -1,7 +1,7 @@
 """The last iterate of linear losses on an unbounded set: a normal law whose mean counts the record's batches.
 
 (a) With others' drift constant, y_T is a sum: P = sum_k P(k uses) N(k d, T), where d is how far the record moves a
-step, in noise units, beyond what stands in its place. Adding the same to both neighbours changes nothing, so
+step, in noise units, beyond what stands in its place:
 
     add-remove, Poisson            d = 1 / z against 0                     z = noise over one record's norm
     replace-one, Poisson           d = 1 / z against -1 / z
@@ -14,12 +14,10 @@ w_s = (1 + c + ... + c^(T-1-s)) / T for the average of y_1 ... y_T. Given the pa
 variance sum w_s^2 and mean d sum of w_s over the included s.
 
 (c) The likelihood ratio of k -> N(k d, T) mixtures is increasing where no k is negative, so half lines are the best
-events: eps(delta) is the largest log((P - delta) / Q) over thresholds. Any threshold gives a lower bound, which is all
-that is claimed where steps turn round (c < 0) and sums of w_s have both signs.
+events: eps(delta) is the largest log((P - delta) / Q) over thresholds.
 
-(d) What is stated must not be above the pair's own loss. Where a law is the one that is told from, it is therefore
-written without its rare counts, and where it is told against with at least what these can add: far out, where the loss
-is above 100, they are all that it has there.
+(d) What is stated must not be above the pair's own loss. A law that is told from is therefore written without its rare
+counts, and one that is told against with at least what these can add.
 """
 
 from __future__ import annotations
@@ -74,6 +72,7 @@ def uses(sampling: Sampling, q: float, steps: int, batches: int) -> Uses:
     log_p = log_p + (steps - k) * math.log1p(-q)
     # (d)
     seen = np.flatnonzero(log_p > _LEAST)
+    # far out, where the loss is above 100, rare counts are all that a law has there
     sides = [*np.array_split(k[: seen[0]], _RANGES), *np.array_split(k[seen[-1] + 1 :], _RANGES)]
     rare = [(side[0], side[-1], np.logaddexp.reduce(log_p[side])) for side in sides if len(side)]
     return Uses(k[seen].astype(float), log_p[seen], np.array(rare, dtype=float).reshape(-1, 3))
@@ -118,6 +117,8 @@ class LinearLaw:
             with np.errstate(invalid="ignore", divide="ignore"):
                 value = np.where(above > 0, np.log(above) - np.log(held + 1e-280), -np.inf)
             k = int(np.argmax(value))
+            # any threshold gives a lower bound, which is all that is claimed where steps turn round (c < 0) and sums
+            # of w_s have both signs
             best = max(best, float(value[k]))
             low, high = float(x[max(0, k - 1)]), float(x[min(96, k + 1)])
         return max(0.0, best)
@@ -135,7 +136,7 @@ class LinearLaw:
         return float(np.max(np.abs(self._tails(self.one, x) - self._tails(self.other, x))))
 
     def renyi(self, order: float) -> float:
-        """The larger divergence, by the trapezoid rule on densities (geometric convergence for such mixtures)."""
+        """The larger divergence, by the trapezoid rule on densities."""
         sd = math.sqrt(self.variance)
         means = np.array([self.one, self.other])[:, None] * self.uses.counts
         # the tilted law lies up to (order) shifts away
@@ -147,6 +148,7 @@ class LinearLaw:
         # the rule would not have converged, and 0 is below every divergence
         if x[1] - x[0] > sd / 4:
             return 0.0
+        # the rule converges geometrically for such mixtures
         step = math.log(x[1] - x[0])
         return max(self._renyi(p, q, x, step, order) for p, q in ((self.one, self.other), (self.other, self.one)))
 
@@ -189,6 +191,7 @@ def linear(
         raise ValueError("under Poisson sampling the others' number is random too; without replacement nothing flips")
     # (a), in noise units
     step = 1 / multiplier
+    # what is added to both neighbours changes nothing, so that a flipped record is one of 2 / z against 0
     one, other = (2 * step, 0.0) if flipped else (step, -step if replaced else 0.0)
     return LinearLaw(uses(sampling, q, steps, batches), one, other, float(steps))
 

@@ -15,9 +15,8 @@ of steps and their noise follow from public numbers. So it is
   record is replaced, added or removed, so that D_a(S given c, W) <= a / (2 s^2), and the mean over (c, W) of
   e^((a - 1) D_a) is at most e^((a - 1) a / (2 s^2)).
 
-So the curve of one run is the larger of the two (a), and not their sum. Ties: where two scores are equal the earlier
-run stays. K does not depend on the runs, which are exchangeable, so this has the law of a tie that an independent
-uniform number in each output breaks, as a total order on outputs must.
+Ties: where two scores are equal the earlier run stays. K does not depend on the runs, which are exchangeable, so this
+has the law of a tie that an independent uniform number in each output breaks, as a total order on outputs must.
 """
 
 from __future__ import annotations
@@ -160,7 +159,8 @@ class TunedRuns:
             return None
         if self.score_noise is None:
             return lambda order: max(curve(order) for curve in known)
-        # (a): the score is a Gaussian release of a count that one record moves by 1
+        # the score is a Gaussian release of a count that one record moves by 1; a record is a training record or a
+        # held-out one, so that the curve is the larger of the two and not their sum
         mu = 1 / self.score_noise if self.score_noise else math.inf
         return lambda order: max(rdp_of(mu, order), *(curve(order) for curve in known))
 

@@ -12,14 +12,9 @@ If S - Q >= 0 then for every such X
 
     <Q, X> <= <S, X> = sum_k lambda_k X_kk + sum_k nu_k (X_kk + X_{k+1,k+1} - 2 X_{k,k+1}) <= c'x,
 
-c = (a^2, ..., b^2, ...). So any weights give an upper bound: the largest eigenvalue of Q relative to S, times c'x.
-Other pairs of vectors than neighbours, each with a step of its own, are constrained in the same way.
+c = (a^2, ..., b^2, ...). Other pairs of vectors than neighbours, each with a step of its own, are constrained likewise.
 
-(c) Good weights are found by a barrier method: Newton steps on t c'x - log det(S(x) - Q) - sum log x for growing t. S
-is linear in x with rank-one terms v v', so with P = V' (S - Q)^-1 V the gradient is t c - diag(P) - 1 / x and the
-Hessian P * P + diag(1 / x^2), entry by entry.
-
-(d) At a minimum X = (S - Q)^-1 / t satisfies the constraints up to a small excess, which is scaled away: the lower end.
+(c) Good weights are found by a barrier method: Newton steps on t c'x - log det(S(x) - Q) - sum log x for growing t.
 """
 
 from __future__ import annotations
@@ -60,6 +55,7 @@ def certified(
         factor = np.linalg.inv(np.linalg.cholesky(form_of(weights, count, pairs)))
     except np.linalg.LinAlgError:
         raise ValueError("the weights make no positive definite form") from None
+    # any weights give an upper bound: the largest eigenvalue of Q relative to S, times what the weights cost
     relative = np.linalg.eigvalsh(factor @ grams @ factor.T)[:, -1]
     return np.maximum(relative, 0.0) * float(costs_of(count, radius, step, pairs) @ weights) * (1 + ROUNDING)
 
@@ -86,6 +82,8 @@ def largest_form(
     for _ in range(60):
         for _ in range(30):
             inverse = np.linalg.inv((vectors * x) @ vectors.T - form)
+            # the form is linear in x with rank-one terms v v', so that with P = V' (S - Q)^-1 V the gradient is t c -
+            # diag(P) - 1 / x and the Hessian P * P + diag(1 / x^2), entry by entry
             seen = vectors.T @ inverse @ vectors
             gradient = sharp * costs - np.diag(seen) - 1 / x
             move = -np.linalg.solve(seen * seen + np.diag(1 / x**2), gradient)
@@ -102,7 +100,8 @@ def largest_form(
         sharp *= 4
     x *= scale
     upper = float(certified(gram[None], x, radius, step, pairs)[0])
-    # (d), whatever t was: the scaling takes its place
+    # at a minimum X = (S - Q)^-1 / t satisfies the constraints up to a small excess, which is scaled away: the lower
+    # end, whatever t was
     inner = np.linalg.inv((vectors * x) @ vectors.T - gram)
     with np.errstate(divide="ignore"):
         fit = float(np.min(costs / np.einsum("ik,ij,jk->k", vectors, inner, vectors)))

@@ -31,8 +31,7 @@ Q from above, by dense algebra. With R the noise of the residuals' tree, sigma i
     projection on the steps after 2 N;
 (f) (R^-1 v)_t = v_t - (1 - alpha)^lb(t) v_{t - lb(t)}, lb(t) the lowest binary digit of t. So the noise of R^-1 m_hat
     over sigma has the covariance S = 1 + M M', M = R^-1 C_win / sigma, which is at least 1;
-(g) with B = R^-1 A U / sigma, Q = B' S^-1 B. For any X, with F = B - S X, Q = X'B + F'(X + S^-1 F). So X'B is off by a
-    form of at most |F| (|X| + |F|), which is added, and only the rounding of these products is trusted.
+(g) with B = R^-1 A U / sigma, Q = B' S^-1 B. For any X, with F = B - S X, Q = X'B + F'(X + S^-1 F).
 """
 
 from __future__ import annotations
@@ -98,15 +97,15 @@ def certify(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray, G:
 def bounded(every: Sequence[np.ndarray], G: float, move: float, allowed: float = 0.0) -> Certified:
     """mu of the iterates from Q [K, K] of every place; mu^2 is raised by `allowed`, relative, for errors of Q.
 
-    The program is solved for the place with the largest bound so far, and its weights then bound all others, until the
-    largest bound is one that was solved.
+    The largest bound is one that was solved, or at most `_SLACK` times it.
     """
     best, lower, at, weights = 0.0, 0.0, 0, []
     for count in sorted({len(gram) for gram in every}, reverse=True):
         group = np.array([i for i, gram in enumerate(every) if len(gram) == count])
         bounds, solved = np.full(len(group), np.inf), np.zeros(len(group), dtype=bool)
         index, sets, most = len(group) // 2, [], (-1.0, 0)
-        # weights of one place bound all: only places whose bound is still above the best one solved are looked at again
+        # the weights of the place with the largest bound so far bound all others: only places whose bound is still
+        # above the best one solved are looked at again, until the largest bound is one that was solved
         while True:
             program = largest_form(every[group[index]], 2 * G, 2 * move)
             sets.append(program.weights)
@@ -144,7 +143,8 @@ def forms(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray) -> l
     solved = np.linalg.solve(covariance, signal)  # X of (g), for all places at once
     left = signal - covariance @ solved  # F
     grams = []
-    # (g); |F| and |X| in the Frobenius norm, which is no smaller
+    # (g): X'B is off by a form of at most |F| (|X| + |F|), which is added, so that only the rounding of these products
+    # is trusted; the Frobenius norms of F and X are no smaller
     for place in range(min(n, steps)):
         b, x, f = (part[:, place::n] for part in (signal, solved, left))
         form, off = x.T @ b, float(np.linalg.norm(f) * (np.linalg.norm(x) + np.linalg.norm(f)))
@@ -165,8 +165,7 @@ def _without_tree(values: np.ndarray, fade: np.ndarray) -> np.ndarray:
 def window_map(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray) -> sparse.csr_matrix:
     """W [T, nodes] of step (d), for unit normals at the nodes.
 
-    Columns are nodes of G, with weight gamma once two epochs are over, and of D, both of those that end within two
-    epochs; later ones enter as gamma G + (1 - gamma) D alone.
+    Columns are nodes of G and of D, or of both together.
     """
     from scipy import sparse
 
@@ -178,6 +177,7 @@ def window_map(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray)
     def entries() -> Iterator[tuple[int, int, float]]:
         for t in range(1, steps + 1):
             for y, z in cover(max(1, t - n + 1), t):
+                # nodes that end after two epochs enter as gamma G + (1 - gamma) D alone: one column holds both
                 if z > 2 * n:
                     kinds = [("mixed", mixed)]
                 elif t <= 2 * n:
@@ -193,6 +193,7 @@ def window_map(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray)
 
 
 def rounded_up(mu: float) -> float:
-    """Up to four significant digits, after an allowance of 1e-9 for rounding; at most 0.1 % too much."""
+    """Up to four significant digits; at most 0.1 % too much."""
+    # an allowance of 1e-9 is for the rounding of what came before
     places = DIGITS - 1 - math.floor(math.log10(mu))
     return round(math.ceil(mu * (1 + 1e-9) * 10**places) / 10**places, places + 1)

@@ -86,26 +86,21 @@ def stream_sensitivities(
 def stream_mu(sensitivities: np.ndarray, units: Sequence[float], stds: Sequence[float]) -> float:
     """Exact mu of the whole run: the root of max over records of sum_j S_j unit_j^2 / std_j^2.
 
-    Noises of the streams are independent, so that dividing each stream by its std makes one Gaussian mechanism of
-    unit noise, whose squared sensitivity is the sum of theirs. The record comes last: one record is replaced, not one
-    in every stream.
-
     `sensitivities` [4, N] from `stream_sensitivities`, `units` and `stds` one a stream. A stream that no node belongs
     to costs nothing; a stream without noise that some record enters gives inf.
     """
     squared = np.asarray(sensitivities, dtype=float) * np.square(np.asarray(units, dtype=float))[:, None]
     variances = np.square(np.asarray(stds, dtype=float))[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
+        # noises of the streams are independent, so that dividing each stream by its std makes one Gaussian mechanism
+        # of unit noise, whose squared sensitivity is the sum of theirs
         parts = np.where(squared == 0, 0.0, squared / variances)
+    # the record comes last: one record is replaced, not one in every stream
     return math.sqrt(float(parts.sum(axis=0).max()))
 
 
 def optimal_split(costs: Sequence[float], coefficients: Sequence[float], mu: float) -> np.ndarray:
     """Standard deviations [4] that minimise sum_j coefficient_j s_j^2 subject to sum_j cost_j / s_j^2 = mu^2.
-
-    (a) The derivative by s_j^2 of the first sum plus lambda times the second vanishes where coefficient_j is lambda
-    cost_j / s_j^4, so s_j^2 = sqrt(lambda cost_j / coefficient_j).
-    (b) The constraint gives sqrt(lambda) = sum_k sqrt(cost_k coefficient_k) / mu^2.
 
     `costs` are squared sensitivities (unit squared times the largest S of the stream), `coefficients` the variance that
     unit node noise of the stream puts into the estimate. A stream of no cost gets no noise; one of cost but no
@@ -114,7 +109,8 @@ def optimal_split(costs: Sequence[float], coefficients: Sequence[float], mu: flo
     cost, coefficient = np.asarray(costs, dtype=float), np.asarray(coefficients, dtype=float)
     if mu <= 0 or np.any(cost < 0) or np.any(coefficient < 0):
         raise ValueError(f"mu={mu} must be positive, costs and coefficients not negative")
-    # (b), mu aside, and then (a)
+    # the derivative by s_j^2 of the first sum plus lambda times the second vanishes where coefficient_j is lambda times
+    # cost_j / s_j^4, and the constraint gives sqrt(lambda) = sum_k sqrt(cost_k coefficient_k) / mu^2; mu comes last
     total = float(np.sum(np.sqrt(cost * coefficient)))
     with np.errstate(divide="ignore", invalid="ignore"):
         variances = np.where(cost == 0, 0.0, np.sqrt(cost / coefficient) * total)
@@ -130,24 +126,24 @@ def unit_split(
     `ratio` is L eta N / G, how far a gradient moves in an epoch. The factor alpha of the estimate is left out. `items`:
     the order as bytes of int64, one order that repeats where it is left out.
 
-    (a) The split minimises the mean variance of the estimate for the largest cost of each stream.
-    (b) Since these need not belong to one record, all are then scaled down to spend exactly mu = 1.
-    (c) A stream that no estimate reads is not released and has deviation 0.
+    A stream that no estimate reads is not released and has deviation 0.
     """
     from dpexp.engine.finite_sum.noise_windows import stream_variances
 
     held = _held(n, steps, alpha, items)
-    # (a), in units of G: N = eta = G = 1, so that L stands for the ratio
+    # the split has the least mean variance for the largest cost of each stream, in units of G: N = eta = G = 1, so that
+    # L stands for the ratio
     units = np.array(occurrence_sensitivities(1, 1.0, 1.0, ratio))
     variances = stream_variances(n, steps, alpha, gamma).mean(axis=1)
     stds = optimal_split(units**2 * held.max(axis=1), variances, 1.0)
-    # (b), (c)
+    # these costs need not belong to one record, so that all are then scaled down to spend exactly mu = 1
     scaled = stream_mu(held, list(units), list(stds)) * np.where(np.isfinite(stds), stds, 0.0)
     first, later, change, residual = map(float, scaled)
     return first, later, change, residual
 
 
+# settings that differ in their step size follow each other
 @lru_cache(maxsize=1)
 def _held(n: int, steps: int, alpha: float, items: bytes | None) -> np.ndarray:
-    """`stream_sensitivities` of an order given as bytes: settings that differ in their step size follow each other."""
+    """`stream_sensitivities` of an order given as bytes."""
     return stream_sensitivities(n, steps, alpha, items=None if items is None else np.frombuffer(items, dtype=np.int64))

@@ -132,11 +132,9 @@ def reshuffled_bound(n: int, steps: int, alpha: float, *, left_only: bool = True
 
 
 def _visits(items: np.ndarray, powers: np.ndarray, left_only: bool) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """For every level: the record of each (node, record) pair that meets, and the sum of its discounts there.
-
-    Occurrences are sorted by record, then by time, once; in each level the pairs are then runs.
-    """
+    """For every level: the record of each (node, record) pair that meets, and the sum of its discounts there."""
     steps = len(items)
+    # sorted by record, then by time, once: in each level the pairs are then runs
     by_record = np.argsort(items, kind="stable")
     record, time = np.asarray(items)[by_record], by_record + 1  # steps count from 1
     for level in range(steps.bit_length()):
@@ -192,11 +190,9 @@ def square_root_sensitivity_fixed(n: int, steps: int, alpha: float) -> float:
 
 
 def _square_root(alpha: float, steps: int) -> np.ndarray:
-    """c_k = (1 - alpha)^k binom(2 k, k) / 4^k, k = 0..steps - 1.
-
-    The momentum sums (1 - alpha)^k x^k = 1 / (1 - (1 - alpha) x) over past steps, x a delay of one step. Its root is
-    (1 - y)^(-1/2) = sum binom(2 k, k) / 4^k y^k, y = (1 - alpha) x, and each coefficient is (2 k - 1) / (2 k) times the
-    one before.
-    """
+    """c_k = (1 - alpha)^k binom(2 k, k) / 4^k, k = 0..steps - 1."""
+    # the momentum sums (1 - alpha)^k x^k = 1 / (1 - (1 - alpha) x) over past steps, x a delay of one step; its root is
+    # (1 - y)^(-1/2) = sum binom(2 k, k) / 4^k y^k, y = (1 - alpha) x
     k = np.arange(1, steps)
+    # each coefficient is (2 k - 1) / (2 k) times the one before
     return discounts(alpha, steps) * np.cumprod(np.concatenate([[1.0], (2 * k - 1) / (2 * k)]))[:steps]

@@ -1,9 +1,9 @@
 """Epsilon of a pair of walks at a given delta, and its gradient in the others' drift and the start, by adjoints.
 
 (a) The law is a vector of masses at Gauss-Legendre nodes and the two walls, and in the end in cells: R A^(T-2) v, v the
-law after the first step from a point and R the last step. Column y of A and R depends on the drift at y alone.
+law after the first step from a point and R the last step.
 
-(b) Epsilon is the largest over events, and to first order a change of the law moves it as if the best event stayed.
+(b) Epsilon is the largest over events.
 
 (c) For a function of the law whose gradient before the last step is g, the gradient in A is X = sum over t < n of
 (A')^(n-1-t) g (A^t v)', n = T - 2; with B = A', C = g v' and Y_m = sum over t < m of B^(m-1-t) C B^t,
@@ -12,11 +12,7 @@ law after the first step from a point and R the last step. Column y of A and R d
 
 so that X = Y_n takes O(log T) products of matrices.
 
-(d) Entry (x, y) of X times the derivative of A's entry in the drift at y, summed over x, is the gradient in the drift
-at y. The drift is linear between knots. The start moves its own step by its place and by the drift there.
-
-It is what a search needs, and no more: 8 nodes on a panel. What the found pair attains is computed by
-`dpexp.privacy.pairs.stated`.
+It is what a search needs, and no more. What the found pair attains is computed by `dpexp.privacy.pairs.stated`.
 """
 
 from __future__ import annotations
@@ -73,7 +69,7 @@ def ways(run: ProjectedRun, present: bool) -> list[Way]:
 
 
 def _sizes(others: int, q: float) -> list[tuple[float, float]]:
-    """Numbers of other records in a batch with their probabilities; many of them by a rule of the same moments."""
+    """Numbers of other records in a batch with their probabilities."""
     if q == 1 or others == 0:
         return [(float(others), 1.0)]
     mean, deviation = others * q, math.sqrt(others * q * (1 - q))
@@ -163,9 +159,10 @@ class Landscape:
         return inside, inside * away
 
     def _in_cells(self, mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The same for the masses of cells: an event of cells is an event, whatever their width."""
+        """The same for the masses of cells."""
         from scipy.special import ndtr
 
+        # an event of cells is an event, whatever their width
         away = self._edges[:, None] - mean
         # differences of tails keep their digits
         tail = ndtr(-np.abs(away))
@@ -213,20 +210,22 @@ class Landscape:
         """`value` and its derivatives in x."""
         laws = self.law(x, 0), self.law(x, 1)
         p, q = (law.state for law in (laws[::-1] if self.swapped else laws))
-        # (b): the gradient in the masses is that of the best event, which stays
+        # (b): to first order a change of the law moves epsilon as if the best event stayed
         value, by_p, by_q = _attained(p, q, self.delta)
         gradients = (by_q, by_p) if self.swapped else (by_p, by_q)
         return value, sum((self._pulled(law, g, x) for law, g in zip(laws, gradients, strict=True)), np.zeros(len(x)))
 
     def _pulled(self, law: Law, g: np.ndarray, x: np.ndarray) -> np.ndarray:
         """The gradient g in the masses after all steps, as one in x."""
-        # (d), of the last step, of all between by (c), and of the first
+        # of the last step, of all between by (c), and of the first
         by_drift, by_first = np.zeros(len(self.knots)), g
         if law.step is not None and law.last is not None:
             at_places = (g @ law.last.by_drift) * law.before
             back = g @ law.last.masses
             by_step, by_first = _adjoint(law.step.masses, back, law.first.masses[:, 0], self.run.steps - 2)
+            # column y of the matrix depends on the drift at y alone, so that its entries add up to the gradient there
             at_places += np.einsum("ij,ij->j", by_step, law.step.by_drift)
+            # the drift is linear between knots
             by_drift = self._hats.T @ at_places
         # the start moves its own step by its place, and by the drift there
         at_start, moved = float(by_first @ law.first.by_drift[:, 0]), float(by_first @ law.first.by_place[:, 0])
@@ -248,12 +247,11 @@ class Landscape:
 def _attained(p: np.ndarray, q: np.ndarray, delta: float) -> tuple[float, np.ndarray, np.ndarray]:
     """Epsilon at delta, with its gradients in p and q: the largest log((P(S) - delta) / Q(S)) over events S.
 
-    The best S are those of the largest ratios (b). Where no event gives a positive epsilon, the value is
-    delta(0) / delta - 1, which is negative.
+    Where no event gives a positive epsilon, the value is delta(0) / delta - 1, which is negative.
     """
     ratio = p / np.maximum(q, 1e-300)
     order = np.argsort(-ratio, kind="stable")
-    # the events are the first cells by falling ratio, and each has the epsilon log((P - delta) / Q)
+    # the best events are the first cells by falling ratio, and each has the epsilon log((P - delta) / Q)
     above, below = np.cumsum(p[order]) - delta, np.maximum(np.cumsum(q[order]), 1e-300)
     eps = np.where(above > 0, np.log(np.maximum(above, 1e-300)) - np.log(below), -np.inf)
     best = int(np.argmax(eps))

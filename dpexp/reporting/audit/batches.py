@@ -1,20 +1,12 @@
 """Two worlds for DP-SGD and DP-SGLD: a canary among few records, and every iterate of many short runs.
 
-The engine's own loop is run (`dpexp.engine.softmax.loop.train`, as the algorithm's `simulate` calls it) with the
-algorithm's own noise, batches, start, projection and momentum. Runs of a config are too long to be repeated thousands
-of times, and its budgets too small to be told from others by so few runs. So a copy is audited: the config's algorithm
-with all its settings but size, on few records, for few steps, with noise that its own accountant sets for a larger
-target.
-
-Where neighbours add or remove a record, the canary is there or not, and all others have no gradient. Where they replace
-one, all records are alike but for the canary's class. All entries of a record are alike too.
+A copy is audited: the config's algorithm with all its settings but size, on few records, for few steps. The engine's
+own loop is run (`dpexp.engine.softmax.loop.train`, as the algorithm's `simulate` calls it) with the algorithm's own
+noise, batches, start, projection and momentum.
 
 (a) From two iterates follows the noisy sum that moved one to the other. (b) What is known of it is taken off, and the
 canary's effect computed at the same iterate. (c) The ratio of the two worlds' densities is averaged over the secret
 batches. (d) Of the last iterate and the average the projection on the canary's mean effect is taken.
-
-In a crowd all others pull against the canary, and `ratio over batches` is the likelihood ratio of an algorithm that
-divides a sum by the number of records in the batch. That would be a fault, and this is how it shows.
 """
 
 from __future__ import annotations
@@ -81,13 +73,16 @@ class BatchesAudit:
     def __init__(self, cell: Cell, problem: Softmax, algorithm: Algorithm, delta: float, copy: Copy) -> None:
         full = algorithm.batch_size == problem.n
         self.algorithm, schedule = algorithm.name, cell.schedule
-        # full batches stay full: the copy has no more records than a batch
+        # a config's runs are too long to be repeated thousands of times; full batches stay full: the copy has no more
+        # records than a batch
         records, self.steps, self.kind = (BATCH if full else RECORDS), min(cell.run.n, copy.steps), copy
         # a config whose groups are used whole keeps that; else a record is in every second batch of its group
         whole = algorithm.groups is not None and algorithm.groups * algorithm.batch_size == problem.n
         groups = None if algorithm.groups is None else records // BATCH if whole else GROUPS
         self.copy: Algorithm = algorithm.model_copy(update={"batch_size": BATCH, "epochs": 1, "groups": groups})
         self.clip = algorithm.clip if isinstance(algorithm, DpSgd) else math.inf
+        # the config's own budget is too small to be told from others by some thousand runs: the algorithm's accountant
+        # sets the noise for a larger target
         self.budget, self.q = Target(eps=copy.eps, delta=delta), BATCH / records
         # a small step makes little of the canary fade before the last iterate
         small = {"eta": SMALL_STEP / max(1.0, self.clip) ** 2}
@@ -105,7 +100,8 @@ class BatchesAudit:
             canary=None,
             others=0 if self.replaces or copy.crowd else None,
         )
-        # the world without the canary, and with it
+        # the world without the canary, and with it: where neighbours add or remove a record, it is there or not and the
+        # others have no gradient; where they replace one, all records are alike but for the canary's class
         here = {"canary": 1 if self.replaces or copy.crowd else 0}
         self.worlds = [self.problem.model_copy(update=one) for one in ({"canary": 0 if self.replaces else None}, here)]
         self.label = f"{algorithm.name} on softmax{settings_of(algorithm, ('batch_size', 'groups'))}"
@@ -157,6 +153,8 @@ class BatchesAudit:
     def looks(self) -> Sequence[Look]:
         who = "a record that is replaced" if self.replaces else "a record that is added or removed"
         claims = {released: claim_of(stated) for released, stated in self.stated.items()}
+        # in a crowd all others pull against the canary: an algorithm that divides a sum by the number of records in
+        # the batch, which would be a fault, shows by this ratio
         kinds: list[tuple[str, str, bool]] = [(ALL, "ratio over batches", False)]
         if self.kind.crowd:
             pass
@@ -204,6 +202,7 @@ class BatchesAudit:
             return [Seen(np.asarray(one, float), canary) for one in counts(sums, effects, noise)]
         # (c)
         found = [self._log_likelihood_ratio(sums, effects, noise)]
+        # bins that are drawn once and kept leave the ratio of fresh ones as it is, and only their own shows them
         if self.copy.sampling == "balls-in-bins":
             found.append(self._log_likelihood_ratio(sums, effects, noise, "secret-bins"))
         # (d); a sum moves the iterate against it
@@ -230,21 +229,17 @@ class BatchesAudit:
         return [Seen(found[:, 0], canary), every] if found.shape[2] > 1 else [every]
 
     def _batches(self, problem: Canaries, seed: int, replicate: int) -> Batches:
-        """The batches of a replicate, from its stream of the role `order`; a record that is not there is in none.
-
-        Where records draw their batches for themselves, the others are then drawn as they are drawn without it.
-        """
+        """The batches of a replicate, from its stream of the role `order`; a record that is not there is in none."""
         drawn = self.copy.batches(problem, generator(seed, replicate, "order"))
+        # where records draw their batches for themselves, the others are then drawn as they are drawn without it
         return drawn if problem.canary is not None else (batch[batch != 0] for batch in drawn)
 
     def _ratio_over_batches(self, iterates: np.ndarray, seed: int, replicates: range) -> np.ndarray:
-        """The likelihood ratio of an algorithm that divides sums by the number of records in the batch, k + canary.
-
-        All others have the gradient g, so that k > 0 of them give m g whatever k is, and with the canary's gradient h
-        the sum is m (k g + h) / (k + 1). An adversary who knows k must learn no more than is claimed.
-        """
+        """The likelihood ratio of an algorithm that divides sums by the number of records in the batch, k + canary."""
+        # an adversary who knows k must learn no more than is claimed
         k = np.stack([self._others(seed, r) for r in replicates])[..., None, None]
         g, h = self._gradient(iterates[:, :-1], 0), self._gradient(iterates[:, :-1], 1)
+        # others have the gradient g: k > 0 of them give m g, and m (k g + h) / (k + 1) with the canary's h
         without = self.copy.batch_size * g * (k > 0)
         effects = self.copy.batch_size * (k * g + h) / (k + 1) - without
         flat = (*effects.shape[:2], -1)
@@ -254,10 +249,7 @@ class BatchesAudit:
     def _log_likelihood_ratio(
         self, sums: np.ndarray, effects: np.ndarray, noise: np.ndarray, sampling: BatchSampling | None = None
     ) -> np.ndarray:
-        """Of the sampling scheme that is audited, or of another one [R].
-
-        Bins that are drawn once and kept leave the ratio of fresh ones as it is, and only their own ratio shows them.
-        """
+        """Of the sampling scheme that is audited, or of another one [R]."""
         drawn = self.copy.by_epochs(self.problem.records)
         return of_batches(sampling or self.copy.sampling, drawn, sums, effects, noise, self.q)
 
@@ -306,6 +298,7 @@ class BatchesAudit:
 
     def _gradient(self, weights: np.ndarray, label: int) -> np.ndarray:
         """The clipped gradient of a record of this class: (softmax(W x) - e_label) x', scaled down to the clip."""
+        # all entries of a record are alike
         x = np.full(WIDTH, self.problem.length / math.sqrt(WIDTH))
         scores = weights @ x
         shares = np.exp(scores - scores.max(axis=-1, keepdims=True))

@@ -61,10 +61,9 @@ class TwoFiles:
     def columns(self) -> list[Column]:
         """What changes from run to run, and most between the files; none where all is the same.
 
-        An array is looked at along its own direction and along that of the most telling array of its shape: what hides
-        one array may cancel in a sum of two, but only where both are seen along the same direction.
+        An array is looked at along its own direction and along that of the most telling array of its shape.
         """
-        # (a): of each array first its own direction, then that of the most telling one of its shape
+        # (a): what hides one array may cancel in a sum of two, but only where both are seen along the same direction
         values = {name: [[leaves.get(name) for leaves in seen] for seen in self.first] for name in _names(self.first)}
         own = sorted((c for name, v in values.items() for c in _column(name, v)), key=_least_telling_last)
         shared = {c.direction.shape: c.direction for c in reversed(own) if c.direction is not None}
@@ -103,13 +102,13 @@ def _least_telling_last(column: Column) -> float:
 def _column(name: str, values: list[list[Any]], direction: np.ndarray | None = None) -> Iterator[Column]:
     """A number is itself, an array its projection, and else whether it is as at first; `values` are those of each file.
 
-    Without a `direction`, an array is projected on what its means differ by, over the variance of each entry: that
-    tells the files apart best if entries are normal and independent.
+    Without a `direction`, an array is projected on what its means differ by, over the variance of each entry.
     """
     every = [value for seen in values for value in seen]
     number: Callable[[Any], float]
     if _are_arrays(every):
         if direction is None:
+            # that tells the files apart best if entries are normal and independent
             zero, one = (np.array(seen, float) for seen in values)
             spread = zero.var(axis=0) + one.var(axis=0)
             direction = np.divide(one.mean(0) - zero.mean(0), spread, out=np.zeros(spread.shape), where=spread > 0)
@@ -169,7 +168,8 @@ def flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def rows_of(path: Path) -> Counter[tuple[str, ...]]:
-    """The rows of a table as text, each with how often it stands there; by pandas, and not by what a run reads with."""
+    """The rows of a table as text, each with how often it stands there."""
+    # and not what a run reads with, whose mistakes would be made again here
     import pandas as pd
 
     if path.suffix == ".parquet":
@@ -188,9 +188,9 @@ def rows_of(path: Path) -> Counter[tuple[str, ...]]:
 def other_records(one: Sequence[tuple[Any, ...]], other: Sequence[tuple[Any, ...]], rows: int) -> list[str]:
     """What is wrong with encoded records (part, values ...) of two files that differ in `rows`; empty where nothing is.
 
-    Others keep their places, which batches may follow, but where a record goes to another part.
+    Others keep their places, but where a record goes to another part.
     """
-    # (c), as bags of records, and then their places
+    # (c), as bags of records, and then their places, which batches may follow
     gone, new = Counter(one) - Counter(other), Counter(other) - Counter(one)
     most = max(new.total(), gone.total())
     if most > rows:

@@ -7,8 +7,7 @@ gradients lie furthest apart. Budgets, noise and steps are those of the config, 
 
 The adversary is given all iterates, hence (a) all messages, since the server's update is undone; every record of the
 others; and both records that the audited user may hold. (b) Records and coins are drawn again from the engine's own
-streams. They must not be guessed from a run: a guess that succeeds in one world alone would choose the audited user by
-the coin. (c) A second setting of the same pass has no noise, and shows what the others' records do to the iterates.
+streams. (c) A second setting of the same pass has no noise, and shows what the others' records do to the iterates.
 """
 
 from __future__ import annotations
@@ -132,7 +131,7 @@ class UsersAudit:
         passes = [self._pass(seed, lanes) for lanes in groups]
         iterates, averages, clean, budgets = (np.concatenate(part, axis=-1) for part in zip(*passes, strict=True))
         eta = self.schedule.step_sizes(1, self.users)
-        # (b), (a)
+        # (b), and no guess from a run: one that succeeds in one world alone would choose the audited user by the coin
         pairs = self._pairs(*(np.concatenate(part, axis=-1) for part in zip(*self._records(seed, groups), strict=True)))
         messages = undone(self.rule, iterates, eta) if self.is_affine else self._watched(seed, groups)
         found = [self._messages(one, pairs, messages, iterates, budgets) for one in self.classes]
@@ -159,11 +158,8 @@ class UsersAudit:
         return noisy, average, clean, drawn_budgets(self.budget, seed, lanes, self.users)
 
     def _watched(self, seed: int, groups: Sequence[list[int]]) -> np.ndarray:
-        """The messages [users, p, R] as the server received them, whatever it makes of them.
-
-        The pass is run to each step in turn, and in its last step the iterate becomes the message. It is shifted by a
-        power of two, so that the projection of a scale leaves it alone; that costs 1e-10 of its digits.
-        """
+        """The messages [users, p, R] as the server received them, whatever it makes of them."""
+        # a shift by a power of two, so that the projection of a scale leaves a message alone: 1e-10 of its digits
         own, shift = type(self.rule.numbers), 2.0**20
         fields = [*(own._fields if self.rule.numbers else ()), "last"]  # type: ignore[attr-defined]
         kind: Any = cast(Any, namedtuple)("Watched", fields)
@@ -174,6 +170,7 @@ class UsersAudit:
             return where(received.i < numbers.last, moved, received.noisy + shift), kept
 
         settings, noise, found = [Setting(self.schedule, self.budget)], self.sensitivities.noise, []
+        # the pass is run to each step in turn, and in its last step the iterate becomes the message
         for step in range(1, self.users + 1):
             rule = self.rule._replace(update=watching, numbers=kind(*self.rule.numbers, step))
             passes = [
@@ -312,14 +309,15 @@ def _even(count: int) -> int:
 def undone(rule: Rule, iterates: np.ndarray, eta: np.ndarray) -> np.ndarray:
     """The messages [steps, p, R] that moved `iterates` [steps + 1, p, R]: the server's update is undone.
 
-    An update is affine in the message in every coordinate, theta' = a + b message, and a and b follow from two messages
-    of our own. A third one tells whether it is. Raises UsageError where it is not.
+    Raises UsageError where the update is not affine in the message.
     """
     memory: Memory = rule.memory
     if rule.memory:
         memory = type(rule.memory)(*(np.full(iterates.shape[1:], start) for start in rule.memory))
     out = np.empty((len(eta), *iterates.shape[1:]))
     for i, size in enumerate(eta):
+        # theta' = a + b message in every coordinate: a and b follow from two messages of our own, and a third one
+        # tells whether it is so
         none, one, two = (_moved(rule, iterates[i], i + 1, size, message, memory)[0] for message in (0.0, 1.0, 2.0))
         if not np.allclose(two - one, one - none, rtol=1e-9, atol=1e-12 * (1 + np.abs(iterates[i]).max())):
             raise UsageError("the server's update is not affine in the message, so messages cannot be recovered")
@@ -350,15 +348,13 @@ def rescaled(rule: Rule, gradients: np.ndarray) -> np.ndarray:
 
 
 def furthest_responses(problem: LinearPredictorProblem, algorithm: OnePassAlgorithm) -> tuple[float, float]:
-    """The two responses whose gradients at the start lie furthest apart, for a record with |x|^2 = 2.
-
-    A problem with two responses has just these. Others are tried from far below to far above the prediction.
-    """
+    """The two responses whose gradients at the start lie furthest apart, for a record with |x|^2 = 2."""
     _, sample = problem.sample(np.random.default_rng(0), 4000)
     x = np.zeros(problem.d + 1)
     x[:2] = 1.0
     theta, rule = problem.start(), algorithm.rule()
     tried = np.unique(sample)
+    # a problem with two responses has just these; others are tried from far below to far above the prediction
     if len(tried) > 2:
         offsets = np.geomspace(1e-2, 1e6, 120)
         tried = float(x @ theta[: problem.d + 1]) + np.concatenate([-offsets[::-1], offsets])

@@ -282,10 +282,7 @@ def _dots(
     lines: Sequence[Settings],
     implied: tuple[str, ...],
 ) -> Plan:
-    """Rows of dots: what has the most values, in panels by the rest of it, or all of it where panels are too many.
-
-    Colour is the estimator where nothing else was asked for.
-    """
+    """Rows of dots: what has the most values, in panels by the rest of it, or all of it where panels are too many."""
     # without another wish colour tells the estimators apart
     if hue is None:
         hue, style = style, None

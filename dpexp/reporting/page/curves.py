@@ -129,8 +129,7 @@ def _series(gathered: Gathered, steps: dict[tuple[int, ...], int]) -> Iterator[t
 def packed(values: np.ndarray) -> str:
     """Numbers in base 64: the three upper bytes of each float32, the most significant first.
 
-    Their relative error is at most 2^-17, so that four digits are right; infinite and undefined numbers stay what they
-    are, which JSON cannot say. All results of the papers take a third of what they take as decimals.
+    Their relative error is at most 2^-17, so that four digits are right; infinite and undefined numbers stay so.
     """
     with np.errstate(over="ignore"):
         bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32).astype(np.uint64)
@@ -138,6 +137,7 @@ def packed(values: np.ndarray) -> str:
     # rounded to nearest; infinite and undefined numbers keep their bits, which rounding would make others
     cut = np.where(special, bits >> 8, (bits + 0x80) >> 8)
     parts = np.stack([(cut >> shift) & 0xFF for shift in (16, 8, 0)], axis=-1)
+    # JSON cannot say infinite and undefined numbers; and decimals would take three times as much
     return base64.b64encode(parts.astype(np.uint8).tobytes()).decode("ascii")
 
 
