@@ -1,16 +1,11 @@
 """Data sets as arrays, their preparation record by record, and their splits: seeded, or by a keyed hash of each record.
 
-The hash, of the record alone, is for records that may be added or removed.
-
 (a) A record is what the learner sees of it: its encoded features, its class, and whether it could be read.
 (b) The k-th copy of a record has three numbers of its own, u(record, k), uniform in 0 .. 2^64 - 1 over keys: by the
 first it is a test record, by the second one of validation, and by the third it falls into a group.
 (c) Where a copy of x is added to a file or removed, let x have k copies with it: all pairs (record, number of the copy)
 but (x, k) stay, and so do their numbers. So for every key, known or not: one part, and in it one group, has one record
 more or less, and all others are as they were.
-
-Which of several equal lines is called the k-th has no effect, since equal records are one to the learner. If copies had
-one number together, the same would hold, but in a table of few categories whole patterns would never be learnt.
 """
 
 from __future__ import annotations
@@ -153,6 +148,7 @@ _KEY = 2
 
 def with_draws(data: Dataset, seed: int) -> Dataset:
     """The records with their numbers u, `draws` uint64 [n, 3], by the key that follows from the seed."""
+    # a hash of the record alone is for records that may be added or removed
     key = generator(seed, 0, "data", _KEY).bytes(32)
     draws, copies = np.empty((len(data), 3), np.uint64), Counter[bytes]()
     # (a): all records that cannot be read have the class -1, whatever stood there
@@ -160,6 +156,9 @@ def with_draws(data: Dataset, seed: int) -> Dataset:
     for place, (features, label) in enumerate(zip(data.features, classes, strict=True)):
         content = blake2b(features.tobytes() + label.tobytes(), key=key).digest()
         # (b)
+        # Which of several equal lines is called the k-th has no effect, since equal records are one to the learner. If
+        # copies had one number together, the same would hold, but in a table of few categories whole patterns would
+        # never be learnt.
         copies[content] += 1
         number = blake2b(content + copies[content].to_bytes(8, "little"), key=key, digest_size=24)
         draws[place] = np.frombuffer(number.digest(), "<u8")

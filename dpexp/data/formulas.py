@@ -106,11 +106,12 @@ def _factors(text: str) -> list[Factor]:
 
 
 def _require_lower(terms: Sequence[tuple[Factor, ...]]) -> None:
-    """Raises UsageError for a product without what it is made of: its coefficients would depend on public centres."""
+    """Raises UsageError for a product without what it is made of."""
     there = {tuple(sorted(term)) for term in terms}
     for term in terms:
         for k, _ in enumerate(term if len(term) > 1 else ()):
             less = [*term[:k], *term[k + 1 :]]
+            # without it the coefficients of the product would depend on public centres
             if tuple(sorted(less)) not in there:
                 said = [":".join(factor.text for factor in part) for part in (term, less)]
                 raise UsageError(f"--formula: {said[0]} needs {said[1]} too", "a * b stands for a + b + a:b")

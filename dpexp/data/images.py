@@ -4,8 +4,6 @@
 (b) Or, with features="network", those of a network trained on public data, frozen: EfficientNet-lite0 with ImageNet
 weights (Apache-2.0), images resized to 64 x 64, 1280 pooled features; then, image by image, their mean is removed and
 they are scaled to norm 1 and projected on fixed public random directions. It needs the extra [vision].
-
-Nothing is computed from more than one image, so it costs no privacy.
 """
 
 from __future__ import annotations
@@ -118,6 +116,7 @@ def _grey(path: Path) -> np.ndarray:
 
 def _features(images: np.ndarray, kind: Features) -> tuple[np.ndarray, str]:
     """Features float32 of images uint8 [n, H, W] or [n, H, W, 3], and how they were made."""
+    # nothing is computed from more than one image, so it costs no privacy
     if kind == "network":
         return project(pooled_features(images), DIMENSIONS).astype(np.float32), "features of a public network."
     if kind != "pixels":

@@ -1,9 +1,8 @@
 """A user's own table as covariates and a response in the units of the computation, and the way back.
 
 A covariate is z = (value - centre) / (scale sqrt d) and the response (y - centre) / scale, with public centres and
-scales, so that |x|^2 = 1 + |z|^2 is about 2 and hardly any record loses weight. Each record is transformed by itself:
-no statistic of the records is used. One of which a value cannot be read is not usable. It keeps its place, since who
-holds no usable row is still asked, and sends noise alone.
+scales. Each record is transformed by itself: no statistic of the records is used. One of which a value cannot be read
+is not usable.
 """
 
 from __future__ import annotations
@@ -57,10 +56,7 @@ SHARE_MISSING = 0.1
 
 
 def entries_of(column: Column) -> list[Entry]:
-    """The covariates of a column: a number, or one for every level but the first; and whether its value is missing.
-
-    With L levels, guessed to be equally frequent, such an indicator has mean 1 / L and variance (1 / L)(1 - 1 / L).
-    """
+    """The covariates of a column: a number, or one for every level but the first; and whether its value is missing."""
     # divided by its standard deviation an indicator counts as much as a number does; undivided, its curvature would be
     # at most a quarter of theirs
     name = column.name
@@ -68,6 +64,7 @@ def entries_of(column: Column) -> list[Entry]:
     if column.levels is None:
         low, high = column.limits or TYPICAL_RANGE
         return [Entry(name, name, (low + high) / 2, (high - low) / 4), *missing]
+    # with L levels, guessed to be equally frequent, an indicator has mean 1 / L and variance (1 / L)(1 - 1 / L)
     levels = list(enumerate(column.levels))[1:]
     return [_indicator(f"{name}={level}", name, 1 / len(column.levels), level, k) for k, level in levels] + missing
 
@@ -271,6 +268,7 @@ def read_records(table: Table, roles: Roles, public: PublicInputs, binary: bool)
     # a value far out is kept at `FARTHEST`: its score is bounded all the same, and no number overflows
     response = y if binary else np.clip((y - units.centre) / units.scale, -FARTHEST, FARTHEST)
     mu = None if roles.mu is None else read_budgets(table, roles.mu)
+    # a record that is not usable keeps its place: who holds no usable row is still asked, and sends noise alone
     return Records(units, x[usable], response[usable], np.flatnonzero(usable), len(table), mu)
 
 
@@ -282,6 +280,7 @@ def covariates(table: Table, units: Units) -> tuple[np.ndarray, np.ndarray]:
     for j, entry in enumerate(units.entries):
         z = math.prod(_standardised(one, found[one.column].values) for one in entry.factors)
         usable = usable & np.isfinite(z)
+        # so that |x|^2 = 1 + |z|^2 is about 2 and hardly any record loses weight
         x[:, j] = np.clip(z, -FARTHEST, FARTHEST) / math.sqrt(len(units.entries))
     return x, usable
 

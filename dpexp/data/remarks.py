@@ -1,9 +1,8 @@
 """What is odd about a user's own table, though it can be used: said to the owner, and to nobody else.
 
-Every record is scaled to norm 1 by itself, so a column that is a thousand times larger than the others is all that is
-left of a record. That, a column that numbers the records, and values that cannot be read are not mistakes, but seldom
-meant, and nothing else shows them. These remarks are read off the records. They are therefore no part of the
-privacy statement, of what is stored or of what is released.
+A column that is far larger than the others, one that numbers the records, and values that cannot be read are not
+mistakes, but seldom meant, and nothing else shows them. These remarks are read off the records. They are therefore no
+part of the privacy statement, of what is stored or of what is released.
 """
 
 from __future__ import annotations
@@ -34,6 +33,8 @@ def remarks(table: Table, columns: Sequence[Column], classes: Column) -> list[st
     found = [_of_words(c.name) for c in columns if c.name in raw and not (len(raw[c.name]) or c.may_miss)]
     others, raw = len(columns) - len(raw), {name: values for name, values in raw.items() if len(values)}
     found += [_numbered(name) for name, values in raw.items() if _numbers_records(values)]
+    # every record is scaled to norm 1 by itself, so a column that is a thousand times larger than the others is all
+    # that is left of a record
     large = _large({name: _size(values) for name, values in raw.items()}, others)
     if large:
         found.append(_drowned(large, list(raw)))

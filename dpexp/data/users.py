@@ -1,7 +1,7 @@
 """A file of users' budgets: a table with the columns mu and, if there, uses and group.
 
-A budget that is read wrongly is a false guarantee, so nothing is guessed: every line holds one value for each column,
-and a number is digits with a point and an exponent, or inf. Everything else is an error at its line.
+Nothing is guessed: every line holds one value for each column, and a number is digits with a point and an exponent, or
+inf. Everything else is an error at its line.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dpexp.data.records import Table, read_table
 COLUMNS = ("mu", "uses", "group")
 EVERYONE = "all"
 """the row of all users together, so no group can be called so"""
+# a budget that is read wrongly is a false guarantee
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|\+?inf(inity)?", re.ASCII | re.IGNORECASE)
 _SHOWN = 5
 """faults that a message lists"""

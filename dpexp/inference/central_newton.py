@@ -11,11 +11,8 @@ the squares of their parameters add up, and `Allocation` says which share of mu^
     (f) Shat = mean of g g' there + noise                 sensitivity sqrt 2 C0^2 / n
     (g) theta~ = mean of the used points - Hr^-1 times the mean of their gradients
 
-D_a multiplies the gradient's entry for the scale by `Model.stretch`, which costs no sensitivity; the server divides.
-Where H_1 would be too noisy to steer by, (c) and (d) are left out. A is floored at its own noise, not higher: with
-covariates divided by sqrt d the moments of a dummy lie below any fixed floor, and steps there would be too short at
-every n. No step changes predictions by more than some scales, sqrt(step' A step): the Euclidean length of the
-coefficients grows like sqrt d for the same change of predictions.
+D_a multiplies the gradient's entry for the scale by `Model.stretch`, which costs no sensitivity; the server divides. No
+step changes predictions by more than some scales.
 
 From the step before the used ones on, each goes to where all of these put the target together, the mean of their points
 less P^-1 times the mean of their gradients, and not to where the last one alone does. Points are then thrown about by
@@ -25,9 +22,7 @@ and of eta = -H^-1 times the mean noise of the used gradients, where H is measur
     E theta~ - theta* = H^-1 T[E ebar ebar' - mean of E e_k e_k' / 2 - E ebar eta'],
 
 for which steps that follow one gradient each give -.52 V, V the covariance of such a point, and these -.08 V (-.04 V
-where there are twelve quasi-Newton steps). A level that 3% hold was covered .92 by steps of the former kind in a
-logistic model, n = 5,000 and mu = 1: half of the points lay .54 or more from its coefficient, whose standard error is
-.36 if H is known, and there the risk is flat.
+where there are twelve quasi-Newton steps).
 
 A record is what one person holds: rows, over which gradients and Hessians are averaged, or none, which adds 0. Means of
 rows lie in the convex hull of 0 and of what single rows give. Its diameter is that of the single rows or, if larger,
@@ -97,6 +92,7 @@ class Allocation:
 def allocation(model: Model, n: int, mu: float) -> Allocation:
     """How mu^2 is spent; chosen from public numbers."""
     error = _deviation(float(model.hessian_sensitivity(model.problem.fixed_scale)), n, mu, 0.07)
+    # where H_1 would be too noisy to steer by, (c) and (d) are left out
     if error * (STEERABLE if model.has_scale else STEERABLE_LOGISTIC) > model.least_curvature:
         return Allocation(0.06, (0.06,) * 12, 0.0, (), 6, 0.16, 0.06)
     # three more steps cost a hundredth each, and those that are used have equal shares of what is left
@@ -224,6 +220,8 @@ def central_newton(
 
     # (a)
     noise = _deviation(math.sqrt(2) * WEIGHT_CAP, n, mu, shares.moments)
+    # A is floored at its own noise, not higher: with covariates divided by sqrt d the moments of a dummy lie below any
+    # fixed floor, and steps there would be too short at every n
     least = max(noise * math.sqrt(2 * (model.d + 1)), LEAST_MOMENT)
     moments = _raised(owner.sent(owner.moments(), noise), least)
 
@@ -240,6 +238,9 @@ def central_newton(
         points.append(theta)
         gradients.append(owner.sent(owner.gradient(theta) * stretch, noise) / stretch)
         # from the step before the used ones on, all of these are heard
+        # A level that 3% hold was covered .92 by steps that follow one gradient each in a logistic model, n = 5,000 and
+        # mu = 1: half of the points lay .54 or more from its coefficient, whose standard error is .36 if H is known,
+        # and there the risk is flat
         heard = slice(min(number, len(shares.steps) - shares.used - 1), number + 1)
         point, gradient = (np.average(part[heard], axis=0, weights=shares.steps[heard]) for part in (points, gradients))
         change = theta - point + np.linalg.solve(steering / model.scale_of(theta), gradient)
@@ -271,14 +272,12 @@ def central_newton(
 
 
 def _guessed_curvature(model: Model, moments: np.ndarray) -> np.ndarray:
-    """The Hessian [p, p] at scale 1 that the moments [d + 1, d + 1] and the guessed law make.
-
-    It is P(|e| <= c) E w x x' in the coefficients, and E e^2 1{|e| <= c} E w in the scale.
-    """
+    """The Hessian [p, p] at scale 1 that the moments [d + 1, d + 1] and the guessed law make."""
     if not isinstance(model.problem, HuberRegression):
         return GUESSED_VARIANCE * moments
     # .82 and .387 for c = 1.345
     normal = normal_moments(model.problem.c)
+    # P(|e| <= c) E w x x' in the coefficients, and E e^2 1{|e| <= c} E w in the scale
     found = np.pad(normal.inside * moments, (0, int(model.has_scale)))
     if model.has_scale:
         found[-1, -1] = normal.square_inside * moments[0, 0]
@@ -288,6 +287,7 @@ def _guessed_curvature(model: Model, moments: np.ndarray) -> np.ndarray:
 def _stepped(model: Model, theta: np.ndarray, change: np.ndarray, moments: np.ndarray, most: float) -> np.ndarray:
     """theta - change [p], shortened to `most` scales in predictions; the scale at most doubles or is halved."""
     q, scale = model.d + 1, float(model.scale_of(theta))
+    # sqrt(step' A step): the Euclidean length of the coefficients grows like sqrt d for the same change of predictions
     length = math.sqrt(change[:q] @ moments @ change[:q])
     beta = theta[:q] - change[:q] * min(1.0, most * scale / max(length, 1e-300))
     if not model.has_scale:

@@ -1,7 +1,7 @@
 """One fit of a user's own records, in the local or in the central model: public numbers first, then the data.
 
 What some columns do not tell is said of each coefficient by `intervals`. A fit is refused where so few records were
-never tried: before the data are used, which costs nobody anything. Where it did not arrive no coefficient is told.
+never tried. Where it did not arrive no coefficient is told.
 """
 
 from __future__ import annotations
@@ -74,12 +74,10 @@ class Fitted:
 
 
 def plan_local(model: Model, mu: np.ndarray, n: int, equal: bool = False) -> Planned:
-    """The design for budgets mu [users], of which there may be fewer than n if all are alike.
-
-    With `equal` weights E[m | past] = grad F for messages whose budgets are any function of the data: given mu_i the
-    noise has the mean 0, and the gradient is unbiased. Weighted by v(mu_i) the target would be that of a tilted law.
-    """
+    """The design for budgets mu [users], of which there may be fewer than n if all are alike."""
     model = careful(model)
+    # with equal weights E[m | past] = grad F for messages whose budgets are any function of the data: given mu_i the
+    # noise has the mean 0, and the gradient is unbiased. Weighted by v(mu_i) the target would be that of a tilted law
     noise = noise_of(model, mu, equal)
     every = min(MOST_EVERY, best_every(model, n, noise))
     design = Design(n, guessed_curvature(model), every)
@@ -111,14 +109,13 @@ def of_outcome(plan: Planned, design: Design, outcome: Outcome, lane: int = 0) -
 
 
 def released(model: Model, outcome: Outcome, lane: int = 0) -> Release:
-    """What the intervals of one replicate of the local model follow from: means of the messages of the last two stages.
-
-    Their gradients have all noise in the sum of squares. The Hessian of a logistic model is turned by `flatter`.
-    """
+    """What the intervals of one replicate of the local model follow from: means of messages of the last two stages."""
     sums = outcome.sums
     total = float(sums.v[0, lane])
     mean, error = mean_hessian(sums, model.p)
+    # gradients have all noise in the sum of squares
     squares, hessian = symmetric(sums.squares[:, lane : lane + 1], model.p)[0] / total**2, mean[lane]
+    # that of a logistic model is turned
     if outcome.flatter is not None:
         hessian = outcome.flatter[lane] @ hessian @ outcome.flatter[lane].T
     point, gradient = sums.points[:, lane] / total, sums.gradients[:, lane] / total
@@ -137,6 +134,7 @@ def plan_central(model: Model, mu: float, n: int) -> Planned:
     if ratio > MOST_CENTRAL:
         why = f"the curvature would be measured too noisily (relative error {ratio:.2g}, at most {MOST_CENTRAL:.2g})"
         advice.append(Reason("hessian-too-noisy", why, two_digits(n * ratio / MOST_CENTRAL)))
+    # so few records were never tried: the fit is refused before the data are used, which costs nobody anything
     few = too_few(model, n, FEWEST_FOR_EACH // 5)
     checked = Checked({"expected_hessian_error": ratio}, few, (), tuple(advice))
     return Planned(model, n, errors[0], checked, errors.max(axis=0))

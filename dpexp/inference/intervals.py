@@ -11,13 +11,11 @@ parameters. Its level is measured, not proved, unless se_H = 0, where it is Wald
 
 (a) Far out along a unit e, Q tends to (2 / se_H^2) (e'H^2e - (e'He)^2 / 2). The bracket is concave in the squares of
 e's parts along the eigenvectors of Hhat, so its least value is at one of them, min lambda_i^2 / 2. So the set is
-bounded if and only if |lambda_i| > z se_H for every eigenvalue. Where one is smaller, the set goes on for ever along
-all directions near its eigenvector, and so does a't. `judged` asks whether a has a part in that eigenvector, which
-noise gives to every a.
+bounded if and only if |lambda_i| > z se_H for every eigenvalue.
 (b) The test is inverted where both e_j > .2 (`relative_errors`, the variation of Wald's length) and more than .3 of the
-variance lies along directions with |lambda| < 4 se_H; either alone loses coordinates that are known.
+variance lies along directions with |lambda| < 4 se_H.
 (c) Q = 0 at t_1 = -Hhat^-1 D g, which is inside. From it each side is walked until the least Q at this value of a't is
-above the quantile, and a root is the end. Omega moves with t, so Q as a whole is made least.
+above the quantile, and a root is the end.
 """
 
 from __future__ import annotations
@@ -131,7 +129,10 @@ def judged(release: Release, combinations: np.ndarray, level: float) -> tuple[np
     lengths = np.linalg.norm(turned, axis=1)[:, None]
     parallel = np.any(np.abs(turned @ singular) > SINGULAR * lengths, axis=1)
     # (a), then (b)
+    # where |lambda| is smaller, the set goes on for ever along all directions near its eigenvector, and so does a't:
+    # asked is whether a has a part in that eigenvector, which noise gives to every a
     unbounded = parallel | np.any(np.abs(turned @ lost) > 1e-9 * lengths, axis=1)
+    # either alone loses coordinates that are known
     wald = ~parallel & ((along <= ALONG_FLAT) | (uneven <= UNEVEN))
     kinds: list[Kind] = [
         "wald" if held else "unbounded" if away else "anderson-rubin"
@@ -174,6 +175,7 @@ def _least(
 
     def residual(z: np.ndarray) -> np.ndarray:
         t = base + others @ z
+        # Omega moves with t, so Q as a whole is made least
         omega = middle + half * (t @ t * np.eye(p) + np.outer(t, t))
         return np.asarray(np.linalg.solve(np.linalg.cholesky(omega), gradient + release.hessian @ t))
 

@@ -6,10 +6,8 @@ rows that the user holds, and 0 of a user without any (fit2, section 1):
 (a) gradient user   m_i = D_a^-1 (D_a grad f(theta_{i-1}) + (Delta / mu_i) omega_i),             omega_i ~ N(0, I_p)
 (b) Hessian user    M_i = D hess f(theta_{i-1}) D + (Delta_H(theta_{i-1}) / mu_i) W_i,           every k-th user
 
-W_i is symmetric with W_jj ~ N(0, 1) and W_jk ~ N(0, 1/2): the Frobenius norm counts an entry off the diagonal twice, so
-this is N(0, I) in the coordinates in which that norm is Euclidean. Delta_H is that of the *current* scale, which is
-public. D = diag(1, ..., 1, a) is I in the sheet; another public a spends less noise (`models.balanced`). D_a has an a
-of its own: with `Model.stretch` the same Delta holds for D_a grad f, and the server divides. The server computes
+W_i is symmetric with W_jj ~ N(0, 1) and W_jk ~ N(0, 1/2). D = diag(1, ..., 1, a) is I in the sheet; another public a
+spends less noise (`models.balanced`). D_a has an a of its own. The server computes
 
 (c) gradient user   theta_i = Proj( theta_{i-1} - pace eta_i v_i m_i )
     Hessian user    theta_i = theta_{i-1}
@@ -152,6 +150,7 @@ def compiled_messages(
         for j in range(p):
             store(scratch, (j,), noise * read(users.omega, (b, j)))
         if has_scale:
+            # with `Model.stretch` the same Delta holds for D_a grad f, and the server divides
             store(scratch, (p - 1,), constants.unstretched * noise * read(users.omega, (b, p - 1)))
         for r in range(users.rows[b], users.rows[b + 1]):
             g, h = rho(predictor(r, users, theta), read(users.y, (r,)), scale, constants.k)
@@ -195,8 +194,10 @@ def compiled_messages(
     def hessian_user(b, number, constants, users, theta, scratch, sums, scale, caps):
         d, p = users.x.shape[1], theta.shape[0]
         u = read(users.u, (b,))
+        # Delta_H is that of the *current* scale, which is public
         noise = u * constants.delta_hessian * read(users.inverse_mu, (b,)) / scale
         # (b): W_jk ~ N(0, 1/2) off the diagonal
+        # the Frobenius norm counts such an entry twice: this is N(0, I) in the coordinates in which it is Euclidean
         variance, off = noise * noise, noise * ROOT_HALF
         if caps is None:
             into = sums.hessians

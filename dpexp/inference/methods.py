@@ -15,8 +15,6 @@
                  (2022); under local differential privacy in arXiv 2505.08227. With T_s = theta_1 + .. + theta_s,
 
     bar = T_n / n,   V = n^-2 sum_s s^2 (T_s / s - bar)^2,   bar +- q sqrt(V_jj / n),   q = 6.747302 at 95%
-
-    After a burn-in of b steps the sums begin anew: T'_s = T_s - T_b and s' = s - b
 """
 
 from __future__ import annotations
@@ -93,6 +91,7 @@ def random_scaling(end: Snapshot, level: float, burned: Snapshot | None = None) 
     total, square, weighted, n = end.sums.total, end.sums.total_square, end.sums.weighted, end.users
     # sums of T'_s^2 and of s' T'_s, multiplied out in those of T_s
     if burned is not None:
+        # after a burn-in of b steps the sums begin anew: T'_s = T_s - T_b and s' = s - b
         b, start, count = burned.users, burned.sums.total, end.users - burned.users
         linear = end.sums.total_sum - burned.sums.total_sum
         square = square - burned.sums.total_square - 2 * start * linear + count * start**2

@@ -5,8 +5,7 @@ A record is a row x = (1, z) with a response y. Its loss is w(x) rho(y, x'beta, 
 derivative of the loss of one record: bounded as it is, so that a user can send it with noise and without clipping.
 
 Plans follow from a public guess: normal errors and independent columns. Where it is wrong intervals come out longer, by
-a third or a half in the cases that are measured. A careful plan takes the worse of two other laws: errors whose tails
-are heavier, and columns that are correlated.
+a third or a half in the cases that are measured.
 """
 
 from __future__ import annotations
@@ -38,9 +37,7 @@ def heavy_tails(c: float, scale_is_estimated: bool) -> tuple[float, float]:
 
     Errors are sigma e, where sigma is the guess. The target of the scale is s = k sigma with E min((e / k)^2, c^2) =
     kappa, or sigma where it is known. Then the curvatures are P(|e| <= c k) / s and E (e / k)^2 1{|e| <= c k} / s,
-    against those of a normal e with k = 1. With e = sqrt 3 tan t the density of t is (2 / pi) cos^2 t, so that
-
-        P(|e| <= a) = (2 / pi) (f + sin f cos f),   E e^2 1{|e| <= a} = (6 / pi) (f - sin f cos f),   tan f = a / sqrt 3
+    against those of a normal e with k = 1.
     """
     normal = normal_moments(c)
     low, high = 0.5, 4.0
@@ -55,6 +52,8 @@ def heavy_tails(c: float, scale_is_estimated: bool) -> tuple[float, float]:
 
 
 def _inside_of_t(a: float) -> tuple[float, float]:
+    # With e = sqrt 3 tan t the density of t is (2 / pi) cos^2 t. So P(|e| <= a) is (2 / pi) (f + sin f cos f), and
+    # E e^2 1{|e| <= a} is (6 / pi) (f - sin f cos f), with tan f = a / sqrt 3.
     f = math.atan(a / math.sqrt(3))
     both = math.sin(f) * math.cos(f)
     return 2 / math.pi * (f + both), 6 / math.pi * (f - both)
@@ -210,6 +209,7 @@ class Model:
     @property
     def laws(self) -> list[Model]:
         """The model as guessed, and with every doubt."""
+        # a careful plan takes the worse of two other laws: errors with heavier tails, and correlated columns
         return [self, *(replace(self, doubt=doubt) for doubt in get_args(Doubt))]
 
     @property
@@ -266,11 +266,9 @@ def model_of(problem: WeightedRegression) -> Model:
 
 
 def unit_model(name: ModelName, d: int, scale_is_known: bool = False, c: float = 1.345) -> Model:
-    """The model of d standardised covariates divided by sqrt d, whose residual scale is guessed as 1.
-
-    Divided so, |x|^2 is about 2 and hardly any record loses weight; under the same budget the standard errors of slopes
-    are .67 (d = 5) or .46 (d = 20) times as long (inference, section 7).
-    """
+    """The model of d standardised covariates divided by sqrt d, whose residual scale is guessed as 1."""
+    # divided so, |x|^2 is about 2 and hardly any record loses weight; under the same budget the standard errors of
+    # slopes are .67 (d = 5) or .46 (d = 20) times as long (inference, section 7)
     law: dict[str, Any] = {"d": d, "sigma_z": 1 / math.sqrt(d), "sensitivity": "exact"}
     if name == "mallows-logistic":
         return model_of(LogisticRegression(**law))
@@ -285,14 +283,14 @@ def as_fitted(model: Model) -> Model:
 def balanced(model: Model) -> Model:
     """The model with the a at which the least curvatures of coefficients and scale, as guessed, are equal in D H D.
 
-    The noise of a Hessian message follows from B = 2 + a^2 c^2, so it is wasted on whichever of the two is larger. With
-    standardised covariates divided by sqrt d slopes curve less than the scale does, and a is .65 (d = 5) or .46
+    With standardised covariates divided by sqrt d slopes curve less than the scale does, and a is .65 (d = 5) or .46
     (d = 10): the noise falls to .72 and .63, and half as many users measure the curvature as well.
     """
     if not model.has_scale:
         return model
     hessian = model.guessed_hessian
     least = float(eigenvalues(hessian[:-1, :-1])[0])
+    # the noise of a Hessian message follows from B = 2 + a^2 c^2, so it is wasted on whichever of the two is larger
     return replace(model, scale_row=float(np.clip(math.sqrt(least / hessian[-1, -1]), 0.3, 1.5)))
 
 

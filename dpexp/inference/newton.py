@@ -5,8 +5,7 @@ Every message is an unbiased noisy measurement of grad F at a public point, so
 (a) theta~ = sum v_i theta_{i-1} - H^-1 sum v_i m_i              (the weights v_i add up to 1)
 
 is unbiased up to the curvature of the gradient, for any start and any step sizes (inference, sections 0.1 and 3.3). The
-noise of the sum is a martingale whose variance is estimated by sum v_i^2 m_i m_i', added noise included. What the noise
-of the Hessian does to theta~ is of second order, but it is known, and it is counted too.
+noise of the sum is a martingale whose variance is estimated by sum v_i^2 m_i m_i', added noise included.
 
 (b) That noise makes some intervals too short and others too long, and on average too few of them cover. The error of
 the estimate is about -H^-1 xi, with the noise xi of the gradients, whatever the noise W of the measured Hessian was:
@@ -21,15 +20,10 @@ by the identity of `of_hessian_noise`, so that e of coordinate j has the varianc
 
     se_H^2 (|u|^2 |v|^2 + (u' v)^2) / (2 C_jj^2).
 
-With messages D H D the noise of H is D^-1 W D^-1, and u and v are divided by D. In the central model the middle matrix
-S is released with noise of its own, which adds to e.
-
 (c) The same noise makes C too long on average. C holds W twice where the error of the estimate does not hold it, so
 that E[(G - G W G) S (G - G W G)] = C + G E[W C W] G with G = H^-1, and the second part is, in units of the messages,
 
     E = (se_H^2 / 2) G (C + tr(C) I) G                                                        (fit2, section 2.4).
-
-It counts in the scale most, whose own noise is small beside that of the slopes.
 """
 
 from __future__ import annotations
@@ -51,17 +45,15 @@ NEWTON_STEPS = 30
 
 @compiled(kept=True, error_model="numpy")
 def fixed_points(values: np.ndarray, halves: np.ndarray, out: np.ndarray) -> None:
-    """Write the eigenvalues of the fixed point G to out [R, p], from those of Hc, values [R, p], and halves se_H^2 / 2.
-
-    G has the eigenvectors of Hc, since it is a function of Hc once its trace t is known: every eigenvalue l gives
-    half g^2 + (l + half t) g - 1 = 0. The sum of these g falls in t and is convex, so Newton's steps for
-    t = sum g(t) from t = 0 rise to its only root.
-    """
+    """Write the eigenvalues of the fixed point G to out [R, p], from those of Hc, values [R, p], halves se_H^2 / 2."""
     for number in range(len(halves)):
         half, trace = halves[number], 0.0
+        # the sum of the g below falls in t and is convex, so Newton's steps for t = sum g(t) from 0 rise to its root
         for _ in range(NEWTON_STEPS):
             total, slope = 0.0, 0.0
             for value in values[number]:
+                # G has the eigenvectors of Hc, since it is a function of Hc once its trace t is known: every eigenvalue
+                # l gives half g^2 + (l + half t) g - 1 = 0
                 b = value + half * trace
                 root = math.sqrt(b * b + 4 * half)
                 g = 2 / (b + root)
@@ -135,13 +127,12 @@ def corrected(sums: Sums, hessian: np.ndarray, hessian_error: np.ndarray) -> Cor
 
 
 def newton_corrected(sums: Sums, model: Model) -> Corrected:
-    """The estimate from one set of sums, with the Hessian that its own users measured, and its full covariance.
-
-    The messages hold D H D, whose noise is that of `regularise`.
-    """
+    """The estimate from one set of sums, with the Hessian that its own users measured, and its full covariance."""
     mean, error = mean_hessian(sums, model.p)
     scaling = model.hessian_scaling
+    # the messages hold D H D, whose noise is that of `regularise`
     found = corrected(sums, regularise(mean, error) / np.outer(scaling, scaling), error)
+    # what the noise of the Hessian does to theta~ is of second order, but it is known, and it is counted too
     return found._replace(covariance=found.covariance + of_hessian_noise(sums, found, scaling))
 
 
@@ -151,11 +142,12 @@ def of_hessian_noise(sums: Sums, found: Corrected, scaling: np.ndarray) -> np.nd
     To first order in W, (H + W)^-1 g = H^-1 g - H^-1 W d with d = H^-1 g, the length of the correction; and
     E[W d d' W] = (se_H^2 / 2) (d d' + |d|^2 I), by the identity of `regularise` with G = d d'. The sandwich of
     inference, section 3.3, leaves this out, and its intervals cover up to four points too little where se_H is near
-    half of the smallest eigenvalue of H. With messages D H D the noise of H is D^-1 W D^-1.
+    half of the smallest eigenvalue of H.
     """
     correction = ((sums.points / sums.v[0]).T - found.theta) / scaling
     outer = correction[:, :, None] * correction[:, None, :]
     square = np.sum(correction**2, axis=1)[:, None, None] * np.eye(correction.shape[1])
+    # with messages D H D the noise of H is D^-1 W D^-1
     inverse = inverses(found.hessian) / scaling
     middle = (found.hessian_error**2 / 2)[:, None, None] * (outer + square)
     return products(inverse, middle, inverse.transpose(0, 2, 1))
@@ -184,8 +176,10 @@ def relative_errors(
     the standard deviation of the noise of a diagonal entry of the middle matrix S, symmetric as W is.
     """
     # (b); u' dS u has the variance of a diagonal entry times |u|^4, and a part e of C^(1/2) is half of it over C
+    # with messages D H D the noise of H is D^-1 W D^-1, and u and v are divided by D
     u, v = inverse / scaling, covariance / scaling
     squares = np.sum(u * u, axis=-1) * np.sum(v * v, axis=-1) + np.sum(u * v, axis=-1) ** 2
+    # in the central model the middle matrix S is released with noise of its own, which adds to e
     of_middle = middle_error * np.sum(inverse * inverse, axis=-1) / 2
     with np.errstate(invalid="ignore", divide="ignore"):
         e_sq = ((error**2 / 2)[..., None] * squares + of_middle**2) / own**2
@@ -202,6 +196,7 @@ def less_excess(
     # (c)
     u, c = inverse / scaling, covariance / np.outer(scaling, scaling)
     total = np.trace(c, axis1=-2, axis2=-1)[..., None]
+    # it counts in the scale most, whose own noise is small beside that of the slopes
     excess = (error**2 / 2)[..., None] * (np.sum(products(u, c) * u, axis=-1) + total * np.sum(u * u, axis=-1))
     return np.asarray(np.maximum(own - excess, own / 2))
 

@@ -52,9 +52,8 @@ def no_path_sums(p: int) -> PathSums:
 def compiled_path(score: Callable[..., Any], curvature: Callable[..., Any], has_scale: bool) -> Callable[..., Any]:
     """The compiled `path(first, every, constants, eta, users, theta, hits, scratch, sums, messages, regressed)`.
 
-    `points_square` and `cross` are summed only if `regressed`: most of the time would be theirs. The messages and the
-    step are those of `compiled_messages`, one user at a time; after it the first p rows of `scratch` hold m_i, and the
-    next p hold theta_{i-1}.
+    `points_square` and `cross` are summed only if `regressed`. The messages and the step are those of
+    `compiled_messages`, one user at a time.
     """
     one = compiled_messages(score, curvature, has_scale, inlined=True)
 
@@ -69,8 +68,10 @@ def compiled_path(score: Callable[..., Any], curvature: Callable[..., Any], has_
             one(first, every, 1, constants, eta, users, theta, hits, scratch, messages, b, b + 1, number, None)
             if asked_for_hessian:
                 number += 1
+            # most of the time would be that of these two sums
             elif regressed:
                 for j in range(p):
+                    # the first p rows of `scratch` hold m_i, and the next p hold theta_{i-1}
                     m, at = load(scratch, (j,)), load(scratch, (p + j,))
                     for l in range(p):
                         other = load(scratch, (p + l,))

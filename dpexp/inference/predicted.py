@@ -108,13 +108,12 @@ def expected_errors(model: Model, design: Design, noise: Noise, debiased: bool =
 
     They have the factor by which intervals are longer because that noise makes lengths vary. `debiased`: less what it
     adds to them on average, as those of `intervals` are.
-
-    Without the noise, that is with the efficient bound of the gradient users in the last two stages, a plan promised up
-    to a quarter less than came out.
     """
     # for every draw of that noise the covariance is that of `newton`: G (S_mu / users) G with G = Hr^-1, and the part
     # that follows from the noise and from the length of the correction
     users = MEASURING * design.n * (1 - 1 / design.every)
+    # without that noise, that is with the efficient bound of the gradient users in the last two stages, a plan promised
+    # up to a quarter less than came out
     error, scaling = hessian_error(model, design, noise), model.hessian_scaling
     draws = _noises(model.p) if error > 0 else _noises(model.p)[:1]
     regular = regularise(model.guessed_message + error * draws, np.full(len(draws), error))
@@ -138,9 +137,8 @@ def careful_errors(model: Model, design: Design, noise: Noise) -> np.ndarray:
 def best_every(model: Model, n: int, noise: Noise) -> int:
     """The k with the shortest intervals if every k-th of n users sends a Hessian and all others a gradient.
 
-    Users who measure H are lost for the gradient, and an H that is badly known makes intervals longer: what is least is
-    the mean over coordinates of expected standard errors, each over its own least one. Designs count that measure H
-    surely enough; where there is none, the one with the most Hessians is taken. All of this is public.
+    What is least is the mean over coordinates of expected standard errors, each over its own least one. Designs count
+    that measure H surely enough; where there is none, the one with the most Hessians is taken. All of this is public.
     """
     measured = [every for every in EVERY if n >= MEASURED_BY * every] or EVERY[-1:]
     designs = [Design(n, guessed_curvature(model), every) for every in measured]
@@ -149,6 +147,7 @@ def best_every(model: Model, n: int, noise: Noise) -> int:
     if not sure:
         return EVERY[-1]
     errors = np.array([expected_errors(model, one, noise) for one in sure])
+    # users who measure H are lost for the gradient, and an H that is badly known makes intervals longer
     return sure[int(np.argmin((errors / errors.min(axis=0)).mean(axis=1)))].every
 
 
@@ -173,10 +172,10 @@ def correction_moment(model: Model, design: Design, noise: Noise) -> np.ndarray:
     the noise of its Hessians makes of its own d (`newton.of_hessian_noise`); its covariance with that stage's d is
     -phi(t') b^2 / N'.
 
-    (d) d is the mean over the last two stages, weighted by their users. Directions are those of H; b^2 has terms
-    between them only where S_mu has.
+    (d) d is the mean over the last two stages, weighted by their users.
     """
     values, vectors = eigensystems(model.guessed_hessian)
+    # directions are those of H; b^2 has terms between them only where S_mu has
     one = products(vectors.T, _scores(model, noise), vectors) / np.outer(values, values)  # b^2 of one user
     sent = [max(1.0, size * (1 - 1 / design.every)) for size in design.sizes]
     # the first stage counts from its middle

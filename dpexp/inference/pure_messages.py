@@ -3,15 +3,12 @@
 A user sends one vector by cap sampling (`core.cap_sampling`), which needs a bound R on its norm.
 
 (a) Gradient of the joint Huber loss, whose last entry is w (kappa - psi^2) / 2. Sent are D g + (0, .., 0, a h) with D
-    = diag(1, .., 1, a) and h = (c^2 - kappa) / 2. Since w |x|^2 <= 2, the squared norm is at most 2 w psi^2 + (a^2 / 4)
-    (w (kappa - psi^2) + c^2 - kappa)^2. That is convex in (w, w psi^2), so its maximum is at (0, 0), (1, 0) or (1,
-    c^2), and for a = 2 sqrt(2) / c it is 2 c^2. The server takes the shift off and divides the last entry by a: an
+    = diag(1, .., 1, a) and h = (c^2 - kappa) / 2. The server takes the shift off and divides the last entry by a: an
     unbiased gradient, whose noise in the scale is a times less. With a known scale there is no such entry, and for a
     logistic loss |y - p| <= 1 stands for c.
 (b) Hessian. Its upper triangle with entries off the diagonal times sqrt(2), in R^t with t = p (p + 1) / 2, has the norm
     |D hess f D|_F <= B / s (`models.curvature_bound`), which is the radius at the current scale.
-(c) Directions are normals over their length, in floating point. A message is one of them, times a constant. The record
-    decides only on which side of its cap the direction is, so the low digits tell nothing.
+(c) Directions are normals over their length, in floating point. A message is one of them, times a constant.
 """
 
 from __future__ import annotations
@@ -46,6 +43,8 @@ class PureModel(Model):
         """R of (a), rounded up."""
         # |y - p| <= 1 of a logistic loss stands for c
         c = self.problem.c if isinstance(self.problem, HuberRegression) else 1.0
+        # since w |x|^2 <= 2, the squared norm is at most 2 w psi^2 + (a^2 / 4) (w (kappa - psi^2) + c^2 - kappa)^2:
+        # convex in (w, w psi^2), so largest at (0, 0), (1, 0) or (1, c^2), and there 2 c^2 for a = 2 sqrt(2) / c
         return math.sqrt(2) * c * (1 + 1e-9)
 
     @property
@@ -117,6 +116,7 @@ class PureServer(Server):
                 # (c)
                 if sphere.used[0] >= POOL:
                     normals = self.normals(sphere.pool.shape)
+                    # the record decides only on which side of its cap the direction is, so the low digits tell nothing
                     sphere.pool[:] = normals / np.linalg.norm(normals, axis=1, keepdims=True)
                     sphere.used[0] = 0
             served = self._messages(

@@ -30,10 +30,8 @@ RANK = 1e-15
 
 @compiled(error_model="numpy")
 def _rotation(difference, twice):
-    """(c, s) of the smaller rotation for which s / c solves t^2 + (difference / off) t - 1 = 0, twice = 2 off.
-
-    twice is not 0: nobody asks for an element that is 0 already.
-    """
+    """(c, s) of the smaller rotation for which s / c solves t^2 + (difference / off) t - 1 = 0, twice = 2 off."""
+    # twice is not 0: nobody asks for an element that is 0 already
     ratio = difference / twice
     t = (-1.0 if ratio < 0.0 else 1.0) / (abs(ratio) + math.sqrt(ratio * ratio + 1.0))
     c = 1.0 / math.sqrt(t * t + 1.0)
@@ -62,9 +60,7 @@ def _inner(one, other):
 def _make_diagonal(matrices, rows):
     """Turn symmetric matrices [R, p, p] into diagonal ones, and `rows` [R, p, p], from 1, into their eigenvectors.
 
-    (a) Cyclic Jacobi. With a_kk - a_jj = 2 r a_jk the rotation of columns j and k by t = tan, t^2 + 2 r t - 1 = 0,
-    makes a_jk zero.
-    (b) A sweep visits all pairs. It is repeated until no entry off the diagonal is more than `NOTHING`.
+    Cyclic Jacobi: a sweep visits all pairs.
     """
     p = matrices.shape[1]
     for number in range(matrices.shape[0]):
@@ -72,7 +68,7 @@ def _make_diagonal(matrices, rows):
         for j in range(p):
             for k in range(p):
                 square += a[j, k] * a[j, k]
-        # (b)
+        # a sweep is repeated until no entry off the diagonal is more than this
         small = NOTHING * math.sqrt(square)
         for _ in range(SWEEPS):
             done = True
@@ -82,7 +78,8 @@ def _make_diagonal(matrices, rows):
                     if abs(off) <= small:
                         continue
                     done = False
-                    # (a)
+                    # with a_kk - a_jj = 2 r a_jk the rotation of columns j and k by t = tan, t^2 + 2 r t - 1 = 0, makes
+                    # a_jk zero
                     c, s = _rotation(a[k, k] - a[j, j], 2.0 * off)
                     moved = s / c * off
                     a[j, j] -= moved
@@ -102,7 +99,7 @@ def _make_diagonal(matrices, rows):
 def _make_orthogonal(columns, rows):
     """Rotate columns of matrices A [R, p, p], which are the rows of `columns`, until they are orthogonal: B = A V.
 
-    `rows`, from 1, become V'. One-sided Jacobi: each rotation is that of `_make_diagonal` for B'B.
+    `rows`, from 1, become V'. One-sided Jacobi.
     """
     p = columns.shape[1]
     for number in range(columns.shape[0]):
@@ -115,6 +112,7 @@ def _make_orthogonal(columns, rows):
                     if not abs(jk) > PARALLEL * math.sqrt(jj) * math.sqrt(kk):
                         continue
                     done = False
+                    # that of `_make_diagonal` for B'B
                     c, s = _rotation(kk - jj, 2.0 * jk)
                     _rotate(b, j, k, c, s)
                     _rotate(rows[number], j, k, c, s)
@@ -123,13 +121,12 @@ def _make_orthogonal(columns, rows):
 
 
 def _in_units(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A stack [R, p, p] of matrices over their largest |element|, that [R, 1, 1], and as many matrices 1.
-
-    So no square overflows. A matrix that is not finite is NaN, and so is its unit.
-    """
+    """A stack [R, p, p] of matrices over their largest |element|, that [R, 1, 1], and as many matrices 1."""
     stack = np.asarray(a, dtype=np.float64).reshape(-1, *np.shape(a)[-2:])
     unit = np.abs(stack).max(axis=(1, 2), keepdims=True)
+    # a matrix that is not finite is NaN, and so is its unit
     unit = np.where(unit > 0, np.where(unit < math.inf, unit, math.nan), unit + 1.0)
+    # so no square overflows
     return stack / unit, unit, np.tile(np.eye(stack.shape[1]), (len(stack), 1, 1))
 
 

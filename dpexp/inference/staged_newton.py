@@ -6,14 +6,10 @@
     3       .6      2    T / (h n_3)                   all
 
 (a) T is the number of relaxation times that a stage lasts in a direction of curvature h. In the first stage h is a
-public guess. The stages are short on purpose: the bias of what curvature leaves grows with T, and the correction of
-`newton` needs no mixing. They are not shorter, because the noise of the Hessians counts by the length of the
-correction, which falls in T.
+public guess.
 (b) After stages 1 and 2 the server jumps to the corrected estimate, so that the start is forgotten.
-(c) Steps that are too short leave the start unforgotten. For a logistic model Hessians are then measured where the risk
-is more curved than at the target, and intervals come out too short (.922 to .931 where the guess was twice too large).
-Steps that are too long throw the iterate about, and intervals come out too long. So after every stage the server
-compares what was measured with its guess (`measured_pace`). It does so with messages that it has, at no privacy.
+(c) After every stage the server compares what was measured with its guess (`measured_pace`). It does so with messages
+that it has, at no privacy.
 (d) The estimate uses the sums of stages 2 and 3, and is less what is known of its bias (`third_derivatives`).
 """
 
@@ -44,15 +40,13 @@ def guessed_median(model: Model) -> float:
 
 
 def curvature_ratio(model: Model, sums: Sums) -> tuple[np.ndarray, np.ndarray]:
-    """How many times as curved as guessed the risk is where Hessians were measured [8], and the variance of that [8].
-
-    In coordinates in which the Frobenius norm is Euclidean the noise of the mean Hessian M is N(0, se_H^2 I). For a
-    guess G the ratio that fits best is <M, G> / |G|^2, with the variance se_H^2 / |G|^2. It uses all entries, so it is
-    known much better than any eigenvalue.
-    """
+    """How many times as curved as guessed the risk is where Hessians were measured [8], and its variance [8]."""
     guess = model.guessed_message
     norm_sq = float(np.sum(guess * guess))
     mean, error = mean_hessian(sums, model.p)
+    # in coordinates in which the Frobenius norm is Euclidean the noise of the mean Hessian M is N(0, se_H^2 I). For a
+    # guess G the ratio that fits best is <M, G> / |G|^2, with the variance se_H^2 / |G|^2. It uses all entries, so it
+    # is known much better than any eigenvalue
     return np.sum(mean * guess, axis=(1, 2)) / norm_sq, error**2 / norm_sq
 
 
@@ -63,11 +57,10 @@ def measured_pace(model: Model, curvature: float, sums: Sums) -> np.ndarray:
     counts as right up to a factor of about 2, that is with the standard deviation g:
 
         r~ = (r g^2 + g V) / (g^2 + V),        pace = g / r~
-
-    A guess that is wrong by a factor 4 weighs little wherever V is small enough for an interval.
     """
     ratio, variance = curvature_ratio(model, sums)
     guess = curvature / guessed_median(model)
+    # a guess that is wrong by a factor 4 weighs little wherever V is small enough for an interval
     mixed = (ratio * guess**2 + guess * variance) / (guess**2 + variance)
     # where nobody sent a Hessian the guess is all that there is
     mixed = np.where(np.isfinite(mixed), mixed, guess)
@@ -78,6 +71,9 @@ SHARES = (0.1, 0.3, 0.6)
 """of the users, by stage"""
 POINTS = 6
 """blocks of a stage, at most, at whose beginning the server remembers where it was"""
+# Stages are short on purpose: the bias of what curvature leaves grows with T, and the correction of `newton` needs no
+# mixing. They are not shorter, because the noise of the Hessians counts by the length of the correction, which falls
+# in T.
 TIMES = (2.0, 3.0, 2.0)
 """T, relaxation times, by stage"""
 FARTHEST = 2.0
@@ -226,6 +222,9 @@ def staged_newton(
     first = server.ask(source, design.step_sizes(0), design.every, design.sizes[0] // 2 + 1)
     # (b) and (c), twice
     server.jump(first)
+    # Steps that are too short leave the start unforgotten. For a logistic model Hessians are then measured where the
+    # risk is more curved than at the target, and intervals come out too short (.922 to .931 where the guess was twice
+    # too large). Steps that are too long throw the iterate about, and intervals come out too long
     server.pace[:] = measured_pace(server.model, design.curvature, first)
     second_pace = server.pace[0].copy()
     second = server.ask(source, design.step_sizes(1), design.every)

@@ -5,8 +5,7 @@ independent of x, or symmetric given x, slopes are the true ones. The intercept 
 
     E w psi(r / s) = 0   and   E w (kappa - psi(r / s)^2) = 0,   r = bend (z_1^2 - 1) + sigma e - b.
 
-(b) r depends on x through z_1 alone, so that both means are integrals over z_1 and the error e; where neither spread
-nor mean of the error depends on z_1, the weight comes out as the factor E w.
+(b) r depends on x through z_1 alone, so that both means are integrals over z_1 and the error e.
 (c) H and S at the target are closed forms where the model is right, and means over simulated records where it is not.
 """
 
@@ -69,6 +68,7 @@ def _errors(law: Population, d: int) -> tuple[np.ndarray, np.ndarray]:
         values = law.bend * (along.nodes[:, None] ** 2 - 1) + law.sigma * spread[:, None] * e
         return values.ravel(), (along.weights[:, None] * v).ravel()
     # (b)
+    # where neither spread nor mean of the error depends on z_1, the weight comes out as the factor E w
     mean = along.weights.sum()
     if law.errors == "student":  # by x = tan, so that the tails are inside
         angle, v = _panels(lambda x: (1 + np.tan(x) ** 2 / 3) ** -2 * (1 + np.tan(x) ** 2), -1.5707, 1.5707)

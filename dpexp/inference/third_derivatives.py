@@ -64,7 +64,8 @@ def covariates(d: int, sigma_z: float) -> np.ndarray:
 
 @lru_cache(maxsize=16)
 def guessed_users(model: Model) -> Users:
-    """Users who hold these rows and send without noise. Their responses are 0: a logistic curvature has none."""
+    """Users who hold these rows and send without noise."""
+    # responses are 0: a logistic curvature has none
     rows = covariates(model.d, model.problem.sigma_z)[:, 1:]
     return Records(model, rows, np.zeros(DRAWS), np.full(DRAWS, math.inf), np.zeros).block(DRAWS, 0, 1)
 
@@ -72,14 +73,14 @@ def guessed_users(model: Model) -> Users:
 def farther(guessed: Guessed, point: np.ndarray, change: np.ndarray) -> np.ndarray:
     """What the jump `change` [8, p] of a logistic model from `point` [8, p] has to be multiplied by [8]; at most 2.
 
-    A Newton jump takes the curvature at the point for that of the way. Under the guessed law the gradient rises along
-    the way by r(t) = change' (grad F(point + t change) - grad F(point)), and the t is right at which it has risen by
-    what was measured, change' H change.
+    A Newton jump takes the curvature at the point for that of the way.
     """
     # (b): what was measured along the way, and what the guessed law says at some points of it
     sums = guessed(point, 1)
     wanted = np.sum(change * times(symmetric(sums.hessians / sums.u[0], point.shape[1]), change), axis=1)
     gradients = np.stack([(guessed(point + t * change, 0).gradients / DRAWS).T for t in JUMPS])
+    # under the guessed law the gradient rises along the way by r(t) = change' (grad F(point + t change) - grad
+    # F(point)), and the t is right at which it has risen by what was measured, change' H change
     risen = np.sum((gradients - gradients[0]) * change, axis=2)
     return np.array([np.interp(wanted[lane], risen[:, lane], JUMPS) for lane in range(len(wanted))])
 

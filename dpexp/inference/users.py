@@ -105,11 +105,7 @@ class Records:
 
 
 def operating_system_normals(shape: tuple[int, ...]) -> np.ndarray:
-    """Normals from the generator of the operating system, which nobody can compute again.
-
-    Each takes 53 random bits, of which half a unit keeps the uniform number away from 0 and 1, through the inverse of
-    the normal distribution function.
-    """
+    """Normals from the generator of the operating system, which nobody can compute again."""
     import os
 
     from scipy.special import ndtri
@@ -117,4 +113,6 @@ def operating_system_normals(shape: tuple[int, ...]) -> np.ndarray:
     count = math.prod(shape)
     # the highest 53 bits, which a float holds exactly
     bits = np.frombuffer(os.urandom(8 * count), dtype=np.uint64) >> np.uint64(11)
+    # half a unit of the 53 bits keeps the uniform number away from 0 and 1, and the inverse of the normal distribution
+    # function makes it normal
     return ndtri((bits.astype(np.float64) + 0.5) * 2.0**-53).reshape(shape)

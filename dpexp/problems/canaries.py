@@ -1,8 +1,7 @@
 """Records of an audit: the canary and those beside it, chosen by the adversary, for softmax regression and finite sums.
 
-Of finite sums the losses are linear; the slope of the canary is G or -G and all others are 0. Linear losses are smooth
-with any constant and their gradients are as long as G allows, so every statement of privacy for G and L covers them.
-No config names these problems; `dpexp.reporting.audit` makes them.
+Of finite sums the losses are linear; the slope of the canary is G or -G and all others are 0. No config names these
+problems; `dpexp.reporting.audit` makes them.
 """
 
 from __future__ import annotations
@@ -24,11 +23,7 @@ NO_LICENCE = "made for an audit"
 
 
 class Canaries(Softmax):
-    """Softmax regression on records that an adversary chooses; record 0 is the canary.
-
-    A record whose features are 0 has no gradient: it stands for a record that is not there, and leaves the number of
-    records, and so the batches, as they are.
-    """
+    """Softmax regression on records that an adversary chooses; record 0 is the canary."""
 
     records: int
     classes: int
@@ -44,7 +39,8 @@ class Canaries(Softmax):
 
     def features(self) -> np.ndarray:
         """All entries of a record are alike, so that a clip of each entry is as wrong as it can be."""
-        # a record that is not there keeps its place
+        # a record whose features are 0 has no gradient: it stands for one that is not there, and leaves the number of
+        # records, and so the batches, as they are
         present = np.full(self.records, self.others is not None)
         present[0] = self.canary is not None
         return (present[:, None] * np.full(self.width, self.length / math.sqrt(self.width))).astype(np.float32)
@@ -116,6 +112,8 @@ class LinearCanaries(FiniteSum):
 
     @property
     def smoothness(self) -> float:
+        # linear losses are smooth with any constant and their gradients are as long as G allows, so every statement of
+        # privacy for G and L covers them
         return self.stated_smoothness
 
     @property

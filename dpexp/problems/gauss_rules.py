@@ -59,10 +59,7 @@ class Orthonormal(NamedTuple):
 
 
 def orthonormal(measure: Rule, most: int) -> Orthonormal:
-    """The recursion of the polynomials up to degree `most`, by Stieltjes' procedure.
-
-    Every polynomial is made orthogonal to all before it, twice, since rounding would lose that after a few.
-    """
+    """The recursion of the polynomials up to degree `most`, by Stieltjes' procedure."""
     z, mass = measure.nodes, math.fsum(measure.weights)
     polynomials = np.empty((most + 1, len(z)))
     polynomials[0] = np.sqrt(measure.weights / mass)
@@ -70,6 +67,7 @@ def orthonormal(measure: Rule, most: int) -> Orthonormal:
     for k in range(most):
         # (a)
         new, before = z * polynomials[k], polynomials[: k + 1]
+        # made orthogonal to all before it twice, since rounding would lose that after a few
         for _ in range(2):
             shares = (before * new).sum(axis=1)
             new = new - (before * shares[:, None]).sum(axis=0)
@@ -79,12 +77,9 @@ def orthonormal(measure: Rule, most: int) -> Orthonormal:
 
 
 def gauss(polynomials: Orthonormal, sizes: Sequence[int]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Nodes and weights [n] for each number n, which increase: the zeros of p_n, and 1 / sum_{k < n} p_k^2 there.
-
-    Eigenvalues of a library for linear algebra would depend on the processor. The weights add up to the mass, so that
-    constants cancel in a difference.
-    """
+    """Nodes and weights [n] for each number n, which increase: the zeros of p_n, and 1 / sum_{k < n} p_k^2 there."""
     begins = _begins(sizes)
+    # eigenvalues of a library for linear algebra would depend on the processor
     z = _zeros(polynomials.roots, sizes)
     # (b): each step about squares the error, which is 1e-6 of the largest zero at first
     # p_n and its derivative rise together by the recursion, those of all sizes at once
@@ -106,6 +101,7 @@ def gauss(polynomials: Orthonormal, sizes: Sequence[int]) -> list[tuple[np.ndarr
     for n, (begin, end) in zip(sizes, pairwise(begins), strict=True):
         nodes = np.append(-z[begin + n % 2 : end][::-1], z[begin:end])
         own = np.append(weights[begin + n % 2 : end][::-1], weights[begin:end])
+        # the weights add up to the mass, so that constants cancel in a difference
         found.append((nodes, own * (polynomials.mass / math.fsum(own))))
     return found
 
@@ -116,16 +112,13 @@ def _begins(sizes: Sequence[int]) -> list[int]:
 
 
 def _first_entries(roots: np.ndarray, sizes: Sequence[int], z: np.ndarray) -> np.ndarray:
-    """The first entry of the unit vector (p_0, ..., p_{n-1}) at the zeros z of p_n, for each number n.
-
-    The recursion keeps its digits in the direction in which numbers grow. With many nodes a zero meets a node of the
-    measure, and then p_k grows up to some k and falls after it. So the first part is found upwards from p_0 and the
-    rest downwards from p_n = 0. They are joined where their product is largest, which is where the vector is (the
-    product is the diagonal of the inverse of the matrix less z, up to a factor that does not depend on k).
-    """
+    """The first entry of the unit vector (p_0, ..., p_{n-1}) at the zeros z of p_n, for each number n."""
     begins = _begins(sizes)
     n = np.repeat(sizes, np.diff(begins))
     # `down` is counted from p_{n-1}
+    # The recursion keeps its digits in the direction in which numbers grow. With many nodes a zero meets a node of the
+    # measure, and then p_k grows up to some k and falls after it. So the first part is found upwards from p_0 and the
+    # rest downwards from p_n = 0
     up, down = np.zeros((sizes[-1], len(z))), np.zeros((sizes[-1], len(z)))
     up[0] = down[0] = 1.0
     for k in range(1, sizes[-1]):
@@ -138,6 +131,8 @@ def _first_entries(roots: np.ndarray, sizes: Sequence[int], z: np.ndarray) -> np
             down[k, left] -= roots[n[left] - k] / below * down[k - 2, left]
     entry = np.arange(sizes[-1])[:, None]
     down = np.where(entry < n, np.take_along_axis(down, np.maximum(n - 1 - entry, 0), axis=0), 0.0)
+    # joined where their product is largest, which is where the vector is (the product is the diagonal of the inverse of
+    # the matrix less z, up to a factor that does not depend on k)
     joint = np.abs(up * down).argmax(axis=0), np.arange(len(z))
     vector = np.where(entry <= joint[0], up / up[joint], down / down[joint])
     first: np.ndarray = vector[0] / np.sqrt((vector * vector).sum(axis=0))
@@ -147,19 +142,18 @@ def _first_entries(roots: np.ndarray, sizes: Sequence[int], z: np.ndarray) -> np
 def _zeros(roots: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
     """Eigenvalues that are not negative, to about 1e-6 of the largest, of the symmetric matrices of these sizes with
     the numbers `roots` beside a diagonal of 0; one matrix after the other.
-
-    The number of negative pivots of the matrix less x is the number of its eigenvalues below x (Sylvester). Pivots do
-    not depend on the size, so a grid of x encloses the eigenvalues of all matrices at once; halving does the rest. All
-    lie within twice the largest entry (Gershgorin).
     """
     begins = _begins(sizes)
     entries = roots[: sizes[-1] - 1].tolist()
+    # all lie within twice the largest entry (Gershgorin)
     grid = np.linspace(0.0, 2 * roots[: sizes[-1]].max(), 1025)
     low, high = np.empty(begins[-1]), np.empty(begins[-1])
     # (d): of n eigenvalues the n // 2 first are negative, and those sought have the numbers from there on
     number = np.concatenate([np.arange(n // 2, n) for n in sizes])
     pivot = -grid
     below = (pivot < 0).astype(np.int64)
+    # The number of negative pivots of the matrix less x is the number of its eigenvalues below x (Sylvester). Pivots do
+    # not depend on the size, so a grid of x encloses the eigenvalues of all matrices at once; halving does the rest
     for n, root in enumerate([*entries, 0.0], start=1):
         if n in sizes:
             own = slice(begins[sizes.index(n)], begins[sizes.index(n) + 1])

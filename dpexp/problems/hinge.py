@@ -5,9 +5,9 @@ which the loss has its kinks, and that of beta*, which sets the labels. All othe
 across their plane, which is a function of the distance from the origin: a table, with cubic interpolation.
 (b) The outer integral runs along beta, for either label where its loss is not 0, and so ends at a kink of the loss.
 (c) The inner one runs along what beta* has across beta. It is smooth but for the kink of the weight, a circle around
-the origin, at which panels end; nothing else tells the two signs of this coordinate apart than the label.
+the origin, at which panels end.
 (d) The best beta lies in the plane of the intercept and (1, ..., 1): two equations in one integral each.
-(e) Curvature comes from the kinks alone. Each adds the density of x'theta times E[w 1{its label} x x'] there.
+(e) Curvature comes from the kinks alone.
 """
 
 from __future__ import annotations
@@ -108,6 +108,7 @@ class MallowsHinge(LinearPredictorProblem):
         # (e)
         hessian = np.zeros_like(covariance)
         unit = np.full(self.d, 1 / math.sqrt(self.d))
+        # each kink adds the density of x'theta times E[w 1{its label} x x'] there
         for s_k, label in zip(kinks, (1, -1), strict=True):
             p_k = logistic(label * _predictor(self.d, self.sigma_z, abs(self.beta), s_k))
             density = p_k * math.exp(-s_k * s_k / 2) / math.sqrt(2 * math.pi) / b
@@ -194,6 +195,7 @@ def _compiled() -> Callable[..., Any]:
             for j in range(len(x)):
                 r = low + (high - low) * x[j]
                 mass = w[j] * (high - low) * math.exp(-r * r / 2) * interpolate(across, math.sqrt(s * s + r * r) / h)
+                # nothing else tells the two signs of this coordinate apart than the label
                 for side in (-1.0, 1.0):
                     t = beta * (1 + length * (cosine * s + sine * side * r))
                     total += mass / (1 + math.exp(-label * t))

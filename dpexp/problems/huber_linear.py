@@ -19,10 +19,8 @@ def response(t: Value, e: Value, k: np.ndarray) -> Value:
 
 
 def conditional_risk(t: Value, scale: Value, k: np.ndarray) -> Value:
-    """E over eps of scale * rho_c((sigma eps - t) / scale) + kappa scale / 2, for the error t of the linear predictor.
-
-    rho_c is half a square less the half squares beyond c and -c.
-    """
+    """E over eps of scale * rho_c((sigma eps - t) / scale) + kappa scale / 2, for the error t of a linear predictor."""
+    # rho_c is half a square less the half squares beyond c and -c
     # the mean square is t^2 + sigma^2, and what lies beyond c scale on either side is taken off in units of sigma
     c, kappa, sigma = k[0], k[1], k[2]
     inverse, reach = 1.0 / sigma, c * scale
@@ -32,12 +30,10 @@ def conditional_risk(t: Value, scale: Value, k: np.ndarray) -> Value:
 
 
 def log_risk_derivative(k: int) -> float:
-    """Log of a bound on the k-th derivative of `conditional_risk` in t, k >= 3, in units of sigma^(2 - k) / scale.
-
-    The second is (Phi((t + c scale) / sigma) - Phi((t - c scale) / sigma)) / scale, so the k-th is a difference of two
-    derivatives of order k - 3 of the normal density. By Cramer's bound on Hermite polynomials (Abramowitz and Stegun,
-    22.14.17) each is at most 1.0865 sqrt((k - 3)! / (2 pi)).
-    """
+    """Log of a bound on the k-th derivative of `conditional_risk` in t, k >= 3, in units of sigma^(2 - k) / scale."""
+    # the second is (Phi((t + c scale) / sigma) - Phi((t - c scale) / sigma)) / scale, so the k-th is a difference of
+    # two derivatives of order k - 3 of the normal density. By Cramer's bound on Hermite polynomials (Abramowitz and
+    # Stegun, 22.14.17) each is at most 1.0865 sqrt((k - 3)! / (2 pi))
     return math.log(2 * 1.0865 / math.sqrt(2 * math.pi)) + math.lgamma(k - 2) / 2
 
 

@@ -93,10 +93,8 @@ class InsensitiveLinear(LinearPredictorProblem):
         return np.zeros((self.p,) * 3)
 
     def hessian_lipschitz(self) -> float:
-        """The third derivative of a user's risk at t is f'(t - width) + f'(t + width), f the density of the errors.
-
-        |f'(x)| = 6 / support^2 (1 - |x| / support)^2. Beyond t = width both have one sign and fall in size, so that the
-        sum is largest at t = width; within, they differ in sign.
-        """
+        """The third derivative of a user's risk at t is f'(t - width) + f'(t + width), f the density of the errors."""
+        # |f'(x)| = 6 / support^2 (1 - |x| / support)^2. Beyond t = width both have one sign and fall in size, so that
+        # the sum is largest at t = width; within, they differ in sign
         overlap = max(0.0, 1 - 2 * self.width / self.support)
         return 6 / self.support**2 * (1 + overlap**2) * cubic_moment(self.d, self.sigma_z)

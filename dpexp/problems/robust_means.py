@@ -1,7 +1,6 @@
 """Means that outliers and ripples do not spoil: the default problems of `momentum`, for any N and d.
 
-Points are 0.6 e_1 + spread z / sqrt d, z standard normal, moved onto the unit ball where they leave it. The first
-iterate lies on the other side, at the stated distance from 0, so that there is a way to go.
+Points are 0.6 e_1 + spread z / sqrt d, z standard normal, moved onto the unit ball where they leave it.
 """
 
 from __future__ import annotations
@@ -41,6 +40,7 @@ class RobustMean(FiniteSum):
         return Records(x / np.maximum(1.0, np.linalg.norm(x, axis=1, keepdims=True)), np.zeros(self.N))
 
     def start(self) -> np.ndarray:
+        # on the other side of 0, at the stated distance, so that there is a way to go
         return np.full(self.d, -self.distance / math.sqrt(self.d))
 
 

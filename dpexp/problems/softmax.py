@@ -1,8 +1,7 @@
 """Multinomial logistic regression with lambda/2 |W|^2 on labelled records (`dp-sgld`, section 5).
 
 Every record is scaled to norm 1 by itself and gets a bias entry, so that all norms are one public number and so are the
-constants: L of the data part (only it depends on the record, hence only it counts for sensitivity) and the smoothness
-of every record's loss. Nothing is computed from several records.
+constants: L of the data part and the smoothness of every record's loss. Nothing is computed from several records.
 """
 
 from __future__ import annotations
@@ -275,6 +274,7 @@ class Softmax(ProblemBase):
     @property
     def lipschitz(self) -> float:
         """Bound on the norm of a record's data gradient: sqrt(2) |x|."""
+        # only it depends on the record, hence only it counts for sensitivity
         return data_lipschitz(NORM)
 
     @property
@@ -313,9 +313,10 @@ def _loaded(source: str) -> Split:
     return Split(*(_expanded(part, asked.random_features) for part in parts))
 
 
+# settings of one experiment share it, and a process may outlive an edit of it
 @lru_cache(maxsize=1)
 def _remarked(source: str, state: State) -> tuple[str, ...]:
-    """Of a table as it is now: settings of one experiment share it, and a process may outlive an edit of it."""
+    """Of a table as it is now."""
     from dpexp.data.remarks import majority, remarks
 
     data = DataSource.model_validate_json(source, strict=False)

@@ -28,9 +28,7 @@ class Theorem:
     function: Callable[..., Any]
 
     def __call__(self, constants: Mapping[str, Any]) -> Any:
-        """The function at those of the constants that it asks for. Raises KeyError for one that is not there.
-
-        A parameter with a default is left at it: it chooses a form of the statement, which is none of the constants.
-        """
+        """The function at those of the constants that it asks for. Raises KeyError for one that is not there."""
         parameters = inspect.signature(self.function).parameters.values()
+        # a parameter with a default is left at it: it chooses a form of the statement, which is none of the constants
         return self.function(**{p.name: constants[p.name] for p in parameters if p.default is p.empty})

@@ -105,11 +105,9 @@ def told() -> dict[str, float]:
 
 
 def _advantages(t: int, z: float, epochs: int) -> float:
-    """Attained with balls in bins over the largest of Poisson batches.
-
-    The advantage is at least every delta at which an epsilon above 0 is attained.
-    """
+    """Attained with balls in bins over the largest of Poisson batches."""
     loss, most = epoch_loss(1 / z, t), step_loss(1 / t, z, "add-remove").delta(t * epochs, 0.0)
+    # the advantage is at least every delta at which an epsilon above 0 is attained
     return narrow(lambda delta: loss.attained(epochs, delta) <= 0, 0.0, 1.0, halvings=30).below / most
 
 

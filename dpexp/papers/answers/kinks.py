@@ -1,7 +1,6 @@
 """Losses with a kink, `ldp-sgd`'s future work: is the average of LDP-SGD biased for alpha < 1/2 there, too?
 
-The bias is -H^-1 F'''[V] / 2 times the mean step size. Of the pinball loss F''' is that of the errors' density at the
-quantile: 0 at the median of symmetric errors, and not elsewhere.
+The bias is -H^-1 F'''[V] / 2 times the mean step size.
 """
 
 from __future__ import annotations
@@ -54,6 +53,7 @@ def pinball(evidence: Evidence) -> Outcome:
         ratio_to(label, run.values("asgd", SQUARED)[-1], float(predicted(run.cell, run.steps)[-1]), len(runs))
         for run, label in zip(runs, labels(runs), strict=True)
     ]
+    # of the pinball loss F''' is that of the errors' density at the quantile: 0 only at the median of symmetric errors
     return predictions_agree(ratios, TOLERANCE, "linearised recursion and bias, which is 0 at the median")
 
 

@@ -1,8 +1,7 @@
 """Settings in which all hypotheses of Theorem 3.1 of `dp-sgld` hold, with the exact divergence beside the printed one.
 
 The quadratic of `exact_langevin` on C = [-R, R] is (B + lambda R)-Lipschitz, lambda-strongly convex and lambda-smooth.
-The exact law is that of the iteration without projection; with it, laws differ by at most the probability of ever
-leaving C (`leaving`), and `certain` bounds divergences of the projected iteration from below by one threshold test.
+The exact law is that of the iteration without projection.
 """
 
 from __future__ import annotations
@@ -85,6 +84,7 @@ class Case:
 
     def delta(self, eps: float) -> float:
         """A delta below which the projected iteration is not (eps, delta)-private, exact up to `leaving`."""
+        # with projection laws differ by at most the probability of ever leaving C
         return max(0.0, self.law.delta(eps) - (1 + math.exp(eps)) * self.leaving)
 
     def certain(self, order: float) -> float:

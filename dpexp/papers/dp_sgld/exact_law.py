@@ -79,11 +79,9 @@ class QuadraticLangevin:
         return renyi_of(self.law, self.law.mirrored, order)
 
     def delta(self, eps: float, removed: bool = False) -> float:
-        """Smallest delta of (eps, delta) for the pair +B, -B (or, removed, for +B against 0, which of both is larger).
-
-        The likelihood ratio is monotone, so the best event is a half line.
-        """
+        """Smallest delta of (eps, delta) for the pair +B, -B (or, removed, +B against 0, which of both is larger)."""
         if not removed:
+            # the likelihood ratio is monotone, so the best event is a half line
             return hockey_stick_of(self.law, self.law.mirrored, eps)
         other = GaussianMixture(np.zeros(1), np.zeros(1), self.variance)
         # removed and added differ, and the larger one is the guarantee
@@ -126,9 +124,9 @@ def _far(moves: np.ndarray, q: float) -> float:
 def _on_grid(moves: np.ndarray, q: float, spacing: float, points: int) -> tuple[np.ndarray, np.ndarray]:
     """The law of sum b_k moves_k on the first `points` multiples of `spacing`, as points and log probabilities.
 
-    The error is of second order in the spacing. Log probabilities hold the far atoms that a Renyi divergence of high
-    order sees. Mass above the last point is put on it.
+    The error is of second order in the spacing.
     """
+    # log probabilities hold the far atoms that a Renyi divergence of high order sees
     logs = np.full(points, -np.inf)
     logs[0], top = 0.0, 0
     for move in moves / spacing:
@@ -143,6 +141,7 @@ def _on_grid(moves: np.ndarray, q: float, spacing: float, points: int) -> tuple[
                 over = np.logaddexp.reduce(logs[kept : top + 1], initial=-np.inf)
                 place = grown[offset : offset + kept]
                 np.logaddexp(place, logs[:kept] + math.log(q * share), out=place)
+                # mass above the last point is put on it
                 grown[-1] = np.logaddexp(grown[-1], over + math.log(q * share))
         logs[: end + 1], top = grown, end
     seen = np.isfinite(logs)

@@ -3,8 +3,7 @@
 (a) Where the theorem fails: the smallest order at which the printed bound is below an exact divergence.
 (b) The noise is a bracket for each scheme. The upper end is the least with which an analysis of exactly this scheme and
 these neighbours states the target. The lower end is the largest with which a pair of neighbours still attains more than
-the target: with less noise than that the target is missed, whatever is proved some day. Both come from the mechanism's
-own lines, so that no scheme gets another one's number.
+the target: with less noise than that the target is missed, whatever is proved some day.
 """
 
 from __future__ import annotations
@@ -118,16 +117,13 @@ class Scheme(NamedTuple):
     relation: Relation
 
     def of(self, batches: int, epochs: int) -> Made:
-        """With so many batches and epochs.
-
-        In cyclic Poisson sampling a group has its turn in every GROUPS-th step, so that its records are drawn GROUPS
-        times as often then.
-        """
+        """With so many batches and epochs."""
         kind: type[Mechanism] = EpochGaussian
         own: dict[str, Any] = {"batches": batches, "epochs": epochs}
         if self.name in ("poisson", "fixed-size"):
             kind, own = SampledGaussian, {"sampling_probability": 1 / batches, "steps": batches * epochs}
         elif self.name == "cyclic-poisson":
+            # a group has its turn in every GROUPS-th step, so that its records are drawn GROUPS times as often then
             cycles, unfinished = divmod(batches * epochs, GROUPS)
             own = {"batches": GROUPS, "epochs": cycles, "sampling_probability": GROUPS / batches}
             # as many steps as the others, though groups have their turns in cycles
@@ -169,6 +165,7 @@ def bracket(made: Made, unit: float = 1.0) -> tuple[float, float]:
     def attains(z: float) -> float:
         return max(b.eps(DELTA) for b in made(unit * z).lower_bounds())
 
+    # both come from the mechanism's own lines, so that no scheme gets another one's number
     high, low = (unit * least_noise(of, EPS, TOLERANCE) for of in (states, attains))
     # the search ends a little above the noise that it looks for, where more than the target is no longer attained
     return min(high, low * (1 - 2 * TOLERANCE)), high

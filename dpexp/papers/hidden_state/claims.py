@@ -81,11 +81,9 @@ SIGMA = 0.5
 
 
 def noise_scale() -> dict[str, float]:
-    """The update's noise sigma^2 Z read literally, for sigma = 1/2, under theta with the printed argument over sigma.
-
-    In units of the literal noise the set has diameter `diameter`; theta is then taken at sigma times the right argument.
-    """
+    """The update's noise sigma^2 Z read literally, sigma = 1/2, under theta with the printed argument over sigma."""
     return {
+        # in units of the literal noise the set has this diameter; theta is then taken at sigma times the right argument
         f"diameter {diameter:g} noise units": last_iterate_delta(0.0, SIGMA * (diameter + 2 * PUSH), q, 100)
         / exact_delta(_pair(diameter, q, FIELDS["repelling"]), 100, 0.0)
         for diameter, q in ((2.0, 0.2), (4.0, 0.1))

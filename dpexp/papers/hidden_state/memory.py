@@ -46,11 +46,9 @@ FEW, LEAST_SUM, LARGEST_SUM = 4, 6.0, 40.0
 
 
 def attained(setting: str, states: int) -> float:
-    """The largest epsilon at 1e-5 of a memory on a set so many cells wide, rounded down.
-
-    A wider set attains at least as much: the loss may read the projection of the place on a narrower set, and so may
-    who sees the last iterate.
-    """
+    """The largest epsilon at 1e-5 of a memory on a set so many cells wide, rounded down."""
+    # a wider set attains at least as much: the loss may read the projection of the place on a narrower set, and so may
+    # who sees the last iterate
     return max(_of_cells(setting, k) for k in CELLS if k <= states)
 
 
@@ -64,12 +62,10 @@ def _of_cells(setting: str, states: int) -> float:
 
 
 def linear_law(setting: str, scheme: Scheme = "fixed-size") -> float:
-    """The same of linear losses without walls. Fixed-size: the record's slope is opposite to all others', 2 C apart.
-
-    The memory's neighbours differ by one C, as with `add-remove`; what holds for replace-one neighbours has to hold for
-    the most distant ones, so that the former is what a bound would be.
-    """
+    """The same of linear losses without walls. Fixed-size: the record's slope is opposite to all others', 2 C apart."""
     q, z, steps = SETTINGS[setting]
+    # the memory's neighbours differ by one C, as with `add-remove`; what holds for replace-one neighbours has to hold
+    # for the most distant ones, so that these are what a bound would be
     return LinearLoss(q, z, steps, scheme).eps(DELTA)
 
 

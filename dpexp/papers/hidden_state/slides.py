@@ -1,7 +1,6 @@
 """The setting of the figure of `hidden-state`, its composition baselines in two readings, and where they cross.
 
-dia(W) = 1, C = 1, eta = 0.01, sigma = 1, p = 0.001. The batch size is not given: batches of one record are taken, for
-which the record's step is largest (with b records the steps at a crossing grow by b^2).
+dia(W) = 1, C = 1, eta = 0.01, sigma = 1, p = 0.001.
 """
 
 from __future__ import annotations
@@ -22,6 +21,8 @@ CLOSE = 0.02
 
 def same_mechanism() -> StepLoss:
     """A step of the figure's mechanism, batches of one: record step eta C, fixed batch size, one record replaced."""
+    # the batch size is not given: batches of one record are taken, for which the record's step is largest (with b
+    # records the steps at a crossing grow by b^2)
     return step_loss(Q, NOISE / (2 * STEP_SIZE * CLIP), "fixed-size")
 
 

@@ -211,8 +211,9 @@ def _shortlist(choices: Sequence[Choice], estimator: str) -> list[Choice]:
 
 
 def _smaller(lists: Sequence[Sequence[Choice]], tried: Sequence[Choice]) -> list[Choice]:
-    """The rest of the lists whose second step did better than their first: beyond a least error it only rises."""
+    """The rest of the lists whose second step did better than their first."""
     error = {(c.estimator, c.eta, c.alpha): c.carried for c in tried}
+    # beyond a least error it only rises
     falls = [some for some in lists if len(some) > 2 and error[_name(some[1])] < error[_name(some[0])]]
     return [choice for some in falls for choice in some[2:]]
 

@@ -1,8 +1,4 @@
-"""Stored runs of `ldp-sgd` beside its theory: what `predictions` says of a run at its steps, and what theorems assume of it.
-
-Conditions 1 (bounded gradients) and 2 (strong convexity) cannot both hold on all of R^d: a gradient that grows at least
-like m times the distance is not bounded. So curvature is asked for at the optimum, where the claims take m and M.
-"""
+"""Stored runs of `ldp-sgd` beside its theory: what `predictions` says at their steps, and what theorems assume."""
 
 from __future__ import annotations
 
@@ -145,6 +141,8 @@ bounded = assumed_of_runs(
     lambda run: _problem(run, "huber-linear", c=math.inf),
 )
 """without a tuning constant the Huber loss is the square, whose gradient has no bound"""
+# Conditions 1 (bounded gradients) and 2 (strong convexity) cannot both hold on all of R^d: a gradient that grows at
+# least like m times the distance is not bounded. Curvature is asked for at the optimum, where claims take m and M.
 curved = assumed_of_runs(
     "the risk is strongly convex at the optimum (Condition 2, which cannot hold everywhere beside Condition 1)",
     lambda run: constants_of(run)["m"] > 0,

@@ -3,11 +3,10 @@
 Every row has the mean of a metric over replicates at the last step, its standard error and its 95% interval; `also`
 adds the means of what must be read beside a gradient norm: F (`objective`) and the rms of |w| (`param_norm`).
 
-The best setting of a grid is inside it, or at an end, beyond which a better one may be. A setting is looked at along one
-axis at a time, among those that share its values of the other axes. It is inside if this line goes on beyond it on both
-sides. A comparison of tuned methods is fair to the loser only if the loser's best setting is inside: more settings can
-only help the winner. The best mean is read off the replicates that it is compared by, so it is a little too good for
-every method. Of every tuned grid the best setting is kept, and the next one on either side along both axes.
+The best setting of a grid is inside it, or at an end, beyond which a better one may be. A setting is looked at along
+one axis at a time, among those that share its values of the other axes. A comparison of tuned methods is fair to the
+loser only if the loser's best setting is inside: more settings can only help the winner. Of every tuned grid the best
+setting is kept, and the next one on either side along both axes.
 """
 
 from __future__ import annotations
@@ -93,6 +92,7 @@ def tuned_rows(results: Path) -> pd.DataFrame:
     rows["tuned"] = rows["length"].where(rows["length"].notna(), rows["eta"])
     rows["settings"] = rows.groupby(place)["mean"].transform("size")
     grids = rows.groupby(place)
+    # the best mean is read off the replicates that it is compared by, so it is a little too good for every method
     best = rows.loc[grids["mean"].idxmin()].copy()
     reached = (ends(grids.get_group(tuple(row[place])), row, ("epochs", "tuned")) for _, row in best.iterrows())
     best["ends"] = [", ".join(END_WORDS[axis][end] for axis, end in found.items()) for found in reached]
@@ -150,16 +150,15 @@ def _beside(results: Path, experiment: str, metric: str, needs: Sequence[str]) -
 
 
 def ends(grid: pd.DataFrame, best: pd.Series, axes: Sequence[str]) -> dict[str, str]:
-    """The axes on which the best row of a grid is at an end, and which one: `least`, `largest`, or `only`.
-
-    An axis of which the grid has one value is none: it was not tuned.
-    """
+    """The axes on which the best row of a grid is at an end, and which one: `least`, `largest`, or `only`."""
     found: dict[str, str] = {}
     for axis in axes:
         others = [name for name in axes if name != axis]
         # the settings that share all other axes with the best one
         line = grid[np.logical_and.reduce([np.isclose(grid[name], best[name]) for name in others], axis=0)][axis]
+        # it is inside if this line goes on beyond it on both sides
         at = (bool(np.isclose(best[axis], line.min())), bool(np.isclose(best[axis], line.max())))
+        # an axis of which the grid has one value is none: it was not tuned
         if any(at) and not np.isclose(grid[axis].min(), grid[axis].max()):
             found[axis] = "only" if all(at) else "least" if at[0] else "largest"
     return found

@@ -3,9 +3,7 @@
 xi^2 = E|grad L_B(theta*)|^2. They need every batch loss to be beta-smooth, theta* inside the set (its gradient is taken
 to be 0), and eta <= 1 / (2 beta).
 
-(a) With a constant step all bound the expected excess empirical risk of theta_K. In the recursion (10) the printed
-proof loses a factor 2 of the term eta^2 xi^2: the `proved` forms keep it. For quadratic losses the printed constant
-happens to be true.
+(a) With a constant step all bound the expected excess empirical risk of theta_K.
 (b) With steps eta_k = 1 / (2 beta + lambda k / 2) they bound the AVERAGE excess risk of the iterates, while the privacy
 statements cover the release of theta_K alone: a bound for the released model does not follow from them as printed.
 """
@@ -141,6 +139,8 @@ def _log_steps(ratio: float, smoothness: float, strong_convexity: float) -> floa
 
 
 def _share(form: Form) -> float:
+    # in the recursion (10) the printed proof loses a factor 2 of the term eta^2 xi^2: the `proved` forms keep it. For
+    # quadratic losses the printed constant happens to be true
     return {"printed": 0.5, "proved": 1.0}[form]
 
 

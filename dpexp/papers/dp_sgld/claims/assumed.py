@@ -59,8 +59,8 @@ def stated(experiment: str) -> Hypothesis:
         return [run for run in evidence.runs(experiment) if math.isfinite(float(run.row["eps"]))]
 
     def holds(run: Run) -> bool:
-        """The column of composition is there where the accountant is another one."""
         nominal, own = float(run.row["eps"]), float(run.row["eps_1e-05"])
+        # the column of composition is there where the accountant is another one
         sound = float(run.row.get("sound_eps_1e-05", math.nan))
         unsound = run.row["accountant"] == "pld" and not math.isnan(sound) and sound > nominal * (1 + NEAR)
         return math.isclose(own, nominal, rel_tol=NEAR) and not unsound

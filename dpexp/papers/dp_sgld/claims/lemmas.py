@@ -58,11 +58,12 @@ def flow(theta: float, t: float, lam: float, x: float, m: int, sigma: float) -> 
 def lemma_3_2() -> dict[str, float]:
     """Two Langevin diffusions on quadratics whose gradients differ by g: right side less left side of (4), Gaussian laws.
 
-    R(a, t) = a gap^2 / (2 v), gap' = g - lambda gap, v' = 2 sigma^2 - 2 lambda v, and N(., v) is 1/v-LSI. The
-    difference is a (g / (2 sqrt(gamma) sigma) - sqrt(gamma) sigma gap / v)^2, by hand; here both sides are evaluated.
+    R(a, t) = a gap^2 / (2 v), gap' = g - lambda gap, v' = 2 sigma^2 - 2 lambda v, and N(., v) is 1/v-LSI. Both sides
+    are evaluated.
     """
     found = {}
     for gamma, variance in product((0.1, 0.5, 0.9), (0.2, 1.0, 5.0)):
+        # by hand the difference of both sides is a (g / (2 sqrt(gamma) sigma) - sqrt(gamma) sigma gap / v)^2
         attained = APART * variance / (2 * gamma * SIGMA**2)
         # the gap at which the inequality is one, by hand, is among those tried
         gaps = map(float, (*np.linspace(0, 4, 9), attained))

@@ -44,10 +44,8 @@ def _claimed(case: Case, order: float) -> float:
 
 
 def _without_constant(case: Case, order: float) -> float:
-    """Theorem 3.3 for every c at once: it falls with c, and the limit at c = 0 is 2 order L^2 sum eta / (n^2 sigma^2).
-
-    The laws are finite mixtures of Gaussians and so satisfy c-LSI for some c; that of Lemma 3.3 is too large for them.
-    """
+    """Theorem 3.3 for every c at once: it falls with c, and its limit at 0 is 2 order L^2 sum eta / (n^2 sigma^2)."""
+    # the laws are finite mixtures of Gaussians and so satisfy c-LSI for some c; that of Lemma 3.3 is too large for them
     return 2 * order * case.lipschitz**2 * case.eta * case.steps / case.n**2
 
 
@@ -68,14 +66,12 @@ CERTAIN = "exact laws of quadratics, less the probability of leaving the set: ce
 
 
 def lemma_3_3() -> dict[str, float]:
-    """By Herbst's argument c-LSI asks P(theta >= E theta + r) <= exp(-c r^2 / 2): what it allows over what there is.
-
-    P(theta_K >= eta B / m) is at least q / 2: earlier batches move theta up or not at all, the noise is symmetric.
-    """
+    """By Herbst's argument c-LSI asks P(theta >= E theta + r) <= exp(-c r^2 / 2): what it allows over what there is."""
     ratios = {}
     for case in CASES:
         reach, mean = case.eta * case.size / case.batch_size, _mean(case)
         allowed = math.exp(-lsi_constant(case.strong_convexity, 1.0) * max(0.0, reach - mean) ** 2 / 2)
+        # P(theta_K >= eta B / m) is at least q / 2: earlier batches move theta up or not at all, the noise is symmetric
         ratios[case.name] = allowed / (case.q / 2 - case.leaving)
     return ratios
 

@@ -1,7 +1,6 @@
 """Tables 1 and 2 of `dp-sgld` in kind: who is more accurate at (1, 1e-5), by accounting, from stored runs, pair by pair.
 
-A pair is a data set with a regulariser lambda; claims are judged on all pairs that were run. What the tables print
-stands beside our numbers: other data, so that only orders can agree.
+A pair is a data set with a regulariser lambda; claims are judged on all pairs that were run.
 """
 
 from __future__ import annotations
@@ -76,12 +75,10 @@ def _numbers(pairs: Mapping[str, Errors]) -> dict[str, list[float]]:
 
 
 def _ordered(table: int, accountant: str, sampling: str, if_worse: Verdict, evidence: Evidence) -> Outcome:
-    """DP-SGLD against DP-SGD on every pair: reproduced if certainly better on all, `if_worse` if certainly worse on one.
-
-    By Theorem 3.1 with K in iterations it is the other way round, near the paper's condition.
-    """
+    """DP-SGLD against DP-SGD: reproduced if certainly better on all pairs, `if_worse` if certainly worse on one."""
     pairs, turned, predicted = pairs_of(evidence, table, accountant, sampling), accountant == "theorem-3-1", BETTER
     if turned:
+        # by Theorem 3.1 with K in iterations it is the other way round, near the paper's condition
         close, predicted = near(evidence, table), "a larger held-out error than DP-SGD at beta / lambda above 10^4"
         # the paper speaks of conditions like its own
         pairs = {name: e for name, e in pairs.items() if name in close}
@@ -89,6 +86,7 @@ def _ordered(table: int, accountant: str, sampling: str, if_worse: Verdict, evid
     found = in_order(ordered, predicted)
     verdict = if_worse if found.verdict == "false" else found.verdict
     measured = f"{_words(pairs)}; ratios of errors{', DP-SGD / DP-SGLD' if turned else ''}: {found.measured}"
+    # what the tables print stands beside our numbers: other data, so that only orders can agree
     measured += "" if turned else f"; {beside(table)}"
     return replace(found, verdict=verdict, measured=measured, numbers=found.numbers | _numbers(pairs))
 

@@ -82,10 +82,7 @@ def _ends(rows: Sequence[Row]) -> str:
 
 
 def reduces_gap(evidence: Evidence) -> Outcome:
-    """Of the best DP-SGD's distance to no DP: what share DP-SGLD takes away, by the published and by sound accounting.
-
-    That distance less DP-SGLD's own is DP-SGLD's accuracy less DP-SGD's, so that the ceiling adds no error to the order.
-    """
+    """Of the best DP-SGD's distance to no DP: what share DP-SGLD takes away, by published and by sound accounting."""
     rows, nominal = compared(evidence, "published", None)
     _, sound = compared(evidence, "prescribed", None)
     reached = {(r["data"], r["method"]): r["accuracy"] for r in rows}
@@ -94,7 +91,8 @@ def reduces_gap(evidence: Evidence) -> Outcome:
         return reached[data, "free"] - reached[data, method]
 
     def considerable(found: Row) -> bool:
-        # the ceiling is common to both, and adds no error to their order
+        # DP-SGD's distance to no DP less DP-SGLD's own is DP-SGLD's accuracy less DP-SGD's, so that the ceiling adds no
+        # error to the order
         rival = gap(found["data"], found["other"])
         return bool(found["seeds"] > 0 and found["difference"] >= CONSIDERABLE * rival)
 

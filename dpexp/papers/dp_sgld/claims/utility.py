@@ -94,10 +94,7 @@ def falling(toy: Ridge) -> np.ndarray:
 
 
 def floor(evidence: Evidence) -> Outcome:
-    """Where the exact risk goes: it falls at every step, to the floor of the noise alone plus that of batches alone.
-
-    The parts would add up exactly if the drift did not depend on the batch; here it does, and they do up to a percent.
-    """
+    """Where the exact risk goes: it falls at every step, to the floor of the noise alone plus that of batches alone."""
     sums, falls, powers, shorter = [], True, [], []
     for toy in TOYS.values():
         batches = []
@@ -113,6 +110,7 @@ def floor(evidence: Evidence) -> Outcome:
             powers.append(float(twice / noise))
             batches.append(float(alone[-1]))
         shorter.append(batches[0] / batches[1])
+    # the parts would add up exactly if the drift did not depend on the batch; here it does, and they do up to a percent
     right = falls and max(abs(ratio - 1) for ratio in sums) < 0.02
     right &= max(abs(power - 4) for power in powers) < 1e-6 and min(shorter) > 1
     return Outcome(

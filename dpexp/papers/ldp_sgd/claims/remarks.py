@@ -1,7 +1,6 @@
 """`ldp-sgd`: what the remarks read off the printed bounds. Nothing is measured: the bounds are evaluated as printed.
 
-The plain numbers are those of the linear problem with d = 5, rounded; every statement here is one about exponents, which
-do not depend on them. Asymptotic exponents are local ones from n = 10^30 to 10^33, where what is of lower order is gone.
+The plain numbers are those of the linear problem with d = 5, rounded.
 """
 
 from __future__ import annotations
@@ -22,11 +21,13 @@ from dpexp.theory.ldp_sgd.linearised import linearised_moments, modes_of
 from dpexp.theory.ldp_sgd.psi import psi
 from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, STRONGLY, remark_exponent
 
+# every statement here is one about exponents, which do not depend on these
 NUMBERS: dict[str, Any] = {
     "eta": 0.2, "p": 7.0, "min_mu": 1.0, "delta0": 7.0, "gradient_bound": 1.98, "m": 0.0831, "M": 0.1764,
     "hessian_lipschitz": 0.0583, "public_trace": 35.8, "sensitivity": 3.91, "mean_inverse_square": 1.0,
 }  # fmt: skip
 STEP, M_LOW, M_HIGH = (NUMBERS[name] for name in ("eta", "m", "M"))
+# asymptotic exponents are local ones between these, where what is of lower order is gone
 FAR = np.array([1e30, 1e33])
 LAST = np.array([100_000])
 SLACK = 0.02

@@ -63,10 +63,8 @@ def discounts(n: int, alpha: float) -> float:
 
 
 def literal_reads(n: int, steps: int) -> int:
-    """Nodes of all windows [t - i N + 1, t - (i - 1) N] of equation (3), for every t: of the changes, or of the gradients.
-
-    A window's cover depends on where it starts, and each is read once for every later epoch: the steps end, end + N, ..
-    """
+    """Nodes of all windows [t - i N + 1, t - (i - 1) N] of equation (3), for every t: of changes, or of gradients."""
+    # a window's cover depends on where it starts, and each is read once for every later epoch: at end, end + N, ..
     return sum(((steps - end) // n + 1) * len(cover(end - n + 1, end)) for end in range(n, steps + 1))
 
 
@@ -109,10 +107,7 @@ def lemma_7() -> dict[str, float]:
 
 
 def equation_3(reshuffled: bool) -> Check:
-    """Equation (3) against the momentum on random gradients, every sum as printed.
-
-    Equations (2) and (3): G and D are sums over windows of one epoch, weighted by (1 - alpha)^(distance from t).
-    """
+    """Equation (3) against the momentum on random gradients, every sum as printed."""
 
     def errors() -> dict[str, tuple[float, float]]:
         return {f"N = {n}": (0.0, _error(n, 1 / n, 0.3, reshuffled)) for n in (5, 8, 13)}
@@ -134,6 +129,7 @@ def _error(n: int, alpha: float, gamma: float, reshuffled: bool, epochs: int = 5
     plain = anchored[q_of, items]
     moved = np.where(q_of > 0, plain - anchored[np.maximum(q_of - 1, 0), items], 0.0)
 
+    # equations (2) and (3): G and D are sums over windows of one epoch, weighted by (1 - alpha)^(distance from t)
     def over(values: np.ndarray, first: int, last: int) -> float:
         return float(sum(beta ** (last - i) * values[i - 1] for i in range(first, last + 1)))
 
@@ -160,8 +156,7 @@ LENGTHS = tuple(2**k for k in (4, 8, 12, 16, 20))
 def partial_sums_noise() -> dict[str, float]:
     """What is allowed over the noise of the worst prefix sum by a tree, at one privacy loss.
 
-    Every record is used once. With noise of standard deviation s in every term, one step tells as much as a tree whose
-    nodes have noise sqrt(depth) s: a term is in `depth` nodes, and squared losses of Gaussians add up.
+    Every record is used once.
     """
     order = {f"2 log2(t)^1.5, t = {steps:,}": 2 * math.log2(steps) ** 1.5 / tree_noise(steps) for steps in LENGTHS}
     last = LENGTHS[-1]
@@ -179,6 +174,8 @@ def tree_noise(steps: int) -> float:
     """Noise of the prefix of `steps` - 1 terms, where a term alone would have noise 1."""
     # counted for short streams, by the formula for long ones
     depth = int(node_counts(np.arange(steps)).max()) if steps <= 1 << 12 else int(math.log2(steps)) + 1
+    # with noise of standard deviation s in every term, one step tells as much as a tree whose nodes have noise
+    # sqrt(depth) s: a term is in `depth` nodes, and squared losses of Gaussians add up
     return math.sqrt(depth * math.log2(steps))
 
 
@@ -187,11 +184,9 @@ MEMORIES = {f"N = {n:,}, alpha = 1 / N": (n, 1 / n) for n in (10, 100, 1000)}
 
 
 def difference() -> dict[str, tuple[float, float]]:
-    """Sensitivity of m_t - m_(t-N), by the place of a record in two epochs, over that of m_t: constant gradients.
-
-    A record's gradient is +G or -G wherever the iterate is, which is L-smooth for every L: iterates that are near each
-    other change nothing. With one order that repeats, all weights but the oldest cancel.
-    """
+    """Sensitivity of m_t - m_(t-N), by the place of a record in two epochs, over that of m_t: constant gradients."""
+    # a record's gradient is +G or -G wherever the iterate is, which is L-smooth for every L: iterates that are near
+    # each other change nothing. With one order that repeats, all weights but the oldest cancel
     return {label: (0.0, weight_left(n, alpha, reshuffled=True)) for label, (n, alpha) in MEMORIES.items()}
 
 
@@ -201,12 +196,10 @@ def in_one_order() -> str:
 
 
 def weight_left(n: int, alpha: float, reshuffled: bool) -> float:
-    """A weight of a record in m_t - m_(t-N) over that in m_t, t at the end of an epoch.
-
-    With fresh orders the record is the last one of the last epoch and the first one of all epochs before. `ages` are
-    the steps since it was used, epoch by epoch, the last one first.
-    """
+    """A weight of a record in m_t - m_(t-N) over that in m_t, t at the end of an epoch."""
+    # with fresh orders the record is the last one of the last epoch and the first one of all epochs before
     last, before = (0, n - 1) if reshuffled else (0, 0)
+    # steps since the record was used, epoch by epoch, the last one first
     ages = np.array([last] + [before + n * k for k in range(1, EPOCHS)], dtype=float)
     weights = alpha * (1 - alpha) ** ages
     # m_(t-N) has every use but that of the last epoch, N steps younger

@@ -8,12 +8,10 @@ order, alpha = 1 / N, gamma = eta N, w_1 = 0, records x in [-1, 1] and
 which is G-Lipschitz and L-smooth with L = pi G / eta. In one dimension every step is +eta or -eta, whatever the noise,
 so w_t / eta is a whole number of the parity of t - 1 and grad f(w_t, x) = x G (-1)^(t-1). Let all records be 0 but the
 first, which is 1 or -1 in the two neighbours. What it contributes is then known in advance: the release is a Gaussian
-vector, of which the iterates show the signs. From the third epoch on the printed noise of the changes and residuals,
-2 eta N sigma sqrt(V), and the fresh share gamma of a gradient vanish with eta, while the noise inherited from the first
+vector, of which the iterates show the signs. From the third epoch on the printed noise of the changes and residuals, 2
+eta N sigma sqrt(V), and the fresh share gamma of a gradient vanish with eta, while the noise inherited from the first
 two epochs is the same number at the same place of every epoch; where it is smaller than the signal, the signs alternate
-with the phase of the record. The event is that they do, at step N q + 1 for q = 3..K-1.
-
-What is drawn is that Gaussian vector, not a run; and the order repeats, where Algorithm 2 draws a fresh one.
+with the phase of the record. The event is that they do.
 """
 
 from __future__ import annotations
@@ -91,6 +89,7 @@ def released(n: int, epochs: int, eta: float, sigma: float, corrected: bool) -> 
         # the record is the first of every epoch, and its gradient turns with the parity of the step
         momentum = (1 - alpha) * momentum + alpha * (float((-1) ** (t - 1)) if t % n == 1 % n else 0.0)
         signal[t - 1] = momentum
+    # the event is seen at step N q + 1 for q = 3..K-1
     at = n * np.arange(FIRST_EPOCH, epochs)
     return signal[at], noise[at]
 
@@ -107,6 +106,7 @@ def attack(n: int, epochs: int, eta: float, sigma: float, runs: int, corrected: 
         while left > 0:
             # so many at once fit into memory
             some = min(left, 50_000)
+            # drawn is that Gaussian vector, not a run; and the order repeats, where Algorithm 2 draws a fresh one
             seen = record * signal[:, None] + factor @ rng.standard_normal((factor.shape[1], some))
             counts[side] += int(np.all(seen * phase[:, None] > 0, axis=0).sum())
             left -= some
@@ -159,11 +159,12 @@ def whole_saving() -> dict[str, float]:
 
 
 def of_fresh_orders(n: int) -> float:
-    """The supremum over runs and nodes in alpha G, alpha = 1 / N: a record that is last in every epoch, and then the node's end.
+    """The supremum over runs and nodes in alpha G, alpha = 1 / N.
 
-    A long node ends at a multiple of a power of two, so no nearer to the end of an epoch than N's own power of two.
+    It is that of a record that is last in every epoch, and then the node's end.
     """
     beta = 1 - 1 / n
+    # a long node ends at a multiple of a power of two, so no nearer to the end of an epoch than N's own power of two
     return 2 * (1 + beta ** (n & -n) / (1 - beta**n))
 
 
@@ -189,14 +190,12 @@ COMPLETED = {
 
 
 def with_l(n: int, steps: int) -> float:
-    """Printed noise over needed noise, all nodes released, had the box 2 L eta N: at least this, in any order.
-
-    L, G and eta cancel. In units of the stream's noise a summand of G has sensitivity 2 G / (4 G), one of the changes
-    and of the residuals 2 L eta N / (2 L eta N).
-    """
+    """Printed noise over needed noise, all nodes released, had the box 2 L eta N: at least this, in any order."""
     first, later, _, _ = printed_counts(n, steps)
     # of the first stream the nodes of two epochs count, of the later ones those of the whole run
     early, whole = (reshuffled_bound(n, t, 1 / n, left_only=False) for t in (min(2 * n, steps), steps))
+    # L, G and eta cancel: in units of the stream's noise a summand of G has sensitivity 2 G / (4 G), one of the changes
+    # and of the residuals 2 L eta N / (2 L eta N)
     return math.sqrt(3 / (early / 4 / first + whole / later * (1 / 4 + 1 + 1)))
 
 

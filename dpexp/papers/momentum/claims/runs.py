@@ -149,9 +149,8 @@ def tuned_places(results: Path) -> list[dict[str, Any]]:
 def smaller(than: str, predicted: str, inside: bool = False, other: bool = False) -> Callable[[Evidence], Outcome]:
     """The check that Algorithm 2 ends with smaller gradients than another method, or with `other` the other way round.
 
-    Reproduced if certainly so in most places and certainly not so in none, false if the reverse. With `inside` Algorithm 2
-    counts as better only where the other's best setting lies inside its grid: more settings could not turn that round, as
-    those of Algorithm 2 can only lower its own least mean. The words name every end.
+    Reproduced if certainly so in most places and certainly not so in none, false if the reverse. With `inside`
+    Algorithm 2 counts as better only where the other's best setting lies inside its grid. The words name every end.
     """
 
     def check(evidence: Evidence) -> Outcome:
@@ -163,6 +162,7 @@ def smaller(than: str, predicted: str, inside: bool = False, other: bool = False
             if name != "reduced" or theirs is None:
                 continue
             # a rival whose best setting is at an end of its grid may have a better one beyond it
+            # inside it more settings could not turn that round, as those of Algorithm 2 can only lower its own mean
             better += int(mine["ci_hi"] < theirs["ci_lo"] and not (inside and theirs["ends"]))
             worse += int(mine["ci_lo"] > theirs["ci_hi"])
             ends = [f"{METHODS[r['method']]} at an end: {r['ends']}" for r in (mine, theirs) if r["ends"]]

@@ -83,10 +83,7 @@ def _moves(q: float, slope: float) -> tuple[tuple[float, float], ...]:
 
 
 def _above(half: float, moves: tuple[tuple[float, float], ...], steps: tuple[int, ...]) -> dict[int, np.ndarray]:
-    """P(w_t > x) for x at the ends of all panels, and at last P(w_t = half), [A, starts], at the given steps.
-
-    A rule sums what lies in a panel; between its ends the sums are no probabilities.
-    """
+    """P(w_t > x) for x at the ends of all panels, and at last P(w_t = half), [A, starts], at the given steps."""
     from scipy.sparse import csr_array
 
     walk = replace(shifting(half, moves), panel=PANEL)
@@ -100,18 +97,17 @@ def _above(half: float, moves: tuple[tuple[float, float], ...], steps: tuple[int
             state = banded @ state
         if t in steps:
             sorted_ = state[order] / state.sum(axis=0)
+            # a rule sums what lies in a panel; between its ends the sums are no probabilities
             found[t] = np.cumsum(sorted_[::-1], axis=0)[::-1][1::16]
     return found
 
 
 def largest_two_point(one: np.ndarray, other: np.ndarray) -> float:
-    """The largest D_100 of two coins, over events [A] and both orders: no more than that of the walks themselves.
-
-    Probabilities of the second law below `SEEN` are taken for it, which only lowers the divergence.
-    """
+    """The largest D_100 of two coins, over events [A] and both orders: no more than that of the walks themselves."""
     found = 0.0
     for p, r in ((one, other), (other, one)):
         with np.errstate(divide="ignore"):  # the logarithm of 0 adds nothing
+            # probabilities of the second law below `SEEN` are taken for it, which only lowers the divergence
             up = ORDER * np.log(p) + (1 - ORDER) * np.log(np.maximum(r, SEEN))
             down = ORDER * np.log1p(-np.minimum(p, 1)) + (1 - ORDER) * np.log(np.maximum(1 - r, SEEN))
         found = max(found, float(np.max(np.logaddexp(up, down))) / (ORDER - 1))

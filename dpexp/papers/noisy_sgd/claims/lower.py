@@ -88,12 +88,10 @@ def one_step(s: Wide) -> float:
 
 
 def at_the_end(s: Wide) -> float:
-    """A lower bound of D_100 as T grows, by the event {w < 0}: of probability 1/2 without the record, tiny with it.
-
-    The distance from the upper wall is a walk reflected at 0, stopped by the lower wall, which only lessens it. By
-    Kingman's inequality P(distance > x) <= exp(-rate x) with E exp(-rate (Y + Z)) = 1 at the rate, that is
-    rate^2 / 2 + log(1 - q + q exp(-rate slope)) = 0. And D_a >= (a log P - (a - 1) log R) / (a - 1) of one event.
-    """
+    """A lower bound of D_100 as T grows, by the event {w < 0}: of probability 1/2 without the record, tiny with it."""
+    # The distance from the upper wall is a walk reflected at 0, stopped by the lower wall, which only lessens it. By
+    # Kingman's inequality P(distance > x) <= exp(-rate x) with E exp(-rate (Y + Z)) = 1 at the rate, that is rate^2 / 2
+    # + log(1 - q + q exp(-rate slope)) = 0. And D_a >= (a log P - (a - 1) log R) / (a - 1) of one event.
     # the event has probability 1/2 without the record, by symmetry
     return decay(s) * s.width / 2 - ORDER / (ORDER - 1) * math.log(2)
 
