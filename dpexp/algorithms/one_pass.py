@@ -58,7 +58,9 @@ class OnePassAlgorithm(AlgorithmBase):
 
     def complaints(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """What is wrong with a setting: losses whose optimum or noise is not known."""
-        problem.require_one_user()
+        # ours are tried by the conformance suite; here that would load scipy for a look at a config
+        if not type(problem).__module__.startswith("dpexp."):
+            problem.require_one_user()
         return problem.complaints()
 
     def seconds(self, problem: LinearPredictorProblem, n: int) -> float:
