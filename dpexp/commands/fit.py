@@ -16,7 +16,7 @@ from dpexp.commands.fit_receipt import Receipt
 from dpexp.commands.fit_request import Request, number
 from dpexp.commands.fit_shown import Report
 from dpexp.core.errors import UsageError
-from dpexp.data.encode import of_unread
+from dpexp.data.encode import FOR_YOU, of_unread
 from dpexp.data.records import Kind, read_header, read_table
 from dpexp.data.regression import by_person, least_budgets, persons_of, read_budgets, read_records, units_of
 
@@ -139,6 +139,10 @@ def entering(request: Request, order_seed: int) -> tuple[Records, np.ndarray, li
     # A deployment reads and prints nothing of single records.
     quiet = request.deployment or len(records.y) == len(table)
     remarks = [] if quiet else of_unread(table, records.units.read)
+    # Otherwise nothing but refused coefficients would tell that a column of words was taken for one of numbers.
+    if not (quiet or len(records.y)):
+        why = "no record can be read, so that what is released is noise: --public states the categories of words"
+        remarks.insert(0, f"{why} {FOR_YOU}")
     if roles.person is not None:
         records = by_person(table, records, roles.person)
     records = records.in_order(np.random.Generator(np.random.PCG64(order_seed)).permutation(records.n))

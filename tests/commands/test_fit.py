@@ -677,6 +677,15 @@ def test_a_target_that_is_not_binary_is_told_to_its_owner(tmp_path):
         read_records(table, Roles("y"), PublicInputs(categories={"y": ("1", "2", "3")}), True)
 
 
+def test_a_column_of_words_that_nothing_states_is_said_before_its_records(tmp_path):
+    path = write(tmp_path / "t.csv", "g,y\n" + "a,1\nb,2\n" * 20)
+    report = dpexp.fit(path, target="y", mu=1)
+    assert report.remarks[0].startswith("no record can be read, so that what is released is noise: --public")
+    assert "t.csv:2: g is not a number: 'a'" in report.remarks[1]
+    stated = write(tmp_path / "p.yaml", "categories: {g: [a, b]}")
+    assert dpexp.fit(path, target="y", mu=1, public=stated).remarks == []
+
+
 def test_logistic_fit(tmp_path):
     rng, n = np.random.default_rng(8), 30_000
     frame = pd.DataFrame({"a": rng.standard_normal(n), "b": rng.standard_normal(n)})
