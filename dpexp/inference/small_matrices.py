@@ -156,7 +156,7 @@ def eigenvalues(a: np.ndarray) -> np.ndarray:
 def inverses(a: np.ndarray) -> np.ndarray:
     """Inverses of square matrices [..., p, p], by elimination with row pivots; NaN where one is singular."""
     p, a = np.shape(a)[-1], np.asarray(a, dtype=np.float64)
-    # (a) the matrix beside the identity, made upper triangular
+    # the matrix beside the identity, made upper triangular
     both = np.concatenate([a, np.broadcast_to(np.eye(p), a.shape)], axis=-1).reshape(-1, p, 2 * p)
     all_of = np.arange(len(both))
     with np.errstate(all="ignore"):
@@ -165,7 +165,7 @@ def inverses(a: np.ndarray) -> np.ndarray:
             pivots = both[all_of, best]
             both[all_of, best], both[:, j] = both[:, j], pivots
             both[:, j + 1 :] -= (both[:, j + 1 :, j] / pivots[:, None, j])[:, :, None] * pivots[:, None]
-        # (b) then the identity, from its last row on
+        # then the identity, from its last row on
         out = both[:, :, p:]
         for j in range(p - 1, -1, -1):
             for k in range(j + 1, p):

@@ -187,8 +187,9 @@ def _tables(fresh: bytes, published: bytes) -> Compared:
     one, other = (pq.read_table(pa.BufferReader(data), use_threads=False) for data in (fresh, published))
     if one.column_names != other.column_names or one.num_rows != other.num_rows:
         return Compared("different", f"{one.num_rows:,} rows, published {other.num_rows:,}, or other columns")
-    summarised = "metric" in one.column_names
-    kinds = [*zip(one["metric"].to_pylist(), one["estimator"].to_pylist(), strict=True)] if summarised else []
+    rows: dict[tuple[str, str], list[int]] = {}
+    for k, row in enumerate(one.select(["metric", "estimator"]).to_pylist() if "metric" in one.column_names else ()):
+        rows.setdefault((row["metric"], row["estimator"]), []).append(k)
     worst: list[tuple[float, str]] = []
     for column in one.column_names:
         a, b = one[column], other[column]
@@ -197,11 +198,10 @@ def _tables(fresh: bytes, published: bytes) -> Compared:
                 return Compared("different", f"column {column}")
             continue
         x, y = (v.to_numpy(zero_copy_only=False) for v in (a, b))
-        if not summarised:
+        if not rows:
             worst.append(_off(x, y, STATED, column))
-        for metric, estimator in dict.fromkeys(kinds):
-            rows = np.array([kind == (metric, estimator) for kind in kinds])
-            worst.append(_off(x[rows], y[rows], tolerance(metric, estimator), f"{metric} {column}"))
+        for (metric, estimator), own in rows.items():
+            worst.append(_off(x[own], y[own], tolerance(metric, estimator), f"{metric} {column}"))
     return _verdict(worst)
 
 
