@@ -106,9 +106,9 @@ NO_PAPERS = ("shelf", "answers")
 def bibliography() -> str:
     """paper/paper.bib: dpexp and the papers, as `dpexp cite` prints them."""
     from dpexp.commands.cite import cite
-    from dpexp.papers import PAPERS
+    from dpexp.papers import our_papers
 
-    names = (None, *(name for name, paper in PAPERS.items() if paper.what_to_know and name not in NO_PAPERS))
+    names = (None, *(name for name, paper in our_papers().items() if paper.what_to_know and name not in NO_PAPERS))
     entries = [one["bibtex"] for name in names for one in cite(name)[0] if one["kind"] in ("dpexp", "paper")]
     return "\n\n".join(entries) + "\n"
 
@@ -116,13 +116,13 @@ def bibliography() -> str:
 def summaries() -> dict[str, str]:
     """The summary of each reproduction of somebody's paper, by its name."""
     from dpexp.commands.claims import Request, claims
-    from dpexp.papers import PAPERS
+    from dpexp.papers import our_papers
     from dpexp.store.reading import numbers_held
 
     costs = json.loads(Path("results/claims.json").read_text())["experiments"]
     request = Request((), None, (), "json", None, Path("results"))
     rows = json.loads(claims(request, numbers_held).text)
-    told = [paper for paper in PAPERS.values() if paper.what_to_know and paper.id not in NO_PAPERS]
+    told = [paper for paper in our_papers().values() if paper.what_to_know and paper.id not in NO_PAPERS]
     return {paper.id: summary(paper, [row for row in rows if row["paper"] == paper.id], costs) for paper in told}
 
 

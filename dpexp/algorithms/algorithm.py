@@ -46,6 +46,8 @@ class Algorithm(Named, Protocol):
     """replicates that are computed side by side: fewer take as long. Pieces of a run have so many; default 8"""
     witnesses: ClassVar[int]
     """replicates that `dpexp run --confirm` computes again: as many as take no longer than one; default 8"""
+    in_python: ClassVar[bool]
+    """whether Python takes the steps, so that threads would wait for its lock; default False: compiled code does"""
 
     def steps(self, problem: Any, schedule: Schedule, budget: Budget) -> int | None:
         """The number of steps where the config leaves out `run.n`. Asked by the reader; default None: it must say."""
@@ -108,6 +110,7 @@ class AlgorithmBase(Parameters):
     smoke_size: ClassVar[tuple[int, int]] = (2000, 8)
     lanes: ClassVar[int] = 8
     witnesses: ClassVar[int] = 8
+    in_python: ClassVar[bool] = False
 
     def steps(self, problem: Any, schedule: Schedule, budget: Budget) -> int | None:
         """None: the config says how many steps there are."""

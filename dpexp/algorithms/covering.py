@@ -101,6 +101,7 @@ class Covering(AlgorithmBase):
     metrics: ClassVar[tuple[str, ...]] = METRICS
     runs_on: ClassVar[tuple[type, ...]] = (HuberLinear, MallowsLogistic)
     smoke_size: ClassVar[tuple[int, int]] = (2000, 8)
+    in_python: ClassVar[bool] = True
 
     def steps(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget) -> int | None:
         """The least that is tried, where the config does not say."""

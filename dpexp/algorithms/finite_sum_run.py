@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 
 from dpexp.algorithms.algorithm import AlgorithmBase
+from dpexp.core.caches import kept_per_thread
 from dpexp.core.parameters import Count
 from dpexp.core.stages import first_stage
-from dpexp.engine.finite_sum.per_thread import kept_per_thread
 from dpexp.engine.result import Passed
 from dpexp.problems.finite_sum import FiniteSum
 
@@ -60,6 +60,7 @@ class FiniteSumAlgorithm(AlgorithmBase):
     smoke_size: ClassVar[tuple[int, int]] = (40, 2)
     """steps and replicates of `--profile smoke`"""
     witnesses: ClassVar[int] = 1
+    in_python: ClassVar[bool] = True
     """settings fill the lanes, so that every replicate takes its time"""
 
     def plan(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Plan:

@@ -17,8 +17,8 @@ import numpy as np
 
 from dpexp.algorithms.finite_sum_run import Plan, drawn_order
 from dpexp.algorithms.private_momentum import Printed, PrivateMomentum
+from dpexp.core.caches import kept_per_thread
 from dpexp.core.stages import first_stage
-from dpexp.engine.finite_sum.per_thread import kept_per_thread
 from dpexp.problems.finite_sum import FiniteSum
 
 if TYPE_CHECKING:

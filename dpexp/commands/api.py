@@ -136,7 +136,7 @@ def run(
     # A cluster has workers of its own.
     jobs = jobs or (0 if scheduler else os.cpu_count() or 1)
     request = command.Request(
-        only=only, jobs=jobs, backend="dask" if scheduler else "threads", scheduler=scheduler,
+        only=only, jobs=jobs, backend="dask" if scheduler else "", scheduler=scheduler,
         profile=experiment.profile, results=Path(results), force=force, quiet=quiet, deployment=deployment,
     )  # fmt: skip
     command.check_workers(request)

@@ -20,9 +20,9 @@ def cite(name: str | None) -> tuple[list[dict[str, Any]], str]:
 
 def file() -> str:
     """CITATION.cff."""
-    from dpexp.papers import PAPERS
+    from dpexp.papers import our_papers
 
-    return citation_file(PAPERS)
+    return citation_file(our_papers())
 
 
 def _named(name: str) -> list[Citation]:

@@ -117,7 +117,9 @@ def run(
     sets: Sets = None,
     only: Annotated[str | None, typer.Option(metavar="EXPR", help=ONLY)] = None,
     jobs: Jobs = 0,
-    backend: Annotated[str, typer.Option(metavar="threads|loky|dask", help="How workers run.")] = "threads",
+    backend: Annotated[
+        str, typer.Option(metavar="threads|loky|dask", help="How workers run; by default what suits the algorithm.")
+    ] = "",
     scheduler: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Address of a dask scheduler.")] = None,
     replicates: Replicates = None,
     profile: Profile = "paper",

@@ -13,7 +13,7 @@ from dpexp.commands.joint_releases import cautions, require_private_records
 from dpexp.config.cells import Cell, Experiment
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.expressions import matches
-from dpexp.config.resources import CHUNK_SETTINGS, require_room
+from dpexp.config.resources import CHUNK_SETTINGS, processes_pay, require_room
 from dpexp.config.settings import identity, label
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import UsageError
@@ -38,7 +38,8 @@ class Request:
     only: str | None = None
     jobs: int = 1
     """workers on this machine; 0 where a cluster has the workers"""
-    backend: str = "threads"
+    backend: str = ""
+    """one of BACKENDS; where it is empty the algorithm decides"""
     scheduler: str | None = None
     replicates: int | None = None
     profile: str = "paper"
@@ -73,7 +74,7 @@ def load_all(request: Request) -> list[Experiment]:
         # Each would take the other's results for stale.
         if names.count(name) > 1:
             raise UsageError(f"two configs describe the experiment '{name}'", "their results would share a folder")
-    if request.confirm and (request.deployment or request.force or request.backend != "threads"):
+    if request.confirm and (request.deployment or request.force or request.backend not in ("", "threads")):
         raise UsageError("--confirm goes with no --force, --deployment or --backend: it computes one chunk, here")
     if request.deployment:
         for experiment in experiments:
@@ -83,7 +84,7 @@ def load_all(request: Request) -> list[Experiment]:
 
 def check_workers(request: Request) -> None:
     """Raises UsageError where the options that say where to run do not fit together."""
-    if request.backend not in BACKENDS:
+    if request.backend and request.backend not in BACKENDS:
         raise UsageError(f"--backend is one of {', '.join(BACKENDS)}, not {request.backend!r}")
     if request.jobs < (0 if request.backend == "dask" else 1):
         raise UsageError(f"--jobs must be at least 1, not {request.jobs}")
@@ -102,6 +103,11 @@ def check_workers(request: Request) -> None:
     from dpexp.store.cluster import require_dask  # with what a worker does, which other runs do not need
 
     require_dask()
+
+
+def backend_of(experiment: Experiment, request: Request) -> str:
+    """Where the chunks of an experiment are computed."""
+    return request.backend or ("loky" if processes_pay(experiment, request.jobs) else "threads")
 
 
 def _chosen(experiments: list[Experiment], only: str | None) -> dict[str, frozenset[str] | None]:
@@ -231,8 +237,8 @@ def _reports(experiments: list[Experiment], request: Request) -> Iterator[Report
         for notice in (*experiment.notices(own=True), *odd, *cautions(experiment, True, secret)):
             note(f"{experiment.name}: {notice}", request.quiet)
         return Options(
-            request.results, request.jobs, request.backend, request.force, request.fail_fast, request.quiet,
-            chosen[experiment.name], request.debug, request.deployment, request.scheduler or "",
+            request.results, request.jobs, backend_of(experiment, request), request.force, request.fail_fast,
+            request.quiet, chosen[experiment.name], request.debug, request.deployment, request.scheduler or "",
         )  # fmt: skip
 
     yield from (run(experiment, asked(experiment)) for experiment in experiments)
@@ -264,7 +270,8 @@ def run_all(experiments: list[Experiment], request: Request) -> tuple[dict[str, 
     begin = time.process_time()
     reports = list(_reports(experiments, request))
     # Only a whole run in this process says what its start and its end have cost.
-    if len(reports) == 1 and reports[0].computed == len(experiments[0].cells) and request.backend == "threads":
+    alone = len(reports) == 1 and backend_of(experiments[0], request) == "threads"
+    if alone and reports[0].computed == len(experiments[0].cells):
         cells_of = experiments[0].cells
         beside = time.process_time() - begin - reports[0].simulated_s
         speeds.learn([(speeds.beside(cells_of), beside, overhead_s(cells_of))])

@@ -27,6 +27,10 @@ MOST_THREADS = 1000
 """of a cluster whose size is not known yet"""
 CHUNK_SETTINGS, CHUNK_REPLICATES = 64, 8
 """how many settings one worker takes at a time, and how many replicates by most algorithms"""
+FEW_WORKERS = 2
+"""threads that seldom wait for each other"""
+WORTH_PROCESSES_S = 30.0
+"""of work, for which processes are begun: each takes some two seconds to load what it needs"""
 KEPT_PROBLEMS = 8
 """whose data are kept, as `dpexp.problems.finite_sum` does"""
 
@@ -76,6 +80,15 @@ def needs(experiment: Experiment, workers: int = 0, cluster: bool = False, proce
     seconds = sum(cell.algorithm.seconds(cell.problem, cell.run.n) for cell in experiment.cells) * replicates
     # how many threads a cluster will have is not known, and no more is refused than what no cluster does
     return Needs(tuple(parts), seconds / (MOST_THREADS if cluster else workers))
+
+
+def processes_pay(experiment: Experiment, workers: int) -> bool:
+    """Whether so many workers are better processes than threads: where Python takes the steps threads wait for its
+    lock, and at fourteen of them five times as long. There must be work for them, and memory."""
+    if workers <= FEW_WORKERS or not any(cell.algorithm.in_python for cell in experiment.cells):
+        return False
+    needed, there = needs(experiment, workers, processes=True), memory_of_machine()
+    return needed.seconds * workers > WORTH_PROCESSES_S and (there is None or needed.bytes <= there)
 
 
 def needs_of_worker(experiment: Experiment) -> tuple[int, int]:

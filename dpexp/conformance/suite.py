@@ -64,10 +64,10 @@ def subjects_of(plugin: Plugin) -> Iterator[Subject[Any]]:
 
 def built_in() -> Iterator[Subject[Any]]:
     """Everything in the registries."""
-    from dpexp.papers import PAPERS
+    from dpexp.papers import our_papers
 
     ours: dict[str, Any] = dict(registries())
-    return subjects_of(Plugin(**ours, papers=tuple(PAPERS.values())))
+    return subjects_of(Plugin(**ours, papers=tuple(our_papers().values())))
 
 
 def hold(subjects: Iterable[Subject[Any]], toys: ToyExperiments) -> Iterator[Result]:

@@ -1,20 +1,13 @@
-"""PAPERS: the reproductions; and all claims, figures and tables by name, those of loaded plug-ins among them."""
+"""The reproductions; and all claims, figures and tables by name, those of loaded plug-ins among them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from typing import TypeVar
 
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Registry
-from dpexp.papers.answers import PAPER as ANSWERS
-from dpexp.papers.dp_sgld import PAPER as DP_SGLD
-from dpexp.papers.hidden_state import PAPER as HIDDEN_STATE
-from dpexp.papers.inference import PAPER as INFERENCE
-from dpexp.papers.ldp_sgd import PAPER as LDP_SGD
-from dpexp.papers.momentum import PAPER as MOMENTUM
-from dpexp.papers.noisy_sgd import PAPER as NOISY_SGD
-from dpexp.papers.shelf import PAPER as SHELF
 from dpexp.plugins import Plugin
 from dpexp.plugins.loaded import LOADED, Loaded
 from dpexp.plugins.loading import where
@@ -25,16 +18,28 @@ from dpexp.reporting.paper import Paper, ToKnow
 from dpexp.reporting.table import Table
 
 T = TypeVar("T")
-PAPERS: Registry[Paper] = Registry(
-    "paper",
-    {paper.id: paper for paper in (LDP_SGD, NOISY_SGD, HIDDEN_STATE, DP_SGLD, MOMENTUM, INFERENCE, SHELF, ANSWERS)},
-)
-"""the reproductions that dpexp itself brings"""
+
+
+@cache
+def our_papers() -> Registry[Paper]:
+    """The reproductions that dpexp itself brings, by their ids."""
+    # when they are first asked for: what uses the code of one paper alone would wait for all
+    from dpexp.papers.answers import PAPER as ANSWERS
+    from dpexp.papers.dp_sgld import PAPER as DP_SGLD
+    from dpexp.papers.hidden_state import PAPER as HIDDEN_STATE
+    from dpexp.papers.inference import PAPER as INFERENCE
+    from dpexp.papers.ldp_sgd import PAPER as LDP_SGD
+    from dpexp.papers.momentum import PAPER as MOMENTUM
+    from dpexp.papers.noisy_sgd import PAPER as NOISY_SGD
+    from dpexp.papers.shelf import PAPER as SHELF
+
+    ours = (LDP_SGD, NOISY_SGD, HIDDEN_STATE, DP_SGLD, MOMENTUM, INFERENCE, SHELF, ANSWERS)
+    return Registry("paper", {paper.id: paper for paper in ours})
 
 
 def papers() -> Registry[Paper]:
     """Every paper by its id, those of plug-ins too. Raises UsageError where two share an id."""
-    found: Registry[Paper] = Registry("paper", PAPERS)
+    found: Registry[Paper] = Registry("paper", our_papers())
     for loaded in LOADED.values():
         for paper in _each(loaded.plugin.papers, Paper, loaded):
             if not all(isinstance(sentence, ToKnow) for sentence in paper.what_to_know):
@@ -77,7 +82,7 @@ def _every(
     """What papers and plug-ins hold of one kind, ours first. Raises UsageError where two have one name."""
     found: Registry[T] = Registry(kind.__name__.lower(), {})
     held: list[tuple[Loaded | None, T]]
-    held = [(None, one) for paper in PAPERS.values() for one in asked(paper) if isinstance(one, kind)]
+    held = [(None, one) for paper in our_papers().values() for one in asked(paper) if isinstance(one, kind)]
     for loaded in LOADED.values():
         holders: list[Paper | Plugin] = [*_each(loaded.plugin.papers, Paper, loaded), loaded.plugin]
         held += [(loaded, one) for holder in holders for one in _each(asked(holder), kind, loaded)]

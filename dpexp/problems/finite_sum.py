@@ -6,11 +6,11 @@ of grad f in w. They are analytic: an estimate from the data would itself reveal
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
+from dpexp.core.caches import kept_once
 from dpexp.problems.problem import ProblemBase
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class FiniteSum(ProblemBase):
         return float(value), out
 
 
-@lru_cache(maxsize=8)
+@kept_once(8)
 def _records(problem: FiniteSum) -> Records:
     x, y = problem.build()
     return Records(np.ascontiguousarray(x, dtype=np.float64), np.ascontiguousarray(y, dtype=np.float64))

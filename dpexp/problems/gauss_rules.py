@@ -24,12 +24,12 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
+from dpexp.core.caches import kept_once
 from dpexp.core.elementary import log
 from dpexp.problems.mallows import Rule, rule
 
@@ -175,7 +175,7 @@ def _zeros(roots: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
     return (low + high) / 2
 
 
-@lru_cache(maxsize=64)
+@kept_once(64)
 def short_rules(d: int, sigma_z: float, points: int, log_derivative: Callable[[int], float]) -> tuple[ShortRule, ...]:
     """Short rules of `dpexp.problems.mallows.rule`, by reach.
 

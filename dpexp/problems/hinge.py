@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
+from dpexp.core.caches import kept_once
 from dpexp.core.parameters import Dimension
 from dpexp.engine.lanes.elementwise import Value, logistic, where
 from dpexp.problems.linear_predictor import LinearPredictorProblem
@@ -125,7 +126,7 @@ def _predictor(d: int, sigma_z: float, beta: float, s: Value) -> Value:
     return beta * (1 + math.sqrt(d) * sigma_z * s)
 
 
-@lru_cache(maxsize=64)
+@kept_once(64)
 def _best(d: int, sigma_z: float, beta: float) -> tuple[float, float]:
     """Intercept and slope b > 0 (of the standardised coordinate along beta*) that minimise the risk."""
     from scipy.optimize import root
@@ -161,7 +162,7 @@ class _Plane(NamedTuple):
     """distance from the origin at which the weight has its kink"""
 
 
-@lru_cache(maxsize=64)
+@kept_once(64)
 def _plane(d: int, sigma_z: float) -> _Plane:
     # (a): with sigma_z >= .15 no place that is asked for is farther than 12.2 from the origin
     x, w = panels(np.array([0.0, 1.0]), 10)

@@ -12,11 +12,11 @@ chi-square(k + 2), and each of the k coordinates has the same part of it.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
+from dpexp.core.caches import kept_once
 from dpexp.core.elementary import exp, log
 from dpexp.core.gauss_legendre import gauss_legendre
 from dpexp.engine.lanes.elementwise import Value, minimum
@@ -77,7 +77,7 @@ class Rule(NamedTuple):
     """[K]: density of z times the mean weight across it times the step"""
 
 
-@lru_cache(maxsize=64)
+@kept_once(64)
 def rule(
     d: int,
     sigma_z: float,

@@ -75,7 +75,8 @@ DEFAULTS = {
     ),
     page.Algorithm: (
         AlgorithmBase,
-        {"smoke_size", "lanes", "witnesses", "steps", "complaints", "releases", "resolve", "common", "together"},
+        {"smoke_size", "lanes", "witnesses", "in_python", "steps", "complaints", "releases", "resolve", "common"}
+        | {"together"},
     ),
 }
 

@@ -15,7 +15,7 @@ import pytest
 from dpexp.commands import calibrate, privacy, validate
 from dpexp.config.experiment_file import load_experiment, read_experiment
 from dpexp.config.reader import MAX_CELLS
-from dpexp.config.resources import LIBRARIES, memory_of_machine, needs, needs_of_worker, require_room
+from dpexp.config.resources import LIBRARIES, memory_of_machine, needs, needs_of_worker, processes_pay, require_room
 from dpexp.config.yamlfile import MOST_SHOWN, ConfigError
 from dpexp.core.errors import UsageError
 from dpexp.engine.result import CellData
@@ -417,3 +417,23 @@ schedule: {name: constant, eta: 0.1}
 privacy: {eps: 1, delta: 1e-5}
 run: {replicates: 2, seed: 3, checkpoints: 2}
 """
+
+
+def test_many_workers_are_processes_where_python_takes_long_steps(monkeypatch):
+    momentum = """
+experiment: e
+problem: {name: rippled-mean, N: 2000, d: 100}
+algorithm: {name: tree-momentum, epochs: 60}
+schedule: {name: path-length, length: 12}
+privacy: {eps: 1, delta: 1e-5}
+run: {replicates: 100}
+"""
+    linear = "experiment: e\nproblem: {name: huber-linear}\nprivacy: {mu: 1}\nrun: {n: 10000000, replicates: 100}\n"
+    long, compiled = (read_experiment(text, "c.yaml") for text in (momentum, linear))
+    short = read_experiment(momentum, "c.yaml", ["algorithm.epochs=1", "run.replicates=2"])
+    assert processes_pay(long, 3)
+    assert not processes_pay(long, 2)
+    assert not processes_pay(short, 16)
+    assert not processes_pay(compiled, 16)
+    monkeypatch.setattr("dpexp.config.resources.memory_of_machine", lambda: 3 * LIBRARIES)
+    assert not processes_pay(long, 3)

@@ -1,7 +1,5 @@
 """Looks at all records, eight at once, beside sums record by record and beside numpy."""
 
-import threading
-
 import numpy as np
 import pytest
 from numba import njit
@@ -11,7 +9,6 @@ from dpexp.engine.finite_sum.lane_forms import expm1, sine_cosine
 from dpexp.engine.finite_sum.looking import objectives, slope, tiles
 from dpexp.engine.finite_sum.loop import Data
 from dpexp.engine.finite_sum.losses import LOSSES, mean_of
-from dpexp.engine.finite_sum.per_thread import kept_per_thread
 from dpexp.engine.lanes.vectors import load, store
 from dpexp.problems import PROBLEMS
 from dpexp.problems.finite_sum import FiniteSum
@@ -125,29 +122,3 @@ def test_without_slacks_nothing_else_changes() -> None:
     np.testing.assert_array_equal(whole[:, :-1], part[:, :-1])
     assert np.isfinite(whole).all()
     assert np.isnan(part[:, -1]).all()
-
-
-def test_every_thread_has_a_memory_of_its_own() -> None:
-    """Two threads that take turns compute each number once; with one memory for both it would be every time."""
-    made: list[int] = []
-
-    @kept_per_thread(1)
-    def kept(number: int) -> int:
-        made.append(number)
-        return number
-
-    barrier = threading.Barrier(2)
-
-    def work(number: int) -> None:
-        for _ in range(5):
-            barrier.wait()
-            assert kept(number) == number
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in (1, 2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(made) == [1, 2]
-    assert [kept(3), kept(4), kept(3)] == [3, 4, 3]
-    assert made[2:] == [3, 4, 3]

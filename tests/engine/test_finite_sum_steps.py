@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
+from dpexp.core.caches import shared_while_used
 from dpexp.core.elementary import discounts
 from dpexp.engine.finite_sum.following import company_of, follow_all
 from dpexp.engine.finite_sum.loop import Data, Momentum, Order, Together
 from dpexp.engine.finite_sum.losses import LOSSES
 from dpexp.engine.finite_sum.noise_process import Scaled, Silence, Tree, scaled
-from dpexp.engine.finite_sum.per_thread import shared_while_used
 from dpexp.problems import PROBLEMS
 from dpexp.problems.finite_sum import FiniteSum
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dpexp.papers import PAPERS
+from dpexp.papers import our_papers
 from dpexp.reporting.claim import Claim, Outcome, OutsideHypotheses, of_settings, quotation_fault
 
 CLAIM = Claim(
@@ -18,9 +18,9 @@ CLAIM = Claim(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize("paper", our_papers())
 def test_every_claim_is_quoted_or_ours_and_can_be_false(paper):
-    for claim in PAPERS[paper].claims:
+    for claim in our_papers()[paper].claims:
         assert not quotation_fault(claim), claim.id
         assert claim.false_if.endswith("."), claim.id
 
@@ -68,17 +68,17 @@ def test_a_quotation_is_found_in_a_scan_and_a_changed_one_is_not():
 @pytest.mark.skipif(
     "DPEXP_PAPERS" not in os.environ, reason="the papers' texts are not ours to ship; name their folder"
 )
-@pytest.mark.parametrize("paper", [name for name, paper in PAPERS.items() if any(c.quote for c in paper.claims)])
+@pytest.mark.parametrize("paper", [name for name, paper in our_papers().items() if any(c.quote for c in paper.claims)])
 def test_quotations_are_verbatim(paper):
     """DPEXP_PAPERS: a folder with a text file of each paper, whose name begins with the paper's id."""
     (path,) = Path(os.environ["DPEXP_PAPERS"]).glob(f"{paper}*.txt")
     text = letters(path.read_text())
-    assert [c.id for c in PAPERS[paper].claims if c.quote and not quoted(c.quote, text)] == []
+    assert [c.id for c in our_papers()[paper].claims if c.quote and not quoted(c.quote, text)] == []
 
 
-@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize("paper", our_papers())
 def test_what_is_not_claimed_says_where_what_and_why(paper):
-    listed = PAPERS[paper].not_claimed
+    listed = our_papers()[paper].not_claimed
     assert all(one.place and one.what and one.because for one in listed)
     assert len({(one.place, one.what) for one in listed}) == len(listed)
 

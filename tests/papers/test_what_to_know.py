@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import pytest
 
-from dpexp.papers import PAPERS
+from dpexp.papers import our_papers
 from dpexp.reporting.ledger import verdicts
 from dpexp.reporting.ledger.pages import contradicted, page
 from dpexp.reporting.paper import ToKnow
 from tests.conftest import ROOT
 
 RESULTS = ROOT / "results"
-TELLING = [paper for paper in PAPERS.values() if paper.what_to_know]
+TELLING = [paper for paper in our_papers().values() if paper.what_to_know]
 NUMBER = re.compile(r"10\^-?\d+(?:\.\d+)?|\d+(?:,\d{3})+|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\.\d+")
 COUNTS = {"Three": 3, "Seven": 7, "Thirteen": 13}
 
@@ -23,7 +23,7 @@ COUNTS = {"Three": 3, "Seven": 7, "Thirteen": 13}
 def judgements(paper):
     """The rows of a paper, each with its stored verdict."""
     stored = verdicts.read(RESULTS).rows
-    return {claim.id: stored[claim.id] for claim in PAPERS[paper].claims}
+    return {claim.id: stored[claim.id] for claim in our_papers()[paper].claims}
 
 
 def value(number):

@@ -18,12 +18,11 @@ import pyarrow as pa
 import pytest
 from threadpoolctl import threadpool_limits
 
-import dpexp.papers
 from dpexp.commands import judging_claims
 from dpexp.commands.claims import chosen
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.engine.result import Passed
-from dpexp.papers import PAPERS, claims
+from dpexp.papers import claims, our_papers
 from dpexp.reporting.claim import kept
 from dpexp.reporting.evidence import Evidence, Undeclared
 from dpexp.reporting.ledger import standing, verdicts
@@ -46,9 +45,12 @@ NEEDED = sorted({name for one in STORED for name in BY_ID[one].experiments})
 def few(monkeypatch):
     """A ledger of three claims."""
     some = {
-        name: replace(p, claims=tuple(c for c in p.claims if c.id in (*THEORY, *STORED))) for name, p in PAPERS.items()
+        name: replace(p, claims=tuple(c for c in p.claims if c.id in (*THEORY, *STORED)))
+        for name, p in our_papers().items()
     }
-    monkeypatch.setattr("dpexp.papers.PAPERS", {name: paper for name, paper in some.items() if paper.claims})
+    monkeypatch.setattr(
+        "dpexp.papers.our_papers", lambda: {name: paper for name, paper in some.items() if paper.claims}
+    )
     return [claim for paper in some.values() for claim in paper.claims]
 
 
@@ -166,7 +168,9 @@ def test_a_surprise_and_a_stale_claim(few, tmp_path, monkeypatch):
     call("claims", *THEORY, "--judge", "-q", "--results", tmp_path)
     paper = claims()["noisy-sgd"][0]
     wrong = replace(paper, expected="not testable")
-    monkeypatch.setattr("dpexp.papers.PAPERS", {"noisy-sgd": replace(PAPERS["noisy-sgd"], claims=(wrong,))})
+    monkeypatch.setattr(
+        "dpexp.papers.our_papers", lambda: {"noisy-sgd": replace(our_papers()["noisy-sgd"], claims=(wrong,))}
+    )
     call("claims", "--judge", "-q", "--results", tmp_path, code=1)
     told = call("claims", "--format", "table", "--results", tmp_path, code=1)
     assert f"unexpected: {paper.id}: " in told.stderr
@@ -553,8 +557,8 @@ def test_pages_link_to_every_claim(few, tmp_path):
 
 def test_the_page_for_evaluations_says_how_each_headline_is_tried(few, tmp_path, monkeypatch):
     headlines = {claim.id: f"What {claim.id} found." for claim in few}
-    known = {name: replace(p, headlines=headlines) for name, p in dpexp.papers.PAPERS.items()}
-    monkeypatch.setattr("dpexp.papers.PAPERS", known)
+    known = {name: replace(p, headlines=headlines) for name, p in our_papers().items()}
+    monkeypatch.setattr("dpexp.papers.our_papers", lambda: known)
     call("claims", *THEORY, "--judge", "-q", "--results", tmp_path)
     call("claims", "--format", "artifact", "--results", tmp_path, "--out", tmp_path, code=3)
     told = re.split(r"^\d+\. ", (tmp_path / "artifact.md").read_text(), flags=re.MULTILINE)[1:]
@@ -571,7 +575,7 @@ def test_a_bare_command_fits_a_screen_with_what_matters():
     told = call("claims", "--results", ROOT / "results", code=None).stdout.splitlines()
     assert len(told) <= 35
     assert max(map(len, told)) <= 80
-    for paper in PAPERS.values():
+    for paper in our_papers().values():
         assert all(any(name in line for line in told) for name in paper.headlines)
     listed = call("claims", "--format", "table", "--results", ROOT / "results", code=None).stdout
     assert all(name in listed for name in BY_ID)
@@ -580,7 +584,7 @@ def test_a_bare_command_fits_a_screen_with_what_matters():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "paper",
-    [paper for paper in PAPERS.values() if any(claim.source == "paper" for claim in paper.claims)],
+    [paper for paper in our_papers().values() if any(claim.source == "paper" for claim in paper.claims)],
     ids=lambda paper: paper.id,
 )
 def test_a_page_begins_with_what_to_know_and_what_its_authors_should(paper, tmp_path):
@@ -599,7 +603,7 @@ def test_a_page_begins_with_what_to_know_and_what_its_authors_should(paper, tmp_
 
 
 def test_headlines_are_claims_of_their_papers():
-    named = [(paper.id, name) for paper in PAPERS.values() for name in paper.headlines]
+    named = [(paper.id, name) for paper in our_papers().values() for name in paper.headlines]
     assert 8 <= len(named) <= 10
     assert all(name in BY_ID and BY_ID[name].paper == paper for paper, name in named)
 

@@ -5,17 +5,16 @@ All add fresh Gaussian noise to a sum over records, divided by a fixed number.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 
+from dpexp.core.caches import kept_once
 from dpexp.engine.compiled import compiled
 from dpexp.engine.finite_sum.looking import slope
 from dpexp.engine.finite_sum.loop import Data, move
 from dpexp.engine.finite_sum.losses import Compiled, Pair
 
 
-@lru_cache(maxsize=64)
+@kept_once(64)
 def sampled_sum_of(pair: Pair) -> Compiled:
     """The sum of the gradients of chosen records, compiled for one loss; out [d] becomes it."""
     gradient = pair.gradient

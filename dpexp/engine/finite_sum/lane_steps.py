@@ -11,11 +11,10 @@ looks at another, so a run has the same bits in any company.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 from numba import njit
 
+from dpexp.core.caches import kept_once
 from dpexp.engine.compiled import compiled
 from dpexp.engine.finite_sum.losses import Compiled, Pair
 from dpexp.engine.lanes.elementwise import sqrt, where
@@ -65,7 +64,7 @@ def distance_and_dot(w, x, k):
     return far0 + far1, along0 + along1
 
 
-@lru_cache(maxsize=64)
+@kept_once(64)
 def lane_steps_of(pair: Pair) -> Compiled:
     """Some steps of eight runs, compiled for one loss that has a form in lanes."""
     assert pair.lanes is not None

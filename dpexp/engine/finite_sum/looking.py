@@ -19,10 +19,10 @@ functions say NaN where they are not accurate, and F is made NaN where w is not 
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 
 import numpy as np
 
+from dpexp.core.caches import kept_once
 from dpexp.engine.compiled import compiled
 from dpexp.engine.finite_sum.lane_forms import LaneForm
 from dpexp.engine.finite_sum.loop import Data
@@ -69,7 +69,7 @@ class _These:
         return isinstance(other, _These) and self.x is other.x and self.y is other.y
 
 
-@lru_cache(maxsize=8)
+@kept_once(8)
 def _kept_tiles(these: _These) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return tiles(these.x, these.y)
 
@@ -84,7 +84,7 @@ def tiles(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndar
     return records, responses.reshape(groups, LANES), present.reshape(groups, LANES)
 
 
-@lru_cache(maxsize=64)
+@kept_once(64)
 def means_of(form: LaneForm) -> Compiled:
     """F, and its gradient where it is wanted, for each of the first columns of w [d, columns]: into values [R] and out
     [R, d]. NaN where w is not finite, or where the lanes' functions are not accurate."""

@@ -23,11 +23,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from dpexp.core.caches import kept_once
 from dpexp.engine.compiled import compiled
 from dpexp.engine.finite_sum.lane_steps import lane_steps_of
 from dpexp.engine.finite_sum.losses import Compiled, Pair
@@ -81,7 +81,7 @@ def move(w: np.ndarray, estimate: np.ndarray, eta: float, normalised: bool) -> N
         w[j] -= scale * estimate[j]
 
 
-@lru_cache(maxsize=64)
+@kept_once(64)
 def momentum_steps_of(pair: Pair) -> Compiled:
     """Some steps of `Together`, one run after the other, for a loss without a form in lanes."""
     gradient = pair.gradient
@@ -136,7 +136,7 @@ class Values(NamedTuple):
     """C of the last N steps [N, d]"""
 
 
-@lru_cache(maxsize=64)
+@kept_once(64)
 def reconstructed_steps_of(pair: Pair) -> Compiled:
     """Some steps of `Reconstruction`, compiled for one loss."""
     gradient = pair.gradient

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
+from dpexp.core.caches import kept_once
 from dpexp.engine.compiled import compiled
 from dpexp.engine.finite_sum import lane_forms
 from dpexp.engine.finite_sum.lane_forms import LaneForm
@@ -196,7 +196,7 @@ LOSSES: dict[str, Pair] = {
 """by the name of the problem"""
 
 
-@lru_cache(maxsize=64)
+@kept_once(64)
 def mean_of(pair: Pair) -> Compiled:
     """F(w) of (w, x, y, c, out), record by record; x [N, d], y [N]; out [d] becomes grad F(w)."""
     # The loss is part of the kernel: to pass a function costs more than a short run.

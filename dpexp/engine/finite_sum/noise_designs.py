@@ -13,11 +13,11 @@ alpha is part of it. Steps count from 1. `tree_variance` is the exact variance o
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 
 import numpy as np
 from numba import njit
 
+from dpexp.core.caches import kept_once
 from dpexp.core.elementary import discounts
 from dpexp.engine.compiled import compiled
 from dpexp.engine.lanes.vectors import LANES
@@ -135,7 +135,7 @@ def _multiply(left: np.ndarray, right: np.ndarray) -> None:
         left[k] = complex(a * c - b * d, a * d + b * c)
 
 
-@lru_cache(maxsize=1)
+@kept_once(1)
 def tree_variance(alpha: float, steps: int) -> np.ndarray:
     """sum over (y, z) in COMPOSE(1, t) of (1 - alpha)^(2 (t-z)), t = 1..T; [T]. O(T log T) time.
 

@@ -18,10 +18,10 @@ from typing import Protocol
 
 import numpy as np
 
+from dpexp.core.caches import kept_per_thread, shared_while_used
 from dpexp.core.seeds import stream_state
 from dpexp.engine.finite_sum.noise_designs import independent_noise, square_root_noise, tree_noise, tree_slots
 from dpexp.engine.finite_sum.noise_windows import empty_windows, nodes_ending, window_noise
-from dpexp.engine.finite_sum.per_thread import kept_per_thread, shared_while_used
 from dpexp.engine.lanes.streams import fill_normal
 from dpexp.engine.lanes.vectors import LANES
 

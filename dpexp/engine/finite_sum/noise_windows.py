@@ -29,12 +29,12 @@ Standard deviations are those of the node noise of the four streams `first`, `la
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
+from dpexp.core.caches import kept_once
 from dpexp.core.elementary import discounts as powers
 from dpexp.engine.compiled import compiled
 from dpexp.engine.finite_sum.noise_designs import lowest_digit, tree_noise, tree_slots, tree_variance
@@ -267,7 +267,7 @@ def stream_variances(n: int, steps: int, alpha: float, gamma: float) -> np.ndarr
 
 
 # settings that differ in gamma alone follow each other
-@lru_cache(maxsize=1)
+@kept_once(1)
 def _new_in_windows(n: int, steps: int, alpha: float) -> list[np.ndarray]:
     """`_window_variances` of the steps of each epoch."""
     weights = np.ascontiguousarray(powers(alpha, 2 * n + 1)[::2])  # a variance takes the square of a discount
