@@ -29,7 +29,7 @@ CHUNK_SETTINGS, CHUNK_REPLICATES = 64, 8
 """how many settings one worker takes at a time, and how many replicates by most algorithms"""
 FEW_WORKERS = 2
 """threads that seldom wait for each other"""
-WORTH_PROCESSES_S = 30.0
+WORTH_PROCESSES_S = 10.0
 """of work, for which processes are begun: each takes some two seconds to load what it needs"""
 KEPT_PROBLEMS = 8
 """whose data are kept, as `dpexp.problems.finite_sum` does"""

@@ -423,7 +423,7 @@ def test_many_workers_are_processes_where_python_takes_long_steps(monkeypatch):
     momentum = """
 experiment: e
 problem: {name: rippled-mean, N: 2000, d: 100}
-algorithm: {name: tree-momentum, epochs: 60}
+algorithm: {name: tree-momentum, epochs: 200}
 schedule: {name: path-length, length: 12}
 privacy: {eps: 1, delta: 1e-5}
 run: {replicates: 100}
