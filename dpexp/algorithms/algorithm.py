@@ -47,7 +47,7 @@ class Algorithm(Named, Protocol):
     witnesses: ClassVar[int]
     """replicates that `dpexp run --confirm` computes again: as many as take no longer than one; default 8"""
     in_python: ClassVar[bool]
-    """whether Python takes the steps, so that threads would wait for its lock; default False: compiled code does"""
+    """whether Python has a part in every step, so that threads wait for its lock; default False"""
 
     def steps(self, problem: Any, schedule: Schedule, budget: Budget) -> int | None:
         """The number of steps where the config leaves out `run.n`. Asked by the reader; default None: it must say."""

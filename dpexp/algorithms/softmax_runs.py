@@ -92,6 +92,7 @@ class SoftmaxAlgorithm(AlgorithmBase):
     tuned: ClassVar[bool] = False
     """whether it is the best of several runs"""
     witnesses: ClassVar[int] = 1
+    in_python: ClassVar[bool] = True
     """replicates come one after the other: pieces of one keep all workers busy to the end"""
 
     def complaints(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> list[str]:

@@ -70,12 +70,13 @@ def needs(experiment: Experiment, workers: int = 0, cluster: bool = False, proce
     passes = Counter(cell.pass_key for cell in experiment.cells)
     # No more workers are busy than there are chunks.
     chunks = sum(-(-count // CHUNK_SETTINGS) for count in passes.values()) * -(-replicates // CHUNK_REPLICATES)
-    # the chunks of every cell are kept until all are there and put together then; one cell at a time becomes a table
-    parts = [Part("results", 2 * sum(by_cell) + 3 * max(by_cell)), Part("records", _records(experiment))]
+    busy = min(workers, chunks)
     # Processes load everything once more, threads share it.
-    parts.append(Part("libraries", LIBRARIES * (1 + workers * processes)))
+    loaded = 1 + busy * processes
+    # the chunks of every cell are kept until all are there and put together then; one cell at a time becomes a table
+    parts = [Part("results", 2 * sum(by_cell) + 3 * max(by_cell)), Part("records", _records(experiment) * loaded)]
+    parts.append(Part("libraries", LIBRARIES * loaded))
     if not cluster:
-        busy = min(workers, chunks)
         parts.insert(1, Part(f"work of {counted(busy, 'worker')}", _work(experiment) * busy))
     seconds = sum(cell.algorithm.seconds(cell.problem, cell.run.n) for cell in experiment.cells) * replicates
     # how many threads a cluster will have is not known, and no more is refused than what no cluster does
@@ -84,7 +85,7 @@ def needs(experiment: Experiment, workers: int = 0, cluster: bool = False, proce
 
 def processes_pay(experiment: Experiment, workers: int) -> bool:
     """Whether so many workers are better processes than threads: where Python takes the steps threads wait for its
-    lock, and at fourteen of them five times as long. There must be work for them, and memory."""
+    lock, and fourteen of them take two to five times as long. There must be work for them, and memory."""
     if workers <= FEW_WORKERS or not any(cell.algorithm.in_python for cell in experiment.cells):
         return False
     needed, there = needs(experiment, workers, processes=True), memory_of_machine()
