@@ -7,17 +7,13 @@ from typing import Any
 
 from dpexp.conformance import (
     algorithms,
-    budgets,
-    claims,
-    figures_and_tables,
     mechanisms,
     papers,
     problems,
-    schedules,
+    schedules_and_budgets,
     theorems,
 )
-from dpexp.conformance.check import Check, Result, Subject, carry_out
-from dpexp.conformance.experiments import ToyExperiments
+from dpexp.conformance.check import Check, Result, Subject, ToyExperiments, carry_out
 from dpexp.core.terminal import tell
 from dpexp.plugins import Plugin
 from dpexp.plugins.loading import registries
@@ -25,15 +21,15 @@ from dpexp.plugins.loading import registries
 SUITE: dict[str, tuple[Check[Any], ...]] = {
     "problem": problems.CHECKS,
     "algorithm": algorithms.CHECKS,
-    "schedule": schedules.CHECKS,
-    "budget": budgets.CHECKS,
+    "schedule": schedules_and_budgets.SCHEDULE_CHECKS,
+    "budget": schedules_and_budgets.BUDGET_CHECKS,
     "mechanism": mechanisms.CHECKS,
     "analysis": mechanisms.CHECKS,
     "theorem": theorems.CHECKS,
-    "paper": papers.CHECKS,
-    "figure": figures_and_tables.FIGURE_CHECKS,
-    "table": figures_and_tables.TABLE_CHECKS,
-    "claim": claims.CHECKS,
+    "paper": papers.PAPER_CHECKS,
+    "figure": papers.FIGURE_CHECKS,
+    "table": papers.TABLE_CHECKS,
+    "claim": papers.CLAIM_CHECKS,
 }
 """kind -> its checks, in the order in which they are made"""
 

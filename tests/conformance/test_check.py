@@ -12,8 +12,7 @@ from dpexp.algorithms.clipped_ldp_sgd import ClippedLdpSgd
 from dpexp.algorithms.ldp_sgd import update
 from dpexp.commands import check as checking
 from dpexp.commands.cli import app
-from dpexp.conformance.check import Subject, carry_out
-from dpexp.conformance.experiments import Failed, NotTried, ToyExperiments
+from dpexp.conformance.check import Failed, NotTried, Subject, ToyExperiments, carry_out
 from dpexp.conformance.problems import furthest
 from dpexp.conformance.suite import SUITE, hold, subjects_of
 from dpexp.core.errors import UsageError
