@@ -1,4 +1,7 @@
-"""`dpexp validate`: check configs without running them."""
+"""What config files say: `dpexp validate` checks them, and `dpexp show` fills in every default; nothing is run.
+
+`dpexp schema` is what they can say, for editors and for programs that write them.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dpexp.config.experiment_file import load_experiment
+from dpexp.config.experiment_file import load_experiment, resolved_yaml
 from dpexp.config.resources import require_room
+from dpexp.config.settings import setting
 from dpexp.config.yamlfile import ConfigError, Issue
 from dpexp.core.text import counted
 
@@ -58,3 +62,23 @@ def validate(paths: Sequence[Path], sets: Sequence[str], profile: str) -> tuple[
 def document(paths: Sequence[Path], sets: Sequence[str], profile: str) -> list[dict[str, Any]]:
     """The same for programs, one entry for each config."""
     return [check(path, sets, profile).document for path in paths]
+
+
+def show(path: Path, sets: Sequence[str], replicates: int | None, profile: str) -> str:
+    """The resolved config."""
+    return resolved_yaml(load_experiment(path, sets, replicates, profile))
+
+
+def shown(path: Path, sets: Sequence[str], replicates: int | None, profile: str) -> dict[str, Any]:
+    """The same for programs: every cell with its id and all its parameters, by section."""
+    experiment = load_experiment(path, sets, replicates, profile)
+    cells = [{"cell_id": cell.cell_id, "setting": setting(cell), **cell.parameters} for cell in experiment.cells]
+    return {"experiment": experiment.name, "replicates": experiment.replicates, "cells": cells}
+
+
+def schema(card: bool) -> dict[str, Any]:
+    """The JSON schema of config files with what can be named today, or that of run cards."""
+    from dpexp.config.card import Card
+    from dpexp.config.schema import json_schema
+
+    return Card.model_json_schema() if card else json_schema()
