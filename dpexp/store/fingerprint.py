@@ -18,7 +18,6 @@ import os
 import re
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -74,17 +73,17 @@ again or refused: what comes out is what went in. `dpexp.engine.compiled`, which
 among them"""
 
 
-def code_of(cell: Cell, root: Path = ROOT) -> dict[str, str]:
+def code_of(cell: Cell) -> dict[str, str]:
     """Hashes of what a cell's simulation comes from: modules by name, the user's data files by path; sorted.
 
     What it receives from the first stage is no code, but numbers: `Cell.received`.
     """
-    return closure(_modules_of(cell), root, simulated=cell.in_two_stages) | data_of(cell)
+    return closure(_modules_of(cell), simulated=cell.in_two_stages) | data_of(cell)
 
 
-def statement_of(cell: Cell, root: Path = ROOT) -> dict[str, str]:
+def statement_of(cell: Cell) -> dict[str, str]:
     """Hashes of what a cell's row comes from: the modules of both stages and its own, and the user's data files."""
-    return closure((*_modules_of(cell), *ROWS), root) | data_of(cell)
+    return closure((*_modules_of(cell), *ROWS)) | data_of(cell)
 
 
 def summary_code() -> dict[str, str]:
@@ -114,7 +113,7 @@ def _keys(owners: Iterable[Loaded], module: str) -> list[str]:
 
 
 def closure(
-    modules: tuple[str, ...], root: Path = ROOT, leave_out: frozenset[str] = frozenset(), simulated: bool = False
+    modules: tuple[str, ...], leave_out: frozenset[str] = frozenset(), simulated: bool = False
 ) -> dict[str, str]:
     """Hashes of the modules and of all that they import from dpexp and from their plug-in's folder, by name, sorted.
 
@@ -122,16 +121,12 @@ def closure(
     """
     # what is loaded from where decides what a name means, so that answers are kept by it
     plugins = tuple((name, p.root, p.read_at) for name, p in LOADED.items())
-    return _closure(modules, root, leave_out, simulated, plugins)
+    return _closure(modules, leave_out, simulated, plugins)
 
 
 @lru_cache(maxsize=1024)
 def _closure(
-    modules: tuple[str, ...],
-    root: Path,
-    leave_out: frozenset[str],
-    simulated: bool,
-    plugins: tuple[tuple[str, Path, int], ...],
+    modules: tuple[str, ...], leave_out: frozenset[str], simulated: bool, plugins: tuple[tuple[str, Path, int], ...]
 ) -> dict[str, str]:
     """`closure` with these plug-ins loaded."""
     hashes: dict[str, str] = {}
@@ -140,10 +135,10 @@ def _closure(
         module = waiting.pop()
         if module in hashes or module in REGISTRIES | NO_NUMBERS | leave_out:
             continue
-        owner, inside = _split(module, root)
+        owner, inside = _split(module)
         # (b): what is no module is a name in one
         if owner is None or (path := owner.source(inside)) is None:
-            waiting += _listed(module, root)
+            waiting += _listed(module)
             continue
         hashes[module], imported = _read(path, module, owner.read_at, simulated)
         # (a), (d)
@@ -154,7 +149,7 @@ def _closure(
             waiting += [owner.key(".".join(parts[:k])) for k in range(len(parts))]
         # (c); of plug-ins, what they read is seen while they run
         else:
-            hashes |= {f"data {name}": _hash_file(root / name) for name in _named_files(path, root)}
+            hashes |= {f"data {name}": _hash_file(ROOT / name) for name in _named_files(path)}
     return dict(sorted(hashes.items()))
 
 
@@ -162,12 +157,10 @@ def _is_followed(module: str) -> bool:
     return module.split(".")[0] == "dpexp" or ":" in module
 
 
-@dataclass(frozen=True)
 class _Own:
     """dpexp itself, which says as a plug-in does what its modules are called and where they lie."""
 
-    root: Path
-    read_at: int = 0
+    read_at = 0
 
     def key(self, inside: str) -> str:
         return f"dpexp.{inside}".rstrip(".")
@@ -177,23 +170,23 @@ class _Own:
         return inside if top == "dpexp" else None
 
     def source(self, inside: str) -> Path | None:
-        return _own_source(self.root, inside)
+        return _own_source(inside)
 
 
 @lru_cache(maxsize=8192)
-def _own_source(root: Path, inside: str) -> Path | None:
-    return module_file(root, inside)
+def _own_source(inside: str) -> Path | None:
+    return module_file(ROOT, inside)
 
 
-def _split(module: str, root: Path = ROOT) -> tuple[_Own | Loaded | None, str]:
+def _split(module: str) -> tuple[_Own | Loaded | None, str]:
     """Whose a module is, and the dotted path below its folder; None for a plug-in that is not loaded."""
     name, colon, inside = module.partition(":")
-    return (LOADED.get(name), inside) if colon else (_Own(root), module.partition(".")[2])
+    return (LOADED.get(name), inside) if colon else (_Own(), module.partition(".")[2])
 
 
-def source_of(module: str, root: Path = ROOT) -> Path | None:
+def source_of(module: str) -> Path | None:
     """The file of a module or package; None where there is none."""
-    owner, inside = _split(module, root)
+    owner, inside = _split(module)
     return None if owner is None else owner.source(inside)
 
 
@@ -209,10 +202,10 @@ def plugins_missing(codes: Iterable[dict[str, str]]) -> list[str]:
     return sorted(str(name) for name in needed if name not in LOADED)
 
 
-def _listed(name: str, root: Path) -> list[str]:
+def _listed(name: str) -> list[str]:
     """Where a name that is imported from a registry comes from: its own module, or the whole registry."""
     package, _, word = name.rpartition(".")
-    path = source_of(package, root)
+    path = source_of(package)
     if package not in REGISTRIES or path is None:
         return []
     # a class that the registry lists is that class's module; the dictionary itself can give anything that is in it
@@ -271,20 +264,20 @@ def _named(imports: Iterable[Import], module: str, path: Path) -> list[tuple[str
 
 
 @lru_cache(maxsize=2048)
-def _named_files(path: Path, root: Path) -> tuple[str, ...]:
+def _named_files(path: Path) -> tuple[str, ...]:
     """Shipped data files that a module names in its code: their paths below the package.
 
     A data file is any file that is no module.
     """
-    known = _shipped_files(root)
+    known = _shipped_files()
     # a name counts wherever it is written, which can only make too much stale
     return tuple(sorted({known[word] for word in _parsed(path, 0).words if word in known}))
 
 
-@lru_cache(maxsize=64)
-def _shipped_files(root: Path) -> dict[str, str]:
-    files = (p for p in sorted(root.rglob("*")) if p.is_file() and p.suffix not in (".py", ".pyc"))
-    return {p.name: p.relative_to(root).as_posix() for p in files}
+@lru_cache(maxsize=1)
+def _shipped_files() -> dict[str, str]:
+    files = (p for p in sorted(ROOT.rglob("*")) if p.is_file() and p.suffix not in (".py", ".pyc"))
+    return {p.name: p.relative_to(ROOT).as_posix() for p in files}
 
 
 @lru_cache(maxsize=64)
@@ -310,19 +303,19 @@ def hash_of_all() -> str:
     return hashed.hexdigest()
 
 
-def source_states(codes: Iterable[dict[str, str]], root: Path = ROOT) -> dict[str, list[State]]:
+def source_states(codes: Iterable[dict[str, str]]) -> dict[str, list[State]]:
     """The state of the files behind some fingerprints: a cheap sign of a change."""
-    return {name: [state_of(path) for path in _files_of(name, root)] for name in {n for code in codes for n in code}}
+    return {name: [state_of(path) for path in _files_of(name)] for name in {n for code in codes for n in code}}
 
 
-def _files_of(name: str, root: Path) -> list[Path]:
+def _files_of(name: str) -> list[Path]:
     kind, _, path = name.partition(" ")
     if kind == "file":
         return files_below(Path(os.path.expanduser(path)))
     if kind == "data":
         plugin, _, inside = path.partition(":")
-        return [LOADED[plugin].root / inside if plugin in LOADED else root / path]
-    source = source_of(name, root)
+        return [LOADED[plugin].root / inside if plugin in LOADED else ROOT / path]
+    source = source_of(name)
     return [source] if source else []
 
 
