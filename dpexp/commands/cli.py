@@ -639,9 +639,10 @@ def cite(
 @app.command()
 def schema(card: Annotated[bool, Option("--card", help="Of run cards.")] = False, as_json: Json = False) -> None:
     """Print the JSON schema of config files, which is one JSON document with --json and without."""
-    from dpexp.commands import validate as command
+    from dpexp.config.card import Card
+    from dpexp.config.schema import json_schema
 
-    _print_json(command.schema(card))
+    _print_json(Card.model_json_schema() if card else json_schema())
 
 
 @app.command()

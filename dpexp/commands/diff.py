@@ -16,7 +16,7 @@ from dpexp.reporting.of_results.gather import FROM, Source, gather
 from dpexp.reporting.table import fitting_columns, terminal_width
 from dpexp.store import load_generation
 from dpexp.store.folder import experiments_in, holds_results
-from dpexp.store.generation import why_stale
+from dpexp.store.staleness import why_stale
 
 
 class Compared(NamedTuple):

@@ -30,8 +30,8 @@ from dpexp.problems.softmax_model import SoftmaxModel, softmax_model
 from dpexp.reporting.statement import stated_by
 from dpexp.store import load_generation
 from dpexp.store.folder import experiments_in
-from dpexp.store.generation import changed_since
 from dpexp.store.reading import missing
+from dpexp.store.staleness import changed_since
 
 if TYPE_CHECKING:
     import pandas as pd

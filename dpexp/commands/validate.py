@@ -1,7 +1,4 @@
-"""What config files say: `dpexp validate` checks them, and `dpexp show` fills in every default; nothing is run.
-
-`dpexp schema` is what they can say, for editors and for programs that write them.
-"""
+"""What config files say: `dpexp validate` checks them, and `dpexp show` fills in every default; nothing is run."""
 
 from __future__ import annotations
 
@@ -74,11 +71,3 @@ def shown(path: Path, sets: Sequence[str], replicates: int | None, profile: str)
     experiment = load_experiment(path, sets, replicates, profile)
     cells = [{"cell_id": cell.cell_id, "setting": setting(cell), **cell.parameters} for cell in experiment.cells]
     return {"experiment": experiment.name, "replicates": experiment.replicates, "cells": cells}
-
-
-def schema(card: bool) -> dict[str, Any]:
-    """The JSON schema of config files with what can be named today, or that of run cards."""
-    from dpexp.config.card import Card
-    from dpexp.config.schema import json_schema
-
-    return Card.model_json_schema() if card else json_schema()

@@ -26,11 +26,12 @@ from dpexp.store.executors import Task, threads
 from dpexp.store.files import write_document
 from dpexp.store.fingerprint import changed, code_of, edited_after, statement_of, summary_code, what_changed
 from dpexp.store.folder import Folder
-from dpexp.store.generation import Generation, read_generation, why_stale
+from dpexp.store.generation import Generation, read_generation
 from dpexp.store.partials import chunks_of
 from dpexp.store.rows import Ended, agree, row_of
 from dpexp.store.run import AGAIN, Options
 from dpexp.store.simulating import Done, Failed, simulate
+from dpexp.store.staleness import why_stale
 
 CURRENT, CONFIRMED, STALE = "current", "confirmed", "stale"
 RIGHT = (CURRENT, CONFIRMED)

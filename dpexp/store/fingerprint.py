@@ -65,7 +65,7 @@ NO_NUMBERS = frozenset(
     for name in (
         *("core.errors", "core.files", "core.terminal", "engine.identity", "plugins", "plugins.loaded"),
         *("plugins.observed", "store.description", "store.fingerprint", "store.folder", "store.generation"),
-        "store.source_code",
+        *("store.source_code", "store.staleness"),
     )
 )
 """modules that say what goes on or what a plug-in adds, and those by which compiled code and stored numbers are found

@@ -22,7 +22,8 @@ from dpexp.store.cell_files import Stored
 from dpexp.store.files import Filter, Sealed, read_document
 from dpexp.store.fingerprint import plugins_missing
 from dpexp.store.folder import Folder
-from dpexp.store.generation import Generation, absent, config_path, identity_of, read_generation, why_stale
+from dpexp.store.generation import Generation, config_path, identity_of, read_generation
+from dpexp.store.staleness import absent, why_stale
 
 if TYPE_CHECKING:
     import pandas as pd

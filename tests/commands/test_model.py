@@ -37,6 +37,7 @@ from dpexp.store import (
     load_generation,
     publish,
     simulating,
+    staleness,
 )
 from dpexp.store import run as running
 from dpexp.store.run import Options, run
@@ -83,7 +84,7 @@ def here(tmp_path, monkeypatch):
 def write(folder, text=CONFIG, changed=False):
     (folder / "people.csv").write_text(people(changed=changed))
     (folder / "mine.yaml").write_text(text)
-    for kept in (softmax._loaded, hash_of_data, generation._today):
+    for kept in (softmax._loaded, hash_of_data, staleness._today):
         kept.cache_clear()
 
 

@@ -23,7 +23,7 @@ from dpexp.reporting.of_results.gather import gather
 from dpexp.reporting.of_results.table import said_of_majority
 from dpexp.reporting.table import Content, Table, fit, markdown_table, without_constants
 from dpexp.reporting.table_formats import render
-from dpexp.store import generation, load_summary, reading
+from dpexp.store import load_summary, reading, staleness
 from tests.conftest import COSTLY, share
 from tests.reporting.test_figures_of_any_result import TOY, stored
 
@@ -181,7 +181,7 @@ def test_a_swept_n_is_that_of_the_settings_and_not_the_number_of_replicates(tmp_
 def test_what_is_shown_costs_in_proportion_to_its_cells(toy, monkeypatch):
     """Whether results are current is asked a fixed number of times, and the digits of a setting once."""
     asked, looked = [], []
-    check, digits = generation.why_stale, settings.digits_of
+    check, digits = staleness.why_stale, settings.digits_of
     for asks in (reading, gather_module):
         monkeypatch.setattr(asks, "why_stale", lambda generation: asked.append(1) or check(generation))
 

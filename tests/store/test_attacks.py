@@ -76,9 +76,9 @@ def test_a_default_that_changes_in_the_code_makes_results_stale(here, monkeypatc
     monkeypatch.setattr(RunSettings.model_fields["checkpoints"], "default", 7)
     RunSettings.model_rebuild(force=True)
     try:
-        from dpexp.store import generation
+        from dpexp.store import staleness
 
-        generation._today.cache_clear()  # an edit of the code comes with another process
+        staleness._today.cache_clear()  # an edit of the code comes with another process
         error = refusal(folder)
         assert "toy.yaml means something else to today's code: other settings" in error.message
         go()
@@ -86,7 +86,7 @@ def test_a_default_that_changes_in_the_code_makes_results_stale(here, monkeypatc
     finally:
         monkeypatch.undo()
         RunSettings.model_rebuild(force=True)
-        generation._today.cache_clear()
+        staleness._today.cache_clear()
 
 
 @pytest.mark.parametrize("change", ["deleted", "renamed"])

@@ -14,7 +14,7 @@ from dpexp.config.settings import Settings, Words, flat, named, sections
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.text import guess
 from dpexp.store import load_cells, load_generation, load_summary
-from dpexp.store.generation import why_stale
+from dpexp.store.staleness import why_stale
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,8 +15,9 @@ from dpexp.plugins.loaded import said
 from dpexp.reporting.of_results.gather import Gathered, Source, Unreadable, gather
 from dpexp.store import Folder, load_generation
 from dpexp.store.files import read_document
-from dpexp.store.generation import Generation, absent, config_path
+from dpexp.store.generation import Generation, config_path
 from dpexp.store.reading import command_of
+from dpexp.store.staleness import absent
 
 CURRENT, UNCONFIRMED, STALE, INCOMPLETE, MISSING = "current", "unconfirmed", "stale", "not complete", "missing"
 UNREADABLE = "not readable here"
