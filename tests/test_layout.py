@@ -98,8 +98,8 @@ def test_the_house_stays_small():
 
 
 LINES = {
-    "algorithms": 3_694, "commands": 6_190, "config": 2_857, "conformance": 2_125, "core": 1_949, "data": 1_999,
-    "engine": 5_404, "inference": 3_488, "papers": 8_521, "plugins": 1_155, "privacy": 13_582,
+    "algorithms": 3_694, "commands": 6_190, "config": 2_857, "conformance": 2_118, "core": 1_949, "data": 1_999,
+    "engine": 5_404, "inference": 3_488, "papers": 8_521, "plugins": 1_147, "privacy": 13_582,
     "problems": 2_527, "protocols": 137, "reporting": 9_242, "roof": 290, "store": 4_684, "theory": 1_623,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""

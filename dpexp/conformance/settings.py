@@ -69,6 +69,10 @@ class Toy(NamedTuple):
             f"run: {{{self.n}replicates: 2, checkpoints: 4}}\n"
         )
 
+    def some(self) -> Cell | None:
+        """A cell of a private budget, or without one where none is taken."""
+        return self.cell(self.ways.growing[1]) or self.cell(self.ways.none)
+
     def private(self) -> list[Cell]:
         """Cells of growing budgets."""
         return [cell for privacy in self.ways.growing if (cell := self.cell(privacy))]

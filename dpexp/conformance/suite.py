@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dpexp.conformance import (
@@ -17,6 +17,7 @@ from dpexp.conformance.check import Check, Result, Subject, ToyExperiments, carr
 from dpexp.core.terminal import tell
 from dpexp.plugins import Plugin
 from dpexp.plugins.loading import registries
+from dpexp.plugins.shape import ONE_OF, SHOWN
 
 SUITE: dict[str, tuple[Check[Any], ...]] = {
     "problem": problems.CHECKS,
@@ -36,19 +37,10 @@ SUITE: dict[str, tuple[Check[Any], ...]] = {
 
 def subjects_of(plugin: Plugin) -> Iterator[Subject[Any]]:
     """Everything that a plug-in adds, what its papers list included."""
-    named: tuple[tuple[str, Mapping[str, Any]], ...] = (
-        ("problem", plugin.problems),
-        ("algorithm", plugin.algorithms),
-        ("schedule", plugin.schedules),
-        ("budget", plugin.budgets),
-        ("mechanism", plugin.mechanisms),
-        ("analysis", plugin.analyses),
-        ("theorem", plugin.theorems),
-        ("paper", {paper.id: paper for paper in plugin.papers}),
-    )
-    for kind, entries in named:
-        for name, value in entries.items():
-            yield Subject(kind, name, value)
+    for field, one in ONE_OF.items():
+        if field not in SHOWN:
+            yield from (Subject(one, name, value) for name, value in getattr(plugin, field).items())
+    yield from (Subject("paper", paper.id, paper) for paper in plugin.papers)
     lists = [(plugin.figures, plugin.tables, plugin.claims), *((p.figures, p.tables, p.claims) for p in plugin.papers)]
     for figures, tables, some in lists:
         yield from (Subject("figure", figure.name, figure) for figure in figures)

@@ -25,7 +25,7 @@ from dpexp.core.text import guess
 from dpexp.plugins import Plugin, observed
 from dpexp.plugins.importing import FOLDERS, drop_modules, imported, package_of
 from dpexp.plugins.loaded import LOADED, Loaded
-from dpexp.plugins.shape import Lines, complaints
+from dpexp.plugins.shape import complaints, place_of
 
 GROUP = "dpexp.plugins"
 """the entry points by which an installed package offers a plug-in"""
@@ -192,15 +192,14 @@ def _checked(shown: Path) -> Path:
 
 def _plugin_in(module: ModuleType, name: str, file: Path, shown: Path) -> Plugin:
     """The value PLUGIN of a module, checked. Raises UsageError."""
-    lines = Lines(file, shown)
     if not hasattr(module, name):
         raise UsageError(f"{shown}: defines no {name}", EXAMPLE)
     plugin = getattr(module, name)
     if not isinstance(plugin, Plugin):
         given = "the class Plugin itself" if plugin is Plugin else f"a value of type {type(plugin).__name__}"
-        raise UsageError(f"{lines.of(name)}: {name} is {given}, not a Plugin", EXAMPLE)
+        raise UsageError(f"{place_of(name, file, shown)}: {name} is {given}, not a Plugin", EXAMPLE)
     for problem, hint, at in complaints(plugin):
-        raise UsageError(f"{lines.of(at)}: {problem}", hint)
+        raise UsageError(f"{place_of(at, file, shown)}: {problem}", hint)
     return plugin
 
 
@@ -223,4 +222,4 @@ def registries() -> dict[str, Registry[Any]]:
 
 def where(loaded: Loaded | None, what: str) -> str:
     """`file:line` of what a plug-in's file names; None is dpexp itself."""
-    return BUILT_IN if loaded is None else Lines(loaded.file, loaded.shown).of(what)
+    return BUILT_IN if loaded is None else place_of(what, loaded.file, loaded.shown)
