@@ -17,7 +17,7 @@ from unittest.mock import patch
 
 import pytest
 
-from dpexp.conformance.experiments import ToyExperiments
+from dpexp.conformance.check import ToyExperiments
 
 ROOT = Path(__file__).parent.parent
 KERNELS = f"dpexp-tests-{os.getuid()}-{hashlib.sha256(os.fsencode(ROOT.resolve())).hexdigest()[:12]}"

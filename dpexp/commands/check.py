@@ -12,8 +12,7 @@ from dpexp.commands import advise, diff, model, plot, report, table
 from dpexp.commands.config_statement import of_experiment
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.shipped import FOLDER
-from dpexp.conformance.check import Check, Subject, carry_out
-from dpexp.conformance.experiments import Failed, NotTried, ToyExperiments
+from dpexp.conformance.check import Check, Failed, NotTried, Subject, ToyExperiments, carry_out
 from dpexp.conformance.settings import toy_of
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.terminal import each

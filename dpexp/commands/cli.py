@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
+from typer import Argument, Option
 
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.terminal import say, warn
@@ -25,24 +26,22 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Configs = Annotated[list[Path], typer.Argument(help="Config files.", show_default=False)]
-Config = Annotated[Path, typer.Argument(help="Config file.", show_default=False)]
-Sets = Annotated[list[str] | None, typer.Option("--set", metavar="A.B=V", help="Change a value; repeatable.")]
-Results = Annotated[Path | None, typer.Option("--results", metavar="DIR", help="Results folder.  [default: results]")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-Profile = Annotated[str, typer.Option("--profile", metavar="smoke|paper", help="Toy size or full size.")]
+Configs = Annotated[list[Path], Argument(help="Config files.", show_default=False)]
+Config = Annotated[Path, Argument(help="Config file.", show_default=False)]
+Sets = Annotated[list[str] | None, Option("--set", metavar="A.B=V", help="Change a value; repeatable.")]
+Results = Annotated[Path | None, Option("--results", metavar="DIR", help="Results folder.  [default: results]")]
+Json = Annotated[bool, Option("--json", help="Print one JSON document.")]
+Profile = Annotated[str, Option("--profile", metavar="smoke|paper", help="Toy size or full size.")]
 ONLY = (
     "Run only cells for which this holds, such as 'alpha < 1 and mu in [1, inf]'. Names are columns of cells.parquet; "
     "== != < <= > >=, in, not in, and, or, not, + - * /, 1/3, inf, quoted text."
 )
-Replicates = Annotated[int | None, typer.Option("--replicates", metavar="N", help="Replicates of every cell.")]
-Jobs = Annotated[
-    int, typer.Option("-j", "--jobs", metavar="N", show_default=False, help="Workers.  [default: all cores]")
-]
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")]
-Metric = Annotated[str | None, typer.Option(metavar="NAME", help="What is shown.  [default: the error]")]
-Estimators = Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this estimator; repeatable.")]
-Only = Annotated[str | None, typer.Option(metavar="EXPR", help="Only cells for which this holds.")]
+Replicates = Annotated[int | None, Option("--replicates", metavar="N", help="Replicates of every cell.")]
+Jobs = Annotated[int, Option("-j", "--jobs", metavar="N", show_default=False, help="Workers.  [default: all cores]")]
+Quiet = Annotated[bool, Option("-q", "--quiet", help="No progress.")]
+Metric = Annotated[str | None, Option(metavar="NAME", help="What is shown.  [default: the error]")]
+Estimators = Annotated[list[str] | None, Option(metavar="NAME", help="Only this estimator; repeatable.")]
+Only = Annotated[str | None, Option(metavar="EXPR", help="Only cells for which this holds.")]
 
 
 def _folder(results: Path | None, profile: str = "paper") -> Path:
@@ -92,14 +91,12 @@ def _use_plugins(files: list[Path] | None) -> None:
 def common(
     version: Annotated[
         bool,
-        typer.Option(
-            "--version", callback=_version, is_eager=True, help="Print the version, and the commit of a checkout."
-        ),
+        Option("--version", callback=_version, is_eager=True, help="Print the version, and the commit of a checkout."),
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", expose_value=False, help="Show tracebacks.")] = False,
+    debug: Annotated[bool, Option("--debug", expose_value=False, help="Show tracebacks.")] = False,
     plugin: Annotated[
         list[Path] | None,
-        typer.Option(
+        Option(
             metavar="FILE.py",
             callback=_use_plugins,
             is_eager=True,
@@ -116,30 +113,30 @@ def common(
 def run(
     configs: Configs,
     sets: Sets = None,
-    only: Annotated[str | None, typer.Option(metavar="EXPR", help=ONLY)] = None,
+    only: Annotated[str | None, Option(metavar="EXPR", help=ONLY)] = None,
     jobs: Jobs = 0,
     backend: Annotated[
-        str, typer.Option(metavar="threads|loky|dask", help="How workers run; by default what suits the algorithm.")
+        str, Option(metavar="threads|loky|dask", help="How workers run; by default what suits the algorithm.")
     ] = "",
-    scheduler: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Address of a dask scheduler.")] = None,
+    scheduler: Annotated[str | None, Option(metavar="ADDRESS", help="Address of a dask scheduler.")] = None,
     replicates: Replicates = None,
     profile: Profile = "paper",
     results: Results = None,
-    force: Annotated[bool, typer.Option("--force", help="Compute everything anew.")] = False,
+    force: Annotated[bool, Option("--force", help="Compute everything anew.")] = False,
     confirm: Annotated[
-        bool, typer.Option("--confirm", help="After an edit: prove on one chunk that no number moved.")
+        bool, Option("--confirm", help="After an edit: prove on one chunk that no number moved.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be computed, and why.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Say what would be computed, and why.")] = False,
     deployment: Annotated[
-        bool, typer.Option("--deployment", help="Release on private records: secret noise, not to be reproduced.")
+        bool, Option("--deployment", help="Release on private records: secret noise, not to be reproduced.")
     ] = False,
     unlock: Annotated[
-        bool, typer.Option("--unlock", help="Free a folder whose run was killed, where the disk knows no locks.")
+        bool, Option("--unlock", help="Free a folder whose run was killed, where the disk knows no locks.")
     ] = False,
-    fail_fast: Annotated[bool, typer.Option("--fail-fast", help="Stop at the first failing cell.")] = False,
+    fail_fast: Annotated[bool, Option("--fail-fast", help="Stop at the first failing cell.")] = False,
     as_json: Json = False,
     quiet: Quiet = False,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="List the cells.")] = False,
+    verbose: Annotated[bool, Option("-v", "--verbose", help="List the cells.")] = False,
 ) -> None:
     """Compute what is missing or stale of experiments."""
     from dpexp.commands import run as command
@@ -159,19 +156,19 @@ def run(
 def plot(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="Experiments, folders or shipped figures.", show_default=False),
+        Argument(metavar="[NAME]...", help="Experiments, folders or shipped figures.", show_default=False),
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Every shipped figure.")] = False,
-    formats: Annotated[str, typer.Option("--format", metavar="png,pdf,svg", help="File formats.")] = "png,pdf",
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where to write.  [default: RESULTS/figures]")] = None,
-    stored: Annotated[bool, typer.Option("--stored", help="Every shipped figure that shows stored results.")] = False,
-    theory: Annotated[bool, typer.Option("--theory", help="Lay bounds and predictions over the curves.")] = False,
+    every: Annotated[bool, Option("--all", help="Every shipped figure.")] = False,
+    formats: Annotated[str, Option("--format", metavar="png,pdf,svg", help="File formats.")] = "png,pdf",
+    out: Annotated[Path | None, Option(metavar="DIR", help="Where to write.  [default: RESULTS/figures]")] = None,
+    stored: Annotated[bool, Option("--stored", help="Every shipped figure that shows stored results.")] = False,
+    theory: Annotated[bool, Option("--theory", help="Lay bounds and predictions over the curves.")] = False,
     metric: Metric = None,
-    x: Annotated[str, typer.Option("--x", metavar="NAME", help="Horizontal axis: step, dots or a setting.")] = "",
-    hue: Annotated[str, typer.Option(metavar="NAME", help="What colours tell apart.")] = "",
-    facet: Annotated[list[str] | None, typer.Option(metavar="NAME", help="What panels tell apart; repeatable.")] = None,
+    x: Annotated[str, Option("--x", metavar="NAME", help="Horizontal axis: step, dots or a setting.")] = "",
+    hue: Annotated[str, Option(metavar="NAME", help="What colours tell apart.")] = "",
+    facet: Annotated[list[str] | None, Option(metavar="NAME", help="What panels tell apart; repeatable.")] = None,
     estimator: Estimators = None,
-    log: Annotated[str, typer.Option(metavar="x|y|xy|none", help="Logarithmic axes.")] = "",
+    log: Annotated[str, Option(metavar="x|y|xy|none", help="Logarithmic axes.")] = "",
     only: Only = None,
     results: Results = None,
     as_json: Json = False,
@@ -188,15 +185,15 @@ def plot(
 def table(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="Experiments, folders or shipped tables.", show_default=False),
+        Argument(metavar="[NAME]...", help="Experiments, folders or shipped tables.", show_default=False),
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Every shipped table.")] = False,
-    form: Annotated[str, typer.Option("--format", metavar="md|tex|csv|json", help="How to print.")] = "md",
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write files instead of printing.")] = None,
+    every: Annotated[bool, Option("--all", help="Every shipped table.")] = False,
+    form: Annotated[str, Option("--format", metavar="md|tex|csv|json", help="How to print.")] = "md",
+    out: Annotated[Path | None, Option(metavar="DIR", help="Write files instead of printing.")] = None,
     metric: Metric = None,
     estimator: Estimators = None,
     only: Only = None,
-    columns: Annotated[str, typer.Option(metavar="A,B", help="Columns of md and tex.", show_default=False)] = "",
+    columns: Annotated[str, Option(metavar="A,B", help="Columns of md and tex.", show_default=False)] = "",
     results: Results = None,
     as_json: Json = False,
 ) -> None:
@@ -209,17 +206,17 @@ def table(
 
 @app.command()
 def model(
-    result: Annotated[str, typer.Argument(help="An experiment, or its folder of results.", show_default=False)],
-    cell: Annotated[str | None, typer.Option(metavar="ID", help="The cell, by the first digits of its id.")] = None,
+    result: Annotated[str, Argument(help="An experiment, or its folder of results.", show_default=False)],
+    cell: Annotated[str | None, Option(metavar="ID", help="The cell, by the first digits of its id.")] = None,
     estimator: Annotated[
-        str | None, typer.Option(metavar="NAME", help="last or average.  [default: the first that is released]")
+        str | None, Option(metavar="NAME", help="last or average.  [default: the first that is released]")
     ] = None,
-    replicate: Annotated[int, typer.Option(metavar="N", help="Which replicate, where all are released.")] = 0,
+    replicate: Annotated[int, Option(metavar="N", help="Which replicate, where all are released.")] = 0,
     predict: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Predict the records of a table with the same columns.")
+        Path | None, Option(metavar="FILE", help="Predict the records of a table with the same columns.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write .npz or .json; with --predict .csv or .json.")
+        Path | None, Option(metavar="FILE", help="Write .npz or .json; with --predict .csv or .json.")
     ] = None,
     results: Results = None,
     as_json: Json = False,
@@ -230,30 +227,30 @@ def model(
     _answer(as_json, *command.model(result, _folder(results), cell, estimator, replicate, out, predict))
 
 
-Pairs = Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Parameters.", show_default=False)]
-Named = Annotated[str | None, typer.Option("--mechanism", metavar="NAME", help="A mechanism instead of a config.")]
+Pairs = Annotated[list[str] | None, Argument(metavar="[KEY=VALUE]...", help="Parameters.", show_default=False)]
+Named = Annotated[str | None, Option("--mechanism", metavar="NAME", help="A mechanism instead of a config.")]
 
 
 @app.command()
 def privacy(
     arguments: Annotated[
-        list[str] | None, typer.Argument(metavar="CONFIG | KEY=VALUE...", help="A config, or parameters.")
+        list[str] | None, Argument(metavar="CONFIG | KEY=VALUE...", help="A config, or parameters.")
     ] = None,
     mechanism: Named = None,
     sets: Sets = None,
-    deployment: Annotated[bool, typer.Option("--deployment", help="Of a run with --deployment.")] = False,
+    deployment: Annotated[bool, Option("--deployment", help="Of a run with --deployment.")] = False,
     users: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Budgets of users (csv or parquet: mu, uses, group).")
+        Path | None, Option(metavar="FILE", help="Budgets of users (csv or parquet: mu, uses, group).")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Let refused analyses compete for the best.")] = False,
+    force: Annotated[bool, Option("--force", help="Let refused analyses compete for the best.")] = False,
     tradeoff: Annotated[
-        bool, typer.Option("--tradeoff", help="Error rates of an attacker, as a table and a figure.")
+        bool, Option("--tradeoff", help="Error rates of an attacker, as a table and a figure.")
     ] = False,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where that figure goes.  [default: results/figures]")
+        Path | None, Option(metavar="DIR", help="Where that figure goes.  [default: results/figures]")
     ] = None,
     search: Annotated[
-        float | None, typer.Option("--search", metavar="SECONDS", help="Search for the worst pair of neighbours.")
+        float | None, Option("--search", metavar="SECONDS", help="Search for the worst pair of neighbours.")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -278,9 +275,9 @@ def privacy(
 @app.command()
 def receipt(
     arguments: Annotated[
-        list[str] | None, typer.Argument(metavar="CARD | KEY=VALUE...", help="A run card, its fields, or both.")
+        list[str] | None, Argument(metavar="CARD | KEY=VALUE...", help="A run card, its fields, or both.")
     ] = None,
-    form: Annotated[str, typer.Option("--format", metavar="text|md|tex", help="md and tex: for an appendix.")] = "text",
+    form: Annotated[str, Option("--format", metavar="text|md|tex", help="md and tex: for an appendix.")] = "text",
     as_json: Json = False,
 ) -> None:
     """State what holds for a training program that is not dpexp."""
@@ -295,65 +292,59 @@ def receipt(
 
 @app.command()
 def fit(
-    data: Annotated[Path | None, typer.Argument(metavar="DATA", help="Your records: csv, tsv, parquet or npz.")] = None,
-    target: Annotated[
-        str, typer.Option("--target", metavar="COLUMN", help="The column to explain, by all others.")
-    ] = "",
+    data: Annotated[Path | None, Argument(metavar="DATA", help="Your records: csv, tsv, parquet or npz.")] = None,
+    target: Annotated[str, Option("--target", metavar="COLUMN", help="The column to explain, by all others.")] = "",
     formula: Annotated[
-        str | None, typer.Option(metavar="'Y ~ X'", help="Or which, by what: 'log(y) ~ x * C(g)'; needs formulaic.")
+        str | None, Option(metavar="'Y ~ X'", help="Or which, by what: 'log(y) ~ x * C(g)'; needs formulaic.")
     ] = None,
-    model: Annotated[
-        str, typer.Option(metavar="huber-linear|mallows-logistic", help="The regression.")
-    ] = "huber-linear",
-    mu: Annotated[str | None, typer.Option(metavar="M", help="Budget of every record, in Gaussian DP.")] = None,
-    mu_column: Annotated[str | None, typer.Option(metavar="COLUMN", help="Budgets of the records' own.")] = None,
-    eps: Annotated[str | None, typer.Option(metavar="E", help="Budget as epsilon; local: with delta = 0.")] = None,
+    model: Annotated[str, Option(metavar="huber-linear|mallows-logistic", help="The regression.")] = "huber-linear",
+    mu: Annotated[str | None, Option(metavar="M", help="Budget of every record, in Gaussian DP.")] = None,
+    mu_column: Annotated[str | None, Option(metavar="COLUMN", help="Budgets of the records' own.")] = None,
+    eps: Annotated[str | None, Option(metavar="E", help="Budget as epsilon; local: with delta = 0.")] = None,
     delta: Annotated[
         str | None,
-        typer.Option(metavar="D", help="See --eps.  [default: 1e-5, or 0 in the local model]", show_default=False),
+        Option(metavar="D", help="See --eps.  [default: 1e-5, or 0 in the local model]", show_default=False),
     ] = None,
     central: Annotated[
-        bool, typer.Option("--central/--local", help="One release by the owner, or one message of every record.")
+        bool, Option("--central/--local", help="One release by the owner, or one message of every record.")
     ] = False,
     public: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Ranges and categories (`dpexp init --data DATA --public`).")
+        Path | None, Option(metavar="FILE", help="Ranges and categories (`dpexp init --data DATA --public`).")
     ] = None,
-    level: Annotated[float, typer.Option(metavar="P", help="Level of the intervals.")] = 0.95,
+    level: Annotated[float, Option(metavar="P", help="Level of the intervals.")] = 0.95,
     person: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Whose record it is: who has several counts once.")
+        str | None, Option(metavar="COLUMN", help="Whose record it is: who has several counts once.")
     ] = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Expected lengths, before any record is read.")] = False,
-    n: Annotated[str | None, typer.Option("-n", "--n", metavar="N", help="Records or persons, with --plan.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Fit fewer records than were ever tried.")] = False,
-    deployment: Annotated[
-        bool, typer.Option("--deployment", help="Noise from the operating system, kept nowhere.")
-    ] = False,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of a rehearsal.", show_default=False)] = None,
+    plan: Annotated[bool, Option("--plan", help="Expected lengths, before any record is read.")] = False,
+    n: Annotated[str | None, Option("-n", "--n", metavar="N", help="Records or persons, with --plan.")] = None,
+    force: Annotated[bool, Option("--force", help="Fit fewer records than were ever tried.")] = False,
+    deployment: Annotated[bool, Option("--deployment", help="Noise from the operating system, kept nowhere.")] = False,
+    seed: Annotated[int | None, Option(metavar="N", help="Seed of a rehearsal.", show_default=False)] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="FILE|FOLDER",
             help="Keep the result, as a deployment must; a folder: tables and plot too.",
             show_default=False,
         ),
     ] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Spend a further budget, although --out has a receipt of one.")
+        bool, Option("--again", help="Spend a further budget, although --out has a receipt of one.")
     ] = False,
     weights: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="budget|equal", help="What messages of --mu-column count; equal: budgets may depend on the data."
         ),
     ] = "budget",
     contrasts: Annotated[
         list[str] | None,
-        typer.Option("--contrast", metavar="'A - B'", help="Test a combination; repeatable, and then all together."),
+        Option("--contrast", metavar="'A - B'", help="Test a combination; repeatable, and then all together."),
     ] = None,
     neighbour: Annotated[
-        Path | None, typer.Option("--audit", metavar="FILE", help="Audit fits of DATA and a neighbour.")
+        Path | None, Option("--audit", metavar="FILE", help="Audit fits of DATA and a neighbour.")
     ] = None,
-    runs: Annotated[int, typer.Option(metavar="N", help="Runs of --audit.")] = 2000,
+    runs: Annotated[int, Option(metavar="N", help="Runs of --audit.")] = 2000,
     as_json: Json = False,
 ) -> None:
     """Private regression with confidence intervals on your own records; exit code 3 if it tells no coefficient."""
@@ -383,11 +374,11 @@ def calibrate(
     mechanism: Named = None,
     target: Annotated[
         list[str] | None,
-        typer.Option("--target", metavar="eps=E|mu=M|rho=R|rdp=D|advantage=A|tpr=T@fpr=F", help="What to meet."),
+        Option("--target", metavar="eps=E|mu=M|rho=R|rdp=D|advantage=A|tpr=T@fpr=F", help="What to meet."),
     ] = None,
-    released: Annotated[str, typer.Option(metavar="KIND", help="all-iterates or last-iterate.")] = "all-iterates",
-    analysis: Annotated[str | None, typer.Option(metavar="NAME", help="One analysis.  [default: the best]")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Accept a named analysis that is no guarantee.")] = False,
+    released: Annotated[str, Option(metavar="KIND", help="all-iterates or last-iterate.")] = "all-iterates",
+    analysis: Annotated[str | None, Option(metavar="NAME", help="One analysis.  [default: the best]")] = None,
+    force: Annotated[bool, Option("--force", help="Accept a named analysis that is no guarantee.")] = False,
     as_json: Json = False,
 ) -> None:
     """Find the noise or budget of a mechanism that meets a target."""
@@ -401,12 +392,12 @@ def calibrate(
 def audit(
     config: Config,
     sets: Sets = None,
-    runs: Annotated[int, typer.Option(metavar="N", help="Runs of each mechanism, in two worlds by a coin.")] = 10_000,
-    confidence: Annotated[float, typer.Option(metavar="P", help="Of all lower bounds together.")] = 0.999,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the runs.")] = 0,
+    runs: Annotated[int, Option(metavar="N", help="Runs of each mechanism, in two worlds by a coin.")] = 10_000,
+    confidence: Annotated[float, Option(metavar="P", help="Of all lower bounds together.")] = 0.999,
+    seed: Annotated[int, Option(metavar="N", help="Seed of the runs.")] = 0,
     data: Annotated[
         tuple[Path, Path] | None,
-        typer.Option(metavar="A B", help="Two neighbouring files: all that leaves runs on either.", show_default=False),
+        Option(metavar="A B", help="Two neighbouring files: all that leaves runs on either.", show_default=False),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -423,13 +414,11 @@ def audit(
 
 @app.command()
 def judge(
-    file: Annotated[Path, typer.Argument(help="A Python file with ASSUMES and eps(...) or rdp(...).")],
-    at: Annotated[
-        str | None, typer.Option(metavar="POINT", help="One comparison again, as a verdict names it.")
-    ] = None,
-    seconds: Annotated[float, typer.Option(metavar="S", help="Stop after so many seconds.")] = 60.0,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the search.")] = 0,
-    comparisons: Annotated[int, typer.Option(metavar="N", help="How many exact laws.")] = 1200,
+    file: Annotated[Path, Argument(help="A Python file with ASSUMES and eps(...) or rdp(...).")],
+    at: Annotated[str | None, Option(metavar="POINT", help="One comparison again, as a verdict names it.")] = None,
+    seconds: Annotated[float, Option(metavar="S", help="Stop after so many seconds.")] = 60.0,
+    seed: Annotated[int, Option(metavar="N", help="Seed of the search.")] = 0,
+    comparisons: Annotated[int, Option(metavar="N", help="How many exact laws.")] = 1200,
     as_json: Json = False,
 ) -> None:
     """Hold a bound on the privacy loss against exact laws; exit code 1 if one refutes it, 2 if nothing is compared."""
@@ -441,7 +430,7 @@ def judge(
 
 @app.command()
 def check(
-    file: Annotated[Path | None, typer.Argument(help="A plug-in.  [default: what is built in]")] = None,
+    file: Annotated[Path | None, Argument(help="A plug-in.  [default: what is built in]")] = None,
     as_json: Json = False,
 ) -> None:
     """Try everything that a plug-in adds: the conformance suite; exit code 1 if a check fails."""
@@ -455,24 +444,22 @@ def check(
 def claims(
     ids: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ID]...", help="Claims, beginnings of ids, or patterns.", show_default=False),
+        Argument(metavar="[ID]...", help="Claims, beginnings of ids, or patterns.", show_default=False),
     ] = None,
-    paper: Annotated[str | None, typer.Option(metavar="ID", help="One paper, such as ldp-sgd.  [default: all]")] = None,
-    verdict: Annotated[
-        list[str] | None, typer.Option(metavar="V", help="Only claims with this verdict; repeatable.")
-    ] = None,
-    rerun: Annotated[bool, typer.Option("--rerun", help="Run what these claims need, and judge them anew.")] = False,
-    judge: Annotated[bool, typer.Option("--judge", help="Judge them anew, by results that are stored.")] = False,
+    paper: Annotated[str | None, Option(metavar="ID", help="One paper, such as ldp-sgd.  [default: all]")] = None,
+    verdict: Annotated[list[str] | None, Option(metavar="V", help="Only claims with this verdict; repeatable.")] = None,
+    rerun: Annotated[bool, Option("--rerun", help="Run what these claims need, and judge them anew.")] = False,
+    judge: Annotated[bool, Option("--judge", help="Judge them anew, by results that are stored.")] = False,
     confirm: Annotated[
-        bool, typer.Option("--confirm", help="After an edit of checks: stamp verdicts that come out as stored.")
+        bool, Option("--confirm", help="After an edit of checks: stamp verdicts that come out as stored.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="With --rerun: compute everything anew.")] = False,
+    force: Annotated[bool, Option("--force", help="With --rerun: compute everything anew.")] = False,
     jobs: Jobs = 0,
     form: Annotated[
         str | None,
-        typer.Option("--format", metavar="table|md|json|artifact", help="How to print.", show_default=False),
+        Option("--format", metavar="table|md|json|artifact", help="How to print.", show_default=False),
     ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write pages: DIR/CLAIMS.md and DIR/claims/.")] = None,
+    out: Annotated[Path | None, Option(metavar="DIR", help="Write pages: DIR/CLAIMS.md and DIR/claims/.")] = None,
     results: Results = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -501,13 +488,13 @@ def claims(
 @app.command()
 def report(
     results: Annotated[
-        Path, typer.Argument(metavar="[RESULTS]", help="A results folder, or one experiment's folder.")
+        Path, Argument(metavar="[RESULTS]", help="A results folder, or one experiment's folder.")
     ] = Path("results"),
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE.html", help="Where to write.  [default: report.html in the folder]")
+        Path | None, Option(metavar="FILE.html", help="Where to write.  [default: report.html in the folder]")
     ] = None,
-    title: Annotated[str, typer.Option(metavar="WORDS", help="A title of your own.", show_default=False)] = "",
-    text: Annotated[Path | None, typer.Option(metavar="FILE", help="Your text, which stands first.")] = None,
+    title: Annotated[str, Option(metavar="WORDS", help="A title of your own.", show_default=False)] = "",
+    text: Annotated[Path | None, Option(metavar="FILE", help="Your text, which stands first.")] = None,
 ) -> None:
     """Write one HTML page of what is stored: figures, curves, claims, privacy; it needs nothing else."""
     from dpexp.commands import report as command
@@ -517,13 +504,13 @@ def report(
 
 @app.command()
 def advise(
-    target: Annotated[str, typer.Argument(metavar="PROBLEM|CONFIG", help="A problem, or a config file.")],
-    n: Annotated[str | None, typer.Option("-n", "--n", metavar="N", help="Users.  [default: 300000]")] = None,
-    d: Annotated[str | None, typer.Option("-d", "--d", metavar="D", help="Covariates.")] = None,
-    mu: Annotated[str | None, typer.Option(metavar="YAML", help="Budgets: 1, inf or {uniform: [1, 2]}.")] = None,
+    target: Annotated[str, Argument(metavar="PROBLEM|CONFIG", help="A problem, or a config file.")],
+    n: Annotated[str | None, Option("-n", "--n", metavar="N", help="Users.  [default: 300000]")] = None,
+    d: Annotated[str | None, Option("-d", "--d", metavar="D", help="Covariates.")] = None,
+    mu: Annotated[str | None, Option(metavar="YAML", help="Budgets: 1, inf or {uniform: [1, 2]}.")] = None,
     sets: Sets = None,
-    metric: Annotated[str, typer.Option(metavar="distance|loss", help="What to minimise.")] = "distance",
-    replicates: Annotated[int, typer.Option("--replicates", metavar="N", help="Replicates of the trial.")] = 64,
+    metric: Annotated[str, Option(metavar="distance|loss", help="What to minimise.")] = "distance",
+    replicates: Annotated[int, Option("--replicates", metavar="N", help="Replicates of the trial.")] = 64,
     as_json: Json = False,
 ) -> None:
     """Recommend step size, decay and estimator."""
@@ -534,12 +521,12 @@ def advise(
 
 @app.command()
 def diff(
-    a: Annotated[Path, typer.Argument(help="A results folder, such as results/linear_d5.", show_default=False)],
-    b: Annotated[Path | None, typer.Argument(help="Another.", show_default=False)] = None,
-    by: Annotated[str, typer.Option(metavar="NAME", help="Compare the levels of this setting within A.")] = "",
+    a: Annotated[Path, Argument(help="A results folder, such as results/linear_d5.", show_default=False)],
+    b: Annotated[Path | None, Argument(help="Another.", show_default=False)] = None,
+    by: Annotated[str, Option(metavar="NAME", help="Compare the levels of this setting within A.")] = "",
     only: Only = None,
     metric: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What to compare.  [default: the error, or every metric]")
+        str | None, Option(metavar="NAME", help="What to compare.  [default: the error, or every metric]")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -552,8 +539,8 @@ def diff(
 @app.command(name="list")
 def list_(
     results: Results = None,
-    configs: Annotated[Path, typer.Option(metavar="DIR", help="Folder of config files.")] = Path("configs"),
-    shipped: Annotated[bool, typer.Option("--shipped", help="List the configs that come with dpexp.")] = False,
+    configs: Annotated[Path, Option(metavar="DIR", help="Folder of config files.")] = Path("configs"),
+    shipped: Annotated[bool, Option("--shipped", help="List the configs that come with dpexp.")] = False,
     as_json: Json = False,
 ) -> None:
     """List experiments with their state, and what configs can name."""
@@ -564,16 +551,14 @@ def list_(
 
 @app.command()
 def init(
-    problem: Annotated[str | None, typer.Argument(metavar="[PROBLEM]", help="A problem.", show_default=False)] = None,
-    algorithm: Annotated[str | None, typer.Option(metavar="NAME", help="An algorithm.")] = None,
-    data: Annotated[Path | None, typer.Option(metavar="FILE", help="Your own table or folder of images.")] = None,
-    target: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column of --data to predict.")] = None,
-    of: Annotated[str | None, typer.Option("--from", metavar="NAME", help="Copy a shipped config.")] = None,
-    public: Annotated[
-        bool, typer.Option("--public", help="With --data: what `dpexp fit` asks of its columns.")
-    ] = False,
-    card: Annotated[bool, typer.Option("--card", help="A run card for `dpexp receipt`.")] = False,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a new file instead of printing.")] = None,
+    problem: Annotated[str | None, Argument(metavar="[PROBLEM]", help="A problem.", show_default=False)] = None,
+    algorithm: Annotated[str | None, Option(metavar="NAME", help="An algorithm.")] = None,
+    data: Annotated[Path | None, Option(metavar="FILE", help="Your own table or folder of images.")] = None,
+    target: Annotated[str | None, Option(metavar="COLUMN", help="The column of --data to predict.")] = None,
+    of: Annotated[str | None, Option("--from", metavar="NAME", help="Copy a shipped config.")] = None,
+    public: Annotated[bool, Option("--public", help="With --data: what `dpexp fit` asks of its columns.")] = False,
+    card: Annotated[bool, Option("--card", help="A run card for `dpexp receipt`.")] = False,
+    out: Annotated[Path | None, Option(metavar="FILE", help="Write a new file instead of printing.")] = None,
 ) -> None:
     """Write a commented config to start from."""
     from dpexp.commands import init as command
@@ -590,10 +575,10 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Print a config with every default filled in."""
-    from dpexp.commands import show as command
+    from dpexp.commands import validate as command
 
     if as_json:
-        _print_json(command.document(config, sets or [], replicates, profile))
+        _print_json(command.shown(config, sets or [], replicates, profile))
         return
     say(command.show(config, sets or [], replicates, profile), end="")
 
@@ -617,12 +602,12 @@ def validate(configs: Configs, sets: Sets = None, profile: Profile = "paper", as
 @app.command()
 def verify(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Experiments.  [default: all]", show_default=False)
+        list[str] | None, Argument(metavar="[NAME]...", help="Experiments.  [default: all]", show_default=False)
     ] = None,
     against: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Published results.  [default: the last commit]")
+        Path | None, Option(metavar="DIR", help="Published results.  [default: the last commit]")
     ] = None,
-    keep: Annotated[bool, typer.Option("--keep", help="Keep a copy to compare with, where there is no git.")] = False,
+    keep: Annotated[bool, Option("--keep", help="Keep a copy to compare with, where there is no git.")] = False,
     results: Results = None,
     as_json: Json = False,
 ) -> None:
@@ -640,9 +625,9 @@ def verify(
 def cite(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="A paper, theorem, analysis or mechanism.", show_default=False),
+        Argument(metavar="[NAME]", help="A paper, theorem, analysis or mechanism.", show_default=False),
     ] = None,
-    cff: Annotated[bool, typer.Option("--cff", help="Print CITATION.cff instead.")] = False,
+    cff: Annotated[bool, Option("--cff", help="Print CITATION.cff instead.")] = False,
     as_json: Json = False,
 ) -> None:
     """Print BibTeX of dpexp, or of what it holds."""
@@ -655,11 +640,12 @@ def cite(
 
 
 @app.command()
-def schema(card: Annotated[bool, typer.Option("--card", help="Of run cards.")] = False, as_json: Json = False) -> None:
+def schema(card: Annotated[bool, Option("--card", help="Of run cards.")] = False, as_json: Json = False) -> None:
     """Print the JSON schema of config files, which is one JSON document with --json and without."""
-    from dpexp.commands import schema as command
+    from dpexp.config.card import Card
+    from dpexp.config.schema import json_schema
 
-    _print_json(command.card_schema() if card else command.schema())
+    _print_json(Card.model_json_schema() if card else json_schema())
 
 
 @app.command()

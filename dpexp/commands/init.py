@@ -48,7 +48,7 @@ def init(
 
         text = starter(problem or "softmax", algorithm or "dp-sgd", draft(data, target), name)
         # A path in a config starts at its folder, one on the command line where that is run.
-        if out is not None and not data.is_absolute():  # a path in a config starts at its folder
+        if out is not None and not data.is_absolute():
             text = text.replace(f"    path: {data}\n", f"    path: {os.path.relpath(data, out.parent)}\n")
     else:
         text = starter(problem, algorithm, experiment=name)

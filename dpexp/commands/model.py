@@ -151,20 +151,25 @@ class ReleasedModel:
 
         Of a record that has a value which cannot be read there is no prediction. Raises UsageError.
         """
-        return self._predicted(table)[0]
-
-    def _predicted(self, table: str | Path | pd.DataFrame) -> tuple[pd.DataFrame, dict[int, str]]:
-        """What `predict` says, and of which records it says nothing, with the reason."""
         import pandas as pd
 
+        predicted, shares, _ = self.predicted(table)
+        frame = pd.DataFrame(shares, columns=self.classes)
+        # a class may have any name, this one too
+        frame.insert(0, "prediction", predicted, allow_duplicates=True)
+        return frame
+
+    def predicted(self, table: str | Path | pd.DataFrame) -> tuple[np.ndarray, np.ndarray, dict[int, str]]:
+        """The class of every record [n], the probabilities [n, classes], and why nothing is said of some records."""
         if self.softmax is None:
             raise UsageError(f"{self.experiment}: what these parameters predict is not known")
-        source = Path(table).expanduser() if isinstance(table, str | Path) else table
-        shares, reasons = self.softmax.probabilities(source)
+        shares, reasons = self.softmax.probabilities(
+            Path(table).expanduser() if isinstance(table, str | Path) else table
+        )
         predicted = np.array(self.classes, dtype=object)[shares.argmax(axis=1)]
         # The largest of undefined probabilities would be the first class.
         predicted[list(reasons)] = None
-        return pd.DataFrame({"prediction": predicted, **dict(zip(self.classes, shares.T, strict=True))}), reasons
+        return predicted, shares, reasons
 
     def save(self, path: str | Path) -> None:
         """Write a file whole: .json is the document, .npz its arrays and the document as text."""
@@ -231,26 +236,20 @@ def released_model(
 
 def predictions(model: ReleasedModel, table: Path) -> tuple[dict[str, Any], str]:
     """What a model predicts: document and csv text. A record without a prediction has its reason, on stderr too."""
-    found, reasons = model._predicted(table)
+    classes, shares, reasons = model.predicted(table)
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(["record", "prediction", *(f"probability of {name}" for name in model.classes)])
-    predicted: list[dict[str, Any]] = []
-    for k, row in enumerate(found.itertuples(index=False)):
-        if k in reasons:
-            writer.writerow([k + 1, *[""] * (1 + len(model.classes))])
-            predicted.append({"record": k + 1, "prediction": None, "probabilities": None, "why": reasons[k]})
-        else:
-            writer.writerow([k + 1, row[0], *(f"{share:.6g}" for share in row[1:])])
-            predicted.append({"record": k + 1, "prediction": row[0], "probabilities": list(map(float, row[1:]))})
+    told: list[dict[str, Any]] = []
+    for number, (name, own) in enumerate(zip(classes, shares.tolist(), strict=True), 1):
+        known = name is not None
+        writer.writerow([number, name, *(f"{share:.6g}" if known else "" for share in own)])
+        told.append({"record": number, "prediction": name, "probabilities": own if known else None})
+        if not known:
+            told[-1]["why"] = reasons[number - 1]
     for reason in [*list(reasons.values())[:MOST_SHOWN], *["..."] * (len(reasons) > MOST_SHOWN)]:
         say(f"no prediction: {reason}", file=sys.stderr)
-    document = {
-        "experiment": model.experiment,
-        "cell_id": model.cell_id,
-        "classes": model.classes,
-        "predictions": predicted,
-    }
+    document = {"experiment": model.experiment, "cell_id": model.cell_id, "classes": model.classes, "predictions": told}
     return document, buffer.getvalue().rstrip("\n")
 
 

@@ -20,10 +20,9 @@ from dpexp.core.errors import UsageError
 from dpexp.core.terminal import note
 from dpexp.core.text import columns, counted, duration, few
 from dpexp.reporting.table import fitting_columns
-from dpexp.store import speeds
 from dpexp.store.executors import BACKENDS
 from dpexp.store.folder import Folder
-from dpexp.store.planning import CellPlan, derived_state, plan
+from dpexp.store.planning import CellPlan, derived_state, factor, factors, kinds_beside, learn, plan
 
 if TYPE_CHECKING:
     from dpexp.store.run import Report
@@ -134,7 +133,7 @@ def dry_run(request: Request) -> tuple[dict[str, Any], str, int]:
     rows: list[list[str]] = []
     rewritten: list[str] = []
     waiting: list[Cell] = []
-    known = speeds.kept()
+    known = factors()
     for experiment in experiments:
         only = chosen[experiment.name]
         plans: list[CellPlan] = plan(experiment, request.results, request.force, request.deployment)
@@ -152,7 +151,7 @@ def dry_run(request: Request) -> tuple[dict[str, Any], str, int]:
             cells.append({**named, "status": p.status, "reason": p.reason, "estimate_s": seconds})
             rows.append([experiment.name, p.cell.cell_id, label(p.cell), p.status, p.reason])
     # Not divided by the number of workers: most of it is done once.
-    overhead = START_S + overhead_s(waiting) * speeds.factor(known, speeds.beside(waiting)) if waiting else 0.0
+    overhead = START_S + overhead_s(waiting) * factor(known, kinds_beside(waiting)) if waiting else 0.0
     total = sum(cell["estimate_s"] for cell in cells) + overhead
     text = fitting_columns(rows, ["experiment", "cell", "setting", "status", "reason"])
     text += f"\n\n{len(waiting)} of {counted(len(cells), 'cell')} to compute: {duration(total)} of CPU"
@@ -274,7 +273,7 @@ def run_all(experiments: list[Experiment], request: Request) -> tuple[dict[str, 
     if alone and reports[0].computed == len(experiments[0].cells):
         cells_of = experiments[0].cells
         beside = time.process_time() - begin - reports[0].simulated_s
-        speeds.learn([(speeds.beside(cells_of), beside, overhead_s(cells_of))])
+        learn([(kinds_beside(cells_of), beside, overhead_s(cells_of))])
     rows = [
         [
             r.experiment,

@@ -1,4 +1,4 @@
-"""`dpexp validate`: check configs without running them."""
+"""What config files say: `dpexp validate` checks them, and `dpexp show` fills in every default; nothing is run."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dpexp.config.experiment_file import load_experiment
+from dpexp.config.experiment_file import load_experiment, resolved_yaml
 from dpexp.config.resources import require_room
+from dpexp.config.settings import setting
 from dpexp.config.yamlfile import ConfigError, Issue
 from dpexp.core.text import counted
 
@@ -58,3 +59,15 @@ def validate(paths: Sequence[Path], sets: Sequence[str], profile: str) -> tuple[
 def document(paths: Sequence[Path], sets: Sequence[str], profile: str) -> list[dict[str, Any]]:
     """The same for programs, one entry for each config."""
     return [check(path, sets, profile).document for path in paths]
+
+
+def show(path: Path, sets: Sequence[str], replicates: int | None, profile: str) -> str:
+    """The resolved config."""
+    return resolved_yaml(load_experiment(path, sets, replicates, profile))
+
+
+def shown(path: Path, sets: Sequence[str], replicates: int | None, profile: str) -> dict[str, Any]:
+    """The same for programs: every cell with its id and all its parameters, by section."""
+    experiment = load_experiment(path, sets, replicates, profile)
+    cells = [{"cell_id": cell.cell_id, "setting": setting(cell), **cell.parameters} for cell in experiment.cells]
+    return {"experiment": experiment.name, "replicates": experiment.replicates, "cells": cells}

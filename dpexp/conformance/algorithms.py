@@ -18,8 +18,7 @@ from dpexp.algorithms.algorithm import Member
 from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.cells import Cell
-from dpexp.conformance.check import Check, Subject
-from dpexp.conformance.experiments import Failed, NotTried, ToyExperiments
+from dpexp.conformance.check import Check, Failed, NotTried, Subject, ToyExperiments
 from dpexp.conformance.problems import furthest
 from dpexp.conformance.settings import WHOLE_RUN, Toy, toys_of
 from dpexp.core.text import counted
@@ -50,7 +49,7 @@ def _toys(subject: Kind) -> tuple[Toy, ...]:
 
 def _work(toy: Toy) -> float:
     """Seconds of a replicate, as the algorithm estimates them: things are tried where they are cheapest."""
-    cell = toy.cell(toy.ways.growing[1]) or toy.cell(toy.ways.none)
+    cell = toy.some()
     return float(cell.algorithm.seconds(cell.problem, cell.run.n)) if cell else math.inf
 
 
@@ -123,12 +122,11 @@ def members(subject: Kind, toys: ToyExperiments) -> str:
 def shapes(subject: Kind, toys: ToyExperiments) -> str:
     kind, tried = subject.value, []
     for toy in _toys(subject):
-        cells = toy.private()[:1] or [cell for cell in [toy.cell(toy.ways.none)] if cell]
         # One schedule of a problem is enough: shapes do not depend on it.
-        if toy.problem in tried or not cells:
+        if toy.problem in tried or (cell := toy.some()) is None:
             continue
         tried.append(toy.problem)
-        passed = _simulate(cells, [0, 1])
+        passed = _simulate([cell], [0, 1])
         if passed.estimators != kind.estimators or passed.metrics != kind.metrics:
             raise Failed(f"{toy}: simulate names other estimators or metrics than the class", kind.simulate)
         values = np.asarray(passed.values)
@@ -300,8 +298,7 @@ def _mechanisms(subject: Kind) -> Iterator[tuple[Toy, Cell, Any]]:
 def statement(subject: Kind, toys: ToyExperiments) -> str:
     kind, count = subject.value, 0
     for toy in _toys(subject)[:3]:
-        cell = next(iter(toy.private()), None) or toy.cell(toy.ways.none)
-        if cell is None:
+        if (cell := toy.some()) is None:
             continue
         released = cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
         statements = list(released.analyses())
@@ -399,8 +396,7 @@ def monotone(subject: Kind, toys: ToyExperiments) -> str:
 
 
 def estimates(subject: Kind, toys: ToyExperiments) -> str:
-    kind, toy = subject.value, _toy(subject)
-    cell = toy.cell(toy.ways.growing[1]) or toy.cell(toy.ways.none)
+    kind, cell = subject.value, _toy(subject).some()
     if cell is None:
         raise NotTried("no toy setting is accepted")
     sizes = [cell.run.n, 4 * cell.run.n, 64 * cell.run.n]

@@ -9,8 +9,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
-from dpexp.conformance.check import Check, Subject
-from dpexp.conformance.experiments import Failed, NotTried, ToyExperiments
+from dpexp.conformance.check import Check, Failed, NotTried, Subject, ToyExperiments
 from dpexp.conformance.settings import examples, literal_fields, optional_numbers
 from dpexp.core.text import counted
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis

@@ -16,8 +16,7 @@ import numpy as np
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.config.reader import parameters_of
-from dpexp.conformance.check import Check, Subject
-from dpexp.conformance.experiments import Failed, NotTried, ToyExperiments
+from dpexp.conformance.check import Check, Failed, NotTried, Subject, ToyExperiments
 from dpexp.conformance.settings import toys_of
 from dpexp.core.parameters import Parameters
 from dpexp.problems import PROBLEMS

@@ -69,6 +69,10 @@ class Toy(NamedTuple):
             f"run: {{{self.n}replicates: 2, checkpoints: 4}}\n"
         )
 
+    def some(self) -> Cell | None:
+        """A cell of a private budget, or without one where none is taken."""
+        return self.cell(self.ways.growing[1]) or self.cell(self.ways.none)
+
     def private(self) -> list[Cell]:
         """Cells of growing budgets."""
         return [cell for privacy in self.ways.growing if (cell := self.cell(privacy))]
@@ -109,33 +113,36 @@ def toy_of(kind: str, name: str) -> Toy | None:
 NUMBERS = (1.0, 0.1, 0.5, 2.0, 10.0)
 COUNTS = (100, 10, 20, 1)
 MOST_TRIED = 4000
+PLAIN: dict[Any, tuple[Any, ...]] = {bool: (True, False), int: COUNTS, float: NUMBERS}
 SHAPES: tuple[Any, ...] = (1.0, (0.5, 2.0), (0.5, 1.0, 2.0), {"values": (1.0, 2.0), "probabilities": (0.5, 0.5)}, 3)
 
 
-def values_for(annotation: Any) -> tuple[Any, ...]:
-    """Plain values worth trying for a field, by its type."""
+def parts_of(annotation: Any) -> Iterator[Any]:
+    """The plain types that a field takes, those of a union one by one."""
     if get_origin(annotation) is Annotated:
-        return values_for(get_args(annotation)[0])
-    if get_origin(annotation) is Literal:
-        return get_args(annotation)
-    if get_origin(annotation) in (Union, types.UnionType):
-        return tuple(value for part in get_args(annotation) if part is not type(None) for value in values_for(part))
-    if annotation is bool:
-        return (True, False)
-    if annotation is int:
-        return COUNTS
-    if annotation is float:
-        return NUMBERS
-    return SHAPES
+        yield from parts_of(get_args(annotation)[0])
+    elif get_origin(annotation) in (Union, types.UnionType):
+        for part in get_args(annotation):
+            yield from parts_of(part)
+    else:
+        yield annotation
 
 
-def examples(kind: type[P], **fixed: Any) -> Iterator[P]:
+def values_for(annotation: Any) -> Iterator[Any]:
+    """Plain values worth trying for a field, by its types; None is none."""
+    for part in parts_of(annotation):
+        if get_origin(part) is Literal:
+            yield from get_args(part)
+        elif part is not type(None):
+            yield from PLAIN.get(part, SHAPES)
+
+
+def examples(kind: type[P]) -> Iterator[P]:
     """Values of a class, the fields that have no default filled in by their types, in a fixed order."""
-    open_fields = {name: f for name, f in kind.model_fields.items() if f.is_required() and name not in fixed}
-    choices = [values_for(f.annotation) for f in open_fields.values()]
-    for values in itertools.islice(itertools.product(*choices), MOST_TRIED):
+    open_fields = {name: values_for(f.annotation) for name, f in kind.model_fields.items() if f.is_required()}
+    for values in itertools.islice(itertools.product(*open_fields.values()), MOST_TRIED):
         try:
-            yield kind.model_validate(dict(zip(open_fields, values, strict=True)) | fixed)
+            yield kind.model_validate(dict(zip(open_fields, values, strict=True)))
         except ValidationError:
             continue
 
@@ -154,14 +161,6 @@ def optional_numbers(kind: type[Parameters]) -> dict[str, float]:
     found = {}
     for name, field in kind.model_fields.items():
         off = not field.is_required() and (field.default is None or field.default == math.inf)
-        if off and float in _plain(field.annotation):
+        if off and float in parts_of(field.annotation):
             found[name] = 1.0
     return found
-
-
-def _plain(annotation: Any) -> set[Any]:
-    if get_origin(annotation) is Annotated:
-        return _plain(get_args(annotation)[0])
-    if get_origin(annotation) in (Union, types.UnionType):
-        return {kind for part in get_args(annotation) for kind in _plain(part)}
-    return {annotation}

@@ -2,57 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dpexp.conformance import (
     algorithms,
-    budgets,
-    claims,
-    figures_and_tables,
     mechanisms,
     papers,
     problems,
-    schedules,
+    schedules_and_budgets,
     theorems,
 )
-from dpexp.conformance.check import Check, Result, Subject, carry_out
-from dpexp.conformance.experiments import ToyExperiments
+from dpexp.conformance.check import Check, Result, Subject, ToyExperiments, carry_out
 from dpexp.core.terminal import tell
 from dpexp.plugins import Plugin
 from dpexp.plugins.loading import registries
+from dpexp.plugins.shape import ONE_OF, SHOWN
 
 SUITE: dict[str, tuple[Check[Any], ...]] = {
     "problem": problems.CHECKS,
     "algorithm": algorithms.CHECKS,
-    "schedule": schedules.CHECKS,
-    "budget": budgets.CHECKS,
+    "schedule": schedules_and_budgets.SCHEDULE_CHECKS,
+    "budget": schedules_and_budgets.BUDGET_CHECKS,
     "mechanism": mechanisms.CHECKS,
     "analysis": mechanisms.CHECKS,
     "theorem": theorems.CHECKS,
-    "paper": papers.CHECKS,
-    "figure": figures_and_tables.FIGURE_CHECKS,
-    "table": figures_and_tables.TABLE_CHECKS,
-    "claim": claims.CHECKS,
+    "paper": papers.PAPER_CHECKS,
+    "figure": papers.FIGURE_CHECKS,
+    "table": papers.TABLE_CHECKS,
+    "claim": papers.CLAIM_CHECKS,
 }
 """kind -> its checks, in the order in which they are made"""
 
 
 def subjects_of(plugin: Plugin) -> Iterator[Subject[Any]]:
     """Everything that a plug-in adds, what its papers list included."""
-    named: tuple[tuple[str, Mapping[str, Any]], ...] = (
-        ("problem", plugin.problems),
-        ("algorithm", plugin.algorithms),
-        ("schedule", plugin.schedules),
-        ("budget", plugin.budgets),
-        ("mechanism", plugin.mechanisms),
-        ("analysis", plugin.analyses),
-        ("theorem", plugin.theorems),
-        ("paper", {paper.id: paper for paper in plugin.papers}),
-    )
-    for kind, entries in named:
-        for name, value in entries.items():
-            yield Subject(kind, name, value)
+    for field, one in ONE_OF.items():
+        if field not in SHOWN:
+            yield from (Subject(one, name, value) for name, value in getattr(plugin, field).items())
+    yield from (Subject("paper", paper.id, paper) for paper in plugin.papers)
     lists = [(plugin.figures, plugin.tables, plugin.claims), *((p.figures, p.tables, p.claims) for p in plugin.papers)]
     for figures, tables, some in lists:
         yield from (Subject("figure", figure.name, figure) for figure in figures)

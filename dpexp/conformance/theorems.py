@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpexp.algorithms.schedules import Power
-from dpexp.conformance.check import Check, Subject
-from dpexp.conformance.experiments import Failed, NotTried, ToyExperiments
+from dpexp.conformance.check import Check, Failed, NotTried, Subject, ToyExperiments
 from dpexp.papers.ldp_sgd.predictions import constants
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.huber_linear import HuberLinear

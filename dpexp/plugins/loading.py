@@ -9,7 +9,7 @@ import importlib
 import re
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib import metadata
@@ -25,7 +25,7 @@ from dpexp.core.text import guess
 from dpexp.plugins import Plugin, observed
 from dpexp.plugins.importing import FOLDERS, drop_modules, imported, package_of
 from dpexp.plugins.loaded import LOADED, Loaded
-from dpexp.plugins.shape import Lines, complaints
+from dpexp.plugins.shape import complaints, place_of
 
 GROUP = "dpexp.plugins"
 """the entry points by which an installed package offers a plug-in"""
@@ -34,22 +34,15 @@ EXAMPLE = (
 )
 
 
+_ADDED: dict[str, list[tuple[Registry[Any], str]]] = {}
+"""by plug-in, the names that stand in registries because of it"""
+
+
 def use(path: Path | str) -> Plugin:
-    """Load a file and add everything that it defines; a file that is in use already is left as it is."""
-    before = set(LOADED)
-    plugin = load_file(path)
-    for name in set(LOADED) - before:
-        try:
-            register(plugin, str(LOADED[name].shown))
-        # Also after an interrupt nothing of a plug-in stays behind that is only half registered.
-        except BaseException:
-            forget(name)
-            raise
-    return plugin
+    """Load a file and add everything that it defines; a file that is in use already is left as it is.
 
-
-def load_file(path: Path | str) -> Plugin:
-    """The PLUGIN of a Python file, which is not registered yet. Raises UsageError at the line that is wrong."""
+    Raises UsageError at the line that is wrong. Nothing stays behind then, nor after an interrupt.
+    """
     shown = Path(path)
     file = _checked(shown)
     if other := LOADED.get(file.name):
@@ -61,15 +54,15 @@ def load_file(path: Path | str) -> Plugin:
     # taken before anything is read: an edit while the plug-in is imported is then one after it was read
     package = package_of(file.parent)
     begun = time.time_ns()
-    before, ours = set(sys.modules), altered()
+    before, ours = frozenset(sys.modules), altered()
     try:
         module = imported(f"{package}.{file.stem}", file.parent, shown.parent)
         plugin = _plugin_in(module, "PLUGIN", file, shown)
+        patches = altered() != ours
+        _register(Loaded(file.name, plugin, file, shown, file.parent, package, False, begun, patches))
     except BaseException:
-        drop_modules(name for name in set(sys.modules) - before if name.split(".")[0] == package)
+        _withdraw(file.name, package, before)
         raise
-    patches = altered() != ours
-    LOADED[file.name] = Loaded(file.name, plugin, file, shown, file.parent, package, False, begun, patches)
     return plugin
 
 
@@ -81,7 +74,6 @@ def use_installed() -> None:
         if entry.module in LOADED:
             continue
         begun, ours = time.time_ns(), altered()
-        told = f"installed plug-in {entry.module}"
         top = entry.module.split(".")[0]
         # From here on what runs is what the files say, and what they read is heard of.
         compile_from_text(top)
@@ -89,30 +81,55 @@ def use_installed() -> None:
         try:
             module = importlib.import_module(entry.module)
         except (Exception, SystemExit) as error:
-            hint = "mend the package, or uninstall it"
-            raise UsageError(f"{told} cannot be imported: {type(error).__name__}: {error}", hint) from error
+            told = f"installed plug-in {entry.module} cannot be imported: {type(error).__name__}: {error}"
+            raise UsageError(told, "mend the package, or uninstall it") from error
         file = Path(str(module.__file__)).resolve()
         plugin = _plugin_in(module, entry.attr or "PLUGIN", file, file)
         place = getattr(sys.modules[top], "__path__", None)
         root = file.parent if place is None else Path(next(iter(place))).resolve()
         own, patches = "" if place is None else top, altered() != ours
-        LOADED[entry.module] = Loaded(entry.module, plugin, file, file, root, own, True, begun, patches)
-        register(plugin, told)
+        try:
+            _register(Loaded(entry.module, plugin, file, file, root, own, True, begun, patches))
+        except BaseException:
+            _withdraw(entry.module, own, frozenset(sys.modules))
+            raise
+
+
+def _register(loaded: Loaded) -> None:
+    """Add every name of a plug-in to its registry. Raises UsageError where one is taken."""
+    LOADED[loaded.name], added = loaded, _ADDED.setdefault(loaded.name, [])
+    for field, place in REGISTRIES.items():
+        for name, value in getattr(loaded.plugin, field).items():
+            registry: Registry[Any] = resolve_name(place)
+            registry.add(name, value, where(loaded, name))
+            added.append((registry, name))
+    # Last: an analysis may belong to a mechanism of the same plug-in.
+    for name in loaded.plugin.analyses:
+        from dpexp.privacy.mechanisms import MECHANISMS
+
+        mechanism = name.partition("/")[0]
+        if mechanism not in MECHANISMS:
+            hint = f"{guess(mechanism, MECHANISMS)}mechanisms: {', '.join(MECHANISMS)}"
+            raise UsageError(f"{where(loaded, name)}: the analysis '{name}': no mechanism '{mechanism}'", hint)
+
+
+def _withdraw(name: str, package: str, kept: frozenset[str] = frozenset()) -> None:
+    """Take out what a plug-in has added, and no name that it was refused; and its modules but for some."""
+    LOADED.pop(name, None)
+    for registry, one in _ADDED.pop(name, []):
+        registry.remove(one)
+    drop_modules({module for module in sys.modules if module.split(".")[0] == package} - kept)
+    if package in FOLDERS and package not in {other.package for other in LOADED.values()}:
+        del FOLDERS[package]
+        observed.forget(package)
 
 
 def forget(name: str) -> None:
     """Take out everything that a plug-in added, and its modules."""
-    loaded = LOADED.pop(name)
-    for registry, names in _names(loaded.plugin):
-        for one, value in names.items():
-            # A name that was refused belongs to another plug-in.
-            if one in registry.sources and registry[one] is value:
-                registry.remove(one)
+    loaded = LOADED[name]
     # a folder with several plug-ins has its modules until the last of them goes
-    if loaded.package not in {other.package for other in LOADED.values()} and not loaded.installed:
-        drop_modules(module for module in sys.modules if module.split(".")[0] == loaded.package)
-        FOLDERS.pop(loaded.package, None)
-        observed.forget(loaded.package)
+    shared = any(other.package == loaded.package and other is not loaded for other in LOADED.values())
+    _withdraw(name, loaded.package, frozenset(sys.modules) if shared or loaded.installed else frozenset())
 
 
 @contextmanager
@@ -175,23 +192,15 @@ def _checked(shown: Path) -> Path:
 
 def _plugin_in(module: ModuleType, name: str, file: Path, shown: Path) -> Plugin:
     """The value PLUGIN of a module, checked. Raises UsageError."""
-    lines = Lines(file, shown)
     if not hasattr(module, name):
         raise UsageError(f"{shown}: defines no {name}", EXAMPLE)
     plugin = getattr(module, name)
     if not isinstance(plugin, Plugin):
         given = "the class Plugin itself" if plugin is Plugin else f"a value of type {type(plugin).__name__}"
-        raise UsageError(f"{lines.of(name)}: {name} is {given}, not a Plugin", EXAMPLE)
+        raise UsageError(f"{place_of(name, file, shown)}: {name} is {given}, not a Plugin", EXAMPLE)
     for problem, hint, at in complaints(plugin):
-        raise UsageError(f"{lines.of(at)}: {problem}", hint)
+        raise UsageError(f"{place_of(at, file, shown)}: {problem}", hint)
     return plugin
-
-
-def _names(plugin: Plugin) -> Iterator[tuple[Registry[Any], Mapping[str, Any]]]:
-    """Every registry that a plug-in adds to, and what it adds; `dpexp.papers` lists papers and what they show."""
-    for field, place in REGISTRIES.items():
-        if names := getattr(plugin, field):
-            yield resolve_name(place), names
 
 
 REGISTRIES = {
@@ -211,37 +220,6 @@ def registries() -> dict[str, Registry[Any]]:
     return {field: resolve_name(place) for field, place in REGISTRIES.items()}
 
 
-def register(plugin: Plugin, source: str) -> None:
-    """Add every name of a plug-in to its registry, or none. `source` is what messages call the plug-in.
-
-    Raises UsageError where a name is taken.
-    """
-    loaded = next((one for one in LOADED.values() if one.plugin is plugin), None)
-    added: list[tuple[Registry[Any], str]] = []
-    try:
-        for registry, names in _names(plugin):
-            for name, value in names.items():
-                registry.add(name, value, where(loaded, name, source))
-                added.append((registry, name))
-        # Last: an analysis may belong to a mechanism of the same plug-in.
-        _check_analyses(plugin, loaded, source)
-    except UsageError:
-        for registry, name in added:
-            registry.remove(name)
-        raise
-
-
-def where(loaded: Loaded | None, what: str, source: str = BUILT_IN) -> str:
-    """`file:line` of what a plug-in's file names; the source where nothing was loaded from a file."""
-    return source if loaded is None else Lines(loaded.file, loaded.shown).of(what)
-
-
-def _check_analyses(plugin: Plugin, loaded: Loaded | None, source: str) -> None:
-    """An analysis belongs to a mechanism that is there."""
-    for name in plugin.analyses:
-        from dpexp.privacy.mechanisms import MECHANISMS
-
-        mechanism = name.partition("/")[0]
-        if mechanism not in MECHANISMS:
-            hint = f"{guess(mechanism, MECHANISMS)}mechanisms: {', '.join(MECHANISMS)}"
-            raise UsageError(f"{where(loaded, name, source)}: the analysis '{name}': no mechanism '{mechanism}'", hint)
+def where(loaded: Loaded | None, what: str) -> str:
+    """`file:line` of what a plug-in's file names; None is dpexp itself."""
+    return BUILT_IN if loaded is None else place_of(what, loaded.file, loaded.shown)

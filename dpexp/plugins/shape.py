@@ -18,32 +18,25 @@ from dpexp.plugins import Plugin
 from dpexp.plugins.importing import shown_below
 
 
-class Lines:
-    """Where things stand in a plug-in's file, for messages."""
+def place_of(what: str | type, file: Path, shown: Path) -> str:
+    """`file:line` of a class, of a name that is assigned in a plug-in's file, or of a text there; else the file alone.
 
-    def __init__(self, file: Path, shown: Path) -> None:
-        self.shown, self.file = shown, file
-        self.tree = ast.parse(file.read_text(encoding="utf-8"))
-
-    def of(self, what: str | type) -> str:
-        """`file:line` of a class, of a name that is assigned, or of a text in the file; the file alone if not found."""
-        if isinstance(what, type):
-            return self._of_class(what)
-        for node in self.tree.body:
-            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-            if any(isinstance(target, ast.Name) and target.id == what for target in targets):
-                return f"{self.shown}:{node.lineno}"
-        words = (n for n in ast.walk(self.tree) if isinstance(n, ast.Constant) and n.value == what)
-        # A name stands in its class and in PLUGIN, which comes last and is what has to be changed.
-        lines = sorted(node.lineno for node in words)
-        return f"{self.shown}:{lines[-1]}" if lines else str(self.shown)
-
-    def _of_class(self, kind: type) -> str:
+    `shown` is the file as messages call it.
+    """
+    if isinstance(what, type):
         try:
-            file, (_, line) = Path(inspect.getfile(kind)).resolve(), inspect.getsourcelines(kind)
+            own, (_, line) = Path(inspect.getfile(what)).resolve(), inspect.getsourcelines(what)
         except (OSError, TypeError):
-            return str(self.shown)
-        return f"{shown_below(file, self.file.parent, self.shown.parent)}:{line}"
+            return str(shown)
+        return f"{shown_below(own, file.parent, shown.parent)}:{line}"
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    for node in tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if any(isinstance(target, ast.Name) and target.id == what for target in targets):
+            return f"{shown}:{node.lineno}"
+    # A name stands in its class and in PLUGIN, which comes last and is what has to be changed.
+    lines = [n.lineno for n in ast.walk(tree) if isinstance(n, ast.Constant) and n.value == what]
+    return f"{shown}:{max(lines)}" if lines else str(shown)
 
 
 Complaint = tuple[str, str, str | type]

@@ -13,9 +13,9 @@ cell that uses a name of a plug-in counts with the plug-in's file and with all t
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import os
+import re
 import time
 from collections.abc import Iterable
 from functools import lru_cache
@@ -26,8 +26,8 @@ from dpexp.core.digests import files_below, hash_of_data, hash_of_file
 from dpexp.core.files import State, state_of
 from dpexp.core.version import IMPORTED_AT
 from dpexp.plugins import observed
-from dpexp.plugins.loaded import LOADED, Loaded, owners_of, patching
-from dpexp.store.source_code import Code, Import, code_in, imports_and_words, tree_of
+from dpexp.plugins.loaded import LOADED, Loaded, module_file, owners_of, patching
+from dpexp.store.source_code import Code, Import, code_in
 
 if TYPE_CHECKING:
     from dpexp.config.cells import Cell
@@ -73,17 +73,17 @@ again or refused: what comes out is what went in. `dpexp.engine.compiled`, which
 among them"""
 
 
-def code_of(cell: Cell, root: Path = ROOT) -> dict[str, str]:
+def code_of(cell: Cell) -> dict[str, str]:
     """Hashes of what a cell's simulation comes from: modules by name, the user's data files by path; sorted.
 
     What it receives from the first stage is no code, but numbers: `Cell.received`.
     """
-    return closure(_modules_of(cell), root, simulated=cell.in_two_stages) | data_of(cell)
+    return closure(_modules_of(cell), simulated=cell.in_two_stages) | data_of(cell)
 
 
-def statement_of(cell: Cell, root: Path = ROOT) -> dict[str, str]:
+def statement_of(cell: Cell) -> dict[str, str]:
     """Hashes of what a cell's row comes from: the modules of both stages and its own, and the user's data files."""
-    return closure((*_modules_of(cell), *ROWS), root) | data_of(cell)
+    return closure((*_modules_of(cell), *ROWS)) | data_of(cell)
 
 
 def summary_code() -> dict[str, str]:
@@ -113,7 +113,7 @@ def _keys(owners: Iterable[Loaded], module: str) -> list[str]:
 
 
 def closure(
-    modules: tuple[str, ...], root: Path = ROOT, leave_out: frozenset[str] = frozenset(), simulated: bool = False
+    modules: tuple[str, ...], leave_out: frozenset[str] = frozenset(), simulated: bool = False
 ) -> dict[str, str]:
     """Hashes of the modules and of all that they import from dpexp and from their plug-in's folder, by name, sorted.
 
@@ -121,39 +121,35 @@ def closure(
     """
     # what is loaded from where decides what a name means, so that answers are kept by it
     plugins = tuple((name, p.root, p.read_at) for name, p in LOADED.items())
-    return _closure(modules, root, leave_out, simulated, plugins)
+    return _closure(modules, leave_out, simulated, plugins)
 
 
 @lru_cache(maxsize=1024)
 def _closure(
-    modules: tuple[str, ...],
-    root: Path,
-    leave_out: frozenset[str],
-    simulated: bool,
-    plugins: tuple[tuple[str, Path, int], ...],
+    modules: tuple[str, ...], leave_out: frozenset[str], simulated: bool, plugins: tuple[tuple[str, Path, int], ...]
 ) -> dict[str, str]:
     """`closure` with these plug-ins loaded."""
     hashes: dict[str, str] = {}
     waiting = [module for module in modules if _is_followed(module)]
     while waiting:
         module = waiting.pop()
-        path = source_of(module, root)
         if module in hashes or module in REGISTRIES | NO_NUMBERS | leave_out:
             continue
+        owner, inside = _split(module)
         # (b): what is no module is a name in one
-        if path is None:
-            waiting += _listed(module, root)
+        if owner is None or (path := owner.source(inside)) is None:
+            waiting += _listed(module)
             continue
-        loaded, _ = _split(module)
-        hashes[module], imported = _read(path, module, 0 if loaded is None else loaded.read_at, simulated)
-        # (c); of plug-ins, what they read is seen while they run
-        if loaded is None:
-            hashes |= {f"data {name}": _hash_file(root / name) for name in _named_files(path, root)}
+        hashes[module], imported = _read(path, module, owner.read_at, simulated)
         # (a), (d)
         waiting += imported
-        # Python runs the `__init__.py` of every folder above first, and it can change what the module finds
-        if ":" in module:
-            waiting += _packages_above(module)
+        if isinstance(owner, Loaded):
+            # Python runs the `__init__.py` of every folder above first, and it can change what the module finds
+            parts = inside.split(".")
+            waiting += [owner.key(".".join(parts[:k])) for k in range(len(parts))]
+        # (c); of plug-ins, what they read is seen while they run
+        else:
+            hashes |= {f"data {name}": _hash_file(ROOT / name) for name in _named_files(path)}
     return dict(sorted(hashes.items()))
 
 
@@ -161,12 +157,37 @@ def _is_followed(module: str) -> bool:
     return module.split(".")[0] == "dpexp" or ":" in module
 
 
-def _packages_above(module: str) -> list[str]:
-    """The packages that a module of a plug-in lies in."""
-    packages = []
-    while not module.endswith(":"):
-        packages.append(module := _above(module))
-    return packages
+class _Own:
+    """dpexp itself, which says as a plug-in does what its modules are called and where they lie."""
+
+    read_at = 0
+
+    def key(self, inside: str) -> str:
+        return f"dpexp.{inside}".rstrip(".")
+
+    def own(self, imported: str) -> str | None:
+        top, _, inside = imported.partition(".")
+        return inside if top == "dpexp" else None
+
+    def source(self, inside: str) -> Path | None:
+        return _own_source(inside)
+
+
+@lru_cache(maxsize=8192)
+def _own_source(inside: str) -> Path | None:
+    return module_file(ROOT, inside)
+
+
+def _split(module: str) -> tuple[_Own | Loaded | None, str]:
+    """Whose a module is, and the dotted path below its folder; None for a plug-in that is not loaded."""
+    name, colon, inside = module.partition(":")
+    return (LOADED.get(name), inside) if colon else (_Own(), module.partition(".")[2])
+
+
+def source_of(module: str) -> Path | None:
+    """The file of a module or package; None where there is none."""
+    owner, inside = _split(module)
+    return None if owner is None else owner.source(inside)
 
 
 def plugin_of(name: str) -> str | None:
@@ -181,47 +202,16 @@ def plugins_missing(codes: Iterable[dict[str, str]]) -> list[str]:
     return sorted(str(name) for name in needed if name not in LOADED)
 
 
-def _split(module: str) -> tuple[Loaded | None, str]:
-    """The plug-in of a module, and the dotted path below its folder; None and the name itself for dpexp's own."""
-    name, colon, inside = module.partition(":")
-    return (LOADED.get(name), inside) if colon else (None, module)
-
-
-def _listed(name: str, root: Path) -> list[str]:
+def _listed(name: str) -> list[str]:
     """Where a name that is imported from a registry comes from: its own module, or the whole registry."""
-    if ":" in name:
-        return []
     package, _, word = name.rpartition(".")
-    path = source_of(package, root)
+    path = source_of(package)
     if package not in REGISTRIES or path is None:
         return []
-    imported, names = _listing(path, package)
     # a class that the registry lists is that class's module; the dictionary itself can give anything that is in it
-    modules = [base for base, alias in imported if alias == word]
-    return modules or [f"{package}.__init__"] * (word in names)
-
-
-@lru_cache(maxsize=64)
-def _listing(path: Path, package: str) -> tuple[tuple[tuple[str, str], ...], frozenset[str]]:
-    """What the `__init__.py` of a registry imports, and the names in it, those of functions and classes among them."""
-    tree = tree_of(path.read_bytes())
-    imports, _, _ = imports_and_words(tree)
-    names = {getattr(node, "id", None) or getattr(node, "name", None) for node in ast.walk(tree)}
-    return tuple(_names(imports, package)), frozenset(filter(None, names))
-
-
-def source_of(module: str, root: Path = ROOT) -> Path | None:
-    """The file of a module or package; None where there is none."""
-    if ":" in module:
-        loaded, inside = _split(module)
-        return None if loaded is None else loaded.source(inside)
-    return _own_source(module, root)
-
-
-@lru_cache(maxsize=8192)
-def _own_source(module: str, root: Path) -> Path | None:
-    place = root.joinpath(*module.split(".")[1:])
-    return next((p for p in (place.with_suffix(".py"), place / "__init__.py") if p.is_file()), None)
+    named = _named(_parsed(path, 0).imports, package, path)
+    modules = [base for base, whole in named if whole == f"{base}.{word}"]
+    return modules or [f"{package}.__init__"] * (word in re.findall(r"\w+", path.read_text(encoding="utf-8")))
 
 
 @lru_cache(maxsize=2048)
@@ -232,16 +222,14 @@ def _read(path: Path, module: str, read_at: int, simulated: bool) -> tuple[str, 
     """
     # a plug-in that is loaded again has another time, and is read again
     parsed = _parsed(path, read_at)
-    package = module.removesuffix(".__init__") if path.name == "__init__.py" else _above(module)
-    imports = parsed.simulated if simulated else parsed.imports
-    named = _names(imports, package)
+    named = _named([one for one in parsed.imports if one.simulated or not simulated], module, path)
     # a plug-in may import what it names in a text: `import_module("dpexp.problems.hinge")`
     if ":" in module:
-        named += [(word.rstrip("."), "") for word in parsed.words if word.startswith("dpexp.")]
+        named += [(word.rstrip("."),) * 2 for word in parsed.words if word.startswith("dpexp.")]
     # `from a import b` may mean the module a.b or a name in a, and which it is the files say
-    imported = {name for base, alias in named for name in (base, _inside(base, alias))}
-    imported |= {f"{whole}.__init__" for one in named if (whole := ".".join(filter(None, one))) in REGISTRIES}
-    return parsed.digest, tuple(sorted(name for name in imported if name != module and not name.endswith(".")))
+    imported = {name for pair in named for name in pair} - {module}
+    imported |= {f"{whole}.__init__" for _, whole in named if whole in REGISTRIES}
+    return parsed.digest, tuple(sorted(imported))
 
 
 @lru_cache(maxsize=2048)
@@ -249,63 +237,47 @@ def _parsed(path: Path, read_at: int) -> Code:
     return code_in(path)
 
 
-def _above(module: str) -> str:
-    """The package that a module lies in: `dpexp.store` of dpexp.store.run, `heavy.py:` of heavy.py:helper."""
-    name, colon, inside = module.rpartition(":")
-    return f"{name}{colon}{inside.rpartition('.')[0]}"
+def _named(imports: Iterable[Import], module: str, path: Path) -> list[tuple[str, str]]:
+    """What a module imports from dpexp by these statements, and a plug-in's from its folder.
 
-
-def _inside(package: str, name: str) -> str:
-    return f"{package}{name}" if package.endswith(":") else f"{package}.{name}"
-
-
-def _names(imports: Iterable[Import], package: str) -> list[tuple[str, str]]:
-    """What a module in `package` imports from dpexp by these statements, and a plug-in's from its folder.
-
-    (module, name in it), or (module, "") for a whole module.
+    (module, name in it) with the module before the name, or twice the module where all of it is imported.
     """
-    loaded, here = _split(package)
+    owner, inside = _split(module.removesuffix(".__init__"))
+    assert owner is not None
+    package = inside.split(".") if inside else []
+    if path.name != "__init__.py":
+        package.pop()
     found: list[tuple[str, str]] = []
     for one in imports:
-        if one.module is None:
-            found += [(_absolute(name, loaded), "") for name in one.names]
+        if one.level:
+            # the first dot is the package itself, every further one goes up a level
+            above = package[: len(package) + 1 - one.level]
+            bases = [owner.key(".".join([*above, *filter(None, [one.module])]))]
         else:
-            base = _relative(one, here, loaded) if one.level else _absolute(one.module, loaded)
-            found += [(base, name) for name in one.names]
-    return [(base, name) for base, name in found if _is_followed(base)]
-
-
-def _relative(one: Import, here: str, loaded: Loaded | None) -> str:
-    """What a relative import means."""
-    parts = here.split(".") if here else []
-    # the first dot is the package itself, every further one goes up a level
-    above = parts[: len(parts) - one.level + 1]
-    inside = ".".join([*above, *([one.module] if one.module else [])])
-    return inside if loaded is None else loaded.key(inside)
-
-
-def _absolute(name: str, loaded: Loaded | None) -> str:
-    """What an absolute import means."""
-    # in a plug-in the files of its folder come first
-    own = None if loaded is None else loaded.own(name)
-    return name if loaded is None or own is None else loaded.key(own)
+            # in a plug-in the files of its folder come first
+            absolute = one.names if one.module is None else [one.module]
+            bases = [name if (own := owner.own(name)) is None else owner.key(own) for name in absolute]
+        for base in filter(_is_followed, bases):
+            stem = base if base.endswith(":") else f"{base}."
+            found += [(base, base)] if one.module is None else [(base, stem + name) for name in one.names]
+    return found
 
 
 @lru_cache(maxsize=2048)
-def _named_files(path: Path, root: Path) -> tuple[str, ...]:
+def _named_files(path: Path) -> tuple[str, ...]:
     """Shipped data files that a module names in its code: their paths below the package.
 
     A data file is any file that is no module.
     """
-    known = _shipped_files(root)
+    known = _shipped_files()
     # a name counts wherever it is written, which can only make too much stale
     return tuple(sorted({known[word] for word in _parsed(path, 0).words if word in known}))
 
 
-@lru_cache(maxsize=64)
-def _shipped_files(root: Path) -> dict[str, str]:
-    files = (p for p in sorted(root.rglob("*")) if p.is_file() and p.suffix not in (".py", ".pyc"))
-    return {p.name: p.relative_to(root).as_posix() for p in files}
+@lru_cache(maxsize=1)
+def _shipped_files() -> dict[str, str]:
+    files = (p for p in sorted(ROOT.rglob("*")) if p.is_file() and p.suffix not in (".py", ".pyc"))
+    return {p.name: p.relative_to(ROOT).as_posix() for p in files}
 
 
 @lru_cache(maxsize=64)
@@ -331,19 +303,19 @@ def hash_of_all() -> str:
     return hashed.hexdigest()
 
 
-def source_states(codes: Iterable[dict[str, str]], root: Path = ROOT) -> dict[str, list[State]]:
+def source_states(codes: Iterable[dict[str, str]]) -> dict[str, list[State]]:
     """The state of the files behind some fingerprints: a cheap sign of a change."""
-    return {name: [state_of(path) for path in _files_of(name, root)] for name in {n for code in codes for n in code}}
+    return {name: [state_of(path) for path in _files_of(name)] for name in {n for code in codes for n in code}}
 
 
-def _files_of(name: str, root: Path) -> list[Path]:
+def _files_of(name: str) -> list[Path]:
     kind, _, path = name.partition(" ")
     if kind == "file":
         return files_below(Path(os.path.expanduser(path)))
     if kind == "data":
-        loaded, inside = _split(path)
-        return [root / path if loaded is None else loaded.root / inside]
-    source = source_of(name, root)
+        plugin, _, inside = path.partition(":")
+        return [LOADED[plugin].root / inside if plugin in LOADED else ROOT / path]
+    source = source_of(name)
     return [source] if source else []
 
 
@@ -367,7 +339,7 @@ def edited_after(codes: Iterable[dict[str, str]], data_read_at: int) -> list[str
 
 def forget() -> None:
     """Read everything anew when asked next: for a process that outlives an edit."""
-    for cached in (_closure, _read, _parsed, _listing, _own_source, _named_files, _shipped_files, _hash_file):
+    for cached in (_closure, _read, _parsed, _own_source, _named_files, _shipped_files, _hash_file):
         cached.cache_clear()
     hash_of_data.cache_clear()
 

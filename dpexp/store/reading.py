@@ -98,13 +98,13 @@ def _load_plugins(manifest: dict[str, Any], folder: Folder) -> None:
     raise ResultsMissing(f"{folder.root}: was computed with the {what}, not loaded here", "; ".join(hints))
 
 
-def _config_of(experiment: str) -> Path | None:
-    """The config of an experiment, where it is looked for first: in configs, then here, then beside plug-ins."""
+def config_of(experiment: str, folders: Iterable[Path]) -> Path | None:
+    """The config of an experiment: in the first folder that has one, the file of its name before the others."""
     # read as text: none of these files need be a config, and parsing them all would take long
     named = re.compile(rf"""^experiment:\s*["']?{re.escape(experiment)}["']?\s*(#.*)?$""", re.MULTILINE)
-    usual = Path("configs") / f"{experiment}.yaml"
-    folders = (Path("configs"), Path(), *(loaded.shown.parent for loaded in LOADED.values() if not loaded.installed))
-    for path in (usual, *(path for folder in folders for path in sorted(folder.glob("*.yaml")))):
+    for path in (
+        path for folder in folders for path in (folder / f"{experiment}.yaml", *sorted(folder.glob("*.yaml")))
+    ):
         with suppress(OSError, UnicodeDecodeError):
             if named.search(read_ordinary(path, MOST_OF_DOCUMENT).decode("utf-8-sig")):
                 return path
@@ -120,7 +120,8 @@ def config_typed(folder: Folder, known: Path | None = None) -> str:
     """How a command names the config of an experiment from here; CONFIG where none is found."""
     from dpexp.config.shipped import as_typed, spelled
 
-    path = known or _config_of(folder.experiment)
+    beside = (loaded.shown.parent for loaded in LOADED.values() if not loaded.installed)
+    path = known or config_of(folder.experiment, (Path("configs"), Path(), *beside))
     return as_typed(path) if path else spelled(folder.experiment) or "CONFIG"
 
 

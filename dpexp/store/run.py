@@ -36,11 +36,10 @@ from dpexp.store.executors import EXECUTORS, Task
 from dpexp.store.fingerprint import changed, edited_after, forget, source_states, statement_of
 from dpexp.store.folder import Folder, NotWritable
 from dpexp.store.partials import Chunk, Keeping, chunks_of
-from dpexp.store.planning import CellPlan, derived_state, plan
+from dpexp.store.planning import CellPlan, derived_state, kinds, learn, plan
 from dpexp.store.publish import Computed, Fresh, publish
 from dpexp.store.rows import Ended
 from dpexp.store.simulating import Done, Failed, simulate
-from dpexp.store.speeds import kinds, learn
 
 AGAIN = "run again"
 

@@ -33,13 +33,15 @@ _PARSING = Lock()
 
 
 class Import(NamedTuple):
-    """An import statement."""
+    """An import statement that may run."""
 
     level: int
     """dots of a relative import"""
     module: str | None
     """from which names come; None in `import a, b`, and "" in `from . import a`"""
     names: tuple[str, ...]
+    simulated: bool = True
+    """whether it may run in a simulation; not inside functions of the first stage"""
 
 
 class Code(NamedTuple):
@@ -47,9 +49,6 @@ class Code(NamedTuple):
 
     digest: str
     imports: tuple[Import, ...]
-    """statements that may run"""
-    simulated: tuple[Import, ...]
-    """those among them that may run in a simulation: all but those inside functions of the first stage"""
     words: frozenset[str]
     """all texts in it of at most `LONGEST_WORD` characters"""
 
@@ -62,63 +61,48 @@ def code_in(path: Path) -> Code:
 
 def parsed(content: bytes) -> Code:
     """The same from the bytes of a file, whatever is kept."""
-    tree = tree_of(content)
-    imports, simulated, words = imports_and_words(tree)
-    digest = hashlib.sha256(repr(_plain(without_text(tree))).encode()).hexdigest()[:16]
-    return Code(digest, imports, simulated, frozenset(word for word in words if len(word) <= LONGEST_WORD))
-
-
-def tree_of(content: bytes) -> ast.Module:
-    """The syntax of a file. Raises SyntaxError."""
     with _PARSING:
-        return ast.parse(content)
-
-
-def imports_and_words(tree: ast.Module) -> tuple[tuple[Import, ...], tuple[Import, ...], set[str]]:
-    """The import statements that may run, those that may run in a simulation, and all texts, in one walk."""
-    imports: list[tuple[Import, bool]] = []
+        tree = ast.parse(content)
+    imports: list[Import] = []
     words: set[str] = set()
     waiting: list[tuple[ast.AST, bool]] = [(tree, True)]
     while waiting:
         node, simulated = waiting.pop()
-        if isinstance(node, ast.Constant):
-            if isinstance(node.value, str):
-                words.add(node.value)
-            continue
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) <= LONGEST_WORD:
+            words.add(node.value)
         # imports for types never run
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING" and not node.orelse:
             continue
         if isinstance(node, ast.Import):
-            imports.append((Import(0, None, tuple(alias.name for alias in node.names)), simulated))
+            imports.append(Import(0, None, tuple(alias.name for alias in node.names), simulated))
         if isinstance(node, ast.ImportFrom):
             names = tuple(alias.name for alias in node.names)
-            imports.append((Import(node.level, node.module or "", names), simulated))
+            imports.append(Import(node.level, node.module or "", names, simulated))
         # `import dpexp` makes all of it known by such names
         if isinstance(node, ast.Attribute) and (name := ast.unparse(node)).startswith("dpexp."):
-            imports.append((Import(0, None, (name,)), simulated))
+            imports.append(Import(0, None, (name,), simulated))
         if isinstance(node, ast.FunctionDef):
             marks = {mark.id for mark in node.decorator_list if isinstance(mark, ast.Name)}
             simulated = simulated and not marks & FIRST_STAGE
         waiting += [(child, simulated) for child in ast.iter_child_nodes(node)]
-    return tuple(one for one, _ in imports), tuple(one for one, runs in imports if runs), words
-
-
-def without_text(tree: ast.Module) -> ast.Module:
-    """The tree without docstrings and other bare texts; it is changed in place."""
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list):
-            node.body = [s for s in body if not _is_text(s)] or [ast.Pass()]  # type: ignore[attr-defined]
-    return tree
+    digest = hashlib.sha256(repr(_plain(tree)).encode()).hexdigest()[:16]
+    return Code(digest, tuple(imports), frozenset(words))
 
 
 def _plain(value: Any) -> Any:
-    """A syntax tree without positions and empty fields."""
-    if isinstance(value, ast.AST):
+    """A syntax tree without positions, empty fields, docstrings and other bare texts."""
+    if isinstance(value, list):
+        return [_plain(v) for v in value]
+    if not isinstance(value, ast.AST):
+        return value
+    fields = []
+    for name, held in ast.iter_fields(value):
+        if name == "body" and isinstance(held, list):
+            held = [statement for statement in held if not _is_text(statement)] or [ast.Pass()]
         # a later version of Python has fields that an earlier one lacks, which are empty where they say nothing new
-        fields = [(name, _plain(v)) for name, v in ast.iter_fields(value) if v is not None and v != []]
-        return (type(value).__name__, *fields)
-    return [_plain(v) for v in value] if isinstance(value, list) else value
+        if held is not None and held != []:
+            fields.append((name, _plain(held)))
+    return (type(value).__name__, *fields)
 
 
 def _is_text(statement: Any) -> bool:

@@ -5,6 +5,7 @@ import math
 import os
 import secrets
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -684,6 +685,21 @@ def test_a_record_that_cannot_be_read_has_no_prediction_and_the_others_have_thei
     wanted = released().predict(alone)
     assert [one["prediction"] for one in (found[0], found[6])] == list(wanted.prediction)
     assert call("model", "mine", "--predict", "new.csv", cwd=here).stdout.splitlines()[2] == "2,,,"
+
+
+def test_a_class_may_be_called_prediction(here):
+    go()
+    found = released()
+    called = replace(found, legend=found.legend | {"classes": ["prediction", "high"]})
+    frame = called.predict("people.csv")
+    assert list(frame.columns) == ["prediction", "prediction", "high"]
+    assert frame.iloc[:, 0].tolist() == [
+        name.replace("low", "prediction") for name in found.predict("people.csv").prediction
+    ]
+    document, text = command.predictions(called, Path("people.csv"))
+    assert [one["prediction"] for one in document["predictions"]] == frame.iloc[:, 0].tolist()
+    assert all(sum(one["probabilities"]) == pytest.approx(1) for one in document["predictions"])
+    assert text.splitlines()[1].split(",")[1] == frame.iloc[0, 0]
 
 
 def test_a_missing_value_has_an_entry_where_that_is_public(here):

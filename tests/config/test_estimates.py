@@ -46,20 +46,20 @@ def test_estimates_are_right_within_a_factor_of_two(tmp_path, text, kept):
 
 def test_estimates_come_from_what_was_done_last(tmp_path, monkeypatch):
     """The factor of the same work first, then of its algorithm; of little work nothing is learned."""
-    from dpexp.store import speeds
+    from dpexp.store import planning
 
     monkeypatch.setenv("DPEXP_CACHE", str(tmp_path))
     same, alike = ("linear, 20 settings", "ldp-sgd"), ("linear, 9 settings", "ldp-sgd")
-    assert speeds.factor(speeds.kept(), same) == 1
+    assert planning.factor(planning.factors(), same) == 1
     # the first chunk compiles: 9 seconds in place of 1.5 change nothing
-    assert speeds.learn([(same, 9.0, 0.5), *[(same, 1.5, 0.5)] * 4]) == pytest.approx(7.5)
-    assert speeds.factor(speeds.kept(), same) == speeds.factor(speeds.kept(), alike) == 3
-    assert speeds.learn([(alike, 0.4, 0.001)]) == pytest.approx(0.001)
-    assert speeds.factor(speeds.kept(), alike) == 3
-    speeds.learn([(alike, 0.1, 0.4)])
-    assert [speeds.factor(speeds.kept(), of) for of in (same, alike)] == [3, 0.25]
+    assert planning.learn([(same, 9.0, 0.5), *[(same, 1.5, 0.5)] * 4]) == pytest.approx(7.5)
+    assert planning.factor(planning.factors(), same) == planning.factor(planning.factors(), alike) == 3
+    assert planning.learn([(alike, 0.4, 0.001)]) == pytest.approx(0.001)
+    assert planning.factor(planning.factors(), alike) == 3
+    planning.learn([(alike, 0.1, 0.4)])
+    assert [planning.factor(planning.factors(), of) for of in (same, alike)] == [3, 0.25]
     (tmp_path / "speeds" / "factors.json").write_text('{"ldp-sgd": "x"')
-    assert speeds.kept() == {}
+    assert planning.factors() == {}
 
 
 def _grown(of, **changes):

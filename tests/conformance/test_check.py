@@ -12,15 +12,14 @@ from dpexp.algorithms.clipped_ldp_sgd import ClippedLdpSgd
 from dpexp.algorithms.ldp_sgd import update
 from dpexp.commands import check as checking
 from dpexp.commands.cli import app
-from dpexp.conformance.check import Subject, carry_out
-from dpexp.conformance.experiments import Failed, NotTried, ToyExperiments
+from dpexp.conformance.check import Failed, NotTried, Subject, ToyExperiments, carry_out
 from dpexp.conformance.problems import furthest
 from dpexp.conformance.suite import SUITE, hold, subjects_of
 from dpexp.core.errors import UsageError
 from dpexp.engine.lanes.elementwise import maximum, minimum
 from dpexp.engine.linear.rule import Rule
 from dpexp.plugins.loaded import LOADED
-from dpexp.plugins.loading import forget, load_file, using
+from dpexp.plugins.loading import forget, use, using
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.pinball_linear import PinballLinear
 from dpexp.theory.theorem import Theorem
@@ -59,7 +58,7 @@ def plugin_of(place, text):
 def test_a_right_plug_in_passes_every_check(place, toys, few_problems):
     path = plugin_of(place, RIGHT)
     with using(path):
-        results = list(hold(subjects_of(load_file(path)), toys))
+        results = list(hold(subjects_of(use(path)), toys))
     assert not [r for r in results if r.outcome == "failed"]
     assert {r.kind for r in results} == set(SUITE)
     assert all(r.detail for r in results)
@@ -73,7 +72,7 @@ def test_a_wrong_plug_in_fails_the_check_that_is_for_it(name, place, toys):
     assert RIGHT.count(right) == 1
     path = plugin_of(place, RIGHT.replace(right, wrong))
     with using(path):
-        (subject,) = [s for s in subjects_of(load_file(path)) if s.kind == kind]
+        (subject,) = [s for s in subjects_of(use(path)) if s.kind == kind]
         (one,) = [c for c in SUITE[kind] if c.name == check]
         result = carry_out(one, subject, toys)
     assert result.outcome == "failed", result.detail
@@ -85,7 +84,7 @@ def test_a_wrong_plug_in_fails_the_check_that_is_for_it(name, place, toys):
 def test_the_line_of_an_error_is_told(place, toys):
     path = plugin_of(place, RIGHT.replace("return n * 1e-8", "return n / 0"))
     with using(path):
-        (subject,) = [s for s in subjects_of(load_file(path)) if s.kind == "algorithm"]
+        (subject,) = [s for s in subjects_of(use(path)) if s.kind == "algorithm"]
         (one,) = [c for c in SUITE["algorithm"] if c.name == "estimates"]
         result = carry_out(one, subject, toys)
     line = 1 + next(k for k, text in enumerate(path.read_text().splitlines()) if "n / 0" in text)
@@ -168,7 +167,7 @@ def test_what_a_command_raises_is_a_failure_at_the_plug_in(place, toys, monkeypa
     """An error that no command foresees, and a refusal without a hint, are failures."""
     path = plugin_of(place, RIGHT)
     with using(path):
-        (subject,) = [s for s in subjects_of(load_file(path)) if s.kind == "algorithm"]
+        (subject,) = [s for s in subjects_of(use(path)) if s.kind == "algorithm"]
         for error, said in (
             (ValueError("odd"), "ValueError: odd"),
             (UsageError("no"), "plot refuses without a hint: no"),

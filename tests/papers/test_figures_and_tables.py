@@ -13,7 +13,7 @@ import pytest
 from matplotlib.figure import Figure as Canvas
 
 from dpexp.conformance.check import Subject
-from dpexp.conformance.figures_and_tables import numbers_of
+from dpexp.conformance.papers import numbers_of
 from dpexp.core.errors import ResultsMissing
 from dpexp.papers import figures, overlays, tables
 from dpexp.papers.dp_sgld import figures as figures_of_sgld

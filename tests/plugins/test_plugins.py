@@ -155,6 +155,19 @@ def test_two_plug_ins_may_have_helpers_of_one_name_and_share_a_folder(tmp_path):
     assert "helper" not in sys.modules
 
 
+def test_a_name_that_is_refused_stays_with_the_plug_in_that_has_it(tmp_path):
+    """Two files offer the same class, and so did what was taken back of the second one."""
+    write(tmp_path, "helper.py", "NAME = 'plug-a'\n")
+    write(tmp_path, "plug_a.py", NAMED)
+    again = "from dpexp.plugins import Plugin\nfrom plug_a import Own\nPLUGIN = Plugin(algorithms={'plug-a': Own})\n"
+    write(tmp_path, "other.py", again)
+    with plugins.using(tmp_path / "plug_a.py"):
+        with pytest.raises(UsageError, match=r"other\.py:3: algorithm 'plug-a' is already defined by .*plug_a\.py"):
+            plugins.use(tmp_path / "other.py")
+        assert list(plugin.LOADED) == ["plug_a.py"]
+        assert ALGORITHMS["plug-a"].__module__ in sys.modules
+
+
 NAMED = """\
 from typing import Literal
 

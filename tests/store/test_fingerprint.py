@@ -4,6 +4,7 @@ import textwrap
 
 import pytest
 
+from dpexp.store import fingerprint
 from dpexp.store.fingerprint import changed, closure, code_of
 from tests.config.test_config import GOOD, load
 
@@ -21,7 +22,12 @@ def package(root, **edits):
         path = root / f"{name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(textwrap.dedent(source))
-    return closure(("dpexp.a",), root)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fingerprint, "ROOT", root)
+        fingerprint.forget()
+        found = closure(("dpexp.a",))
+    fingerprint.forget()
+    return found
 
 
 def test_the_closure_follows_imports_but_not_registries(tmp_path):
