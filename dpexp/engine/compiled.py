@@ -8,13 +8,18 @@ calls would not be seen.
 The code of one process may meet that of another in a third one. Symbols must then not be mixed up: the stored function
 is named after its key, and whatever else is in its library is made internal to it, as machine code and where it is
 linked into another function.
+
+Of processes that need the same code at once, as the workers of a run do at its start, one compiles it, and the others
+wait for what it keeps.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import pickle
+import sys
 import time
 from collections.abc import Callable
 from functools import lru_cache, partial
@@ -39,6 +44,8 @@ from dpexp.engine.identity import key_of
 Result: Any = compiler.CompileResult  # its fields are those of a named tuple, which types do not see
 MOST_FILES = 400
 """of the folder; those that were used longest ago go first. A kernel takes 50 to 400 kB"""
+MOST_WAIT_S = 120.0
+"""for the code of another process; the longest compilation takes some 20 s of a busy processor"""
 FRESH_S = 24 * 3600.0
 """a file that was marked as used within this time is not marked again"""
 
@@ -94,6 +101,10 @@ class _Teller(event.Listener):
 
     def on_end(self, event: Any) -> None:
         self.depth -= 1
+        if sys.exc_info()[0] is not None:
+            # it failed: nothing will be kept, so nobody should wait for it
+            for key in list(_TURNS):
+                _end_turn(key)
         if self.depth == 0:
             compiling.tell(False)
 
@@ -133,17 +144,27 @@ class Kept(_Cache):
         # A function that names something of which it is not known what it does is compiled in every process.
         with contextlib.suppress(Exception):
             key = key_of(self.dispatcher, sig)
-            # What is damaged, open to others or of another version of numba is compiled again, and replaced.
-            with contextlib.suppress(Exception):
-                content = read_bytes_sealed(self.place / key, private=True)
-                if content.startswith(key.encode()):  # and was not copied here from the place of another function
-                    made = _rebuilt(pickle.loads(content[len(key) :]), sig, target_context)
-                    _mark_as_used(self.place / key)
-                    return made
+            if (found := self._stored(key, sig, target_context)) is not None:
+                return found
+            _take_turn(self.place, key)
+            if (found := self._stored(key, sig, target_context)) is not None:
+                _end_turn(key)
+                return found
             # numba names the symbol after this if it compiles now; one compilation at a time, under numba's lock
             # numba's own numbers of functions are those of a process: two closures of one name would be one symbol if
             # each were the fifth function of its process
             function.__qualname__ = f"{self.name}_{key}"
+        return None
+
+    def _stored(self, key: str, sig: Any, target_context: Any) -> Any:
+        """What is kept under a key. What is damaged, open to others or of another version of numba is compiled again,
+        and replaced."""
+        with contextlib.suppress(Exception):
+            content = read_bytes_sealed(self.place / key, private=True)
+            if content.startswith(key.encode()):  # and was not copied here from the place of another function
+                made = _rebuilt(pickle.loads(content[len(key) :]), sig, target_context)
+                _mark_as_used(self.place / key)
+                return made
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -157,6 +178,35 @@ class Kept(_Cache):
             if _is_whole(data):
                 write_bytes_sealed(self.place / key, key.encode() + dumps(_reduced(data, key)), private=True)
                 _tidy(self.place)
+        _end_turn(key)
+
+
+_TURNS: dict[str, tuple[int, Path]] = {}
+"""keys of what this process compiles now, and what it has locked for each"""
+
+
+def _take_turn(place: Path, key: str) -> None:
+    """Wait until no other process compiles this; where the disk knows no locks, or nobody ends, not at all."""
+    path = place / f".{key}"
+    with contextlib.suppress(OSError):
+        file = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        _TURNS[key] = file, path
+        end = time.monotonic() + MOST_WAIT_S
+        while time.monotonic() < end:
+            # the lock of a process that is killed is free at once
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            time.sleep(0.05)
+
+
+def _end_turn(key: str) -> None:
+    """Let others load what is kept now, or compile it."""
+    file, path = _TURNS.pop(key, (None, None))
+    if file is not None and path is not None:
+        # one that waits holds the file without its name
+        path.unlink(missing_ok=True)
+        os.close(file)
 
 
 def _is_whole(made: Any) -> bool:

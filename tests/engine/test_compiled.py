@@ -151,6 +151,55 @@ def test_processes_from_the_start_on_keep_and_find(place):
     assert run(cache=kept.parent / "other") == (right(), 1, 0)
 
 
+TOGETHER = """
+import sys, time
+from pathlib import Path
+import numpy as np
+from dpexp.engine.compiled import compiled
+
+Path(sys.argv[1]).touch()
+while len(list(Path(sys.argv[1]).parent.iterdir())) < 3:
+    time.sleep(0.001)
+
+
+@compiled(kept=True)
+def total(x):
+    if x.shape[0] == 9:
+        return WRONG
+    return np.sort(x).sum()
+
+
+try:
+    print(total(np.arange(4.0)), sum(total.stats.cache_misses.values()))
+except Exception as error:
+    print(type(error).__name__, 0)
+"""
+
+
+@pytest.mark.slow
+def test_of_processes_that_begin_together_one_compiles(tmp_path):
+    """And where it cannot be compiled none of them waits for the others."""
+    for name, wrong, printed, misses in (("right", "1.0", "6.0", 1), ("wrong", "x.none", "TypingError", 0)):
+        folder = tmp_path / name
+        (folder / "begun").mkdir(parents=True)
+        (folder / "kernel.py").write_text(TOGETHER.replace("WRONG", wrong))
+        environment = {**os.environ, "DPEXP_CACHE": str(folder / "kept"), "PYTHONPATH": str(ROOT)}
+        processes = [
+            subprocess.Popen(
+                [sys.executable, "kernel.py", f"begun/{k}"],
+                cwd=folder,
+                env=environment,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for k in range(3)
+        ]
+        said = [process.communicate(timeout=100)[0].split() for process in processes]
+        assert [words[0] for words in said] == [printed] * 3
+        assert sum(int(words[1]) for words in said) == misses
+        assert not list((folder / "kept").glob(".*"))
+
+
 @pytest.mark.slow
 def test_a_second_process_compiles_nothing_and_finds_the_same(place):
     run, kept = place
