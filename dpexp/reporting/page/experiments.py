@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from dpexp.config.settings import varying
 from dpexp.core.errors import DpexpError
 from dpexp.core.files import Damaged
-from dpexp.core.text import counted
+from dpexp.core.text import counted, duration
 from dpexp.plugins.loaded import said
+from dpexp.reporting.digits import from_to
 from dpexp.reporting.of_results.gather import Gathered, Source, Unreadable, gather
+from dpexp.reporting.of_results.labels import constants, values
 from dpexp.store import Folder, load_generation
 from dpexp.store.files import read_document
 from dpexp.store.generation import Generation, config_path
@@ -36,6 +41,11 @@ class Stored:
     hint: str
     generation: Generation | None
     gathered: Gathered | None
+
+    @property
+    def is_as_today(self) -> bool:
+        """Whether today's code, data and config give these numbers."""
+        return self.status == CURRENT
 
     @property
     def is_current(self) -> bool:
@@ -76,7 +86,7 @@ class Stored:
     def profile(self) -> str:
         return str(self.manifest.get("profile", ""))
 
-    @property
+    @cached_property
     def config(self) -> tuple[str, str]:
         """The path of the config and its text; empty where the results were made from none, or it is not there."""
         with suppress(OSError, UnicodeDecodeError, KeyError):
@@ -89,6 +99,69 @@ class Stored:
     def command(self) -> str:
         """The command that computes it."""
         return command_of(Folder(self.results, self.name))[0]
+
+    @property
+    def in_short(self) -> str:
+        """The first sentence of the comment on top of the config."""
+        return about(self.config[1]).partition(". ")[0].rstrip(".")
+
+    # --- what a page shows of it; "-" where its settings cannot be read
+
+    @property
+    def settings(self) -> str:
+        return "-" if self.gathered is None else f"{len(self.gathered.runs):,}"
+
+    @property
+    def replicates(self) -> str:
+        return "-" if self.gathered is None else from_to(int(run.row["replicates"]) for run in self.gathered.runs)
+
+    @property
+    def time(self) -> str:
+        return "-" if self.seconds is None or self.gathered is None else duration(self.seconds)
+
+    @property
+    def varying(self) -> list[str]:
+        """What varies, listed by value."""
+        found = self.gathered
+        return (
+            [values(found.runs, found.words, name) for name in varying(r.settings for r in found.runs)] if found else []
+        )
+
+    @property
+    def constants(self) -> str:
+        """All else, in one line."""
+        return constants(self.gathered.runs, self.gathered.words) if self.gathered else "-"
+
+    @property
+    def seeds(self) -> str:
+        kept = self.generation
+        if kept is not None and kept.deployed.keys() >= kept.manifest["cells"].keys():
+            return "of the operating system, kept nowhere"
+        return ", ".join(map(str, self.manifest.get("seeds", [])))
+
+    @property
+    def seconds(self) -> float | None:
+        """What all cells took on one core; None where that is not known."""
+        cells = self.provenance.get("cells")
+        if not isinstance(cells, dict) or not cells:
+            return None
+        spent = [cell.get("cpu_s") for cell in cells.values()]
+        # one cell without a time, and the sum is not known
+        return None if None in spent else sum(map(float, spent))
+
+    @property
+    def steps(self) -> int:
+        """Replicate-steps of all cells of current results."""
+        runs = () if self.gathered is None else self.gathered.runs
+        return sum(run.cell.run.n * int(run.row["replicates"]) for run in runs)
+
+
+def states_of(experiments: Sequence[Stored]) -> str:
+    """How many there are in every state."""
+    states = Counter(stored.status for stored in experiments)
+    counts = ", ".join(f"{count} {status}" for status, count in states.items())
+    meaning = "Current means that today's code, data and config give these numbers."
+    return f"{counted(len(experiments), 'experiment')}: {counts}. {meaning}" if counts else "No experiment."
 
 
 def look(results: Path, name: str) -> Stored:
