@@ -29,12 +29,13 @@ from dpexp.reporting import kept_figures
 from dpexp.reporting.claim import VERDICTS
 from dpexp.reporting.figure import Figure, stamp
 from dpexp.reporting.of_results.looks import COLOURS
-from dpexp.reporting.page import ledger as ledger_of
 from dpexp.reporting.page import page as page_of
 from dpexp.reporting.page.curves import on_dark, packed
 from dpexp.reporting.page.figures import Shown, Wanted, draw, show
-from dpexp.reporting.page.markup import Markup, part, static, templates
+from dpexp.reporting.page.ledger import Ledger, facts_of, verdict_of
+from dpexp.reporting.page.page import part, static
 from dpexp.reporting.style import BUDGET_COLOURS, SPARE_COLOURS
+from dpexp.reporting.templates import Markup, templates
 from tests.conftest import ROOT, call
 
 EVIL = "</script><script>alert(1)</script>"
@@ -214,7 +215,7 @@ def test_what_results_say_is_text(page):
 
 def filled(template, **values):
     """A template of a test, filled in as those of the page are."""
-    return templates().from_string(template).render(values)
+    return templates("dpexp.reporting.page", True).from_string(template).render(values)
 
 
 def test_a_document_cannot_leave_its_element():
@@ -457,8 +458,12 @@ def claims():
     return [CLAIM, other]
 
 
+def claims_section(some):
+    return part("claims", ledger=Ledger(some), verdict_of=verdict_of, facts_of=facts_of)
+
+
 def test_every_claim_has_a_card_with_what_filters_ask_for():
-    read = Read(ledger_of.section(ledger_of.Ledger(claims())))
+    read = Read(claims_section(claims()))
     cards = [one for one in read.all("details") if "claim" in one["class"]]
     assert [(one["data-paper"], one["data-verdict"]) for one in cards] == [
         ("ldp-sgd", "reproduced"),
@@ -473,7 +478,7 @@ def test_every_claim_has_a_card_with_what_filters_ask_for():
 
 
 def test_our_statements_are_counted_apart_from_the_papers():
-    text = " ".join(Read(ledger_of.section(ledger_of.Ledger([*claims(), CLAIM | {"source": "ours"}]))).text.split())
+    text = " ".join(Read(claims_section([*claims(), CLAIM | {"source": "ours"}])).text.split())
     assert "ldp-sgd 1 0 1 momentum 0 1 1 ldp-sgd, our statements 1 0 1" in text
 
 
@@ -555,7 +560,7 @@ def browser():
 def both(results, tmp_path_factory):
     """The page of both experiments, with two claims."""
     saved = command._ledger
-    command._ledger = lambda *_: ledger_of.Ledger(claims())
+    command._ledger = lambda *_: Ledger(claims())
     try:
         with chdir(results):
             text = page_of.html(command._page(Path("results"), ["own", "records"], False))

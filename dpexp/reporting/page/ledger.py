@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dpexp.reporting.ledger.judgement import FACTS
-from dpexp.reporting.page.markup import Markup, part
 from dpexp.reporting.verdict import VERDICTS
 
 if TYPE_CHECKING:
@@ -49,11 +48,6 @@ class Ledger:
             counts = [found[paper, source, verdict] for verdict in verdicts]
             rows.append([paper if source == "paper" else f"{paper}, our statements", *counts, sum(counts)])
         return ["paper", *verdicts, "claims"], rows
-
-
-def section(ledger: Ledger | None) -> Markup:
-    """The section; a sentence where there is no ledger."""
-    return part("claims", ledger=ledger, verdict_of=verdict_of, facts_of=facts_of)
 
 
 def verdict_of(claim: Mapping[str, Any]) -> str:

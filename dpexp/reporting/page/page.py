@@ -10,16 +10,17 @@ import base64
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dpexp.core.version import VERSION
-from dpexp.reporting.page import curves, ledger
+from dpexp.reporting.page import curves
 from dpexp.reporting.page.experiments import Stored, states_of
 from dpexp.reporting.page.figures import Shown
-from dpexp.reporting.page.ledger import Ledger
-from dpexp.reporting.page.markup import part, static
+from dpexp.reporting.page.ledger import Ledger, facts_of, verdict_of
 from dpexp.reporting.page.sections import Fit, guarantees_of, origins_of
+from dpexp.reporting.templates import Markup, filled
 
 
 class Numbers(NamedTuple):
@@ -61,6 +62,16 @@ class Page:
     """what the author says first, paragraphs with empty lines between them"""
 
 
+def static(name: str) -> Markup:
+    """A file that comes with dpexp, as it is."""
+    return Markup(files("dpexp.reporting.page").joinpath("static", name).read_text(encoding="utf-8"))
+
+
+def part(name: str, **values: Any) -> str:
+    """A part of the page."""
+    return filled("dpexp.reporting.page", f"static/{name}.html", **values)
+
+
 def html(page: Page) -> str:
     """The page as text: the same results give the same characters."""
     scripts = [static("uplot/uPlot.iife.min.js"), static("page.js")]
@@ -73,6 +84,7 @@ def html(page: Page) -> str:
     return part(
         "page",
         **vars(page),
+        styles=[static("uplot/uPlot.min.css"), static("page.css")],
         version=VERSION,
         licence=str(static("uplot/LICENSE")),
         policy=_policy(scripts),
@@ -81,7 +93,8 @@ def html(page: Page) -> str:
         documents=[curves.document(gathered) for _, gathered in current],
         groups=groups,
         runs_of=lambda shown: [by_name[need] for need in shown.wanted.figure.needs if need in by_name],
-        claims=ledger.section(page.ledger),
+        verdict_of=verdict_of,
+        facts_of=facts_of,
         # a shipped config is named as `dpexp run` takes it
         guarantees=[
             guarantees_of(
