@@ -18,8 +18,7 @@ from dpexp.plugins.loaded import said
 if TYPE_CHECKING:
     from dpexp.reporting.page.experiments import Stored
     from dpexp.reporting.page.figures import Wanted
-    from dpexp.reporting.page.ledger import Ledger
-    from dpexp.reporting.page.page import Final
+    from dpexp.reporting.page.page import Final, Ledger
     from dpexp.reporting.page.sections import Fit
 
 MOST_ROWS = 200
@@ -196,7 +195,7 @@ def _ledger(results: Path, names: Sequence[str], alone: bool) -> Ledger | None:
     from dpexp.papers import claims, papers
     from dpexp.reporting.ledger.standing import at_once, experiments_of, standing
     from dpexp.reporting.ledger.verdicts import read
-    from dpexp.reporting.page.ledger import Ledger
+    from dpexp.reporting.page.page import Ledger
     from dpexp.store.reading import numbers_held
 
     known = [one for some in claims().values() for one in some]

@@ -25,15 +25,13 @@ from jinja2 import UndefinedError
 
 import dpexp
 from dpexp.commands import report as command
-from dpexp.reporting import kept_figures
 from dpexp.reporting.claim import VERDICTS
-from dpexp.reporting.figure import Figure, stamp
+from dpexp.reporting.figure import Figure, keep, key_of, stamp
 from dpexp.reporting.of_results.looks import COLOURS
 from dpexp.reporting.page import page as page_of
 from dpexp.reporting.page.curves import on_dark, packed
 from dpexp.reporting.page.figures import Shown, Wanted, draw, show
-from dpexp.reporting.page.ledger import Ledger, facts_of, verdict_of
-from dpexp.reporting.page.page import part, static
+from dpexp.reporting.page.page import Ledger, facts_of, part, static, verdict_of
 from dpexp.reporting.style import BUDGET_COLOURS, SPARE_COLOURS
 from dpexp.reporting.templates import Markup, templates
 from tests.conftest import ROOT, call
@@ -438,7 +436,7 @@ def test_a_figure_of_theory_alone_is_taken_where_it_was_drawn_and_never_drawn(co
     assert not missing.svg
     assert "dpexp plot noisy_sgd_figure1 --format svg" in missing.hint
     files = {f"{figure.name}.svg": svg("").encode(), f"{figure.name}.caption.txt": b"Said.\n"}
-    kept_figures.keep(kept_figures.key(stamp(figure, home), ("svg",)), files)
+    keep(key_of(stamp(figure, home), ("svg",)), files)
     (taken,) = show(wanted, home)
     assert (taken.svg, taken.caption) == (svg(""), "Said.")
 

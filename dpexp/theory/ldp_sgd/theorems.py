@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from dpexp.theory.ldp_sgd import privacy, table1, theorem3, theorem4, theorem5, theorem6
+from dpexp.theory.ldp_sgd import convex, privacy, table1, theorem3, theorem4
 from dpexp.theory.theorem import Theorem
 
 _ONCE = ("every user is used once", "budgets independent of the data")
@@ -39,18 +39,18 @@ THEOREMS: dict[str, Theorem] = {
     "ldp-sgd/theorem-4/completed": _average(
         "Theorem 4", "completed", valid=_CLOSED, function=theorem4.theorem4_completed,
     ),
-    "ldp-sgd/theorem-5": _printed_gap("Theorem 5", estimator="sgd", valid=_THIRD, function=theorem5.theorem5_printed),
+    "ldp-sgd/theorem-5": _printed_gap("Theorem 5", estimator="sgd", valid=_THIRD, function=convex.theorem5_printed),
     "ldp-sgd/theorem-5/rooted": _printed_gap(
         "Theorem 5, with a root in its third case", form="completed", estimator="sgd", valid=_THIRD,
-        function=theorem5.theorem5_rooted,
+        function=convex.theorem5_rooted,
     ),
     "ldp-sgd/theorem-5/last-iterate": _convex_gap(
-        "Theorem 5", estimator="sgd", function=theorem5.theorem5_last_iterate,
+        "Theorem 5", estimator="sgd", function=convex.theorem5_last_iterate,
     ),
     "ldp-sgd/theorem-6": _printed_gap(
-        "Theorem 6 (two of its three terms)", estimator="asgd", valid=_OPEN, function=theorem6.theorem6_visible,
+        "Theorem 6 (two of its three terms)", estimator="asgd", valid=_OPEN, function=convex.theorem6_visible,
     ),
-    "ldp-sgd/theorem-6/completed": _convex_gap("Theorem 6", estimator="asgd", function=theorem6.theorem6_completed),
+    "ldp-sgd/theorem-6/completed": _convex_gap("Theorem 6", estimator="asgd", function=convex.theorem6_completed),
     "ldp-sgd/table-1": _exponent(
         "Table 1", valid="alpha inside the table's intervals", function=table1.table1_exponent,
     ),
