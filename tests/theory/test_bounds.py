@@ -27,8 +27,7 @@ from dpexp.theory.ldp_sgd.linearised import (
     noisy_covariance,
     spectral_norm,
 )
-from dpexp.theory.ldp_sgd.privacy import fourth_moment, second_moment, theorem1, theorem2
-from dpexp.theory.ldp_sgd.psi import power_sum, psi
+from dpexp.theory.ldp_sgd.terms import fourth_moment, power_sum, psi, second_moment, theorem1, theorem2
 from dpexp.theory.ldp_sgd.theorem3 import theorem3_printed, theorem3_recursion
 from dpexp.theory.ldp_sgd.theorem4 import (
     log10_summation_b,

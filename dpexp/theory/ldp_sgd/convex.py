@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 
-from dpexp.theory.ldp_sgd.privacy import printed_noise, second_moment
-from dpexp.theory.ldp_sgd.psi import power_sum, psi
+from dpexp.theory.ldp_sgd.terms import power_sum, printed_noise, psi, second_moment
 
 
 def theorem5_printed(

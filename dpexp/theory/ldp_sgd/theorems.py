@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from dpexp.theory.ldp_sgd import convex, privacy, table1, theorem3, theorem4
+from dpexp.theory.ldp_sgd import convex, table1, terms, theorem3, theorem4
 from dpexp.theory.theorem import Theorem
 
 _ONCE = ("every user is used once", "budgets independent of the data")
@@ -21,8 +21,8 @@ _convex_gap = partial(_printed_gap, form="completed", assumes=_CONVEX, valid=_CL
 _exponent = partial(_of, form="printed", kind="rate", quantity="exponent", estimator="both", assumes=())
 
 THEOREMS: dict[str, Theorem] = {
-    "ldp-sgd/theorem-1": _gdp("Theorem 1", estimator="sgd", function=privacy.theorem1),
-    "ldp-sgd/theorem-2": _gdp("Theorem 2", estimator="asgd", function=privacy.theorem2),
+    "ldp-sgd/theorem-1": _gdp("Theorem 1", estimator="sgd", function=terms.theorem1),
+    "ldp-sgd/theorem-2": _gdp("Theorem 2", estimator="asgd", function=terms.theorem2),
     "ldp-sgd/theorem-3": _iterate("Theorem 3", "printed", valid=_OPEN, function=theorem3.theorem3_printed),
     "ldp-sgd/theorem-3/recursion": _iterate(
         "Theorem 3", "completed", valid=_CLOSED, function=theorem3.theorem3_recursion,
