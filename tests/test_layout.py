@@ -100,7 +100,7 @@ def test_the_house_stays_small():
 LINES = {
     "algorithms": 3_694, "commands": 6_259, "config": 2_857, "conformance": 2_169, "core": 1_949, "data": 1_999,
     "engine": 5_404, "inference": 3_488, "papers": 8_514, "plugins": 1_176, "privacy": 13_582,
-    "problems": 2_527, "protocols": 137, "reporting": 8_819, "roof": 290, "store": 4_738, "theory": 1_529,
+    "problems": 2_527, "protocols": 137, "reporting": 8_816, "roof": 290, "store": 4_738, "theory": 1_529,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""
 FILES = 474

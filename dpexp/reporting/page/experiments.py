@@ -16,7 +16,7 @@ from dpexp.core.files import Damaged
 from dpexp.core.text import counted, duration
 from dpexp.plugins.loaded import said
 from dpexp.reporting.digits import from_to
-from dpexp.reporting.of_results.gather import Gathered, Source, Unreadable, gather
+from dpexp.reporting.of_results.gather import Gathered, Run, Source, Unreadable, gather
 from dpexp.reporting.of_results.labels import constants, values
 from dpexp.store import Folder, load_generation
 from dpexp.store.files import read_document
@@ -43,12 +43,8 @@ class Stored:
     gathered: Gathered | None
 
     @property
-    def is_as_today(self) -> bool:
-        """Whether today's code, data and config give these numbers."""
-        return self.status == CURRENT
-
-    @property
     def is_current(self) -> bool:
+        """Whether today's code, data and config give these numbers."""
         return self.gathered is not None
 
     @cached_property
@@ -74,7 +70,7 @@ class Stored:
         kept = sum(self.generation.folder.trajectory(cell_id).exists() for cell_id in self.generation.manifest["cells"])
         lacking = len(self.generation.manifest["cells"]) - kept
         without = "summaries only: the trajectories, replicate by replicate, are not in this folder"
-        diverged = 0 if self.gathered is None else sum(int(run.row["n_diverged"]) for run in self.gathered.runs)
+        diverged = sum(int(run.row["n_diverged"]) for run in self.runs)
         return [
             *gone,
             *filter(None, [self.generation.confirmed]),
@@ -108,29 +104,31 @@ class Stored:
     # --- what a page shows of it; "-" where its settings cannot be read
 
     @property
+    def runs(self) -> Sequence[Run]:
+        return () if self.gathered is None else self.gathered.runs
+
+    @property
     def settings(self) -> str:
-        return "-" if self.gathered is None else f"{len(self.gathered.runs):,}"
+        return f"{len(self.runs):,}" if self.runs else "-"
 
     @property
     def replicates(self) -> str:
-        return "-" if self.gathered is None else from_to(int(run.row["replicates"]) for run in self.gathered.runs)
+        return from_to(int(run.row["replicates"]) for run in self.runs) if self.runs else "-"
 
     @property
     def time(self) -> str:
-        return "-" if self.seconds is None or self.gathered is None else duration(self.seconds)
+        return duration(self.seconds) if self.runs and self.seconds is not None else "-"
 
-    @property
     def varying(self) -> list[str]:
-        """What varies, listed by value."""
-        found = self.gathered
-        return (
-            [values(found.runs, found.words, name) for name in varying(r.settings for r in found.runs)] if found else []
-        )
+        """What varies in current results, listed by value."""
+        assert self.gathered is not None
+        names = varying(run.settings for run in self.runs)
+        return [values(self.runs, self.gathered.words, name) for name in names]
 
-    @property
     def constants(self) -> str:
-        """All else, in one line."""
-        return constants(self.gathered.runs, self.gathered.words) if self.gathered else "-"
+        """All else of current results, in one line."""
+        assert self.gathered is not None
+        return constants(self.runs, self.gathered.words)
 
     @property
     def seeds(self) -> str:
@@ -152,8 +150,7 @@ class Stored:
     @property
     def steps(self) -> int:
         """Replicate-steps of all cells of current results."""
-        runs = () if self.gathered is None else self.gathered.runs
-        return sum(run.cell.run.n * int(run.row["replicates"]) for run in runs)
+        return sum(run.cell.run.n * int(run.row["replicates"]) for run in self.runs)
 
 
 def states_of(experiments: Sequence[Stored]) -> str:
