@@ -11,7 +11,7 @@ from typing import Any
 from dpexp.core.digests import digest, files_below
 from dpexp.core.files import state_of
 from dpexp.plugins.loaded import LOADED
-from dpexp.reporting import kept_figures
+from dpexp.reporting.figure import keep, load_kept
 from dpexp.reporting.table import fitting_columns, in_lines
 from dpexp.store.fingerprint import hash_of_all
 from dpexp.store.provenance import versions
@@ -38,7 +38,7 @@ def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
     shown again while none is another one: neither code of dpexp, nor a config, a result or the user's own data.
     """
     place = digest(["list", os.getcwd(), str(configs), str(results)])
-    kept = kept_figures.load(place)
+    kept = load_kept(place)
     # With plug-ins the names differ between two calls of one folder.
     found = json.loads(kept["found"]) if kept and not LOADED else None
     code = [hash_of_all(), versions()]
@@ -57,7 +57,7 @@ def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
         # What changed while it was read would be kept with the state of afterwards.
         if own is not None and not LOADED and before == states([]):
             document = {**found, "own": own, "from": states(own)}
-            kept_figures.keep(place, {"found": json.dumps(document).encode()})
+            keep(place, {"found": json.dumps(document).encode()})
     rows = found["rows"]
     text = fitting_columns(rows, ["experiment", "config", "cells", "state"]) if rows else f"no configs in {configs}"
     if not configs.is_dir():

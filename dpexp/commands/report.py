@@ -18,9 +18,8 @@ from dpexp.plugins.loaded import said
 if TYPE_CHECKING:
     from dpexp.reporting.page.experiments import Stored
     from dpexp.reporting.page.figures import Wanted
-    from dpexp.reporting.page.ledger import Ledger
-    from dpexp.reporting.page.markup import Markup
-    from dpexp.reporting.page.overview import Final
+    from dpexp.reporting.page.page import Final, Ledger
+    from dpexp.reporting.page.sections import Fit
 
 MOST_ROWS = 200
 """settings, or comparisons, of a table of the page"""
@@ -112,17 +111,17 @@ def _fit_files(results: Path) -> list[Path]:
     return sorted(path for path in results.glob("*/fit*.json") if not path.name.endswith(".receipt.json"))
 
 
-def _fit(path: Path, results: Path) -> Markup:
+def _fit(path: Path, results: Path) -> Fit:
     from dpexp.reporting.digits import estimate_row
-    from dpexp.reporting.page.sections import card, not_shown
+    from dpexp.reporting.page.sections import Fit, fit_of
 
     name, plot = path.relative_to(results).with_suffix("").as_posix(), path.with_suffix(".png")
     try:
         document = json.loads(read_ordinary(path, MOST_OF_TEXT))
         rows = [[one["name"], *estimate_row(one, one.get("se") or math.nan)] for one in document["estimates"]]
-        return card(name, document, rows, read_ordinary(plot, MOST_OF_TEXT) if plot.exists() else b"")
+        return fit_of(name, document, rows, read_ordinary(plot, MOST_OF_TEXT) if plot.exists() else b"")
     except Exception as error:  # one file that is no fit is a line of the page
-        return not_shown(name, f"{path} cannot be read as a fit: {said(error)[0]}")
+        return Fit(name, f"{path} cannot be read as a fit: {said(error)[0]}")
 
 
 def _final(one: Stored, results: Path, alone: bool) -> Final:
@@ -135,7 +134,7 @@ def _final(one: Stored, results: Path, alone: bool) -> Final:
     from dpexp.plugins.loaded import shell
     from dpexp.reporting.of_results.compared import between_levels, certainty, shown
     from dpexp.reporting.of_results.table import content_of
-    from dpexp.reporting.page.overview import Final, Numbers
+    from dpexp.reporting.page.page import Final, Numbers
 
     assert one.gathered is not None
     command, runs = shell(["table", one.name], results), one.gathered.runs
@@ -196,7 +195,7 @@ def _ledger(results: Path, names: Sequence[str], alone: bool) -> Ledger | None:
     from dpexp.papers import claims, papers
     from dpexp.reporting.ledger.standing import at_once, experiments_of, standing
     from dpexp.reporting.ledger.verdicts import read
-    from dpexp.reporting.page.ledger import Ledger
+    from dpexp.reporting.page.page import Ledger
     from dpexp.store.reading import numbers_held
 
     known = [one for some in claims().values() for one in some]

@@ -5,14 +5,17 @@ Everything is read from the registries. What they do not know, such as a publish
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import metadata
 
 from dpexp.core.version import VERSION
 from dpexp.reporting.latex import escaped
 from dpexp.reporting.paper import Paper
+from dpexp.reporting.templates import filled
 from dpexp.theory.theorem import Theorem
 
 # the names of people, once they want to be named
@@ -100,29 +103,8 @@ def of_analysis(name: str, sources: list[str], papers: Mapping[str, Paper]) -> l
 def citation_file(papers: Mapping[str, Paper]) -> str:
     """CITATION.cff: dpexp, and the papers that it reproduces as references."""
     about = metadata("dpexp")
-    lines = [
-        "cff-version: 1.2.0",
-        'message: "If you use dpexp, please cite it, and the paper whose analysis you use (dpexp cite NAME)."',
-        "type: software",
-        f"title: {_quoted('dpexp: ' + about['Summary'])}",
-        "authors:",
-        f"  - name: {_quoted(AUTHORS)}",
-        f"version: {VERSION}",
-        f"license: {_licence()}",
-        *(
-            f"repository-code: {_quoted(url[8:])}"
-            for url in about.get_all("Project-URL") or ()
-            if url.startswith("Source, ")
-        ),
-        "references:",
-    ]
-    for paper in papers.values():
-        lines += ["  - type: generic", f"    title: {_quoted(paper.title)}", "    authors:"]
-        lines += [f"      - name: {_quoted(author)}" for author in paper.authors.split(", ")]
-        if number := paper.bibliography.get("eprint"):
-            lines += ["    identifiers:", "      - type: other", f"        value: {_quoted('arXiv:' + number)}"]
-    return "\n".join(lines)
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    urls = [url.removeprefix("Source, ") for url in about.get_all("Project-URL") or () if url.startswith("Source, ")]
+    own = {"summary": about["Summary"], "authors": AUTHORS, "version": VERSION, "license": _licence(), "sources": urls}
+    # a string of JSON is one of YAML
+    quoted = partial(json.dumps, ensure_ascii=False)
+    return filled("dpexp.reporting", "citation.cff", papers=list(papers.values()), quoted=quoted, **own).rstrip("\n")

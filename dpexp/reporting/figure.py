@@ -1,14 +1,26 @@
-"""What a figure of stored results is, what it follows from, and its files: kept ones where nothing has changed."""
+"""What a figure of stored results is, what it follows from, and its files, which are kept: some take half a minute.
+
+A kept figure is found by everything that it follows from: its stamp (code, shipped data, seals of results), the
+formats, the libraries that draw and compute, and the settings of the one that draws. Where any of these is another one,
+there is nothing to be found, so no figure has to be called stale. What is kept are the files themselves, with a hash;
+what is damaged, or open to others, is drawn anew.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpexp.reporting import kept_figures
+from dpexp.core.digests import digest
+from dpexp.core.files import Damaged, cache_folder, is_ours_alone, read_bytes_sealed, write_bytes_sealed
 from dpexp.reporting.drawing import Drawing, Written, laid_out, put
 from dpexp.store import load_generation
 
@@ -16,6 +28,13 @@ if TYPE_CHECKING:
     from dpexp.reporting.of_results.gather import Source
 
 __all__ = ["Drawing", "Figure", "Written", "as_svg", "caption_of", "drawn", "stamp", "written"]
+
+MOST_FIGURES = 300
+"""of the folder where they are kept; those that were kept longest ago go first. Three formats take 50 to 500 kB"""
+LIBRARIES = ("matplotlib", "numpy", "scipy", "pandas", "numba")
+
+Files = Mapping[str, bytes]
+"""name of a file -> its bytes"""
 
 
 @dataclass(frozen=True)
@@ -51,11 +70,11 @@ def _kept_or_drawn(figure: Figure, results: Path, formats: Sequence[str], anew: 
 
     # no window is opened, and the settings of the one that draws are part of the key
     mpl.use("agg")
-    key = kept_figures.key(stamp(figure, results), formats)
-    files = kept_figures.load(key)
+    key = key_of(stamp(figure, results), formats)
+    files = load_kept(key)
     if not files and anew:
         files = drawn(figure, results).files(figure.name, formats)
-        kept_figures.keep(key, files)
+        keep(key, files)
     return files
 
 
@@ -80,7 +99,6 @@ def stamp(figure: Figure, results: Path) -> str:
     """
     import matplotlib as mpl
 
-    from dpexp.core.digests import digest
     from dpexp.store.fingerprint import closure
 
     function = figure.draw.func if isinstance(figure.draw, partial) else figure.draw
@@ -120,3 +138,61 @@ def caption_of(figure: Figure, drawing: Drawing, results: Path) -> str:
     if figure.needs and {"ci_lo", "ci_hi"} <= set(drawing.data.columns):
         words.append(f"Intervals: {CI_NAME}.")
     return " ".join(filter(None, [*words, of_experiments(results, figure.needs)]))
+
+
+# --- kept figures
+
+
+def key_of(stamp: str, formats: Sequence[str]) -> str:
+    """What a figure with this stamp is found by; empty where the stamp is, since it then follows from more."""
+    if not stamp:
+        return ""
+    import matplotlib as mpl
+
+    settings = sorted((name, repr(value)) for name, value in mpl.rcParams.items())
+    return digest([stamp, list(formats), [version(library) for library in LIBRARIES], settings], 32)
+
+
+def load_kept(key: str) -> Files:
+    """The files of a figure in the order in which they were kept; empty where there are none that can be trusted."""
+    place = _folder()
+    if place is None or not key:
+        return {}
+    try:
+        with zipfile.ZipFile(io.BytesIO(read_bytes_sealed(place / key, private=True))) as kept:
+            # and was not copied here from the place of another figure
+            its_own = kept.comment == key.encode()
+            return {name: kept.read(name) for name in kept.namelist()} if its_own else {}
+    except (Damaged, OSError, zipfile.BadZipFile):
+        return {}
+
+
+def keep(key: str, files: Files) -> None:
+    """Keep the files of a figure; a disk that is full or read-only keeps nothing."""
+    place = _folder(made=True)
+    if place is None or not key:
+        return
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as kept:
+        kept.comment = key.encode()
+        for name, data in files.items():
+            kept.writestr(name, data)
+    with contextlib.suppress(OSError):
+        write_bytes_sealed(place / key, content.getvalue(), private=True)
+        # the time of a file is when it was kept, as one that is found is not written
+        every = sorted((p for p in place.iterdir() if p.is_file()), key=lambda p: p.stat().st_mtime)
+        for path in every[: max(0, len(every) - MOST_FIGURES)]:
+            path.unlink(missing_ok=True)
+
+
+def _folder(made: bool = False) -> Path | None:
+    """Where figures are kept; None where that is turned off, or others may write there."""
+    place = cache_folder("figures", "figures")
+    if place is None:
+        return None
+    try:
+        if made:
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return place if is_ours_alone(place.stat()) and os.access(place, os.R_OK | os.X_OK) else None
+    except OSError:
+        return None

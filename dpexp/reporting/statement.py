@@ -39,6 +39,11 @@ LOCAL = "local-gaussian"
 NO_GUARANTEE = "NOT A GUARANTEE"
 WEAK = 8.0
 """an epsilon above which the page says that the guarantee is weak: e^8 is a factor of 3000 between two probabilities"""
+WARNING = (
+    "the noise is smaller than the budgets ask for: the nominal mu_i-GDP does not hold;\n"
+    "epsilon is that of the guarantee that does."
+)
+NOT_COVERED = "a user who takes part twice; budgets chosen from the data; floating-point side channels."
 
 
 class Statement(Protocol):
@@ -254,59 +259,42 @@ def _local_block(mechanisms: Sequence[LocalGaussian], who: Sequence[str], deltas
     scale = "Delta / mu_i on every coordinate of the message."
     if not several:
         scale = f"{used:.6g} / mu_i on every coordinate of the message;\nthe exact sensitivity is {exact:.6g}."
-    lines = ["Local Gaussian mechanism: every user adds noise to their own gradient before sending it."]
-    lines += topics(
-        [
+    lines = [
+        "Local Gaussian mechanism: every user adds noise to their own gradient before sending it.",
+        *topics([
             ("Users", f"{users}, each used once; neighbours differ in one user's record (replace-one)."),
             ("Released", "all iterates (the whole transcript), and therefore the last iterate and every average."),
             ("Noise", f"standard deviation {scale}"),
             ("Guarantee", "user i: mu_i-GDP (ldp-sgd, Theorem 1); everything released: max mu_i-GDP (Theorems 1, 2)."),
-        ]
-    )
-    heads = [
-        *(["of"] if named else []),
-        "budget mu_i",
-        *(["Delta", "exact"] if several else []),
-        "max mu",
-        "with exact sens.",
+        ]),
+        "",
+    ]  # fmt: skip
+    # by what heads the column; a column that says nothing is left out
+    rows = [
+        {
+            **({"of": label} if named else {}),
+            "budget mu_i": m.mu.label,
+            **({"Delta": f"{m.noise_sensitivity:.4g}", "exact": f"{m.exact_sensitivity:.4g}"} if several else {}),
+            "max mu": up(m.mu.largest, 4) + ("" if m.holds else " (NOT met)"),
+            "with exact sens.": up(m.exact_mu, 4),
+            **{f"eps at {d:g}": up(eps_of(m.sound_mu, d), 4) for d in deltas},
+        }
+        for label, m in zip(who, mechanisms, strict=True)
     ]
-    rows = [heads + [f"eps at {d:g}" for d in deltas]]
-    for label, m in zip(who, mechanisms, strict=True):
-        held = up(m.mu.largest, 4) + ("" if m.holds else " (NOT met)")
-        sizes = [f"{m.noise_sensitivity:.4g}", f"{m.exact_sensitivity:.4g}"] if several else []
-        rows.append(
-            [
-                *([label] if named else []),
-                m.mu.label,
-                *sizes,
-                held,
-                up(m.exact_mu, 4),
-                *(up(eps_of(m.sound_mu, d), 4) for d in deltas),
-            ]
-        )
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines.append("")
-    for row in rows:
-        cells = zip(row[1:], widths[1:], strict=True)
-        lines.append("  ".join(["  " + row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in cells)]))
-    lines.append("")
+    table = [list(rows[0]), *(list(row.values()) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for first, *others in table:
+        cells = [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))]
+        lines.append("  " + "  ".join(cells))
     said = [("Holds if", "\n".join(f"{a};" for a in ASSUMPTIONS))]
     if any(math.isinf(m.mu.largest) for m in mechanisms):
         said.append(("Non-private", "a budget of inf adds no noise: no guarantee at all."))
     if any(WEAK < eps_of(m.sound_mu, min(deltas)) < math.inf for m in mechanisms):
         said.append(("Weak", "an epsilon above about 8 protects little in the (epsilon, delta) sense."))
     if not all(m.holds for m in mechanisms):
-        said.append(
-            (
-                "WARNING",
-                "the noise is smaller than the budgets ask for: the nominal mu_i-GDP does not hold;\n"
-                "epsilon is that of the guarantee that does.",
-            )
-        )
-    said.append(
-        ("Not covered", "a user who takes part twice; budgets chosen from the data; floating-point side channels.")
-    )
-    return "\n".join([*lines, *topics(said)])
+        said.append(("WARNING", WARNING))
+    said.append(("Not covered", NOT_COVERED))
+    return "\n".join([*lines, "", *topics(said)])
 
 
 def topics(pairs: Iterable[tuple[str, str]]) -> list[str]:

@@ -122,7 +122,8 @@ def test_wishes_are_met_or_refused():
 
 
 def test_labels_are_spread_no_further_than_they_must():
-    assert spread([0.1, 0.5, 0.9], 0.1) == [0.1, 0.5, 0.9]
+    assert spread([0.1, 0.5, 0.9], 0.1) == pytest.approx([0.1, 0.5, 0.9])
+    assert spread([1.5], 0.1) == [1.0]
     assert spread([0.5, 0.5], 0.2) == pytest.approx([0.4, 0.6])
     assert spread([0.0, 0.0, 0.0], 0.2) == pytest.approx([0.0, 0.2, 0.4])
     random_ = random.Random(1)

@@ -11,7 +11,6 @@ from matplotlib.figure import Figure as Canvas
 from dpexp import papers
 from dpexp.papers import figures
 from dpexp.reporting import figure as drawing
-from dpexp.reporting import kept_figures
 from dpexp.reporting.of_results.draw import figure_of
 from dpexp.reporting.of_results.gather import Source
 from dpexp.reporting.of_results.lines import Theory
@@ -81,7 +80,7 @@ def test_another_code_library_or_setting_is_another_figure(draw, monkeypatch):
     first = draw()
     with mpl.rc_context({"lines.markersize": 7.5}):
         assert draw()[0]
-    monkeypatch.setattr(kept_figures, "version", lambda name: "1.2.3")
+    monkeypatch.setattr(drawing, "version", lambda name: "1.2.3")
     assert draw()[0]
     monkeypatch.setattr(drawing, "stamp", lambda figure, results: "another")
     assert draw()[0]
@@ -101,9 +100,9 @@ def test_what_is_damaged_or_open_to_others_or_of_another_figure_is_drawn_anew(dr
     path.parent.chmod(0o777)
     assert draw() == whole
     path.parent.chmod(0o700)
-    other = path.with_name(kept_figures.key("another", ("png",)))
+    other = path.with_name(drawing.key_of("another", ("png",)))
     path.rename(other)
-    assert kept_figures.load(other.name) == {}
+    assert drawing.load_kept(other.name) == {}
 
 
 def test_nothing_is_kept_where_that_is_turned_off_or_cannot_be(draw, tmp_path, monkeypatch):
@@ -123,14 +122,14 @@ def test_a_figure_that_follows_from_more_than_can_be_known_is_never_kept(draw, t
 
 
 def test_the_folder_does_not_grow_without_end(draw, tmp_path, monkeypatch):
-    monkeypatch.setattr(kept_figures, "MOST_FIGURES", 3)
+    monkeypatch.setattr(drawing, "MOST_FIGURES", 3)
     for number in range(6):
-        kept_figures.keep(kept_figures.key(str(number), ()), {"a": b"b"})
+        drawing.keep(drawing.key_of(str(number), ()), {"a": b"b"})
         newest = max(kept(tmp_path), key=lambda path: path.stat().st_mtime_ns)
         os.utime(newest, (number, number))
     assert len(kept(tmp_path)) == 3
-    assert kept_figures.load(kept_figures.key("5", ())) == {"a": b"b"}
-    assert kept_figures.load(kept_figures.key("0", ())) == {}
+    assert drawing.load_kept(drawing.key_of("5", ())) == {"a": b"b"}
+    assert drawing.load_kept(drawing.key_of("0", ())) == {}
 
 
 @pytest.mark.slow

@@ -21,19 +21,19 @@ import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
+from jinja2 import UndefinedError
 
 import dpexp
 from dpexp.commands import report as command
-from dpexp.reporting import kept_figures
 from dpexp.reporting.claim import VERDICTS
-from dpexp.reporting.figure import stamp
+from dpexp.reporting.figure import Figure, keep, key_of, stamp
 from dpexp.reporting.of_results.looks import COLOURS
-from dpexp.reporting.page import ledger as ledger_of
 from dpexp.reporting.page import page as page_of
 from dpexp.reporting.page.curves import on_dark, packed
-from dpexp.reporting.page.markup import Markup, data, tag
-from dpexp.reporting.page.page import image
+from dpexp.reporting.page.figures import Shown, Wanted, draw, show
+from dpexp.reporting.page.page import Ledger, facts_of, part, static, verdict_of
 from dpexp.reporting.style import BUDGET_COLOURS, SPARE_COLOURS
+from dpexp.reporting.templates import Markup, templates
 from tests.conftest import ROOT, call
 
 EVIL = "</script><script>alert(1)</script>"
@@ -55,6 +55,7 @@ schedule: {{name: constant, eta: 0.5}}
 privacy: {{eps: 1, delta: 1.0e-5}}
 run: {{replicates: 2, seed: 1}}
 """
+PLAIN = {"h3", "h4", "figure", "figcaption", "div", "details", "summary", "button", "pre", "code"}
 VOID = {"meta", "link", "input", "br", "col", "img"}
 
 
@@ -152,7 +153,7 @@ def test_the_page_asks_nobody_for_anything(page):
 
 def test_only_the_scripts_of_dpexp_run_and_the_policy_names_them(page):
     running = [words for attributes, words in page.scripts if attributes.get("type") != "application/json"]
-    assert running == [page_of._static("uplot/uPlot.iife.min.js"), page_of._static("page.js")]
+    assert running == [static("uplot/uPlot.iife.min.js"), static("page.js")]
     for script in running:
         assert f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" in str(page.elements)
 
@@ -210,21 +211,31 @@ def test_what_results_say_is_text(page):
     assert all("alert(1)" not in words for attributes, words in page.scripts if not attributes.get("type"))
 
 
+def filled(template, **values):
+    """A template of a test, filled in as those of the page are."""
+    return templates("dpexp.reporting.page", True).from_string(template).render(values)
+
+
 def test_a_document_cannot_leave_its_element():
     held = {EVIL: [EVIL, "<!--", "\u2028", float("inf")]}
-    (script,) = Read(data("x", held)).scripts
-    assert json.loads(script[1])[EVIL][:3] == held[EVIL][:3]
+    (script,) = Read(filled("<script type=x>{{ held|tojson }}</script>", held=held)).scripts
+    assert json.loads(script[1])[EVIL] == [*held[EVIL][:3], None]
     assert "<" not in script[1]
 
 
 def test_markup_is_the_only_way_for_markup():
-    assert tag("p", "<b>") == "<p>&lt;b&gt;</p>"
-    assert tag("p", Markup("<b></b>"), title='">') == '<p title="&quot;&gt;"><b></b></p>'
-    assert "\x1b" not in tag("p", "\x1b[31m")
+    assert filled("<p>{{ a }}</p>", a="<b>") == "<p>&lt;b&gt;</p>"
+    ((_, attributes), (name, _)) = Read(
+        filled('<p title="{{ a }}">{{ b }}</p>', a="\">'", b=Markup("<b></b>"))
+    ).elements
+    assert (attributes, name) == ({"title": "\">'"}, "b")
+    assert filled("<p>{{ a }}{{ b }}</p>", a="\x1b[31m", b=None) == r"<p>\x1b[31m</p>"
 
 
-def test_what_a_part_holds_is_no_template():
-    assert page_of.filled("{{a}}-{{b}}", {"a": "{{b}}", "b": "1"}) == "{{b}}-1"
+def test_what_a_part_holds_is_no_template_and_what_has_no_value_is_an_error():
+    assert filled("{{ a }}-{{ b }}", a="{{ b }}", b="1") == "{{ b }}-1"
+    with pytest.raises(UndefinedError, match="'b' is undefined"):
+        filled("{{ b }}")
 
 
 def svg(inside):
@@ -235,16 +246,18 @@ def svg(inside):
 def test_a_drawing_that_somebody_left_in_the_folder_is_an_image_of_which_no_script_runs():
     """Nothing of it is an element of the page: a browser neither runs nor loads anything for an image."""
     for inside in ("<script>alert(1)</script>", '<g onclick="alert(1)"/>', '<image xlink:href="http://alert(1)"/>'):
-        ((name, attributes),) = Read(image(svg(inside), EVIL)).elements
+        one = Shown(Wanted(Figure("mine", "", "", "", (), None), ""), svg(inside), EVIL)
+        page = part("figures", groups={"": [one]}, runs_of=lambda shown: [])
+        ((name, attributes),) = [at for at in Read(page).elements if at[0] not in PLAIN]
         assert name == "img"
         assert attributes.keys() == {"src", "alt"}
-        assert attributes["alt"] == EVIL
+        assert attributes["alt"] == f"Figure mine: {EVIL}"
         assert attributes["src"].startswith("data:image/svg+xml,")
 
 
 def test_a_drawing_is_rounded_where_nobody_sees_it_and_nowhere_else():
     inside = '<path id="m1.234" d="M 0.123456 -0.001 \nL 1e-7 2.50" transform="scale(0.015625)"/>'
-    source = Read(image(svg(inside), "")).elements[0][1]["src"].partition(",")[2]
+    source = Shown(None, svg(inside), "").source.partition(",")[2]
     told = '<path id="m1.234" d="M 0.12 0 L 1e-7 2.5" transform="scale(0.015625)"/>'
     assert unquote(source) == svg(told)
 
@@ -260,7 +273,7 @@ def contrast(one, other):
 @pytest.mark.parametrize("colour", [*COLOURS, *BUDGET_COLOURS.values(), *SPARE_COLOURS])
 def test_a_line_is_seen_on_a_dark_page(colour):
     paper = "#15181d"
-    assert f"--paper: light-dark(#ffffff, {paper})" in page_of._static("page.css")
+    assert f"--paper: light-dark(#ffffff, {paper})" in static("page.css")
     assert contrast(on_dark(colour), paper) >= 4  # WCAG 2.2 asks for 3 (1.4.11)
     assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.005)  # the known example of what just fails 4.5
 
@@ -376,7 +389,7 @@ def test_damaged_and_foreign_folders_are_named(copy):
     shutil.copytree(copy / "results" / "records", copy / "results" / "<img src=x onerror=alert(1)>")
     text = written(copy)
     assert state_of(text, "own") == "not complete"
-    assert "holds the experiment &#x27;records&#x27;" in text
+    assert "holds the experiment 'records'" in Read(text).text
     assert all(one["src"].startswith("data:") for one in Read(text).all("img"))
 
 
@@ -413,7 +426,6 @@ def test_provenance_that_is_not_there_is_not_made_up(copy):
 
 def test_a_figure_of_theory_alone_is_taken_where_it_was_drawn_and_never_drawn(copy, monkeypatch):
     from dpexp.papers import figures
-    from dpexp.reporting.page.figures import Wanted, show
 
     monkeypatch.setenv("DPEXP_CACHE", str(copy / "cache"))
     matplotlib.use("agg")
@@ -424,7 +436,7 @@ def test_a_figure_of_theory_alone_is_taken_where_it_was_drawn_and_never_drawn(co
     assert not missing.svg
     assert "dpexp plot noisy_sgd_figure1 --format svg" in missing.hint
     files = {f"{figure.name}.svg": svg("").encode(), f"{figure.name}.caption.txt": b"Said.\n"}
-    kept_figures.keep(kept_figures.key(stamp(figure, home), ("svg",)), files)
+    keep(key_of(stamp(figure, home), ("svg",)), files)
     (taken,) = show(wanted, home)
     assert (taken.svg, taken.caption) == (svg(""), "Said.")
 
@@ -444,8 +456,12 @@ def claims():
     return [CLAIM, other]
 
 
+def claims_section(some):
+    return part("claims", ledger=Ledger(some), verdict_of=verdict_of, facts_of=facts_of)
+
+
 def test_every_claim_has_a_card_with_what_filters_ask_for():
-    read = Read(ledger_of.section(ledger_of.Ledger(claims())))
+    read = Read(claims_section(claims()))
     cards = [one for one in read.all("details") if "claim" in one["class"]]
     assert [(one["data-paper"], one["data-verdict"]) for one in cards] == [
         ("ldp-sgd", "reproduced"),
@@ -460,7 +476,7 @@ def test_every_claim_has_a_card_with_what_filters_ask_for():
 
 
 def test_our_statements_are_counted_apart_from_the_papers():
-    text = " ".join(Read(ledger_of.section(ledger_of.Ledger([*claims(), CLAIM | {"source": "ours"}]))).text.split())
+    text = " ".join(Read(claims_section([*claims(), CLAIM | {"source": "ours"}])).text.split())
     assert "ldp-sgd 1 0 1 momentum 0 1 1 ldp-sgd, our statements 1 0 1" in text
 
 
@@ -542,7 +558,7 @@ def browser():
 def both(results, tmp_path_factory):
     """The page of both experiments, with two claims."""
     saved = command._ledger
-    command._ledger = lambda *_: ledger_of.Ledger(claims())
+    command._ledger = lambda *_: Ledger(claims())
     try:
         with chdir(results):
             text = page_of.html(command._page(Path("results"), ["own", "records"], False))
@@ -703,9 +719,6 @@ def test_no_finding_of_accessibility(opened, width, scheme):
 
 
 def test_a_figure_that_cannot_be_drawn_costs_a_line_whatever_is_wrong(tmp_path):
-    from dpexp.reporting.figure import Figure
-    from dpexp.reporting.page.figures import Wanted, draw
-
     def broken(results):
         raise NotImplementedError("the curvature is not known")
 

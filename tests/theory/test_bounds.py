@@ -11,6 +11,13 @@ from dpexp.papers.ldp_sgd.predictions import _settled_step, asymptote, constants
 from dpexp.privacy.budgets import ConstantBudget, UniformBudget
 from dpexp.problems import PROBLEMS
 from dpexp.theory import THEOREMS
+from dpexp.theory.ldp_sgd.convex import (
+    theorem5_last_iterate,
+    theorem5_printed,
+    theorem5_rooted,
+    theorem6_completed,
+    theorem6_visible,
+)
 from dpexp.theory.ldp_sgd.linearised import (
     averaged_bias,
     averaged_covariance,
@@ -20,8 +27,7 @@ from dpexp.theory.ldp_sgd.linearised import (
     noisy_covariance,
     spectral_norm,
 )
-from dpexp.theory.ldp_sgd.privacy import fourth_moment, second_moment, theorem1, theorem2
-from dpexp.theory.ldp_sgd.psi import power_sum, psi
+from dpexp.theory.ldp_sgd.terms import fourth_moment, power_sum, psi, second_moment, theorem1, theorem2
 from dpexp.theory.ldp_sgd.theorem3 import theorem3_printed, theorem3_recursion
 from dpexp.theory.ldp_sgd.theorem4 import (
     log10_summation_b,
@@ -29,8 +35,6 @@ from dpexp.theory.ldp_sgd.theorem4 import (
     theorem4_printed_log10,
     theorem4_without_b,
 )
-from dpexp.theory.ldp_sgd.theorem5 import theorem5_last_iterate, theorem5_printed, theorem5_rooted
-from dpexp.theory.ldp_sgd.theorem6 import theorem6_completed, theorem6_visible
 from tests.oracles import bounds
 
 LINEAR, LOGISTIC = PROBLEMS["huber-linear"](), PROBLEMS["mallows-logistic"]()

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dpexp.theory import THEOREMS
-from dpexp.theory.ldp_sgd.psi import psi
 from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, STRONGLY, corrected_exponent, remark_exponent, table1_exponent
+from dpexp.theory.ldp_sgd.terms import psi
 from dpexp.theory.theorem import Theorem
 
 

@@ -21,7 +21,7 @@ from dpexp.reporting.of_results.lines import Theory
 from dpexp.reporting.of_results.scene import Request
 from dpexp.store.stats import interval
 from dpexp.theory.ldp_sgd.linearised import averaged_bias, linearised_moments, modes_of, noisy_covariance
-from dpexp.theory.ldp_sgd.psi import power_sum
+from dpexp.theory.ldp_sgd.terms import power_sum
 
 NAME, SQUARED = "kinks", "param_distance_sq"
 TOLERANCE = 0.3

@@ -1,8 +1,7 @@
 """`ldp-sgd`: SGD under local differential privacy with budgets of the users' own, and its average."""
 
-from dpexp.papers.ldp_sgd import trajectories
 from dpexp.papers.ldp_sgd.claims import CHECKS
-from dpexp.papers.ldp_sgd.figures import FIGURES
+from dpexp.papers.ldp_sgd.figures import FIGURES, of_plan, plans
 from dpexp.papers.ldp_sgd.predictions import LDP_SGD_THEORY
 from dpexp.papers.ldp_sgd.tables import RATES, TABLE1
 from dpexp.reporting.paper import Paper, in_captions, in_rows, in_words
@@ -14,7 +13,7 @@ PAPER = Paper(
     authors="Anonymous",
     bibliography={"note": "under double-blind review"},
     claims=in_rows(__file__, CHECKS),
-    figures=(FIGURE_1, *(trajectories.figure(plan) for plan in trajectories.plans()), *OTHERS),
+    figures=(FIGURE_1, *(of_plan(plan) for plan in plans()), *OTHERS),
     tables=(TABLE1, RATES),
     configs=(
         *(f"{kind}_d{d}" for kind in ("linear", "logistic") for d in (5, 10, 20)),
@@ -22,7 +21,7 @@ PAPER = Paper(
         *("rates_linear", "rates_logistic", "rates_quadratic", "rates_flat"),
         *("sweep_d", "sweep_mu", "budget_mix", "pinball", "hinge", "stretched"),
     ),
-    overlays={plan.name: trajectories.figure(plan, theory=True) for plan in trajectories.plans()},
+    overlays={plan.name: of_plan(plan, theory=True) for plan in plans()},
     theory=LDP_SGD_THEORY,
     **in_words(__file__),
 )

@@ -23,7 +23,7 @@ from dpexp.privacy.budgets import Budget, ConstantBudget
 from dpexp.store.executors import EXECUTORS
 from dpexp.store.stats import Difference, mean_and_reach, paired_difference
 from dpexp.theory.ldp_sgd.linearised import linearised_moments
-from dpexp.theory.ldp_sgd.psi import power_sum
+from dpexp.theory.ldp_sgd.terms import power_sum
 
 if TYPE_CHECKING:
     from dpexp.problems.linear_predictor import LinearPredictorProblem

@@ -31,8 +31,8 @@ from dpexp.theory.ldp_sgd.linearised import (
     noisy_covariance,
     spectral_norm,
 )
-from dpexp.theory.ldp_sgd.psi import power_sum, psi
 from dpexp.theory.ldp_sgd.table1 import corrected_exponent
+from dpexp.theory.ldp_sgd.terms import power_sum, psi
 
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.resources import files
-from string import Template
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from dpexp.core.text import columns, counted, few
+from dpexp.core.text import columns, few
 from dpexp.reporting.ledger.judgement import FACTS, Judgement
 from dpexp.reporting.ledger.verdicts import Ledger
 from dpexp.reporting.table import markdown_table
+from dpexp.reporting.templates import filled
 from dpexp.reporting.verdict import VERDICTS, power_and_seeds
 
 if TYPE_CHECKING:
@@ -90,11 +89,6 @@ def warnings(judgements: Iterable[Judgement]) -> list[str]:
 
 
 INDEX, PAGE, NAME = "CLAIMS.md", "claims/{}.md", "artifact.md"
-DEAR = (
-    "Dear authors, thank you for your work, which we have read and run line by line. This is what we noticed on the "
-    "way. Each point names the place, quotes it and says why we read it otherwise; `dpexp claims ID --rerun` tries it. "
-    "We may be wrong: then we should be glad to hear it, and to correct this page."
-)
 MATTERS = {
     "misprint": "Misprints, with what we take to be meant",
     "false": "What does not hold as it is printed",
@@ -103,12 +97,6 @@ MATTERS = {
 MENDS = ("Corrected", "Corrects", "Completed", "Replaced", "Restricts")
 """how the statement begins of a claim of ours that repairs one of the paper"""
 HELD = ("reproduced", "holds as a bound")
-ABOUT = (
-    "These lines come first of what was settled: what the papers say, quoted, against what stored results show. "
-    "`dpexp claims` writes them, and for each paper a page that begins with what to know. *Holds as a bound* gives the "
-    "looseness, bound over measured mean. *Misleading* is true in a sense that readers will not take; a *misprint* is "
-    "false as printed and plainly not what is meant. Statements of *ours* complete, correct or sharpen the paper's."
-)
 
 
 def link(one: Judgement, words: str, page: str = "") -> str:
@@ -120,53 +108,24 @@ def link(one: Judgement, words: str, page: str = "") -> str:
 
 def index(judgements: Sequence[Judgement], headlines: Mapping[str, str]) -> str:
     """The headlines, what the verdicts mean, and counts that lead to the pages; what is stale is counted if any is."""
-    lines = []
-    for one, says in headed(judgements, headlines):
-        found = f"; {one.short}" if one.is_current else ""
-        lines.append(f"* **{says}** *{one.verdict}*{found} ({link(one, one.id, PAGE.format(one.paper))})")
-    parts = ["# Claims", "\n".join(lines), ABOUT]
     # a column of zeros for what is stale would look like a fault
     verdicts = [*VERDICTS, *([NOT_CURRENT] if NOT_CURRENT in tally(judgements) else [])]
-    for title, source in (("The papers' claims", "paper"), ("Ours", "ours")):
-        rows = []
-        for paper, both in by_paper(judgements).items():
+    counts: dict[str, list[list[str]]] = {"The papers' claims": [], "Ours": []}
+    for paper, both in by_paper(judgements).items():
+        for rows, source in zip(counts.values(), ("paper", "ours"), strict=True):
             some = [one for one in both if one.claim["source"] == source]
-            counts = [len(some), *(tally(some)[verdict] for verdict in verdicts)]
-            rows.append([f"[{paper}]({PAGE.format(paper)})", *map(str, counts)])
-        parts += [f"## {title}", markdown_table(["paper", "claims", *verdicts], rows)]
-    return "\n\n".join(filter(None, parts))
+            numbers = [len(some), *(tally(some)[verdict] for verdict in verdicts)]
+            rows.append([f"[{paper}]({PAGE.format(paper)})", *map(str, numbers)])
+    return _filled(INDEX.lower(), headed=headed(judgements, headlines), counts=counts, verdicts=verdicts)
 
 
 def page(paper: str, judgements: Sequence[Judgement], of: Paper | None) -> str:
-    """Everything about every claim of a paper, and what of it no claim settles."""
-    parts = [f"# Claims of {paper}"]
-    if of is not None:
-        parts.append(f"{of.authors}: *{of.title}*. [All papers](../{INDEX}).")
-    if of is not None and of.what_to_know:
-        by_id = {one.id: one for one in judgements}
-        parts += ["## What to know", "\n".join(_to_know(told, by_id) for told in of.what_to_know)]
-    parts += [*letter(judgements), "## The claims"]
-    for title, source in (("The paper's", "paper"), ("Ours", "ours")):
-        some = [one for one in judgements if one.claim["source"] == source]
-        parts.append(f"{title}: {len(some)}" + (f" ({in_counts(some)})." if some else "."))
+    """Everything about every claim of a paper, what to know, a letter to its authors, and what no claim settles."""
     rows = [
         [one.claim["place"], link(one, one.claim["statement"]), one.claim["source"], one.verdict] for one in judgements
     ]
-    parts += [markdown_table(["place", "claim", "source", "verdict"], rows), *map(section, judgements)]
-    if of is not None and of.not_claimed:
-        parts += [
-            "## Not claimed here",
-            "Numbered statements, figures, tables and emphasised sentences that no claim settles, and why.",
-            markdown_table(["place", "what it says", "not settled because"], [list(one) for one in of.not_claimed]),
-        ]
-    return "\n\n".join(parts)
-
-
-def _to_know(told: ToKnow, by_id: Mapping[str, Judgement]) -> str:
-    """A sentence with links to its rows on the page, and with what is found where it presumes something else."""
-    links = [link(by_id[name], name.partition("/")[2]) for name in told.rests_on if name in by_id]
-    after = f" ({', '.join(links)})" if links else ""
-    return f"* {told.says}{after}" + "".join(f" **But {words}.**" for words in contradicted(told, by_id))
+    by_id, points = {one.id: one for one in judgements}, letter(judgements)
+    return _filled("page.md", paper=paper, judgements=judgements, of=of, rows=rows, by_id=by_id, letter=points)
 
 
 def contradicted(told: ToKnow, by_id: Mapping[str, Judgement]) -> list[str]:
@@ -178,8 +137,8 @@ def contradicted(told: ToKnow, by_id: Mapping[str, Judgement]) -> list[str]:
     ]
 
 
-def letter(judgements: Sequence[Judgement]) -> list[str]:
-    """The letter in paragraphs; none where there is nothing to say. What is stale is told as it was judged last."""
+def letter(judgements: Sequence[Judgement]) -> dict[str, list[str]]:
+    """The points of a letter to the authors, by what they are. What is stale is told as it was judged last."""
     told: dict[str, list[str]] = {title: [] for title in (*MATTERS.values(), "What holds in its place")}
     for one in judgements:
         claim, last = one.claim, one.found.get("verdict")
@@ -191,28 +150,16 @@ def letter(judgements: Sequence[Judgement]) -> list[str]:
         # of ours what repairs a statement of the paper, and is found to hold
         elif claim["source"] == "ours" and last in HELD and claim["statement"].startswith(MENDS):
             told["What holds in its place"].append(f"* {claim['place']}. {claim['statement']} (`{one.id}`)")
-    known = [f"### {title}\n\n" + "\n".join(points) for title, points in told.items() if points]
-    return ["## What its authors should know", DEAR, *known] if known else []
+    return told
 
 
 def artifact(judgements: Sequence[Judgement], headlines: Mapping[str, str], ledger: Ledger) -> str:
-    """The whole page: its words are in the file of the same name, with the places of what the ledger says."""
-    tried = []
-    for number, (one, says) in enumerate(headed(judgements, headlines), 1):
-        lines = [f"*{one.paper}*: **{says}**", one.command]
-        lines += [f"Expected: **{one.expected}**; {one.short}." if one.is_current else f"Not current: {one.reason}."]
-        lines += [f"Tolerance: {one.claim['tolerance']}."]
-        tried.append(f"{number}. " + "\\\n   ".join(lines))
-    total = ""
-    # one cost that is not known, and there is no total
-    if all(one.cost for one in judgements):
-        runs = ledger.experiments.values()
-        running, judging = sum(one["cpu_s"] for one in runs), sum(one.cpu_s for one in judgements)
-        on = " and ".join(dict.fromkeys(str(one["on"]) for one in runs))
-        total = (
-            f"All experiments take {running:,.0f} CPU seconds, all claims {judging:,.0f}, measured on {on}; "
-            "each of the commands above needs a few more to start.\n\n"
-        )
-    words = Template((files("dpexp.reporting.ledger") / NAME).read_text(encoding="utf-8"))
-    found = {"statements": counted(len(judgements), "statement"), "headlines": "\n\n".join(tried), "total": total}
-    return words.substitute(found).rstrip("\n")
+    """What an evaluation does first; costs are summed up where all of them are known."""
+    runs = list(ledger.experiments.values())
+    return _filled(NAME, headed=headed(judgements, headlines), judgements=judgements, runs=runs)
+
+
+def _filled(name: str, **values: Any) -> str:
+    """A template of this folder, which has the words of the page; it calls functions of this module."""
+    called = {one.__name__: one for one in (link, section, in_counts, contradicted, markdown_table)}
+    return filled("dpexp.reporting.ledger", name, INDEX=INDEX, PAGE=PAGE, **called, **values).rstrip("\n")

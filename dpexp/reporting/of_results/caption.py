@@ -56,21 +56,11 @@ def _places(scene: Scene) -> str:
         found.append(f"Rows: {' x '.join(_listed(scene, factor) for factor in plan.rows)}.")
     if plan.x not in (STEP, DOTS):
         found.append(f"Horizontal: {values(scene.gathered.runs, scene.words, plan.x)}.")
-        broken = {name for members in scene.panels.values() for name in _broken(scene, members)}
+        curves = [group for members in scene.panels.values() for group in scene.curves(members)]
+        broken = {name for group in curves for name in scene.carried([scene.lines[k] for k in group])}
         if broken:
             found.append(f"Points are not joined, since {', '.join(sorted(broken))} changes with {plan.x}.")
     return " ".join(found)
-
-
-def _broken(scene: Scene, members: Sequence[int]) -> list[str]:
-    """Settings that change along a curve of a panel."""
-    groups: dict[tuple[int, int], list[int]] = {}
-    for k in members:
-        line = scene.lines[k]
-        key = scene.level(scene.plan.hue, line), scene.level(scene.plan.style, line)
-        # a curve has one colour and one style, and may run over several settings
-        groups.setdefault(key, []).append(k)
-    return [name for group in groups.values() for name in scene.carried([scene.lines[k] for k in group])]
 
 
 def _listed(scene: Scene, factor: Factor) -> str:

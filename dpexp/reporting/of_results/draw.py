@@ -205,7 +205,7 @@ def _panel(scene: Scene, overlay: Overlay | None, axes: Axes, members: Sequence[
             _curve(scene, axes, line)
     else:
         _scales(scene, axes, ticks)
-        _sweep(scene, axes, lines)
+        _sweep(scene, axes, members)
     shown = [name for name in (*scene.plan.shown, *scene.plan.implied) if name != scene.plan.x]
     pieces = []
     for k, line in zip(members, lines, strict=True):
@@ -238,28 +238,18 @@ def _curve(scene: Scene, axes: Axes, line: Line) -> None:
     axes.fill_between(rows.step, low, high, color=colour, alpha=style.BAND_ALPHA, linewidth=0)
 
 
-def _sweep(scene: Scene, axes: Axes, lines: Sequence[Line]) -> None:
+def _sweep(scene: Scene, axes: Axes, members: Sequence[int]) -> None:
     """Final means with their intervals against a number; joined where nothing else changes along the curve."""
     axes.set_xlim(*_ends([scene.at(line) for line in scene.lines], scene.x_log))
-    groups: dict[tuple[int, int], list[Line]] = {}
-    for line in lines:
-        groups.setdefault((scene.level(scene.plan.hue, line), scene.level(scene.plan.style, line)), []).append(line)
-    for group in groups.values():
-        group.sort(key=scene.horizontal)
+    for curve in scene.curves(members):
+        group = sorted((scene.lines[k] for k in curve), key=scene.horizontal)
+        finite = [line for line in group if math.isfinite(scene.horizontal(line))]
         # a curve through settings that differ in something else would show a trend that is none
-        joined = not scene.carried(group)
-        for chosen, linestyle in (
-            (
-                [line for line in group if math.isfinite(scene.horizontal(line))],
-                scene.dashes(group[0]) if joined else "",
-            ),
-            ([line for line in group if not math.isfinite(scene.horizontal(line))], ""),
-        ):
-            _points(scene, axes, chosen, linestyle)
+        _points(scene, axes, finite, "none" if scene.carried(group) else scene.dashes(group[0]))
+        _points(scene, axes, group[len(finite) :], "none")
     values = scene.finite_x()
-    if any(not math.isfinite(scene.horizontal(line)) for line in scene.lines):
-        beyond = next(line for line in scene.lines if not math.isfinite(scene.horizontal(line)))
-        ticks = [*_few(values, 5), scene.at(beyond)]
+    if beyond := [line for line in scene.lines if not math.isfinite(scene.horizontal(line))]:
+        ticks = [*_few(values, 5), scene.at(beyond[0])]
         names = [scene.words.value(scene.plan.x, value) for value in ticks[:-1]]
         style.ticks_at(axes, ticks, [*names, scene.words.value(scene.plan.x, math.inf).replace("-", "-\n")])
     elif len(values) <= 8:
@@ -293,31 +283,28 @@ def _points(scene: Scene, axes: Axes, lines: Sequence[Line], linestyle: Any) -> 
     """Points with bars at the places of lines. No curve goes through a line of which replicates have diverged."""
     if not lines:
         return
-    ends = [line.rows.iloc[-1] for line in lines]
-    x, mean = np.array([scene.at(line) for line in lines]), np.array([float(end["mean"]) for end in ends])
-    bars = np.array([[_bar(end["mean"] - end.ci_lo), _bar(end.ci_hi - end["mean"])] for end in ends]).T
-    if scene.y_log:
-        # the same for a bar that reaches zero
-        bars[0] = np.minimum(bars[0], 0.9 * np.abs(mean))
+    x, (mean, *bars) = np.array([scene.at(line) for line in lines]), np.array([_end(scene, line) for line in lines]).T
     low, high = scene.limits() or (-math.inf, math.inf)
     wild = np.array([line.diverged > 0 for line in lines])
-    seen = np.isfinite(mean) & (mean <= high)
     look: dict[str, Any] = {"color": scene.colour(lines[0]), "marker": scene.marker(lines[0]), "markersize": 4}
     look |= {"elinewidth": 0.9, "capsize": 2}
     # a line of which replicates diverged is a gap in the curve
-    axes.errorbar(x, np.where(wild, np.nan, mean), bars, linestyle=linestyle or "none", linewidth=1.1, **look)
-    if (wild & seen).any():
-        axes.errorbar(x[wild & seen], mean[wild & seen], bars[:, wild & seen], linestyle="none", **look)
-        axes.plot(
-            x[wild & seen], mean[wild & seen], "x", color=look["color"], markersize=7, markeredgewidth=1.6, zorder=4
-        )
+    axes.errorbar(x, np.where(wild, np.nan, mean), bars, linestyle=linestyle, linewidth=1.1, **look)
+    lost = wild & np.isfinite(mean) & (mean <= high)
+    if lost.any():
+        axes.errorbar(x[lost], mean[lost], [bar[lost] for bar in bars], linestyle="none", **look)
+        axes.plot(x[lost], mean[lost], "x", color=look["color"], markersize=7, markeredgewidth=1.6, zorder=4)
     for place in x[mean < low]:
         axes.plot([place], [0.05], marker=looks.BELOW, color=look["color"], markersize=5,
                   transform=axes.get_xaxis_transform())  # fmt: skip
 
 
-def _bar(length: float) -> float:
-    return float(length) if math.isfinite(length) and length > 0 else 0.0
+def _end(scene: Scene, line: Line) -> tuple[float, float, float]:
+    """The last mean of a line, and how far its bar reaches below and above."""
+    mean, *ends = (float(line.rows[name].iloc[-1]) for name in ("mean", "ci_lo", "ci_hi"))
+    low, high = (max(0.0, length) if math.isfinite(length) else 0.0 for length in (mean - ends[0], ends[1] - mean))
+    # a bar that reaches zero would fill a logarithmic panel to its lower edge
+    return mean, min(low, 0.9 * abs(mean)) if scene.y_log else low, high
 
 
 def _dot_rows(scene: Scene, members: Sequence[int]) -> list[tuple[int, ...]]:
@@ -336,16 +323,14 @@ def _dots(scene: Scene, axes: Axes, members: Sequence[int]) -> None:
     count = max(len(scene.colours), 1)
     low_end, high_end = scene.limits() or (-math.inf, math.inf)
     for k in members:
-        line, end = scene.lines[k], scene.lines[k].rows.iloc[-1]
+        line, (mean, *bars) = scene.lines[k], _end(scene, scene.lines[k])
         # lines of one row stand below each other, by their colour
         shift = 0.5 * ((scene.level(scene.plan.hue, line) + 0.5) / count - 0.5)
         y = place[tuple(factor.of(line.settings) for factor in scene.plan.rows)] + shift
-        mean, colour = float(end["mean"]), scene.colour(line)
+        colour = scene.colour(line)
         if math.isfinite(mean):
-            low = _bar(mean - end.ci_lo)
-            bars = [[min(low, 0.9 * abs(mean)) if scene.y_log else low], [_bar(end.ci_hi - mean)]]
-            axes.errorbar([mean], [y], xerr=bars, fmt=scene.marker(line), color=colour, markersize=4, elinewidth=0.9,
-                          capsize=2)  # fmt: skip
+            axes.errorbar([mean], [y], xerr=[[bar] for bar in bars], fmt=scene.marker(line), color=colour, markersize=4,
+                          elinewidth=0.9, capsize=2)  # fmt: skip
         if mean < low_end:
             axes.plot([0.01], [y], marker=looks.LEFT, color=colour, markersize=5, transform=axes.get_yaxis_transform())
         if line.diverged:

@@ -6,6 +6,8 @@ import math
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dpexp.config.settings import spelled
 from dpexp.reporting import style
 from dpexp.reporting.of_results.choose import Factor
@@ -96,6 +98,4 @@ def _columns(labels: list[str]) -> int:
 
 def _split(labels: list[str], count: int) -> list[list[str]]:
     """Columns of a legend, as matplotlib fills them: the first ones are longer by one."""
-    each, more = divmod(len(labels), count)
-    ends = [each * (k + 1) + min(k + 1, more) for k in range(count)]
-    return [labels[start:end] for start, end in zip([0, *ends], ends, strict=False) if end > start]
+    return [list(map(str, column)) for column in np.array_split(labels, count) if len(column)]

@@ -27,29 +27,16 @@ WORDS = 0.1
 """share of a panel's height that the words under a reference slope take"""
 
 
-def spread(places: Sequence[float], gap: float) -> list[float]:
+def spread(places: Sequence[float], gap: float) -> np.ndarray:
     """Places in 0 to 1 moved apart to at least `gap`, in the same order; those that touch lie around their mean."""
-    order = sorted(range(len(places)), key=lambda k: places[k])
-    gap = min(gap, 1 / max(len(places) - 1, 1))
-    # wanted places of neighbours that touch
-    groups: list[list[float]] = []
-    for k in order:
-        # each place begins as a group of its own; groups that touch are joined around their common mean
-        groups.append([min(max(places[k], 0.0), 1.0)])
-        while len(groups) > 1 and _start(groups[-1], gap) < _start(groups[-2], gap) + gap * len(groups[-2]):
-            last = groups.pop()
-            groups[-1] += last
-    found = [0.0] * len(places)
-    placed = [_start(group, gap) + gap * number for group in groups for number in range(len(group))]
-    for k, place in zip(order, placed, strict=True):
-        found[k] = place
+    from scipy.optimize import isotonic_regression
+
+    order, found = np.argsort(places, kind="stable"), np.empty(len(places))
+    # less what the labels below each one take, places have to rise and nothing else
+    below = min(gap, 1 / max(len(places) - 1, 1)) * np.arange(len(places))
+    risen = isotonic_regression(np.clip(places, 0, 1)[order] - below).x
+    found[order] = np.clip(risen, 0, 1 - below[-1]) + below
     return found
-
-
-def _start(group: Sequence[float], gap: float) -> float:
-    """The lowest place of a group around its mean, kept within 0 to 1."""
-    reach = gap * (len(group) - 1)
-    return min(max(sum(group) / len(group) - reach / 2, 0.0), 1.0 - reach)
 
 
 def mark_slopes(scene: Scene, axes: Axes, members: Sequence[int], width: float, height: float) -> None:

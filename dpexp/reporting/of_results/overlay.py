@@ -60,18 +60,14 @@ class Overlay:
                     shown = np.where(late, values, np.nan) if kind(name) == "asymptote" else values
                     self._curve(axes, steps, shown, name, scene.lines[k])
             return
-        groups: dict[tuple[int, int, str], list[tuple[float, float, Line]]] = {}
-        for k in members:
-            line = scene.lines[k]
-            where = scene.level(scene.plan.hue, line), scene.level(scene.plan.style, line)
-            for name, values in self.curves[k].items():
-                groups.setdefault((*where, name), []).append((scene.at(line), float(values[-1]), line))
-        for (_, _, name), points in groups.items():
-            finite = sorted((x, y) for x, y, line in points if math.isfinite(scene.horizontal(line)))
-            # as for measured points: joined where nothing else changes
-            if finite and not scene.carried([line for *_, line in points]):
-                x, y = np.array(finite).T
-                self._curve(axes, x, y, name, points[0][2])
+        for group in scene.curves(members):
+            for name in dict.fromkeys(name for k in group for name in self.curves[k]):
+                told = [(scene.lines[k], float(self.curves[k][name][-1])) for k in group if name in self.curves[k]]
+                finite = sorted((scene.at(line), y) for line, y in told if math.isfinite(scene.horizontal(line)))
+                # as for measured points: joined where nothing else changes
+                if finite and not scene.carried([line for line, _ in told]):
+                    x, y = np.array(finite).T
+                    self._curve(axes, x, y, name, told[0][0])
 
     def _curve(self, axes: Axes, x: np.ndarray, y: np.ndarray, name: str, line: Line) -> None:
         dashes = DASHES[self.names.index(kind(name)) % len(DASHES)]

@@ -110,6 +110,14 @@ class Scene:
             found.setdefault(place, []).append(number)
         return dict(sorted(found.items()))
 
+    def curves(self, members: Sequence[int]) -> list[list[int]]:
+        """Numbers of the lines of a panel by colour and style: those of a curve against a number."""
+        found: dict[tuple[int, int], list[int]] = {}
+        for k in members:
+            line = self.lines[k]
+            found.setdefault((self.level(self.plan.hue, line), self.level(self.plan.style, line)), []).append(k)
+        return list(found.values())
+
     def name(self, line: Line) -> str:
         """What varies, in words."""
         shown = [name for name in line.settings if name in self.plan.shown and name != ESTIMATOR]

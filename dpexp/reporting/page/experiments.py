@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from dpexp.config.settings import varying
 from dpexp.core.errors import DpexpError
 from dpexp.core.files import Damaged
-from dpexp.core.text import counted
+from dpexp.core.text import counted, duration
 from dpexp.plugins.loaded import said
-from dpexp.reporting.of_results.gather import Gathered, Source, Unreadable, gather
+from dpexp.reporting.digits import from_to
+from dpexp.reporting.of_results.gather import Gathered, Run, Source, Unreadable, gather
+from dpexp.reporting.of_results.labels import constants, values
 from dpexp.store import Folder, load_generation
 from dpexp.store.files import read_document
 from dpexp.store.generation import Generation, config_path
@@ -39,6 +44,7 @@ class Stored:
 
     @property
     def is_current(self) -> bool:
+        """Whether today's code, data and config give these numbers."""
         return self.gathered is not None
 
     @cached_property
@@ -64,7 +70,7 @@ class Stored:
         kept = sum(self.generation.folder.trajectory(cell_id).exists() for cell_id in self.generation.manifest["cells"])
         lacking = len(self.generation.manifest["cells"]) - kept
         without = "summaries only: the trajectories, replicate by replicate, are not in this folder"
-        diverged = 0 if self.gathered is None else sum(int(run.row["n_diverged"]) for run in self.gathered.runs)
+        diverged = sum(int(run.row["n_diverged"]) for run in self.runs)
         return [
             *gone,
             *filter(None, [self.generation.confirmed]),
@@ -76,7 +82,7 @@ class Stored:
     def profile(self) -> str:
         return str(self.manifest.get("profile", ""))
 
-    @property
+    @cached_property
     def config(self) -> tuple[str, str]:
         """The path of the config and its text; empty where the results were made from none, or it is not there."""
         with suppress(OSError, UnicodeDecodeError, KeyError):
@@ -89,6 +95,70 @@ class Stored:
     def command(self) -> str:
         """The command that computes it."""
         return command_of(Folder(self.results, self.name))[0]
+
+    @property
+    def in_short(self) -> str:
+        """The first sentence of the comment on top of the config."""
+        return about(self.config[1]).partition(". ")[0].rstrip(".")
+
+    # --- what a page shows of it; "-" where its settings cannot be read
+
+    @property
+    def runs(self) -> Sequence[Run]:
+        return () if self.gathered is None else self.gathered.runs
+
+    @property
+    def settings(self) -> str:
+        return f"{len(self.runs):,}" if self.runs else "-"
+
+    @property
+    def replicates(self) -> str:
+        return from_to(int(run.row["replicates"]) for run in self.runs) if self.runs else "-"
+
+    @property
+    def time(self) -> str:
+        return duration(self.seconds) if self.runs and self.seconds is not None else "-"
+
+    def varying(self) -> list[str]:
+        """What varies in current results, listed by value."""
+        assert self.gathered is not None
+        names = varying(run.settings for run in self.runs)
+        return [values(self.runs, self.gathered.words, name) for name in names]
+
+    def constants(self) -> str:
+        """All else of current results, in one line."""
+        assert self.gathered is not None
+        return constants(self.runs, self.gathered.words)
+
+    @property
+    def seeds(self) -> str:
+        kept = self.generation
+        if kept is not None and kept.deployed.keys() >= kept.manifest["cells"].keys():
+            return "of the operating system, kept nowhere"
+        return ", ".join(map(str, self.manifest.get("seeds", [])))
+
+    @property
+    def seconds(self) -> float | None:
+        """What all cells took on one core; None where that is not known."""
+        cells = self.provenance.get("cells")
+        if not isinstance(cells, dict) or not cells:
+            return None
+        spent = [cell.get("cpu_s") for cell in cells.values()]
+        # one cell without a time, and the sum is not known
+        return None if None in spent else sum(map(float, spent))
+
+    @property
+    def steps(self) -> int:
+        """Replicate-steps of all cells of current results."""
+        return sum(run.cell.run.n * int(run.row["replicates"]) for run in self.runs)
+
+
+def states_of(experiments: Sequence[Stored]) -> str:
+    """How many there are in every state."""
+    states = Counter(stored.status for stored in experiments)
+    counts = ", ".join(f"{count} {status}" for status, count in states.items())
+    meaning = "Current means that today's code, data and config give these numbers."
+    return f"{counted(len(experiments), 'experiment')}: {counts}. {meaning}" if counts else "No experiment."
 
 
 def look(results: Path, name: str) -> Stored:

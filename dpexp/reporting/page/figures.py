@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 from dpexp.plugins.loaded import said
 from dpexp.reporting.figure import Figure, as_svg
 from dpexp.reporting.worker_processes import in_processes
+
+_NUMBERED = re.compile(r'(?<=\s)(?:d|x|y|points)="[^"]*"')
+"""attributes of a drawing whose decimals are rounded, in points: a screen shows no hundredth of one"""
+_DECIMAL = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
 
 
 class Wanted(NamedTuple):
@@ -30,6 +36,28 @@ class Shown:
     why: str = ""
     """empty where the figure is shown"""
     hint: str = ""
+
+    @property
+    def source(self) -> str:
+        """The drawing as the source of an image.
+
+        So its ids and its style sheet are its own, and a browser runs no script of it and loads nothing for it. On a
+        dark page it is shown with light and dark in each other's place (page.css).
+        """
+        # a screen shows no hundredth of a point, and decimals are most of a drawing
+        short = _NUMBERED.sub(lambda match: " ".join(_DECIMAL.sub(_rounded, match[0]).split()), self.svg)
+        return f"data:image/svg+xml,{quote(short, safe=' /:=;,()')}"
+
+    @property
+    def first_sentence(self) -> str:
+        """What the image is, for those who do not see it."""
+        return self.caption.partition(". ")[0].rstrip(".") or "a figure"
+
+
+def _rounded(match: re.Match[str]) -> str:
+    """Two decimals; a zero before or after the point says nothing."""
+    short = f"{float(match[0]):.2f}".rstrip("0").rstrip(".")
+    return "0" if short in ("-0", "") else short
 
 
 def show(wanted: Sequence[Wanted], results: Path) -> list[Shown]:

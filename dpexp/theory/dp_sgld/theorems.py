@@ -1,106 +1,56 @@
 """The statements of `dp-sgld`, with what each bounds and when it may be trusted."""
 
+from dataclasses import replace
 from functools import partial
 
-from dpexp.theory.dp_sgld.privacy import corollary31, corollary32, corollary33, theorem31, theorem33
-from dpexp.theory.dp_sgld.utility import (
-    dp_sigma,
-    lemma7,
-    lemma11,
-    lemma41,
-    theorem41,
-    theorem41_dp,
-    theorem41_dp_steps,
-    theorem41_sigma,
-    theorem41_steps,
-    theorem42,
-    theorem42_dp,
-    theorem42_dp_steps,
-    theorem42_steps,
-)
+from dpexp.theory.dp_sgld import privacy, utility
 from dpexp.theory.theorem import Theorem
 
 _PRIVATE = ("every record's gradient bounded by L", "every record's loss beta-smooth", "steps below 1 / beta")
 _CONVEX = (*_PRIVATE, "lambda-strongly convex", "the prescribed start")
-_FULL = "full batches: false for mini-batches"
+_SOBOLEV = (*_PRIVATE, "the laws of the iterates satisfy a log-Sobolev inequality")
 _RISK = ("lambda-strongly convex", "every batch loss beta-smooth", "the minimiser inside the set")
-_of = partial(Theorem, "dp-sgld")
+_FULL, _FALLING = "full batches: false for mini-batches", "the decreasing steps"
+_HALF, _RECORDS, _EPS = "eta <= 1 / (2 beta)", "eps n^2 > order d", "eps <= 2 log(1 / delta)"
+_of = partial(Theorem, "dp-sgld", form="printed")
+_loss = partial(_of, kind="guarantee", quantity="rdp", estimator="last", assumes=_CONVEX, valid=_FULL)
+_last = partial(_of, kind="upper", quantity="loss_gap", estimator="last", assumes=_RISK)
+_mean = partial(_last, estimator="mean")
+_sigma = partial(_last, kind="prescription", quantity="noise_sigma")
+_steps = partial(_last, kind="prescription", quantity="steps")
 
+
+def _both(name: str, printed: Theorem) -> dict[str, Theorem]:
+    """A statement as printed, and with the constant that its argument gives."""
+    proved = replace(printed, form="completed", function=partial(printed.function, form="proved"))
+    return {name: printed, f"{name}/proved": proved}
+
+
+_4_1, _4_2 = ("Theorem 4.1, (eps, delta) form", "Theorem 4.2, (eps, delta) form")
 THEOREMS: dict[str, Theorem] = {
-    "dp-sgld/theorem-3-1": _of("Theorem 3.1", "printed", "guarantee", "rdp", "last", _CONVEX, _FULL, theorem31),
-    "dp-sgld/theorem-3-3": _of(
-        "Theorem 3.3", "printed", "guarantee", "rdp", "last",
-        (*_PRIVATE, "the laws of the iterates satisfy a log-Sobolev inequality"), _FULL, theorem33,
+    "dp-sgld/theorem-3-1": _loss("Theorem 3.1", function=privacy.theorem31),
+    "dp-sgld/theorem-3-3": _loss("Theorem 3.3", assumes=_SOBOLEV, function=privacy.theorem33),
+    "dp-sgld/corollary-3-1": _loss("Corollary 3.1", assumes=_SOBOLEV, function=privacy.corollary31),
+    "dp-sgld/corollary-3-2": _loss("Corollary 3.2", function=privacy.corollary32),
+    "dp-sgld/corollary-3-3": _loss(
+        "Corollary 3.3", valid="full batches, steps eta_1 .. eta_K: false for mini-batches",
+        function=privacy.corollary33,
     ),
-    "dp-sgld/corollary-3-1": _of(
-        "Corollary 3.1", "printed", "guarantee", "rdp", "last",
-        (*_PRIVATE, "the laws of the iterates satisfy a log-Sobolev inequality"), _FULL, corollary31,
+    **_both("dp-sgld/lemma-7", _last("Lemma (7)", valid=_HALF, function=utility.lemma7)),
+    **_both("dp-sgld/lemma-4-1", _last("Lemma 4.1", valid=_HALF, function=utility.lemma41)),
+    **_both("dp-sgld/lemma-11", _mean("Lemma (11)", valid=_FALLING, function=utility.lemma11)),
+    **_both("dp-sgld/theorem-4-1", _last("Theorem 4.1", valid=_RECORDS, function=utility.theorem41)),
+    "dp-sgld/theorem-4-1/sigma": _sigma("Theorem 4.1, sigma", valid="eps > 0", function=utility.theorem41_sigma),
+    "dp-sgld/theorem-4-1/steps": _steps("Theorem 4.1, K", valid=_RECORDS, function=utility.theorem41_steps),
+    **_both("dp-sgld/theorem-4-1/eps-delta", _last(_4_1, valid=_EPS, function=utility.theorem41_dp)),
+    "dp-sgld/theorem-4-1/eps-delta/sigma": _sigma(f"{_4_1}, sigma", valid=_EPS, function=utility.dp_sigma),
+    "dp-sgld/theorem-4-1/eps-delta/steps": _steps(f"{_4_1}, K", valid=_EPS, function=utility.theorem41_dp_steps),
+    "dp-sgld/theorem-4-2": _mean("Theorem 4.2", valid=_FALLING, function=utility.theorem42),
+    "dp-sgld/theorem-4-2/steps": _steps(
+        "Theorem 4.2, K", estimator="mean", valid=_FALLING, function=utility.theorem42_steps,
     ),
-    "dp-sgld/corollary-3-2": _of("Corollary 3.2", "printed", "guarantee", "rdp", "last", _CONVEX, _FULL, corollary32),
-    "dp-sgld/corollary-3-3": _of(
-        "Corollary 3.3", "printed", "guarantee", "rdp", "last", _CONVEX,
-        "full batches, steps eta_1 .. eta_K: false for mini-batches", corollary33,
-    ),
-    "dp-sgld/lemma-7": _of("Lemma (7)", "printed", "upper", "loss_gap", "last", _RISK, "eta <= 1 / (2 beta)", lemma7),
-    "dp-sgld/lemma-7/proved": _of(
-        "Lemma (7)", "completed", "upper", "loss_gap", "last", _RISK, "eta <= 1 / (2 beta)",
-        partial(lemma7, form="proved"),
-    ),
-    "dp-sgld/lemma-4-1": _of(
-        "Lemma 4.1", "printed", "upper", "loss_gap", "last", _RISK, "eta <= 1 / (2 beta)", lemma41,
-    ),
-    "dp-sgld/lemma-4-1/proved": _of(
-        "Lemma 4.1", "completed", "upper", "loss_gap", "last", _RISK, "eta <= 1 / (2 beta)",
-        partial(lemma41, form="proved"),
-    ),
-    "dp-sgld/lemma-11": _of(
-        "Lemma (11)", "printed", "upper", "loss_gap", "mean", _RISK, "the decreasing steps", lemma11,
-    ),
-    "dp-sgld/lemma-11/proved": _of(
-        "Lemma (11)", "completed", "upper", "loss_gap", "mean", _RISK, "the decreasing steps",
-        partial(lemma11, form="proved"),
-    ),
-    "dp-sgld/theorem-4-1": _of(
-        "Theorem 4.1", "printed", "upper", "loss_gap", "last", _RISK, "eps n^2 > order d", theorem41,
-    ),
-    "dp-sgld/theorem-4-1/proved": _of(
-        "Theorem 4.1", "completed", "upper", "loss_gap", "last", _RISK, "eps n^2 > order d",
-        partial(theorem41, form="proved"),
-    ),
-    "dp-sgld/theorem-4-1/sigma": _of(
-        "Theorem 4.1, sigma", "printed", "prescription", "noise_sigma", "last", _RISK, "eps > 0", theorem41_sigma,
-    ),
-    "dp-sgld/theorem-4-1/steps": _of(
-        "Theorem 4.1, K", "printed", "prescription", "steps", "last", _RISK, "eps n^2 > order d", theorem41_steps,
-    ),
-    "dp-sgld/theorem-4-1/eps-delta": _of(
-        "Theorem 4.1, (eps, delta) form", "printed", "upper", "loss_gap", "last", _RISK, "eps <= 2 log(1 / delta)",
-        theorem41_dp,
-    ),
-    "dp-sgld/theorem-4-1/eps-delta/proved": _of(
-        "Theorem 4.1, (eps, delta) form", "completed", "upper", "loss_gap", "last", _RISK, "eps <= 2 log(1 / delta)",
-        partial(theorem41_dp, form="proved"),
-    ),
-    "dp-sgld/theorem-4-1/eps-delta/sigma": _of(
-        "Theorem 4.1, (eps, delta) form, sigma", "printed", "prescription", "noise_sigma", "last", _RISK,
-        "eps <= 2 log(1 / delta)", dp_sigma,
-    ),
-    "dp-sgld/theorem-4-1/eps-delta/steps": _of(
-        "Theorem 4.1, (eps, delta) form, K", "printed", "prescription", "steps", "last", _RISK,
-        "eps <= 2 log(1 / delta)", theorem41_dp_steps,
-    ),
-    "dp-sgld/theorem-4-2": _of(
-        "Theorem 4.2", "printed", "upper", "loss_gap", "mean", _RISK, "the decreasing steps", theorem42,
-    ),
-    "dp-sgld/theorem-4-2/steps": _of(
-        "Theorem 4.2, K", "printed", "prescription", "steps", "mean", _RISK, "the decreasing steps", theorem42_steps,
-    ),
-    "dp-sgld/theorem-4-2/eps-delta": _of(
-        "Theorem 4.2, (eps, delta) form", "printed", "upper", "loss_gap", "mean", _RISK, "eps <= 2 log(1 / delta)",
-        theorem42_dp,
-    ),
-    "dp-sgld/theorem-4-2/eps-delta/steps": _of(
-        "Theorem 4.2, (eps, delta) form, K", "printed", "prescription", "steps", "mean", _RISK,
-        "eps <= 2 log(1 / delta)", theorem42_dp_steps,
+    "dp-sgld/theorem-4-2/eps-delta": _mean(_4_2, valid=_EPS, function=utility.theorem42_dp),
+    "dp-sgld/theorem-4-2/eps-delta/steps": _steps(
+        f"{_4_2}, K", estimator="mean", valid=_EPS, function=utility.theorem42_dp_steps,
     ),
 }  # fmt: skip

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.theory.ldp_sgd.privacy import printed_noise, second_moment
-from dpexp.theory.ldp_sgd.psi import psi
+from dpexp.theory.ldp_sgd.terms import printed_noise, psi, second_moment
 
 
 def theorem3_printed(

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.theory.ldp_sgd.privacy import fourth_moment, printed_noise, second_moment
-from dpexp.theory.ldp_sgd.psi import psi
+from dpexp.theory.ldp_sgd.terms import fourth_moment, printed_noise, psi, second_moment
 
 MOST = 2_000_000
 """terms of B that are summed; that the others are nothing is checked"""

@@ -2,72 +2,56 @@
 
 from functools import partial
 
-from dpexp.theory.momentum.formulas import (
-    lemma5_printed,
-    lemma5_sharp,
-    lemma7_printed,
-    theorem4_rdp,
-    theorem4_sigma,
-    theorem4_sigma_best_order,
-    theorem6_printed,
-    theorem6_schedule,
-    theorem8_rdp,
-    theorem8_sigma,
-    theorem8_sigma_best_order,
-    theorem9_printed,
-    theorem9_schedule,
-)
+from dpexp.theory.momentum import formulas
 from dpexp.theory.theorem import Theorem
 
 _NORMALISED = ("L-smooth", "every step has length eta")
 _LOSSES = ("gradients bounded by G", "L-smooth", "normalised steps")
 _TREE = ("gradients bounded by G", "a record is in at most V nodes of the tree")
-_of = partial(Theorem, "momentum")
+_of = partial(Theorem, "momentum", form="printed", estimator="last")
+_norm = partial(_of, kind="upper", quantity="mean_grad_norm", assumes=_LOSSES)
+_schedule = partial(_of, kind="prescription", quantity="schedule", assumes=_LOSSES)
+_rdp = partial(_of, kind="guarantee", quantity="rdp", assumes=_TREE, valid="order > 1")
+_sigma = partial(_of, kind="prescription", quantity="noise_multiplier", assumes=_TREE)
+_best_order = partial(_sigma, form="completed", valid="eps > 0")
 
 THEOREMS: dict[str, Theorem] = {
-    "momentum/lemma-5": _of(
-        "Lemma 5", "printed", "upper", "mean_grad_norm", "last", _NORMALISED, "eta > 0, T >= 1", lemma5_printed,
+    "momentum/lemma-5": _norm(
+        "Lemma 5", assumes=_NORMALISED, valid="eta > 0, T >= 1", function=formulas.lemma5_printed,
     ),
-    "momentum/lemma-5/sharp": _of(
-        "Lemma 5, with the constants of its proof", "completed", "upper", "mean_grad_norm", "last", _NORMALISED,
-        "eta > 0, T >= 1", lemma5_sharp,
+    "momentum/lemma-5/sharp": _norm(
+        "Lemma 5, with the constants of its proof", form="completed", assumes=_NORMALISED, valid="eta > 0, T >= 1",
+        function=formulas.lemma5_sharp,
     ),
-    "momentum/lemma-7": _of(
-        "Lemma 7", "printed", "upper", "momentum_noise", "last", _LOSSES,
-        "alpha >= 1 / N, gamma <= 1/2, T >= 2; needs node sensitivities 4 L eta N", lemma7_printed,
+    "momentum/lemma-7": _norm(
+        "Lemma 7", quantity="momentum_noise", function=formulas.lemma7_printed,
+        valid="alpha >= 1 / N, gamma <= 1/2, T >= 2; needs node sensitivities 4 L eta N",
     ),
-    "momentum/theorem-4": _of("Theorem 4", "printed", "guarantee", "rdp", "last", _TREE, "order > 1", theorem4_rdp),
-    "momentum/theorem-4/sigma": _of(
-        "Theorem 4, sigma", "printed", "prescription", "noise_multiplier", "last", _TREE,
-        "eps up to 2.34 log(1 / delta), though printed with delta >= exp(-eps)", theorem4_sigma,
+    "momentum/theorem-4": _rdp("Theorem 4", function=formulas.theorem4_rdp),
+    "momentum/theorem-4/sigma": _sigma(
+        "Theorem 4, sigma", valid="eps up to 2.34 log(1 / delta), though printed with delta >= exp(-eps)",
+        function=formulas.theorem4_sigma,
     ),
-    "momentum/theorem-4/sigma/best-order": _of(
-        "Theorem 4, sigma at the best order", "completed", "prescription", "noise_multiplier", "last", _TREE,
-        "eps > 0", theorem4_sigma_best_order,
+    "momentum/theorem-4/sigma/best-order": _best_order(
+        "Theorem 4, sigma at the best order", function=formulas.theorem4_sigma_best_order,
     ),
-    "momentum/theorem-6": _of(
-        "Theorem 6", "printed", "upper", "mean_grad_norm", "last", _LOSSES, "the prescribed schedule, T >= N",
-        theorem6_printed,
+    "momentum/theorem-6": _norm(
+        "Theorem 6", valid="the prescribed schedule, T >= N", function=formulas.theorem6_printed,
     ),
-    "momentum/theorem-6/schedule": _of(
-        "Theorem 6, schedule", "printed", "prescription", "schedule", "last", _LOSSES, "feasible where T >= N",
-        theorem6_schedule,
+    "momentum/theorem-6/schedule": _schedule(
+        "Theorem 6, schedule", valid="feasible where T >= N", function=formulas.theorem6_schedule,
     ),
-    "momentum/theorem-8": _of("Theorem 8", "printed", "guarantee", "rdp", "last", _TREE, "order > 1", theorem8_rdp),
-    "momentum/theorem-8/sigma": _of(
-        "Theorem 8, sigma", "printed", "prescription", "noise_multiplier", "last", _TREE,
-        "eps up to 4.13 log(1 / delta)", theorem8_sigma,
+    "momentum/theorem-8": _rdp("Theorem 8", function=formulas.theorem8_rdp),
+    "momentum/theorem-8/sigma": _sigma(
+        "Theorem 8, sigma", valid="eps up to 4.13 log(1 / delta)", function=formulas.theorem8_sigma,
     ),
-    "momentum/theorem-8/sigma/best-order": _of(
-        "Theorem 8, sigma at the best order", "completed", "prescription", "noise_multiplier", "last", _TREE,
-        "eps > 0", theorem8_sigma_best_order,
+    "momentum/theorem-8/sigma/best-order": _best_order(
+        "Theorem 8, sigma at the best order", function=formulas.theorem8_sigma_best_order,
     ),
-    "momentum/theorem-9": _of(
-        "Theorem 9", "printed", "upper", "mean_grad_norm", "last", _LOSSES, "the prescribed schedule, gamma <= 1/2",
-        theorem9_printed,
+    "momentum/theorem-9": _norm(
+        "Theorem 9", valid="the prescribed schedule, gamma <= 1/2", function=formulas.theorem9_printed,
     ),
-    "momentum/theorem-9/schedule": _of(
-        "Theorem 9, schedule", "printed", "prescription", "schedule", "last", _LOSSES, "feasible where gamma <= 1/2",
-        theorem9_schedule,
+    "momentum/theorem-9/schedule": _schedule(
+        "Theorem 9, schedule", valid="feasible where gamma <= 1/2", function=formulas.theorem9_schedule,
     ),
 }  # fmt: skip

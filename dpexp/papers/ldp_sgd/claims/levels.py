@@ -27,7 +27,7 @@ from dpexp.reporting.checks import predictions_agree, ratio_over_decade, ratio_t
 from dpexp.reporting.claim import Outcome
 from dpexp.reporting.evidence import Run, labels
 from dpexp.theory.ldp_sgd.linearised import averaged_covariance, linearised_moments
-from dpexp.theory.ldp_sgd.psi import power_sum
+from dpexp.theory.ldp_sgd.terms import power_sum
 
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule

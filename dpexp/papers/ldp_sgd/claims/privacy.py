@@ -17,7 +17,7 @@ from dpexp.reporting.claim import Outcome, Verdict
 from dpexp.reporting.evidence import Evidence, Run
 from dpexp.reporting.row import above, near
 from dpexp.store.stats import paired_difference
-from dpexp.theory.ldp_sgd.privacy import theorem1, theorem2
+from dpexp.theory.ldp_sgd.terms import theorem1, theorem2
 
 EXPERIMENTS = ("linear_d5", "linear_d10", "linear_d20", "logistic_d5", "logistic_d10", "logistic_d20")
 

@@ -18,8 +18,8 @@ from dpexp.reporting.evidence import Run
 from dpexp.reporting.row import EVALUATED, above, near
 from dpexp.theory import THEOREMS
 from dpexp.theory.ldp_sgd.linearised import linearised_moments, modes_of
-from dpexp.theory.ldp_sgd.psi import psi
 from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, STRONGLY, remark_exponent
+from dpexp.theory.ldp_sgd.terms import psi
 
 # every statement here is one about exponents, which do not depend on these
 NUMBERS: dict[str, Any] = {

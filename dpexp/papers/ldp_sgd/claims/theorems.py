@@ -34,8 +34,8 @@ from dpexp.reporting.evidence import Evidence, Run
 from dpexp.reporting.slopes import RATE_TOLERANCE, log_contrast, slope_weights
 from dpexp.store.stats import t_quantile
 from dpexp.theory import THEOREMS
-from dpexp.theory.ldp_sgd.psi import psi
 from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, STRONGLY, remark_exponent
+from dpexp.theory.ldp_sgd.terms import psi
 from dpexp.theory.ldp_sgd.theorem4 import log10_summation_b, theorem4_squared_log10
 
 PAPER = ("linear_d5", "linear_d10", "linear_d20", "logistic_d5", "logistic_d10", "logistic_d20", "figure1")
