@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
-from dpexp.privacy.accounting.loss_distributions import Scheme, Steps, eps_of_steps, step_loss
+from dpexp.privacy.accounting.loss_distributions import Scheme, Steps, step_loss
 from dpexp.privacy.analyses.analysis import Relation
 from dpexp.privacy.batch_sampling import RELATIONS, BatchSampling, Epochs
 from dpexp.privacy.mechanisms.mechanism import langevin_gradient_noise
@@ -48,17 +47,11 @@ def _power(k: int) -> float:
     return max(1.0, GROWTH**k)
 
 
-@lru_cache(maxsize=32)
-def varying_eps(q: float, multiplier: float, scheme: Scheme, groups: Groups, delta: float) -> float:
-    """Epsilon at delta of steps of probability q and noise `multiplier` times that of their group, rounded up.
-
-    `multiplier` as in `StepLoss`.
-    """
-    return eps_of_steps(steps_of(q, multiplier, scheme, groups), delta)
-
-
 def steps_of(q: float, multiplier: float, scheme: Scheme, groups: Groups) -> Steps:
-    """The groups as kinds of steps, and how many there are of each."""
+    """The groups as kinds of steps, and how many there are of each.
+
+    Steps have the probability q and the noise `multiplier` times that of their group; `multiplier` as in `StepLoss`.
+    """
     return tuple((step_loss(q, multiplier * relative, scheme), count) for relative, count in groups)
 
 
