@@ -22,6 +22,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from dpexp.core.roots import first_whole
 from dpexp.privacy.analyses.contracted import Contracted, LogContraction
 
 Composed = Callable[[int, float], float]
@@ -73,8 +74,8 @@ def _over_steps(
 
     Choices that cannot be below `held` are passed over; `known` has the composition at all of delta, by steps.
     """
-    least = log_contracted.fewest(math.log(delta))
-    found, fewer_left = math.inf, delta
+    level, found, fewer_left = math.log(delta), math.inf, delta
+    least = first_whole(lambda r: log_contracted(r) <= level, 0, steps + 1)
     if least > steps:
         return found
     # With the fewest steps nearly all of delta is spent on the contraction. A few per cent more steps shrink its part

@@ -34,7 +34,7 @@ import numpy as np
 from dpexp.privacy.accounting.binomials import poisson_sizes, step_factors
 from dpexp.privacy.accounting.gdp import delta_of, deltas_of
 from dpexp.privacy.accounting.quiet_functions import exp, log
-from dpexp.privacy.analyses.contracted import Blocks
+from dpexp.privacy.analyses.contracted import Contracted, blocks
 
 _LEVELS = 48
 """values of a that are kept: the split between two of them adds about 1% to the variance of a"""
@@ -116,9 +116,9 @@ class RandomContraction:
     largest: float
     """eta M / b"""
 
-    def log_contraction(self, eps: float) -> Blocks:
+    def log_contraction(self, eps: float) -> Contracted:
         """R -> log of a bound on eta_eps(K^R)."""
-        return Blocks(*self._blocks(eps))
+        return blocks(*self._blocks(eps))
 
     def _blocks(self, eps: float) -> tuple[np.ndarray, np.ndarray]:
         """Block lengths in steps [B] and the logarithms of their contraction [B]."""

@@ -21,7 +21,7 @@ from dpexp.privacy.analyses.composition import (
     linear_lower,
     random_step,
 )
-from dpexp.privacy.analyses.contracted import Contracted, Extreme, LogContraction, any_loss, powers
+from dpexp.privacy.analyses.contracted import Contracted, LogContraction, any_loss, powers
 from dpexp.privacy.analyses.from_curves import hockey_stick_analysis
 from dpexp.privacy.analyses.hidden_state import PoissonReach, last_iterate_delta
 from dpexp.privacy.analyses.hybrid import hybrid_eps
@@ -117,7 +117,8 @@ class BatchedMechanism(Mechanism):
             if self.sampling != "poisson":
                 return convex(e1) if convex else any_loss(e1, width + move)
             plain = powers(PoissonReach(width, move / self.batch_size, self.n, self.q).contraction(e1))
-            return Extreme(min, (plain, convex(e1))) if convex else plain
+            flat = convex(e1) if convex else plain
+            return lambda steps: min(plain(steps), flat(steps))
 
         losses = "no convexity of the losses" if convex is None else "every loss is convex and smooth"
         source = "ours: composition of the last steps, contraction before (docs/privacy.md)"
