@@ -20,8 +20,7 @@ from dpexp.engine.softmax.batches import SAMPLING
 from dpexp.engine.softmax.measuring import tally
 from dpexp.privacy.budgets import ConstantBudget, Target
 from dpexp.privacy.mechanisms import langevin_accounting as accounting
-from dpexp.privacy.mechanisms import langevin_run
-from dpexp.privacy.mechanisms.langevin_run import GROWTH, grouped
+from dpexp.privacy.mechanisms.langevin_accounting import GROWTH, grouped
 from dpexp.problems.softmax import DataSource, Softmax
 from dpexp.store import load_cells
 from dpexp.store.fingerprint import hash_of_data
@@ -97,7 +96,7 @@ def published_run(**changes):
         "total_of_epochs": step * 30,
         "groups": ((1.0, steps),),
     }
-    return langevin_run.LangevinRun(**(fields | changes))
+    return accounting.LangevinRun(**(fields | changes))
 
 
 @pytest.mark.slow
@@ -164,7 +163,7 @@ def test_composition_of_steps_whose_noise_differs():
     """Full batches are Gaussian: mu^2 adds up; equal noises are one group; more noise in some steps helps."""
     from dpexp.privacy.accounting.gdp import eps_of
     from dpexp.privacy.accounting.loss_distributions import eps_of_steps
-    from dpexp.privacy.mechanisms.langevin_run import steps_of
+    from dpexp.privacy.mechanisms.langevin_accounting import steps_of
 
     groups = ((1.0, 3), (1.5, 5), (2.0, 7))
     mu = math.sqrt(sum(count / (6.0 * noise) ** 2 for noise, count in groups))

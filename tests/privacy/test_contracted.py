@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpexp.privacy.accounting.gdp import delta_of
-from dpexp.privacy.analyses.contracted import any_loss, blocks, convex, powers
+from dpexp.privacy.analyses.hybrid import any_loss, blocks, convex, powers
 from dpexp.privacy.analyses.last_iterate import shift
 
 

@@ -15,7 +15,7 @@ from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.accounting.loss_distributions import StepLoss, eps_of_steps, plain_eps, step_loss
 from dpexp.privacy.accounting.tilted import Tilted, _transform_size
 from dpexp.privacy.accounting.window_sums import UNIT, CellSums, FrequencySums, Spectrum, window_sums
-from dpexp.privacy.mechanisms.langevin_run import steps_of
+from dpexp.privacy.mechanisms.langevin_accounting import steps_of
 from tests.oracles.composition import epsilon
 
 PAIRS = {"add-remove": ("remove", "add"), "replace-one": ("opposite",), "fixed-size": ("symmetrised",)}

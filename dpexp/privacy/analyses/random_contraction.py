@@ -34,7 +34,7 @@ import numpy as np
 from dpexp.privacy.accounting.binomials import poisson_sizes, step_factors
 from dpexp.privacy.accounting.gdp import delta_of, deltas_of
 from dpexp.privacy.accounting.quiet_functions import exp, log
-from dpexp.privacy.analyses.contracted import Contracted, blocks
+from dpexp.privacy.analyses.hybrid import Contracted, blocks
 
 _LEVELS = 48
 """values of a that are kept: the split between two of them adds about 1% to the variance of a"""

@@ -68,8 +68,8 @@ def exact_walk(run: ProjectedRun, pair: str) -> list[LowerBound]:
     the maps are too many to be done within a second.
     """
     from dpexp.privacy.exact import runs
+    from dpexp.privacy.exact.projected_run import Pair
     from dpexp.privacy.exact.update import affine
-    from dpexp.privacy.pairs.projected import Pair
 
     width, sizes = 2 * run.half_width, run.sizes
     fits = 0 < width <= WIDEST and len(sizes) <= MOST_SIZES and width * width * 2 * len(sizes) <= MOST_WORK

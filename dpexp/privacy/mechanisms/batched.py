@@ -21,10 +21,9 @@ from dpexp.privacy.analyses.composition import (
     linear_lower,
     random_step,
 )
-from dpexp.privacy.analyses.contracted import Contracted, LogContraction, any_loss, powers
 from dpexp.privacy.analyses.from_curves import hockey_stick_analysis
 from dpexp.privacy.analyses.hidden_state import PoissonReach, last_iterate_delta
-from dpexp.privacy.analyses.hybrid import hybrid_eps
+from dpexp.privacy.analyses.hybrid import Contracted, LogContraction, any_loss, hybrid_eps, powers
 from dpexp.privacy.attained.lower_bounds import LowerBound, linear_cyclic
 from dpexp.privacy.exact.projected_run import NO_LAW, NotSearched, ProjectedRun
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Records, Size, Steps

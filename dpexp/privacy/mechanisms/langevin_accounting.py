@@ -4,10 +4,13 @@ Three are sound: `pld`, `last-iterate`, and `once-an-epoch` for shuffled batches
 `theorem-3-1` is Theorem 3.1 of `dp-sgld` with K in iterations, false for mini-batches; `published` is the same bound
 with K counted in epochs, as the authors' code evaluates it. An accountant speaks of certain sampling schemes only.
 
-(a) A step's noise is sqrt(2 eta_k) sigma, and one record moves its mean by a multiple of eta_k: the larger the step,
-the less noise for what it moves. Noise is counted relative to that of the largest step, and is at least 1.
+(a) A step (Algorithm 1) of size eta_k adds noise of standard deviation sqrt(2 eta_k) sigma, and one record of gradient
+norm at most L moves it by at most eta_k L / m. So its noise multiplier is z_k = sqrt(2 / eta_k) sigma m / L: the larger
+the step, the less noise for what it moves. Noise is counted relative to that of the largest step, and is at least 1.
 (b) Where batches are drawn epoch by epoch, an epoch is taken at the least noise of its steps: a step of more noise is
 one of less with noise added afterwards. Steps never grow, so that this is the noise of its first step.
+(c) For the same reason steps are grouped by noise, rounded down, and what is stated stays an upper bound. The privacy
+loss distributions of the groups are composed with one Fourier transform each.
 """
 
 from __future__ import annotations
@@ -18,11 +21,13 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, Literal, get_args
 
+import numpy as np
+
 from dpexp.privacy.accounting.calibration import Unreachable, calibrate, least_noise, rounded_up
 from dpexp.privacy.accounting.epoch_losses import epoch_loss, varying_epochs_eps
 from dpexp.privacy.accounting.gdp import raised
-from dpexp.privacy.accounting.loss_distributions import eps_of_steps
-from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, gaussian_analysis
+from dpexp.privacy.accounting.loss_distributions import Scheme, Steps, eps_of_steps, step_loss
+from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, Relation, gaussian_analysis
 from dpexp.privacy.analyses.composition import (
     DIVIDED,
     FIXED,
@@ -39,10 +44,10 @@ from dpexp.privacy.analyses.composition import (
     random_step,
     visits,
 )
-from dpexp.privacy.batch_sampling import INTO_BINS, RELATIONS, BatchSampling
+from dpexp.privacy.batch_sampling import INTO_BINS, RELATIONS, BatchSampling, Epochs
 from dpexp.privacy.mechanisms.epoch_gaussian import ALLOCATION, INDEPENDENT
 from dpexp.privacy.mechanisms.langevin import CONVERTED, PRINTED, Langevin
-from dpexp.privacy.mechanisms.langevin_run import Groups, LangevinRun, steps_of
+from dpexp.privacy.mechanisms.mechanism import langevin_gradient_noise
 from dpexp.theory.dp_sgld.privacy import eps_of_slope, sigma_for_eps, theorem31
 
 Accountant = Literal["pld", "last-iterate", "once-an-epoch", "theorem-3-1", "published"]
@@ -60,6 +65,75 @@ REFUSED: dict[str, str] = {
 }
 """why an accountant is no guarantee"""
 GAUSSIAN = "Gaussian composition (Dong, Roth and Su, 2022)"
+GROWTH = 1.05
+"""noises of one group differ by at most this factor. Rounding down takes 2.5 % of the noise on average, and epsilon,
+which is about inverse to the noise, is inflated by as much"""
+Groups = tuple[tuple[float, int], ...]
+"""(noise in units of the least, number of steps), noise increasing"""
+
+
+def grouped(relative: np.ndarray) -> Groups:
+    """Groups of steps of noise `relative` [K], each >= 1, rounded down to powers of `GROWTH`."""
+    if np.all(relative == relative[0]):
+        return ((float(relative[0]), len(relative)),)
+    # The quotient of logarithms may come out just below a power of GROWTH; 1e-9 keeps that power in its own group. It
+    # may also lift a noise that lies just below a power to it, which would be rounding up. So the power itself, as the
+    # number that is returned, is compared with the noise, and the next lower one taken where it is larger. One step
+    # down is enough: the exponent is too large by 1 at most. Noises are >= 1, hence so is what max() returns for k < 0.
+    exponents = np.floor(np.log(relative) / math.log(GROWTH) + 1e-9).astype(int)
+    powers = np.array([_power(k) for k in range(int(exponents.max()) + 1)])
+    exponents = np.maximum(exponents - (powers[exponents] > relative), 0)
+    groups, counts = np.unique(exponents, return_counts=True)
+    return tuple((_power(int(k)), int(c)) for k, c in zip(groups, counts, strict=True))
+
+
+def _power(k: int) -> float:
+    return max(1.0, GROWTH**k)
+
+
+@dataclass(frozen=True)
+class LangevinRun:
+    """w <- Proj(w - eta_k G + sqrt(2 eta_k) sigma Z), K steps on batches of m of n records, as accountants see it."""
+
+    n: int
+    batch_size: int
+    sampling: BatchSampling
+    steps: int
+    lipschitz: float
+    """largest norm of a record's part of the gradient: only it depends on the record"""
+    smoothness: float
+    strong_convexity: float
+    diameter: float
+    """of the set to which iterates are projected"""
+    largest_step: float
+    total_step: float
+    total_of_epochs: float
+    """sum of the first E steps, E the number of epochs: what the published accounting uses"""
+    groups: Groups
+    """noise of the steps over that of the largest, and how many"""
+    by_epochs: Epochs | None = None
+    """of batches that are drawn epoch by epoch"""
+
+    @property
+    def q(self) -> float:
+        return self.batch_size / self.n
+
+    @property
+    def epochs(self) -> int:
+        return max(1, round(self.steps * self.q))
+
+    @property
+    def constant(self) -> bool:
+        """Whether all steps are of one size."""
+        return len(self.groups) == 1
+
+    @property
+    def relation(self) -> Relation:
+        return RELATIONS[self.sampling]
+
+    def multiplier(self, sigma: float) -> float:
+        """Noise of the largest step over one record's largest share of it: the noise multiplier of DP-SGD."""
+        return langevin_gradient_noise(sigma, self.largest_step) * self.batch_size / self.lipschitz
 
 
 @dataclass(frozen=True)
@@ -232,6 +306,14 @@ def composed(run: LangevinRun, multiplier: float) -> Analysis:
     step = random_step(epochs.share if epochs else run.q, multiplier, scheme, run.relation)
     parts = steps_of(*step, groups)
     return Analysis("pld", PLD, ALL, partial(eps_of_steps, parts), assumed, steps=parts)
+
+
+def steps_of(q: float, multiplier: float, scheme: Scheme, groups: Groups) -> Steps:
+    """The groups as kinds of steps, and how many there are of each.
+
+    Steps have the probability q and the noise `multiplier` times that of their group; `multiplier` as in `StepLoss`.
+    """
+    return tuple((step_loss(q, multiplier * relative, scheme), count) for relative, count in groups)
 
 
 def _visits(run: LangevinRun) -> float:

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from dpexp.privacy.analyses.analysis import LAST, Analysis, gaussian_analysis
 from dpexp.privacy.analyses.composition import ONCE_AN_EPOCH, composition, visits
-from dpexp.privacy.analyses.contracted import Contracted, LogContraction, convex
 from dpexp.privacy.analyses.from_curves import renyi_analysis
+from dpexp.privacy.analyses.hybrid import Contracted, LogContraction, convex
 from dpexp.privacy.analyses.last_iterate import (
     cyclic_convex,
     cyclic_strongly_convex,
