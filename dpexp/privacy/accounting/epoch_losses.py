@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
 from dpexp.privacy.accounting.discrete_losses import from_below
-from dpexp.privacy.accounting.gdp import delta_of, eps_of
+from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.accounting.random_allocation import (
     LARGEST,
     REACH,
@@ -60,16 +60,6 @@ class EpochLoss:
             return known
         try:
             return min(known, max(law.eps(delta) for law in self._above(epochs)))
-        except TooWide:
-            return known
-
-    def delta(self, epochs: int, eps: float) -> float:
-        """Delta of so many epochs at epsilon >= 0, rounded up."""
-        known = delta_of(self.mu * math.sqrt(epochs), eps)
-        if epochs == 0 or not self.written:
-            return known
-        try:
-            return min(known, max(law.delta(eps) for law in self._above(epochs)))
         except TooWide:
             return known
 
