@@ -101,9 +101,7 @@ class NoisySgd(BatchedMechanism):
         gradients = "gradients of norm at most L"
         # a batch of gradients of norm L moves by eta L, in either direction: 2 L over the noise on the gradient
         move = 2 / self.multiplier * self.batch_size
-        every.append(self.contraction_bound(self.width, move, gradients))
-        every.append(self.hybrid_bound(self.multiplier, self.width, move, gradients, self._convex()))
-        return every
+        return every + self.last_iterate_bounds(self.multiplier, self.width, move, gradients, self._convex())
 
     def _convex(self) -> LogContraction | None:
         """How steps of convex smooth losses contract, None where that is not known.
