@@ -118,10 +118,6 @@ class RandomContraction:
 
     def log_contraction(self, eps: float) -> Contracted:
         """R -> log of a bound on eta_eps(K^R)."""
-        return blocks(*self._blocks(eps))
-
-    def _blocks(self, eps: float) -> tuple[np.ndarray, np.ndarray]:
-        """Block lengths in steps [B] and the logarithms of their contraction [B]."""
         lengths, laws = self._laws
         x = self._gathered * self._grid
         thetas = _thetas(eps, self.width, x)
@@ -130,7 +126,7 @@ class RandomContraction:
         means = np.min([(laws * majorant).sum(axis=1) for majorant in majorants], axis=0)
         # the factor covers the rounding of some thousand positive sums
         logs = log(np.clip(means * (1 + 1e-9), 1e-300, 1.0))
-        return lengths * self._gathered, logs
+        return blocks(lengths * self._gathered, logs)
 
     @cached_property
     def _factors(self) -> Factors:
