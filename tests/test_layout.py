@@ -98,8 +98,8 @@ def test_the_house_stays_small():
 
 
 LINES = {
-    "algorithms": 3_693, "commands": 6_260, "config": 2_857, "conformance": 2_169, "core": 1_893, "data": 1_999,
-    "engine": 5_404, "inference": 3_488, "papers": 8_522, "plugins": 1_176, "privacy": 13_380,
+    "algorithms": 3_693, "commands": 6_260, "config": 2_857, "conformance": 2_169, "core": 1_895, "data": 1_999,
+    "engine": 5_404, "inference": 3_488, "papers": 8_522, "plugins": 1_176, "privacy": 13_331,
     "problems": 2_527, "protocols": 137, "reporting": 9_242, "roof": 290, "store": 4_738, "theory": 1_623,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""
