@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from dpexp.core.digests import digest
 from dpexp.privacy.momentum.certificates import (
     STORE,
     Certificate,
     Setting,
     computed,
-    hash_of,
     stored,
 )
 from dpexp.privacy.momentum.difference_bound import certified, largest_form
@@ -101,7 +101,7 @@ def write(certificates: list[Certificate]) -> None:
     """Replaces the file."""
     entries = [_entry(c) for c in sorted(certificates, key=lambda c: c.setting)]
     lines = ",\n".join(json.dumps(entry) for entry in entries)
-    STORE.write_text(f'{{"sha256": "{hash_of(entries)}", "entries": [\n{lines}\n]}}\n')
+    STORE.write_text(f'{{"sha256": "{digest(entries, 64)}", "entries": [\n{lines}\n]}}\n')
 
 
 def _entry(c: Certificate) -> dict[str, Any]:

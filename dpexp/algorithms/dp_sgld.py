@@ -25,8 +25,7 @@ from dpexp.problems.softmax import Softmax
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.mechanisms.langevin_accounting import AccountedLangevin
-    from dpexp.privacy.mechanisms.langevin_run import LangevinRun
+    from dpexp.privacy.mechanisms.langevin_accounting import AccountedLangevin, LangevinRun
 
 ANY_START = ("pld", "once-an-epoch")
 """accountants of all iterates: these are private from any start that does not depend on the records"""
@@ -88,7 +87,7 @@ class DpSgld(SoftmaxAlgorithm):
     @first_stage
     def _run(self, problem: Softmax, schedule: Schedule, n: int, ends: bool = False) -> LangevinRun:
         """The run in the words of the accountants; with `ends`, its first and last step stand for all."""
-        from dpexp.privacy.mechanisms.langevin_run import LangevinRun, grouped
+        from dpexp.privacy.mechanisms.langevin_accounting import LangevinRun, grouped
 
         # sizes never grow, so the ends say which step is largest and whether all count as one size
         rule = schedule.for_losses(problem.smoothness, problem.regulariser)

@@ -21,6 +21,8 @@ import math
 from functools import lru_cache
 from typing import NamedTuple
 
+from dpexp.core.roots import narrow
+
 SLACK = 1e-9
 """by which epsilon is computed smaller than stated: the cap of floating-point directions has a probability that differs
 from q by a relative 1e-10 at most"""
@@ -50,13 +52,13 @@ class Cap(NamedTuple):
 @lru_cache(maxsize=256)
 def cap(eps: float, p: int) -> Cap:
     """The cap with the least noise for messages in R^p that are eps-differentially private, eps at most MOST_EPS."""
-    low, high = 0.0, 1.0
+
+    def beyond(gamma: float) -> bool:
+        found = _cap(eps, p, gamma)
+        return found.m <= gamma or found.trials > MOST_TRIALS
+
     # with the density f of T, e' = -gamma f and q' = -f, so that the derivative of m vanishes where m is gamma
-    while high - low > 1e-15:
-        middle = (low + high) / 2
-        found = _cap(eps, p, middle)
-        low, high = (middle, high) if found.m > middle and found.trials <= MOST_TRIALS else (low, middle)
-    return _cap(eps, p, low)
+    return _cap(eps, p, narrow(beyond, 0.0, 1.0, absolute=1e-15).below)
 
 
 def _cap(eps: float, p: int, gamma: float) -> Cap:

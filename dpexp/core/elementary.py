@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import NamedTuple
 
 import numpy as np
 
@@ -36,17 +35,23 @@ _TABLE = np.array([root / (1 << _SHIFT) for root in _ROOTS])
 _UNSEEN = [root - (int(t * 2.0**60) << _SHIFT - 60) for root, t in zip(_ROOTS, _TABLE.tolist(), strict=True)]
 _REST = np.array([unseen / (1 << _SHIFT) for unseen in _UNSEEN])
 """what the table's rounding leaves, [32]"""
-_PER_LN2 = _PARTS * 1.4426950408889634
-_LN2_HIGH, _LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
+# constants of operations on arrays are arrays: with a number of Python an operation of few numbers takes twice as long
+_HALF, _ONE, _TWO, _HALF_ROOT = map(np.array, (0.5, 1.0, 2.0, math.sqrt(0.5)))
+_PER_PART, _LAST_PART, _PART_BITS = map(np.array, (_PARTS * 1.4426950408889634, _PARTS - 1, _PARTS.bit_length() - 1))
+_LN2_HIGH, _LN2_LOW = map(np.array, (0.693147180369123816490, 1.90821492927058770002e-10))
 """log 2 in two parts, the first with 33 bits: its product with an integer of up to 20 bits is exact"""
-_LEAST, _LARGEST = -746.0, 710.0
+_PART_HIGH, _PART_LOW = (np.asarray(part / _PARTS) for part in (_LN2_HIGH, _LN2_LOW))
+"""log(2) / 32: 2^-5 of a number has its digits, and so have products with it"""
+_LEAST, _LARGEST = map(np.array, (-746.0, 710.0))
 """at these and beyond an exponential is 0 or inf: the least number is e^-744.4, the largest e^709.8"""
-_TAYLOR = [1 / 720, 1 / 120, 1 / 24, 1 / 6, 1 / 2]
+_TAYLOR = [np.array(1 / k) for k in (720, 120, 24, 6, 2)]
 """of (e^r - 1 - r) / r^2, the last term first"""
-_ARTANH = [2 / (2 * k + 1) for k in range(1, 10)]
+_ARTANH = [np.array(2 / (2 * k + 1)) for k in range(1, 10)]
 """of (e), without 2 f: f^2 is at most .0295, so that the next term is 2 f^21 / 21 = 8e-18"""
-_HALF_ROOT = math.sqrt(0.5)
 _LEAST_NORMAL = 2.0**-1022
+_MANTISSA_BITS, _HALF_ROOT_BITS, _NORMAL_BITS = np.array(52), _HALF_ROOT.view(np.int64), np.array(1 << 52)
+_ORDINARY = np.asarray(np.array(math.inf).view(np.uint64) - _NORMAL_BITS.view(np.uint64))
+"""how many bit patterns there are from the least normal number to inf: those of all others are not among them"""
 _LIFT = 54
 """octaves by which a number below the least normal one is lifted to become one"""
 _TAIL_SCALE = 2.5
@@ -60,74 +65,13 @@ _TAIL = (
     -9.34969633002776e-11, 1.640185346965619e-10, 3.382263974407091e-11,
 )  # fmt: skip
 """of (f), s >= 0: interpolated at 29 Chebyshev points, error 4e-19"""
-_SINE = [(-1.0) ** k / math.factorial(2 * k + 1) for k in range(1, 9)]
-_COSINE = [(-1.0) ** k / math.factorial(2 * k) for k in range(1, 9)]
+_SCALE, _TAIL_ARRAYS = np.array(_TAIL_SCALE), [np.array(coefficient) for coefficient in _TAIL]
+_SINE = [np.array((-1.0) ** k / math.factorial(2 * k + 1)) for k in range(1, 9)]
+_COSINE = [np.array((-1.0) ** k / math.factorial(2 * k)) for k in range(1, 9)]
 """sin x = x + x^3 _SINE(x^2), cos x = 1 + x^2 _COSINE(x^2)"""
 _TURNED = np.array([False, True, False, True, False])
 _COSINE_SIGN, _SINE_SIGN = np.array([1.0, -1.0, -1.0, 1.0, 1.0]), np.array([1.0, 1.0, -1.0, -1.0, 1.0])
 """by quarters of a turn: whether cos is the sine of the rest, up to the sign, and the signs of cos and sin"""
-
-
-class _Arrays(NamedTuple):
-    """Constants as arrays: an operation of few numbers with one takes half as long as with a number of Python."""
-
-    half: np.ndarray
-    one: np.ndarray
-    two: np.ndarray
-    ln2_high: np.ndarray
-    ln2_low: np.ndarray
-    per_part: np.ndarray
-    """parts of an octave in 1"""
-    part_high: np.ndarray
-    part_low: np.ndarray
-    """log(2) / 32: 2^-5 of a number has its digits, and so have products with it"""
-    last_part: np.ndarray
-    part_bits: np.ndarray
-    least: np.ndarray
-    largest: np.ndarray
-    mantissa_bits: np.ndarray
-    half_root: np.ndarray
-    half_root_bits: np.ndarray
-    normal_bits: np.ndarray
-    ordinary: np.ndarray
-    """how many bit patterns there are from the least normal number to inf: those of all others are not among them"""
-    tail_scale: np.ndarray
-    taylor: list[np.ndarray]
-    artanh: list[np.ndarray]
-    tail: list[np.ndarray]
-    sine: list[np.ndarray]
-    cosine: list[np.ndarray]
-
-
-def _each(numbers: Sequence[float]) -> list[np.ndarray]:
-    return [np.array(number) for number in numbers]
-
-
-_OF = _Arrays(
-    half=np.array(0.5),
-    one=np.array(1.0),
-    two=np.array(2.0),
-    ln2_high=np.array(_LN2_HIGH),
-    ln2_low=np.array(_LN2_LOW),
-    per_part=np.array(_PER_LN2),
-    part_high=np.array(_LN2_HIGH / _PARTS),
-    part_low=np.array(_LN2_LOW / _PARTS),
-    last_part=np.array(_PARTS - 1),
-    part_bits=np.array(_PARTS.bit_length() - 1),
-    least=np.array(_LEAST),
-    largest=np.array(_LARGEST),
-    mantissa_bits=np.array(52),
-    half_root=np.array(_HALF_ROOT),
-    half_root_bits=np.array(_HALF_ROOT).view(np.int64),
-    normal_bits=np.array(_LEAST_NORMAL).view(np.int64),
-    ordinary=np.asarray(np.array(math.inf).view(np.uint64) - np.array(_LEAST_NORMAL).view(np.uint64)),
-    tail_scale=np.array(_TAIL_SCALE),
-    taylor=_each(_TAYLOR),
-    artanh=_each(_ARTANH),
-    tail=_each(_TAIL),
-    sine=_each(_SINE),
-    cosine=_each(_COSINE),
-)
 
 
 def _in_blocks(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
@@ -148,7 +92,7 @@ def _in_blocks(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.nda
 @np.errstate(over="ignore", under="ignore", invalid="ignore")
 def exp(x: np.ndarray) -> np.ndarray:
     """e^x; 0 and inf beyond the range of numbers."""
-    octaves, scale, rest = _reduced(np.minimum(np.maximum(x, _OF.least), _OF.largest))
+    octaves, scale, rest = _reduced(np.minimum(np.maximum(x, _LEAST), _LARGEST))
     # (c); ldexp rounds once more where the number is below the least normal one
     rest += scale
     return np.asarray(np.ldexp(rest, octaves.astype(np.intc)))
@@ -158,7 +102,7 @@ def exp(x: np.ndarray) -> np.ndarray:
 def log(x: np.ndarray) -> np.ndarray:
     """Natural logarithm of positive numbers; -inf of 0."""
     bits = x.view(np.int64)
-    if x.size and (bits - _OF.normal_bits).view(np.uint64).max() >= _OF.ordinary:
+    if x.size and (bits - _NORMAL_BITS).view(np.uint64).max() >= _ORDINARY:
         return _log_of_any(x)
     return _log_of_bits(bits, 0)
 
@@ -166,11 +110,11 @@ def log(x: np.ndarray) -> np.ndarray:
 def _log_of_bits(bits: np.ndarray, lifted: int) -> np.ndarray:
     """log of normal numbers by their bits, less `lifted` octaves."""
     # (d): the bits less those of sqrt(1/2) count the octaves above it
-    octaves = (bits - _OF.half_root_bits) >> _OF.mantissa_bits
-    mantissa = (bits - (octaves << _OF.mantissa_bits)).view(np.float64)
+    octaves = (bits - _HALF_ROOT_BITS) >> _MANTISSA_BITS
+    mantissa = (bits - (octaves << _MANTISSA_BITS)).view(np.float64)
     k = (octaves - lifted if lifted else octaves).astype(np.float64)
     # the product with the first part of log 2 is exact, and the small terms are added to each other first
-    return np.asarray(k * _OF.ln2_high + (_log_of_mantissa(mantissa - _OF.one) + k * _OF.ln2_low))
+    return np.asarray(k * _LN2_HIGH + (_log_of_mantissa(mantissa - _ONE) + k * _LN2_LOW))
 
 
 def _log_of_any(x: np.ndarray) -> np.ndarray:
@@ -188,10 +132,10 @@ def _log_of_any(x: np.ndarray) -> np.ndarray:
 @np.errstate(divide="ignore", invalid="ignore")
 def log1p(x: np.ndarray) -> np.ndarray:
     """log(1 + x), also where x is small; x at least -1."""
-    one = x + _OF.one
+    one = x + _ONE
     whole = log(one)
     # 1 + x is rounded: the derivative of the logarithm makes good for it
-    found = whole + (x - (one - _OF.one)) / one
+    found = whole + (x - (one - _ONE)) / one
     return np.where(np.isinf(whole), whole, found) if np.isnan(found).any() else np.asarray(found)
 
 
@@ -200,9 +144,9 @@ def log1p(x: np.ndarray) -> np.ndarray:
 def erfcx(x: np.ndarray) -> np.ndarray:
     """e^(x^2) erfc(x) for x >= 0: what the normal law leaves beyond a place, over its density."""
     # (f)
-    below = x + _OF.tail_scale
-    t = np.where(x == np.inf, _OF.one, (x - _OF.tail_scale) / below)
-    return np.asarray(_polynomial(t, _OF.tail) / below)
+    below = x + _SCALE
+    t = np.where(x == np.inf, _ONE, (x - _SCALE) / below)
+    return np.asarray(_polynomial(t, _TAIL_ARRAYS) / below)
 
 
 def circle(parts: np.ndarray, whole: int) -> tuple[np.ndarray, np.ndarray]:
@@ -216,7 +160,7 @@ def circle(parts: np.ndarray, whole: int) -> tuple[np.ndarray, np.ndarray]:
     quarters = (8 * left + whole) // (2 * whole)
     x = (4 * left - quarters * whole) * (math.pi / (2 * whole))
     square = x * x
-    sine, cosine = x + x * square * _polynomial(square, _OF.sine), _OF.one + square * _polynomial(square, _OF.cosine)
+    sine, cosine = x + x * square * _polynomial(square, _SINE), _ONE + square * _polynomial(square, _COSINE)
     turned = _TURNED[quarters]
     return (
         np.where(turned, sine, cosine) * _COSINE_SIGN[quarters],
@@ -228,14 +172,14 @@ def circle(parts: np.ndarray, whole: int) -> tuple[np.ndarray, np.ndarray]:
 def ndtr(x: np.ndarray) -> np.ndarray:
     """Phi(x) of the standard normal law."""
     # Phi(-|x|), which keeps its digits where it is small; 1 less it is at least 1/2, and loses none
-    tail = exp(-x * x * _OF.half) * erfcx(np.abs(x) * _OF.half_root) * _OF.half
-    return np.asarray(np.where(x < 0, tail, _OF.one - tail))
+    tail = exp(-x * x * _HALF) * erfcx(np.abs(x) * _HALF_ROOT) * _HALF
+    return np.asarray(np.where(x < 0, tail, _ONE - tail))
 
 
 @_in_blocks
 def log_ndtr(x: np.ndarray) -> np.ndarray:
     """log Phi(x), also where Phi(x) is below the least number."""
-    half, tail = x * x * _OF.half, erfcx(np.abs(x) * _OF.half_root) * _OF.half
+    half, tail = x * x * _HALF, erfcx(np.abs(x) * _HALF_ROOT) * _HALF
     return np.asarray(np.where(x < 0, log(tail) - half, log1p(-exp(-half) * tail)))
 
 
@@ -253,29 +197,29 @@ def erfcx_of(x: float) -> float:
 def _reduced(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Octaves, scale and rest with e^x = 2^octaves (scale + rest): x = k log(2) / 32 + r, |r| <= log(2) / 64."""
     # (a): k = 32 o + j; its product with the first part of log(2) / 32 is exact
-    k = np.rint(x * _OF.per_part)
+    k = np.rint(x * _PER_PART)
     whole = k.astype(np.int64)
-    r = (x - k * _OF.part_high) - k * _OF.part_low
-    part = whole & _OF.last_part
+    r = (x - k * _PART_HIGH) - k * _PART_LOW
+    part = whole & _LAST_PART
     scale = _TABLE[part]
     # (b): the next term is .0109^7 / 7! = 4e-18
-    more = r * _OF.taylor[0]
-    for coefficient in _OF.taylor[1:]:
+    more = r * _TAYLOR[0]
+    for coefficient in _TAYLOR[1:]:
         more += coefficient
         more *= r
     more *= r
     more += r
     # (c): R_j is below 2^-53, so that R_j e^r is R_j
-    return whole >> _OF.part_bits, scale, scale * more + _REST[part]
+    return whole >> _PART_BITS, scale, scale * more + _REST[part]
 
 
 def _log_of_mantissa(over: np.ndarray) -> np.ndarray:
     """log(1 + over) for 1 + over in [sqrt(1/2), sqrt 2), f = over / (2 + over)."""
     # (e)
-    f = over / (over + _OF.two)
+    f = over / (over + _TWO)
     square = f * f
     # 2 f = over - over f, and over is exact: the leading term is not rounded
-    return np.asarray(over - f * (over - square * _polynomial(square, _OF.artanh)))
+    return np.asarray(over - f * (over - square * _polynomial(square, _ARTANH)))
 
 
 def _polynomial(x: np.ndarray, coefficients: Sequence[np.ndarray]) -> np.ndarray:

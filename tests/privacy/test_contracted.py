@@ -1,4 +1,4 @@
-"""How much steps contract, and the fewest that contract to a level: beside a search through all numbers of steps."""
+"""How much steps contract: blocks of some lengths beside those of all lengths."""
 
 from __future__ import annotations
 
@@ -8,14 +8,8 @@ import numpy as np
 import pytest
 
 from dpexp.privacy.accounting.gdp import delta_of
-from dpexp.privacy.analyses.contracted import Blocks, Extreme, any_loss, convex, powers
+from dpexp.privacy.analyses.hybrid import any_loss, blocks, convex, powers
 from dpexp.privacy.analyses.last_iterate import shift
-
-LEVELS = [-1e-9, -0.01, -0.7, -3.0, -11.51, -40.0]
-
-
-def by_search(bound, level, most=6000):
-    return next((steps for steps in range(1, most) if bound(steps) <= level), math.inf)
 
 
 def literally(eps, width, c, steps):
@@ -25,40 +19,22 @@ def literally(eps, width, c, steps):
     return min(steps // (k + 1) * value for k, value in enumerate(logs))
 
 
-def _each(log):
-    """Steps that each leave so much."""
-    return Blocks(np.array([1]), np.array([log]))
-
-
 BOUNDS = {
-    "powers": _each(-0.013),
-    "no contraction": _each(0.0),
-    "all at once": _each(-math.inf),
+    "powers": powers(0.987),
+    "no contraction": powers(1.0),
+    "all at once": powers(0.0),
     "convex": convex(0.2, 5.0),
     "strongly convex": convex(0.0, 9.0, 0.95),
-    "some blocks do not contract": Blocks(np.array([1, 2, 7, 50]), np.array([0.0, 0.0, -0.1, -1.3])),
-    "one block": Blocks(np.array([3]), np.array([-math.inf])),
-    "smaller": Extreme(min, (_each(-0.004), convex(0.3, 20.0))),
-    "larger": Extreme(max, (_each(-0.02), convex(0.3, 4.0))),
+    "some blocks do not contract": blocks(np.array([1, 2, 7, 50]), np.array([0.0, 0.0, -0.1, -1.3])),
+    "one block": blocks(np.array([3]), np.array([-math.inf])),
 }
 
 
 @pytest.mark.parametrize("name", BOUNDS)
-def test_the_fewest_steps_are_those_of_a_search(name):
-    bound = BOUNDS[name]
-    for level in LEVELS:
-        found, wanted = bound.fewest(level), by_search(bound, level)
-        assert found == wanted or (wanted == math.inf and found >= 6000), level
-    values = [bound(steps) for steps in range(1, 300)]
+def test_more_steps_never_leave_more(name):
+    values = [BOUNDS[name](steps) for steps in range(1, 300)]
     assert values == sorted(values, reverse=True)
-
-
-def test_levels_that_whole_numbers_of_blocks_meet_to_rounding():
-    for each in (-0.1, -1 / 3, -math.pi / 7):
-        for count in (1, 3, 7, 60, 999):
-            for level in (count * each, math.nextafter(count * each, 0), math.nextafter(count * each, -9e9)):
-                found = _each(each).fewest(level)
-                assert found * each <= level < (found - 1) * each or found == 1
+    assert max(values) <= 0
 
 
 @pytest.mark.parametrize(("eps", "width", "c"), [(0.0, 6.0, 1.0), (0.4, 12.0, 1.0), (0.1, 6.0, 0.9)])
@@ -72,4 +48,3 @@ def test_blocks_of_some_lengths_lose_little_against_all_lengths(eps, width, c):
 def test_any_loss_multiplies_what_one_step_leaves():
     assert any_loss(0.2, 3.0)(4) == pytest.approx(4 * math.log(delta_of(3.0, 0.2)))
     assert powers(0.0)(1) == -math.inf
-    assert powers(1.0).fewest(-1.0) == math.inf

@@ -18,10 +18,9 @@ from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.accounting.loss_distributions import step_loss
 from dpexp.privacy.accounting.sampled_gaussian import mixture_from_base
 from dpexp.privacy.accounting.tradeoff import Profile
-from dpexp.privacy.analyses.contracted import convex
 from dpexp.privacy.analyses.from_curves import eps_of_delta
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
-from dpexp.privacy.analyses.hybrid import hybrid_eps
+from dpexp.privacy.analyses.hybrid import convex, hybrid_eps
 from dpexp.privacy.analyses.last_iterate import composed, full_batch_strongly_convex, last_iterate
 from dpexp.privacy.exact import memory
 from dpexp.privacy.exact.linear import linear

@@ -12,11 +12,10 @@ from scipy.special import logsumexp
 
 from dpexp.privacy.accounting.gdp import delta_of
 from dpexp.privacy.accounting.loss_distributions import step_loss
-from dpexp.privacy.analyses.contracted import any_loss
-from dpexp.privacy.analyses.contracted import convex as convex_steps
 from dpexp.privacy.analyses.from_curves import eps_of_delta
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
-from dpexp.privacy.analyses.hybrid import hybrid_eps
+from dpexp.privacy.analyses.hybrid import any_loss, hybrid_eps
+from dpexp.privacy.analyses.hybrid import convex as convex_steps
 from dpexp.privacy.analyses.last_iterate import (
     SHARES,
     STEP,

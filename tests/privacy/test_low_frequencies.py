@@ -9,8 +9,8 @@ import pytest
 from dpexp.privacy.accounting import tilted
 from dpexp.privacy.accounting.discrete_losses import Discrete
 from dpexp.privacy.accounting.loss_distributions import StepLoss, _composed, eps_of_steps
-from dpexp.privacy.accounting.low_frequencies import LEFT_OUT, Factor, highest, transform
 from dpexp.privacy.accounting.tilted import Composed, TooWide
+from dpexp.privacy.accounting.window_sums import LEFT_OUT, Factor, highest, transform
 from tests.conftest import AT_LENGTH
 from tests.oracles.composition import epsilon
 

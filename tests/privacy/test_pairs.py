@@ -13,11 +13,10 @@ import dpexp
 from dpexp.core.errors import UsageError
 from dpexp.core.files import write_bytes_sealed
 from dpexp.core.gauss_legendre import gauss_legendre
-from dpexp.privacy.exact.projected_run import NotSearched, ProjectedRun
+from dpexp.privacy.exact.projected_run import NotAllowed, NotSearched, Pair, ProjectedRun
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.pairs import kept, stated
 from dpexp.privacy.pairs.gradient import Landscape, ways
-from dpexp.privacy.pairs.projected import NotAllowed, Pair
 from dpexp.privacy.pairs.search import KNOTS, _refined, nothing, search, trap
 from dpexp.privacy.pairs.stated import NotCertified, certified, evaluated
 from tests.oracles import node_laws

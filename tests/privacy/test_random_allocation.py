@@ -8,7 +8,7 @@ import pytest
 from scipy.special import ndtr
 
 from dpexp.privacy.accounting.calibration import calibrate
-from dpexp.privacy.accounting.epoch_losses import EpochLoss
+from dpexp.privacy.accounting.epoch_losses import EpochLoss, losses_of
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.accounting.random_allocation import Atoms, _pairs_of_twins, mixed, one_epoch_above, one_epoch_below
 from dpexp.privacy.mechanisms import MECHANISMS, EpochGaussian
@@ -48,7 +48,7 @@ def bracket(mechanism, delta=1e-5):
 
 def sides(loss, epochs, delta):
     """Brackets of epsilon for a record that is removed, and for one that is added."""
-    pairs = zip(("remove", "add"), loss._below(epochs), loss._above(epochs), strict=True)
+    pairs = zip(("remove", "add"), losses_of(loss, epochs, "below"), losses_of(loss, epochs, "above"), strict=True)
     return {name: (low.eps(delta), high.eps(delta)) for name, low, high in pairs}
 
 
@@ -152,8 +152,8 @@ def test_literal_draws_are_in_the_bracket_and_those_of_other_noise_are_not():
         return values.mean(), values.std() / math.sqrt(draws)
 
     loss = EpochLoss(1 / noise, batches)
-    high = loss._above(epochs)[0].delta(eps)
-    low = loss._below(epochs)[0].delta(eps)
+    high = losses_of(loss, epochs, "above")[0].delta(eps)
+    low = losses_of(loss, epochs, "below")[0].delta(eps)
     mean, error = estimate(noise)
     assert low - 4 * error < mean < high + 4 * error
     for factor in (0.8, 1.25):

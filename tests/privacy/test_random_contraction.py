@@ -9,8 +9,8 @@ from scipy.stats import binom, norm
 
 from dpexp.privacy.accounting.binomials import poisson_sizes, step_factors
 from dpexp.privacy.accounting.gdp import delta_of, deltas_of
-from dpexp.privacy.analyses.contracted import convex
 from dpexp.privacy.analyses.hidden_state import PoissonReach, contraction, last_iterate_delta
+from dpexp.privacy.analyses.hybrid import convex
 from dpexp.privacy.analyses.random_contraction import RandomContraction, _tangent, _thetas, few
 from dpexp.privacy.mechanisms import MECHANISMS
 

@@ -6,8 +6,7 @@ import pytest
 
 from dpexp.privacy.analyses.composition import batches_of, divides, visits
 from dpexp.privacy.mechanisms import MECHANISMS
-from dpexp.privacy.mechanisms.langevin_accounting import composed
-from dpexp.privacy.mechanisms.langevin_run import LangevinRun
+from dpexp.privacy.mechanisms.langevin_accounting import LangevinRun, composed
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from dpexp.reporting.mechanism_statement import MechanismStatement
 from tests.oracles.composition import epsilon

@@ -12,8 +12,7 @@ from dpexp.config.experiment_file import read_experiment
 from dpexp.config.yamlfile import ConfigError
 from dpexp.privacy.accounting.gdp import eps_of, raised
 from dpexp.privacy.budgets import ConstantBudget, Target, UniformBudget
-from dpexp.privacy.mechanisms.langevin_accounting import analysis_of, sigma_for
-from dpexp.privacy.mechanisms.langevin_run import LangevinRun
+from dpexp.privacy.mechanisms.langevin_accounting import LangevinRun, analysis_of, sigma_for
 from dpexp.problems import PROBLEMS
 from dpexp.problems.softmax import DataSource, Softmax
 

@@ -15,7 +15,7 @@ from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.accounting.loss_distributions import StepLoss, eps_of_steps, plain_eps, step_loss
 from dpexp.privacy.accounting.tilted import Tilted, _transform_size
 from dpexp.privacy.accounting.window_sums import UNIT, CellSums, FrequencySums, Spectrum, window_sums
-from dpexp.privacy.mechanisms.langevin_run import varying_eps
+from dpexp.privacy.mechanisms.langevin_accounting import steps_of
 from tests.oracles.composition import epsilon
 
 PAIRS = {"add-remove": ("remove", "add"), "replace-one": ("opposite",), "fixed-size": ("symmetrised",)}
@@ -149,10 +149,10 @@ def test_steps_of_different_noise_and_probability():
 
 
 def test_groups_of_equal_noise_are_one_group():
-    one = varying_eps(0.01, 1.2, "fixed-size", ((1.0, 900),), 1e-6)
-    split = varying_eps(0.01, 1.2, "fixed-size", ((1.0, 300), (1.0 + 1e-12, 600)), 1e-6)
+    one = eps_of_steps(steps_of(0.01, 1.2, "fixed-size", ((1.0, 900),)), 1e-6)
+    split = eps_of_steps(steps_of(0.01, 1.2, "fixed-size", ((1.0, 300), (1.0 + 1e-12, 600))), 1e-6)
     assert split == pytest.approx(one, rel=1e-5)
-    assert varying_eps(0.01, 1.2, "fixed-size", ((1.0, 300), (1.5, 600)), 1e-6) < one
+    assert eps_of_steps(steps_of(0.01, 1.2, "fixed-size", ((1.0, 300), (1.5, 600))), 1e-6) < one
 
 
 # --- one step ------------------------------------------------------------------------------------------------------

@@ -172,6 +172,11 @@ def test_groups():
     assert group.tpr(0.01) >= worst.tpr(0.01) > guarantee(sampled(q, noise, steps)).tpr(0.01)
     with pytest.raises(ValueError, match="larger groups"):
         Group(worst, 2)
+    # e^800 is no number, and what holds at a smaller epsilon holds there; so is the guess of what is next to certain
+    pair = Group(Profile(lambda d: 3.0), 3)
+    assert 0 <= pair.delta(800.0) == pair.delta(700.0) <= 1
+    assert group.delta(800.0) < 1e-90
+    assert 0 <= group.bayes_error(1e-320) <= 1e-320
 
 
 def test_an_epsilon_that_never_falls_to_0_still_bounds_the_advantage():

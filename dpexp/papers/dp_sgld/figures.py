@@ -22,7 +22,9 @@ from dpexp.papers.dp_sgld.cases import CASES
 from dpexp.papers.dp_sgld.exact_law import LANGEVIN_ORDERS, QuadraticLangevin
 from dpexp.privacy.accounting.calibration import least_noise
 from dpexp.privacy.analyses.analysis import ALL, Relation
-from dpexp.privacy.mechanisms import EpochGaussian, Mechanism, SampledGaussian
+from dpexp.privacy.mechanisms.epoch_gaussian import EpochGaussian
+from dpexp.privacy.mechanisms.mechanism import Mechanism
+from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing
 

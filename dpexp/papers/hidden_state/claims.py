@@ -14,7 +14,7 @@ from dpexp.privacy.accounting.loss_distributions import StepLoss
 from dpexp.privacy.analyses.from_curves import eps_of_delta
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.attained.walk import HockeyStick, Law, Walk
-from dpexp.privacy.mechanisms import ClippedNoisySgd
+from dpexp.privacy.mechanisms.clipped_noisy_sgd import ClippedNoisySgd
 from dpexp.reporting.claim import of_settings
 from dpexp.reporting.row import EXACT, above, near
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpexp.papers.hidden_state.slides import REACH, Q, crossing, eta_forgotten, limit, same_mechanism
-from dpexp.privacy.analyses.contracted import any_loss
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
-from dpexp.privacy.analyses.hybrid import hybrid_delta
+from dpexp.privacy.analyses.hybrid import any_loss, hybrid_delta
 from dpexp.privacy.pairs.kept import Entry, stored
 from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing

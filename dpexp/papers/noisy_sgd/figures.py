@@ -12,7 +12,7 @@ from dpexp.papers.noisy_sgd.claims.instances import HALF, MULTIPLIER, SLOPE, WID
 from dpexp.papers.noisy_sgd.claims.lower import KNEE
 from dpexp.privacy.analyses.last_iterate import composed, last_iterate
 from dpexp.privacy.attained.walk import Law, renyi, shifting
-from dpexp.privacy.mechanisms import NoisySgd
+from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
 from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
 from dpexp.privacy.accounting.discrete_losses import from_below
-from dpexp.privacy.accounting.gdp import delta_of, eps_of
+from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.accounting.random_allocation import (
     LARGEST,
     REACH,
@@ -59,17 +59,7 @@ class EpochLoss:
         if epochs == 0 or not self.written or not 0 < delta < 1:
             return known
         try:
-            return min(known, max(law.eps(delta) for law in self._above(epochs)))
-        except TooWide:
-            return known
-
-    def delta(self, epochs: int, eps: float) -> float:
-        """Delta of so many epochs at epsilon >= 0, rounded up."""
-        known = delta_of(self.mu * math.sqrt(epochs), eps)
-        if epochs == 0 or not self.written:
-            return known
-        try:
-            return min(known, max(law.delta(eps) for law in self._above(epochs)))
+            return min(known, max(law.eps(delta) for law in losses_of(self, epochs, "above")))
         except TooWide:
             return known
 
@@ -84,7 +74,7 @@ class EpochLoss:
             return known
         best = known
         with contextlib.suppress(TooWide):
-            removed, added = self._above(epochs)
+            removed, added = losses_of(self, epochs, "above")
             # (b)
             for share in SHARES:
                 first = removed.eps(share * delta)
@@ -98,13 +88,13 @@ class EpochLoss:
         if epochs == 0 or not self.written or not 0 < delta < 1:
             return 0.0
         try:
-            return max(law.eps(delta) for law in self._below(epochs))
+            return max(law.eps(delta) for law in losses_of(self, epochs, "below"))
         except TooWide:
             return 0.0
 
     def sides(self, epochs: int, delta: float) -> dict[str, tuple[float, float]]:
         """Brackets of epsilon for a record that is removed, and for one that is added."""
-        pairs = zip(("remove", "add"), self._below(epochs), self._above(epochs), strict=True)
+        pairs = zip(("remove", "add"), losses_of(self, epochs, "below"), losses_of(self, epochs, "above"), strict=True)
         return {name: (low.eps(delta), high.eps(delta)) for name, low, high in pairs}
 
     @cached_property
@@ -117,16 +107,9 @@ class EpochLoss:
         """The same from below."""
         return one_epoch_below(self.mu, self.batches)
 
-    def _above(self, epochs: int) -> tuple[Composed, Composed]:
-        """The losses of a removed and of an added record."""
-        return _losses(self, epochs, "above")
-
-    def _below(self, epochs: int) -> tuple[Composed, Composed]:
-        return _losses(self, epochs, "below")
-
 
 @lru_cache(maxsize=64)
-def _losses(epoch: EpochLoss, epochs: int, side: Side) -> tuple[Composed, Composed]:
+def losses_of(epoch: EpochLoss, epochs: int, side: Side) -> tuple[Composed, Composed]:
     """The losses of a removed and of an added record in so many epochs."""
     if side == "above":
         laws, interval = (epoch.dominating.removed, epoch.dominating.added), epoch.dominating.interval

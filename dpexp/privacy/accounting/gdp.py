@@ -151,10 +151,7 @@ def _decreasing_root(f: Callable[[float], float], level: float) -> float:
     if math.isinf(high):
         return math.inf
     x = root(lambda v: _log(f(v)) - math.log(level), low, high, xtol=1e-300, rtol=8.9e-16, most=500)
-    step = math.ulp(x)
-    while f(x) > level:  # steps that grow, because f can be flatter than its rounding error
-        x, step = x + step, 2 * step
-    return x
+    return raised(x, f, level)  # by steps that grow, because f can be flatter than its rounding error
 
 
 def _log(value: float) -> float:

@@ -56,7 +56,7 @@ class GroupStep(StepLoss):
     def curves(self) -> list[tuple[Curve, Curve]]:
         """Curves of both orders, each with that of the exchanged pair."""
         # (c): both orders
-        removing, adding = (partial(curve, self.counts, self.logs, self.mu) for curve in (_removing, _adding))
+        removing, adding = (partial(_curve, self.counts, self.logs, self.mu, sign) for sign in (1.0, -1.0))
         return [(removing, adding), (adding, removing)]
 
     def _far(self, reach: float) -> float:
@@ -142,25 +142,15 @@ def _place(counts: np.ndarray, logs: np.ndarray, mu: float, eps: np.ndarray) -> 
     return found
 
 
-def _removing(counts: np.ndarray, logs: np.ndarray, mu: float, eps: np.ndarray) -> np.ndarray:
-    """The mixture against N(0, 1), by the event x > t of (d)."""
+def _curve(counts: np.ndarray, logs: np.ndarray, mu: float, sign: float, eps: np.ndarray) -> np.ndarray:
+    """The mixture against N(0, 1), by the event x > t of (d), or with the sign -1 the other way round, by x < t."""
     from scipy.special import log_ndtr, ndtr
 
     # where the ratio exceeds e^eps everywhere the event is everything, and the difference 1 - e^eps
-    t = _place(counts, logs, mu, eps)
+    t = _place(counts, logs, mu, sign * eps)
     finite = np.isfinite(t)
     at, shift = np.where(finite, t, 0.0), mu * counts[:, None]
-    # with e^eps as the sum that it is at t, P - e^eps Q is one sum over j of which no term is negative
-    terms = ndtr(shift - at) - np.exp(shift * at - shift**2 / 2 + log_ndtr(-at))
-    return np.where(finite, (np.exp(logs[:, None]) * terms).sum(axis=0), -np.expm1(eps))
-
-
-def _adding(counts: np.ndarray, logs: np.ndarray, mu: float, eps: np.ndarray) -> np.ndarray:
-    """N(0, 1) against the mixture, in the same way, with the event x < t and e^-eps in the place of e^eps."""
-    from scipy.special import log_ndtr, ndtr
-
-    t = _place(counts, logs, mu, -eps)
-    finite = np.isfinite(t)
-    at, shift = np.where(finite, t, 0.0), mu * counts[:, None]
-    terms = np.exp(shift * at - shift**2 / 2 + log_ndtr(at)) - ndtr(at - shift)
-    return np.where(finite, np.exp(eps) * (np.exp(logs[:, None]) * terms).sum(axis=0), 0.0)
+    # with e^eps (or e^-eps) as the sum that it is at t, P - e^eps Q is one sum over j of which no term is negative
+    terms = sign * (ndtr(sign * (shift - at)) - np.exp(shift * at - shift**2 / 2 + log_ndtr(-sign * at)))
+    total = (np.exp(logs[:, None]) * terms).sum(axis=0)
+    return np.where(finite, total, -np.expm1(eps)) if sign > 0 else np.where(finite, np.exp(eps) * total, 0.0)

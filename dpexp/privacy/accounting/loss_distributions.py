@@ -18,9 +18,9 @@ from dpexp.core.elementary import erfcx_of
 from dpexp.privacy.accounting.conversions import eps_of_curve
 from dpexp.privacy.accounting.discrete_losses import Discrete, from_above, from_below
 from dpexp.privacy.accounting.gdp import delta_of, eps_of
-from dpexp.privacy.accounting.low_frequencies import TERMS_PER_POINT
 from dpexp.privacy.accounting.sampled_gaussian import mixture_from_base, symmetrised
 from dpexp.privacy.accounting.tilted import MOST_CELLS, Composed, Side, TooWide
+from dpexp.privacy.accounting.window_sums import TERMS_PER_POINT
 
 Curve = Callable[[np.ndarray], np.ndarray]
 """eps -> delta"""

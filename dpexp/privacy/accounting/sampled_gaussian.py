@@ -145,16 +145,15 @@ def _peaks(power: float, sigma: float) -> list[tuple[float, float]]:
 
 def _peak(q: float, sigma: float, power: float) -> float:
     """The one peak of e^(-z^2 / 2) r^power, power < 0, to 1/8."""
-    low = power / sigma
-    high = 0.0
-    while high - low > 0.125:
-        z = (low + high) / 2
+
+    def beyond(z: float) -> bool:
         # the share w of the second law in r, by its odds
         odds = math.log(q) - math.log1p(-q) + z / sigma - 1 / (2 * sigma * sigma)
         share = 1 / (1 + math.exp(-odds)) if odds > -700 else 0.0
         # at the peak z = power w / sigma, whose sides fall and rise in z
-        low, high = (z, high) if z < power * share / sigma else (low, z)
-    return low
+        return z >= power * share / sigma
+
+    return narrow(beyond, power / sigma, 0.0, absolute=0.125).below
 
 
 def _windows(peaks: Sequence[tuple[float, float]], least: float = -math.inf) -> list[tuple[float, float]]:

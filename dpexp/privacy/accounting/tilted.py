@@ -26,7 +26,7 @@ factors of the k-th law w_k, F_k its transform, |F_k| <= 1):
   Zimmermann, 2007), and the error of each of the factors. So a product of n factors, in any order, has one of at most
   (1 + sqrt(5) u)^(n - 1) - 1 <= q = 3 u n, n = sum T_k. Frequencies at which it is below e^-60 are left out: together
   they have a 2-norm of at most 2 e^-60.
-(g) Few frequencies. `low_frequencies` knows the transform of a law at each of the 2 K + 1 that are left to d_k. So the
+(g) Few frequencies. `window_sums` knows the transform of a law at each of the 2 K + 1 that are left to d_k. So the
   product's error has 2-norm at most exp(sum T_k d_k) sum T_k d_k sqrt((2 K + 1) / N), in place of the first term of E.
 (h) Inverse transform: eps_F times the 2-norm of the spectrum. Transforms have |g|_2 = |G|_2 / sqrt(N). Altogether the
   masses are off by g with
@@ -55,9 +55,18 @@ import numpy as np
 
 from dpexp.core.roots import first_reached
 from dpexp.privacy.accounting.discrete_losses import Discrete
-from dpexp.privacy.accounting.low_frequencies import LEFT_OUT, Factor, highest, transform
 from dpexp.privacy.accounting.quiet_functions import exp, log
-from dpexp.privacy.accounting.window_sums import UNIT, CellSums, Spectrum, WindowSums, window_sums
+from dpexp.privacy.accounting.window_sums import (
+    LEFT_OUT,
+    UNIT,
+    CellSums,
+    Factor,
+    Spectrum,
+    WindowSums,
+    highest,
+    transform,
+    window_sums,
+)
 
 Side = Literal["above", "below"]
 Parts = Sequence[tuple[Discrete, int]]

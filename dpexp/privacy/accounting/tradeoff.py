@@ -213,7 +213,8 @@ class Group:
         """Delta at epsilon >= 0, rounded up."""
         if self.one.mu is not None:
             return delta_of(self.size * self.one.mu, eps)
-        # (e); at epsilon 0 the factor is k
+        # (e); at epsilon 0 the factor is k; e^709 is the last that is a number, and what holds at 700 holds beyond
+        eps = min(eps, 700.0)
         each = eps / self.size
         factor = math.expm1(eps) / math.expm1(each) if each > 0 else float(self.size)
         return min(1.0, self.one.delta(each) * factor)

@@ -10,7 +10,7 @@ from dpexp.privacy.accounting.loss_distributions import Scheme, step_loss
 from dpexp.privacy.accounting.sampled_gaussian import mixture_from_base, symmetrised
 from dpexp.privacy.analyses.analysis import ALL, Analysis, Relation, gaussian_analysis
 from dpexp.privacy.analyses.from_curves import renyi_analysis
-from dpexp.privacy.attained.lower_bounds import LowerBound, attained, linear_last
+from dpexp.privacy.attained.lower_bounds import LowerBound, attained, constant_gradients, linear_last
 
 Sampling = Literal["fixed-size", "poisson", "cyclic", "shuffled", "reshuffled", "full-batch"]
 SAMPLING = {
@@ -163,23 +163,12 @@ def _sampled(q: float, multiplier: float, steps: int, sampling: Sampling, relati
     return [*found, Analysis("pld-composition", PLD, ALL, eps, assumptions, steps=((loss, steps),))]
 
 
-def composition_lower(
-    q: float, multiplier: float, steps: int, sampling: Sampling, relation: Relation
-) -> list[LowerBound]:
+def linear_lower(q: float, multiplier: float, steps: int, sampling: Sampling, relation: Relation) -> list[LowerBound]:
     """What an unprojected run attains: linear losses, whose releases are sampled Gaussians whatever came before."""
-    if trivial(multiplier, steps) or sampling in ONCE_AN_EPOCH:
+    undefined = sampling == "fixed-size" and relation == "add-remove"
+    if undefined or trivial(multiplier, steps) or sampling in ONCE_AN_EPOCH:
         return []
     # a record that is turned round among others of one gradient is one that is there or not, at half of the noise
     if sampling == "fixed-size":
-        return [attained(q, multiplier / 2, steps, "add-remove")] if relation == "replace-one" else []
-    return [attained(*random_step(q, multiplier, sampling, relation)[:2], steps, relation)]
-
-
-def linear_lower(q: float, multiplier: float, steps: int, sampling: Sampling, relation: Relation) -> list[LowerBound]:
-    """The same, and what the last iterate attains, which shows no more than the sum of all steps."""
-    found = composition_lower(q, multiplier, steps, sampling, relation)
-    undefined = sampling == "fixed-size" and relation == "add-remove"
-    if undefined or trivial(multiplier, steps) or sampling in ONCE_AN_EPOCH:
-        return found
-    scheme: Scheme = "fixed-size" if sampling == "fixed-size" else relation
-    return found + linear_last(1.0 if sampling == "full-batch" else q, multiplier, steps, scheme)
+        return [attained(q, multiplier / 2, steps, "add-remove"), *linear_last(q, multiplier, steps, "fixed-size")]
+    return constant_gradients(1.0 if sampling == "full-batch" else q, multiplier, steps, relation)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dpexp.core.text import down, up
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.accounting.loss_distributions import Scheme, step_loss
-from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, Released
+from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, Relation, Released
 from dpexp.privacy.attained.linear_loss import LinearLoss
 
 if TYPE_CHECKING:
@@ -68,8 +68,8 @@ def exact_walk(run: ProjectedRun, pair: str) -> list[LowerBound]:
     the maps are too many to be done within a second.
     """
     from dpexp.privacy.exact import runs
+    from dpexp.privacy.exact.projected_run import Pair
     from dpexp.privacy.exact.update import affine
-    from dpexp.privacy.pairs.projected import Pair
 
     width, sizes = 2 * run.half_width, run.sizes
     fits = 0 < width <= WIDEST and len(sizes) <= MOST_SIZES and width * width * 2 * len(sizes) <= MOST_WORK
@@ -109,6 +109,11 @@ def attained(q: float, multiplier: float, steps: int, scheme: Scheme) -> LowerBo
         return loss.attained(steps, delta)
 
     return LowerBound("exact-composition", ALL, pair, eps)
+
+
+def constant_gradients(q: float, multiplier: float, steps: int, relation: Relation) -> list[LowerBound]:
+    """What all sums attain, and the last iterate, which shows no more than they do."""
+    return [attained(q, multiplier, steps, relation), *linear_last(q, multiplier, steps, relation)]
 
 
 ROUNDING = 1e-9

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import pairwise
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
@@ -332,13 +332,8 @@ def affine(half_width: float, moves: tuple[tuple[float, float, float], ...]) -> 
 
     It is shared by all who ask for it: its powers serve any number of steps, and take a few dozen MB.
     """
-    return Walk(half_width, tuple((p, _Affine(slope, shift)) for p, slope, shift in moves))
+    return Walk(half_width, tuple((p, partial(_affine, slope, shift)) for p, slope, shift in moves))
 
 
-@dataclass(frozen=True)
-class _Affine:
-    slope: float
-    shift: float
-
-    def __call__(self, y: np.ndarray) -> np.ndarray:
-        return self.slope * y + self.shift
+def _affine(slope: float, shift: float, y: np.ndarray) -> np.ndarray:
+    return slope * y + shift

@@ -71,8 +71,6 @@ class Memory:
 
     def _chain(self, shift: float) -> np.ndarray:
         """Aimed cell to aimed cell, [to, from], given the mean of the residual."""
-        from scipy.special import ndtr
-
         # a step without the record has the residual N(0, 1), one with it N(kappa, 1): only `shift` tells them apart
         count, out = self.states, np.zeros((self.states, self.states))
         low, high = -W / 2 + self.kappa / 2, W / 2 + self.kappa / 2
@@ -88,12 +86,8 @@ class Memory:
                 a = -math.inf if j == -1 or (m + j == 0 and j == 0) else low + j * W
                 b = math.inf if j == 1 or (m + j == count - 1 and j == 0) else high + j * W
                 inner = np.clip(marks + j * W, a, b)
-                # (c), as differences of the smaller tails, which keep their digits
-                ends = np.concatenate([[a], inner, [b]]) - shift
-                below, above = ndtr(ends), ndtr(-ends)
-                mass = np.where(ends[:-1] > 0, above[:-1] - above[1:], below[1:] - below[:-1])
                 # (a): i thresholds are passed, so that the aim is i cells further
-                for i, p in enumerate(mass):
+                for i, p in enumerate(_between(np.concatenate([[a], inner, [b]]) - shift)):
                     out[min(count - 1, m + j + start + i), m] += p
         return out
 
@@ -101,21 +95,10 @@ class Memory:
     def _aims(self) -> tuple[np.ndarray, np.ndarray]:
         """The law of the cell that the last step aims at, with and without the record."""
         free, held = self._chain(0.0), self._chain(self.kappa)
-        found = []
-        # (b)
-        for step in ((1 - self.q) * free + self.q * held, free):
-            state = np.zeros(self.states)
-            # the start is the first centre: its first step aims at cell 0
-            state[0] = 1.0
-            power, left = step, self.steps - 1
-            while left:
-                if left & 1:
-                    state = power @ state
-                left >>= 1
-                if left:
-                    power = power @ power
-            found.append(state)
-        return found[0], found[1]
+        # (b); the start is the first centre: its first step aims at cell 0
+        with_record = (1 - self.q) * free + self.q * held
+        one, other = (np.linalg.matrix_power(step, self.steps - 1)[:, 0] for step in (with_record, free))
+        return one, other
 
     @cached_property
     def cells(self) -> Cells:
@@ -140,6 +123,7 @@ class Memory:
 
 
 def _between(edges: np.ndarray) -> np.ndarray:
+    """Masses of the normal law between edges, as differences of the smaller tails, which keep their digits."""
     from scipy.special import ndtr
 
     below, above = ndtr(edges), ndtr(-edges)

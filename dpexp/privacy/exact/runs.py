@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
-from itertools import groupby, pairwise
+from itertools import pairwise
 
 import numpy as np
 
@@ -138,10 +138,10 @@ class PartitionedLaw(Law):
         positions = [u.position] if u.sampling == "cyclic" else range(batches)
         without, within = np.zeros(len(y)), np.zeros(len(y))
         for position in positions:
-            order = [held if k == position else free for k in range(batches)]
-            state = _power(_product(order), epochs, begin) if epochs else begin
-            for step in order[:left]:
-                state = step @ state
+            before, after = (np.linalg.matrix_power(free, k) for k in (position, batches - 1 - position))
+            state = _power(after @ (held @ before), epochs, begin) if epochs else begin
+            for k in range(left):
+                state = (held if k == position else free) @ state
             (within if left == position else without)[:] += state / len(positions)
         return y, without, within
 
@@ -161,15 +161,6 @@ def _fresh_order(
     # of the places that are left one is the last step, and all others come after it
     to_come, done = at_left[0] @ state, at_left[1] @ state
     return (done + (batches - left - 1) * to_come) / batches, to_come / batches
-
-
-def _product(steps: list[np.ndarray]) -> np.ndarray:
-    """The steps one after the other; runs of the same step by squaring."""
-    total = np.eye(len(steps[0]))
-    for _, same in groupby(steps, key=id):
-        run = list(same)
-        total = np.linalg.matrix_power(run[0], len(run)) @ total
-    return total
 
 
 def _power(step: np.ndarray, times: int, state: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ the least analysis of all such runs. What a bound would have to beat is the tigh
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
@@ -93,24 +94,20 @@ def placed(kind: Kind, level: float, exact: Attained) -> tuple[float, float]:
 
 def value(exact: Law, kind: Kind, at: float) -> float:
     """What the pair attains at that argument, rounded down."""
-    if kind.quantity == "rdp":
-        return exact.renyi(at)
-    if kind.quantity == "delta":
-        return Profile(exact.eps, attained=True).delta(at)
-    if kind.quantity == "beta":
-        return 1 - Profile(exact.eps, attained=True).beta(at)
-    return exact.eps(at)
+    return _quantity(kind, at, Profile(exact.eps, attained=True), exact.renyi)
 
 
 def stated(analysis: Analysis, kind: Kind, at: float) -> float:
     """What an analysis states there, rounded up; inf where it states nothing of that kind."""
+    return _quantity(kind, at, Profile(analysis.eps), analysis.rdp)
+
+
+def _quantity(kind: Kind, at: float, profile: Profile, renyi: Callable[[float], float] | None) -> float:
     if kind.quantity == "rdp":
-        return analysis.rdp(at) if analysis.rdp is not None else math.inf
-    if kind.quantity == "delta":
-        return Profile(analysis.eps).delta(at)
+        return renyi(at) if renyi is not None else math.inf
     if kind.quantity == "beta":
-        return 1 - Profile(analysis.eps).beta(at)
-    return analysis.eps(at)
+        return 1 - profile.beta(at)
+    return profile.delta(at) if kind.quantity == "delta" else profile.eps(at)
 
 
 def analyses(s: Setting, assumes: Assumes) -> list[Analysis]:

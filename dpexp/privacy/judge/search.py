@@ -146,31 +146,33 @@ class Search:
         while len(self.done) < budget and tries < 20 * self.most and not self._over:
             for x in sobol.random(4):
                 tries += 1
-                self._point(x)
+                self._point(x, self.families)
                 if self._over:
                     return  # type: ignore[unreachable]  # _point sets it
 
-    def _point(self, x: np.ndarray) -> None:
-        """One setting, all families at one level; the bound is asked once for all that share the setting."""
-        shared = from_cube(x[:DIMENSIONS], self.assumes)
+    def _point(self, x: np.ndarray, families: Sequence[Family]) -> Comparison | None:
+        """Several families at one setting and level, where they have no settings of their own; the last comparison.
+
+        The bound is asked once for all that share the setting.
+        """
         shape = tuple(float(v) for v in x[DIMENSIONS + 1 :])
         laws: list[tuple[Family, Setting, Attained]] = []
-        for family in self.families:
-            setting = shared if family.own_setting is None else family.own_setting(x[:DIMENSIONS], shape, self.assumes)
+        for family in families:
+            setting = (family.own_setting or _shared)(x[:DIMENSIONS], shape, self.assumes)
             exact = family.build(setting, self.assumes, shape)
             if exact is not None:
                 laws.append((family, setting, exact))
-        if not laws:
-            return
         # beyond the variation no pair attains anything: a level below that of the pair that tells most
-        variation = max(exact.variation for _, _, exact in laws)
+        variation = max((exact.variation for _, _, exact in laws), default=0.0)
         chosen = level(self.kind, float(x[DIMENSIONS]), variation)
         bounds: dict[tuple[float, Setting], float] = {}
+        found = None
         for family, setting, exact in laws:
             at, attained = placed(self.kind, chosen, exact)
             if (at, setting) not in bounds:
                 bounds[at, setting] = self.bound(at, setting)
-            self._add(family, setting, shape, at, attained, bounds[at, setting], tuple(float(v) for v in x))
+            found = self._add(family, setting, shape, at, attained, bounds[at, setting], tuple(float(v) for v in x))
+        return found
 
     def _add(
         self,
@@ -184,22 +186,20 @@ class Search:
     ) -> Comparison:
         # a bound from below is held against the least of all upper bounds, where there is one
         upper = least(setting, self.assumes, self.kind, at) if self.kind.lower and bound > 0 else None
-        if math.isinf(bound) or (self.kind.lower and (upper is None or math.isinf(upper))):
+        nothing = math.isinf(bound) or (self.kind.lower and (upper is None or math.isinf(upper)))
+        seen, most = (0.0, None) if nothing else (attained, upper)
+        found = Comparison(setting, family.name, shape[: len(family.shape)], at, seen, bound, cube, most)
+        if nothing:
             self.vacuous += 1
-            return Comparison(setting, family.name, shape[: len(family.shape)], at, 0.0, bound, cube)
-        found = Comparison(setting, family.name, shape[: len(family.shape)], at, attained, bound, cube, upper)
-        self.done.append(found)
+        else:
+            self.done.append(found)
         return found
 
     def _climb(self) -> None:
         """(c): from the worst points, half of the coordinates at a time, steps that shrink on failure."""
         rng = np.random.default_rng(self.seed)
-        if not self.done:
-            return
         starts = self._starts()
-        if not starts:
-            return
-        each = max(1, (self.most - len(self.done)) // len(starts))
+        each = max(1, (self.most - len(self.done)) // max(1, len(starts)))
         for start in starts:
             family = next(f for f in self.families if f.name == start.family)
             best, step = start, STEP
@@ -211,8 +211,7 @@ class Search:
                 x = np.array(best.cube)
                 moved = rng.random(len(x)) < 0.5
                 x[moved] += step * rng.uniform(-1, 1, int(moved.sum()))
-                x = np.clip(x, 0.0, 1.0)
-                found = self._one(family, x)
+                found = self._point(np.clip(x, 0.0, 1.0), [family])
                 if found is not None and found.score > best.score:
                     best = found
                 else:
@@ -231,15 +230,10 @@ class Search:
         several = [c for (_, size), c in ranked if size > 0][: WORST - 2]
         return several + [c for _, c in ranked if c not in several][: WORST - len(several)]
 
-    def _one(self, family: Family, x: np.ndarray) -> Comparison | None:
-        shape = tuple(float(v) for v in x[DIMENSIONS + 1 :])
-        own = family.own_setting
-        setting = from_cube(x[:DIMENSIONS], self.assumes) if own is None else own(x[:DIMENSIONS], shape, self.assumes)
-        exact = family.build(setting, self.assumes, shape)
-        if exact is None:
-            return None
-        at, attained = placed(self.kind, level(self.kind, float(x[DIMENSIONS]), exact.variation), exact)
-        return self._add(family, setting, shape, at, attained, self.bound(at, setting), tuple(float(v) for v in x))
+
+def _shared(x: np.ndarray, _shape: Sequence[float], assumes: Assumes) -> Setting:
+    """The setting of all families that have none of their own."""
+    return from_cube(x, assumes)
 
 
 def least(setting: Setting, assumes: Assumes, kind: Kind, at: float) -> float:

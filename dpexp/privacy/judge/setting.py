@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
 
@@ -55,6 +55,11 @@ class Setting:
     @property
     def batches(self) -> int:
         return self.n // self.batch_size
+
+    @property
+    def epochs(self) -> int:
+        """Those that are begun."""
+        return math.ceil(self.steps / self.batches)
 
     @property
     def multiplier(self) -> float:
@@ -112,31 +117,19 @@ NEEDS = {
 """every parameter that a bound can take, with what it has to declare for that"""
 
 
+OTHERWISE = {"sampling_probability": "q", "noise_multiplier": "multiplier", "clip": "lipschitz"}
+"""what a `Setting` calls some of them"""
+
+
 def parameter(setting: Setting, name: str) -> float | int:
     """The value under that name."""
-    derived: dict[str, Callable[[], float | int]] = {
-        "sampling_probability": lambda: setting.q,
-        "batches": lambda: setting.batches,
-        "epochs": lambda: math.ceil(setting.steps / setting.batches),
-        "noise_multiplier": lambda: setting.multiplier,
-        "parameter_noise_std": lambda: setting.parameter_noise_std,
-        "clip": lambda: setting.lipschitz,
-        "contraction": lambda: setting.contraction,
-    }
-    own: dict[str, float | int] = vars(setting)
-    return derived[name]() if name in derived else own[name]
+    value: float | int = getattr(setting, OTHERWISE.get(name, name))
+    return value
 
 
 def allowed(assumes: Assumes) -> list[str]:
     """Names of the parameters that a bound with these assumptions can take."""
-    declared = {
-        "": True,
-        "partition": assumes.sampling in PARTITIONED,
-        "clipped": assumes.clipped,
-        "bounded": assumes.bounded,
-        "smooth": assumes.smooth,
-        "strongly_convex": assumes.strongly_convex,
-    }
+    declared = vars(assumes) | {"": True, "partition": assumes.sampling in PARTITIONED}
     return [name for name, needed in NEEDS.items() if declared[needed]]
 
 

@@ -23,24 +23,6 @@ from dpexp.privacy.mechanisms.strategy_matrix import StrategyMatrix
 from dpexp.privacy.mechanisms.tree_momentum import NoisyTreeMomentum
 from dpexp.privacy.mechanisms.truncated_poisson import TruncatedPoisson
 
-__all__ = [
-    "MECHANISMS",
-    "ClippedNoisySgd",
-    "EpochGaussian",
-    "KOfT",
-    "Langevin",
-    "Mechanism",
-    "NoisyGradientRecursion",
-    "NoisyReducedMomentum",
-    "NoisySgd",
-    "NoisyTreeMomentum",
-    "PrivateSelection",
-    "SampledGaussian",
-    "ShownSizes",
-    "StrategyMatrix",
-    "TruncatedPoisson",
-]
-
 MECHANISMS: Registry[type[Mechanism]] = Registry(
     "mechanism",
     {

@@ -21,10 +21,9 @@ from dpexp.privacy.analyses.composition import (
     linear_lower,
     random_step,
 )
-from dpexp.privacy.analyses.contracted import Contracted, Extreme, LogContraction, any_loss, powers
 from dpexp.privacy.analyses.from_curves import hockey_stick_analysis
 from dpexp.privacy.analyses.hidden_state import PoissonReach, last_iterate_delta
-from dpexp.privacy.analyses.hybrid import hybrid_eps
+from dpexp.privacy.analyses.hybrid import Contracted, LogContraction, any_loss, hybrid_eps, powers
 from dpexp.privacy.attained.lower_bounds import LowerBound, linear_cyclic
 from dpexp.privacy.exact.projected_run import NO_LAW, NotSearched, ProjectedRun
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Records, Size, Steps
@@ -65,63 +64,54 @@ class BatchedMechanism(Mechanism):
             ("Released", "see each line: all iterates, or the last one alone"),
         ]
 
-    def contraction_bound(self, width: float, move: float, gradients: str) -> Analysis:
-        """The bound of `hidden-state`, in noise standard deviations: two starts are at most `width` apart.
-
-        `move` is how far a batch of b records can put them further apart, 2 eta C.
-        """
-        refused = self._not_fresh() or self._undefined()
-        if not math.isfinite(width):
-            refused = refused or "needs a bounded set: give diameter"
-        source = "hidden-state, main result"
-        if self.sampling == "poisson":
-            source = "ours: the recursion of hidden-state over the sizes of Poisson batches (docs/privacy.md)"
-            random = PoissonReach(width, move / self.batch_size, self.n, self.q)
-
-        def delta(eps: float) -> float:
-            if refused:
-                return 1.0
-            # a Poisson batch moves the iterate by its own size: the coefficients are means over sizes
-            if self.sampling == "poisson":
-                return random.last_iterate_delta(eps, self.steps)
-            return last_iterate_delta(eps, width + move, self.q, self.steps)
-
-        return hockey_stick_analysis(
-            "contraction", source, LAST, delta, _bounded(gradients, "no convexity of the losses"), refused
-        )
-
-    def hybrid_bound(
+    def last_iterate_bounds(
         self, multiplier: float, width: float, move: float, gradients: str, convex: LogContraction | None = None
-    ) -> Analysis:
-        """Ours: the last steps composed, the ones before contracted; `convex` is the contraction of convex losses.
+    ) -> list[Analysis]:
+        """The bound of `hidden-state`, and ours: the last steps composed, the ones before contracted.
 
-        `multiplier` is noise over one record's norm, `width` and `move` are as in `contraction_bound`.
+        In noise standard deviations two starts are at most `width` apart, and a batch of b records can put them `move`
+        further apart, 2 eta C. `multiplier` is noise over one record's norm, `convex` the contraction of convex losses.
         """
-        refused = self._not_fresh() or self._undefined()
-        if not math.isfinite(width) and convex is None:
-            refused = refused or "needs a bounded set: give diameter"
+        fresh = self._not_fresh() or self._undefined()
+        bounded = fresh or ("" if math.isfinite(width) else "needs a bounded set: give diameter")
+        refused = bounded if convex is None else fresh
+        # a Poisson batch moves the iterate by its own size: the coefficients are means over sizes
+        poisson, random = self.sampling == "poisson", PoissonReach(width, move / self.batch_size, self.n, self.q)
         step = random_step(self.q, multiplier, self.sampling, self.neighboring_relation)
         per_step = distance(self.neighboring_relation) / multiplier
+
+        def delta(eps: float) -> float:
+            if bounded:
+                return 1.0
+            if poisson:
+                return random.last_iterate_delta(eps, self.steps)
+            return last_iterate_delta(eps, width + move, self.q, self.steps)
 
         def composed(steps: int, delta: float) -> float:
             return eps_of(math.sqrt(steps) * per_step, delta) if self.q == 1 else step_loss(*step).eps(steps, delta)
 
-        @cache
-        def eps(delta: float) -> float:
-            if refused:
-                return math.inf
-            return hybrid_eps(composed, contracted, self.steps, delta)
-
         def contracted(e1: float) -> Contracted:
             # convex losses contract at least as any losses do, but for Poisson batches, of which large ones can expand
-            if self.sampling != "poisson":
-                return convex(e1) if convex else any_loss(e1, width + move)
-            plain = powers(PoissonReach(width, move / self.batch_size, self.n, self.q).contraction(e1))
-            return Extreme(min, (plain, convex(e1))) if convex else plain
+            flat = convex(e1) if convex else None
+            if not poisson:
+                return flat or any_loss(e1, width + move)
+            plain = powers(random.contraction(e1))
+            return (lambda steps: min(plain(steps), flat(steps))) if flat else plain
 
-        losses = "no convexity of the losses" if convex is None else "every loss is convex and smooth"
-        source = "ours: composition of the last steps, contraction before (docs/privacy.md)"
-        return Analysis("hybrid", source, LAST, eps, _bounded(gradients, losses), refused=refused)
+        @cache
+        def eps(delta: float) -> float:
+            return math.inf if refused else hybrid_eps(composed, contracted, self.steps, delta)
+
+        source = "hidden-state, main result"
+        if poisson:
+            source = "ours: the recursion of hidden-state over the sizes of Poisson batches (docs/privacy.md)"
+        ours = "ours: composition of the last steps, contraction before (docs/privacy.md)"
+        either = _bounded(gradients, "no convexity of the losses")
+        losses = either if convex is None else _bounded(gradients, "every loss is convex and smooth")
+        return [
+            hockey_stick_analysis("contraction", source, LAST, delta, either, bounded),
+            Analysis("hybrid", ours, LAST, eps, losses, refused=refused),
+        ]
 
     @property
     def _noisy(self) -> bool:

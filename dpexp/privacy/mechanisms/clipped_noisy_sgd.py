@@ -31,12 +31,7 @@ class ClippedNoisySgd(BatchedMechanism):
         if not self._noisy:
             return found
         width, move = self.diameter / self.noise_std, 2 * self.step_size * self.clip / self.noise_std
-        gradients = "gradients clipped at C"
-        return [
-            *found,
-            self.contraction_bound(width, move, gradients),
-            self.hybrid_bound(self.multiplier, width, move, gradients),
-        ]
+        return found + self.last_iterate_bounds(self.multiplier, width, move, "gradients clipped at C")
 
     def lower_bounds(self) -> list[LowerBound]:
         if not self._noisy or self._undefined():

@@ -17,10 +17,9 @@ from dpexp.privacy.analyses.composition import (
     NOISE,
     ONE_BATCH,
     composition,
-    composition_lower,
     distance,
 )
-from dpexp.privacy.attained.lower_bounds import LowerBound, linear_cyclic, linear_last
+from dpexp.privacy.attained.lower_bounds import LowerBound, attained, linear_cyclic, linear_last
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Steps
 
 EpochSampling = Literal["balls-in-bins", "secret-bins", "cyclic-poisson", "shuffled", "reshuffled"]
@@ -114,17 +113,17 @@ class EpochGaussian(Mechanism):
         if self.sampling == "cyclic-poisson":
             q = self.sampling_probability
             # a record of the first group is used in every epoch that is begun
-            found = composition_lower(q, z, self._begun, "full-batch" if q == 1 else "poisson", relation)
+            found = attained(q, z, self._begun, relation)
             # the noise of all steps is in the last iterate, the record in those of its group alone
-            return found + linear_last(q, z * math.sqrt(self._steps / self._begun), self._begun, relation)
+            return [found, *linear_last(q, z * math.sqrt(self._steps / self._begun), self._begun, relation)]
         if not self.epochs:
             return []
         # the finished epochs alone attain this; the last iterate of an unfinished one has more noise than they have
-        found = [self._secret_order()]
+        order = self._secret_order()
         if self.unfinished:
-            return found
+            return [order]
         # linear losses add up: which batches of whole epochs the record is in does not matter to the last iterate
-        return [*found, linear_cyclic(self.epochs, z, self._steps, distance(relation))]
+        return [order, linear_cyclic(self.epochs, z, self._steps, distance(relation))]
 
     def _secret_order(self) -> LowerBound:
         """All noisy sums of whole epochs, constant gradients: balls in bins, rounded down."""

@@ -4,10 +4,13 @@ Three are sound: `pld`, `last-iterate`, and `once-an-epoch` for shuffled batches
 `theorem-3-1` is Theorem 3.1 of `dp-sgld` with K in iterations, false for mini-batches; `published` is the same bound
 with K counted in epochs, as the authors' code evaluates it. An accountant speaks of certain sampling schemes only.
 
-(a) A step's noise is sqrt(2 eta_k) sigma, and one record moves its mean by a multiple of eta_k: the larger the step,
-the less noise for what it moves. Noise is counted relative to that of the largest step, and is at least 1.
+(a) A step (Algorithm 1) of size eta_k adds noise of standard deviation sqrt(2 eta_k) sigma, and one record of gradient
+norm at most L moves it by at most eta_k L / m. So its noise multiplier is z_k = sqrt(2 / eta_k) sigma m / L: the larger
+the step, the less noise for what it moves. Noise is counted relative to that of the largest step, and is at least 1.
 (b) Where batches are drawn epoch by epoch, an epoch is taken at the least noise of its steps: a step of more noise is
 one of less with noise added afterwards. Steps never grow, so that this is the noise of its first step.
+(c) For the same reason steps are grouped by noise, rounded down, and what is stated stays an upper bound. The privacy
+loss distributions of the groups are composed with one Fourier transform each.
 """
 
 from __future__ import annotations
@@ -15,13 +18,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal, get_args
+
+import numpy as np
 
 from dpexp.privacy.accounting.calibration import Unreachable, calibrate, least_noise, rounded_up
 from dpexp.privacy.accounting.epoch_losses import epoch_loss, varying_epochs_eps
 from dpexp.privacy.accounting.gdp import raised
-from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, gaussian_analysis
+from dpexp.privacy.accounting.loss_distributions import Scheme, Steps, eps_of_steps, step_loss
+from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, Relation, gaussian_analysis
 from dpexp.privacy.analyses.composition import (
     DIVIDED,
     FIXED,
@@ -31,7 +37,6 @@ from dpexp.privacy.analyses.composition import (
     PLD,
     POISSON,
     PUBLIC,
-    Sampling,
     batch_complaint,
     batches_of,
     distance,
@@ -42,8 +47,93 @@ from dpexp.privacy.analyses.composition import (
 from dpexp.privacy.batch_sampling import INTO_BINS, RELATIONS, BatchSampling, Epochs
 from dpexp.privacy.mechanisms.epoch_gaussian import ALLOCATION, INDEPENDENT
 from dpexp.privacy.mechanisms.langevin import CONVERTED, PRINTED, Langevin
-from dpexp.privacy.mechanisms.langevin_run import Groups, LangevinRun, steps_of, varying_eps
+from dpexp.privacy.mechanisms.mechanism import langevin_gradient_noise
 from dpexp.theory.dp_sgld.privacy import eps_of_slope, sigma_for_eps, theorem31
+
+Accountant = Literal["pld", "last-iterate", "once-an-epoch", "theorem-3-1", "published"]
+SPEAKS_OF: dict[Accountant, tuple[BatchSampling, ...]] = {
+    "pld": ("poisson", "fixed-size", "balls-in-bins", "secret-bins", "cyclic-poisson"),
+    "last-iterate": ("fixed-size",),
+    "once-an-epoch": ("shuffled",),
+    "theorem-3-1": ("fixed-size",),
+    "published": ("fixed-size", "shuffled"),
+}
+"""accountant -> the sampling schemes that it is stated, or was used, for"""
+REFUSED: dict[str, str] = {
+    "theorem-3-1": "unsound for mini-batches: the theorem is false there (exact counterexamples: docs/dp-sgld.md)",
+    "published": "invalid: the bound with K = epochs, where it counts iterations; and false for mini-batches",
+}
+"""why an accountant is no guarantee"""
+GAUSSIAN = "Gaussian composition (Dong, Roth and Su, 2022)"
+GROWTH = 1.05
+"""noises of one group differ by at most this factor. Rounding down takes 2.5 % of the noise on average, and epsilon,
+which is about inverse to the noise, is inflated by as much"""
+Groups = tuple[tuple[float, int], ...]
+"""(noise in units of the least, number of steps), noise increasing"""
+
+
+def grouped(relative: np.ndarray) -> Groups:
+    """Groups of steps of noise `relative` [K], each >= 1, rounded down to powers of `GROWTH`."""
+    if np.all(relative == relative[0]):
+        return ((float(relative[0]), len(relative)),)
+    # The quotient of logarithms may come out just below a power of GROWTH; 1e-9 keeps that power in its own group. It
+    # may also lift a noise that lies just below a power to it, which would be rounding up. So the power itself, as the
+    # number that is returned, is compared with the noise, and the next lower one taken where it is larger. One step
+    # down is enough: the exponent is too large by 1 at most. Noises are >= 1, hence so is what max() returns for k < 0.
+    exponents = np.floor(np.log(relative) / math.log(GROWTH) + 1e-9).astype(int)
+    powers = np.array([_power(k) for k in range(int(exponents.max()) + 1)])
+    exponents = np.maximum(exponents - (powers[exponents] > relative), 0)
+    groups, counts = np.unique(exponents, return_counts=True)
+    return tuple((_power(int(k)), int(c)) for k, c in zip(groups, counts, strict=True))
+
+
+def _power(k: int) -> float:
+    return max(1.0, GROWTH**k)
+
+
+@dataclass(frozen=True)
+class LangevinRun:
+    """w <- Proj(w - eta_k G + sqrt(2 eta_k) sigma Z), K steps on batches of m of n records, as accountants see it."""
+
+    n: int
+    batch_size: int
+    sampling: BatchSampling
+    steps: int
+    lipschitz: float
+    """largest norm of a record's part of the gradient: only it depends on the record"""
+    smoothness: float
+    strong_convexity: float
+    diameter: float
+    """of the set to which iterates are projected"""
+    largest_step: float
+    total_step: float
+    total_of_epochs: float
+    """sum of the first E steps, E the number of epochs: what the published accounting uses"""
+    groups: Groups
+    """noise of the steps over that of the largest, and how many"""
+    by_epochs: Epochs | None = None
+    """of batches that are drawn epoch by epoch"""
+
+    @property
+    def q(self) -> float:
+        return self.batch_size / self.n
+
+    @property
+    def epochs(self) -> int:
+        return max(1, round(self.steps * self.q))
+
+    @property
+    def constant(self) -> bool:
+        """Whether all steps are of one size."""
+        return len(self.groups) == 1
+
+    @property
+    def relation(self) -> Relation:
+        return RELATIONS[self.sampling]
+
+    def multiplier(self, sigma: float) -> float:
+        """Noise of the largest step over one record's largest share of it: the noise multiplier of DP-SGD."""
+        return langevin_gradient_noise(sigma, self.largest_step) * self.batch_size / self.lipschitz
 
 
 @dataclass(frozen=True)
@@ -67,10 +157,13 @@ class AccountedLangevin:
         """What the accountant states."""
         return analysis_of(self.run, self.accountant, self.sigma)
 
+    @property
+    def _sound(self) -> Analysis:
+        return composed(self.run, self.run.multiplier(self.sigma))
+
     def row(self, deltas: Sequence[float]) -> dict[str, Any]:
         """Columns for cells.parquet: what the accountant states, and beside it what sound composition states."""
-        stated = self.analysis
-        sound = composed(self.run, self.run.multiplier(self.sigma))
+        stated, sound = self.analysis, self._sound
         return {
             "noise_multiplier": self.run.multiplier(self.sigma),
             "noise_sigma": self.sigma,
@@ -84,10 +177,10 @@ class AccountedLangevin:
     def analyses(self) -> list[Analysis]:
         """The accountant's, composition, and every other analysis where steps are of one size."""
         if self.sigma == 0:
-            return [composed(self.run, 0.0)]
-        found = [analysis_of(self.run, self.accountant, self.sigma)]
+            return [self._sound]
+        found = [self.analysis]
         if self.accountant in (*REFUSED, "last-iterate"):
-            found.append(composed(self.run, self.run.multiplier(self.sigma)))
+            found.append(self._sound)
         if self.run.constant and self.run.sampling == "fixed-size":
             names = {PRINTED, CONVERTED, "pld-composition"}
             found += [a for a in as_mechanism(self.run, self.sigma).analyses() if a.name not in names]
@@ -108,32 +201,20 @@ class AccountedLangevin:
         ]
 
 
-Accountant = Literal["pld", "last-iterate", "once-an-epoch", "theorem-3-1", "published"]
-SPEAKS_OF: dict[Accountant, tuple[BatchSampling, ...]] = {
-    "pld": ("poisson", "fixed-size", "balls-in-bins", "secret-bins", "cyclic-poisson"),
-    "last-iterate": ("fixed-size",),
-    "once-an-epoch": ("shuffled",),
-    "theorem-3-1": ("fixed-size",),
-    "published": ("fixed-size", "shuffled"),
-}
-"""accountant -> the sampling schemes that it is stated, or was used, for"""
-REFUSED: dict[str, str] = {
-    "theorem-3-1": "unsound for mini-batches: the theorem is false there (exact counterexamples: docs/dp-sgld.md)",
-    "published": "invalid: the bound with K = epochs, where it counts iterations; and false for mini-batches",
-}
-"""why an accountant is no guarantee"""
-
-
 def complaints(run: LangevinRun, accountant: Accountant) -> list[str]:
     """Why the accountant does not fit the run; empty where it does."""
-    return [*sampling_complaints(run.n, run.batch_size, run.sampling, accountant), *_step_complaints(run, accountant)]
+    found = sampling_complaints(run.n, run.batch_size, run.sampling, accountant)
+    if accountant in REFUSED and run.largest_step * run.smoothness >= 1:
+        found.append(f"the theorem of accountant '{accountant}' needs steps below 1 / beta = {1 / run.smoothness:.4g}")
+    if accountant == "last-iterate" and not run.constant:
+        found.append("accountant 'last-iterate' needs steps of one size: no bound here covers decreasing ones")
+    return found
 
 
 def sampling_complaints(n: int, batch_size: int, sampling: BatchSampling, accountant: Accountant) -> list[str]:
     """What is wrong with the batches, or with this accountant for them."""
-    cut: Sampling = (
-        "shuffled" if sampling == "shuffled" else "poisson"
-    )  # no other scheme cuts the records into equal parts
+    # no other scheme cuts the records into equal parts
+    cut: Literal["shuffled", "poisson"] = "shuffled" if sampling == "shuffled" else "poisson"
     found = [wrong] if (wrong := batch_complaint(n, batch_size, cut, f"the {n} training records")) else []
     if sampling not in SPEAKS_OF[accountant]:
         fits = [name for name in get_args(Accountant) if sampling in SPEAKS_OF[name] and name not in REFUSED]
@@ -146,76 +227,53 @@ def sampling_complaints(n: int, batch_size: int, sampling: BatchSampling, accoun
     return found
 
 
-def _step_complaints(run: LangevinRun, accountant: Accountant) -> list[str]:
-    found = []
-    if accountant in REFUSED and run.largest_step * run.smoothness >= 1:
-        found.append(f"the theorem of accountant '{accountant}' needs steps below 1 / beta = {1 / run.smoothness:.4g}")
-    if accountant == "last-iterate" and not run.constant:
-        found.append("accountant 'last-iterate' needs steps of one size: no bound here covers decreasing ones")
-    return found
-
-
 @lru_cache(maxsize=256)
 def sigma_for(run: LangevinRun, accountant: Accountant, eps: float, delta: float) -> float:
     """The least sigma with which `analysis_of` states at most (eps, delta); 0 for eps = inf. Raises Unreachable."""
     if math.isinf(eps):
         return 0.0
+    # conversions round the solution
     least = _least_sigma(run, accountant, eps, delta)
     return raised(least, lambda sigma: analysis_of(run, accountant, sigma).eps(delta), eps)
 
 
 def _least_sigma(run: LangevinRun, accountant: Accountant, eps: float, delta: float) -> float:
-    """The solution for sigma, up to the rounding of its conversions."""
     if accountant in REFUSED:
-        total = run.total_of_epochs if accountant == "published" else run.total_step
-        return sigma_for_eps(eps, delta, run.lipschitz, run.n, run.strong_convexity, total)
+        return sigma_for_eps(eps, delta, run.lipschitz, run.n, run.strong_convexity, _counted(run, accountant))
     # the noise multiplier is proportional to sigma; all iterates cost no less than the last one
-    per_sigma = run.multiplier(1.0)
-    least = rounded_up(least_noise(lambda z: composed(run, z).eps(delta), eps) / per_sigma)
-    if accountant != "last-iterate":
-        return least
-    try:
-        best = calibrate(
-            lambda sigma: as_mechanism(run, sigma), Langevin, lambda a: a.eps(delta), eps, "last-iterate", "hybrid"
-        ).value
-    except Unreachable:
-        return least
-    return min(rounded_up(best), least)
+    least = rounded_up(least_noise(lambda z: composed(run, z).eps(delta), eps) / run.multiplier(1.0))
+    if accountant == "last-iterate":
+        build = partial(as_mechanism, run)
+        try:
+            best = calibrate(build, Langevin, lambda a: a.eps(delta), eps, "last-iterate", "hybrid").value
+        except Unreachable:
+            return least
+        return min(rounded_up(best), least)
+    return least
+
+
+def _counted(run: LangevinRun, accountant: Accountant) -> float:
+    """The sum of steps that a published bound takes."""
+    return run.total_of_epochs if accountant == "published" else run.total_step
 
 
 def analysis_of(run: LangevinRun, accountant: Accountant, sigma: float) -> Analysis:
     """What the accountant states of the run."""
     if accountant in REFUSED:
-        total = run.total_of_epochs if accountant == "published" else run.total_step
+        total = _counted(run, accountant)
         slope = theorem31(1, run.lipschitz, run.n, sigma, run.strong_convexity, total)
         source = "dp-sgld, Theorem 3.1" + (" with K = epochs" if accountant == "published" else "")
-        assumed = ("full batches", "the prescribed start", "only the last iterate is released")
-        return Analysis(
-            accountant,
-            source,
-            LAST,
-            lambda d: eps_of_slope(slope, d),
-            assumed,
-            lambda a: a * slope,
-            None,
-            REFUSED[accountant],
-        )
+        assumed: tuple[str, ...] = ("full batches", "the prescribed start", "only the last iterate is released")
+        eps, rdp, refused = partial(eps_of_slope, slope), lambda a: a * slope, REFUSED[accountant]
+        return Analysis(accountant, source, LAST, eps, assumed, rdp, refused=refused)
     composition = composed(run, run.multiplier(sigma))
     if accountant != "last-iterate":
         return composition
-    found = [a for a in as_mechanism(run, sigma).analyses() if a.name == "hybrid"]
-    return Analysis(
-        "last-iterate",
-        "the smaller of composition and our hybrid bound (docs/privacy.md)",
-        LAST,
-        lambda d: min(a.eps(d) for a in (composition, *found)),
-        (
-            *composition.assumptions,
-            "projection on the stated ball",
-            "convex losses",
-            "only the last iterate is released",
-        ),
-    )
+    both = [composition, *(a for a in as_mechanism(run, sigma).analyses() if a.name == "hybrid")]
+    source = "the smaller of composition and our hybrid bound (docs/privacy.md)"
+    last = ("projection on the stated ball", "convex losses", "only the last iterate is released")
+    assumed = (*composition.assumptions, *last)
+    return Analysis("last-iterate", source, LAST, lambda d: min(a.eps(d) for a in both), assumed)
 
 
 def composed(run: LangevinRun, multiplier: float) -> Analysis:
@@ -223,43 +281,39 @@ def composed(run: LangevinRun, multiplier: float) -> Analysis:
     # (b): a record is used once in each epoch, and which batch that is may be known
     if run.sampling == "shuffled":
         mu = distance(run.relation) * math.sqrt(_visits(run)) / multiplier if multiplier else math.inf
-        source = f"Gaussian composition (Dong, Roth and Su, 2022), {PUBLIC}"
-        return gaussian_analysis("once-an-epoch", source, ALL, mu, (NOISE, ONE_BATCH))
-    if run.by_epochs:
-        return _by_epochs(run, run.by_epochs, multiplier)
-    assumed = (NOISE, *((FIXED,) if run.sampling == "fixed-size" else (POISSON, DIVIDED)))
+        return gaussian_analysis("once-an-epoch", f"{GAUSSIAN}, {PUBLIC}", ALL, mu, (NOISE, ONE_BATCH))
+    binned, epochs = run.sampling in INTO_BINS, run.by_epochs
+    assumed = {
+        "fixed-size": (NOISE, FIXED),
+        "poisson": (NOISE, POISSON, DIVIDED),
+        "cyclic-poisson": (NOISE, POISSON, GROUPS, DIVIDED),
+    }.get(run.sampling, (NOISE, ONE_BATCH, INDEPENDENT, DIVIDED))
     if multiplier == 0:
-        return gaussian_analysis("pld", PLD, ALL, math.inf, assumed)
-    scheme: Literal["poisson", "fixed-size"] = "fixed-size" if run.sampling == "fixed-size" else "poisson"
-    step = random_step(run.q, multiplier, scheme, run.relation)
-    parts = steps_of(*step, run.groups)
-    return Analysis("pld", PLD, ALL, lambda d: varying_eps(*step, run.groups, d), assumed, steps=parts)
-
-
-def _by_epochs(run: LangevinRun, epochs: Epochs, multiplier: float) -> Analysis:
-    """Batches that every record draws for itself, epoch by epoch."""
+        return gaussian_analysis("pld", ALLOCATION if binned else PLD, ALL, math.inf, assumed)
     # (b)
-    least = _epochs_by_noise(run, epochs.batches)
-    if run.sampling in INTO_BINS:
-        assumed: tuple[str, ...] = (NOISE, ONE_BATCH, INDEPENDENT, DIVIDED)
-        if multiplier == 0:
-            return gaussian_analysis("pld", ALLOCATION, ALL, math.inf, assumed)
-        if run.sampling == "secret-bins":
-            # the sums of one batch over all epochs, weighted by their precisions, are all there is: one epoch, whose
-            # precision is the sum of theirs
-            loss = epoch_loss(math.sqrt(_used(least)) / multiplier, epochs.batches)
-            return Analysis("pld", ALLOCATION, ALL, lambda d: loss.eps(1, d), assumed)
-        return Analysis(
-            "pld", ALLOCATION, ALL, lambda d: varying_epochs_eps(1 / multiplier, epochs.batches, least, d), assumed
-        )
-    assumed = (NOISE, POISSON, GROUPS, DIVIDED)
-    if multiplier == 0:
-        return gaussian_analysis("pld", PLD, ALL, math.inf, assumed)
-    if epochs.share == 1:
-        mu = math.sqrt(_used(least)) / multiplier
-        return gaussian_analysis("pld", "Gaussian composition (Dong, Roth and Su, 2022)", ALL, mu, (NOISE, GROUPS))
-    step = random_step(epochs.share, multiplier, "poisson", run.relation)
-    return Analysis("pld", PLD, ALL, lambda d: varying_eps(*step, least, d), assumed, steps=steps_of(*step, least))
+    groups = _epochs_by_noise(run, epochs.batches) if epochs else run.groups
+    if epochs and run.sampling == "secret-bins":
+        # the sums of one batch over all epochs, weighted by their precisions, are all there is: one epoch, whose
+        # precision is the sum of theirs
+        loss = epoch_loss(math.sqrt(_used(groups)) / multiplier, epochs.batches)
+        return Analysis("pld", ALLOCATION, ALL, partial(loss.eps, 1), assumed)
+    if epochs and binned:
+        eps = partial(varying_epochs_eps, 1 / multiplier, epochs.batches, groups)
+        return Analysis("pld", ALLOCATION, ALL, eps, assumed)
+    if epochs and epochs.share == 1:
+        return gaussian_analysis("pld", GAUSSIAN, ALL, math.sqrt(_used(groups)) / multiplier, (NOISE, GROUPS))
+    scheme: Literal["poisson", "fixed-size"] = "fixed-size" if run.sampling == "fixed-size" else "poisson"
+    step = random_step(epochs.share if epochs else run.q, multiplier, scheme, run.relation)
+    parts = steps_of(*step, groups)
+    return Analysis("pld", PLD, ALL, partial(eps_of_steps, parts), assumed, steps=parts)
+
+
+def steps_of(q: float, multiplier: float, scheme: Scheme, groups: Groups) -> Steps:
+    """The groups as kinds of steps, and how many there are of each.
+
+    Steps have the probability q and the noise `multiplier` times that of their group; `multiplier` as in `StepLoss`.
+    """
+    return tuple((step_loss(q, multiplier * relative, scheme), count) for relative, count in groups)
 
 
 def _visits(run: LangevinRun) -> float:
@@ -271,7 +325,7 @@ def _visits(run: LangevinRun) -> float:
 
 
 def _used(groups: Groups) -> float:
-    # (a): mu^2 of a step is proportional to one over the square of its noise
+    # (a): mu^2 of a step is proportional to one over the square of its noise; `sum` rounds as Python's version does
     used = 0.0
     for relative, count in groups:
         used += count / relative**2

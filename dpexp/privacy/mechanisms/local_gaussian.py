@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -86,8 +87,6 @@ class LocalGaussian(Mechanism):
         return found
 
     def _stated(self, name: str, source: str, mu: float, refused: str = "", remark: str = "") -> Analysis:
-        from dataclasses import replace
-
         analysis = gaussian_analysis(name, source, ALL, mu, ASSUMPTIONS, refused)
         return replace(analysis, per_user=self.per_user(), remark=remark)
 
@@ -117,13 +116,10 @@ class LocalGaussian(Mechanism):
         low, middle, high = np.quantile(budgets, [0.05, 0.5, 0.95], method="inverted_cdf")
         return {"cap": self.mu.largest, "q05": float(low), "median": float(middle), "q95": float(high)}
 
-    @property
-    def _exact(self) -> str:
-        return f"the exact sensitivity is {self.exact_sensitivity:.6g}"
-
     def describe(self) -> list[tuple[str, str]]:
+        exact = f"the exact sensitivity is {self.exact_sensitivity:.6g}"
         return [
             ("Protected", "every user, against everyone, the server included; neighbours replace one user's record"),
-            ("Noise", f"standard deviation {self.noise_sensitivity:.6g} / mu, sent once; {self._exact}"),
+            ("Noise", f"standard deviation {self.noise_sensitivity:.6g} / mu, sent once; {exact}"),
             ("Released", "the whole transcript, and therefore the last iterate and every average"),
         ]

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from dpexp.privacy.analyses.analysis import LAST, Analysis, gaussian_analysis
 from dpexp.privacy.analyses.composition import ONCE_AN_EPOCH, composition, visits
-from dpexp.privacy.analyses.contracted import Extreme, LogContraction, convex
 from dpexp.privacy.analyses.from_curves import renyi_analysis
+from dpexp.privacy.analyses.hybrid import Contracted, LogContraction, convex
 from dpexp.privacy.analyses.last_iterate import (
     cyclic_convex,
     cyclic_strongly_convex,
@@ -101,9 +101,7 @@ class NoisySgd(BatchedMechanism):
         gradients = "gradients of norm at most L"
         # a batch of gradients of norm L moves by eta L, in either direction: 2 L over the noise on the gradient
         move = 2 / self.multiplier * self.batch_size
-        every.append(self.contraction_bound(self.width, move, gradients))
-        every.append(self.hybrid_bound(self.multiplier, self.width, move, gradients, self._convex()))
-        return every
+        return every + self.last_iterate_bounds(self.multiplier, self.width, move, gradients, self._convex())
 
     def _convex(self) -> LogContraction | None:
         """How steps of convex smooth losses contract, None where that is not known.
@@ -121,7 +119,12 @@ class NoisySgd(BatchedMechanism):
             # without strong convexity c = max(1, |1 - eta M k / b|) increases with the batch: n records are the worse
             counts = (self.n, self.n - 1) if removed and m > 0 else (self.n,)
             steps = [random_contraction(self.width, k, self.q, share * m, share * M) for k in counts]
-            return lambda e1: Extreme(max, tuple(step.log_contraction(e1) for step in steps))
+
+            def larger(e1: float) -> Contracted:
+                bounds = [step.log_contraction(e1) for step in steps]
+                return lambda r: max(bound(r) for bound in bounds)
+
+            return larger
         sizes = (1.0, 1 - 1 / self.n) if removed else (1.0,)  # of a full batch, in parts of the divisor
         # batches of one size: one factor for all steps, the larger of both data sets'
         c = max(self.step_factor(size) for size in sizes)

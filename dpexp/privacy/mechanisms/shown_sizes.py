@@ -11,7 +11,7 @@ from pydantic import Field
 from dpexp.privacy.accounting.mixed_steps import shown_sizes
 from dpexp.privacy.analyses.analysis import ALL, Analysis, Relation
 from dpexp.privacy.analyses.composition import NOISE, POISSON, trivial
-from dpexp.privacy.attained.lower_bounds import LowerBound, attained, linear_last
+from dpexp.privacy.attained.lower_bounds import LowerBound, constant_gradients
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Steps
 
 SHOWN = "privacy loss distribution of sum and batch size together, one dominating pair for each size"
@@ -47,9 +47,8 @@ class ShownSizes(Mechanism):
             return []
         q, z, relation = self.sampling_probability, self.noise_multiplier, self.neighboring_relation
         if relation == "replace-one":
-            return [attained(q, z, self.steps, relation), *linear_last(q, z, self.steps, relation)]
-        found = [attained(q, z / 2, self.steps, relation), *linear_last(q, z / 2, self.steps, relation)]
-        return [replace(one, pair=one.pair + PAIR) for one in found]
+            return constant_gradients(q, z, self.steps, relation)
+        return [replace(b, pair=b.pair + PAIR) for b in constant_gradients(q, z / 2, self.steps, relation)]
 
     def describe(self) -> list[tuple[str, str]]:
         return [

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from dpexp.privacy.accounting.mixed_steps import truncated
 from dpexp.privacy.analyses.analysis import ALL, Analysis, Relation, gaussian_analysis
 from dpexp.privacy.analyses.composition import DIVIDED, NOISE, POISSON, trivial
-from dpexp.privacy.attained.lower_bounds import LowerBound, attained, linear_last
+from dpexp.privacy.attained.lower_bounds import LowerBound, constant_gradients
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Steps
 
 CUT = "a batch above the cap is cut to a uniform subset of it, not to the first records of an order, and not left out"
@@ -61,8 +61,8 @@ class TruncatedPoisson(Mechanism):
             return []
         # how often the record is met, over both kinds of steps
         step = truncated(self.n, self.sampling_probability, self.cap, self.noise_multiplier)
-        met = float(step.present @ step.shares), self.noise_multiplier, self.steps
-        return [attained(*met, "add-remove"), *linear_last(*met, "add-remove")]
+        met = float(step.present @ step.shares)
+        return constant_gradients(met, self.noise_multiplier, self.steps, self.neighboring_relation)
 
     def describe(self) -> list[tuple[str, str]]:
         return [

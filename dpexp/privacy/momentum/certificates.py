@@ -12,7 +12,6 @@ computes what is missing from the shipped settings, and with `recheck` examines 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from dpexp.core.digests import digest
 from dpexp.privacy.momentum.tree_streams import unit_split
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def stored() -> tuple[Certificate, ...]:
     if not STORE.exists():
         return ()
     document = json.loads(STORE.read_text())
-    if hash_of(document["entries"]) != document["sha256"]:
+    if digest(document["entries"], 64) != document["sha256"]:
         raise ValueError(f"{STORE.name} does not match its hash: compute the certificates again")
     return tuple(_read(entry) for entry in document["entries"])
 
@@ -114,8 +114,3 @@ def _read(entry: dict[str, Any]) -> Certificate:
     setting = Setting(*(entry[name] for name in Setting._fields))
     weights = tuple(tuple(some) for some in entry["weights"])
     return Certificate(setting, tuple(entry["stds"]), entry["mu"], entry["lower"], entry["position"], weights, True)
-
-
-def hash_of(entries: list[dict[str, Any]]) -> str:
-    """Of the stored certificates."""
-    return hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()

@@ -25,8 +25,7 @@ import numpy as np
 
 from dpexp.core.gauss_legendre import gauss_legendre
 from dpexp.privacy.accounting.binomials import likely_counts
-from dpexp.privacy.exact.projected_run import ProjectedRun
-from dpexp.privacy.pairs.projected import Pair
+from dpexp.privacy.exact.projected_run import Pair, ProjectedRun
 
 NODES = 8
 """of a panel"""

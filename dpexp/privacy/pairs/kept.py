@@ -26,10 +26,9 @@ from typing import Any
 from dpexp.core.digests import digest
 from dpexp.core.errors import UsageError
 from dpexp.core.files import Damaged, cache_folder, read_bytes_sealed, write_bytes_sealed
-from dpexp.privacy.exact.projected_run import ProjectedRun
+from dpexp.privacy.exact.projected_run import Pair, ProjectedRun
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.mechanisms.mechanism import Mechanism
-from dpexp.privacy.pairs.projected import Pair
 
 VERSION = 1
 MOST_PAIRS, MOST_KNOTS = 24, 200

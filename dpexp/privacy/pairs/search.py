@@ -22,9 +22,8 @@ from itertools import product
 import numpy as np
 
 from dpexp.core.roots import least
-from dpexp.privacy.exact.projected_run import ProjectedRun
+from dpexp.privacy.exact.projected_run import Pair, ProjectedRun
 from dpexp.privacy.pairs.gradient import Landscape
-from dpexp.privacy.pairs.projected import Pair
 
 KNOTS, FINER = 13, 25
 ITERATIONS = 45

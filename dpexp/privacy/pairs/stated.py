@@ -20,10 +20,9 @@ from dpexp.core.text import down
 from dpexp.privacy.analyses.analysis import ALL, LAST
 from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.exact import runs
-from dpexp.privacy.exact.projected_run import NotSearched, ProjectedRun
+from dpexp.privacy.exact.projected_run import NotSearched, Pair, ProjectedRun
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.pairs import kept
-from dpexp.privacy.pairs.projected import Pair
 from dpexp.privacy.pairs.search import search
 
 SAME = 1e-6
