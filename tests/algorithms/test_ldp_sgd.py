@@ -226,18 +226,6 @@ def test_no_privacy_is_plain_sgd_computed_another_way():
     np.testing.assert_allclose(got, np.array(distances)[STEPS - 1], rtol=1e-11)
 
 
-def test_noise_is_fresh_for_every_user_and_coordinate():
-    """Increments of the noise-only walk are uncorrelated over steps and coordinates."""
-    problem = CASES["logistic"][0]
-    settings = [(Constant(eta=1e-6), ConstantBudget(mu=m)) for m in (1.0, math.inf)]
-    theta = snapshots(ALGORITHM, problem, settings, np.arange(1, 601), 2, range(8)).theta
-    walk = theta[:, 0, 0] - theta[:, 0, 1]
-    z = np.diff(walk, axis=0) / (1e-6 * problem.noise_sensitivity())
-    assert abs(np.mean(z[1:] * z[:-1])) < 4 / math.sqrt(z[1:].size)
-    assert abs(np.mean(z[:, 1:] * z[:, :-1])) < 4 / math.sqrt(z[:, 1:].size)
-    assert abs(np.mean(z**2) - 1) < 4 * math.sqrt(2 / z.size)
-
-
 def test_a_diverging_setting_keeps_its_rows_and_leaves_the_others_alone():
     overflowing = Constant.model_construct(name="constant", eta=1e308)  # more than a config may ask for
     wild = [(overflowing, ConstantBudget(mu=0.01)), *SETTINGS]

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from collections import defaultdict
 
 import numpy as np
 import pytest
@@ -115,21 +114,6 @@ def test_algorithm_2_is_the_literal_pseudo_code(order, noise, n, steps):
     ours = traced(algorithm.stepper(problem, plan, ONE, SEED, 0, data_of(problem)), steps)
     np.testing.assert_allclose(ours[1], estimates, atol=1e-12 * max(1.0, float(stds.max())))
     np.testing.assert_allclose(ours[0], path, atol=1e-11)
-
-
-def test_algorithm_2_mixes_windows_from_the_third_epoch_on_when_reshuffled():
-    """Without noise: the second epoch has the plain window, later ones mix it with the last one and its change."""
-    problem, n, steps = problem_of(8), 8, 29
-    algorithm = SUMS["reduced-momentum"](order="reshuffled", noise=False, gamma=0.3, alpha=0.1)
-    plan = algorithm.plan(problem, PATH, ONE, steps)
-    items = drawn_order(SEED, 0, n, steps, "reshuffled").between(1, steps)
-    silent = defaultdict(float)
-    _, estimates = literal.algorithm2(
-        gradient_of(problem), problem.start(), items, n, {"G": silent, "D": silent, "r": silent}, cover, plan.alpha,
-        plan.gamma, plan.eta,
-    )  # fmt: skip
-    ours = traced(algorithm.stepper(problem, plan, ONE, SEED, 0, data_of(problem)), steps)[1]
-    np.testing.assert_allclose(ours, estimates, atol=1e-12)
 
 
 @pytest.mark.slow
@@ -331,14 +315,6 @@ def test_the_sensitivity_of_a_repeated_order_is_that_of_its_noise(design, steps)
     assert algorithm.sensitivity(n, plan, order) == pytest.approx(largest, rel=1e-12)
 
 
-def test_a_full_batch_has_the_noise_of_the_gaussian_mechanism():
-    """T sums that a record moves by 2 G, with noise sigma G each, are 2 sqrt(T) / sigma GDP, and no more noise is."""
-    descent = SUMS["batch-descent"]()
-    for steps, mu in ((1, 0.5), (30, 0.5), (400, 2.0)):
-        sigma = descent.multiplier(steps, ConstantBudget(mu=mu))
-        assert 2 * math.sqrt(steps) / sigma == pytest.approx(mu, rel=1e-9)
-
-
 def test_reshuffled_runs_spend_the_budget_at_the_sensitivity_of_their_own_order():
     problem, algorithm = problem_of(50), SUMS["tree-momentum"]()
     plan, stds = algorithm.plan(problem, PATH, ONE, 400), set()
@@ -411,8 +387,3 @@ def test_a_replaced_record_moves_a_full_batch_by_no_more_than_the_sensitivity():
         )
         moved.append(np.linalg.norm(a - b) / n)
     assert 0.2 * size < max(moved) <= size
-
-
-def test_batches_have_all_metrics_but_the_slack_of_steps_of_one_length():
-    every = FiniteSumAlgorithm.metrics
-    assert ALGORITHMS["batch-descent"].metrics == tuple(name for name in every if name != "lemma5_slack") != every

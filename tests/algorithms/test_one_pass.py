@@ -324,19 +324,6 @@ def test_noise_has_the_declared_scale_and_a_wrong_one_is_found(algorithm, case, 
         assert noise_p_value(algorithm, case, wrong, monkeypatch) < 1e-3
 
 
-def test_what_a_user_sends_in_the_kernel_is_clipped():
-    """Without noise, one step of size 1 moves by the gradient itself: never by more than the clip, often by all of it."""
-    problem = CASES[QUICK][0]
-    lengths = []
-    for first in range(0, 400, 8):
-        settings = [(Constant(eta=1e-3), ConstantBudget(mu=math.inf))]
-        got = snapshots(CLIPPED, problem, settings, np.array([1]), 4, range(first, first + 8))
-        lengths.append(np.linalg.norm((got.theta[0, 0, 0] - problem.start()[:, None]) / 1e-3, axis=0))
-    lengths = np.concatenate(lengths)
-    assert lengths.max() <= 0.7 * (1 + 1e-9)
-    assert 0.1 < np.mean(lengths > 0.7 * (1 - 1e-9)) < 0.99
-
-
 # --- the worked examples ---------------------------------------------------------------------------------------------
 
 

@@ -1,7 +1,7 @@
 """Softmax regression as a problem, and DP-SGLD, DP-SGD and SGD on it: data, constants, accounting, mismatches, runs."""
 
-import json
 import math
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +27,6 @@ from dpexp.store import load_cells
 from dpexp.store.fingerprint import hash_of_data
 from dpexp.store.planning import plan
 from dpexp.store.run import Options, run
-from tests.conftest import call
 from tests.data.test_data import cifar_folder
 from tests.oracles import softmax as oracle
 
@@ -256,6 +255,8 @@ run: {replicates: 2, seed: 3, checkpoints: 2}
         (("{name: digits}", "{name: digits, path: a}"), ("2", "give a name")),
         (("epochs: 2", "sampling: shuffled"), ("3", "sound for shuffled")),
         (("epochs: 2", "radius: 0"), ("3", "at least 1e-06")),
+        (("epochs: 2", "sampling: balls-in-bin"), ("3", "or 'cyclic-poisson', got 'balls-in-bin'")),
+        (("epochs: 2", "sampling: cyclic-poisson"), ("3", "needs the number of public groups")),
     ],
 )
 def test_wrong_configs_are_told_with_their_place(tmp_path, change, words):
@@ -388,7 +389,9 @@ def test_the_users_table_is_a_problem(tmp_path):
 def by_hand(algorithm, sizes, scale, start, clip, seed, replicate):
     """The update rule, one line a step, on the named random streams."""
     train = DIGITS.train
-    order = SAMPLING[algorithm.sampling](len(train), algorithm.batch_size, generator(seed, replicate, "order"))
+    scheme = SAMPLING[algorithm.sampling]
+    scheme = partial(scheme, groups=algorithm.groups) if algorithm.groups else scheme
+    order = scheme(len(train), algorithm.batch_size, generator(seed, replicate, "order"))
     noise = generator(seed, replicate, "noise")
     w = start
     for k, (index, eta) in enumerate(zip(order, sizes, strict=False)):
@@ -409,9 +412,16 @@ def by_hand(algorithm, sizes, scale, start, clip, seed, replicate):
 
 
 @pytest.mark.parametrize("schedule", [CONSTANT, DECREASING])
-@pytest.mark.parametrize("algorithm", [DP_SGLD(batch_size=32), DP_SGD(batch_size=32, clip=0.5), SGD(batch_size=32)])
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        DP_SGLD(batch_size=32), DP_SGD(batch_size=32, clip=0.5), SGD(batch_size=32),
+        SGD(batch_size=2, sampling="balls-in-bins"), SGD(batch_size=2, sampling="secret-bins"),
+        SGD(batch_size=2, sampling="cyclic-poisson", groups=4),
+    ],
+)  # fmt: skip
 def test_runs_are_the_update_rules(algorithm, schedule):
-    """A slow transcription on the same streams gives the same iterate."""
+    """A slow transcription on the same streams gives the same iterate; sums are divided by the nominal size of a batch."""
     budget, steps, seed, replicate = (FREE if algorithm.name == "sgd" else TARGET), 25, 11, 4
     sizes = schedule.for_losses(DIGITS.smoothness, DIGITS.regulariser).step_sizes(1, steps)
     start, scale, clip = np.zeros((10, 65)), None, math.inf
@@ -434,50 +444,10 @@ def test_runs_are_the_update_rules(algorithm, schedule):
     assert accuracy == pytest.approx(tally(wanted, test.features, test.labels).right / len(test), abs=0.004)
 
 
-def test_numbers_do_not_depend_on_company():
-    algorithm, steps = DP_SGLD(batch_size=32, epochs=1), np.array([20, 45])
-    settings = [(CONSTANT, TARGET), (DECREASING, FREE)]
-    together = algorithm.simulate(DIGITS, settings, steps, 5, [0, 1, 7]).values
-    alone = algorithm.simulate(DIGITS, settings[1:], steps, 5, [7]).values
-    assert np.array_equal(together[1:, ..., 2:], alone)
-    assert together.shape == (2, 1, 2, 3, 3)
-    free = together[1]
-    plain = SGD(batch_size=32, sampling="fixed-size").simulate(DIGITS, [(DECREASING, FREE)], steps, 5, [0, 1, 7])
-    np.testing.assert_allclose(free, plain.values[0, :1], rtol=1e-5)  # without noise DP-SGLD is SGD
-
-
-def test_without_privacy_it_learns_and_noise_costs_accuracy():
-    runs = {
-        name: algorithm.simulate(DIGITS, [(CONSTANT, budget)], np.array([400]), 1, [0]).values[0, 0, 0, 1, 0]
-        for name, algorithm, budget in (
-            ("free", SGD(batch_size=32), FREE),
-            ("private", DP_SGD(batch_size=32), Target(eps=8.0)),
-            ("published", DP_SGLD(batch_size=32, accountant="published"), Target(eps=8.0)),
-            ("sound", DP_SGLD(batch_size=32), Target(eps=8.0)),
-        )
-    }
-    assert runs["free"] > 0.85
-    assert runs["published"] > 0.8  # hardly any noise, which is the point
-    assert runs["free"] >= runs["private"] > runs["sound"]
-
-
 def test_a_diverged_run_is_a_result():
     wild = SCHEDULES["constant"](eta=1e30)
     values = SGD(batch_size=32).simulate(DIGITS, [(wild, FREE)], np.array([60]), 1, [0]).values
     assert not np.isfinite(values[0, 0, 0, :, 0]).all()
-
-
-@pytest.mark.slow
-def test_a_config_runs_and_is_accounted_for(tmp_path):
-    path = tmp_path / "toy.yaml"
-    path.write_text(TOY)
-    done = json.loads(call("run", path, "--results", tmp_path / "results", "--json").stdout)
-    assert {cell["status"] for cell in done["cells"]} == {"done"}
-    again = json.loads(call("run", path, "--results", tmp_path / "results", "--json").stdout)
-    assert {cell["status"] for cell in again["cells"]} == {"current"}
-    page = json.loads(call("privacy", path, "--json").stdout)
-    assert {s["analysis"] for s in page["statements"]} >= {"pld", "hybrid"}
-    assert page["sampling"] == "fixed-size"
 
 
 MIXED = """\

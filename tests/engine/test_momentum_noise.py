@@ -102,15 +102,6 @@ def test_covariance_over_time_is_that_of_the_tree(alpha):
     np.testing.assert_allclose(tree_variance(alpha, 64), np.sum(matrix**2, axis=1), rtol=1e-12)
 
 
-def test_neighbouring_steps_share_nodes_or_are_independent():
-    mapped = run_tree(np.eye(128), 0.01)
-    covariance = mapped @ mapped.T
-    assert covariance[126, 127] == 0  # 127 and 128 have no node in common
-    shared = [z for _, z in cover(1, 100) if any(z == other for _, other in cover(1, 96))]
-    assert shared == [64, 96]
-    assert covariance[95, 99] == pytest.approx(0.99**4 * (1 + 0.99**64), rel=1e-12)
-
-
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_square_root_noise_is_its_double_sum_and_squares_to_the_momentum(alpha):
     normals = np.random.default_rng(0).standard_normal((150, 2))
@@ -144,12 +135,6 @@ def test_independent_noise_is_a_momentum_of_white_noise(alpha):
     np.testing.assert_allclose(mapped, explicit, rtol=0, atol=1e-12)
     np.testing.assert_allclose(mapped @ mapped.T, explicit @ explicit.T, rtol=0, atol=1e-12)
     np.testing.assert_allclose(trees.independent_variance(alpha, 64), np.sum(explicit**2, axis=1), rtol=1e-12)
-
-
-def test_independent_variance_of_tiny_momentum_does_not_lose_its_digits():
-    alpha = 1e-9
-    exact = sum((1 - alpha) ** (2 * k) for k in range(100))
-    assert trees.independent_variance(alpha, 100)[-1] == pytest.approx(exact, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -212,21 +197,3 @@ def test_fresh_noise_would_have_the_right_variance_and_the_wrong_covariance():
 def test_a_run_without_records_is_refused():
     with pytest.raises(ValueError):
         empty_windows(0, 10, 1)
-
-
-@pytest.mark.slow
-def test_closed_variances_hold_over_many_epochs():
-    n, steps, gamma = 50, 1500, 0.1
-    rng = np.random.default_rng(11)
-    nodes = nodes_ending(1, steps, n)
-    d = 4000
-    signs = [rng.standard_normal((count, 1)) for count in (nodes, nodes, steps)]
-    literal = literal_windows(*signs, n, 1 / n, gamma)
-    np.testing.assert_allclose(run_windows(*signs, n, 1 / n, gamma), literal, rtol=0, atol=1e-11)
-    variances = STDS**2 @ stream_variances(n, steps, 1 / n, gamma)
-    late = slice(n * 20 - 8, n * 20)
-    draws = run_windows(
-        *(rng.standard_normal((nodes_ending(1, late.stop, n), d)) for _ in range(2)),
-        rng.standard_normal((late.stop, d)), n, 1 / n, gamma,
-    )[late]  # fmt: skip
-    np.testing.assert_allclose(np.var(draws, axis=1), variances[late], rtol=5 * np.sqrt(2 / d))

@@ -192,24 +192,6 @@ def test_a_caption_names_every_parameter_of_its_experiments(name, toys):
             assert f"{column}={value}" in caption or f"{column} in {{" in caption
 
 
-def test_captions_of_figures_without_results_name_their_parameters():
-    """Every number that their titles and texts set is said."""
-    said = {
-        "hidden_state_figure": ("eta = 0.01", "p = 0.001", "sigma = 1"),
-        "noisy_sgd_figure1": ("batch size 10", "step size 0.1", "noise 0.4", "diameter 1"),
-        "privacy_analyses": ("delta = 1e-5", "noise 5", "step size 0.1", "diameter 2"),
-        "dp_sgld_region": ("eta lambda = 0.5", "K = 1 ", "K = 10"),
-        "attained_map": ("delta = 1e-5",),
-        "memory_width": ("delta = 1e-5", "sampling probability q, noise multiplier z and T steps"),
-        "bins_against_poisson": ("mu^2 = E v of 1, 4, 16 and 36", "delta from 0.1 to 1e-5"),
-        "private_regime": ("order 8", "10^7 steps", "width 100 noise units"),
-        "sampling_noise": ("epsilon = 1", "delta = 1e-05", "5 groups"),
-    }
-    assert set(said) == {name for name, figure in FIGURES.items() if not figure.needs}
-    for name, words in said.items():
-        assert all(word in FIGURES[name].caption for word in words), name
-
-
 def luminance(colour):
     return float(np.dot([int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)], [0.2126, 0.7152, 0.0722]))
 

@@ -102,20 +102,6 @@ def test_the_largest_order_of_the_sampling_lemma():
 
 
 @pytest.mark.slow
-def test_very_long_compositions_stay_gaussian():
-    """A thousand million tiny steps: delta(0) grows like the root of T, as the central limit theorem says."""
-    loss = step_loss(0.001, 50.0, "fixed-size")
-    start = loss.delta(10_000, 0.0)
-    for steps in (10**6, 10**8):
-        assert loss.delta(steps, 0.0) == pytest.approx(start * math.sqrt(steps / 10_000), rel=3e-3)
-    heavy = step_loss(0.001, 1.0, "add-remove")  # heavy tails: no step count falls back to no guarantee
-    values = [heavy.delta(t, 0.1) for t in (100, 391, 800, 1600, 3000)]
-    assert values == sorted(values)
-    assert values[1] == pytest.approx(7.7554e-6, rel=0.02)
-    assert values[-1] < 4e-3
-
-
-@pytest.mark.slow
 def test_the_hybrid_delta_is_the_inverse_of_the_hybrid_epsilon_up_to_its_grid():
     mechanism = MECHANISMS["clipped-noisy-sgd"](
         n=1000, batch_size=1, step_size=0.5, clip=1.0, diameter=1.0, noise_std=1.0, steps=5000

@@ -86,18 +86,6 @@ def test_leaving_the_rarest_out_would_state_too_much():
     assert order.eps(1e-6) < full(0.5, 1.0, 2280, "replace-one", 1e-6)
 
 
-def test_groups_have_at_least_the_probability_beyond_every_place():
-    """P(k visits at most) of the groups is at least that of the law, for every k."""
-    for q, steps in ((0.5, 700), (0.02, 5000), (0.97, 900)):
-        law = LinearLoss(q, 1.0, steps, "replace-one")
-        every = law._orders[0].r
-        visits, masses = -every.centres * math.sqrt(steps), np.exp(every.log_weights)
-        up_to = np.array([masses[visits <= k + 1e-6].sum() for k in range(steps + 1)])
-        exact = binom.cdf(np.arange(steps + 1), steps, q)
-        assert np.all(up_to >= exact * (1 - 1e-9))
-        assert up_to[-1] == pytest.approx(1, abs=1e-10)
-
-
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_edges(scheme):
     assert LinearLoss(0.0, 1.0, 5, scheme).eps(1e-5) == 0

@@ -129,14 +129,6 @@ def test_edges_and_what_is_refused():
     assert found.value > calibrate(lambda z: selection(2.0, 1.0, z), PrivateSelection, lambda a: a.eps(1e-5), 1.0, "all-iterates").value  # fmt: skip
 
 
-def test_the_command_says_what_the_score_must_be():
-    pairs = ("noise_multiplier=2", "sampling_probability=0.01", "steps=1000", "runs=10", "shape=1")
-    text = call("privacy", "--mechanism", "private-selection", *pairs).stdout
-    assert "accuracy or loss on private records, held-out ones too, is neither" in text
-    document = json.loads(call("privacy", "--mechanism", "private-selection", *pairs, "--json").stdout)
-    assert document["best"]["all-iterates"]["analysis"] == "private-selection"
-
-
 GRID = """\
 experiment: grid
 problem: {name: softmax, data: {name: digits}, regulariser: 1e-2}

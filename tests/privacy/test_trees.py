@@ -23,7 +23,6 @@ from dpexp.privacy.momentum.tree_streams import (
 )
 from dpexp.privacy.momentum.trees import (
     cover,
-    discounts,
     exact_node_std,
     fixed_order,
     largest_count,
@@ -387,11 +386,6 @@ def test_the_square_root_is_as_sensitive_as_its_largest_column(n, steps, alpha):
     assert square_root_sensitivity_fixed(n, steps, alpha) == pytest.approx(slow, rel=1e-12)
 
 
-def test_discounts_keep_the_digits_of_tiny_momentum():
-    assert discounts(1.0, 3).tolist() == [1, 0, 0]
-    assert discounts(1e-12, 1001)[-1] == pytest.approx(math.exp(1000 * math.log1p(-1e-12)), rel=1e-15)
-
-
 def test_impossible_numbers_are_refused():
     for call in (
         lambda: squared_sensitivities(fixed_order(3, 9), 0.0),
@@ -400,10 +394,3 @@ def test_impossible_numbers_are_refused():
     ):
         with pytest.raises(ValueError):
             call()
-
-
-@pytest.mark.slow
-def test_a_million_steps_take_seconds():
-    items = reshuffled_order(np.random.default_rng(3), 10**4, 10**6)
-    drawn = squared_sensitivities(items, 1e-4).max()
-    assert drawn < reshuffled_bound(10**4, 10**6, 1e-4) < 4 * printed_count(10**4, 10**6)

@@ -178,23 +178,6 @@ def test_last_iterate_rate_beats_the_printed_one():
         assert slope == pytest.approx(-min(alpha, 1 - alpha), abs=0.12)  # up to log n
 
 
-BOUNDS = {name: theorem for name, theorem in THEOREMS.items() if theorem.kind == "upper" and theorem.paper == "ldp-sgd"}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", BOUNDS)
-@pytest.mark.parametrize("problem", [LINEAR, LOGISTIC], ids=lambda p: p.name)
-def test_every_bound_is_positive_and_falls_with_privacy_spent_and_with_users(name, problem):
-    theorem, steps = BOUNDS[name], np.array([10**4, 10**5, 10**6])
-    alphas = [0.4, 0.6, 0.8] if "theorem-5" in name else [1 / 3, 0.5, 0.6, 0.8]
-    for alpha in alphas:
-        values = np.array([theorem(of(problem, alpha, mu, steps=steps)) for mu in (0.5, 1.0, 4.0, math.inf)])
-        assert np.all(np.isfinite(values))
-        assert np.all(np.diff(values, axis=0) <= 0)
-        if "log10" not in theorem.place or alpha > 0.5:
-            assert np.all(np.diff(values, axis=1) < 0)
-
-
 def test_theorems_say_what_they_assume():
     """The rest of what they say is tried by the conformance suite."""
     for name, theorem in THEOREMS.items():
