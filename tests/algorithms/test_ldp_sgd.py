@@ -155,7 +155,7 @@ def test_metrics_are_those_of_the_iterates():
     np.testing.assert_array_equal(values[:, 0, :, 3], kept.projections.transpose(1, 0, 2))
 
 
-@each_case
+@pytest.mark.parametrize("case", sorted(QUICK))
 def test_numbers_depend_on_nothing_but_setting_seed_and_replicate(case):
     """Sub-grids, other replicates beside it, their order, chunks and other checkpoints: the same bits."""
     problem = CASES[case][0]

@@ -11,7 +11,7 @@ from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan, drawn_orde
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.core.seeds import stream_state
 from dpexp.engine.finite_sum.following import follow_all, looks
-from dpexp.engine.finite_sum.loop import Data, Order, with_shortcut
+from dpexp.engine.finite_sum.loop import Data, with_shortcut
 from dpexp.engine.finite_sum.noise_process import Silence
 from dpexp.privacy.budgets import ConstantBudget, Target
 from dpexp.privacy.mechanisms.gradient_recursion import recursion_coefficients, recursion_sensitivities, recursion_stds
@@ -116,24 +116,11 @@ def test_algorithm_2_is_the_literal_pseudo_code(order, noise, n, steps):
     np.testing.assert_allclose(ours[0], path, atol=1e-11)
 
 
-@pytest.mark.slow
-def test_the_shortcut_is_the_reconstruction_for_one_order_only():
+def test_a_shortcut_is_refused_where_epochs_are_reshuffled():
     problem, plan = problem_of(40), Plan(210, 0.03, 0.01, 0.3)
-    data, start, silence = data_of(problem), problem.start(), Silence()
-    reduced = SUMS["reduced-momentum"](order="reshuffled", noise=False, alpha=0.03, gamma=0.3)
-    fixed = drawn_order(1, 0, 40, 210, "fixed")
-    short = traced(with_shortcut(data, start, fixed, silence, plan.alpha, plan.eta), 210)
-    fed = reduced.stepper(problem, plan, ONE, 1, 0, data)
-    fed.order = Order(fixed.between(1, 210), False)
-    np.testing.assert_allclose(traced(fed, 210)[1], short[1], atol=1e-12)
     shuffled = drawn_order(1, 0, 40, 210, "reshuffled")
     with pytest.raises(ValueError, match="not private when epochs are reshuffled"):
-        with_shortcut(data, start, shuffled, silence, plan.alpha, plan.eta)
-    other = traced(reduced.stepper(problem, plan, ONE, 1, 0, data), 210)[1]
-    plain = SUMS["tree-momentum"](noise=False, alpha=0.03)
-    momentum = traced(plain.stepper(problem, plan, ONE, 1, 0, data), 210)[1]
-    np.testing.assert_allclose(other[:80], momentum[:80], atol=1e-12)  # two epochs: no mixing yet
-    assert np.abs(other - momentum).max() > 1e-4
+        with_shortcut(data_of(problem), problem.start(), shuffled, Silence(), plan.alpha, plan.eta)
 
 
 @pytest.mark.slow

@@ -215,6 +215,26 @@ def test_last_iterates_pay_where_steps_forget():
             "divide the 1438 training records evenly",
         ),
         (DP_SGD(), CONSTANT, ConstantBudget(mu=1.0), "in place of mu"),
+        (DP_SGD(sampling="cyclic-poisson"), CONSTANT, TARGET, "needs the number of public groups"),
+        (DP_SGD(groups=3), CONSTANT, TARGET, "groups are for sampling 'cyclic-poisson', not for 'poisson'"),
+        (DP_SGD(batch_size=500, sampling="cyclic-poisson", groups=3), CONSTANT, TARGET, "fewer than batch_size = 500"),
+        (
+            DP_SGD(sampling="balls-in-bins", accountant="once-an-epoch"),
+            CONSTANT,
+            TARGET,
+            "sound for balls-in-bins: pld",
+        ),
+        (
+            DP_SGLD(sampling="secret-bins", accountant="last-iterate"),
+            CONSTANT,
+            TARGET,
+            "no bound of the last iterate is proved",
+        ),
+        (DP_SGLD(sampling="balls-in-bins", accountant="theorem-3-1"), CONSTANT, TARGET, "does not account for"),
+        (DP_SGD(batch_size=5000, sampling="balls-in-bins"), CONSTANT, TARGET, "larger than"),
+        (DP_SGLD(accountant="last-iterate", start="zero"), CONSTANT, TARGET, "speaks of the prescribed start"),
+        (DP_SGLD(accountant="theorem-3-1", start="zero"), CONSTANT, TARGET, "speaks of the prescribed start"),
+        (DP_SGLD(accountant="published", start="zero"), CONSTANT, TARGET, "speaks of the prescribed start"),
         (SGD(), CONSTANT, TARGET, "no privacy"),
         (SGD(batch_size=5000), CONSTANT, FREE, "larger than"),
     ],
@@ -229,6 +249,9 @@ def test_settings_that_fit_have_no_complaints():
     assert not DP_SGLD(batch_size=2, sampling="shuffled", accountant="published").complaints(
         DIGITS, CONSTANT, TARGET, 99
     )
+    for sound, sampling in (("pld", "poisson"), ("once-an-epoch", "shuffled")):
+        fitting = DP_SGLD(batch_size=2, accountant=sound, sampling=sampling, start="zero")
+        assert not fitting.complaints(DIGITS, CONSTANT, TARGET, 100)
     assert not DP_SGD(batch_size=32).complaints(DIGITS, CONSTANT, FREE, 100)
     assert not SGD(batch_size=32).complaints(DIGITS, CONSTANT, ConstantBudget(mu=math.inf), 100)
 

@@ -120,17 +120,6 @@ def test_from_0_it_is_dp_sgd_that_never_clips():
     assert prescribed.simulate(DIGITS, [(STEP, TARGET)], np.array([30]), 5, [0]).values[0, 0, 0, 0, 0] > found[0].max()
 
 
-@pytest.mark.parametrize("accountant", ["last-iterate", "theorem-3-1", "published"])
-def test_what_speaks_of_the_prescribed_start_refuses_another(accountant):
-    algorithm = DP_SGLD(batch_size=32, accountant=accountant, start="zero")
-    found = algorithm.complaints(DIGITS, SCHEDULES["langevin"](), TARGET, 100)
-    assert any("speaks of the prescribed start" in words for words in found), found
-    for sound in ("pld", "once-an-epoch"):
-        sampling = "shuffled" if sound == "once-an-epoch" else "poisson"
-        fitting = DP_SGLD(batch_size=2, accountant=sound, sampling=sampling, start="zero")
-        assert not fitting.complaints(DIGITS, STEP, TARGET, 100)
-
-
 # --- validation records ----------------------------------------------------------------------------------------
 
 

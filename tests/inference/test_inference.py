@@ -6,32 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpexp.inference import public_numbers
+from dpexp.inference import methods, public_numbers
+from dpexp.inference import users as people
 from dpexp.inference.fitting import released
 from dpexp.inference.intervals import judged
 from dpexp.inference.messages import symmetric
-from dpexp.inference.methods import (
-    batch_means,
-    chains_of_hulc,
-    free_hessian,
-    hulc,
-    newton_oracle,
-    random_scaling,
-    t_chains,
-)
 from dpexp.inference.models import model_of
 from dpexp.inference.newton import corrected, newton_corrected, regularise
 from dpexp.inference.paths import Walk
 from dpexp.inference.populations import Population, Simulated
 from dpexp.inference.staged_newton import Design, Server, staged_newton
 from dpexp.inference.third_derivatives import covariates
-from dpexp.inference.users import (
-    Records,
-    gradient_weights,
-    hessian_weights,
-    of_mean_one,
-    operating_system_normals,
-)
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.logistic import MallowsLogistic
@@ -67,7 +52,9 @@ def silent(shape):
 def golden_records(n):
     i = np.arange(1, n + 1)
     y = 1 + np.sin(i) - 0.5 * np.cos(2 * i) + 0.8 * np.sin(3 * i)
-    return Records(model_of(HuberLinear(d=2)), np.stack([np.sin(i), np.cos(2 * i)], 1), y, np.full(n, math.inf), silent)
+    return people.Records(
+        model_of(HuberLinear(d=2)), np.stack([np.sin(i), np.cos(2 * i)], 1), y, np.full(n, math.inf), silent
+    )
 
 
 @pytest.mark.parametrize("n", GOLDEN)
@@ -114,15 +101,15 @@ def test_golden_sums_of_a_path(n):
     walk = Walk(source.model, START)
     nothing, end = walk.along(source, 0.5 * np.arange(1, n + 1) ** -0.5, [0, n])
     assert walk.theta[:, 0] == pytest.approx(GOLDEN[n]["theta"], abs=6e-11)
-    found = random_scaling(end, 0.95)
+    found = methods.random_scaling(end, 0.95)
     assert found.estimate[0] == pytest.approx(wanted["mean"], abs=6e-11)
     half = (found.high - found.low)[0] / 2
     rounded = 6.747302 / public_numbers.random_scaling(0.95)  # with which the sheet's half lengths were computed
     assert half * rounded == pytest.approx(wanted["half"], abs=6e-11)
     assert (half / public_numbers.random_scaling(0.95)) ** 2 * n == pytest.approx(wanted["variance"], abs=6e-11)
-    assert random_scaling(end, 0.95, nothing).high[0] == pytest.approx(found.high[0], abs=1e-12)
-    assert free_hessian(end, nothing)[0, 3] == pytest.approx(wanted["hessian"], abs=2e-9)
-    oracle_h = newton_oracle(end, nothing, FIRST, 0.95)
+    assert methods.random_scaling(end, 0.95, nothing).high[0] == pytest.approx(found.high[0], abs=1e-12)
+    assert methods.free_hessian(end, nothing)[0, 3] == pytest.approx(wanted["hessian"], abs=2e-9)
+    oracle_h = methods.newton_oracle(end, nothing, FIRST, 0.95)
     assert oracle_h.estimate[0] == pytest.approx(GOLDEN[n]["corrected"], abs=6e-11)
 
 
@@ -142,7 +129,7 @@ def test_random_scaling_is_its_double_loop(burned):
     n, theta = 60, iterates(60)[burned:]
     source = golden_records(n)
     path = Walk(source.model, START).along(source, 0.5 * np.arange(1, n + 1) ** -0.5, [burned, n])
-    found = random_scaling(path[1], 0.95, path[0])
+    found = methods.random_scaling(path[1], 0.95, path[0])
     count, bar = len(theta), theta.mean(0)
     variance = sum((s * (theta[:s].mean(0) - bar)) ** 2 for s in range(1, count + 1)) / count**2
     assert found.estimate[0] == pytest.approx(bar, abs=1e-12)
@@ -154,7 +141,7 @@ def test_batch_means_and_chains_are_students():
     n, theta = 60, iterates(60)
     source = golden_records(n)
     path = Walk(source.model, START).along(source, 0.5 * np.arange(1, n + 1) ** -0.5, [12, 24, 36, 48, 60])
-    found = batch_means(path, 0.95)
+    found = methods.batch_means(path, 0.95)
     means = theta[12:].reshape(4, 12, 4).mean(1)
     assert found.estimate[0] == pytest.approx(means.mean(0), abs=1e-12)
     half = 3.182446305 * means.std(0, ddof=1) / 2
@@ -169,7 +156,7 @@ def test_critical_values_are_those_of_the_literature():
     assert public_numbers.student(0.95, 7) == pytest.approx(2.364624, abs=1e-6)
     assert public_numbers.student(0.95, 5) == pytest.approx(2.570582, abs=1e-6)
     assert public_numbers.normal(0.95) == pytest.approx(1.959964, abs=1e-6)
-    assert chains_of_hulc(0.95) == (6, pytest.approx(0.4))
+    assert methods.chains_of_hulc(0.95) == (6, pytest.approx(0.4))
 
 
 def test_random_scaling_and_hulc_cover_where_they_must():
@@ -184,9 +171,11 @@ def test_random_scaling_and_hulc_cover_where_they_must():
     assert np.mean(scaled < public_numbers.random_scaling(0.95)) == pytest.approx(0.95, abs=0.012)
     assert np.mean(scaled < 1.96) < 0.8
     means = rng.exponential(size=(6, 8, 5000)) - math.log(2)  # skewed, of median 0
-    found = hulc(means, 0.95, rng.random(8))
+    found = methods.hulc(means, 0.95, rng.random(8))
     assert np.mean((found.low < 0) & (found.high > 0)) == pytest.approx(0.95, abs=0.012)
-    assert np.mean(t_chains(rng.standard_normal((6, 8, 5000)), 0.95).high > 0) == pytest.approx(0.975, abs=0.005)
+    assert np.mean(methods.t_chains(rng.standard_normal((6, 8, 5000)), 0.95).high > 0) == pytest.approx(
+        0.975, abs=0.005
+    )
 
 
 def test_golden_sensitivities_and_regularisation():
@@ -257,7 +246,7 @@ def test_staged_newton_is_the_literal_one(name, every):
 
     start = np.append(np.zeros(4), [1.0] * model.has_scale)
     design = Design(n, 0.13, every)
-    outcome = staged_newton(model, design, start, Records(model, x, y, mu, normals))
+    outcome = staged_newton(model, design, start, people.Records(model, x, y, mu, normals))
     loss = {
         "huber-linear": oracle.huber(1.345, 0.710164548269, 3.8042341, 0.1),
         "stretched": oracle.huber(1.345, 0.710164548269, 3.8042341, 0.1),
@@ -266,7 +255,10 @@ def test_staged_newton_is_the_literal_one(name, every):
     }[name]._replace(delta=model.gradient_sensitivity)
     if name == "stretched":  # the noise of the scale's entry is 3.501 times less
         loss = loss._replace(delta=model.gradient_sensitivity * np.array([1, 1, 1, 1, 1 / 3.501]))
-    v, u = of_mean_one(gradient_weights(model, 1 / mu)), of_mean_one(hessian_weights(model, 1 / mu))
+    v, u = (
+        people.of_mean_one(people.gradient_weights(model, 1 / mu)),
+        people.of_mean_one(people.hessian_weights(model, 1 / mu)),
+    )
     users = iter(
         [([1.0, *map(float, a)], float(b), *map(float, rest)) for a, b, *rest in zip(x, y, mu, v, u, strict=True)]
     )
@@ -286,7 +278,7 @@ def test_staged_newton_is_the_literal_one(name, every):
 
 def test_equal_budgets_weigh_nothing():
     model = model_of(HuberLinear(d=3))
-    weights = of_mean_one(gradient_weights(model, np.full(1001, 1 / 0.3)))
+    weights = people.of_mean_one(people.gradient_weights(model, np.full(1001, 1 / 0.3)))
     assert (weights == 1.0).all()
 
 
@@ -340,7 +332,7 @@ def test_intervals_cover(mu):
 
 
 def test_noise_of_the_operating_system_is_normal_and_never_twice_the_same():
-    a, b = (operating_system_normals((1000, 50)) for _ in range(2))
+    a, b = (people.operating_system_normals((1000, 50)) for _ in range(2))
     assert abs(a.mean()) < 0.02
     assert a.std() == pytest.approx(1, abs=0.02)
     assert np.mean(a**4) == pytest.approx(3, abs=0.15)

@@ -4,7 +4,6 @@ import hashlib
 import json
 import re
 import shutil
-from itertools import combinations
 
 import matplotlib as mpl
 import numpy as np
@@ -19,11 +18,11 @@ from dpexp.papers import figures, overlays, tables
 from dpexp.papers.dp_sgld import figures as figures_of_sgld
 from dpexp.papers.momentum.rows import METHODS
 from dpexp.reporting.figure import caption_of, written
-from dpexp.reporting.style import BUDGET_COLOURS, RC
+from dpexp.reporting.style import RC
 from dpexp.reporting.table_formats import render
 from dpexp.store import load_cells, load_summary, load_trajectories
 from dpexp.store.files import read_document, write_document
-from tests.conftest import COSTLY, at_length
+from tests.conftest import COSTLY, at_length, in_share
 
 FIGURES, THEORY, TABLES = figures(), overlays(), tables()
 
@@ -31,6 +30,8 @@ pytestmark = pytest.mark.slow  # experiments run at toy size first
 
 
 WITH_RESULTS = [name for name, figure in FIGURES.items() if figure.needs and not COSTLY & set(figure.needs)]
+OF_THEIR_OWN = [name for name in WITH_RESULTS if not re.search("_d(10|20)$", name) or in_share(name, 10)]
+"""without most of those that differ from another one by the dimension alone; `make soak` tries all"""
 
 
 def needed(shown, toys):
@@ -38,7 +39,7 @@ def needed(shown, toys):
     return toys.results(shown.needs)
 
 
-@pytest.mark.parametrize("name", WITH_RESULTS)
+@pytest.mark.parametrize("name", OF_THEIR_OWN)
 def test_means_are_those_that_are_stored(name, toys):
     """Every mean of a figure's CSV is the mean of some stored summary; that it is drawn at all is tested for all alike."""
     results = needed(FIGURES[name], toys)
@@ -190,21 +191,6 @@ def test_a_caption_names_every_parameter_of_its_experiments(name, toys):
             assert re.search(rf"\b{column}(=| in |:)", caption), column
             value = f"{cell[column]:.0f}" if float(cell[column]).is_integer() else f"{cell[column]:g}"
             assert f"{column}={value}" in caption or f"{column} in {{" in caption
-
-
-def luminance(colour):
-    return float(np.dot([int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)], [0.2126, 0.7152, 0.0722]))
-
-
-def test_colours_differ_for_colour_blind_readers():
-    """Under a simulated deficiency (projection of red and green on their mean) the colours stay apart."""
-
-    def seen(colour):
-        r, g, b = (int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))
-        return np.array([(r + g) / 2, b, luminance(colour)])
-
-    for a, b in combinations(BUDGET_COLOURS.values(), 2):
-        assert np.linalg.norm(seen(a) - seen(b)) > 0.12
 
 
 def test_results_of_other_settings_are_refused(tmp_path):

@@ -180,20 +180,5 @@ def test_every_law_of_budgets_is_tried():
     assert {type(case) for case in BUDGET_CASES} == set(BUDGETS.values())
 
 
-@pytest.mark.parametrize("budget", BUDGET_CASES, ids=lambda b: b.kind)
-def test_budgets(budget):
-    u = 1.0 - np.random.default_rng(3).random((60_000, 2))
-    mu = budget.draw(u, 1)
-    assert mu.shape == u.shape
-    assert mu.max() <= budget.largest
-    assert budget.label
-    inverse_squares = mu**-2.0
-    error = max(inverse_squares.std() / math.sqrt(u.size), 1e-12)
-    assert abs(inverse_squares.mean() - budget.mean_inverse_square) < 4.5 * error
-    assert abs(inverse_squares.mean() - 1.1 * budget.mean_inverse_square) > 4.5 * error
-    np.testing.assert_array_equal(budget.draw(u[100:200], 101), mu[100:200])
-    assert (budget.constant is None) == (budget.kind != "constant")
-
-
 def test_the_mean_inverse_square_of_uniform_budgets_is_exactly_one_half():
     assert UniformBudget(uniform=(1.0, 2.0)).mean_inverse_square == 0.5

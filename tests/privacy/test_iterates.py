@@ -32,7 +32,6 @@ from tests.oracles.reshuffled_iterates import _signals, reshuffled_mu
 from tools import momentum_certificates as making
 from tools.certify_all_places import all_grams, certify_all
 from tools.solved_forms import grams, visits
-from tools.window_operator import apply, make_rule, make_workspace, transpose
 
 DELTA = 1e-5
 
@@ -66,38 +65,6 @@ def split_of(n, epochs, length, G, L):
 
 
 CASES = [(13, 100, 1 / 13, 0.3), (8, 64, 0.2, 0.5), (1, 20, 0.3, 0.1), (5, 64, 0.4, 0.25), (37, 150, 1 / 37, 0.5)]
-
-
-@pytest.mark.parametrize(("n", "steps", "alpha", "gamma"), CASES)
-def test_the_operator_is_equation_3_and_its_transpose_is_its_transpose(n, steps, alpha, gamma):
-    stds, rng = np.array([3.0, 2.0, 1.5, 0.7]), np.random.default_rng(n)
-    rule, work = make_rule(n, steps, alpha, gamma, tuple(stds[:3] / stds[3])), make_workspace(n, steps)
-    nodes = [rng.standard_normal(part.shape) for part in work[:4]]
-    y, out = np.zeros((steps + 1, 8)), np.zeros((steps + 1, 8))
-    y[1:] = rng.standard_normal((steps, 8))
-    transpose(rule, y, work, 0)
-    used = [part != 0 for part in work[:4]]
-    left = sum(np.sum(part * node, axis=0) for part, node in zip(work[:4], nodes, strict=True))
-    for part, node, use in zip(work[:4], nodes, used, strict=True):
-        part[:] = node * use
-    apply(rule, work, out, 0)
-    np.testing.assert_allclose(np.sum(out * y, axis=0), left, rtol=0, atol=1e-11)
-    found = np.empty((steps, steps))
-    for t in range(steps):
-        y[:] = 0
-        y[t + 1] = 1
-        transpose(rule, y, work, 0)
-        apply(rule, work, out, 0)
-        found[:, t] = out[1:, 0]
-    whiten = np.eye(steps)
-    for t in range(1, steps + 1):
-        before = t & (t - 1)
-        if before:
-            whiten[t - 1, before - 1] = -((1 - alpha) ** (t - before))
-    noise = whiten @ noise_map(n, steps, alpha, gamma, stds) / stds[3]
-    np.testing.assert_allclose(
-        found + np.eye(steps), noise @ noise.T, rtol=0, atol=1e-12 * np.abs(noise @ noise.T).max()
-    )
 
 
 @pytest.mark.slow

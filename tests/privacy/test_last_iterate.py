@@ -15,14 +15,9 @@ from dpexp.privacy.analyses.contracted import convex as convex_steps
 from dpexp.privacy.analyses.from_curves import eps_of_delta
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.analyses.hybrid import hybrid_eps
-from dpexp.privacy.analyses.last_iterate import (
-    cyclic_convex,
-    cyclic_strongly_convex,
-    shuffled_strongly_convex,
-)
+from dpexp.privacy.analyses.last_iterate import composed, cyclic_convex, last_iterate, shuffled_strongly_convex
 from dpexp.privacy.attained.walk import ROUNDING, HockeyStick, Law, Walk, affine, renyi, shifting
 from dpexp.privacy.mechanisms import MECHANISMS
-from tests.privacy.test_accountants import instances, settings
 
 
 def convex(width, c=1.0):
@@ -42,77 +37,72 @@ def test_golden_epsilons_of_the_hybrid_bound():
         assert 0.85 * eps < found <= eps
 
 
-JUDGED = 16
+CASES = 16
 DELTAS = (1e-2, 1e-4, 1e-6)
+ORDERS = (1.3, 8.0, 40.0)
+
+
+def instances(slope, q, half, batch):
+    """Pairs of neighbours whose record moves a step by at most 2 slope: the worst cases known; and how steps contract."""
+    drift = batch * slope
+    yield 1.0, shifting(half, [(1, 0)]), shifting(half, [(1 - q, 0), (q, slope)])
+    yield 1.0, shifting(half, [(1 - q, 0), (q, -slope)]), shifting(half, [(1 - q, 0), (q, slope)])
+    yield 1.0, shifting(half, [(1, drift)]), shifting(half, [(1 - q, drift), (q, drift - 2 * slope)])
+    yield 0.9, *(shifting(half, [(1 - q, 0), (q, sign * slope)], slope=0.9) for sign in (-1, 1))
+
+
+def settings():
+    rng = np.random.default_rng(12)
+    for _ in range(CASES):
+        yield (
+            float(np.exp(rng.uniform(math.log(0.05), math.log(2.0)))),
+            float(rng.choice([1e-3, 0.01, 0.05, 0.2, 0.5])),
+            float(rng.uniform(1.0, 12.0)),
+            int(rng.choice([1, 3, 10, 100, 1000])),
+            int(rng.choice([1, 5, 20])),
+        )
 
 
 @pytest.mark.slow
-def test_no_exact_law_exceeds_the_hybrid_bound_or_composition():
-    """64 parameter sets, three deltas (`make soak` has thousands); half of the bound's noise is exceeded by the same suite."""
-    closest, violated_by_half = {"composition": 0.0, "hybrid": 0.0}, 0
-    for k, (slope, q, half, steps, batch) in enumerate(settings()):
-        if k >= JUDGED:
-            break
-        loss, weaker = step_loss(q, 1 / (2 * slope), "fixed-size"), step_loss(q, 1 / slope, "fixed-size")
-        for name, first, second in instances(slope, q, half, batch):
-            c = 0.9 if name == "quadratic others" else 1.0
+def test_no_exact_law_exceeds_a_sound_bound_and_some_come_close():
+    """Of epsilon at three deltas and of the Renyi divergence at three orders; half of the bound's noise is exceeded, and so
+    is the divergence in the printed orientation."""
+    closest = dict.fromkeys(("composition", "hybrid", "composition, symmetrised", "iteration, symmetrised"), 0.0)
+    violated = {"half of the noise": 0, "literal": 0}
+    for slope, q, half, steps, batch in settings():
+        multiplier, width = 1 / (2 * slope), 2 * half
+        loss, weaker = step_loss(q, multiplier, "fixed-size"), step_loss(q, 2 * multiplier, "fixed-size")
+        for c, first, second in instances(slope, q, half, batch):
             pair = Law(first, steps), Law(second, steps)
             sticks = HockeyStick(*pair), HockeyStick(*pair[::-1])
+            ratios = []
             for delta in DELTAS:
-                bounds = {
-                    "composition": loss.eps(steps, delta),
-                    "hybrid": hybrid_eps(loss.eps, convex(2 * half, c), steps, delta),
-                }
-                for bound, eps in bounds.items():
+                hybrid = hybrid_eps(loss.eps, convex(width, c), steps, delta)
+                for name, eps in (("composition", loss.eps(steps, delta)), ("hybrid", hybrid)):
                     exact = max(stick(eps) for stick in sticks) if eps < 300 else 0.0
-                    assert exact <= delta * (1 + 1e-9) + 1e-15, (name, bound, slope, q, half, steps)
-                    closest[bound] = max(closest[bound], exact / delta)
-                violated_by_half += max(stick(weaker.eps(steps, delta)) for stick in sticks) > delta
-    assert closest["composition"] > 0.9
-    assert closest["hybrid"] > 0.9
-    assert violated_by_half > 20
+                    ratios.append((name, (exact - 1e-15) / delta))
+                violated["half of the noise"] += max(stick(weaker.eps(steps, delta)) for stick in sticks) > delta
+            for order in ORDERS:
+                exact = max(renyi(*pair, order), renyi(*pair[::-1], order))
+                sound = composed(order, q, multiplier, steps, "symmetrised")
+                last = last_iterate(order, q, multiplier, width, steps, "symmetrised", refine=False).rdp
+                ratios += [("composition, symmetrised", exact / sound), ("iteration, symmetrised", exact / last)]
+                violated["literal"] += exact > composed(order, q, multiplier, steps, "literal") * (1 + 1e-9)
+            for name, ratio in ratios:
+                assert ratio <= 1 + 1e-9, (name, slope, q, half, steps)
+                closest[name] = max(closest[name], ratio)
+    assert min(closest["composition"], closest["hybrid"]) > 0.9
+    assert closest["composition, symmetrised"] > 0.5
+    assert closest["iteration, symmetrised"] > 0.1
+    assert min(violated.values()) > 20
 
 
 # --- partitions ---------------------------------------------------------------------------------------------------
 
 
-def cyclic_laws(slope, half, batches, epochs, position, c=1.0):
-    """Renyi divergence of the exact laws of a record at `position` of a cycle of fixed batches."""
-    rest = shifting(half, [(1, 0)], slope=c)
-    found = []
-    for sign in (-1, 1):
-        visit = shifting(half, [(1, sign * slope)], slope=c)
-        state = np.zeros(len(rest.places))
-        first = True
-        for step in range(batches * epochs):
-            walk = visit if step % batches == position else rest
-            state = walk.masses(1) if first else walk.matrix @ state
-            first = False
-        found.append(state)
-    return rest, found
-
-
 def exact_divergence(p, q, order):
     seen = (p > 0) & (q > 0)
     return float(logsumexp(order * np.log(p[seen]) + (1 - order) * np.log(q[seen]))) / (order - 1)
-
-
-@pytest.mark.parametrize(
-    ("slope", "half", "batches", "epochs"), [(0.3, 1.5, 4, 6), (0.1, 3.0, 10, 12), (0.5, 0.8, 3, 2)]
-)
-def test_no_exact_law_exceeds_the_cyclic_bounds(slope, half, batches, epochs):
-    closest = 0.0
-    for c in (1.0, 0.9):
-        bound = cyclic_convex(2 * slope, 2 * half, batches, epochs)
-        if c < 1:
-            bound = min(bound, cyclic_strongly_convex(2 * slope, c, batches, epochs))
-        for position in range(batches):
-            _, (p, q) = cyclic_laws(slope, half, batches, epochs, position, c)
-            for order in (1.5, 4.0, 20.0):
-                exact = exact_divergence(p, q, order)
-                assert exact <= order * bound**2 / 2 * (1 + 1e-9)
-                closest = max(closest, exact / (order * bound**2 / 2))
-    assert closest > 0.3
 
 
 def test_cyclic_bounds_reduce_to_composition_and_to_full_batches():
@@ -125,13 +115,6 @@ def test_cyclic_bounds_reduce_to_composition_and_to_full_batches():
     assert cyclic_convex(0.2, 3.0, 5, 400) == pytest.approx(brute, rel=1e-12)
     printed = math.sqrt(3 * 3.0 * 0.2 / 5 + 0.2**2 + 0.2**2 / 5 * math.ceil(3.0 / 0.2))
     assert brute <= printed
-
-
-@pytest.mark.parametrize(("order", "value"), [(2, 0.078427), (8, 1.389673), (32, 7.373038)])
-def test_published_values_of_shuffled_batches(order, value):
-    """n = 60000, b = 2048, eta = 1.92, lambda = 0.02, multiplier 3.01, 1200 epochs: Ye and Shokri's public accountant."""
-    found = shuffled_strongly_convex(order, 2 / 3.01, 1 - 1.92 * 0.02, 29, 1200)
-    assert found == pytest.approx(value, rel=1e-5)
 
 
 def test_no_exact_law_exceeds_the_shuffled_bound():

@@ -18,7 +18,7 @@ from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.pairs import kept, stated
 from dpexp.privacy.pairs.gradient import Landscape, ways
 from dpexp.privacy.pairs.projected import NotAllowed, Pair
-from dpexp.privacy.pairs.search import _refined, nothing, search
+from dpexp.privacy.pairs.search import nothing, search
 from dpexp.privacy.pairs.stated import NotCertified, certified, evaluated
 from tests.oracles import node_laws
 from tests.oracles.density_grid import GridPair
@@ -197,16 +197,6 @@ def test_two_equal_runs_are_certified_to_lose_nothing():
     held = certified(replace(drift([0, 0]), delta=0.5), SMALL)
     assert held.eps == 0
     assert held.by_panels == (0, 0)
-
-
-@pytest.mark.parametrize("knots", [4, 9, 25])
-def test_a_drift_at_more_places_is_the_same_drift(knots):
-    """A line stays that line, and knots that are kept keep their values; the last number is the start."""
-    line = np.linspace(-0.7, 0.9, 4)
-    refined = _refined(np.append(line, 0.3), knots)
-    np.testing.assert_allclose(refined, [*np.linspace(-0.7, 0.9, knots), 0.3], atol=1e-15)
-    bent = np.array([-1.0, 0.5, -0.2, 1.0])
-    np.testing.assert_allclose(_refined(np.append(bent, 0.3), 25)[:-1:8], bent, atol=1e-15)
 
 
 def test_pairs_are_kept_and_anything_else_is_ignored(tmp_path):

@@ -202,13 +202,3 @@ def test_a_curve_far_above_what_is_known_of_a_run_is_called_so(tmp_path):
     assert "This is far from tight" in call("privacy", str(path), "runs=5").stdout
     path.write_text(GRID.replace("ETA", "1").replace("epochs: 1", "epochs: 10"))
     assert "This is far from tight" not in call("privacy", str(path), "runs=5").stdout
-
-
-def test_a_grid_on_real_records_is_told_what_it_is(tmp_path):
-    config = GRID
-    path = tmp_path / "grid.yaml"
-    path.write_text(config.replace("ETA", "[0.5, 1, 2]"))
-    words = "These 3 settings are 3 releases at least: choosing the best of them"
-    assert words in " ".join(call("privacy", str(path)).stdout.split())
-    path.write_text(config.replace("ETA", "1"))
-    assert "choosing the best" not in call("privacy", str(path)).stdout

@@ -295,32 +295,23 @@ def test_utility_statements_hold_on_the_ridge_toy(form, seed):
     average = toy.risks(privacy.decreasing_steps(beta, lam, 300), sigma, m)[:-1].mean()
     bound = utility.lemma11(300, beta, lam, d, sigma, xi_sq, toy.start_distance(sigma), form)
     assert 0.05 * bound < average < bound
-    for eps, renyi in ((0.5, True), (0.5, False)):
-        order = 20.0
-        noise = (
-            utility.theorem41_sigma(order, eps, lam, size, n) if renyi else utility.dp_sigma(eps, delta, lam, size, n)
-        )
-        k1 = (
-            utility.theorem41_steps(order, eps, beta, lam, d, n)
-            if renyi
-            else utility.theorem41_dp_steps(eps, delta, beta, lam, d, n)
-        )
+    eps, order = 0.5, 20.0
+    renyi = (
+        utility.theorem41_sigma(order, eps, lam, size, n),
+        utility.theorem41_steps(order, eps, beta, lam, d, n),
+        utility.theorem41(order, eps, beta, lam, d, size, n, xi_sq, form),
+        utility.theorem42_steps(order, eps, beta, lam, d, n),
+        utility.theorem42(order, eps, lam, d, size, n),
+    )
+    both = (
+        utility.dp_sigma(eps, delta, lam, size, n),
+        utility.theorem41_dp_steps(eps, delta, beta, lam, d, n),
+        utility.theorem41_dp(eps, delta, beta, lam, d, size, n, xi_sq, form),
+        utility.theorem42_dp_steps(eps, delta, beta, lam, d, n),
+        utility.theorem42_dp(eps, delta, lam, d, size, n),
+    )
+    for noise, k1, one, k2, two in (renyi, both):
         risk = toy.risks(np.full(math.ceil(k1), 1 / (2 * beta)), noise, m)[-1]
-        one = (
-            utility.theorem41(order, eps, beta, lam, d, size, n, xi_sq, form)
-            if renyi
-            else utility.theorem41_dp(eps, delta, beta, lam, d, size, n, xi_sq, form)
-        )
         assert 0.01 * one < risk < one
-        k2 = (
-            utility.theorem42_steps(order, eps, beta, lam, d, n)
-            if renyi
-            else utility.theorem42_dp_steps(eps, delta, beta, lam, d, n)
-        )
         mean = toy.risks(privacy.decreasing_steps(beta, lam, math.ceil(k2)), noise, m)[1:].mean()
-        two = (
-            utility.theorem42(order, eps, lam, d, size, n)
-            if renyi
-            else utility.theorem42_dp(eps, delta, lam, d, size, n)
-        )
         assert 0.01 * two < mean < two
