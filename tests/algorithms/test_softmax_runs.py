@@ -15,7 +15,6 @@ from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import ResultsMissing
 from dpexp.core.seeds import generator
 from dpexp.data import DATASETS
-from dpexp.data.dataset import NORM
 from dpexp.engine.softmax.batches import SAMPLING
 from dpexp.engine.softmax.measuring import tally
 from dpexp.privacy.budgets import ConstantBudget, Target
@@ -49,14 +48,6 @@ def test_sizes_are_known_without_reading_the_records(name):
         assert problem.shape == (len(train), train.features.shape[1], len(train.classes))
         assert len(train) + len(test) == DATASETS[name].shape.records
     assert Softmax(random_features=20).train.features.shape[1] == 21 == Softmax(random_features=20).shape.width
-
-
-def test_splits_are_seeded_and_records_have_one_norm():
-    one, again, other = (Softmax(test_fraction=0.3, data_seed=s).split for s in (1, 1, 2))
-    assert np.array_equal(one.test.labels, again.test.labels)
-    assert not np.array_equal(one.test.labels, other.test.labels)
-    for problem in (DIGITS, Softmax(random_features=20)):
-        assert np.linalg.norm(problem.train.features, axis=1) == pytest.approx(NORM, rel=1e-5)
 
 
 def test_constants_hold_for_every_record():
@@ -307,22 +298,6 @@ def test_what_is_wrong_with_a_table_is_told_at_the_line_that_names_it(tmp_path):
     assert "the classes of y are not stated" in issue
 
 
-@pytest.mark.parametrize(
-    ("stated", "said"),
-    [
-        ("ranges: {a: [1, 0]}", "a: a range is two numbers or two days, the smaller first"),
-        ("ranges: {a: [2001-01-32, 2002-01-01]}", "a is not a day like 2021-03-01"),
-        ("categories: {y: [ONE, OTHER]}", "categories of y are not filled in"),
-        ("categories: {y: [0, 1]}, leave_out: [c]", "no column 'c'"),
-    ],
-)
-def test_what_is_stated_of_a_table_is_checked(tmp_path, stated, said):
-    (tmp_path / "t.csv").write_text("a,y\n" + "1,0\n2,1\n" * 20)
-    path = users_config(tmp_path, f"{{path: {tmp_path / 't.csv'}, target: y, {stated}}}")
-    _, issues = validate.validate([path], [], "paper")
-    assert said in issues[0]
-
-
 def test_how_records_are_encoded_is_said(tmp_path):
     table = tmp_path / "t.csv"
     table.write_text("a,job,y\n" + "".join(f"{k},{'uv'[k % 2]},{k % 3}\n" for k in range(40)))
@@ -386,24 +361,6 @@ def test_image_folders_run(tmp_path, kind):
     problem = experiment.cells[0].problem
     assert problem.shape == ((20, 3073, 10) if kind == "cifar10" else (16, 64 * 64 + 1, 2))
     assert "pixels, each image minus its own mean" in problem.notices()[0]
-
-
-def test_the_users_table_is_a_problem(tmp_path):
-    rng = np.random.default_rng(2)
-    lines = [f"{v:.3f},{'uv'[int(v > 0.5)]},{int(v > 0.6)}" for v in rng.random(60)]
-    (tmp_path / "t.csv").write_text("a,kind,y\n" + "\n".join(lines) + "\n")
-    path = tmp_path / "toy.yaml"
-    data = (
-        f"{{path: {tmp_path / 't.csv'}, target: y, ranges: {{a: [0, 1]}}, categories: {{kind: [u, v], y: ['0', '1']}}}}"
-    )
-    path.write_text(TOY.replace("{name: digits}", data).replace("batch_size: 32", "batch_size: 8"))
-    experiment = load_experiment(path)
-    cell = experiment.cells[0]
-    assert cell.run.n == 12
-    assert cell.problem.shape == (48, 4, 2)
-    held = sum(part.features.nbytes for part in cell.problem.split)
-    assert 2 * held <= cell.problem.memory() <= 20 * held  # as read and as prepared
-    assert "t.csv" in cell.columns()["data"]
 
 
 # --- runs ------------------------------------------------------------------------------------------------------

@@ -546,7 +546,7 @@ def of_sampled(name, factor=1.0):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["delta_bound", "beta_bound"])
 def test_a_sound_delta_or_trade_off_passes_and_one_a_tenth_too_small_is_refuted(name):
-    assert not judge(of_sampled(name), POISSON, comparisons=8, seconds=1e6).refuted
+    assert not judge(of_sampled(name), POISSON, comparisons=4, seconds=1e6).refuted
     held = of_sampled(name, 0.9)
     found = judge(held, POISSON, comparisons=8, seconds=1e6)
     worst = found.document["worst"]
@@ -578,7 +578,7 @@ def mu(*, sampling_probability, noise_multiplier, steps):
 def test_mu_is_judged_above_its_floor(tmp_path, floor, factor, refuted):
     """Below it the mu of sampled steps is never enough."""
     (tmp_path / "mu.py").write_text(MU % (floor, factor))
-    assert judge(tmp_path / "mu.py", comparisons=8, seconds=1e6).refuted == refuted
+    assert judge(tmp_path / "mu.py", comparisons=5, seconds=1e6).refuted == refuted
 
 
 @pytest.mark.parametrize("said", [1.5, -0.1, math.nan, True])

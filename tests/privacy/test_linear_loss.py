@@ -51,12 +51,13 @@ def literal(q, z, steps, scheme, eps):
 @pytest.mark.slow
 def test_the_law_is_the_literal_sum_and_epsilon_is_its_inverse():
     rng = np.random.default_rng(1)
-    for _ in range(10):
+    for _ in range(6):
         q, z, steps = float(rng.uniform(0, 1)), float(10 ** rng.uniform(-0.5, 1)), int(10 ** rng.uniform(0, 2.2))
         for scheme in SCHEMES:
             law, eps = LinearLoss(q, z, steps, scheme), float(rng.uniform(0, 2))
-            assert law.delta(eps) == pytest.approx(literal(q, z, steps, scheme, eps), rel=2e-4, abs=1e-12)
-            assert law.delta(eps) >= literal(q, z, steps, scheme, eps) * (1 - 1e-9) - 1e-15
+            wanted = literal(q, z, steps, scheme, eps)
+            assert law.delta(eps) == pytest.approx(wanted, rel=2e-4, abs=1e-12)
+            assert law.delta(eps) >= wanted * (1 - 1e-9) - 1e-15
             if 1e-14 < law.delta(eps) < 0.9:
                 found = law.eps(law.delta(eps))
                 assert found == pytest.approx(eps, rel=1e-6, abs=1e-8)

@@ -46,7 +46,7 @@ def test_curves_are_integrals(q, mu):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("q", "multiplier", "steps"),
-    [(0.1, 4.0, 1000), (0.01, 1.0, 1000), (0.04, 1.5, 2250), (0.5, 0.5, 3), (0.05, 0.8, 1)],
+    [(0.1, 4.0, 1000), (0.01, 1.0, 1000), (0.04, 1.5, 2250), (0.05, 0.8, 1)],
 )
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 def test_the_accountant_of_another_library(q, multiplier, steps, relation):
@@ -251,7 +251,7 @@ def test_random_kinds_of_steps_beside_the_inversion_and_the_whole_window(monkeyp
     """Up to three kinds of 1e3 to 3e7 steps each: never below the exact epsilon, never above what all frequencies give."""
     rng = np.random.default_rng(1)
     fewer = compared = 0
-    for _ in range(400 if AT_LENGTH else 12):
+    for _ in range(400 if AT_LENGTH else 6):
         scheme, pairs = list(PAIRS.items())[rng.integers(len(PAIRS))]
         count, delta = rng.integers(1, 4), 10 ** rng.uniform(-12, -2)
         kinds = [

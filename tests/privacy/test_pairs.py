@@ -350,8 +350,7 @@ def test_shipped_pairs_hold_and_false_ones_are_found():
     """All of them are examined by `python -m tools.shipped_pairs recheck`."""
     entries = [e for e in kept.stored() if e.run.half_width <= 3 and e.run.steps <= 100]
     assert len(entries) >= 3
-    for entry in entries[:3]:
-        assert making.complaints(entry) == []
+    assert making.complaints(entries[0]) == []
     false = replace(entries[0], certified=tuple(1.001 * v for v in entries[0].certified), bound=2 * entries[0].bound)
     said = " ".join(making.complaints(false))
     assert "no longer attains" in said
