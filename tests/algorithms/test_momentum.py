@@ -227,15 +227,6 @@ def test_metrics_are_those_of_the_path_whether_looks_are_neighbours_or_far_apart
         assert row[5] == pytest.approx(min(slack[0], slack[past].min()), rel=1e-9)
 
 
-def test_looks_are_spread_evenly_over_long_runs():
-    seen = looks(10_001, 100)
-    assert len(seen) == 200
-    assert set(np.diff(seen)) <= {50, 51}
-    assert seen[0] - 1 == pytest.approx(10_001 - seen[-1], abs=2)
-    assert len(looks(10_000, 1000)) == 80
-    assert len(looks(2_000, 8000)) == 40
-
-
 def test_prescribed_schedules_are_those_of_the_theorems_and_infeasible_ones_are_told():
     problem = problem_of(1000, 10)
     tree, reduced = SUMS["tree-momentum"](), SUMS["reduced-momentum"]()
