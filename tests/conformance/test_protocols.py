@@ -98,17 +98,6 @@ def test_the_bases_have_what_the_page_calls_default(interface):
     assert {name for name in vars(base) if not name.startswith(("_", "model_"))} == defaults
 
 
-@pytest.mark.parametrize(
-    ("registry", "interface"), [(PROBLEMS, page.Problem), (ALGORITHMS, page.Algorithm)], ids=["problems", "algorithms"]
-)
-def test_everything_registered_has_every_member(registry, interface):
-    members = members_of(interface)
-    assert {"name", "memory"} <= members
-    for name, kind in registry.items():
-        value = kind()
-        assert not {member for member in members if not hasattr(value, member)}, name
-
-
 # --- members that were once looked up by name ------------------------------------------------------------------------
 
 TARGET = Target(eps=1.0, delta=1e-6)

@@ -100,16 +100,3 @@ def test_what_is_kept_between_two_draws_does_not_grow():
     finally:
         tracemalloc.stop()
     assert held[1] - held[0] < 16 * 8 * 20
-
-
-def test_the_law_is_normal_and_sources_and_replicates_are_independent():
-    """And the same test rejects a scale that is 1 % off."""
-    kinds = [(0, "noise", 0), (0, "noise", 1), (1, "noise", 0), (0, "order", 0)]
-    z = np.stack([Normals(11, *kind).standard_normal((1, 400_000))[0] for kind in kinds])
-    assert stats.kstest(z.ravel(), "norm").pvalue > 1e-3
-    assert stats.kstest(1.01 * z.ravel(), "norm").pvalue < 1e-3
-    for f in (np.array, np.square):
-        correlations = np.corrcoef(f(z))[np.triu_indices(len(z), 1)]
-        assert np.abs(correlations).max() < 4 / np.sqrt(z.shape[1])
-    for lag in (1, 8, 16):  # neighbours, and numbers of one stream
-        assert abs(np.corrcoef(z[0, lag:], z[0, :-lag])[0, 1]) < 4 / np.sqrt(z.shape[1])
