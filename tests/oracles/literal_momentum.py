@@ -98,7 +98,7 @@ def iterates_alone(rng: np.random.Generator) -> tuple[Mechanism, dict[str, float
         later = 4 * steps / n * math.log2(n)
         counts = np.array([3 * math.log2(n), later, later, later])
         stds = sigma * np.array([4 * lipschitz, 4 * lipschitz, 2 * eta * n, 2 * eta * n]) * np.sqrt(counts)
-    noise = _estimate_noise(n, steps, alpha, gamma, stds)
+    noise = estimate_noise(n, steps, alpha, gamma, stds)
     covariance = noise @ noise.T
     lag = np.subtract.outer(np.arange(steps), np.arange(steps))
     weights = np.where(lag >= 0, (1 - alpha) ** np.maximum(lag, 0), 0.0)
@@ -115,7 +115,7 @@ def iterates_alone(rng: np.random.Generator) -> tuple[Mechanism, dict[str, float
     }
 
 
-def _estimate_noise(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray) -> np.ndarray:
+def estimate_noise(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray) -> np.ndarray:
     """C [T, nodes] by equation (3) as printed: the noise of the estimate for unit normals at the nodes of each tree."""
     beta, columns = 1 - alpha, dict[tuple[str, int, int], int]()
     entries: list[tuple[int, int, float]] = []

@@ -23,11 +23,11 @@ from dpexp.privacy.momentum.certificates import Setting, certificate
 from dpexp.privacy.momentum.difference_bound import certified, largest_form
 from dpexp.privacy.momentum.iterates import bounded, certify, forms, rounded_up
 from dpexp.privacy.momentum.tree_streams import printed_counts, printed_sensitivities, unit_split
-from dpexp.privacy.momentum.trees import cover, fixed_order, reshuffled_order, squared_sensitivities
+from dpexp.privacy.momentum.trees import fixed_order, reshuffled_order, squared_sensitivities
 from dpexp.reporting.mechanism_statement import MechanismStatement
 from dpexp.theory.momentum.formulas import theorem8_sigma
 from tests.conftest import at_length
-from tests.oracles import trees
+from tests.oracles.literal_momentum import estimate_noise
 from tests.oracles.reshuffled_iterates import _signals, reshuffled_mu
 from tools import momentum_certificates as making
 from tools.certify_all_places import all_grams, certify_all
@@ -36,21 +36,9 @@ from tools.solved_forms import grams, visits
 DELTA = 1e-5
 
 
-def noise_map(n, steps, alpha, gamma, stds):
-    """C [T, nodes]: the noise of m_hat / alpha by equation (3) as printed, for unit normals at the nodes."""
-    every = trees.nodes(steps)
-    units = np.eye(3 * len(every))
-    tree = {"G": {}, "D": {}, "r": {}}
-    for k, (y, z) in enumerate(every):
-        tree["G"][y, z] = (stds[0] if z <= 2 * n else stds[1]) * units[3 * k]
-        tree["D"][y, z] = stds[2] * units[3 * k + 1]
-        tree["r"][y, z] = stds[3] * units[3 * k + 2]
-    return trees.equation3(tree["G"], tree["D"], tree["r"], cover, n, alpha, gamma, steps)
-
-
 def dense_gram(n, steps, alpha, gamma, stds, position):
     """(A U)' Sigma^-1 (A U), by dense algebra."""
-    noise = noise_map(n, steps, alpha, gamma, stds)
+    noise = estimate_noise(n, steps, alpha, gamma, stds)
     lag = np.subtract.outer(np.arange(steps), np.arange(steps))
     momentum = np.where(lag >= 0, (1.0 - alpha) ** np.maximum(lag, 0), 0.0)
     columns = momentum[:, visits(n, steps, position) - 1]
@@ -180,7 +168,7 @@ def test_all_places_at_once_is_dense_algebra(n, steps, alpha, gamma, leaf, long,
     monkeypatch.setattr(scipy.linalg, "solve_triangular", strict)
     stds = np.array([3.0, 2.0, 1.5, 0.7])
     found, whole_runs = all_grams(n, steps, alpha, gamma, stds), forms(n, steps, alpha, gamma, stds)
-    noise = noise_map(n, steps, alpha, gamma, stds)
+    noise = estimate_noise(n, steps, alpha, gamma, stds)
     lag = np.subtract.outer(np.arange(steps), np.arange(steps))
     momentum = np.where(lag >= 0, (1.0 - alpha) ** np.maximum(lag, 0), 0.0)
     inner = momentum.T @ np.linalg.solve(noise @ noise.T, momentum)
@@ -277,7 +265,7 @@ def test_reshuffled_epochs_by_the_same_proof():
     assert 0.2 < found < 0.9  # the release of all nodes is 1-GDP
     for record in range(3):  # linear losses: gradients that never change
         signal = _signals(np.flatnonzero(drawn == record) + 1, n, steps, 1 / n, gamma).sum(axis=1)
-        noise = noise_map(n, steps, 1 / n, gamma, unit)
+        noise = estimate_noise(n, steps, 1 / n, gamma, unit)
         assert 2 * G * math.sqrt(signal @ np.linalg.solve(noise @ noise.T, signal)) <= found * (1 + 1e-9)
     with pytest.raises(ValueError, match="at most"):
         reshuffled_mu(np.zeros(3000, dtype=int), 1, 0.5, 0.5, stds, G, L, eta)
@@ -318,7 +306,7 @@ def test_adaptive_runs_give_away_no_more_than_certified(kind):
     gamma = min(0.5, move / G)
     stds = np.array(unit_split(n, steps, alpha, gamma, move / G))
     stds = stds * certify(n, steps, alpha, gamma, stds, G, move).mu  # now certified to be 1-GDP
-    noise = noise_map(n, steps, alpha, gamma, stds)
+    noise = estimate_noise(n, steps, alpha, gamma, stds)
     root = np.linalg.cholesky(noise @ noise.T)
     rules = {
         "sine": lambda w: G * np.sin(L * w / G),
