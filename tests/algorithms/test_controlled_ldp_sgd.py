@@ -115,26 +115,6 @@ def z_scores(values):
     return values.mean(axis=-1) / (values.std(axis=-1, ddof=1) / math.sqrt(values.shape[-1]))
 
 
-@pytest.mark.parametrize("case", QUICK)
-def test_the_exact_moment_is_that_of_numpys_random_numbers(case):
-    """The literal recursion with full matrices, 8,000 times at once, on users and noise of another generator."""
-    problem, n, count = CASES[case][0], 60, 8000
-    rng = np.random.default_rng(11)
-    budget, eta, alpha = ConstantBudget(mu=2.0), 0.4, 0.5
-    hessian = problem.curvature().hessian
-    error, total = np.tile(problem.start() - problem.optimum(), (count, 1)), 0.0
-    for i in range(1, n + 1):
-        g = problem.gradient(problem.optimum(), *problem.sample(rng, count))
-        noise = problem.noise_sensitivity() / budget.mu * rng.standard_normal(g.shape)
-        error = error - eta * i**-alpha * (error @ hessian + g + noise)
-        total = total + error
-    found = exact(Power(eta=eta, alpha=alpha), linear(problem, budget).modes, np.array([n]))[:, 0].sum(axis=-1)
-    squares = np.array([np.sum(error**2, axis=1), np.sum((total / n) ** 2, axis=1)])
-    assert np.all(np.abs(z_scores(squares - found[:, None])) < ERROR)
-    for scale in SCALES:
-        assert np.all(np.abs(z_scores(squares - scale * found[:, None])) > 3 * ERROR)
-
-
 WRONG = {
     "moment": lambda by: ("exact", lambda *a: by * exact(*a)),
     "covariance": lambda by: ("noisy_covariance", lambda *a: by * covariance_of_message(*a)),

@@ -76,20 +76,3 @@ def test_numbers_do_not_depend_on_the_checkpoints_and_the_statement_is_that_of_l
     other = ExtrapolatedLdpSgd().simulate(PROBLEM, SETTINGS[:2], np.array([50, 100, 500, 777]), 5, [3])
     assert np.array_equal(one.values[:2, :, 1], other.values[:, :, 3])
     assert ExtrapolatedLdpSgd().mechanism(PROBLEM, *SETTINGS[0], 777) == LdpSgd().mechanism(PROBLEM, *SETTINGS[0], 777)
-
-
-def test_two_halves_of_the_users_cost_ten_times_the_variance():
-    """2 average(eta / 2) - average(eta), on disjoint halves: (4 + 1) / (n / 2), where the intercept has 4 / n."""
-    n, budget = 200_000, ConstantBudget(mu=3)
-
-    def averages(eta, steps, first):
-        setting, at = [(Power(eta=eta, alpha=1 / 3), budget)], np.array([steps])
-        groups = (range(k, k + 8) for k in range(first, first + 96, 8))
-        parts = (snapshots(LdpSgd(), PROBLEM, setting, at, 5, group) for group in groups)
-        return np.concatenate([part.theta[0, 1, 0] for part in parts], axis=1)
-
-    plain, halves = averages(0.4, n, 0), 2 * averages(0.2, n // 2, 1000) - averages(0.4, n // 2, 2000)
-    ratio = halves.var(axis=1).sum() / plain.var(axis=1).sum()
-    assert 7 < ratio < 15
-    bias = ((plain.mean(axis=1) - PROBLEM.optimum()) ** 2).sum()
-    assert ((halves.mean(axis=1) - PROBLEM.optimum()) ** 2).sum() - halves.var(axis=1).sum() / 96 < bias / 2

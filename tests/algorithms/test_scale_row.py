@@ -16,20 +16,7 @@ from tests.algorithms.test_ldp_sgd import CASES, SEED, SETTINGS, STEPS, N, budge
 from tests.oracles import ldp_sgd, one_pass, scale_row
 from tests.oracles.streams import normals
 
-EXACT, PAPER = 2 * math.sqrt(2) * scale_row.C, math.sqrt(8 * scale_row.C**2 + scale_row.C**4 / 4)
-
-
-@pytest.mark.parametrize(
-    ("mu", "of_scale", "of_all", "over_paper"),
-    [(0.5, 0.082, 0.724, 0.686), (1, 0.083, 0.725, 0.687), (2, 0.088, 0.730, 0.691), (3, 0.097, 0.736, 0.699)],
-)
-def test_asymptotic_errors(mu, of_scale, of_all, over_paper):
-    """The numbers of the page; without the stretch the paper's own noise alone would cost 5%."""
-    stretched, plain, crude = (scale_row.asymptotic_variances(mu, *at) for at in ((3.5, EXACT), (1, EXACT), (1, PAPER)))
-    assert stretched[-1] / plain[-1] == pytest.approx(of_scale, abs=0.001)
-    assert stretched.sum() / plain.sum() == pytest.approx(of_all, abs=0.002)
-    assert stretched.sum() / crude.sum() == pytest.approx(over_paper, abs=0.002)
-    assert stretched[:-1] == pytest.approx(plain[:-1], rel=1e-4)
+EXACT = 2 * math.sqrt(2) * scale_row.C
 
 
 def test_the_stretch_costs_no_sensitivity():
@@ -102,20 +89,3 @@ def test_at_no_cost_in_privacy_or_not_at_all():
     assert not StretchedLdpSgd(stretch=3.51).mechanism(problem.model_copy(update={"sensitivity": "exact"}), *rest).holds
     (known,) = StretchedLdpSgd().complaints(HuberLinear(scale="known"), *rest)
     assert "scale: known" in known
-
-
-def test_paths_are_those_of_the_algorithms_and_gain_as_stated():
-    """a = 1 is `ldp-sgd` of the package and a = 3.5 its variant, with other random numbers; 3.5 gains in the scale."""
-    n, runs = 3000, 400
-    found = scale_row.averages(1.0, (1.0, 3.5), EXACT, n, runs, 7, d=2)
-    of_scale, of_all = scale_row.squared_errors(found)
-    problem = HuberLinear(d=2, sensitivity="exact")
-    setting = (Power(eta=0.2, alpha=0.5), ConstantBudget(mu=1.0))
-    for oracle, algorithm in zip(found, (LdpSgd(), StretchedLdpSgd()), strict=True):
-        passed = algorithm.simulate(problem, [setting], np.array([n]), 3, list(range(runs)))
-        away = (oracle - problem.optimum()) ** 2
-        for metric, theirs in ((0, away.sum(axis=1)), (1, away[:, :-1].sum(axis=1))):
-            own = passed.values[0, 1, 0, metric]
-            assert abs(own.mean() - theirs.mean()) < 4.5 * math.hypot(own.std(), theirs.std()) / math.sqrt(runs)
-    assert of_all[1] < 0.9 * of_all[0]
-    assert of_scale[1] < 0.6 * of_scale[0]

@@ -123,7 +123,7 @@ def test_a_statement_without_numbers_to_try_it_with_says_which():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", share(range(5)))
 def test_a_search_finds_what_clipping_leaves_and_no_more(seed):
     """Gradients clipped at C are 2 C apart, or as far as gradients of the problem are: a claim of C / 2 is refuted."""
     for problem, clip in ((HuberLinear(), 0.5), (HuberLinear(), 100.0), (PinballLinear(), 0.1)):
@@ -142,7 +142,7 @@ def spiked(norm, numbers):
     return np.where(abs(norm / 0.1 - 1) < 0.02, 2.0 * numbers.top / norm, minimum(1.0, 0.01 / maximum(norm, 0.01)))
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", share(range(5)))
 def test_a_search_finds_a_narrow_range_of_lengths_that_are_sent_far(seed):
     rule = Rule(update, spiked, numbers=Spike(0.5))
     assert furthest(HuberLinear(), np.random.default_rng(seed), rule.sent, 1.9) > 1.9

@@ -15,8 +15,9 @@ ON_TOYS = {"settled", "hypotheses", "sabotage"}
 that one claim in six is enough here; `make soak` tries all"""
 
 
-OTHER_DIMENSION = re.compile(r"_d(10|20)(_theory)?$")
-"""figures that differ from another one by the dimension alone: one in four is drawn, and by `make soak` all"""
+ALIKE = re.compile(r"_(d10|d20|theory)$")
+"""figures that differ from another one by the dimension or by the lines of the theory alone: one in ten is drawn, and by
+`make soak` all; `tests/papers/test_figures_and_tables.py` lays the theory over three"""
 
 
 DEAR = ("hidden_state_figure", "coverage", "figure2_theory", "sgld_counterexamples", "sampling_noise", "sgld_order", "privacy_analyses", "dp_sgld_region", "private_regime", "memory_width", "dp-sgld/table-1/privacy", "dp-sgld/lemma-7/floor", "noisy-sgd/theorem-4-1")  # fmt: skip
@@ -30,7 +31,7 @@ def tried(case):
         return check.name == "members"
     if subject.name in DEAR and check.name not in ("members", "hypotheses"):
         return AT_LENGTH
-    if subject.kind == "figure" and OTHER_DIMENSION.search(subject.name) and check.name == "drawn":
+    if subject.kind == "figure" and ALIKE.search(subject.name) and check.name == "drawn":
         return in_share(subject.name, 10)
     if subject.kind == "claim" and not needed and check.name == "settled":
         return subject.value.sabotage is not None or in_share(

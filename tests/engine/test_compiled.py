@@ -132,6 +132,13 @@ def place(tmp_path, forks):
     return run, kept
 
 
+def started(folder, cache, *arguments, program="kernel.py"):
+    """A process of its own that runs a program of a folder, with what is kept elsewhere."""
+    environment = {**os.environ, "DPEXP_CACHE": str(cache)}
+    command = [sys.executable, program, *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=500)
+
+
 @pytest.mark.slow
 def test_processes_from_the_start_on_keep_and_find(place):
     """As the others, which are copies of one process that has imported numba, and read the same files."""
@@ -139,15 +146,7 @@ def test_processes_from_the_start_on_keep_and_find(place):
     assert run() == (right(), 0, 1)
     code = kept.parent / "code"
     for cache, expected in ((kept, ["1", "0"]), (kept.parent / "other", ["0", "1"])):
-        done = subprocess.run(
-            [sys.executable, "kernel.py"],
-            cwd=code,
-            env={**os.environ, "DPEXP_CACHE": str(cache)},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert done.stdout.split() == [repr(right()), *expected]
+        assert started(code, cache).stdout.split() == [repr(right()), *expected]
     assert run(cache=kept.parent / "other") == (right(), 1, 0)
 
 
@@ -365,10 +364,8 @@ def test_a_closure_of_another_process_takes_no_place_where_a_third_function_call
     """`large` is the second function of the first process. Where it is the second of another one too, but another
     closure, both would be the same symbol."""
     (tmp_path / "between.py").write_text(BETWEEN)
-    environment = {**os.environ, "DPEXP_CACHE": str(tmp_path / "kept")}
     for argument in ("first", "1"):
-        command = [sys.executable, "between.py", argument]
-        found = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=500)
+        found = started(tmp_path, tmp_path / "kept", argument, program="between.py")
         assert found.returncode == 0, (argument, found.stderr)
 
 
@@ -475,16 +472,8 @@ def test_processes_that_compile_at_once_do_not_harm_each_other(place):
     (file,) = kept.iterdir()
     file.unlink()
     code = file.parent.parent / "code"
-    environment = {**os.environ, "DPEXP_CACHE": str(kept)}
     with ThreadPoolExecutor(3) as pool:
-        found = list(
-            pool.map(
-                lambda _: subprocess.run(
-                    [sys.executable, "kernel.py"], cwd=code, env=environment, capture_output=True, text=True
-                ),
-                range(3),
-            )
-        )
+        found = list(pool.map(lambda _: started(code, kept), range(3)))
     assert {float(f.stdout.split()[0]) for f in found} == {right()}
     assert [f.name for f in kept.iterdir()] == [file.name]
 

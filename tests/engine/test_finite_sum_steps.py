@@ -10,7 +10,7 @@ from dpexp.core.elementary import discounts
 from dpexp.engine.finite_sum.following import company_of, follow_all
 from dpexp.engine.finite_sum.loop import Data, Momentum, Order, Together
 from dpexp.engine.finite_sum.losses import LOSSES
-from dpexp.engine.finite_sum.noise_process import Scaled, Silence, Tree, scaled
+from dpexp.engine.finite_sum.noise_process import Scaled, Tree, scaled
 from dpexp.problems import PROBLEMS
 from dpexp.problems.finite_sum import FiniteSum
 
@@ -146,12 +146,6 @@ def test_a_shared_thing_goes_with_its_last_user() -> None:
     del first, second
     thing(1)
     assert made == [1, 2, 1]
-
-
-def test_silence_adds_nothing() -> None:
-    out = np.full((4, 2), 3.0)
-    Silence().fill(out)
-    assert not out.any()
 
 
 @pytest.mark.parametrize("alpha", [1e-9, 1e-3, 0.3, 1 - 1e-12, 1.0])

@@ -8,30 +8,14 @@ import numpy as np
 import pytest
 from numba import njit
 
-from dpexp.engine.lanes import elementwise
+from dpexp.engine.lanes import elementwise, vectors
 from dpexp.engine.lanes.aligned import lanes_empty, lanes_zeros
+from dpexp.engine.lanes.powers import powers
 from dpexp.engine.lanes.vectormath import exp, log, sin_cos
-from dpexp.engine.lanes.vectors import (
-    LANES,
-    VECTOR_BYTES,
-    add,
-    bits_of,
-    fused,
-    in_any,
-    load,
-    load_state,
-    polynomial,
-    read,
-    real_of,
-    reals,
-    store,
-    wide_polynomial,
-    write,
-)
 from tests.conftest import mostly_slow
 
 RNG = np.random.default_rng(7)
-A, B = RNG.standard_normal(LANES) * 3, RNG.standard_normal(LANES)
+A, B = RNG.standard_normal(vectors.LANES) * 3, RNG.standard_normal(vectors.LANES)
 A[:2], B[:2] = [0.0, -0.0], [-0.0, 0.0]
 
 
@@ -43,12 +27,12 @@ def on_lanes(function, *arrays):
     @njit
     def one(out, a):
         for i in range(len(a)):
-            store(out, (i,), compiled(load(a, (i,))))
+            vectors.store(out, (i,), compiled(vectors.load(a, (i,))))
 
     @njit
     def two(out, a, b):
         for i in range(len(a)):
-            store(out, (i,), compiled(load(a, (i,)), load(b, (i,))))
+            vectors.store(out, (i,), compiled(vectors.load(a, (i,)), vectors.load(b, (i,))))
 
     out = np.empty_like(arrays[0])
     (one if len(arrays) == 1 else two)(out, *arrays)
@@ -78,7 +62,7 @@ def test_selection_and_comparison():
         on_lanes(lambda a, b: elementwise.where(a >= b, 0.0, -a), A, B), np.where(A >= B, 0, -A)
     )
     np.testing.assert_array_equal(on_lanes(lambda a: elementwise.sqrt(a * a), A), np.sqrt(A * A))
-    np.testing.assert_array_equal(on_lanes(lambda a: reals(1.5) + 0.0 * a, A), np.full(LANES, 1.5))
+    np.testing.assert_array_equal(on_lanes(lambda a: vectors.reals(1.5) + 0.0 * a, A), np.full(vectors.LANES, 1.5))
 
 
 @pytest.mark.parametrize("shape", [(), (7,), (3, 5), (0,), (2, 0), (960, 7)])
@@ -86,10 +70,10 @@ def test_selection_and_comparison():
 def test_arrays_of_lanes_begin_where_a_cache_line_does(make, shape):
     found = [make(*shape) for _ in range(9)]  # numpy's own begin at a multiple of 64 once in four times
     for array in found:
-        assert array.shape == (*shape, LANES)
+        assert array.shape == (*shape, vectors.LANES)
         assert array.dtype == np.float64
         assert array.flags.c_contiguous
-        assert array.ctypes.data % VECTOR_BYTES == 0 or array.size == 0
+        assert array.ctypes.data % vectors.VECTOR_BYTES == 0 or array.size == 0
         if make is lanes_zeros:
             assert not array.any()
     found[0][:] = 1.0
@@ -103,10 +87,10 @@ def test_sums_and_state_are_kept_apart_from_each_other_alone():
     def twice(state, total, inputs):
         for i in range(len(state)):
             for _ in range(2):
-                new = load_state(state, (i,)) * 2.0 + read(inputs, (i,))
-                write(state, (i,), new)
-                add(total, (i,), load_state(state, (i,)))
-                add(total, (i,), 1.0)
+                new = vectors.load_state(state, (i,)) * 2.0 + vectors.read(inputs, (i,))
+                vectors.write(state, (i,), new)
+                vectors.add(total, (i,), vectors.load_state(state, (i,)))
+                vectors.add(total, (i,), 1.0)
 
     state, total, inputs = (lanes_zeros(3) for _ in range(3))
     state[:], total[:], inputs[:] = A, B, 0.5
@@ -116,40 +100,42 @@ def test_sums_and_state_are_kept_apart_from_each_other_alone():
 
 
 def test_bits():
-    bits = RNG.integers(0, 2**64, LANES, dtype=np.uint64)
+    bits = RNG.integers(0, 2**64, vectors.LANES, dtype=np.uint64)
     k = np.uint64(13)
     np.testing.assert_array_equal(on_lanes(lambda a: (a << k) | (a >> k), bits), (bits << k) | (bits >> k))
     np.testing.assert_array_equal(on_lanes(lambda a: (a ^ k) + (a & k), bits), (bits ^ k) + (bits & k))
-    np.testing.assert_array_equal(on_lanes(lambda a: real_of(bits_of(a)), A), A)
+    np.testing.assert_array_equal(on_lanes(lambda a: vectors.real_of(vectors.bits_of(a)), A), A)
 
 
 def test_a_fused_sum_is_rounded_once():
     """(1 + e)(1 - e) - 1 = -e^2 for e = 2^-30, of which two roundings leave nothing; numbers are broadcast."""
     e = 2.0**-30
-    a = np.full(LANES, 1 + e)
-    np.testing.assert_array_equal(on_lanes(lambda a: fused(a, 1 - e, -1.0), a), np.full(LANES, -e * e))
-    np.testing.assert_array_equal(on_lanes(lambda a: a * (1 - e) - 1.0, a), np.zeros(LANES))
+    a = np.full(vectors.LANES, 1 + e)
+    np.testing.assert_array_equal(on_lanes(lambda a: vectors.fused(a, 1 - e, -1.0), a), np.full(vectors.LANES, -e * e))
+    np.testing.assert_array_equal(on_lanes(lambda a: a * (1 - e) - 1.0, a), np.zeros(vectors.LANES))
     exact = [float(Fraction(a) * Fraction(b) + Fraction(a)) for a, b in zip(A, B, strict=True)]
-    np.testing.assert_array_equal(on_lanes(lambda a, b: fused(a, b, a), A, B), exact)
+    np.testing.assert_array_equal(on_lanes(lambda a, b: vectors.fused(a, b, a), A, B), exact)
 
 
 def test_polynomial_is_fused_horner():
-    x = RNG.uniform(-1, 1, LANES)
+    x = RNG.uniform(-1, 1, vectors.LANES)
     coefficients = (1.0, -0.5, 0.25, 3.0)
     exact = [float(sum(math.fsum([c * v**i]) for i, c in enumerate(coefficients))) for v in x]
-    np.testing.assert_allclose(on_lanes(lambda a: polynomial(a, coefficients), x), exact, rtol=1e-15, atol=1e-15)
+    np.testing.assert_allclose(
+        on_lanes(lambda a: vectors.polynomial(a, coefficients), x), exact, rtol=1e-15, atol=1e-15
+    )
 
 
 @pytest.mark.parametrize("count", mostly_slow([7, 4, 5, 8, 21, 14]))  # each is compiled
 def test_a_wide_polynomial_is_the_same_polynomial(count):
     """With each coefficient alone every power is seen; together they are what Horner's rule gives."""
-    x, out = RNG.uniform(-1, 1, LANES), np.empty((1, LANES))
+    x, out = RNG.uniform(-1, 1, vectors.LANES), np.empty((1, vectors.LANES))
 
     @njit
     def both(out, x, coefficients):
-        store(out, (0,), wide_polynomial(load(x, (0,)), coefficients))
+        vectors.store(out, (0,), vectors.wide_polynomial(vectors.load(x, (0,)), coefficients))
         wide = out[0].copy()
-        store(out, (0,), polynomial(load(x, (0,)), coefficients))
+        vectors.store(out, (0,), vectors.polynomial(vectors.load(x, (0,)), coefficients))
         return wide
 
     for power in range(count):
@@ -160,10 +146,19 @@ def test_a_wide_polynomial_is_the_same_polynomial(count):
 
 
 def test_in_any_asks_all_lanes():
-    alone = 2.0 * np.eye(LANES)
-    found = on_lanes(lambda a: reals(1.0) if in_any(a > 1.0) else reals(0.0), np.concatenate([alone, 0.4 * alone]))
-    np.testing.assert_array_equal(found, np.repeat([[1.0], [0.0]], LANES, axis=0) * np.ones(LANES))
-    assert (on_lanes(lambda a: reals(1.0) if in_any(a > 1.0) else reals(0.0), np.full(LANES, np.nan)) == 0).all()
+    alone = 2.0 * np.eye(vectors.LANES)
+    found = on_lanes(
+        lambda a: vectors.reals(1.0) if vectors.in_any(a > 1.0) else vectors.reals(0.0),
+        np.concatenate([alone, 0.4 * alone]),
+    )
+    np.testing.assert_array_equal(found, np.repeat([[1.0], [0.0]], vectors.LANES, axis=0) * np.ones(vectors.LANES))
+    assert (
+        on_lanes(
+            lambda a: vectors.reals(1.0) if vectors.in_any(a > 1.0) else vectors.reals(0.0),
+            np.full(vectors.LANES, np.nan),
+        )
+        == 0
+    ).all()
 
 
 def units_in_the_last_place(got, mpmath_function, x):
@@ -191,8 +186,8 @@ def test_elementary_functions(function, name, low, high):
     """Sine carries the truncation of its series, 3e-14 relative at pi / 4; the others a few units in the last place."""
     import mpmath
 
-    x = np.concatenate([RNG.uniform(low, high, 400 * LANES - 2), [high, low if low > 0 else high]])
-    got = on_lanes(function, x.reshape(-1, LANES)).ravel()
+    x = np.concatenate([RNG.uniform(low, high, 400 * vectors.LANES - 2), [high, low if low > 0 else high]])
+    got = on_lanes(function, x.reshape(-1, vectors.LANES)).ravel()
     assert units_in_the_last_place(got, getattr(mpmath, name), x) < (250 if name == "sin" else 4)
 
 
@@ -202,14 +197,14 @@ def test_tail_of_squares():
     import mpmath
 
     x = np.concatenate([np.linspace(-12, 12, 796), [-1e3, -9.0, 9.0, 1e3]])
-    got = on_lanes(lambda a: elementwise.normal_square_below(a), x.reshape(-1, LANES)).ravel()
+    got = on_lanes(lambda a: elementwise.normal_square_below(a), x.reshape(-1, vectors.LANES)).ravel()
     with mpmath.workdps(40):
         exact = [float((v**2 + 1) * mpmath.ncdf(v) + v * mpmath.npdf(v)) for v in map(mpmath.mpf, x)]
     assert np.max(np.abs(got - exact) / (1 + np.maximum(x, 0) ** 2)) < 1e-15
     assert (got >= 0).all()
     np.testing.assert_allclose(elementwise.normal_square_below(x), exact, rtol=1e-14, atol=1e-13)
     mixed = np.random.default_rng(1).permutation(x)
-    again = on_lanes(lambda a: elementwise.normal_square_below(a), mixed.reshape(-1, LANES)).ravel()
+    again = on_lanes(lambda a: elementwise.normal_square_below(a), mixed.reshape(-1, vectors.LANES)).ravel()
     np.testing.assert_array_equal(again[np.argsort(mixed, kind="stable")], got[np.argsort(x, kind="stable")])
     nan = on_lanes(lambda a: elementwise.normal_square_below(a), np.array([np.nan, *[1.0] * 7]))
     assert np.isnan(nan).tolist() == [True, *[False] * 7]
@@ -221,3 +216,16 @@ def test_logistic_saturates_without_overflow():
     np.testing.assert_allclose(got, elementwise.logistic(x), rtol=1e-14, atol=1e-300)
     assert got[0] < 1e-300
     assert got[-1] == 1.0
+
+
+# --- powers of the numbers of steps ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("exponent", [0.0, -1 / 3, -0.4, -0.5, -0.8, -1.0])
+def test_powers_of_steps(exponent):
+    for first, count in ((1, 1), (1, 1000), (7, 13), (10**9, 100)):
+        found = powers(first, first + count - 1, exponent)
+        wanted = [float(i) ** exponent for i in range(first, first + count)]
+        np.testing.assert_allclose(found, wanted, rtol=4e-15)
+    parts = [powers(1, 10, exponent), powers(11, 23, exponent)]
+    assert np.array_equal(np.concatenate(parts), powers(1, 23, exponent))

@@ -8,8 +8,7 @@ import pytest
 from dpexp.algorithms.schedules import Langevin
 from dpexp.engine.softmax import loop as softmax
 from dpexp.engine.softmax.batches import SAMPLING
-from dpexp.engine.softmax.measuring import tally
-from dpexp.privacy.mechanisms.mechanism import langevin_gradient_noise
+from dpexp.engine.softmax.measuring import RECORDS, add_product, tallies, tally
 from tests.oracles import opacus_softmax
 from tests.oracles import softmax as oracle
 
@@ -87,19 +86,6 @@ def test_no_record_moves_a_sum_by_more_than_the_clip(clip):
         assert np.linalg.norm(free) <= math.sqrt(2) * norms[i] * (1 + 1e-6)
 
 
-def test_both_noise_conventions_are_one():
-    step, sigma, clip, m = 0.3, 0.02, 1.458, 256
-
-    def multiplier_of_sigma(step, sigma, clip, m):
-        return langevin_gradient_noise(sigma, step) * m / clip
-
-    z = multiplier_of_sigma(step, sigma, clip, m)
-    steps = np.array([step])
-    assert softmax.gradient_noise_scale(steps, z, clip, m) == pytest.approx(softmax.langevin_scale(steps, sigma))
-    assert z * clip / (m * langevin_gradient_noise(1.0, step)) == pytest.approx(sigma)
-    assert multiplier_of_sigma(0.018, 0.0022, 15, 128) == pytest.approx(0.198, abs=5e-4)
-
-
 def test_steps_and_the_prescribed_start():
     assert Langevin().for_losses(4.0, 2.0).step_sizes(1, 3).tolist() == [0.125] * 3
     assert Langevin(decreasing=True).for_losses(4.0, 2.0).step_sizes(1, 3) == pytest.approx([1 / 8, 1 / 9, 1 / 10])
@@ -108,18 +94,6 @@ def test_steps_and_the_prescribed_start():
     inside = softmax.start(100, 200, 0.1, 0.5, RNG(0), radius=3.0)
     assert np.linalg.norm(inside) == pytest.approx(3.0, rel=1e-6)
     assert np.allclose(inside, weights * 3 / np.linalg.norm(weights))
-
-
-def test_poisson_batches_are_independent_inclusions():
-    batches = SAMPLING["poisson"](30, 3, RNG(1))
-    counts = np.zeros((4000, 30))
-    for row in counts:
-        index = next(batches)
-        assert len(np.unique(index)) == len(index)
-        row[index] = 1
-    assert counts.mean(axis=0) == pytest.approx(0.1, abs=0.025)
-    assert counts.sum(axis=1).var() == pytest.approx(2.7, rel=0.1)
-    assert np.abs(np.cov(counts.T) - 0.09 * np.eye(30)).max() < 0.025
 
 
 def test_fixed_size_and_shuffled_batches():
@@ -209,3 +183,47 @@ def test_fifty_steps_of_opacus():
     opacus_equal(features, labels, batches, start, plain, noisy, noise)
     with np.load(opacus_softmax.FILE) as recorded:
         assert np.max(np.abs(recorded["noisy"] - noisy)) < 1e-6
+
+
+# --- loss and accuracy -----------------------------------------------------------------------------------------------
+
+
+def literal(weights, features, labels):
+    """Record by record: log of the sum of exp(score), less the score of the own class."""
+    total, right = 0.0, 0
+    for x, label in zip(features.astype(float), labels, strict=True):
+        scores = [math.fsum(w * x) for w in weights.astype(float)]
+        total += math.log(math.fsum(math.exp(s) for s in scores)) - scores[label]
+        right += scores.index(max(scores)) == label
+    return total, right
+
+
+@pytest.mark.parametrize("n", [1, RECORDS - 1, RECORDS + 3])
+def test_sums_over_records_are_the_literal_ones(n):
+    rng = np.random.default_rng(n)
+    weights, features = rng.normal(0, 2, (7, 33)).astype(np.float32), rng.normal(0, 0.5, (n, 33)).astype(np.float32)
+    labels = rng.integers(0, 7, n)
+    found, wanted = tally(weights, features, labels), literal(weights, features, labels)
+    assert found.loss == pytest.approx(wanted[0], rel=1e-6)
+    assert found.right == wanted[1]
+    other = rng.normal(0, 2, (7, 33)).astype(np.float32)  # several are what each is alone, to the last bit
+    assert tallies(np.stack([other, weights]), features, labels) == [tally(other, features, labels), found]
+
+
+def test_large_scores_do_not_overflow_and_overflowed_ones_are_nan():
+    features, labels = np.ones((3, 5), np.float32), np.arange(3)
+    assert tally(np.diag(np.full(5, 1e30, np.float32)), features, labels).loss == pytest.approx(3 * math.log(5))
+    assert math.isnan(tally(np.full((5, 5), 3e38, np.float32), features, labels).loss)
+
+
+def test_the_first_of_equal_scores_is_the_answer():
+    features = np.ones((4, 2), np.float32)
+    assert tally(np.zeros((3, 2), np.float32), features, np.array([0, 1, 2, 0])).right == 2
+
+
+def test_a_product_is_added_to_what_is_there():
+    rng = np.random.default_rng(3)
+    left, right, out = (rng.normal(size=shape).astype(np.float32) for shape in [(5, 40), (40, 9), (5, 9)])
+    wanted = out.astype(float) + left.astype(float) @ right.astype(float)
+    add_product(out, left, right)
+    np.testing.assert_allclose(out, wanted, rtol=1e-5, atol=1e-5)

@@ -10,10 +10,8 @@ from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.core.seeds import generator
 from dpexp.engine.softmax import loop as engine
 from dpexp.engine.softmax.batches import SAMPLING
-from dpexp.engine.softmax.measuring import tally
 from dpexp.privacy.budgets import Target
 from dpexp.problems.softmax import DataSource, Softmax
-from tests.oracles.softmax import record_gradient
 
 DIGITS = Softmax(regulariser=1e-2)
 TARGET, FREE = Target(eps=1.0, delta=1e-5), Target(eps=math.inf)
@@ -22,40 +20,6 @@ STEP = SCHEDULES["constant"](eta=0.7)
 
 
 # --- momentum and averages -------------------------------------------------------------------------------------
-
-
-def by_hand(algorithm, steps, seed, replicate, scale):
-    """Heavy ball with its velocity, one record at a time, and the average by its closed-form weights: (last, average)."""
-    train, w, velocity, iterates = DIGITS.train, np.zeros((10, 65)), np.zeros((10, 65)), []
-    order = SAMPLING[algorithm.sampling](len(train), algorithm.batch_size, generator(seed, replicate, "order"))
-    noise = generator(seed, replicate, "noise")
-    for _ in range(steps):
-        total = np.zeros_like(w)
-        for i in next(order):
-            gradient = np.array(record_gradient(w.tolist(), train.features[i].tolist(), int(train.labels[i])))
-            total += gradient * min(1.0, algorithm.clip / (np.linalg.norm(gradient) + 1e-6))
-        z = noise.standard_normal(w.shape, dtype=np.float32)
-        step = -STEP.eta * (total / algorithm.batch_size + DIGITS.regulariser * w) + scale * z
-        velocity = algorithm.momentum * velocity + step
-        w = w + velocity
-        iterates.append(w)
-    weights = [j * (j + 1) * (j + 2) for j in range(1, steps + 1)]
-    return w, sum(weight * iterate for weight, iterate in zip(weights, iterates, strict=True)) / sum(weights)
-
-
-@pytest.mark.parametrize("momentum", [0.0, 0.6])
-def test_momentum_and_average_are_what_is_written(momentum):
-    algorithm, steps = DP_SGD(batch_size=8, clip=0.5, momentum=momentum), 12
-    scale = STEP.eta * algorithm.multiplier(DIGITS, TARGET, steps) * 0.5 / 8
-    wanted = by_hand(algorithm, steps, 11, 4, scale)
-    passed = algorithm.simulate(DIGITS, [(STEP, TARGET)], np.array([steps]), 11, [4])
-    assert passed.estimators == ("last", "average")
-    for e, weights in enumerate(wanted):
-        assert passed.values[0, e, 0, 0, 0] == pytest.approx(np.sum(weights**2), rel=1e-4)
-        loss = tally(weights, DIGITS.train.features, DIGITS.train.labels).loss / len(DIGITS.train)
-        loss += DIGITS.regulariser / 2 * np.sum(weights**2)
-        assert passed.values[0, e, 0, 2, 0] == pytest.approx(loss, rel=1e-4)
-    assert abs(np.sum(wanted[0] ** 2) / np.sum(wanted[1] ** 2) - 1) > 0.01  # the two are not each other
 
 
 def test_shares_are_the_closed_form():
@@ -118,17 +82,6 @@ def test_from_0_it_is_dp_sgd_that_never_clips():
     assert found[0][..., 2, :] == pytest.approx(found[1][..., 2, :], rel=1e-4)
     prescribed = langevin.model_copy(update={"start": "prescribed"})
     assert prescribed.simulate(DIGITS, [(STEP, TARGET)], np.array([30]), 5, [0]).values[0, 0, 0, 0, 0] > found[0].max()
-
-
-@pytest.mark.parametrize("accountant", ["last-iterate", "theorem-3-1", "published"])
-def test_what_speaks_of_the_prescribed_start_refuses_another(accountant):
-    algorithm = DP_SGLD(batch_size=32, accountant=accountant, start="zero")
-    found = algorithm.complaints(DIGITS, SCHEDULES["langevin"](), TARGET, 100)
-    assert any("speaks of the prescribed start" in words for words in found), found
-    for sound in ("pld", "once-an-epoch"):
-        sampling = "shuffled" if sound == "once-an-epoch" else "poisson"
-        fitting = DP_SGLD(batch_size=2, accountant=sound, sampling=sampling, start="zero")
-        assert not fitting.complaints(DIGITS, STEP, TARGET, 100)
 
 
 # --- validation records ----------------------------------------------------------------------------------------

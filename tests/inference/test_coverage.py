@@ -9,8 +9,7 @@ import pytest
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.central_newton import CentralNewton
 from dpexp.algorithms.covering import METRICS, Trial, efficient_errors, measured, shown
-from dpexp.algorithms.path_intervals import PathIntervals
-from dpexp.algorithms.schedules import SCHEDULES, Power
+from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.algorithms.staged_newton import StagedNewton
 from dpexp.config.experiment_file import read_experiment
 from dpexp.config.yamlfile import ConfigError
@@ -245,16 +244,6 @@ def test_persons_of_a_run_are_those_of_fit(messages):
     alone = replace(one.population(problem), persons=False)
     (other,) = one.intervals(model, Trial(alone, n, 7, [0, 1]), None, budget)
     assert (other.estimate != seen.estimate).all()
-
-
-@pytest.mark.parametrize("one", [StagedNewton(), StagedNewton(messages="caps"), CentralNewton(), PathIntervals()])
-def test_a_setting_has_the_bits_that_it_has_alone(one):
-    """Of caps the model itself follows from the budget."""
-    problem, steps = HuberLinear(d=2), np.array([1500])
-    settings = [(Power(eta=0.2, alpha=mu / 4), ConstantBudget(mu=mu)) for mu in (1.0, 3.0)]
-    together = one.simulate(problem, settings, steps, 7, [0, 1]).values
-    for found, setting in zip(together, settings, strict=True):
-        np.testing.assert_array_equal(found, one.simulate(problem, [setting], steps, 7, [0, 1]).values[0])
 
 
 @pytest.mark.parametrize(

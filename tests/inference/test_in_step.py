@@ -11,18 +11,12 @@ from dpexp.algorithms.covering import Trial
 from dpexp.algorithms.path_intervals import PathIntervals
 from dpexp.algorithms.schedules import SCHEDULES, Power
 from dpexp.algorithms.staged_newton import StagedNewton
+from dpexp.inference import predicted as plans
 from dpexp.inference.fitting import released
 from dpexp.inference.intervals import judged
 from dpexp.inference.models import careful, model_of
 from dpexp.inference.newton import fixed_points
 from dpexp.inference.populations import Population, Rows, Simulated
-from dpexp.inference.predicted import (
-    Noise,
-    correction_moment,
-    expected_errors,
-    guessed_curvature,
-    noise_of,
-)
 from dpexp.inference.staged_newton import Design, staged_newton
 from dpexp.inference.users import BLOCK, SPREAD
 from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget, UniformBudget
@@ -117,16 +111,16 @@ def test_the_trace_of_the_regularised_inverse_is_a_fixed_point():
 def test_a_plan_is_what_comes_out(mu):
     """Means of standard errors over 320 fits, within 5%; what was promised before, the efficient bound, is too short."""
     model, n, found, shown = replace(model_of(HuberLinear(d=2, sensitivity="exact")), stretched=True), 30_000, [], []
-    design, noise = Design(n, guessed_curvature(model)), noise_of(model, np.array([mu]))
+    design, noise = Design(n, plans.guessed_curvature(model)), plans.noise_of(model, np.array([mu]))
     for first in range(0, 320, 8):
         source = Simulated(model, Population(2), ConstantBudget(mu=mu), 31, range(first, first + 8))
         outcome = staged_newton(model, design, model.problem.start(), source)
         releases = [released(model, outcome, lane) for lane in range(8)]
         found += [judged(one._replace(debiased=False), np.eye(4), 0.95)[0] for one in releases]
         shown += [judged(one, np.eye(4), 0.95)[0] for one in releases]
-    ratio = np.mean(shown, axis=0) / expected_errors(model, design, noise, debiased=True)
+    ratio = np.mean(shown, axis=0) / plans.expected_errors(model, design, noise, debiased=True)
     assert np.all(np.abs(ratio - 1) < 0.05)
-    ratio = np.mean(found, axis=0) / expected_errors(model, design, noise)
+    ratio = np.mean(found, axis=0) / plans.expected_errors(model, design, noise)
     assert np.all(np.abs(ratio - 1) < 0.05)
     if mu < 2:
         inverse = np.linalg.inv(model.guessed_hessian)
@@ -138,8 +132,8 @@ def test_a_plan_is_what_comes_out(mu):
 def test_the_length_of_the_correction_is_that_of_a_quadratic_risk():
     """A simulation of three stages with exact jumps, coordinate by coordinate, against the closed form."""
     model, n, rng, runs = model_of(HuberLinear(d=1, sensitivity="exact")), 2000, np.random.default_rng(2), 4000
-    design, noise = Design(n, guessed_curvature(model), every=5), Noise(1.0, 0.0)
-    predicted = np.diag(correction_moment(model, design, noise))
+    design, noise = Design(n, plans.guessed_curvature(model), every=5), plans.Noise(1.0, 0.0)
+    predicted = np.diag(plans.correction_moment(model, design, noise))
     h = np.diag(model.guessed_hessian)
     spread = np.sqrt(np.diag(model.guessed_covariance) + model.gradient_sensitivity**2)
     users = [round(size * 0.8) for size in design.sizes]
@@ -160,8 +154,8 @@ def test_the_length_of_the_correction_is_that_of_a_quadratic_risk():
 
 def test_logistic_steps_are_shorter_than_plans_are_careful():
     model = careful(model_of(MallowsLogistic(d=5)))
-    assert guessed_curvature(model) == pytest.approx(guessed_curvature(model_of(MallowsLogistic(d=5))))
-    assert guessed_curvature(model) < np.median(np.linalg.eigvalsh(model.guessed_hessian))
+    assert plans.guessed_curvature(model) == pytest.approx(plans.guessed_curvature(model_of(MallowsLogistic(d=5))))
+    assert plans.guessed_curvature(model) < np.median(np.linalg.eigvalsh(model.guessed_hessian))
 
 
 # --- compiled records -------------------------------------------------------------------------------------------------

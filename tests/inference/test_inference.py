@@ -6,34 +6,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpexp.inference import public_numbers
+from dpexp.inference import methods, public_numbers
+from dpexp.inference import users as people
 from dpexp.inference.fitting import released
 from dpexp.inference.intervals import judged
 from dpexp.inference.messages import symmetric
-from dpexp.inference.methods import (
-    batch_means,
-    chains_of_hulc,
-    free_hessian,
-    hulc,
-    newton_oracle,
-    random_scaling,
-    t_chains,
-)
-from dpexp.inference.models import model_of, unit_model
+from dpexp.inference.models import model_of
 from dpexp.inference.newton import corrected, newton_corrected, regularise
 from dpexp.inference.paths import Walk
 from dpexp.inference.populations import Population, Simulated
 from dpexp.inference.staged_newton import Design, Server, staged_newton
 from dpexp.inference.third_derivatives import covariates
-from dpexp.inference.users import (
-    BLOCK,
-    Records,
-    gradient_weights,
-    hessian_weights,
-    of_mean_one,
-    operating_system_normals,
-)
-from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget
+from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.logistic import MallowsLogistic
 from tests.oracles import private_messages as oracle
@@ -68,7 +52,9 @@ def silent(shape):
 def golden_records(n):
     i = np.arange(1, n + 1)
     y = 1 + np.sin(i) - 0.5 * np.cos(2 * i) + 0.8 * np.sin(3 * i)
-    return Records(model_of(HuberLinear(d=2)), np.stack([np.sin(i), np.cos(2 * i)], 1), y, np.full(n, math.inf), silent)
+    return people.Records(
+        model_of(HuberLinear(d=2)), np.stack([np.sin(i), np.cos(2 * i)], 1), y, np.full(n, math.inf), silent
+    )
 
 
 @pytest.mark.parametrize("n", GOLDEN)
@@ -115,15 +101,15 @@ def test_golden_sums_of_a_path(n):
     walk = Walk(source.model, START)
     nothing, end = walk.along(source, 0.5 * np.arange(1, n + 1) ** -0.5, [0, n])
     assert walk.theta[:, 0] == pytest.approx(GOLDEN[n]["theta"], abs=6e-11)
-    found = random_scaling(end, 0.95)
+    found = methods.random_scaling(end, 0.95)
     assert found.estimate[0] == pytest.approx(wanted["mean"], abs=6e-11)
     half = (found.high - found.low)[0] / 2
     rounded = 6.747302 / public_numbers.random_scaling(0.95)  # with which the sheet's half lengths were computed
     assert half * rounded == pytest.approx(wanted["half"], abs=6e-11)
     assert (half / public_numbers.random_scaling(0.95)) ** 2 * n == pytest.approx(wanted["variance"], abs=6e-11)
-    assert random_scaling(end, 0.95, nothing).high[0] == pytest.approx(found.high[0], abs=1e-12)
-    assert free_hessian(end, nothing)[0, 3] == pytest.approx(wanted["hessian"], abs=2e-9)
-    oracle_h = newton_oracle(end, nothing, FIRST, 0.95)
+    assert methods.random_scaling(end, 0.95, nothing).high[0] == pytest.approx(found.high[0], abs=1e-12)
+    assert methods.free_hessian(end, nothing)[0, 3] == pytest.approx(wanted["hessian"], abs=2e-9)
+    oracle_h = methods.newton_oracle(end, nothing, FIRST, 0.95)
     assert oracle_h.estimate[0] == pytest.approx(GOLDEN[n]["corrected"], abs=6e-11)
 
 
@@ -143,7 +129,7 @@ def test_random_scaling_is_its_double_loop(burned):
     n, theta = 60, iterates(60)[burned:]
     source = golden_records(n)
     path = Walk(source.model, START).along(source, 0.5 * np.arange(1, n + 1) ** -0.5, [burned, n])
-    found = random_scaling(path[1], 0.95, path[0])
+    found = methods.random_scaling(path[1], 0.95, path[0])
     count, bar = len(theta), theta.mean(0)
     variance = sum((s * (theta[:s].mean(0) - bar)) ** 2 for s in range(1, count + 1)) / count**2
     assert found.estimate[0] == pytest.approx(bar, abs=1e-12)
@@ -155,7 +141,7 @@ def test_batch_means_and_chains_are_students():
     n, theta = 60, iterates(60)
     source = golden_records(n)
     path = Walk(source.model, START).along(source, 0.5 * np.arange(1, n + 1) ** -0.5, [12, 24, 36, 48, 60])
-    found = batch_means(path, 0.95)
+    found = methods.batch_means(path, 0.95)
     means = theta[12:].reshape(4, 12, 4).mean(1)
     assert found.estimate[0] == pytest.approx(means.mean(0), abs=1e-12)
     half = 3.182446305 * means.std(0, ddof=1) / 2
@@ -170,7 +156,7 @@ def test_critical_values_are_those_of_the_literature():
     assert public_numbers.student(0.95, 7) == pytest.approx(2.364624, abs=1e-6)
     assert public_numbers.student(0.95, 5) == pytest.approx(2.570582, abs=1e-6)
     assert public_numbers.normal(0.95) == pytest.approx(1.959964, abs=1e-6)
-    assert chains_of_hulc(0.95) == (6, pytest.approx(0.4))
+    assert methods.chains_of_hulc(0.95) == (6, pytest.approx(0.4))
 
 
 def test_random_scaling_and_hulc_cover_where_they_must():
@@ -185,9 +171,11 @@ def test_random_scaling_and_hulc_cover_where_they_must():
     assert np.mean(scaled < public_numbers.random_scaling(0.95)) == pytest.approx(0.95, abs=0.012)
     assert np.mean(scaled < 1.96) < 0.8
     means = rng.exponential(size=(6, 8, 5000)) - math.log(2)  # skewed, of median 0
-    found = hulc(means, 0.95, rng.random(8))
+    found = methods.hulc(means, 0.95, rng.random(8))
     assert np.mean((found.low < 0) & (found.high > 0)) == pytest.approx(0.95, abs=0.012)
-    assert np.mean(t_chains(rng.standard_normal((6, 8, 5000)), 0.95).high > 0) == pytest.approx(0.975, abs=0.005)
+    assert np.mean(methods.t_chains(rng.standard_normal((6, 8, 5000)), 0.95).high > 0) == pytest.approx(
+        0.975, abs=0.005
+    )
 
 
 def test_golden_sensitivities_and_regularisation():
@@ -258,7 +246,7 @@ def test_staged_newton_is_the_literal_one(name, every):
 
     start = np.append(np.zeros(4), [1.0] * model.has_scale)
     design = Design(n, 0.13, every)
-    outcome = staged_newton(model, design, start, Records(model, x, y, mu, normals))
+    outcome = staged_newton(model, design, start, people.Records(model, x, y, mu, normals))
     loss = {
         "huber-linear": oracle.huber(1.345, 0.710164548269, 3.8042341, 0.1),
         "stretched": oracle.huber(1.345, 0.710164548269, 3.8042341, 0.1),
@@ -267,7 +255,10 @@ def test_staged_newton_is_the_literal_one(name, every):
     }[name]._replace(delta=model.gradient_sensitivity)
     if name == "stretched":  # the noise of the scale's entry is 3.501 times less
         loss = loss._replace(delta=model.gradient_sensitivity * np.array([1, 1, 1, 1, 1 / 3.501]))
-    v, u = of_mean_one(gradient_weights(model, 1 / mu)), of_mean_one(hessian_weights(model, 1 / mu))
+    v, u = (
+        people.of_mean_one(people.gradient_weights(model, 1 / mu)),
+        people.of_mean_one(people.hessian_weights(model, 1 / mu)),
+    )
     users = iter(
         [([1.0, *map(float, a)], float(b), *map(float, rest)) for a, b, *rest in zip(x, y, mu, v, u, strict=True)]
     )
@@ -287,7 +278,7 @@ def test_staged_newton_is_the_literal_one(name, every):
 
 def test_equal_budgets_weigh_nothing():
     model = model_of(HuberLinear(d=3))
-    weights = of_mean_one(gradient_weights(model, np.full(1001, 1 / 0.3)))
+    weights = people.of_mean_one(people.gradient_weights(model, np.full(1001, 1 / 0.3)))
     assert (weights == 1.0).all()
 
 
@@ -324,31 +315,6 @@ def test_messages_at_the_optimum_measure_their_own_variance():
             assert np.mean(off**2) == pytest.approx(0.5, abs=0.3)
 
 
-def test_mean_of_a_noisy_inverse():
-    """E[W G W] = (G + tr(G) I) / 2, from which `regularise` follows; off-diagonal noise of variance 1 is rejected."""
-    rng = np.random.default_rng(8)
-    g = np.array([[2.0, 0.3, 0.1], [0.3, 1.0, -0.2], [0.1, -0.2, 0.5]])
-    for off, holds in ((math.sqrt(0.5), True), (1.0, False)):
-        a = rng.standard_normal((200_000, 3, 3))
-        w = np.tril(a, -1) * off
-        w = w + w.transpose(0, 2, 1) + a * np.eye(3)
-        mean = (w @ g @ w).mean(0)
-        assert np.allclose(mean, (g + np.trace(g) * np.eye(3)) / 2, atol=0.02) is holds
-
-
-def test_numbers_do_not_depend_on_the_company():
-    model, law = model_of(HuberLinear(d=2)), Population(2)
-    mix = ChoiceBudget(choice=Choice(values=(0.5, 3.0), probabilities=(0.75, 0.25)))
-    design = Design(3 * BLOCK + 7, 0.13)
-
-    def estimates(replicates):
-        start = model.problem.start()
-        return staged_newton(model, design, start, Simulated(model, law, mix, 5, replicates)).final.theta
-
-    assert (estimates([0, 3, 4])[1] == estimates([3])[0]).all()
-    assert (estimates([3])[0] != estimates([4])[0]).all()
-
-
 @pytest.mark.parametrize("mu", [2.0, math.inf])
 def test_intervals_cover(mu):
     """Section 9 g at a smaller n; half lengths would cover .68, which is rejected."""
@@ -366,18 +332,11 @@ def test_intervals_cover(mu):
 
 
 def test_noise_of_the_operating_system_is_normal_and_never_twice_the_same():
-    a, b = (operating_system_normals((1000, 50)) for _ in range(2))
+    a, b = (people.operating_system_normals((1000, 50)) for _ in range(2))
     assert abs(a.mean()) < 0.02
     assert a.std() == pytest.approx(1, abs=0.02)
     assert np.mean(a**4) == pytest.approx(3, abs=0.15)
     assert not (a == b).any()
-
-
-def test_unit_models_have_public_guesses():
-    for name in ("huber-linear", "mallows-logistic"):
-        for d in (1, 2, 20):
-            values = np.linalg.eigvalsh(unit_model(name, d).guessed_hessian)
-            assert 0 < values[0] <= values[-1] < 1
 
 
 def test_newton_corrected_says_how_noisy_its_hessian_is():

@@ -248,7 +248,7 @@ def test_an_attacker_who_counts_caps_finds_epsilon_and_no_more(seed):
 @pytest.mark.slow
 def test_intervals_hold_and_are_a_third_as_long_as_those_of_gaussian_messages():
     """Over all runs; 5% at random are lost."""
-    model, n, runs = pure(MODELS["huber"], 4.0), 20_000, 20
+    model, n, runs = pure(MODELS["huber"], 4.0), 10_000, 8
     plan = plan_local(model, np.ones(1), n)
     truth, covered = np.array([0.3, 0.8, -0.5, 0.3, 0.0, 0.2, 1.0]), 0
     for run in range(runs):

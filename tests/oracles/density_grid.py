@@ -1,25 +1,24 @@
 """The law of a run on a density grid with an atom at either wall, step by step.
 
-It shares no code with `dpexp.privacy.exact.runs`, nor with `tests.oracles.node_laws`: equidistant points and the Gregory weights of fourth order between kinks, one step after
-the other (more than `MANY` of the same kind as a power of one matrix), the literal sum over batch sizes by Pascal's
-rule, and epsilon by bisection on delta(eps), which integrates the positive part of p - e^eps q on the grid. Meant for
-checking; it is about a hundred times slower.
+It shares no code with `dpexp.privacy.exact.runs`, nor with `tests.oracles.node_laws`: equidistant points and the Gregory
+weights of fourth order between kinks, one step after the other, the literal sum over batch sizes by Pascal's rule, and
+epsilon by bisection on delta(eps), which integrates the positive part of p - e^eps q on the grid. Meant for checking; it
+is about a hundred times slower.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+from scipy.interpolate import CubicSpline
+from scipy.special import ndtr
 
 from dpexp.privacy.exact.update import Update
 
-WALLS = 2
-MANY = 500
-"""steps of the same kind from which on a power of their matrix costs less"""
 _ENDS = np.array([3 / 8, 7 / 6, 23 / 24])
 """Gregory's end corrections: an integral from n + 1 >= 6 equidistant values, with an error of fourth order"""
 
@@ -27,14 +26,9 @@ _ENDS = np.array([3 / 8, 7 / 6, 23 / 24])
 def _points(updates: tuple[Update, ...], per_unit: int) -> tuple[np.ndarray, np.ndarray]:
     """Points and weights; every piece between kinks ends in a point, which counts for both its pieces."""
     h = updates[0].half_width
-    kinks = {-h, h}
-    for u in updates:
-        for drift in (u.others, u.record):
-            if drift is not None:
-                kinks |= {k for k in drift.knots if -h < k < h}
-    ends = sorted(kinks)
+    drifts = [drift for u in updates for drift in (u.others, u.record) if drift is not None]
     x, w = [], []
-    for low, high in pairwise(ends):
+    for low, high in pairwise(sorted({-h, h, *(k for drift in drifts for k in drift.knots if -h < k < h)})):
         count = max(12, math.ceil((high - low) * per_unit))
         at = low + (high - low) * np.arange(count + 1) / count
         at[[0, -1]] += np.array([1e-10, -1e-10]) * (high - low)  # drifts may jump at the ends
@@ -54,161 +48,93 @@ def _batch_sizes(others: int, q: float) -> np.ndarray:
     return law
 
 
-@dataclass(frozen=True)
 class GridRun:
-    """One neighbour's run, evolved on given points."""
+    """One neighbour's run; a state is the density at the points, then the atoms at the left and at the right wall."""
 
-    update: Update
-    x: np.ndarray
-    w: np.ndarray
+    def __init__(self, update: Update, x: np.ndarray, w: np.ndarray) -> None:
+        self.update, self.x, self.w = update, x, w
+        walls = np.array([-update.half_width, update.half_width])
+        everywhere, weights = np.append(x, walls), np.append(w, [1.0, 1.0])
+        # a run's first step leaves a point, later ones a state; each without and with the record
+        self.begun = [self._moved(np.array([update.start]), included)[:, 0] for included in (False, True)]
+        self.steps = [self._moved(everywhere, included) * weights for included in (False, True)]
 
-    def _ways(self, included: bool) -> list[tuple[float, np.ndarray, float, float]]:
-        """(probability, means from the points, mean from the left wall, from the right one)."""
-        u, h = self.update, self.update.half_width
-        y = np.concatenate([self.x, [-h, h]])
+    def _moved(self, y: np.ndarray, included: bool) -> np.ndarray:
+        """What one step makes of a mass at each of the places y, [N + 2, Y]."""
+        u, h, out = self.update, self.update.half_width, np.zeros((len(self.x) + 2, len(y)))
         own = u.record(y) if included and u.record is not None else 0.0 * y
+        sizes = {u.batch_size - included: 1.0}
         if u.sampling == "poisson":
-            means = [(p, y + (k * u.others(y) + own) / u.batch_size) for k, p in enumerate(self._sizes) if p > 1e-20]
-        else:
-            places = u.batch_size - 1 if included else u.batch_size
-            means = [(1.0, y + (places * u.others(y) + own) / u.batch_size)]
-        return [(float(p), m[:-2], float(m[-2]), float(m[-1])) for p, m in means]
+            sizes = {k: float(p) for k, p in enumerate(_batch_sizes(u.n - 1, u.q)) if p > 1e-20}
+        for k, p in sizes.items():
+            means = y + (k * u.others(y) + own) / u.batch_size
+            out[:-2] += p * np.exp(-0.5 * np.square(self.x[:, None] - means)) / math.sqrt(2 * math.pi)
+            out[-2] += p * ndtr(-h - means)
+            out[-1] += p * ndtr(means - h)
+        return out
 
-    @cached_property
-    def _sizes(self) -> np.ndarray:
-        return _batch_sizes(self.update.n - 1, self.update.q)
-
-    @cached_property
-    def _operators(self) -> tuple[np.ndarray, np.ndarray]:
-        """Steps without and with the record, acting on (values of the density, left atom, right atom)."""
-        from scipy.special import ndtr
-
-        found = []
-        h, size = self.update.half_width, len(self.x)
-        for included in (False, True):
-            step = np.zeros((size + WALLS, size + WALLS))
-            for p, inner, left, right in self._ways(included):
-                for columns, means, weights in (
-                    (slice(0, size), inner, self.w),
-                    (slice(size, None), np.array([left, right]), np.ones(2)),
-                ):
-                    bell = np.exp(-0.5 * np.square(self.x[:, None] - means[None, :])) / math.sqrt(2 * math.pi)
-                    step[:size, columns] += p * bell * weights
-                    step[size, columns] += p * ndtr(-h - means) * weights
-                    step[size + 1, columns] += p * ndtr(means - h) * weights
-            found.append(step)
-        return found[0], found[1]
+    def _after(self, now: np.ndarray | None, included: bool) -> np.ndarray:
+        return self.begun[included] if now is None else self.steps[included] @ now
 
     @cached_property
     def state(self) -> np.ndarray:
-        """Density at the points and the two atoms, after all steps."""
-        u = self.update
+        """After all steps."""
+        u, now = self.update, None
         if u.sampling == "shuffled":
             orders = [GridRun(replace(u, sampling="cyclic", position=j), self.x, self.w) for j in range(u.batches)]
-            return sum((run.state for run in orders), np.zeros(len(self.x) + WALLS)) / u.batches
-        begin = _Start(self)
+            return sum((run.state for run in orders), np.zeros(len(self.x) + 2)) / u.batches
         if u.sampling == "reshuffled":
-            return self._every_epoch_anew(begin)
-        now: np.ndarray | None = None
-        if u.sampling != "cyclic" and u.steps > MANY:
-            share = u.q if u.sampling in ("fixed-size", "poisson") else 1.0
-            now = (1 - share) * begin.after(None, False) + share * begin.after(None, True)
-            one = (1 - share) * self._operators[0] + share * self._operators[1]
-            return np.asarray(np.linalg.matrix_power(one, u.steps - 1) @ now)
+            return self._every_epoch_anew()
         for t in range(u.steps):
             share = u.q if u.sampling in ("fixed-size", "poisson") else 1.0
             if u.sampling == "cyclic":
                 share = 1.0 if t % u.batches == u.position else 0.0
-            now = (1 - share) * begin.after(now, False) + share * begin.after(now, True)
+            now = (1 - share) * self._after(now, False) + share * self._after(now, True)
         assert now is not None
         return now
 
-    def _every_epoch_anew(self, begin: _Start) -> np.ndarray:
+    def _every_epoch_anew(self) -> np.ndarray:
         """Two states: the record is still to come in this epoch, or was used; the j-th of l batches takes it with
         probability 1 / (l - j) if it is still to come."""
-        u = self.update
-        to_come: np.ndarray | None = None
-        used = np.zeros(len(self.x) + WALLS)
+        u, to_come, used = self.update, None, np.zeros(len(self.x) + 2)
         for t in range(u.steps):
-            j = t % u.batches
-            if j == 0 and t > 0:
+            if t % u.batches == 0 and t > 0:
                 to_come, used = used, 0.0 * used
-            chance = 1 / (u.batches - j)
-            taken = begin.after(to_come, True) * chance
-            passed = begin.after(used, False) if used.any() else used
-            to_come, used = begin.after(to_come, False) * (1 - chance), passed + taken
+            chance = 1 / (u.batches - t % u.batches)
+            taken = self._after(to_come, True) * chance
+            passed = self._after(used, False) if used.any() else used
+            to_come, used = self._after(to_come, False) * (1 - chance), passed + taken
         assert to_come is not None
         return to_come + used
 
 
-@dataclass(frozen=True)
-class _Start:
-    """A run's first step leaves a point, later ones a density."""
-
-    run: GridRun
-
-    def after(self, now: np.ndarray | None, included: bool) -> np.ndarray:
-        if now is not None:
-            return self.run._operators[included] @ now
-        point = GridRun(self.run.update, np.array([self.run.update.start]), np.ones(1))
-        from scipy.special import ndtr
-
-        x, h = self.run.x, self.run.update.half_width
-        out = np.zeros(len(x) + WALLS)
-        for p, means, _, _ in point._ways(included):
-            out[:-2] += p * np.exp(-((x - means[0]) ** 2) / 2) / math.sqrt(2 * math.pi)
-            out[-2] += p * ndtr(-h - means[0])
-            out[-1] += p * ndtr(means[0] - h)
-        return out
-
-
-@dataclass(frozen=True)
 class GridPair:
     """Both neighbours on the same points."""
 
-    one: Update
-    other: Update
-    per_unit: int = 24
+    def __init__(self, one: Update, other: Update, per_unit: int = 24) -> None:
+        self.x, self.w = _points((one, other), per_unit)
+        self.laws = [GridRun(update, self.x, self.w).state for update in (one, other)]
 
     @cached_property
-    def _laws(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Densities at the points and atoms, of both; weights, which are 1 for the atoms."""
-        x, w = _points((self.one, self.other), self.per_unit)
-        laws = [GridRun(u, x, w).state for u in (self.one, self.other)]
-        return laws[0], laws[1], np.append(w, [1.0, 1.0])
-
-    @cached_property
-    def _fine(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Densities on a grid twenty times finer, by cubic splines of their logarithms, weights, and the atoms."""
-        from scipy.interpolate import CubicSpline
-
-        x, _ = _points((self.one, self.other), self.per_unit)
-        keep = np.append(np.diff(x) > 1e-6, True)
-        p, q, _ = self._laws
-        at = np.linspace(x[0], x[-1], 20 * len(x) + 1)
-        weights = np.full(len(at), at[1] - at[0])
-        weights[[0, -1]] /= 2
-        values = [np.exp(CubicSpline(x[keep], np.log(v[:-2][keep]))(at)) for v in (p, q)]
-        return (
-            np.append(values[0], p[-2:]),
-            np.append(values[1], q[-2:]),
-            np.append(weights, [1.0, 1.0]),
-        )
+    def _fine(self) -> list[np.ndarray]:
+        """Densities on a grid twenty times finer, by cubic splines of their logarithms, and the atoms."""
+        keep = np.append(np.diff(self.x) > 1e-6, True)
+        at = np.linspace(self.x[0], self.x[-1], 20 * len(self.x) + 1)
+        splines = [CubicSpline(self.x[keep], np.log(law[:-2][keep])) for law in self.laws]
+        return [np.append(np.exp(spline(at)), law[-2:]) for spline, law in zip(splines, self.laws, strict=True)]
 
     def delta(self, eps: float, swapped: bool = False) -> float:
         """sup over events of p - e^eps q."""
-        p, q, w = self._fine
-        p, q = (q, p) if swapped else (p, q)
+        p, q = self._fine[::-1] if swapped else self._fine
         gap = p - math.exp(eps) * q
-        inside = np.maximum(gap, 0.0) @ w
+        step = (self.x[-1] - self.x[0]) / (len(gap) - 3)
+        up = np.maximum(gap, 0.0)
+        inside = step * (up[:-2].sum() - (up[0] + up[-3]) / 2) + up[-2:].sum()
         # trapezoids across which the sign changes are triangles
         a, b = gap[:-3], gap[1:-2]
         cross = a * b < 0
-        step = w[1]
-        for left, right in zip(a[cross], b[cross], strict=True):
-            up = max(left, right)
-            inside += step * (up * up / abs(left - right) - up) / 2
-        return float(inside)
+        top = np.maximum(a, b)[cross]
+        return float(inside + (step * (top * top / np.abs(a - b)[cross] - top) / 2).sum())
 
     def eps(self, delta: float) -> float:
         """Epsilon at delta, the larger of both orders, by bisection."""
@@ -231,9 +157,9 @@ class GridPair:
         The integrand a^order b^(1 - order) is summed as logarithms, since its powers leave the range of numbers at
         large orders. A point at which a density is below every number is left out, which lowers the sum.
         """
-        p, q, w = self._laws
+        p, q = self.laws
         seen = (p > 0) & (q > 0)
-        weight, one, other = (np.log(v[seen]) for v in (w, p, q))
+        weight, one, other = (np.log(v[seen]) for v in (np.append(self.w, [1.0, 1.0]), p, q))
         return max(
             float(np.logaddexp.reduce(weight + order * a + (1 - order) * b)) / (order - 1)
             for a, b in ((one, other), (other, one))

@@ -1,4 +1,4 @@
-"""LDP-SGD for one replicate and one setting, one user and one coordinate at a time, straight from the formulas.
+"""Users and gradients of LDP-SGD, one user and one coordinate at a time; `tests.oracles.one_pass` has the loop.
 
 `ldp-sgd`: equation (2), section 5 (models, weights, losses); the gradients are written out from the losses.
 """
@@ -69,41 +69,6 @@ def users(
     while True:
         x = [1.0, *(sigma_z * next(covariates) for _ in range(d))]
         yield x, response(beta * sum(x), next(responses))
-
-
-def ldp_sgd(
-    gradient: Callable[[list[float], list[float], float], list[float]],
-    data: Iterator[tuple[list[float], float]],
-    directions: Iterator[float],
-    budget: Callable[[int], float],
-    delta: float,
-    eta: float,
-    alpha: float,
-    start: list[float],
-    scale_min: float | None,
-    n: int,
-) -> Path:
-    """theta_i = Proj(theta_{i-1} - eta_i grad f(theta_{i-1}, x_i) - (eta_i Delta / mu_i) omega_i).
-
-    eta_i = eta i^-alpha, `budget(i)` is mu_i; `scale_min` is None where no parameter is a scale.
-    """
-    theta, average, hits = list(start), [0.0] * len(start), 0
-    path = Path([], [], [])
-    for i in range(1, n + 1):
-        x, y = next(data)
-        g = gradient(theta, x, y)
-        eta_i = eta * i**-alpha
-        mu_i = budget(i)
-        for j in range(len(theta)):
-            theta[j] -= eta_i * (g[j] + delta / mu_i * next(directions))
-        if scale_min is not None and theta[-1] < scale_min:
-            theta[-1] = scale_min
-            hits += 1
-        average = [a + (t - a) / i for a, t in zip(average, theta, strict=True)]
-        path.theta.append(list(theta))
-        path.average.append(average)
-        path.projections.append(hits)
-    return path
 
 
 def insensitive_gradient(theta: list[float], x: list[float], y: float, width: float) -> list[float]:

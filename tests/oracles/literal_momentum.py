@@ -10,6 +10,7 @@ the exact mu of what it releases on such a pair.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -23,21 +24,12 @@ def constant_gradients(name: str, rng: np.random.Generator) -> tuple[Mechanism, 
     n, epochs = int(rng.integers(2, 40)), int(rng.integers(1, 12))
     alpha, sigma = float(rng.uniform(0.02, 1)), float(10 ** rng.uniform(-1, 1))
     lipschitz, eta = float(10 ** rng.uniform(-1, 1)), float(10 ** rng.uniform(-2, 0))
+    noise_of: dict[str, Any] = {"lipschitz": lipschitz, "sigma": sigma}
     if name == "local-gaussian":
         return MECHANISMS[name].model_validate({"mu": 1 / sigma}), 1 / sigma  # sensitivity over noise, by definition
     if name == "gradient-recursion":
         gamma = float(rng.uniform(0.05, 1))
-        kind = MECHANISMS[name].model_validate(
-            {
-                "n": n,
-                "steps": epochs,
-                "step_size": eta,
-                "weight": gamma,
-                "lipschitz": lipschitz,
-                "smoothness": 1.0,
-                "sigma": sigma,
-            }
-        )
+        kind = MECHANISMS[name](n=n, steps=epochs, step_size=eta, weight=gamma, smoothness=1.0, **noise_of)
         first, later = recursion_stds(n, lipschitz, 1.0, epochs, eta, gamma)
         # step 1 releases the mean gradient, a later one gamma of it beyond what is known
         squares = (2 * lipschitz / n / first) ** 2
@@ -47,24 +39,12 @@ def constant_gradients(name: str, rng: np.random.Generator) -> tuple[Mechanism, 
     steps = n * epochs
     position = int(rng.integers(1, n + 1))
     if name == "tree-momentum":
-        mechanism = MECHANISMS[name].model_validate(
-            {"n": n, "steps": steps, "momentum": alpha, "lipschitz": lipschitz, "sigma": sigma}
-        )
+        mechanism = MECHANISMS[name](n=n, steps=steps, momentum=alpha, **noise_of)
         # node noise 4 alpha G sigma sqrt(V), V of Theorem 4; the record changes a node by 2 alpha G times its discounts
         noise = 4 * alpha * lipschitz * sigma * math.sqrt(_printed_count(n, steps))
         changed = _left_nodes(n, steps, position, alpha, steps)
         return mechanism, 2 * alpha * lipschitz * math.sqrt(sum(s for _, s in changed)) / noise
-    mechanism = MECHANISMS[name].model_validate(
-        {
-            "n": n,
-            "steps": steps,
-            "momentum": alpha,
-            "step_size": eta,
-            "lipschitz": lipschitz,
-            "smoothness": 1.0,
-            "sigma": sigma,
-        }
-    )
+    mechanism = MECHANISMS[name](n=n, steps=steps, momentum=alpha, step_size=eta, smoothness=1.0, **noise_of)
     # constant gradients do not change and leave no residual: only nodes of gradients differ, at most an epoch long
     squares = 0.0
     for end, share in _left_nodes(n, steps, position, alpha, n):
@@ -106,19 +86,9 @@ def iterates_alone(rng: np.random.Generator) -> tuple[Mechanism, dict[str, float
     move = lipschitz * float(10 ** rng.uniform(-2, 1.5))  # L eta N
     eta, exact = float(10 ** rng.uniform(-3, 0)), bool(rng.random() < 0.5)
     gamma, smoothness = min(0.5, move / lipschitz), move / (eta * n)
-    mechanism = MECHANISMS["reduced-momentum"].model_validate(
-        {
-            "n": n,
-            "steps": steps,
-            "momentum": alpha,
-            "step_size": eta,
-            "lipschitz": lipschitz,
-            "smoothness": smoothness,
-            "sigma": sigma,
-            "calibration": "exact" if exact else "paper",
-            "accounting": "iterates" if exact else "nodes",
-        }
-    )
+    how: dict[str, Any] = {"calibration": "exact", "accounting": "iterates"} if exact else {"calibration": "paper"}
+    sizes: dict[str, Any] = {"n": n, "steps": steps, "momentum": alpha, "step_size": eta, "smoothness": smoothness}
+    mechanism = MECHANISMS["reduced-momentum"](**sizes, **how, lipschitz=lipschitz, sigma=sigma)
     if exact:
         held = certificate(Setting(n, steps, alpha, gamma, move / lipschitz))
         if held is None:
@@ -128,7 +98,7 @@ def iterates_alone(rng: np.random.Generator) -> tuple[Mechanism, dict[str, float
         later = 4 * steps / n * math.log2(n)
         counts = np.array([3 * math.log2(n), later, later, later])
         stds = sigma * np.array([4 * lipschitz, 4 * lipschitz, 2 * eta * n, 2 * eta * n]) * np.sqrt(counts)
-    noise = _estimate_noise(n, steps, alpha, gamma, stds)
+    noise = estimate_noise(n, steps, alpha, gamma, stds)
     covariance = noise @ noise.T
     lag = np.subtract.outer(np.arange(steps), np.arange(steps))
     weights = np.where(lag >= 0, (1 - alpha) ** np.maximum(lag, 0), 0.0)
@@ -145,7 +115,7 @@ def iterates_alone(rng: np.random.Generator) -> tuple[Mechanism, dict[str, float
     }
 
 
-def _estimate_noise(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray) -> np.ndarray:
+def estimate_noise(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray) -> np.ndarray:
     """C [T, nodes] by equation (3) as printed: the noise of the estimate for unit normals at the nodes of each tree."""
     beta, columns = 1 - alpha, dict[tuple[str, int, int], int]()
     entries: list[tuple[int, int, float]] = []

@@ -14,11 +14,7 @@ from dpexp.privacy.accounting.conversions import eps_of_curve, improved_eps
 from dpexp.privacy.accounting.gdp import delta_of, eps_of, mu_of, rdp_of
 from dpexp.privacy.accounting.loss_distributions import step_loss
 from dpexp.privacy.accounting.sampled_gaussian import mixture_from_base
-from dpexp.privacy.analyses.last_iterate import (
-    cyclic_strongly_convex,
-    full_batch_strongly_convex,
-    shuffled_strongly_convex,
-)
+from dpexp.privacy.analyses import last_iterate
 from dpexp.privacy.mechanisms.langevin import Langevin
 from dpexp.privacy.momentum.trees import squared_sensitivities
 
@@ -112,7 +108,7 @@ def _repeated(steps: int, completed: int) -> float:
 
 
 def _shuffled(order: float) -> float:
-    return shuffled_strongly_convex(order, 2 / 3.01, 1 - 1.92 * 0.02, 60_000 // 2048, 1200)
+    return last_iterate.shuffled_strongly_convex(order, 2 / 3.01, 1 - 1.92 * 0.02, 60_000 // 2048, 1200)
 
 
 PLD_TEST = "dp_accounting 0.6.0, privacy_loss_mechanism_test"
@@ -126,7 +122,7 @@ REFERENCES: tuple[Reference, ...] = (
         for a, v in ((5, 2.18075656e-3), (50, 2.38460375e-2), (100, 167.416308))
     ),
     *(
-        Reference(f"RDP, order {a:g}: q = 0.01, multiplier 1", AUTODP, v, "equal", 1e-8, _steps(a, 0.01, 1.0))
+        Reference(f"RDP, order {a:g}: q = 0.01, multiplier 1", AUTODP, v, "equal", 5e-9, _steps(a, 0.01, 1.0))
         for a, v in ((1.25, 1.0539800475567958e-4), (2, 1.7181342207453428e-4), (4.5, 4.1492706734509965e-4), (64, 27.32173187455178))
     ),
     *(
@@ -154,11 +150,11 @@ REFERENCES: tuple[Reference, ...] = (
         6.777395712, "at most", 1e-6, lambda: step_loss(0.04, 1.5, "add-remove").eps(2250, 1e-5),
     ),
     *(
-        Reference(f"mu of {t} full-batch steps, c = {c}", BOK, v, "equal", 2e-6, partial(full_batch_strongly_convex, 0.1, c, t))
+        Reference(f"mu of {t} full-batch steps, c = {c}", BOK, v, "equal", 2e-6, partial(last_iterate.full_batch_strongly_convex, 0.1, c, t))
         for c, t, v in ((0.98, 10, 0.315697), (0.98, 1000, 0.994987), (0.99, 100, 0.961014), (0.99, 1000, 1.410613))
     ),
     *(
-        Reference(f"mu of {e} cyclic epochs, l = 40, c = 0.9999", BOK, v, "equal", 2e-6, partial(cyclic_strongly_convex, 2 / 3, 0.9999, 40, e))
+        Reference(f"mu of {e} cyclic epochs, l = 40, c = 0.9999", BOK, v, "equal", 2e-6, partial(last_iterate.cyclic_strongly_convex, 2 / 3, 0.9999, 40, e))
         for e, v in ((50, 0.992491), (100, 1.235339), (200, 1.592974))
     ),
     *(
@@ -228,15 +224,7 @@ def conformance() -> list[dict[str, Any]]:
         agrees = difference <= reference.tolerance and (
             reference.relation == "at most" or difference >= -reference.tolerance
         )
-        rows.append(
-            {
-                "what": reference.what,
-                "source": reference.source,
-                "published": reference.published,
-                "relation": reference.relation,
-                "ours": ours,
-                "relative_difference": difference,
-                "agrees": bool(agrees and math.isfinite(ours)),
-            }
-        )
+        told = {name: getattr(reference, name) for name in ("what", "source", "published", "relation")}
+        found = {"ours": ours, "relative_difference": difference, "agrees": bool(agrees and math.isfinite(ours))}
+        rows.append(told | found)
     return rows

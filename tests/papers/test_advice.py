@@ -8,7 +8,7 @@ import pytest
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.papers.ldp_sgd.advice import DEFAULT_ETA, Choice, _better, _simulated, _smaller, advise, shown
+from dpexp.papers.ldp_sgd.advice import DEFAULT_ETA, Choice, _simulated, advise, shown
 from dpexp.papers.ldp_sgd.predictions import local, predicted
 from dpexp.privacy.budgets import ConstantBudget, UniformBudget
 from dpexp.problems import PROBLEMS
@@ -101,22 +101,6 @@ def test_replicates_that_are_added_are_those_of_one_trial():
     assert np.array_equal(one_by_one, at_once)
     assert mean == same
     assert errors(24, 8)[1] == errors(8)[1], "a smaller trial is not another one because a larger one is known"
-
-
-def test_only_what_may_win_is_tried_further():
-    def at(eta, error, alpha=0.5, name="sgd"):
-        return Choice(name, eta, alpha, 1.0, 1.0, error)
-
-    falling, rising = (
-        [at(4.0, 3.0), at(2.0, 2.0), at(1.0, math.nan)],
-        [at(4.0, 2.0, 0.0), at(2.0, 3.0, 0.0), at(1.0, math.nan, 0.0)],
-    )
-    assert _smaller([falling, rising], [*falling[:2], *rising[:2]]) == falling[2:]
-    tried = [
-        at(eta, error + alpha, alpha) for alpha in (0.0, 0.4, 0.5, 0.6) for eta, error in ((1.0, 2), (2.0, 1), (3.0, 3))
-    ]
-    assert {(c.alpha, c.eta) for c in _better(tried, 1)} == {(0.0, 2.0), (0.0, 1.0), (0.4, 2.0), (0.4, 1.0)}
-    assert {c.alpha for c in _better(tried, 3)} == {0.0, 0.4, 0.5}
 
 
 def test_the_command_and_its_document():

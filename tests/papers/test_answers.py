@@ -144,22 +144,3 @@ def test_the_walk_of_the_law_is_the_one_of_the_cells(monkeypatch):
     monkeypatch.setattr(private_regime, "WIDTH", 40.0)
     ours = renyi(*private_regime._laws.__wrapped__("flat", 0.05, 10**6), 2.0)
     assert ours == pytest.approx(private_regime.limit("flat", 0.05, 2.0) * (1 + 2 * 0.5826 / 40) ** 2, rel=2e-3)
-
-
-@pytest.mark.parametrize("steps", [32, 128])
-@pytest.mark.parametrize("strategy", ["independent", "square root", "banded"])
-def test_iterates_give_away_what_the_noisy_sums_do_if_the_factor_is_square(strategy, steps):
-    """A x + B z with A = B C: what a record does to the iterates, in units of their noise, is |C u|, several times seen."""
-    a = np.tril(np.ones((steps, steps)))
-    root = np.cumprod(np.append(1.0, 1 - 0.5 / np.arange(1, steps)))
-    root = (
-        np.where(np.arange(steps) < (8 if strategy == "banded" else steps), root, 0)
-        if strategy != "independent"
-        else np.eye(steps)[0]
-    )
-    c = np.array([[root[i - j] if i >= j else 0.0 for j in range(steps)] for i in range(steps)])
-    b = np.linalg.solve(c.T, a.T).T
-    u = np.zeros(steps)
-    u[:: steps // 4] = 1.0
-    of_iterates = (a @ u) @ np.linalg.solve(b @ b.T, a @ u)
-    assert of_iterates == pytest.approx(np.sum((c @ u) ** 2), rel=1e-8)

@@ -1,16 +1,13 @@
-"""Figures and tables come from stored results, show exactly their numbers, and are the same bytes when redrawn."""
+"""Figures and tables come from stored results and show exactly their numbers."""
 
-import hashlib
 import json
 import re
 import shutil
-from itertools import combinations
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure as Canvas
 
 from dpexp.conformance.check import Subject
 from dpexp.conformance.papers import numbers_of
@@ -18,12 +15,13 @@ from dpexp.core.errors import ResultsMissing
 from dpexp.papers import figures, overlays, tables
 from dpexp.papers.dp_sgld import figures as figures_of_sgld
 from dpexp.papers.momentum.rows import METHODS
-from dpexp.reporting.figure import caption_of, written
-from dpexp.reporting.style import BUDGET_COLOURS, RC
+from dpexp.reporting.figure import written
+from dpexp.reporting.style import RC
 from dpexp.reporting.table_formats import render
-from dpexp.store import load_cells, load_summary, load_trajectories
+from dpexp.store import load_summary, load_trajectories
 from dpexp.store.files import read_document, write_document
-from tests.conftest import COSTLY, at_length
+from tests.conftest import COSTLY, at_length, in_share
+from tests.referee import faults
 
 FIGURES, THEORY, TABLES = figures(), overlays(), tables()
 
@@ -31,6 +29,8 @@ pytestmark = pytest.mark.slow  # experiments run at toy size first
 
 
 WITH_RESULTS = [name for name, figure in FIGURES.items() if figure.needs and not COSTLY & set(figure.needs)]
+OF_THEIR_OWN = [name for name in WITH_RESULTS if not re.search("_d(10|20)$", name) or in_share(name, 10)]
+"""without most of those that differ from another one by the dimension alone; `make soak` tries all"""
 
 
 def needed(shown, toys):
@@ -38,7 +38,7 @@ def needed(shown, toys):
     return toys.results(shown.needs)
 
 
-@pytest.mark.parametrize("name", WITH_RESULTS)
+@pytest.mark.parametrize("name", OF_THEIR_OWN)
 def test_means_are_those_that_are_stored(name, toys):
     """Every mean of a figure's CSV is the mean of some stored summary; that it is drawn at all is tested for all alike."""
     results = needed(FIGURES[name], toys)
@@ -119,110 +119,17 @@ def test_theory_is_laid_over_the_measured_means(name, toys, tmp_path):
     assert set(data["mean"]) <= {float(f"{v:.6g}") for v in plain[plain.metric == metric]["mean"]}
 
 
-def test_every_format_and_the_same_bytes_again(toys, tmp_path):
-    results, digests = needed(FIGURES["figure1"], toys), []
-    for turn in ("1", "2"):
-        paths = written(FIGURES["figure1"], results, tmp_path / turn, ["png", "pdf", "svg"]).files
-        digests.append({p.suffix: hashlib.sha256(p.read_bytes()).hexdigest() for p in paths})
-    assert digests[0] == digests[1]
-    (alone, *_) = written(FIGURES["figure1"], results, tmp_path / "3", ["pdf"]).files
-    assert hashlib.sha256(alone.read_bytes()).hexdigest() == digests[0][".pdf"]  # whatever else is written
-    assert set(digests[0]) == {".png", ".pdf", ".svg", ".csv", ".txt"}
-    assert b"Type3" not in (tmp_path / "1" / "figure1.pdf").read_bytes()
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "figure1",
-        "figure2",
-        "figure4_d20",
-        "rates",
-        "momentum_epochs",
-    ],
-)
-def test_axes_are_labelled_and_nothing_is_clipped(name, toys):
+@pytest.mark.parametrize("name", ["figure1", "figure4_d20", "rates", "momentum_epochs"])
+def test_a_figure_has_no_words_on_top_of_each_other_and_nothing_cut(name, toys):
     with mpl.rc_context(RC):
         drawing = FIGURES[name].draw(needed(FIGURES[name], toys))
-        canvas: Canvas = drawing.canvas
-        canvas.draw_without_rendering()
-        renderer = canvas._get_renderer()
-        page = canvas.bbox
-        panels = [axes for axes in canvas.axes if axes.get_visible()]
-        assert panels[-1].get_xlabel()
-        assert panels[0].get_ylabel() or canvas.get_supylabel()
-        for axes in panels:
-            if name != "rates":
-                assert axes.get_xscale() == axes.get_yscale() == "log"
-            assert axes.get_title()
-            box = axes.get_tightbbox(renderer)
-            assert box.x0 >= page.x0 - 1
-            assert box.x1 <= page.x1 + 1
-            assert box.y0 >= page.y0 - 1
-            assert box.y1 <= page.y1 + 1
-        (legend,) = canvas.legends
-        words = " ".join(text.get_text() for text in legend.get_texts())
-        assert "95% CI" in words
-        assert "asgd" in words.lower() or name == "rates" or "momentum" in name  # rates: named in its titles
-        box = legend.get_window_extent(renderer)
-        assert box.x0 >= 0
-        assert box.x1 <= page.x1
-        assert all(not box.overlaps(axes.get_tightbbox(renderer)) for axes in panels)
+        assert faults(drawing.canvas) == []
 
 
 def test_a_caption_has_the_numbers_of_what_is_drawn():
     caption = FIGURES["sampling_noise"].caption
     assert f"epsilon = {figures_of_sgld.EPS:g} at delta = {figures_of_sgld.DELTA:g}" in caption
     assert f"cyclic Poisson has {figures_of_sgld.GROUPS} groups" in caption
-
-
-@pytest.mark.parametrize("name", ["figure1", "figure2"])
-def test_a_caption_names_every_parameter_of_its_experiments(name, toys):
-    results = needed(FIGURES[name], toys)
-    drawing = FIGURES[name].draw(results)
-    caption = caption_of(FIGURES[name], drawing, results)
-    assert caption.startswith(FIGURES[name].caption.rstrip("."))
-    assert "95% interval of the mean (Student t, corrected for skewness)" in caption
-    for experiment in FIGURES[name].needs:
-        assert f"{experiment}: " in caption
-        cell = load_cells(results, experiment).iloc[0]
-        for column in ("d", "eta", "alpha", "c", "n", "seed", "start_sigma"):
-            assert re.search(rf"\b{column}(=| in |:)", caption), column
-            value = f"{cell[column]:.0f}" if float(cell[column]).is_integer() else f"{cell[column]:g}"
-            assert f"{column}={value}" in caption or f"{column} in {{" in caption
-
-
-def test_captions_of_figures_without_results_name_their_parameters():
-    """Every number that their titles and texts set is said."""
-    said = {
-        "hidden_state_figure": ("eta = 0.01", "p = 0.001", "sigma = 1"),
-        "noisy_sgd_figure1": ("batch size 10", "step size 0.1", "noise 0.4", "diameter 1"),
-        "privacy_analyses": ("delta = 1e-5", "noise 5", "step size 0.1", "diameter 2"),
-        "dp_sgld_region": ("eta lambda = 0.5", "K = 1 ", "K = 10"),
-        "attained_map": ("delta = 1e-5",),
-        "memory_width": ("delta = 1e-5", "sampling probability q, noise multiplier z and T steps"),
-        "bins_against_poisson": ("mu^2 = E v of 1, 4, 16 and 36", "delta from 0.1 to 1e-5"),
-        "private_regime": ("order 8", "10^7 steps", "width 100 noise units"),
-        "sampling_noise": ("epsilon = 1", "delta = 1e-05", "5 groups"),
-    }
-    assert set(said) == {name for name, figure in FIGURES.items() if not figure.needs}
-    for name, words in said.items():
-        assert all(word in FIGURES[name].caption for word in words), name
-
-
-def luminance(colour):
-    return float(np.dot([int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)], [0.2126, 0.7152, 0.0722]))
-
-
-def test_colours_differ_for_colour_blind_readers():
-    """Under a simulated deficiency (projection of red and green on their mean) the colours stay apart."""
-
-    def seen(colour):
-        r, g, b = (int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))
-        return np.array([(r + g) / 2, b, luminance(colour)])
-
-    for a, b in combinations(BUDGET_COLOURS.values(), 2):
-        assert np.linalg.norm(seen(a) - seen(b)) > 0.12
 
 
 def test_results_of_other_settings_are_refused(tmp_path):

@@ -1,6 +1,5 @@
 """The grids of `momentum`: the best setting of every method, where it lies in its grid, and how its noise was set."""
 
-import math
 import re
 from pathlib import Path
 
@@ -11,7 +10,6 @@ from dpexp.config.experiment_file import load_experiment
 from dpexp.papers.momentum import rows as stored
 from dpexp.papers.momentum.claims import runs
 from dpexp.papers.momentum.rows import ends
-from dpexp.problems import PROBLEMS
 from dpexp.reporting.evidence import Evidence
 from dpexp.store import load_summary
 from dpexp.store.run import Options, run
@@ -150,11 +148,3 @@ def test_every_shipped_setting_of_algorithm_2_is_certified_by_its_iterates(name)
         plan = cell.algorithm.plan(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
         own = cell.algorithm.own_settings(cell.problem, plan)
         assert own["accounting"] == "iterates", (cell.problem.name, plan)
-
-
-def test_lengths_of_the_grids_are_round_in_natural_units():
-    for cell in load_experiment("configs/momentum_grid.yaml").cells:
-        problem = PROBLEMS[cell.problem.name](N=500, d=10)
-        if cell.algorithm.name != "batch-descent":
-            natural = cell.schedule.length * problem.smoothness / problem.lipschitz
-            assert any(math.isclose(natural, x, rel_tol=1e-11) for x in (0.375, 0.75, 1.5, 3, 6, 12, 24))

@@ -14,9 +14,7 @@ from scipy.stats import binom, chi2, norm
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.experiment_file import load_experiment
-from dpexp.config.yamlfile import ConfigError
 from dpexp.engine.softmax.batches import SAMPLING, balls_in_bins, batches_of, poisson, shuffled
-from dpexp.engine.softmax.measuring import tally
 from dpexp.privacy.accounting.epoch_losses import MOST_NOISES, coarser, epoch_loss, varying_epochs_eps
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.audit.statistics import of_batches
@@ -32,7 +30,7 @@ from tests.oracles.composition import epsilon
 DIGITS = Softmax(regulariser=1e-2)
 CONSTANT, DECREASING = SCHEDULES["langevin"](), SCHEDULES["langevin"](decreasing=True)
 TARGET = Target(eps=1.0, delta=1e-5)
-DP_SGLD, DP_SGD, SGD = (ALGORITHMS[name] for name in ("dp-sgld", "dp-sgd", "sgd"))
+DP_SGLD, DP_SGD = ALGORITHMS["dp-sgld"], ALGORITHMS["dp-sgd"]
 INTO_BINS = ("balls-in-bins", "secret-bins")
 
 
@@ -286,24 +284,7 @@ def test_epochs_whose_noise_differs():
     assert varying_epochs_eps(80.0, 10, ((1.0, 1), (2.0, 1)), 1e-5) == eps_of(80.0 * math.sqrt(1.25), 1e-5)
 
 
-# --- what is refused -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("algorithm", "words"),
-    [
-        (DP_SGD(sampling="cyclic-poisson"), "needs the number of public groups"),
-        (DP_SGD(groups=3), "groups are for sampling 'cyclic-poisson', not for 'poisson'"),
-        (DP_SGD(batch_size=500, sampling="cyclic-poisson", groups=3), "fewer than batch_size = 500"),
-        (DP_SGD(sampling="balls-in-bins", accountant="once-an-epoch"), "sound for balls-in-bins: pld"),
-        (DP_SGLD(sampling="secret-bins", accountant="last-iterate"), "no bound of the last iterate is proved"),
-        (DP_SGLD(sampling="balls-in-bins", accountant="theorem-3-1"), "does not account for"),
-        (DP_SGD(batch_size=5000, sampling="balls-in-bins"), "larger than"),
-    ],
-)
-def test_what_no_proof_covers_is_refused(algorithm, words):
-    found = algorithm.complaints(DIGITS, CONSTANT, TARGET, 100)
-    assert any(words in message for message in found), found
+# --- whole epochs ----------------------------------------------------------------------------------------------
 
 
 TOY = """\
@@ -316,23 +297,6 @@ run: {replicates: 2, seed: 3, checkpoints: 2}
 """
 
 
-@pytest.mark.parametrize(
-    ("sampling", "words"),
-    [
-        ("sampling: cyclic-poisson", "needs the number of public groups"),
-        ("sampling: balls-in-bins, groups: 4", "groups are for"),
-        ("sampling: balls-in-bin", "or 'cyclic-poisson', got 'balls-in-bin'"),
-        ("sampling: reshuffled", "must be 'poisson'"),
-    ],
-)
-def test_a_config_is_told_its_line(tmp_path, sampling, words):
-    path = tmp_path / "toy.yaml"
-    path.write_text(TOY.replace("SAMPLING", sampling))
-    with pytest.raises(ConfigError) as error:
-        load_experiment(path)
-    assert any(words in str(issue) and issue.where.line == 3 for issue in error.value.issues), str(error.value)
-
-
 def test_epochs_are_whole_unless_the_config_says_otherwise(tmp_path):
     path = tmp_path / "toy.yaml"
     path.write_text(TOY.replace("SAMPLING", "sampling: [balls-in-bins, poisson]"))
@@ -340,35 +304,6 @@ def test_epochs_are_whole_unless_the_config_says_otherwise(tmp_path):
     path.write_text(TOY.replace("SAMPLING", "sampling: balls-in-bins").replace("batch_size: 32", "batch_size: 500"))
     (cell,) = load_experiment(path).cells
     assert cell.run.n == 6  # three bins for 1438 records, and not 2 * 1438 / 500 steps
-
-
-# --- what is run -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("sampling", "groups"), [("balls-in-bins", None), ("secret-bins", None), ("cyclic-poisson", 4)])  # fmt: skip
-def test_sums_are_divided_by_the_nominal_size_whatever_is_drawn(sampling, groups):
-    """Without noise or momentum: theta is the literal recursion on the batches that the generator gives."""
-    from dpexp.core.seeds import generator
-
-    algorithm, step, steps = SGD(batch_size=2, sampling=sampling, groups=groups), SCHEDULES["constant"](eta=0.7), 40
-    train, w, sizes = DIGITS.train, np.zeros((10, 65)), []
-    drawn = partial(poisson, groups=4) if sampling == "cyclic-poisson" else SAMPLING[sampling]
-    for batch in itertools.islice(drawn(len(train), 2, generator(5, 1, "order")), steps):
-        total = np.zeros_like(w)
-        for i in batch:
-            x, scores = train.features[i].astype(float), np.exp(w @ train.features[i])
-            scores /= scores.sum()
-            scores[train.labels[i]] -= 1
-            total += np.outer(scores, x)
-        w = w - 0.7 * (total / 2 + DIGITS.regulariser * w)
-        sizes.append(len(batch))
-    assert len(set(sizes)) > 3
-    free = Target(eps=math.inf)
-    passed = algorithm.simulate(DIGITS, [(step, free)], np.array([steps]), 5, [1])
-    assert passed.values[0, 0, 0, 0, 0] == pytest.approx(np.sum(w**2), rel=1e-4)
-    loss = tally(w, train.features, train.labels).loss / len(train) + DIGITS.regulariser / 2 * np.sum(w**2)
-    assert passed.values[0, 0, 0, 2, 0] == pytest.approx(loss, rel=1e-4)
-    assert not algorithm.mechanism(DIGITS, step, free, steps).row((1e-5,))["guarantee"]
 
 
 # --- what an audit sees ----------------------------------------------------------------------------------------
@@ -402,29 +337,3 @@ def test_the_ratio_of_a_scheme_is_the_mean_over_its_patterns(sampling, groups):
 
 
 # --- the noise that each scheme needs --------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_the_noise_of_a_scheme_is_bracketed_by_other_programs():
-    """At the upper end the exact law is at the target at most, and at the lower end above it; and nothing in between."""
-    from dpexp.papers.dp_sgld.figures import SCHEMES, bracket, unit
-
-    kinds = {(scheme.name, scheme.relation): scheme for scheme in SCHEMES}
-    assert len(kinds) == len(SCHEMES)
-    exact = {
-        "poisson": lambda z: epsilon([(1 / 16, z, 16)], 1e-5),
-        "cyclic-poisson": lambda z: epsilon([(5 / 16, z, 4)], 1e-5),
-        "balls-in-bins": lambda z: EitherOrder(binned_epochs.epochs(1 / z, 16, 1)).eps(1e-5),
-    }
-    for name, eps in exact.items():
-        low, high = bracket(kinds[name, "add-remove"].of(16, 1))
-        assert 0.998 * high < low < high
-        assert eps(high) <= 1
-        assert eps(low) > 0.99  # these programs round down, by cells of a finite width
-        assert eps(0.97 * low) > 1
-    # an order is proved only as if it were known: Gaussian composition, with twice the distance where one is replaced
-    for relation, far in (("add-remove", 1), ("replace-one", 2)):
-        scheme = kinds["reshuffled", relation]
-        low, high = bracket(scheme.of(16, 9), unit(scheme))
-        assert eps_of(far * math.sqrt(9) / high, 1e-5) == pytest.approx(1, rel=1e-3)
-        assert EitherOrder(binned_epochs.epochs(far / low, 16, 9)).eps(1e-5) == pytest.approx(1, rel=0.02)

@@ -5,7 +5,6 @@ import math
 
 import pytest
 
-from dpexp.commands import privacy
 from dpexp.privacy.analyses.last_iterate import last_iterate, printed_strongly_convex, shift, shuffled_strongly_convex
 from dpexp.privacy.mechanisms import MECHANISMS
 from tests.conftest import mostly_slow
@@ -83,15 +82,6 @@ def test_a_step_that_forgets(sampling):
         assert attained.eps(1e-3) > 0
     if sampling in ("cyclic", "full-batch"):
         assert last["shifted-interpolation"].mu == pytest.approx(2 * 2.0 / (4 if sampling == "cyclic" else 20))
-
-
-def test_the_command_states_a_step_that_forgets():
-    page = privacy.of_mechanism("noisy-sgd", [
-        "n=20", "batch_size=4", "step_size=0.5", "noise_std=1", "lipschitz=2",
-        "diameter=1", "smoothness=2", "strong_convexity=2", "steps=40", "delta=0.1",
-    ]).text()  # fmt: skip
-    assert "exact-walk" in page
-    assert "best for last-iterate" in page
 
 
 def test_formulas_at_a_factor_of_zero_are_their_limits():

@@ -113,18 +113,6 @@ def test_simulated_batches_of_records_follow_the_law(sampling):
     assert expected.sum() == pytest.approx(1, abs=1e-12)
 
 
-def test_the_walk_between_walls():
-    """hidden-state.md 5.3, set A, -L against +L: D_2 and D_8; and its epsilon at 1e-5 (7.1)."""
-    golden = {1: (2.48708415e-3, 9.96969204e-3), 10: (0.0248623431, 0.0996291912), 2000: (0.499884034, 0.959987728)}
-    for steps, (two, eight) in golden.items():
-        one = run("fixed-size", steps, constant(2.5), n=100, b=10, half=12.5)
-        both = pair(one, replace(one, record=constant(-2.5)))
-        assert both.renyi(2) == pytest.approx(two, rel=1e-7)
-        assert both.renyi(8) == pytest.approx(eight, rel=1e-7)
-        if steps == 10:
-            assert both.eps(1e-5) == pytest.approx(0.564582, rel=2e-6)
-
-
 @pytest.mark.parametrize("row", GOLDEN, ids=lambda row: str(row[0]))
 def test_linear_losses_without_walls(row):
     """adversary.md 3.2."""
@@ -231,12 +219,3 @@ def test_values_are_rounded_down():
 def test_runs_that_do_not_exist(wrong):
     with pytest.raises(ValueError):
         replace(run("fixed-size", 3, constant(1.0)), **wrong)
-
-
-def test_the_grid_has_the_divergence_of_large_orders_too():
-    """Powers of densities leave the range of numbers there, which was a warning and no number."""
-    one = Update("full-batch", 2, 2, 3, 2.0, constant(0.0), constant(2.0))
-    other = replace(one, record=constant(-2.0))
-    for order in (2.0, 400.0, 5000.0):
-        grid, nodes = GridPair(one, other).renyi(order), pair(one, other).renyi(order)
-        assert grid == pytest.approx(nodes, rel=1e-5)

@@ -1,8 +1,6 @@
 """Gaussian DP at the ends of its range: small and large mu, tiny and near-one delta, against 400-digit arithmetic."""
 
 import math
-from functools import cache, partial
-from itertools import pairwise
 
 import mpmath
 import numpy as np
@@ -10,10 +8,10 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from dpexp.privacy.accounting.gdp import delta_of, deltas_of, eps_of, mu_of
-from dpexp.privacy.accounting.gdp_summary import MOST_CELLS, mu_up_to, regret
-from dpexp.privacy.accounting.loss_distributions import step_loss
+from dpexp.privacy.accounting.gdp import delta_of, deltas_of, eps_of, mu_of, rdp_of
+from dpexp.privacy.accounting.gdp_summary import mu_up_to, regret
 from dpexp.privacy.accounting.tradeoff import Profile
+from dpexp.privacy.budgets import BUDGETS, Choice, ChoiceBudget, ConstantBudget, ListBudget, UniformBudget
 
 MUS = [1e-12, 1e-8, 1e-5, 1e-3, 0.1, 0.499999, 0.5, 1.0, 3.0, 20.0, 80.0]
 EPSILONS = [0.0, 1e-12, 1e-6, 1e-3, 0.1, 1.0, 30.0, 300.0, 3000.0]
@@ -104,33 +102,83 @@ def test_regret_is_that_of_a_dense_search_and_few_rates_are_asked(mu, seen, monk
     assert len(set(asked)) < 25
 
 
-def literally(profile, floor, close):
-    """`mu_up_to` with every cell kept, and its own mu."""
-    most = profile.advantage
-    deltas = [most * (floor / most) ** (k / 16) for k in range(17)]
-    eps = {d: 0.0 if d == most else profile.eps(d) for d in deltas}
-    needed = max(mu_of(eps[d], d) for d in deltas)
-    cells = [(mu_of(eps[b], a), a, b) for a, b in pairwise(deltas)]
-    for _ in range(MOST_CELLS):
-        covering, a, b = worst = max(cells, key=lambda cell: (cell[0], -cell[1]))
-        if covering <= needed * (1 + close):
-            break
-        middle = math.sqrt(a * b)
-        needed = max(needed, mu_of(profile.eps(middle), middle))
-        cells.remove(worst)
-        cells += [(mu_of(profile.eps(middle), a), a, middle), (mu_of(profile.eps(b), middle), middle, b)]
-    return max(cells)[0] * (1 + 1e-9)
-
-
-@pytest.mark.parametrize(("q", "noise", "steps"), [(0.01, 1.0, 1000), (0.1, 2.0, 100), (0.004, 5.0, 7200)])
-def test_the_mu_of_a_curve_has_the_bits_of_a_search_that_keeps_every_cell(q, noise, steps):
-    loss = step_loss(q, noise, "fixed-size")
-    profile = Profile(cache(partial(loss.eps, steps)), direct=partial(loss.delta, steps))
-    assert mu_up_to(profile, 1e-5, 1e-4) == literally(profile, 1e-5, 1e-4)
-
-
 def test_no_mu_is_sought_where_one_look_tells_all():
     """Delta 1 at epsilon 0: no mu allows it, and no epsilon is asked."""
     assert (
         mu_up_to(Profile(lambda delta: pytest.fail("an epsilon was asked"), direct=lambda eps: 1.0), 1e-5) == math.inf
     )
+
+
+# --- reference values, edges, and laws of budgets --------------------------------------------------------------------
+
+REFERENCE = {  # mu: delta at eps = 1, eps at 1e-5, 1/n, 1e-6
+    0.5: (6.829595e-3, 1.993091, 2.121179, 2.254085),
+    1.0: (1.269367e-1, 4.377178, 4.626890, 4.886554),
+    2.0: (5.098617e-1, 9.997256, 10.487076, 10.997151),
+    3.0: (7.876007e-1, 16.675494, 17.404203, 18.163446),
+}
+
+
+@pytest.mark.parametrize("mu", REFERENCE)
+def test_reference_values(mu):
+    got = (delta_of(mu, 1), eps_of(mu, 1e-5), eps_of(mu, 1 / 300_000), eps_of(mu, 1e-6))
+    np.testing.assert_allclose(got, REFERENCE[mu], rtol=5e-7)  # printed to seven digits
+
+
+def test_values_of_other_libraries():
+    assert eps_of(1, 1e-5) == pytest.approx(4.377178095681137, rel=1e-12)
+    assert 1 / mu_of(1, 1e-5) == pytest.approx(3.7306316348, rel=1e-10)
+    import dp_accounting
+
+    for mu, delta in ((0.3, 1e-6), (1.0, 1e-5), (4.0, 1e-3)):
+        assert eps_of(mu, delta) == pytest.approx(dp_accounting.get_epsilon_gaussian(1 / mu, delta), rel=1e-6)
+
+
+def test_edges():
+    assert delta_of(0, 1) == 0
+    assert delta_of(math.inf, 1) == 1
+    assert delta_of(1, math.inf) == 0
+    assert eps_of(0, 0) == 0
+    assert eps_of(1, 0) == math.inf
+    assert eps_of(1, 1) == 0
+    assert eps_of(math.inf, 1e-5) == math.inf
+    assert mu_of(1, 0) == 0
+    assert mu_of(1, 1) == math.inf
+    assert mu_of(math.inf, 1e-5) == math.inf
+    for wrong in (
+        lambda: delta_of(-1, 1),
+        lambda: eps_of(1, 2),
+        lambda: mu_of(-1, 0.1),
+        lambda: rdp_of(1, 0),
+        lambda: eps_of(math.nan, 0.1),
+    ):
+        with pytest.raises(ValueError, match="must"):
+            wrong()
+
+
+def test_renyi_divergence_by_quadrature():
+    from scipy.integrate import quad
+
+    for mu, order in ((0.5, 2.0), (1.5, 3.5), (1.0, 0.5)):
+        integral, _ = quad(
+            lambda x, m=mu, a=order: math.exp(-a * (x - m) ** 2 / 2 - (1 - a) * x * x / 2) / math.sqrt(2 * math.pi),
+            -40,
+            40,
+        )
+        assert rdp_of(mu, order) == pytest.approx(math.log(integral) / (order - 1), rel=1e-8)
+
+
+BUDGET_CASES = [
+    ConstantBudget(mu=2.0),
+    UniformBudget(uniform=(1.0, 2.0)),
+    ListBudget(list=(0.5, 1.0, 3.0)),
+    ChoiceBudget(choice=Choice(values=(0.5, 2.0, 9.0), probabilities=(0.25, 0.75, 0.0))),
+]
+
+
+def test_every_law_of_budgets_is_tried():
+    assert {type(case) for case in BUDGET_CASES} == set(BUDGETS.values())
+
+
+def test_the_mean_inverse_square_of_uniform_budgets_is_exactly_one_half():
+    assert UniformBudget(uniform=(1.0, 2.0)).mean_inverse_square == 0.5

@@ -145,27 +145,16 @@ def analyses(name="sampled-gaussian", **given):
 
 def test_where_the_law_of_a_group_is_stated():
     sampled = {"noise_multiplier": 4.0, "sampling_probability": 0.05, "steps": 200}
-    stated = {a.name: group_profile(a, 10) for a in analyses(**sampled)}
-    assert stated["renyi-composition"] is None
-    own = stated["pld-composition"]
-    (loss,) = [a for a in analyses(**sampled) if a.name == "pld-composition"]
-    generic = Group(profile_of(loss), 10)
+    known = {a.name: a for a in analyses(**sampled)}
+    assert group_profile(known["renyi-composition"], 10) is None
+    own, generic = group_profile(known["pld-composition"], 10), Group(profile_of(known["pld-composition"]), 10)
     assert own.delta(9.2) < 1e-5 < generic.delta(9.2)
     assert own.tpr(0.01) < generic.tpr(0.01)
     assert own.delta(2.0) == pytest.approx(GroupStep(0.05, 4.0, 10).delta(200, 2.0))
-    for other in (
-        {**sampled, "sampling": "fixed-size", "neighboring_relation": "replace-one"},
-        {**sampled, "neighboring_relation": "replace-one"},
-    ):
-        assert not any(group_profile(a, 10) for a in analyses(**other))
-    turns = {
-        "noise_multiplier": 4.0,
-        "batches": 3,
-        "epochs": 20,
-        "sampling": "cyclic-poisson",
-        "sampling_probability": 0.1,
-    }
-    assert not any(group_profile(a, 2) for a in analyses("epoch-gaussian", **turns))
+    turns = {"noise_multiplier": 4.0, "batches": 3, "epochs": 20, "sampling": "cyclic-poisson", "sampling_probability": 0.1}  # fmt: skip
+    replaced = {**sampled, "neighboring_relation": "replace-one"}
+    others = [*analyses(**replaced), *analyses(**replaced, sampling="fixed-size"), *analyses("epoch-gaussian", **turns)]
+    assert not any(group_profile(a, 10) for a in others)
     phases = {"noise_multiplier": [4.0, 3.0], "sampling_probability": [0.05, 0.02], "steps": [50, 100]}
     (two,) = [group_profile(a, 3) for a in analyses(**phases) if group_profile(a, 3)]
     parts = ((GroupStep(0.05, 4.0, 3), 50), (GroupStep(0.02, 3.0, 3), 100))

@@ -4,20 +4,16 @@ Every certified number has a second route that shares no code with it: the covar
 the paper, term by term, and dense algebra; simulated runs; published values that other code computed.
 """
 
-import itertools
 import json
 import math
 import os
 import subprocess
 import sys
-from collections import Counter
 
 import numpy as np
 import pytest
 import scipy.linalg
 
-from dpexp.algorithms.finite_sum_run import Plan
-from dpexp.algorithms.reduced_momentum import covering, unit_deviations
 from dpexp.papers.momentum.claims.privacy import attack, released
 from dpexp.papers.momentum.levels import crossing, fixed_path_levels
 from dpexp.privacy.accounting.gdp import delta_of
@@ -27,35 +23,22 @@ from dpexp.privacy.momentum.certificates import Setting, certificate
 from dpexp.privacy.momentum.difference_bound import certified, largest_form
 from dpexp.privacy.momentum.iterates import bounded, certify, forms, rounded_up
 from dpexp.privacy.momentum.tree_streams import printed_counts, printed_sensitivities, unit_split
-from dpexp.privacy.momentum.trees import cover, fixed_order, reshuffled_order, squared_sensitivities
+from dpexp.privacy.momentum.trees import fixed_order, reshuffled_order, squared_sensitivities
 from dpexp.reporting.mechanism_statement import MechanismStatement
 from dpexp.theory.momentum.formulas import theorem8_sigma
-from tests.conftest import AT_LENGTH, at_length
-from tests.oracles import trees
+from tests.conftest import at_length
+from tests.oracles.literal_momentum import estimate_noise
 from tests.oracles.reshuffled_iterates import _signals, reshuffled_mu
 from tools import momentum_certificates as making
 from tools.certify_all_places import all_grams, certify_all
 from tools.solved_forms import grams, visits
-from tools.window_operator import apply, make_rule, make_workspace, transpose
 
 DELTA = 1e-5
 
 
-def noise_map(n, steps, alpha, gamma, stds):
-    """C [T, nodes]: the noise of m_hat / alpha by equation (3) as printed, for unit normals at the nodes."""
-    every = trees.nodes(steps)
-    units = np.eye(3 * len(every))
-    tree = {"G": {}, "D": {}, "r": {}}
-    for k, (y, z) in enumerate(every):
-        tree["G"][y, z] = (stds[0] if z <= 2 * n else stds[1]) * units[3 * k]
-        tree["D"][y, z] = stds[2] * units[3 * k + 1]
-        tree["r"][y, z] = stds[3] * units[3 * k + 2]
-    return trees.equation3(tree["G"], tree["D"], tree["r"], cover, n, alpha, gamma, steps)
-
-
 def dense_gram(n, steps, alpha, gamma, stds, position):
     """(A U)' Sigma^-1 (A U), by dense algebra."""
-    noise = noise_map(n, steps, alpha, gamma, stds)
+    noise = estimate_noise(n, steps, alpha, gamma, stds)
     lag = np.subtract.outer(np.arange(steps), np.arange(steps))
     momentum = np.where(lag >= 0, (1.0 - alpha) ** np.maximum(lag, 0), 0.0)
     columns = momentum[:, visits(n, steps, position) - 1]
@@ -70,38 +53,6 @@ def split_of(n, epochs, length, G, L):
 
 
 CASES = [(13, 100, 1 / 13, 0.3), (8, 64, 0.2, 0.5), (1, 20, 0.3, 0.1), (5, 64, 0.4, 0.25), (37, 150, 1 / 37, 0.5)]
-
-
-@pytest.mark.parametrize(("n", "steps", "alpha", "gamma"), CASES)
-def test_the_operator_is_equation_3_and_its_transpose_is_its_transpose(n, steps, alpha, gamma):
-    stds, rng = np.array([3.0, 2.0, 1.5, 0.7]), np.random.default_rng(n)
-    rule, work = make_rule(n, steps, alpha, gamma, tuple(stds[:3] / stds[3])), make_workspace(n, steps)
-    nodes = [rng.standard_normal(part.shape) for part in work[:4]]
-    y, out = np.zeros((steps + 1, 8)), np.zeros((steps + 1, 8))
-    y[1:] = rng.standard_normal((steps, 8))
-    transpose(rule, y, work, 0)
-    used = [part != 0 for part in work[:4]]
-    left = sum(np.sum(part * node, axis=0) for part, node in zip(work[:4], nodes, strict=True))
-    for part, node, use in zip(work[:4], nodes, used, strict=True):
-        part[:] = node * use
-    apply(rule, work, out, 0)
-    np.testing.assert_allclose(np.sum(out * y, axis=0), left, rtol=0, atol=1e-11)
-    found = np.empty((steps, steps))
-    for t in range(steps):
-        y[:] = 0
-        y[t + 1] = 1
-        transpose(rule, y, work, 0)
-        apply(rule, work, out, 0)
-        found[:, t] = out[1:, 0]
-    whiten = np.eye(steps)
-    for t in range(1, steps + 1):
-        before = t & (t - 1)
-        if before:
-            whiten[t - 1, before - 1] = -((1 - alpha) ** (t - before))
-    noise = whiten @ noise_map(n, steps, alpha, gamma, stds) / stds[3]
-    np.testing.assert_allclose(
-        found + np.eye(steps), noise @ noise.T, rtol=0, atol=1e-12 * np.abs(noise @ noise.T).max()
-    )
 
 
 @pytest.mark.slow
@@ -198,12 +149,13 @@ def test_values_that_other_code_computed(setting, mu, position, constant):
         assert one.sum() == pytest.approx(constant, rel=1e-6)
 
 
-@pytest.mark.parametrize("leaf", [700, 1])
+@pytest.mark.parametrize(("leaf", "long"), [(700, 10**9), (1, 10**9), (20, 0)])
 @pytest.mark.parametrize(
     ("n", "steps", "alpha", "gamma"), [*CASES, (64, 256, 1 / 64, 0.2), (5, 3, 0.2, 0.3), (1, 1, 0.3, 0.2)]
 )
-def test_all_places_at_once_is_dense_algebra(n, steps, alpha, gamma, leaf, monkeypatch):
-    """Exactly, at every place, however finely the places are divided; scipy 1.13 refuses empty triangles."""
+def test_all_places_at_once_is_dense_algebra(n, steps, alpha, gamma, leaf, long, monkeypatch):
+    """Exactly, at every place, however finely they are divided, also where factors are computed twice; scipy 1.13 refuses
+    empty triangles."""
     whole = scipy.linalg.solve_triangular
 
     def strict(factor, right, **options):
@@ -212,10 +164,11 @@ def test_all_places_at_once_is_dense_algebra(n, steps, alpha, gamma, leaf, monke
         return whole(factor, right, **options)
 
     monkeypatch.setattr("tools.certify_all_places._LEAF", leaf)
+    monkeypatch.setattr("tools.certify_all_places.LONG", long)
     monkeypatch.setattr(scipy.linalg, "solve_triangular", strict)
     stds = np.array([3.0, 2.0, 1.5, 0.7])
     found, whole_runs = all_grams(n, steps, alpha, gamma, stds), forms(n, steps, alpha, gamma, stds)
-    noise = noise_map(n, steps, alpha, gamma, stds)
+    noise = estimate_noise(n, steps, alpha, gamma, stds)
     lag = np.subtract.outer(np.arange(steps), np.arange(steps))
     momentum = np.where(lag >= 0, (1.0 - alpha) ** np.maximum(lag, 0), 0.0)
     inner = momentum.T @ np.linalg.solve(noise @ noise.T, momentum)
@@ -224,44 +177,6 @@ def test_all_places_at_once_is_dense_algebra(n, steps, alpha, gamma, leaf, monke
         exact = inner[i::n, i::n]
         np.testing.assert_allclose(gram, exact, rtol=0, atol=1e-10 * np.trace(exact))
         np.testing.assert_allclose(bound, exact, rtol=0, atol=1e-12 * np.trace(exact))
-
-
-@pytest.mark.parametrize("kept", [0, 1, 2])
-def test_factors_that_are_computed_twice_give_the_same_bits_and_fewer_are_kept(kept, monkeypatch):
-    from tools import certify_all_places as places
-
-    monkeypatch.setattr(places, "_LEAF", 20)
-    eliminate, restore = places._eliminate, places._restore
-    eliminated: list[tuple[int, int]] = []
-    held: list[int] = []
-
-    def numbers(front):
-        if isinstance(front, places._Forgotten):
-            return 0
-        return front.factor.size + front.across.size + sum(numbers(part) for part in front.parts)
-
-    def noted(problem, first, last, levels):
-        eliminated.append((first, last))
-        return eliminate(problem, first, last, levels)
-
-    def weighed(problem, front, known, out):
-        held.append(numbers(front))
-        return restore(problem, front, known, out)
-
-    monkeypatch.setattr(places, "_eliminate", noted)
-    monkeypatch.setattr(places, "_restore", weighed)
-
-    def grams_of(long):
-        monkeypatch.setattr(places, "LONG", long)
-        eliminated.clear()
-        held.clear()
-        return all_grams(64, 64 * 20, 1 / 64, 0.3, np.array([3.0, 2.0, 1.5, 0.7])), Counter(eliminated), max(held)
-
-    monkeypatch.setattr(places, "KEPT", kept)
-    (plain, once, most), (again, twice, less) = grams_of(10**9), grams_of(0)
-    assert twice == {size: 1 if size[1] - size[0] >= 64 >> kept else 2 for size in once}
-    assert less < 0.7 * most
-    assert all(one.tobytes() == other.tobytes() for one, other in zip(plain, again, strict=True))
 
 
 def test_factorisations_keep_to_one_thread():
@@ -299,22 +214,6 @@ def test_few_positions_are_not_all_positions():
     stds, gamma, move = split_of(64, 10, 3, 1.5, 2)
     every = forms(64, 640, 1 / 64, gamma, stds)
     assert bounded(every[:5], 1.5, move).mu < 0.93 * bounded(every, 1.5, move).mu
-
-
-def test_scaling_and_the_ends_of_smoothness():
-    n, steps, alpha, gamma = 13, 60, 1 / 13, 0.3
-    stds = np.array([10.0, 12.0, 6.0, 5.0])
-    one = certify(n, steps, alpha, gamma, stds, 1.0, 0.4).mu
-    assert certify(n, steps, alpha, gamma, 3 * stds, 1.0, 0.4).mu == pytest.approx(one / 3, rel=2e-3)
-    assert certify(n, steps, alpha, gamma, stds, 2.0, 0.8).mu == pytest.approx(2 * one, rel=2e-3)
-    wide = [certify(n, steps, alpha, gamma, stds, 1.0, move).mu for move in (1e-4, 0.1, 0.4, 2.0, 1e4)]
-    assert all(a <= b * 1.01 for a, b in itertools.pairwise(wide))
-    constant = max(
-        4 * dense_gram(n, steps, alpha, gamma, stds, i).sum() for i in range(n)
-    )  # gradients that never change: 2 G sqrt(1'Q1)
-    assert wide[0] == pytest.approx(math.sqrt(constant), rel=0.01)
-    more = certify(n, steps, alpha, gamma, stds * np.array([1, 2, 1, 1]), 1.0, 0.4).mu
-    assert more <= one * 1.001  # more noise in one stream never hurts
 
 
 def test_errors_of_the_solution_only_raise_the_forms(monkeypatch):
@@ -366,7 +265,7 @@ def test_reshuffled_epochs_by_the_same_proof():
     assert 0.2 < found < 0.9  # the release of all nodes is 1-GDP
     for record in range(3):  # linear losses: gradients that never change
         signal = _signals(np.flatnonzero(drawn == record) + 1, n, steps, 1 / n, gamma).sum(axis=1)
-        noise = noise_map(n, steps, 1 / n, gamma, unit)
+        noise = estimate_noise(n, steps, 1 / n, gamma, unit)
         assert 2 * G * math.sqrt(signal @ np.linalg.solve(noise @ noise.T, signal)) <= found * (1 + 1e-9)
     with pytest.raises(ValueError, match="at most"):
         reshuffled_mu(np.zeros(3000, dtype=int), 1, 0.5, 0.5, stds, G, L, eta)
@@ -407,7 +306,7 @@ def test_adaptive_runs_give_away_no_more_than_certified(kind):
     gamma = min(0.5, move / G)
     stds = np.array(unit_split(n, steps, alpha, gamma, move / G))
     stds = stds * certify(n, steps, alpha, gamma, stds, G, move).mu  # now certified to be 1-GDP
-    noise = noise_map(n, steps, alpha, gamma, stds)
+    noise = estimate_noise(n, steps, alpha, gamma, stds)
     root = np.linalg.cholesky(noise @ noise.T)
     rules = {
         "sine": lambda w: G * np.sin(L * w / G),
@@ -465,25 +364,6 @@ def test_the_probability_of_the_event_by_a_second_route():
     assert below(-signal * phase) < 5e-6
 
 
-def test_the_signs_alternate_whatever_the_noise():
-    """The example is what it says: literal runs with random noise visit the same gradients."""
-    from tests.oracles import momentum as literal
-
-    n, epochs, eta, rng = 3, 8, 1e-3, np.random.default_rng(0)
-    steps, seen = n * epochs, []
-
-    def gradient(w, item):
-        value = math.cos(math.pi * w[0] / eta) if item == 0 else 0.0  # record 1; the others are 0
-        seen.append((item, value))
-        return np.array([value])
-
-    zeta = {(y, z): rng.standard_normal(1) for y, z in trees.nodes(steps)}
-    path, _ = literal.algorithm1(gradient, np.zeros(1), np.arange(steps) % n, zeta, cover, 1 / n, eta)
-    values = [v for item, v in seen if item == 0]
-    np.testing.assert_allclose(values, [(-1.0) ** (n * q) for q in range(epochs)], atol=1e-9)
-    np.testing.assert_allclose(np.abs(np.diff(path[:, 0])), eta, rtol=1e-9)
-
-
 def test_stored_certificates_are_whole_and_agree_with_published_values():
     known = {(500, 10, 4.0): 0.374, (500, 10, 8.0): 0.3313, (2000, 10, 4.0): 0.374, (2000, 10, 8.0): 0.3335}
     for size, most in known.items():
@@ -539,17 +419,6 @@ def test_runs_too_large_for_forms_are_examined_by_eigenvalues(monkeypatch, capsy
     assert "at the worst place" in capsys.readouterr().out
 
 
-@pytest.mark.slow
-def test_every_stored_certificate_holds_at_random_positions():
-    """A few of them: `python -m tools.momentum_certificates recheck` examines all."""
-    rng = np.random.default_rng(7)
-    short = [held for held in certificates.stored() if held.setting.steps <= 20_000]
-    assert len(short) >= 8
-    for k in rng.choice(len(short), 3 if AT_LENGTH else 1, replace=False):
-        held = short[k]
-        assert making.recheck(held, rng.choice(held.setting.n, 3, replace=False)) <= held.mu, held.setting
-
-
 def test_a_certificate_covers_more_noise_and_scales():
     held = certificate(making.default_setting(20, 4, 2.0))
     stds = np.array(held.stds)
@@ -598,16 +467,6 @@ def test_the_printed_noise_is_more_than_the_iterates_need_for_moderate_smoothnes
         assert mu * 0.99 <= found.mu <= mu * 1.035
         exact = dense_gram(n, steps, 1 / n, eta * n, stds, found.position)
         assert math.sqrt(largest_form(exact, 2.0, 2 * L * eta * n).lower) == pytest.approx(found.mu, rel=0.035)
-
-
-def test_runs_use_the_iterates_where_they_are_covered_and_the_nodes_elsewhere():
-    small = Plan(80, 1 / 20, 0.02, 0.4)
-    held = covering(small, 20, 1.0, 1.0)
-    whole = small.alpha * np.array(unit_split(20, 80, 1 / 20, 0.4, 0.4))
-    np.testing.assert_allclose(unit_deviations(small, 20, 1.0, 1.0), held.mu * whole, rtol=1e-12)
-    long = Plan(40_000, 1 / 20, 0.02, 0.4)
-    assert covering(long, 20, 1.0, 1.0) is None
-    assert unit_deviations(long, 20, 1.0, 1.0)[1] > 0
 
 
 def test_levels_of_noise_and_where_algorithm_2_begins_to_have_less():

@@ -3,56 +3,24 @@
 import math
 import random
 from dataclasses import replace
-from itertools import pairwise
 
 import mpmath
 import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from dpexp.privacy.accounting.gdp import delta_of
 from dpexp.privacy.accounting.loss_distributions import step_loss
 from dpexp.privacy.analyses.from_curves import eps_of_delta
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.analyses.hybrid import any_loss, hybrid_eps
 from dpexp.privacy.analyses.hybrid import convex as convex_steps
-from dpexp.privacy.analyses.last_iterate import (
-    SHARES,
-    STEP,
-    cyclic_convex,
-    cyclic_strongly_convex,
-    last_iterate,
-    over_steps,
-    shuffled_strongly_convex,
-    step_costs,
-)
-from dpexp.privacy.analyses.last_iterate import _known_costs as known_costs
+from dpexp.privacy.analyses.last_iterate import composed, cyclic_convex, last_iterate, shuffled_strongly_convex
 from dpexp.privacy.attained.walk import ROUNDING, HockeyStick, Law, Walk, affine, renyi, shifting
 from dpexp.privacy.mechanisms import MECHANISMS
-from tests.privacy.test_accountants import instances, settings
 
 
 def convex(width, c=1.0):
     return lambda e1: convex_steps(e1, width, c)
-
-
-def test_the_least_share_of_the_grid_is_found_without_asking_all():
-    """The bits of a search that asks every share, with few of them asked."""
-    drawn, asked = random.Random(20261126), 0
-    for _ in range(60):
-        order, q, multiplier = 1 + 10 ** drawn.uniform(-3, 3), 10 ** drawn.uniform(-4, -0.3), 10 ** drawn.uniform(-1, 2)
-        width, steps = 10 ** drawn.uniform(-1, 5), int(10 ** drawn.uniform(0, 7))
-        step, c = drawn.choice(list(STEP)), drawn.choice([1.0, 1 - 10 ** drawn.uniform(-5, -0.3), 1.0001])
-        found = last_iterate(order, q, multiplier, width, steps, step, c, refine=False)
-        asked += len(known_costs(order, q, multiplier, step))
-        costs = step_costs(order, q, multiplier, step, range(len(SHARES)))
-        assert all(b >= a * (1 - 1e-12) for a, b in pairwise(costs))
-        spread = order * width * width / 2
-        every = [
-            (*over_steps(cost, spread / share, steps, c), share) for cost, share in zip(costs, SHARES, strict=True)
-        ]
-        assert found == min(every)
-    assert asked < 60 * len(SHARES) / 2
 
 
 def test_golden_epsilons_of_the_hybrid_bound():
@@ -68,121 +36,72 @@ def test_golden_epsilons_of_the_hybrid_bound():
         assert 0.85 * eps < found <= eps
 
 
-def test_blocks_contract_as_the_formula_says():
-    at = convex_steps(0.2, 5.0)
-    block = math.log(delta_of(5.0 / math.sqrt(30), 0.2))
-    assert at(90) <= 3 * block + 1e-12 or at(90) == pytest.approx(3 * block, rel=0.05)
-    values = [at(r) for r in range(1, 400, 7)]
-    assert values == sorted(values, reverse=True)
-    assert convex_steps(0.2, 5.0, 0.9)(90) < at(90)
-    assert any_loss(0.2, 3.0)(4) == pytest.approx(4 * math.log(delta_of(3.0, 0.2)))
-
-
-JUDGED = 16
+CASES = 16
 DELTAS = (1e-2, 1e-4, 1e-6)
+ORDERS = (1.3, 8.0, 40.0)
+
+
+def instances(slope, q, half, batch):
+    """Pairs of neighbours whose record moves a step by at most 2 slope: the worst cases known; and how steps contract."""
+    drift = batch * slope
+    yield 1.0, shifting(half, [(1, 0)]), shifting(half, [(1 - q, 0), (q, slope)])
+    yield 1.0, shifting(half, [(1 - q, 0), (q, -slope)]), shifting(half, [(1 - q, 0), (q, slope)])
+    yield 1.0, shifting(half, [(1, drift)]), shifting(half, [(1 - q, drift), (q, drift - 2 * slope)])
+    yield 0.9, *(shifting(half, [(1 - q, 0), (q, sign * slope)], slope=0.9) for sign in (-1, 1))
+
+
+def settings():
+    rng = np.random.default_rng(12)
+    for _ in range(CASES):
+        yield (
+            float(np.exp(rng.uniform(math.log(0.05), math.log(2.0)))),
+            float(rng.choice([1e-3, 0.01, 0.05, 0.2, 0.5])),
+            float(rng.uniform(1.0, 12.0)),
+            int(rng.choice([1, 3, 10, 100, 1000])),
+            int(rng.choice([1, 5, 20])),
+        )
 
 
 @pytest.mark.slow
-def test_no_exact_law_exceeds_the_hybrid_bound_or_composition():
-    """64 parameter sets, three deltas (`make soak` has thousands); half of the bound's noise is exceeded by the same suite."""
-    closest, violated_by_half = {"composition": 0.0, "hybrid": 0.0}, 0
-    for k, (slope, q, half, steps, batch) in enumerate(settings()):
-        if k >= JUDGED:
-            break
-        loss, weaker = step_loss(q, 1 / (2 * slope), "fixed-size"), step_loss(q, 1 / slope, "fixed-size")
-        for name, first, second in instances(slope, q, half, batch):
-            c = 0.9 if name == "quadratic others" else 1.0
+def test_no_exact_law_exceeds_a_sound_bound_and_some_come_close():
+    """Of epsilon at three deltas and of the Renyi divergence at three orders; half of the bound's noise is exceeded, and so
+    is the divergence in the printed orientation."""
+    closest = dict.fromkeys(("composition", "hybrid", "composition, symmetrised", "iteration, symmetrised"), 0.0)
+    violated = {"half of the noise": 0, "literal": 0}
+    for slope, q, half, steps, batch in settings():
+        multiplier, width = 1 / (2 * slope), 2 * half
+        loss, weaker = step_loss(q, multiplier, "fixed-size"), step_loss(q, 2 * multiplier, "fixed-size")
+        for c, first, second in instances(slope, q, half, batch):
             pair = Law(first, steps), Law(second, steps)
             sticks = HockeyStick(*pair), HockeyStick(*pair[::-1])
+            ratios = []
             for delta in DELTAS:
-                bounds = {
-                    "composition": loss.eps(steps, delta),
-                    "hybrid": hybrid_eps(loss.eps, convex(2 * half, c), steps, delta),
-                }
-                for bound, eps in bounds.items():
+                hybrid = hybrid_eps(loss.eps, convex(width, c), steps, delta)
+                for name, eps in (("composition", loss.eps(steps, delta)), ("hybrid", hybrid)):
                     exact = max(stick(eps) for stick in sticks) if eps < 300 else 0.0
-                    assert exact <= delta * (1 + 1e-9) + 1e-15, (name, bound, slope, q, half, steps)
-                    closest[bound] = max(closest[bound], exact / delta)
-                violated_by_half += max(stick(weaker.eps(steps, delta)) for stick in sticks) > delta
-    assert closest["composition"] > 0.9
-    assert closest["hybrid"] > 0.9
-    assert violated_by_half > 20
-
-
-def bump(y):
-    """Gradient step of a double well, clipped to one record's share."""
-    return np.clip(0.8 * (y - y**3), -0.5, 0.5)
-
-
-@pytest.mark.slow
-def test_no_exact_law_exceeds_a_bound_without_convexity():
-    """Clipped losses, batches of one: repelling, double well, wave, flat. The contraction of hidden-state, and the hybrid."""
-    closest = {"contraction": 0.0, "hybrid": 0.0}
-    fields = [lambda y: np.sign(y) * 0.5, bump, lambda y: 0.5 * np.sin(3 * y), lambda y: 0 * y]
-    for diameter, q in ((1.0, 0.05), (2.0, 0.2), (4.0, 0.1)):
-        kinks, loss = tuple(np.linspace(-diameter / 2, diameter / 2, 9)[1:-1]), step_loss(q, 1.0, "fixed-size")
-        for other in fields:
-            pair = [
-                Walk(diameter / 2, ((1 - q, lambda y, f=other: y + f(y)), (q, lambda y, g=g: y + g)), kinks)
-                for g in (0.5, -0.5)
-            ]
-            for steps in (1, 10, 1000):
-                laws = [Law(walk, steps) for walk in pair]
-                sticks = HockeyStick(*laws), HockeyStick(*laws[::-1])
-                places = [
-                    ("contraction", eps, last_iterate_delta(eps, diameter + 1.0, q, steps)) for eps in (0, 0.5, 1)
-                ]
-                for delta in (1e-2, 1e-4):
-                    found = hybrid_eps(loss.eps, lambda e1, r=diameter + 1: any_loss(e1, r), steps, delta)
-                    places.append(("hybrid", found, delta))
-                for name, eps, delta in places:
-                    exact = max(stick(eps) for stick in sticks)
-                    assert exact <= delta * (1 + 1e-9), (name, diameter, steps)
-                    closest[name] = max(closest[name], exact / delta)
-    assert closest["contraction"] > 0.5
-    assert closest["hybrid"] > 0.1
+                    ratios.append((name, (exact - 1e-15) / delta))
+                violated["half of the noise"] += max(stick(weaker.eps(steps, delta)) for stick in sticks) > delta
+            for order in ORDERS:
+                exact = max(renyi(*pair, order), renyi(*pair[::-1], order))
+                sound = composed(order, q, multiplier, steps, "symmetrised")
+                last = last_iterate(order, q, multiplier, width, steps, "symmetrised", refine=False).rdp
+                ratios += [("composition, symmetrised", exact / sound), ("iteration, symmetrised", exact / last)]
+                violated["literal"] += exact > composed(order, q, multiplier, steps, "literal") * (1 + 1e-9)
+            for name, ratio in ratios:
+                assert ratio <= 1 + 1e-9, (name, slope, q, half, steps)
+                closest[name] = max(closest[name], ratio)
+    assert min(closest["composition"], closest["hybrid"]) > 0.9
+    assert closest["composition, symmetrised"] > 0.5
+    assert closest["iteration, symmetrised"] > 0.1
+    assert min(violated.values()) > 20
 
 
 # --- partitions ---------------------------------------------------------------------------------------------------
 
 
-def cyclic_laws(slope, half, batches, epochs, position, c=1.0):
-    """Renyi divergence of the exact laws of a record at `position` of a cycle of fixed batches."""
-    rest = shifting(half, [(1, 0)], slope=c)
-    found = []
-    for sign in (-1, 1):
-        visit = shifting(half, [(1, sign * slope)], slope=c)
-        state = np.zeros(len(rest.places))
-        first = True
-        for step in range(batches * epochs):
-            walk = visit if step % batches == position else rest
-            state = walk.masses(1) if first else walk.matrix @ state
-            first = False
-        found.append(state)
-    return rest, found
-
-
 def exact_divergence(p, q, order):
     seen = (p > 0) & (q > 0)
     return float(logsumexp(order * np.log(p[seen]) + (1 - order) * np.log(q[seen]))) / (order - 1)
-
-
-@pytest.mark.parametrize(
-    ("slope", "half", "batches", "epochs"), [(0.3, 1.5, 4, 6), (0.1, 3.0, 10, 12), (0.5, 0.8, 3, 2)]
-)
-def test_no_exact_law_exceeds_the_cyclic_bounds(slope, half, batches, epochs):
-    closest = 0.0
-    for c in (1.0, 0.9):
-        bound = cyclic_convex(2 * slope, 2 * half, batches, epochs)
-        if c < 1:
-            bound = min(bound, cyclic_strongly_convex(2 * slope, c, batches, epochs))
-        for position in range(batches):
-            _, (p, q) = cyclic_laws(slope, half, batches, epochs, position, c)
-            for order in (1.5, 4.0, 20.0):
-                exact = exact_divergence(p, q, order)
-                assert exact <= order * bound**2 / 2 * (1 + 1e-9)
-                closest = max(closest, exact / (order * bound**2 / 2))
-    assert closest > 0.3
 
 
 def test_cyclic_bounds_reduce_to_composition_and_to_full_batches():
@@ -195,13 +114,6 @@ def test_cyclic_bounds_reduce_to_composition_and_to_full_batches():
     assert cyclic_convex(0.2, 3.0, 5, 400) == pytest.approx(brute, rel=1e-12)
     printed = math.sqrt(3 * 3.0 * 0.2 / 5 + 0.2**2 + 0.2**2 / 5 * math.ceil(3.0 / 0.2))
     assert brute <= printed
-
-
-@pytest.mark.parametrize(("order", "value"), [(2, 0.078427), (8, 1.389673), (32, 7.373038)])
-def test_published_values_of_shuffled_batches(order, value):
-    """n = 60000, b = 2048, eta = 1.92, lambda = 0.02, multiplier 3.01, 1200 epochs: Ye and Shokri's public accountant."""
-    found = shuffled_strongly_convex(order, 2 / 3.01, 1 - 1.92 * 0.02, 29, 1200)
-    assert found == pytest.approx(value, rel=1e-5)
 
 
 def test_no_exact_law_exceeds_the_shuffled_bound():
@@ -223,15 +135,7 @@ def test_no_exact_law_exceeds_the_shuffled_bound():
 
 # --- the laws that pairs attain --------------------------------------------------------------------------------------
 
-BATCHES = {
-    "n": 100,
-    "batch_size": 10,
-    "step_size": 0.1,
-    "noise_std": 0.4,
-    "lipschitz": 1.0,
-    "diameter": 1.0,
-    "smoothness": 1.0,
-}
+BATCHES = {"n": 100, "batch_size": 10, "step_size": 0.1, "noise_std": 0.4, "lipschitz": 1.0, "diameter": 1.0, "smoothness": 1.0}  # fmt: skip
 
 
 def test_a_lower_bound_is_the_exact_law():
@@ -244,40 +148,16 @@ def test_a_lower_bound_is_the_exact_law():
 
 
 def test_partitions():
-    base = {
-        "n": 100,
-        "batch_size": 10,
-        "step_size": 0.1,
-        "noise_std": 1.0,
-        "lipschitz": 1.0,
-        "diameter": 2.0,
-        "smoothness": 1.0,
-        "steps": 200,
-    }
-    cyclic = {a.name: a for a in MECHANISMS["noisy-sgd"](**base, sampling="cyclic").analyses()}
+    def of(sampling, **changes):
+        changed = {**BATCHES, "noise_std": 1.0, "diameter": 2.0, "steps": 200, **changes}
+        return {a.name: a for a in MECHANISMS["noisy-sgd"](**changed, sampling=sampling).analyses()}
+
+    cyclic, shuffled = of("cyclic"), of("shuffled", strong_convexity=0.5)
     assert cyclic["gaussian-composition"].mu == pytest.approx(math.sqrt(20) * 2 / 10)
     assert cyclic["shifted-interpolation"].mu <= cyclic["gaussian-composition"].mu
-    assert not cyclic["contraction"].valid
-    assert not cyclic["hybrid"].valid
-    shuffled = {
-        a.name: a for a in MECHANISMS["noisy-sgd"](**base, sampling="shuffled", strong_convexity=0.5).analyses()
-    }
-    assert "reproduction only" in shuffled["shuffled-renyi"].refused
     assert shuffled["shuffled-renyi"].eps(1e-5) < math.inf
-    assert not {a.name: a for a in MECHANISMS["noisy-sgd"](**base, sampling="shuffled").analyses()}[
-        "shuffled-renyi"
-    ].valid
-    reshuffled = {
-        a.name: a for a in MECHANISMS["noisy-sgd"](**{**base, "batch_size": 30}, sampling="reshuffled").analyses()
-    }
-    assert reshuffled["gaussian-composition"].mu == pytest.approx(
-        math.sqrt(67) * 2 / 30
-    )  # 200 steps in epochs of 3 batches
-    assert not reshuffled["shifted-interpolation"].valid
-    with pytest.raises(ValueError, match="must divide n = 100 evenly"):
-        MECHANISMS["noisy-sgd"](**{**base, "batch_size": 30}, sampling="cyclic")
-    with pytest.raises(ValueError, match="whole"):
-        MECHANISMS["sampled-gaussian"](noise_multiplier=1.0, sampling_probability=0.3, steps=3, sampling="cyclic")
+    # 200 steps in epochs of 3 batches
+    assert of("reshuffled", batch_size=30)["gaussian-composition"].mu == pytest.approx(math.sqrt(67) * 2 / 30)
 
 
 def test_a_walk_is_shared_and_its_powers_are_those_of_each_number_of_steps():

@@ -85,18 +85,6 @@ def test_a_model_that_lies_does_not_make_epsilon_smaller(factor):
     assert renyi_analysis("x", "", LAST, curve, (), nearly=lying).eps(1e-5) >= least * (1 - 1e-9)
 
 
-def test_a_model_that_is_right_is_believed():
-    asked = []
-
-    def noted(order):
-        asked.append(order)
-        return curve(order)
-
-    found = renyi_analysis("x", "", LAST, noted, (), nearly=partial(waves, factor=1 + 1e-6, height=0.0))
-    assert found.eps(1e-5) == pytest.approx(eps_of_curve(curve, 1e-5)[0], rel=1e-9)
-    assert len(asked) == 1
-
-
 def test_where_a_model_lies_the_curve_is_followed():
     least, at = eps_of_curve(curve, 1e-5)
     lying = partial(waves, factor=1.0, height=0.2)

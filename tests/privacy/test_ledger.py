@@ -8,7 +8,7 @@ from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget, ListBudget, UniformBudget
 from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
 from dpexp.reporting.statement import ConfigStatement
-from tests.privacy.test_privacy import BUDGET_CASES
+from tests.privacy.test_gdp import BUDGET_CASES
 
 ONE = ConstantBudget(mu=1.0)
 
@@ -46,15 +46,6 @@ def test_best_is_the_tightest_valid_analysis_of_one_mechanism():
     assert document([mechanism(38.0)], [1e-5])["best"]["1"]["mu"] == pytest.approx(0.1)
     none = document([mechanism(budget=ConstantBudget(mu=math.inf))], [1e-5])["best"]["non-private"]
     assert none["mu"] == math.inf
-
-
-def test_the_page_tells_mechanisms_of_different_noise_apart():
-    alike = text([mechanism(), mechanism(budget=ConstantBudget(mu=2.0))], [1e-5])
-    assert "standard deviation 3.91 / mu_i" in alike
-    page = text([mechanism(3.91, users=1000), mechanism(7.75, users=5000)], [1e-5])
-    assert "1,000, 5,000" in page
-    rows = [words for line in page.splitlines() if (words := line.split())[2:3] in (["3.91"], ["7.75"])]
-    assert [row[:4] for row in rows] == [["0", "1", "3.91", "3.8"], ["1", "1", "7.75", "3.8"]]
 
 
 def test_weakness_is_judged_by_the_guarantee_that_holds():

@@ -51,12 +51,13 @@ def literal(q, z, steps, scheme, eps):
 @pytest.mark.slow
 def test_the_law_is_the_literal_sum_and_epsilon_is_its_inverse():
     rng = np.random.default_rng(1)
-    for _ in range(10):
+    for _ in range(6):
         q, z, steps = float(rng.uniform(0, 1)), float(10 ** rng.uniform(-0.5, 1)), int(10 ** rng.uniform(0, 2.2))
         for scheme in SCHEMES:
             law, eps = LinearLoss(q, z, steps, scheme), float(rng.uniform(0, 2))
-            assert law.delta(eps) == pytest.approx(literal(q, z, steps, scheme, eps), rel=2e-4, abs=1e-12)
-            assert law.delta(eps) >= literal(q, z, steps, scheme, eps) * (1 - 1e-9) - 1e-15
+            wanted = literal(q, z, steps, scheme, eps)
+            assert law.delta(eps) == pytest.approx(wanted, rel=2e-4, abs=1e-12)
+            assert law.delta(eps) >= wanted * (1 - 1e-9) - 1e-15
             if 1e-14 < law.delta(eps) < 0.9:
                 found = law.eps(law.delta(eps))
                 assert found == pytest.approx(eps, rel=1e-6, abs=1e-8)
@@ -84,18 +85,6 @@ def test_leaving_the_rarest_out_would_state_too_much():
     likely = GaussianMixture(-order.p.centres, order.p.log_weights, 1.0)
     assert Order(order.p, likely).eps(1e-6) > 1.01 * full(0.5, 1.0, 2280, "replace-one", 1e-6)
     assert order.eps(1e-6) < full(0.5, 1.0, 2280, "replace-one", 1e-6)
-
-
-def test_groups_have_at_least_the_probability_beyond_every_place():
-    """P(k visits at most) of the groups is at least that of the law, for every k."""
-    for q, steps in ((0.5, 700), (0.02, 5000), (0.97, 900)):
-        law = LinearLoss(q, 1.0, steps, "replace-one")
-        every = law._orders[0].r
-        visits, masses = -every.centres * math.sqrt(steps), np.exp(every.log_weights)
-        up_to = np.array([masses[visits <= k + 1e-6].sum() for k in range(steps + 1)])
-        exact = binom.cdf(np.arange(steps + 1), steps, q)
-        assert np.all(up_to >= exact * (1 - 1e-9))
-        assert up_to[-1] == pytest.approx(1, abs=1e-10)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

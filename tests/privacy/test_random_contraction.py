@@ -1,5 +1,7 @@
 """How Poisson batches contract: against enumeration of batch sizes, simulation, and values of another program."""
 
+from __future__ import annotations
+
 import itertools
 import math
 
@@ -10,7 +12,8 @@ from scipy.stats import binom, norm
 from dpexp.privacy.accounting.binomials import poisson_sizes, step_factors
 from dpexp.privacy.accounting.gdp import delta_of, deltas_of
 from dpexp.privacy.analyses.hidden_state import PoissonReach, contraction, last_iterate_delta
-from dpexp.privacy.analyses.hybrid import convex
+from dpexp.privacy.analyses.hybrid import any_loss, blocks, convex, powers
+from dpexp.privacy.analyses.last_iterate import shift
 from dpexp.privacy.analyses.random_contraction import RandomContraction, _tangent, _thetas, few
 from dpexp.privacy.mechanisms import MECHANISMS
 
@@ -53,34 +56,6 @@ def test_blocks_are_the_mean_over_all_batch_sizes():
         assert exact * (1 - 1e-9) <= found, (n, q, width, least, largest, steps, eps)
         closest = min(closest, found / exact)
     assert closest < 1.001
-
-
-@pytest.mark.parametrize("width", [5.0, 300.0])
-@pytest.mark.parametrize("eps", [0.0, 0.4])
-def test_without_chance_it_is_amplification_by_iteration(width, eps):
-    """A batch of all records: the factor is constant, and the gathered steps of a wide set lose little."""
-    for c in (1.0, 0.9, 0.9999):
-        law = RandomContraction(width, 1, 1.0, 1 - c, 1 - c)
-        lengths, logs = law._blocks(eps)
-        for length, value in zip(lengths[3::9], logs[3::9], strict=True):
-            exact = convex(eps, width, c)
-            alone = math.log(max(delta_of(width * math.sqrt(shift(int(length), c)), eps), 1e-300))
-            assert value >= alone * (1 + 1e-12) - 1e-12
-            if c == 1.0 and alone < -0.1:
-                assert value == pytest.approx(alone, rel=0.03)
-            if 500 > length > 20 and c == 0.9 and alone > -9:
-                assert value == pytest.approx(alone, rel=0.1)
-        assert exact(int(lengths[-1])) <= law.log_contraction(eps)(int(lengths[-1])) * 0.8
-
-
-def shift(steps, c):
-    return (
-        1 / sum(c ** (-2 * t) for t in range(1, steps + 1))
-        if steps < 2000
-        else (1 - c * c) * c ** (2 * steps)
-        if c < 1
-        else 1 / steps
-    )
 
 
 def simulated(width, n, q, least, largest, steps, eps, draws=40_000):
@@ -144,15 +119,7 @@ def test_a_law_on_fewer_values_keeps_mass_and_mean():
     assert law.masses @ law.values**2 >= masses @ values**2
 
 
-SET = {
-    "n": 1000,
-    "batch_size": 100,
-    "step_size": 0.1,
-    "noise_std": 0.5,
-    "lipschitz": 1.0,
-    "diameter": 1.0,
-    "steps": 10**6,
-}
+SET = {"n": 1000, "batch_size": 100, "step_size": 0.1, "noise_std": 0.5, "lipschitz": 1.0, "diameter": 1.0, "steps": 10**6}  # fmt: skip
 
 
 # above what the factor of full batches gives, which is no bound; not above an earlier program's coarser grids
@@ -194,18 +161,10 @@ def test_golden_limits_without_convexity():
 
 def test_the_contraction_of_neighbours_is_that_of_the_slower_data_set():
     """With a record removed one run has n - 1 records, whose smaller batches pull together less."""
-    setting = {
-        "n": 3,
-        "batch_size": 1,
-        "step_size": 0.2,
-        "noise_std": 1.0,
-        "lipschitz": 1.0,
-        "diameter": 2.0,
-        "steps": 4,
-    }
+    setting = {"n": 3, "batch_size": 1, "step_size": 0.2, "noise_std": 1.0, "diameter": 2.0, "steps": 4}
     curved = {"sampling": "poisson", "smoothness": 4.0, "strong_convexity": 3.0}
     for relation, records in (("add-remove", (3, 2)), ("replace-one", (3,))):
-        sgd = MECHANISMS["noisy-sgd"](**setting, **curved, neighboring_relation=relation)
+        sgd = MECHANISMS["noisy-sgd"](**SET | setting, **curved, neighboring_relation=relation)
         for steps, eps in itertools.product((2, 3), (0.0, 0.3, 1.5)):
             exact = max(enumerated(sgd.width, n, sgd.q, 0.6, 0.8, steps, eps) for n in records)
             found = math.exp(sgd._convex()(eps)(steps))
@@ -219,3 +178,44 @@ def test_sizes_and_factors():
     assert poisson_sizes(7, 1.0).counts.tolist() == [7.0]
     assert step_factors(np.array([0.0, 1.0, 3.0]), 0.1, 0.9).tolist() == pytest.approx([1.0, 0.9, 1.7])
     assert last_iterate_delta(0.5, 1.0, 1.0, 3) == contraction(0.5, 1.0)
+
+
+# --- how much steps contract, and the fewest that contract to a level ------------------------------------------------
+
+
+def literally(eps, width, c, steps):
+    """The best of all block lengths that fit, none left out."""
+    deltas = [delta_of(width * math.sqrt(shift(b, c)), eps) for b in range(1, steps + 1)]
+    logs = [math.log(delta) if delta > 0 else -math.inf for delta in deltas]
+    return min(steps // (k + 1) * value for k, value in enumerate(logs))
+
+
+BOUNDS = {
+    "powers": powers(0.987),
+    "no contraction": powers(1.0),
+    "all at once": powers(0.0),
+    "convex": convex(0.2, 5.0),
+    "strongly convex": convex(0.0, 9.0, 0.95),
+    "some blocks do not contract": blocks(np.array([1, 2, 7, 50]), np.array([0.0, 0.0, -0.1, -1.3])),
+    "one block": blocks(np.array([3]), np.array([-math.inf])),
+}
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_more_steps_never_leave_more(name):
+    values = [BOUNDS[name](steps) for steps in range(1, 300)]
+    assert values == sorted(values, reverse=True)
+    assert max(values) <= 0
+
+
+@pytest.mark.parametrize(("eps", "width", "c"), [(0.0, 6.0, 1.0), (0.4, 12.0, 1.0), (0.1, 6.0, 0.9)])
+def test_blocks_of_some_lengths_lose_little_against_all_lengths(eps, width, c):
+    for steps in (1, 5, 40, 300):
+        found, least = convex(eps, width, c)(steps), literally(eps, width, c, steps)
+        assert least * (1 + 1e-12) <= found
+        assert found <= 0.85 * least or least < -700, "a delta of e^-700 is next to no number"
+
+
+def test_any_loss_multiplies_what_one_step_leaves():
+    assert any_loss(0.2, 3.0)(4) == pytest.approx(4 * math.log(delta_of(3.0, 0.2)))
+    assert powers(0.0)(1) == -math.inf

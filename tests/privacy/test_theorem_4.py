@@ -78,19 +78,6 @@ def test_less_than_an_epoch_costs_more_than_theorem_4_says(steps, times):
     assert document["value"] == pytest.approx(exact.mu, rel=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_one_step_on_a_thousand_records_tells_neighbours_apart(seed):
-    """The event m_hat > 0: never under one of them, always under the other; 1-GDP allows epsilon = 4.38 at 1e-5."""
-    std = 4 * 0.01 * math.sqrt(printed(1000, 1))
-    noisy = np.random.default_rng(seed).normal(0, std, 100_000)
-    there, not_there = np.mean(noisy + 0.01 > 0), np.mean(noisy - 0.01 > 0)
-    allowed = math.exp(tree().analyses()[0].eps(1e-5)) * not_there + 1e-5
-    assert there == 1
-    assert allowed < 0.01
-    # and it is what the exact line says, as far as so many draws can see
-    assert there <= math.exp(tree().analyses()[1].eps(1e-5)) * 3e-5
-
-
 def test_what_else_the_theorem_needs():
     assert tree(steps=2000).analyses()[0].valid
     assert tree(steps=2000, momentum=1.0).analyses()[0].valid
@@ -143,7 +130,7 @@ def test_an_accepted_target_is_met_beyond_the_hypothesis_of_the_theorem_too(name
     config = CONFIG.replace("NAME", name).replace("order: fixed", f"order: {order}").replace("HOW", "paper")
     config = config.replace("N: 1000", "N: 250").replace("n: 10,", f"n: {n},")
     accepted = []
-    for eps in (10, 30, 100, 200, 400):
+    for eps in (10, 100, 400):
         text = config.replace("BUDGET", f"{{eps: {eps}, delta: 1e-5}}")
         with suppress(ConfigError):
             (cell,) = read_experiment(text, "long.yaml").cells

@@ -12,10 +12,9 @@ from scipy import fft
 from dpexp.privacy.accounting import hockey_sticks as curves
 from dpexp.privacy.accounting.discrete_losses import _bends, _walked, from_above, from_below
 from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.accounting.loss_distributions import StepLoss, eps_of_steps, plain_eps, step_loss
+from dpexp.privacy.accounting.loss_distributions import StepLoss, eps_of_steps
 from dpexp.privacy.accounting.tilted import Tilted, _transform_size
 from dpexp.privacy.accounting.window_sums import UNIT, CellSums, FrequencySums, Spectrum, window_sums
-from dpexp.privacy.mechanisms.langevin_accounting import steps_of
 from tests.oracles.composition import epsilon
 
 PAIRS = {"add-remove": ("remove", "add"), "replace-one": ("opposite",), "fixed-size": ("symmetrised",)}
@@ -89,70 +88,7 @@ def test_gaussians_down_to_the_smallest_deltas(scheme):
     assert StepLoss(0.5, 1.0, scheme).attained(1, 1e-290) == 0
 
 
-@pytest.mark.slow
-def test_random_settings_lower_below_upper_below_renyi():
-    """q from 1e-4 to 1, noise 0.3 to 20, T 1 to 1e5, delta 1e-14 to 0.3."""
-    rng = np.random.default_rng(11)
-    compared = 0
-    for k in range(15):
-        q, noise = 10 ** rng.uniform(-4, 0), math.exp(rng.uniform(math.log(0.3), math.log(20)))
-        steps, delta = int(10 ** rng.uniform(0, 5)), 10 ** rng.uniform(-14, math.log10(0.3))
-        loss = StepLoss(q, noise, list(PAIRS)[k % 3])
-        low, up = loss.attained(steps, delta), loss.eps(steps, delta)
-        assert low <= up <= plain_eps(((loss, steps),), delta) * (1 + 1e-9)
-        compared += low <= up <= low * 1.005
-    assert (
-        compared > 11
-    )  # of 15; the others are near 0, or a record is in no batch but for a probability of about delta
-
-
-def test_monotone_in_everything():
-    """What is certain below the less private setting is at most what is certain above the more private one."""
-    base = {"q": 0.02, "noise": 1.1, "steps": 700}
-
-    def bracket(delta, **changed):
-        at = base | changed
-        loss = step_loss(at["q"], at["noise"], "add-remove")
-        return loss.attained(at["steps"], delta), loss.eps(at["steps"], delta)
-
-    for delta in (1e-4, 1e-13):
-        up = bracket(delta)[1]
-        for more in ({"q": 0.0202}, {"noise": 1.09}, {"steps": 710}):
-            assert bracket(delta, **more)[0] > up
-        assert bracket(delta / 1.1)[0] > up
-    loss = step_loss(0.02, 1.1, "add-remove")
-    values = [loss.delta(700, eps) for eps in np.linspace(0, 12, 25)]
-    assert all(b <= a for a, b in pairwise(values))
-
-
-def test_little_noise_is_bounded_by_what_needs_no_distribution():
-    """A loss beyond 600 is not written down: Renyi and unsampled Gaussian composition still are finite."""
-    for scheme in PAIRS:
-        loss = StepLoss(0.5, 0.02, scheme)
-        assert loss.attained(3, 1e-5) == 0.0
-        found = loss.eps(3, 1e-5)
-        assert found == plain_eps(((loss, 3),), 1e-5) <= eps_of(loss.unsampled * math.sqrt(3), 1e-5)
-        assert math.isfinite(found)
-        assert loss.delta(3, 10.0) <= 1
-
-
 # --- products of different laws ----------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_steps_of_different_noise_and_probability():
-    parts = [(0.02, 1.0, 300), (0.01, 2.0, 500), (0.05, 4.0, 100)]
-    steps = tuple((step_loss(q, noise, "add-remove"), count) for q, noise, count in parts)
-    for delta in (1e-5, 1e-13):
-        exact = epsilon(parts, delta)
-        assert exact <= eps_of_steps(steps, delta) <= exact * 1.001
-
-
-def test_groups_of_equal_noise_are_one_group():
-    one = eps_of_steps(steps_of(0.01, 1.2, "fixed-size", ((1.0, 900),)), 1e-6)
-    split = eps_of_steps(steps_of(0.01, 1.2, "fixed-size", ((1.0, 300), (1.0 + 1e-12, 600))), 1e-6)
-    assert split == pytest.approx(one, rel=1e-5)
-    assert eps_of_steps(steps_of(0.01, 1.2, "fixed-size", ((1.0, 300), (1.5, 600))), 1e-6) < one
 
 
 # --- one step ------------------------------------------------------------------------------------------------------
@@ -295,17 +231,6 @@ def test_what_lies_beyond_the_grid_is_unbounded():
     found = from_above(curve, curve, 20, 0.1, 1e-3)
     assert found.unbounded == pytest.approx(1.001 * float(curve(2.0)), rel=1e-12)
     assert found.unbounded < 0.9 * float(curve(1.9))
-
-
-@pytest.mark.parametrize("side", ["above", "below"])
-def test_delta_at_a_loss_lies_between_the_bounds_around_it(side):
-    law = StepLoss(0.02, 1.0, "add-remove").laws(2e-3, 10.0, side)[0]
-    tilted = Tilted([(law, 300)], 2e-3, 5.0, side)
-    for k in (1, 17, tilted.cells // 3, tilted.cells // 2):
-        eps = tilted.loss(k) - 0.4e-3
-        found, _ = tilted.delta_above(eps) if side == "above" else tilted.delta_below(eps)
-        between = sorted([tilted._bound(k - 1), tilted._bound(k)])
-        assert between[0] * (1 - 1e-6) <= found <= between[1] * (1 + 1e-6)
 
 
 DECAYS = (1e-4, 0.3, 5.0, 400.0)

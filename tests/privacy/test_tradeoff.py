@@ -305,19 +305,6 @@ def test_a_config_is_asked_for_each_mechanism_that_promises_something(tmp_path):
     assert all((tmp_path / name).is_file() for name in one["files"])
 
 
-@pytest.mark.slow
-def test_what_is_not_asked_is_not_loaded():
-    import subprocess
-    import sys
-
-    code = (
-        "import sys; from dpexp.commands.privacy import of_mechanism as s\n"
-        "s('sampled-gaussian', ['noise_multiplier=2', 'sampling_probability=1', 'steps=5']).text()\n"
-        "print([m for m in sys.modules if m == 'matplotlib'])"
-    )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
-
-
 def test_calibration_to_an_advantage_and_to_rates_spends_the_target_and_no_more():
     for target, at in (("advantage=0.1", lambda p: p.advantage), ("tpr=0.05@fpr=0.01", lambda p: p.tpr(0.01))):
         found = json.loads(

@@ -11,19 +11,10 @@ from dpexp.engine.finite_sum.noise_designs import (
 )
 from dpexp.engine.finite_sum.noise_windows import stream_variances
 from dpexp.privacy.accounting.gdp import delta_of, mu_of
+from dpexp.privacy.momentum import tree_streams as streams
 from dpexp.privacy.momentum.left_nodes import left_sensitivities
-from dpexp.privacy.momentum.tree_streams import (
-    node_sensitivities,
-    occurrence_sensitivities,
-    optimal_split,
-    printed_counts,
-    printed_sensitivities,
-    stream_mu,
-    stream_sensitivities,
-)
 from dpexp.privacy.momentum.trees import (
     cover,
-    discounts,
     exact_node_std,
     fixed_order,
     largest_count,
@@ -36,13 +27,7 @@ from dpexp.privacy.momentum.trees import (
     square_root_sensitivity_fixed,
     squared_sensitivities,
 )
-from dpexp.theory.momentum.formulas import (
-    theorem4_sigma,
-    theorem4_sigma_best_order,
-    theorem6_schedule,
-    theorem8_sigma,
-    theorem9_schedule,
-)
+from dpexp.theory.momentum import formulas
 from tests.oracles import trees
 
 DELTA = 1e-5
@@ -205,19 +190,19 @@ def stream_counts(n, steps):
 
 def test_counts_of_the_four_streams():
     assert stream_counts(1000, 200000).max(axis=1).tolist() == [21, 2367, 2368, 2386]
-    early, later, *_ = printed_counts(1000, 200000)
+    early, later, *_ = streams.printed_counts(1000, 200000)
     assert (early, later) == (pytest.approx(29.9, abs=0.01), pytest.approx(7973, abs=0.5))
     for n in range(2, 20):
         true = stream_counts(n, 40 * n).max(axis=1)[0]
         assert true == 2 * (n.bit_length() - 1) + 3
-        assert (printed_counts(n, 40 * n)[0] < true - 1e-9) == (n <= 5)
+        assert (streams.printed_counts(n, 40 * n)[0] < true - 1e-9) == (n <= 5)
 
 
 @pytest.mark.parametrize("n", [1, 3, 8, 13])
 def test_streams_against_sums_over_nodes(n):
     steps, alpha = 60, 1 / (n + 1)
-    fast = stream_sensitivities(n, steps, alpha, used_only=False)
-    used = stream_sensitivities(n, steps, alpha)
+    fast = streams.stream_sensitivities(n, steps, alpha, used_only=False)
+    used = streams.stream_sensitivities(n, steps, alpha)
     items = fixed_order(n, steps)
     keeps = [lambda y, z: z <= 2 * n, lambda y, z: z > 2 * n, lambda y, z: y > n, lambda y, z: True]
     for row, keep in enumerate(keeps):
@@ -230,43 +215,49 @@ def test_streams_against_sums_over_nodes(n):
 
 def test_the_share_of_the_budget_that_each_stream_uses():
     """Shares of 3, at the printed counts and node sensitivities 4 G and 4 L eta N."""
-    sensitivities = stream_sensitivities(1000, 200000, 1e-3, used_only=False)
-    counts = np.array(printed_counts(1000, 200000))
+    sensitivities = streams.stream_sensitivities(1000, 200000, 1e-3, used_only=False)
+    counts = np.array(streams.printed_counts(1000, 200000))
     shares = sensitivities.max(axis=1) / (4 * counts)
     np.testing.assert_allclose(shares, [0.172, 0.066, 0.066, 0.067], atol=5e-4)
-    assert stream_mu(sensitivities, [1] * 4, 2 * np.sqrt(counts)) ** 2 == pytest.approx(0.37, abs=2e-3)
-    small = stream_sensitivities(8, 64, 1 / 8, used_only=False).max(axis=1) / (4 * np.array(printed_counts(8, 64)))
+    assert streams.stream_mu(sensitivities, [1] * 4, 2 * np.sqrt(counts)) ** 2 == pytest.approx(0.37, abs=2e-3)
+    small = streams.stream_sensitivities(8, 64, 1 / 8, used_only=False).max(axis=1) / (
+        4 * np.array(streams.printed_counts(8, 64))
+    )
     assert small.sum() == pytest.approx(0.58, abs=2e-3)
 
 
 def test_sensitivities_of_summands_and_nodes():
-    assert occurrence_sensitivities(10, 0.1, 3, 2) == (6, 6, 4, 4)
-    assert node_sensitivities(10, 0.1, 3, 2) == (12, 12, 8, 8)
-    assert printed_sensitivities(10, 0.1, 3) == (12, 12, 2, 2)
+    assert streams.occurrence_sensitivities(10, 0.1, 3, 2) == (6, 6, 4, 4)
+    assert streams.node_sensitivities(10, 0.1, 3, 2) == (12, 12, 8, 8)
+    assert streams.printed_sensitivities(10, 0.1, 3) == (12, 12, 2, 2)
 
 
 def test_the_optimal_split_meets_its_budget_and_nothing_is_better():
     costs, coefficients, mu = np.array([3.0, 0.2, 7.0, 1.0]), np.array([0.5, 4.0, 0.1, 2.0]), 0.7
-    best = optimal_split(costs, coefficients, mu)
+    best = streams.optimal_split(costs, coefficients, mu)
     assert np.sum(costs / best**2) == pytest.approx(mu**2, rel=1e-12)
     rng = np.random.default_rng(6)
     for _ in range(200):
         other = best * np.exp(0.3 * rng.standard_normal(4))
         other *= math.sqrt(np.sum(costs / other**2)) / mu
         assert coefficients @ other**2 >= coefficients @ best**2 * (1 - 1e-12)
-    assert optimal_split([1, 0, 1, 1], [1, 1, 0, 1], 1).tolist()[1:3] == [0, math.inf]
+    assert streams.optimal_split([1, 0, 1, 1], [1, 1, 0, 1], 1).tolist()[1:3] == [0, math.inf]
     with pytest.raises(ValueError):
-        optimal_split([1], [1], 0)
+        streams.optimal_split([1], [1], 0)
 
 
 def algorithm2(n, steps, d, eta, gamma, G=1.0, L=1.0, eps=1.0):
     """(printed, optimal split) root mean square of the noise in the momentum over the second half of a run."""
     mu = mu_of(eps, DELTA)
     whole = stream_variances(n, steps, 1 / n, gamma) / n**2
-    sensitivities, units = stream_sensitivities(n, steps, 1 / n), occurrence_sensitivities(n, eta, G, L)
-    best = optimal_split(sensitivities.max(axis=1) * np.square(units), whole.mean(axis=1), mu)
-    assert stream_mu(sensitivities, units, best) <= mu * (1 + 1e-12)
-    paper = theorem8_sigma(eps, DELTA) * np.array(node_sensitivities(n, eta, G, L)) * np.sqrt(printed_counts(n, steps))
+    sensitivities, units = streams.stream_sensitivities(n, steps, 1 / n), streams.occurrence_sensitivities(n, eta, G, L)
+    best = streams.optimal_split(sensitivities.max(axis=1) * np.square(units), whole.mean(axis=1), mu)
+    assert streams.stream_mu(sensitivities, units, best) <= mu * (1 + 1e-12)
+    paper = (
+        formulas.theorem8_sigma(eps, DELTA)
+        * np.array(streams.node_sensitivities(n, eta, G, L))
+        * np.sqrt(streams.printed_counts(n, steps))
+    )
     late = whole[:, steps // 2 :].mean(axis=1)
     return (
         math.sqrt(d * (whole.mean(axis=1) @ paper**2)),
@@ -288,8 +279,8 @@ def test_the_split_of_the_budget_cuts_the_noise_of_algorithm_2():
     [(250, 10, 1, 3.19, 0.74), (1000, 10, 1, 1.76, 0.395), (1000, 100, 1, 3.21, 0.78), (1000, 10, 4, 0.83, 0.20)],
 )
 def test_noise_of_algorithm_1_at_its_own_schedule(n, d, eps, paper, exact):
-    schedule = theorem6_schedule(n, d, eps, DELTA)
-    T, sigma = schedule.steps, theorem4_sigma(eps, DELTA)
+    schedule = formulas.theorem6_schedule(n, d, eps, DELTA)
+    T, sigma = schedule.steps, formulas.theorem4_sigma(eps, DELTA)
     scale = math.sqrt(d * tree_variance(schedule.alpha, T).mean())  # over all steps; the published ones are sampled
     printed = printed_node_std(schedule.alpha, 1, sigma, printed_count(n, T)) * scale
     assert printed == pytest.approx(paper, rel=0.01)
@@ -298,7 +289,7 @@ def test_noise_of_algorithm_1_at_its_own_schedule(n, d, eps, paper, exact):
 
 
 def test_noise_of_algorithm_2_at_its_own_schedule():
-    schedule = theorem9_schedule(250, 10, 1, DELTA)
+    schedule = formulas.theorem9_schedule(250, 10, 1, DELTA)
     *_, late = algorithm2(250, schedule.steps, 10, schedule.eta, schedule.gamma)
     assert late == pytest.approx(54.3, rel=2e-3)
 
@@ -330,8 +321,8 @@ def test_the_crossing_of_the_two_algorithms_at_a_fixed_path(epochs, tree, window
 )
 def test_multipliers(eps, printed, best, exact, saving, printed8, exact8, saving8):
     """One stream, and three of 1 / sigma each: the noise that Gaussian DP asks for is `saving` times smaller."""
-    four, eight, least = theorem4_sigma(eps, DELTA), theorem8_sigma(eps, DELTA), 1 / mu_of(eps, DELTA)
-    found = (four, theorem4_sigma_best_order(eps, DELTA), least)
+    four, eight, least = formulas.theorem4_sigma(eps, DELTA), formulas.theorem8_sigma(eps, DELTA), 1 / mu_of(eps, DELTA)
+    found = (four, formulas.theorem4_sigma_best_order(eps, DELTA), least)
     assert found == tuple(pytest.approx(value, rel=1.5e-3) for value in (printed, best, exact))
     found = (four / least, eight, math.sqrt(3) * least, eight / (math.sqrt(3) * least))
     assert found == tuple(pytest.approx(value, rel=3e-3) for value in (saving, printed8, exact8, saving8))
@@ -387,11 +378,6 @@ def test_the_square_root_is_as_sensitive_as_its_largest_column(n, steps, alpha):
     assert square_root_sensitivity_fixed(n, steps, alpha) == pytest.approx(slow, rel=1e-12)
 
 
-def test_discounts_keep_the_digits_of_tiny_momentum():
-    assert discounts(1.0, 3).tolist() == [1, 0, 0]
-    assert discounts(1e-12, 1001)[-1] == pytest.approx(math.exp(1000 * math.log1p(-1e-12)), rel=1e-15)
-
-
 def test_impossible_numbers_are_refused():
     for call in (
         lambda: squared_sensitivities(fixed_order(3, 9), 0.0),
@@ -400,10 +386,3 @@ def test_impossible_numbers_are_refused():
     ):
         with pytest.raises(ValueError):
             call()
-
-
-@pytest.mark.slow
-def test_a_million_steps_take_seconds():
-    items = reshuffled_order(np.random.default_rng(3), 10**4, 10**6)
-    drawn = squared_sensitivities(items, 1e-4).max()
-    assert drawn < reshuffled_bound(10**4, 10**6, 1e-4) < 4 * printed_count(10**4, 10**6)

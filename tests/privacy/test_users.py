@@ -1,6 +1,5 @@
 """The promises to users, targets of `dpexp calibrate`, and what the privacy commands refuse."""
 
-import json
 import math
 
 import numpy as np
@@ -12,7 +11,6 @@ from dpexp.core.errors import UsageError
 from dpexp.privacy.accounting.conversions import eps_of_curve
 from dpexp.privacy.accounting.gdp import eps_of, rdp_of
 from dpexp.privacy.users import ledger, spent
-from tests.conftest import call
 
 # --- users ------------------------------------------------------------------------------------------------------
 
@@ -161,7 +159,6 @@ LANGEVIN = [
     "n=1000", "batch_size=100", "step_size=0.5", "sigma=0.3", "lipschitz=1", "strong_convexity=0.1", "smoothness=1",
     "steps=5000", "delta=1e-5",
 ]  # fmt: skip
-FULL = ["n=100", "batch_size=100", "step_size=0.1", "lipschitz=1", "steps=50", "sampling=full-batch"]
 
 
 @pytest.mark.parametrize("target", ["mu=0.5", "rho=0.125"])
@@ -227,13 +224,3 @@ def test_impossible_targets_are_told(target):
 def test_targets_that_do_not_fit_together_are_told(target):
     with pytest.raises(UsageError):
         calibrate.solve("tree-momentum", target, TREE, "all-iterates", None)
-
-
-@pytest.mark.slow
-def test_the_commands_say_the_same(tmp_path):
-    path = tmp_path / "users.csv"
-    path.write_text("mu,group\n1,a\n2,b\n")
-    document = json.loads(call("privacy", "--users", path, "delta=1e-5", "--json").stdout)
-    assert [row["mu"] for row in document["groups"]] == [1.0, 2.0, 2.0]
-    forced = call("privacy", "--mechanism", "langevin", *LANGEVIN, "--force").stdout
-    assert "NOT A GUARANTEE; best for" in forced
