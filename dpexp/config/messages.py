@@ -61,17 +61,21 @@ def kind(located: Located) -> str:
     return kinds.get(type(located.value), "a number")
 
 
-def allowed(annotation: Any, metadata: Sequence[Any] = ()) -> str:
+def allowed(field: FieldInfo) -> str:
     """What a field takes, in words: a number > 0, a whole number >= 1, 'joint' or 'known'."""
+    return _allowed(field.annotation, field.metadata)
+
+
+def _allowed(annotation: Any, metadata: Sequence[Any] = ()) -> str:
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        return allowed(inner[0], [*inner[1:], *metadata])
+        return _allowed(inner[0], [*inner[1:], *metadata])
     if origin is Literal:
         return " or ".join(map(repr, inner))
     if origin in (Union, UnionType):
-        return " or ".join(allowed(kind) for kind in inner if kind is not type(None))
+        return " or ".join(_allowed(kind) for kind in inner if kind is not type(None))
     if origin is tuple:
-        return f"a list, each {allowed(inner[0])}"
+        return f"a list, each {_allowed(inner[0])}"
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return f"a mapping of {', '.join(annotation.model_fields)}"
     nouns = {float: "a number", int: "a whole number", str: "text", bool: "true or false"}
