@@ -13,16 +13,17 @@ from collections.abc import Sequence
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from annotated_types import Ge, Gt, Le, Lt, MinLen
-from pydantic import AfterValidator, BeforeValidator
+from annotated_types import MinLen
+from pydantic import BeforeValidator
 from pydantic.fields import FieldInfo
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.algorithm import AlgorithmBase
 from dpexp.config.cells import OF_THE_EXPERIMENT, RunSettings
+from dpexp.config.messages import constraints, limits
 from dpexp.config.reader import DEFAULT_NAMES, REGISTRIES, parameters_of, takes_a_list
 from dpexp.config.tuning import KEYS, PREFIX, TUNE, tunable
-from dpexp.core.parameters import OrInfinite, Parameters, integral
+from dpexp.core.parameters import Parameters, integral
 from dpexp.privacy.budgets import BUDGETS, Mu, PrivacySettings
 
 Schema = dict[str, Any]
@@ -32,6 +33,10 @@ LARGEST = 1.7976931348623157e308
 UNSIGNED = r"(\d[\d_]*\s*/\s*\d[\d_]*|(\d[\d_]*\.?\d*|\.\d+)([eE][+-]?\d+)?)"
 """a number as `yamlfile.scalar` reads it from text"""
 INFINITE = r"\.?[iI][nN][fF]([iI][nN][iI][tT][yY])?"
+_KEYWORDS = {
+    "ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum", "le_or_inf": "maximum",
+}  # fmt: skip
+"""of the limits of a number"""
 NAME = "^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$"
 
 
@@ -159,19 +164,18 @@ def _of(annotation: Any, metadata: Sequence[Any] = ()) -> Schema:
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _of(inner[0], [*inner[1:], *metadata])
-    flat = [item for entry in metadata for item in (entry.metadata if isinstance(entry, FieldInfo) else [entry])]
     if origin is Literal:
         return {"enum": list(inner)}
     if origin in (Union, UnionType):
         return {"anyOf": [_of(kind) for kind in inner]}
-    if any(isinstance(item, BeforeValidator) and item.func is not integral for item in flat):
+    if any(isinstance(item, BeforeValidator) and item.func is not integral for item in constraints(metadata)):
         # It converts what is written before anything is checked (True to the text "True"), in a way only it knows.
         if origin is dict:
             lists = {"additionalProperties": {"type": "array"}} if get_origin(inner[1]) is tuple else {}
             return {"type": "object", **lists}
         return {"type": "array"} if origin is tuple else {}
     if origin is tuple:
-        return _list_of(inner, flat)
+        return _list_of(inner, constraints(metadata))
     if annotation is type(None):
         return {"type": "null"}
     if annotation is bool:
@@ -179,7 +183,7 @@ def _of(annotation: Any, metadata: Sequence[Any] = ()) -> Schema:
     if annotation is str:
         return {"type": "string"}
     if annotation in (int, float):
-        return _number(annotation is int, flat)
+        return _number(annotation is int, metadata)
     if isinstance(annotation, type) and issubclass(annotation, Parameters):
         return _mapping(annotation)
     return {}  # a kind that a plug-in has thought of: `validate` knows
@@ -197,31 +201,19 @@ def _list_of(inner: tuple[Any, ...], metadata: Sequence[Any]) -> Schema:
 
 def _number(whole: bool, metadata: Sequence[Any]) -> Schema:
     """A number in its range, or a text that dpexp reads as one."""
-    limits: Schema = {}
-    for item in metadata:
-        match item:  # the narrowest counts, where an annotation is narrowed twice
-            case Ge(ge=float() | int() as least):
-                limits["minimum"] = max(least, limits.get("minimum", least))
-            case Gt(gt=float() | int() as least):
-                limits["exclusiveMinimum"] = max(least, limits.get("exclusiveMinimum", least))
-            case Le(le=float() | int() as most):
-                limits["maximum"] = min(most, limits.get("maximum", most))
-            case Lt(lt=float() | int() as most):
-                limits["exclusiveMaximum"] = min(most, limits.get("exclusiveMaximum", most))
-    or_infinite = [item.func for item in metadata if isinstance(item, AfterValidator)]
-    highest = [check.le_or_inf for check in or_infinite if isinstance(check, OrInfinite)]
-    if highest:
-        # Infinity, which JSON lacks, is a text or a number beyond the largest one.
-        limits["maximum"] = min(highest)
-    bounded = "maximum" in limits or "exclusiveMaximum" in limits
+    narrowest = limits(metadata)
+    ends: Schema = {_KEYWORDS[name]: limit for name, limit in narrowest.items()}
+    or_infinite = "le_or_inf" in narrowest
+    bounded = not or_infinite and ("maximum" in ends or "exclusiveMaximum" in ends)
     # Without a lower end, or with one below 0, a number may be negative.
-    signed = max(limits.get("minimum", -1), limits.get("exclusiveMinimum", -1)) < 0
+    signed = max(ends.get("minimum", -1), ends.get("exclusiveMinimum", -1)) < 0
     # only dpexp's reader takes 1/3, inf, and 1e-5, which PyYAML alone reads as text, for a number; the schema knows
     # the sign of such a text, and its size is checked by `validate`
-    text = UNSIGNED if bounded and not highest else f"({UNSIGNED}|{INFINITE})"
+    text = UNSIGNED if bounded else f"({UNSIGNED}|{INFINITE})"
     forms: list[Schema] = [
-        {"type": "integer" if whole else "number", **limits},
+        {"type": "integer" if whole else "number", **ends},
         {"type": "string", "pattern": f"^[+{'-' if signed else ''}]?{text}$"},
     ]
-    forms += [{"type": "number", "exclusiveMinimum": LARGEST}] if highest else []
+    # infinity, which JSON lacks, is a text or a number beyond the largest one
+    forms += [{"type": "number", "exclusiveMinimum": LARGEST}] if or_infinite else []
     return {"anyOf": forms}

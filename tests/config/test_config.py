@@ -324,3 +324,8 @@ def test_checkpoints_are_geometric_and_end_at_n(n, checkpoints):
     if len(late) > 5:
         ratios = late[1:] / late[:-1]
         assert ratios.max() / ratios.min() < 1.02
+
+
+def test_of_two_limits_the_narrower_one_is_said(tmp_path):
+    (said,) = errors(tmp_path, GOOD.replace("huber-linear, d: 5", "mallows-hinge, d: x"))
+    assert said.endswith("allowed: a whole number >= 3 and <= 1e+06")
