@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dpexp.config.experiment_file import located
 from dpexp.config.starter import starter
-from dpexp.config.yamlfile import YamlErrors
+from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import UsageError
 
 
@@ -59,7 +59,7 @@ def init(
 def _copy(name: str) -> str:
     try:
         return located("@" + name.removeprefix("@")).read_text(encoding="utf-8")
-    except YamlErrors as error:
+    except ConfigError as error:
         raise UsageError(str(error.issues[0].message), error.issues[0].hint) from None
 
 

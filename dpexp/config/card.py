@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import Field, ValidationError, model_validator
 
 from dpexp.config.messages import explain_fields, suggest
-from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, YamlErrors, read
+from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, read
 from dpexp.core.parameters import Count, Parameters, RecordCount
 from dpexp.privacy.accounting.gaussian_events import NotAccounted, is_event, kinds_of
 
@@ -137,10 +137,7 @@ def read_card(path: Path | None, given: Mapping[str, Any], tree: Any = None) -> 
     Raises ConfigError with everything that is wrong.
     """
     at = Position(str(path) if path else "arguments")
-    try:
-        root = read(path) if path else _located({} if tree is None else tree, at)
-    except YamlErrors as error:
-        raise ConfigError(error.issues) from None
+    root = read(path) if path else _located({} if tree is None else tree, at)
     notes: tuple[str, ...] = ()
     foreign = imported(root)
     if foreign is not None:

@@ -20,7 +20,7 @@ from dpexp.config.messages import suggest
 from dpexp.config.reader import Reader
 from dpexp.config.shipped import MARK, shipped
 from dpexp.config.tuning import TUNE
-from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, YamlErrors, decode, parse, read_bytes
+from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, decode, parse, read_bytes
 from dpexp.core.errors import UsageError
 from dpexp.core.scalars import yaml_in_line
 
@@ -42,13 +42,9 @@ def load_experiment(
     """
     # Before the file is opened: what changes while it is read has changed since.
     read_at = time.time_ns()
-    try:
-        path = located(path)
-        data = read_bytes(path)
-        root = decode(data, path)
-    except YamlErrors as error:
-        raise ConfigError(error.issues) from None
-    experiment = _resolve(root, path, overrides, replicates, profile, accepted)
+    path = located(path)
+    data = read_bytes(path)
+    experiment = _resolve(decode(data, path), path, overrides, replicates, profile, accepted)
     return replace(experiment, sha256=hashlib.sha256(data).hexdigest(), read_at=read_at)
 
 
@@ -56,17 +52,13 @@ def read_experiment(
     text: str, source: str, overrides: Iterable[str] = (), replicates: int | None = None, profile: str = "paper"
 ) -> Experiment:
     """An experiment from YAML text instead of a file; `source` names it in errors. Raises ConfigError."""
-    try:
-        root = parse(text, source)
-    except YamlErrors as error:
-        raise ConfigError(error.issues) from None
-    return _resolve(root, Path(source), overrides, replicates, profile)
+    return _resolve(parse(text, source), Path(source), overrides, replicates, profile)
 
 
 def located(path: Path | str) -> Path:
     """The file that a command line means: `@NAME` is a shipped config, anything else a path.
 
-    Raises YamlErrors for a name that is not shipped.
+    Raises ConfigError for a name that is not shipped.
     """
     written = str(path)
     # A file of the user's own that begins with the mark is the user's.
@@ -75,7 +67,7 @@ def located(path: Path | str) -> Path:
     name = written.removeprefix(MARK).removesuffix(".yaml")
     if name not in shipped():
         message = f"no shipped config is called '{name}'"
-        raise YamlErrors([Issue(Position(written), message, suggest(name, shipped()))])
+        raise ConfigError([Issue(Position(written), message, suggest(name, shipped()))])
     return shipped()[name]
 
 
@@ -109,7 +101,7 @@ def override(root: Located, text: str, issues: list[Issue], shown: str = "") -> 
         return root
     try:
         value = _relocate(parse(value_text, str(where)), where) if value_text.strip() else Located(None, where)
-    except YamlErrors as error:
+    except ConfigError as error:
         issues.extend(Issue(where, issue.message) for issue in error.issues)
         return root
     return _set(root, keys, value, where)

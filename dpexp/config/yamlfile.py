@@ -76,19 +76,6 @@ MOST_SHOWN = 50
 """issues that are told apart; of more only the number is said"""
 
 
-class YamlErrors(Exception):
-    """All problems found while reading YAML."""
-
-    def __init__(self, issues: list[Issue]) -> None:
-        super().__init__("\n".join(map(str, issues)))
-        self.issues = issues
-
-
-def _wrong(where: Position, message: str, hint: str = "") -> YamlErrors:
-    """One problem, after which no more can be read."""
-    return YamlErrors([Issue(where, message, hint)])
-
-
 class ConfigError(UsageError):
     """Everything that is wrong with a config; `issues` lists it with positions, the first 50 one by one."""
 
@@ -102,16 +89,21 @@ class ConfigError(UsageError):
         super().__init__("\n".join(map(str, self.issues)))
 
 
+def _wrong(where: Position, message: str, hint: str = "") -> ConfigError:
+    """One problem, after which no more can be read."""
+    return ConfigError([Issue(where, message, hint)])
+
+
 def read(path: Path) -> Located:
     """Read a YAML file.
 
-    Raises YamlErrors naming the file (and the place in it) if it cannot be read, is not text or not valid YAML.
+    Raises ConfigError naming the file (and the place in it) if it cannot be read, is not text or not valid YAML.
     """
     return decode(read_bytes(path), path)
 
 
 def read_bytes(path: Path) -> bytes:
-    """What a config file holds. Raises YamlErrors."""
+    """What a config file holds. Raises ConfigError."""
     here = Position(str(path))
     try:
         if path.is_dir():
@@ -125,7 +117,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def decode(data: bytes, path: Path) -> Located:
-    """The YAML in the bytes of a file. Raises YamlErrors."""
+    """The YAML in the bytes of a file. Raises ConfigError."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -136,7 +128,7 @@ def decode(data: bytes, path: Path) -> Located:
 
 
 def parse(text: str, source: str) -> Located:
-    """Parse YAML text; `source` names it in messages. Raises YamlErrors."""
+    """Parse YAML text; `source` names it in messages. Raises ConfigError."""
     issues: list[Issue] = []
     try:
         depth = values = 0
@@ -172,7 +164,7 @@ def parse(text: str, source: str) -> Located:
         raise _wrong(where, "holds a second document; one is wanted", "use one file an experiment")
     located = _locate(documents[0], source, issues)
     if issues:
-        raise YamlErrors(issues)
+        raise ConfigError(issues)
     return located
 
 
