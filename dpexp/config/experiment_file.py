@@ -20,7 +20,7 @@ from dpexp.config.messages import suggest
 from dpexp.config.reader import Reader
 from dpexp.config.shipped import MARK, shipped
 from dpexp.config.tuning import TUNE
-from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, decode, parse, read_bytes
+from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, all_at, decode, parse, read_bytes
 from dpexp.core.errors import UsageError
 from dpexp.core.scalars import yaml_in_line
 
@@ -100,7 +100,7 @@ def override(root: Located, text: str, issues: list[Issue], shown: str = "") -> 
         issues.append(Issue(where, f"unknown key '{path}'", suggest(keys[0], known)))
         return root
     try:
-        value = _relocate(parse(value_text, str(where)), where) if value_text.strip() else Located(None, where)
+        value = all_at(parse(value_text, str(where)).plain() if value_text.strip() else None, where)
     except ConfigError as error:
         issues.extend(Issue(where, issue.message) for issue in error.issues)
         return root
@@ -113,15 +113,6 @@ def _set(tree: Located, keys: list[str], value: Located, where: Position) -> Loc
     inner = tree.value if isinstance(tree.value, dict) else {}
     child = _set(inner.get(keys[0], Located({}, where)), keys[1:], value, where)
     return Located(inner | {keys[0]: child}, tree.where, {**tree.keys, keys[0]: tree.keys.get(keys[0], where)})
-
-
-def _relocate(located: Located, where: Position) -> Located:
-    value = located.value
-    if isinstance(value, dict):
-        value = {k: _relocate(v, where) for k, v in value.items()}
-    elif isinstance(value, list):
-        value = [_relocate(v, where) for v in value]
-    return Located(value, where, dict.fromkeys(located.keys, where))
 
 
 def resolved_yaml(experiment: Experiment) -> str:

@@ -8,7 +8,7 @@ errors.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -70,6 +70,13 @@ class Located:
         if isinstance(self.value, list):
             return tuple(v.plain() for v in self.value)
         return self.value
+
+
+def all_at(value: Any, where: Position) -> Located:
+    """A plain value, of which every part stands at one place."""
+    if isinstance(value, Mapping):
+        return Located({key: all_at(one, where) for key, one in value.items()}, where, dict.fromkeys(value, where))
+    return Located([all_at(one, where) for one in value] if isinstance(value, list | tuple) else value, where)
 
 
 MOST_SHOWN = 50
