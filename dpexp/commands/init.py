@@ -9,6 +9,7 @@ from dpexp.config.experiment_file import located
 from dpexp.config.starter import starter
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import UsageError
+from dpexp.core.scalars import yaml_in_line
 
 
 def init(
@@ -49,7 +50,8 @@ def init(
         text = starter(problem or "softmax", algorithm or "dp-sgd", draft(data, target), name)
         # A path in a config starts at its folder, one on the command line where that is run.
         if out is not None and not data.is_absolute():  # a path in a config starts at its folder
-            text = text.replace(f"    path: {data}\n", f"    path: {os.path.relpath(data, out.parent)}\n")
+            here, there = map(yaml_in_line, (str(data), os.path.relpath(data, out.parent)))
+            text = text.replace(f"    path: {here}\n", f"    path: {there}\n")
     else:
         text = starter(problem, algorithm, experiment=name)
     own = data is not None and not data.is_dir()

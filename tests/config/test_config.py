@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from dpexp.config.experiment_file import load_experiment, resolved_yaml
-from dpexp.config.yamlfile import ConfigError, scalar
+from dpexp.config.yamlfile import ConfigError, parse, scalar
+from dpexp.core.scalars import yaml_in_line
 from dpexp.store.simulating import checkpoint_steps
 
 CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("*.yaml"))
@@ -329,3 +330,13 @@ def test_checkpoints_are_geometric_and_end_at_n(n, checkpoints):
 def test_of_two_limits_the_narrower_one_is_said(tmp_path):
     (said,) = errors(tmp_path, GOOD.replace("huber-linear, d: 5", "mallows-hinge, d: x"))
     assert said.endswith("allowed: a whole number >= 3 and <= 1e+06")
+
+
+@pytest.mark.parametrize(
+    "text", ["a, b", "c: d", "true", "12", "01", "1/2", "inf", "null", "~", "", " pad ", "#x", "x #y", "e]", "{", "'q'",
+             'a"b', "a\\b", "a\nb", "- a", "@x", "&x", "*x", "!x", "é", "yes", "~/x.csv", "poisson 10", "2001-01-01"],
+)  # fmt: skip
+def test_text_that_is_shown_reads_back_whatever_stands_in_it(text):
+    """Categories such as 'under 5, alone' once made `dpexp show` print what was no YAML, and '01' read back as 1."""
+    shown = yaml_in_line({"key": [text], text or "-": {"inner": text}})
+    assert parse(f"all: {shown}", "text").plain()["all"] == {"key": (text,), text or "-": {"inner": text}}
