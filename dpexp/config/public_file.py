@@ -60,7 +60,7 @@ def _each(
 
 def _range(name: str, given: Located, issues: list[Issue]) -> tuple[float, float]:
     values = given.plain()
-    blank = next((v for v in values if v in BLANKS), None) if isinstance(values, tuple) else None
+    blank = next((v for v in values if isinstance(v, str) and v in BLANKS), None) if isinstance(values, tuple) else None
     if blank is not None:
         issues.append(Issue(given.where, f"{name}: {blank} is not filled in", FILL_IN))
     # Two numbers or two days, but not one of each.
