@@ -20,7 +20,7 @@ from dpexp.config.messages import suggest
 from dpexp.config.reader import Reader
 from dpexp.config.shipped import MARK, shipped
 from dpexp.config.tuning import TUNE
-from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, all_at, decode, parse, read_bytes
+from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, all_at, parse, read_bytes
 from dpexp.core.errors import UsageError
 from dpexp.core.scalars import yaml_in_line
 
@@ -44,7 +44,7 @@ def load_experiment(
     read_at = time.time_ns()
     path = located(path)
     data = read_bytes(path)
-    experiment = _resolve(decode(data, path), path, overrides, replicates, profile, accepted)
+    experiment = _resolve(parse(data, str(path)), path, overrides, replicates, profile, accepted)
     return replace(experiment, sha256=hashlib.sha256(data).hexdigest(), read_at=read_at)
 
 

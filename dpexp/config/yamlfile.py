@@ -106,7 +106,7 @@ def read(path: Path) -> Located:
 
     Raises ConfigError naming the file (and the place in it) if it cannot be read, is not text or not valid YAML.
     """
-    return decode(read_bytes(path), path)
+    return parse(read_bytes(path), str(path))
 
 
 def read_bytes(path: Path) -> bytes:
@@ -123,21 +123,11 @@ def read_bytes(path: Path) -> bytes:
     return data
 
 
-def decode(data: bytes, path: Path) -> Located:
-    """The YAML in the bytes of a file. Raises ConfigError."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        # There is no text yet of which lines could be counted.
-        line = data[: error.start].count(b"\n") + 1
-        raise _wrong(Position(str(path), line, 1), "is not UTF-8 text", "a config is a text file") from None
-    return parse(text, str(path))
-
-
-def parse(text: str, source: str) -> Located:
-    """Parse YAML text; `source` names it in messages. Raises ConfigError."""
+def parse(content: str | bytes, source: str) -> Located:
+    """The YAML in a text, or in the bytes of a file; `source` names it in messages. Raises ConfigError."""
     issues: list[Issue] = []
     try:
+        text = content if isinstance(content, str) else content.decode("utf-8-sig")
         depth = values = 0
         # Events come one by one: a file that would fill the memory is refused before it is built.
         for event in yaml.parse(text, Loader=_LOADER):
@@ -153,6 +143,10 @@ def parse(text: str, source: str) -> Located:
                 hint = "write the value out, or use `cases:`"
                 raise _wrong(_at(event.start_mark, source), "anchors and aliases are not supported", hint)
         documents = list(yaml.compose_all(text, Loader=_LOADER))
+    except UnicodeDecodeError as error:
+        # There is no text yet of which lines could be counted.
+        where = Position(source, error.object[: error.start].count(b"\n") + 1, 1)
+        raise _wrong(where, "is not UTF-8 text", "a config is a text file") from None
     except yaml.MarkedYAMLError as error:
         # Some errors know only where what they are in began.
         mark = error.problem_mark or error.context_mark
