@@ -117,15 +117,22 @@ def _set(tree: Located, keys: list[str], value: Located, where: Position) -> Loc
 
 def resolved_yaml(experiment: Experiment) -> str:
     """The experiment with every default filled in; sweeps stay lists, `cases` stay cases."""
-    first: dict[str, Any] = dict(_sections(experiment.cells[0]))
-    if experiment.sweeps:
-        for (section, key), values in experiment.sweeps.items():
-            first[section][key] = list(values)
-    elif len(experiment.cells) > 1:
+    cells = [_sections(cell) for cell in experiment.cells]
+    first: dict[str, Any] = cells[0]
+    if sweeps := experiment.sweeps:
+        # What differs and does not sweep follows from what sweeps: numbers of steps, deltas of targets.
+        first = {
+            section: {
+                key: list(sweeps[section, key]) if (section, key) in sweeps else value
+                for key, value in values.items()
+                if (section, key) in sweeps or all(cell[section].get(key) == value for cell in cells)
+            }
+            for section, values in first.items()
+        }
+    elif len(cells) > 1:
         # Sections that all cells share stand once, and cases have the others whole.
-        base = {s: v for s, v in first.items() if all(_sections(c)[s] == v for c in experiment.cells)}
-        cases = [{s: v for s, v in _sections(c).items() if s not in base} for c in experiment.cells]
-        first = base | {"cases": cases}
+        base = {s: v for s, v in first.items() if all(cell[s] == v for cell in cells)}
+        first = base | {"cases": [{s: v for s, v in cell.items() if s not in base} for cell in cells]}
     lines = [f"experiment: {experiment.name}"]
     lines += [f"plugins: {json.dumps(experiment.plugins)}"] if experiment.plugins else []
     for section, value in first.items():
