@@ -82,29 +82,27 @@ def _resolve(
         # An option of its own is a change like any other, which messages call by its own name.
         shown[f"run.replicates={replicates}"] = f"--replicates {replicates}"
     for text, source in shown.items():
-        root = override(root, text, issues, source)
+        try:
+            root = override(root, text, Position(source or f"--set {text}"))
+        except ConfigError as error:
+            issues += error.issues
     return replace(Reader(path, profile, issues, accepted).experiment(root), overrides=tuple(shown))
 
 
-def override(root: Located, text: str, issues: list[Issue], shown: str = "") -> Located:
-    """The tree with `a.b=value` set; what is wrong with the text goes to `issues`."""
-    where = Position(shown or f"--set {text}")
-    path, equals, value_text = text.partition("=")
+def override(root: Located, text: str, where: Position) -> Located:
+    """The tree with `a.b=value` set. Raises ConfigError."""
+    path, equals, value = text.partition("=")
     keys = path.strip().split(".")
     if not equals or not all(keys) or not isinstance(root.value, dict):
-        issues.append(Issue(where, "must read section.key=value", "for instance --set run.n=3000"))
-        return root
+        raise ConfigError([Issue(where, "must read section.key=value", "for instance --set run.n=3000")])
     known = ("experiment", *SECTIONS, TUNE)
     # Which keys a section has is not known before its name is read.
     if keys[0] not in known or len(keys) > 2:
-        issues.append(Issue(where, f"unknown key '{path}'", suggest(keys[0], known)))
-        return root
+        raise ConfigError([Issue(where, f"unknown key '{path}'", suggest(keys[0], known))])
     try:
-        value = all_at(parse(value_text, str(where)).plain() if value_text.strip() else None, where)
+        return _set(root, keys, all_at(parse(value, str(where)).plain() if value.strip() else None, where), where)
     except ConfigError as error:
-        issues.extend(Issue(where, issue.message) for issue in error.issues)
-        return root
-    return _set(root, keys, value, where)
+        raise ConfigError([Issue(where, issue.message) for issue in error.issues]) from None
 
 
 def _set(tree: Located, keys: list[str], value: Located, where: Position) -> Located:

@@ -134,15 +134,12 @@ class WelschRegression(NonconvexLinear):
     coercive: ClassVar[bool] = False
     curvature: ClassVar[float] = 1.0
     regression: ClassVar[bool] = True
+    fields_of_loss: ClassVar[tuple[str, ...]] = ("c",)
     c: Positive = 2.0
 
     @property
     def lipschitz(self) -> float:
         return self.c / math.sqrt(2 * math.e) * self.radius
-
-    @property
-    def constants(self) -> np.ndarray:
-        return np.array([self.c])
 
 
 class TukeyRegression(WelschRegression):
@@ -167,12 +164,9 @@ class LogisticRidge(NonconvexLinear):
     coercive: ClassVar[bool] = False
     slope: ClassVar[float] = 1.0
     curvature: ClassVar[float] = 0.25
+    fields_of_loss: ClassVar[tuple[str, ...]] = ("lam",)
     lam: Positive = 0.1
 
     @property
     def smoothness(self) -> float:
         return self.curvature * self.radius**2 + 2 * self.lam
-
-    @property
-    def constants(self) -> np.ndarray:
-        return np.array([self.lam])
