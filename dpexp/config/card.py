@@ -26,6 +26,10 @@ Sampler = Literal[
     "cyclic-poisson", "full-batch", "unknown",
 ]  # fmt: skip
 CardRelation = Literal["add-remove", "replace-one", "zero-out"]
+NEEDS: Mapping[str, Sequence[str]] = {
+    "truncated-poisson": ("cap", "records"), "k-of-t": ("selected", "steps_per_epoch"), "cyclic-poisson": ("groups",),
+}  # fmt: skip
+"""fields without which a sampler is not known"""
 Delta = Annotated[float, Field(gt=0, lt=1)]
 NoiseMultiplier = Annotated[float, Field(gt=0, le=1e6)]
 Probability = Annotated[float, Field(gt=0, le=1)]
@@ -91,14 +95,9 @@ class Card(Parameters):
 
     @model_validator(mode="after")
     def _fits(self) -> Card:
-        needs = {"truncated-poisson": "cap", "k-of-t": "selected", "cyclic-poisson": "groups"}
-        wanted = needs.get(self.sampler)
-        if wanted and getattr(self, wanted) is None:
-            raise ValueError(f"sampler {self.sampler} needs {wanted}")
-        if self.sampler == "k-of-t" and self.steps_per_epoch is None:
-            raise ValueError("sampler k-of-t needs steps_per_epoch")
-        if self.sampler == "truncated-poisson" and self.records is None:
-            raise ValueError("sampler truncated-poisson needs records")
+        for name in NEEDS.get(self.sampler, ()):
+            if getattr(self, name) is None:
+                raise ValueError(f"sampler {self.sampler} needs {name}")
         if self.clipping == "microbatch" and self.microbatch_size == 1:
             raise ValueError("clipping: microbatch needs microbatch_size, the records that are clipped as one")
         for phase in self.phases:
