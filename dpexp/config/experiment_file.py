@@ -18,8 +18,8 @@ from typing import Any
 from dpexp.config.cells import SECTIONS, Cell, Experiment
 from dpexp.config.messages import suggest
 from dpexp.config.reader import Reader
+from dpexp.config.sections import TUNE
 from dpexp.config.shipped import MARK, shipped
-from dpexp.config.tuning import TUNE
 from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, all_at, parse, read_bytes
 from dpexp.core.errors import UsageError
 from dpexp.core.scalars import yaml_in_line

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -37,8 +36,8 @@ from dpexp.config.cells import (
     smoke,
 )
 from dpexp.config.messages import allowed, explain, kind, listed, show, suggest
+from dpexp.config.sections import OVER, TUNE, completed, merged, place, seen_from_here
 from dpexp.config.settings import differences
-from dpexp.config.tuning import OVER, TUNE, merged, place
 from dpexp.config.yamlfile import ConfigError, Issue, Located, Position
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Parameters
@@ -96,14 +95,13 @@ class Reader:
 
     def experiment(self, root: Located) -> Experiment:
         """The whole file."""
-        if not _is_map(root):
+        if not root.is_mapping:
             self.complain(root.where, f"a config is a mapping, not {kind(root)}", f"sections: {', '.join(SECTIONS)}")
             raise ConfigError(self.issues)
         self.unknown(root, ("experiment", "plugins", *SECTIONS, TUNE, "cases"), "section")
         # (a)
         name, plugins = self.name(root), self.plugins(root)
-        for keys in (("problem", "data", "path"), ("cases", "problem", "data", "path")):
-            root = _changed(root, keys, lambda path: _from_here(path, self.path.parent))
+        root = seen_from_here(root, self.path.parent)
         cases = root.value.get("cases")
         base = {s: root.value[s] for s in (*SECTIONS, TUNE) if s in root.value}
         # (b)
@@ -198,13 +196,13 @@ class Reader:
             return []
         found = []
         for case in cases.value:
-            if not _is_map(case):
+            if not case.is_mapping:
                 self.complain(case.where, f"a case must be a mapping of sections, not {kind(case)}", CASES_EXAMPLE)
                 continue
             self.unknown(case, (*SECTIONS, TUNE), "section")
             own = [s for s in (*SECTIONS, TUNE) if s in case.value]
             # Sections that a case does not have are those that stand outside.
-            found.append(base | {s: _merge(base.get(s), case.value[s]) for s in own})
+            found.append(base | {s: completed(base.get(s), case.value[s]) for s in own})
         return found
 
     def variant(self, given: dict[str, Located], where: Position) -> _Variant:
@@ -216,7 +214,7 @@ class Reader:
         found = _Variant(sections, {}, {})
         algorithm = _algorithm_of(sections["algorithm"])
         for section, located in sections.items():
-            if not _is_map(located):
+            if not located.is_mapping:
                 hint = f"for instance {section}: {{key: value}}"
                 self.complain(located.where, f"'{section}' must be a mapping, not {kind(located)}", hint)
             elif model := self.kind(section, located, algorithm):
@@ -305,7 +303,7 @@ class Reader:
     def check_budget(self, value: Located) -> None:
         """Validate a budget: a number, or a mapping with one known law."""
         laws = [law for law in BUDGETS if law != "constant"]
-        if not _is_map(value):
+        if not value.is_mapping:
             if isinstance(value.value, bool) or not isinstance(value.value, int | float):
                 message = f"'privacy.mu' must be a number or a law, got {show(value)}"
                 self.complain(value.where, message, LAW_EXAMPLES)
@@ -409,7 +407,7 @@ def parameters_of(kind: type[object]) -> type[Parameters]:
 
 def _algorithm_of(section: Located) -> type[Algorithm] | None:
     """The class that the section `algorithm` names, or the default's, without complaints."""
-    named = section.value.get("name") if _is_map(section) else None
+    named = section.value.get("name") if section.is_mapping else None
     name = named.value if named else DEFAULT_NAMES["algorithm"]
     return ALGORITHMS.get(name) if isinstance(name, str) else None
 
@@ -426,42 +424,6 @@ def _with_budget(plain: dict[str, Any]) -> dict[str, Any]:
 def _law(budget: dict[str, Any]) -> Any:
     """The budgets of `{mu: 2}`, or of a law by its name. Raises ValidationError."""
     return BUDGETS["constant" if "mu" in budget else next(iter(budget))].model_validate(budget)
-
-
-def _changed(tree: Located, keys: Sequence[str], change: Callable[[Located], Located]) -> Located:
-    """The tree with what stands at these keys changed, in every entry of a list on the way."""
-    if isinstance(tree.value, list):
-        return replace(tree, value=[_changed(one, keys, change) for one in tree.value])
-    if not keys:
-        return change(tree)
-    if not _is_map(tree) or keys[0] not in tree.value:
-        return tree
-    return replace(tree, value=tree.value | {keys[0]: _changed(tree.value[keys[0]], keys[1:], change)})
-
-
-def _from_here(path: Located, folder: Path) -> Located:
-    """A data path as seen from the working directory: in a config they start at its own folder."""
-    # a path given on the command line, which has no line, starts where the command is run
-    if not isinstance(path.value, str) or not path.value or not path.where.line:
-        return path
-    if Path(path.value).is_absolute() or path.value.startswith("~"):
-        return path
-    return replace(path, value=os.path.normpath(folder / path.value))
-
-
-def _is_map(located: Located) -> bool:
-    return isinstance(located.value, dict)
-
-
-def _merge(base: Located | None, over: Located) -> Located:
-    """The section `base` with the keys of `over`; a new name starts afresh."""
-    if base is None or not _is_map(base) or not _is_map(over):
-        return over
-    name = over.value.get("name")
-    # Parameters of one algorithm mean nothing to another.
-    if name is not None and base.value.get("name") is not None and name.value != base.value["name"].value:
-        return over
-    return Located(base.value | over.value, over.where, base.keys | over.keys)
 
 
 @lru_cache(maxsize=512)

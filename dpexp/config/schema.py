@@ -22,7 +22,7 @@ from dpexp.algorithms.algorithm import AlgorithmBase
 from dpexp.config.cells import OF_THE_EXPERIMENT, RunSettings
 from dpexp.config.messages import constraints, limits
 from dpexp.config.reader import DEFAULT_NAMES, REGISTRIES, parameters_of, takes_a_list
-from dpexp.config.tuning import KEYS, PREFIX, TUNE, tunable
+from dpexp.config.sections import KEYS, PREFIX, TUNE, tunable
 from dpexp.core.parameters import Parameters, integral
 from dpexp.privacy.budgets import BUDGETS, Mu, PrivacySettings
 

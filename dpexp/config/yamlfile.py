@@ -63,6 +63,10 @@ class Located:
     keys: dict[str, Position] = field(default_factory=dict)
     """positions of the keys of a mapping"""
 
+    @property
+    def is_mapping(self) -> bool:
+        return isinstance(self.value, dict)
+
     def plain(self) -> Any:
         """The value without positions; sequences as tuples."""
         if isinstance(self.value, dict):
