@@ -212,7 +212,7 @@ def _locate(node: yaml.Node, source: str, issues: list[Issue]) -> Located:
     for key, value in node.value:
         at = _at(key.start_mark, source)
         name = key.value if isinstance(key, yaml.ScalarNode) else None
-        if name is None or name == "<<":
+        if name is None or (name == "<<" and not key.style):
             issues.append(Issue(at, "a key must be a plain name", "for instance eta: 0.2"))
         elif name in values:
             issues.append(

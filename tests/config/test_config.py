@@ -334,7 +334,7 @@ def test_of_two_limits_the_narrower_one_is_said(tmp_path):
 
 @pytest.mark.parametrize(
     "text", ["a, b", "c: d", "true", "12", "01", "1/2", "inf", "null", "~", "", " pad ", "#x", "x #y", "e]", "{", "'q'",
-             'a"b', "a\\b", "a\nb", "- a", "@x", "&x", "*x", "!x", "é", "yes", "~/x.csv", "poisson 10", "2001-01-01"],
+             'a"b', "a\\b", "a\nb", "- a", "@x", "<<", "&x", "*x", "!x", "é", "yes", "~/x.csv", "poisson 10", "2001-01-01"],
 )  # fmt: skip
 def test_text_that_is_shown_reads_back_whatever_stands_in_it(text):
     """Categories such as 'under 5, alone' once made `dpexp show` print what was no YAML, and '01' read back as 1."""
