@@ -147,7 +147,7 @@ def forest(inference: Inference, found: Sequence[dict[str, Any]]) -> Figure:
         axes.axvline(0, color="#555555", linewidth=0.8)
         for k, (entry, one) in enumerate(zip(units.entries, found[1:], strict=False)):
             # The scale of a number is a quarter of its stated range.
-            step = 1.0 if entry.level is not None or entry.of_missing else entry.scale
+            step = 1.0 if entry.level is not None else entry.scale
             if one["bounded"]:
                 axes.plot([step * one["ci_lo"], step * one["ci_hi"]], [k, k], color="#2b6cb8")
                 axes.plot(step * one["value"], k, "o", color="#2b6cb8", markersize=4)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from dpexp.config.experiment_file import located
 from dpexp.config.starter import starter
-from dpexp.config.yamlfile import YamlErrors
+from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import UsageError
+from dpexp.core.scalars import yaml_in_line
 
 
 def init(
@@ -49,7 +50,8 @@ def init(
         text = starter(problem or "softmax", algorithm or "dp-sgd", draft(data, target), name)
         # A path in a config starts at its folder, one on the command line where that is run.
         if out is not None and not data.is_absolute():
-            text = text.replace(f"    path: {data}\n", f"    path: {os.path.relpath(data, out.parent)}\n")
+            here, there = map(yaml_in_line, (str(data), os.path.relpath(data, out.parent)))
+            text = text.replace(f"    path: {here}\n", f"    path: {there}\n")
     else:
         text = starter(problem, algorithm, experiment=name)
     own = data is not None and not data.is_dir()
@@ -59,7 +61,7 @@ def init(
 def _copy(name: str) -> str:
     try:
         return located("@" + name.removeprefix("@")).read_text(encoding="utf-8")
-    except YamlErrors as error:
+    except ConfigError as error:
         raise UsageError(str(error.issues[0].message), error.issues[0].hint) from None
 
 

@@ -9,6 +9,7 @@ sampler stays unknown. They are read as JSON, and neither library is needed. An 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -16,7 +17,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import Field, ValidationError, model_validator
 
 from dpexp.config.messages import explain_fields, suggest
-from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, YamlErrors, read
+from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, all_at, read
 from dpexp.core.parameters import Count, Parameters, RecordCount
 from dpexp.privacy.accounting.gaussian_events import NotAccounted, is_event, kinds_of
 
@@ -25,6 +26,10 @@ Sampler = Literal[
     "cyclic-poisson", "full-batch", "unknown",
 ]  # fmt: skip
 CardRelation = Literal["add-remove", "replace-one", "zero-out"]
+NEEDS: Mapping[str, Sequence[str]] = {
+    "truncated-poisson": ("cap", "records"), "k-of-t": ("selected", "steps_per_epoch"), "cyclic-poisson": ("groups",),
+}  # fmt: skip
+"""fields without which a sampler is not known"""
 Delta = Annotated[float, Field(gt=0, lt=1)]
 NoiseMultiplier = Annotated[float, Field(gt=0, le=1e6)]
 Probability = Annotated[float, Field(gt=0, le=1)]
@@ -90,14 +95,9 @@ class Card(Parameters):
 
     @model_validator(mode="after")
     def _fits(self) -> Card:
-        needs = {"truncated-poisson": "cap", "k-of-t": "selected", "cyclic-poisson": "groups"}
-        wanted = needs.get(self.sampler)
-        if wanted and getattr(self, wanted) is None:
-            raise ValueError(f"sampler {self.sampler} needs {wanted}")
-        if self.sampler == "k-of-t" and self.steps_per_epoch is None:
-            raise ValueError("sampler k-of-t needs steps_per_epoch")
-        if self.sampler == "truncated-poisson" and self.records is None:
-            raise ValueError("sampler truncated-poisson needs records")
+        for name in NEEDS.get(self.sampler, ()):
+            if getattr(self, name) is None:
+                raise ValueError(f"sampler {self.sampler} needs {name}")
         if self.clipping == "microbatch" and self.microbatch_size == 1:
             raise ValueError("clipping: microbatch needs microbatch_size, the records that are clipped as one")
         for phase in self.phases:
@@ -137,28 +137,15 @@ def read_card(path: Path | None, given: Mapping[str, Any], tree: Any = None) -> 
     Raises ConfigError with everything that is wrong.
     """
     at = Position(str(path) if path else "arguments")
-    try:
-        root = read(path) if path else _located({} if tree is None else tree, at)
-    except YamlErrors as error:
-        raise ConfigError(error.issues) from None
-    notes: tuple[str, ...] = ()
-    foreign = imported(root)
-    if foreign is not None:
-        root, notes = foreign
+    root, notes = imported(read(path) if path else all_at({} if tree is None else tree, at))
     if not isinstance(root.value, dict):
         hint = "`dpexp init --card` prints one to fill in"
         raise ConfigError([Issue(root.where, "a card is a mapping of fields", hint)])
     values, keys = dict(root.value), dict(root.keys)
     for key, value in given.items():
         # What is typed replaces what the file says, and messages name it by its word.
-        values[key], keys[key] = _located(value, Position(f"{key}=")), Position(f"{key}=")
+        values[key], keys[key] = all_at(value, Position(f"{key}=")), Position(f"{key}=")
     return CardRead(card_of(Located(values, root.where, keys)), notes)
-
-
-def _located(value: Any, at: Position) -> Located:
-    if isinstance(value, Mapping):
-        return Located({key: _located(one, at) for key, one in value.items()}, at)
-    return Located([_located(one, at) for one in value] if isinstance(value, list | tuple) else value, at)
 
 
 def card_of(root: Located) -> Card:
@@ -216,14 +203,12 @@ PhaseValues = tuple[float, float, int]
 """noise multiplier, sampling probability, steps"""
 
 
-def imported(root: Located) -> tuple[Located, tuple[str, ...]] | None:
-    """The fields of a card, and what has to be said, of a history or an event tree; None where it is neither."""
+def imported(root: Located) -> tuple[Located, tuple[str, ...]]:
+    """The fields of a card, and what has to be said, of a history or an event tree; what is neither as it stands."""
     if isinstance(root.value, dict) and "history" in root.value:
         return _of_history(root)
     value = root.plain()
-    if is_event(value):
-        return _of_event(value, root.where)
-    return None
+    return _of_event(value, root.where) if is_event(value) else (root, ())
 
 
 def _of_history(root: Located) -> tuple[Located, tuple[str, ...]]:
@@ -244,11 +229,8 @@ def _fields(phases: Sequence[PhaseValues], more: dict[str, Any], own: dict[str, 
     """A card's fields from phases, of which equal neighbours become one."""
     # An event may hold a node for every step.
     merged = [(*kind, sum(p[2] for p in same)) for kind, same in groupby(phases, key=lambda p: (p[0], p[1]))]
-    columns = zip(("noise_multiplier", "sampling_probability", "steps"), zip(*merged, strict=True), strict=True)
-    at = root.where
-    values = {name: Located([Located(x, at) for x in column], at) for name, column in columns}
-    values |= {name: Located(value, at) for name, value in more.items()}
-    return Located(values | own, at, dict(root.keys))
+    columns = dict(zip(ONE_PHASE, zip(*merged, strict=True), strict=True))
+    return replace(root, value=all_at({**columns, **more}, root.where).value | own)
 
 
 def _of_event(tree: tuple[Any, ...], at: Position) -> tuple[Located, tuple[str, ...]]:

@@ -18,9 +18,9 @@ from typing import Any
 from dpexp.config.cells import SECTIONS, Cell, Experiment
 from dpexp.config.messages import suggest
 from dpexp.config.reader import Reader
+from dpexp.config.sections import TUNE
 from dpexp.config.shipped import MARK, shipped
-from dpexp.config.tuning import TUNE
-from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, YamlErrors, decode, parse, read_bytes
+from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, all_at, parse, read_bytes
 from dpexp.core.errors import UsageError
 from dpexp.core.scalars import yaml_in_line
 
@@ -42,13 +42,9 @@ def load_experiment(
     """
     # Before the file is opened: what changes while it is read has changed since.
     read_at = time.time_ns()
-    try:
-        path = located(path)
-        data = read_bytes(path)
-        root = decode(data, path)
-    except YamlErrors as error:
-        raise ConfigError(error.issues) from None
-    experiment = _resolve(root, path, overrides, replicates, profile, accepted)
+    path = located(path)
+    data = read_bytes(path)
+    experiment = _resolve(parse(data, str(path)), path, overrides, replicates, profile, accepted)
     return replace(experiment, sha256=hashlib.sha256(data).hexdigest(), read_at=read_at)
 
 
@@ -56,17 +52,13 @@ def read_experiment(
     text: str, source: str, overrides: Iterable[str] = (), replicates: int | None = None, profile: str = "paper"
 ) -> Experiment:
     """An experiment from YAML text instead of a file; `source` names it in errors. Raises ConfigError."""
-    try:
-        root = parse(text, source)
-    except YamlErrors as error:
-        raise ConfigError(error.issues) from None
-    return _resolve(root, Path(source), overrides, replicates, profile)
+    return _resolve(parse(text, source), Path(source), overrides, replicates, profile)
 
 
 def located(path: Path | str) -> Path:
     """The file that a command line means: `@NAME` is a shipped config, anything else a path.
 
-    Raises YamlErrors for a name that is not shipped.
+    Raises ConfigError for a name that is not shipped.
     """
     written = str(path)
     # A file of the user's own that begins with the mark is the user's.
@@ -75,7 +67,7 @@ def located(path: Path | str) -> Path:
     name = written.removeprefix(MARK).removesuffix(".yaml")
     if name not in shipped():
         message = f"no shipped config is called '{name}'"
-        raise YamlErrors([Issue(Position(written), message, suggest(name, shipped()))])
+        raise ConfigError([Issue(Position(written), message, suggest(name, shipped()))])
     return shipped()[name]
 
 
@@ -90,29 +82,27 @@ def _resolve(
         # An option of its own is a change like any other, which messages call by its own name.
         shown[f"run.replicates={replicates}"] = f"--replicates {replicates}"
     for text, source in shown.items():
-        root = override(root, text, issues, source)
+        try:
+            root = override(root, text, Position(source or f"--set {text}"))
+        except ConfigError as error:
+            issues += error.issues
     return replace(Reader(path, profile, issues, accepted).experiment(root), overrides=tuple(shown))
 
 
-def override(root: Located, text: str, issues: list[Issue], shown: str = "") -> Located:
-    """The tree with `a.b=value` set; what is wrong with the text goes to `issues`."""
-    where = Position(shown or f"--set {text}")
-    path, equals, value_text = text.partition("=")
+def override(root: Located, text: str, where: Position) -> Located:
+    """The tree with `a.b=value` set. Raises ConfigError."""
+    path, equals, value = text.partition("=")
     keys = path.strip().split(".")
     if not equals or not all(keys) or not isinstance(root.value, dict):
-        issues.append(Issue(where, "must read section.key=value", "for instance --set run.n=3000"))
-        return root
+        raise ConfigError([Issue(where, "must read section.key=value", "for instance --set run.n=3000")])
     known = ("experiment", *SECTIONS, TUNE)
     # Which keys a section has is not known before its name is read.
     if keys[0] not in known or len(keys) > 2:
-        issues.append(Issue(where, f"unknown key '{path}'", suggest(keys[0], known)))
-        return root
+        raise ConfigError([Issue(where, f"unknown key '{path}'", suggest(keys[0], known))])
     try:
-        value = _relocate(parse(value_text, str(where)), where) if value_text.strip() else Located(None, where)
-    except YamlErrors as error:
-        issues.extend(Issue(where, issue.message) for issue in error.issues)
-        return root
-    return _set(root, keys, value, where)
+        return _set(root, keys, all_at(parse(value, str(where)).plain() if value.strip() else None, where), where)
+    except ConfigError as error:
+        raise ConfigError([Issue(where, issue.message) for issue in error.issues]) from None
 
 
 def _set(tree: Located, keys: list[str], value: Located, where: Position) -> Located:
@@ -123,26 +113,24 @@ def _set(tree: Located, keys: list[str], value: Located, where: Position) -> Loc
     return Located(inner | {keys[0]: child}, tree.where, {**tree.keys, keys[0]: tree.keys.get(keys[0], where)})
 
 
-def _relocate(located: Located, where: Position) -> Located:
-    value = located.value
-    if isinstance(value, dict):
-        value = {k: _relocate(v, where) for k, v in value.items()}
-    elif isinstance(value, list):
-        value = [_relocate(v, where) for v in value]
-    return Located(value, where, dict.fromkeys(located.keys, where))
-
-
 def resolved_yaml(experiment: Experiment) -> str:
     """The experiment with every default filled in; sweeps stay lists, `cases` stay cases."""
-    first: dict[str, Any] = dict(_sections(experiment.cells[0]))
-    if experiment.sweeps:
-        for (section, key), values in experiment.sweeps.items():
-            first[section][key] = list(values)
-    elif len(experiment.cells) > 1:
+    cells = [_sections(cell) for cell in experiment.cells]
+    first: dict[str, Any] = cells[0]
+    if sweeps := experiment.sweeps:
+        # What differs and does not sweep follows from what sweeps: numbers of steps, deltas of targets.
+        first = {
+            section: {
+                key: list(sweeps[section, key]) if (section, key) in sweeps else value
+                for key, value in values.items()
+                if (section, key) in sweeps or all(cell[section].get(key) == value for cell in cells)
+            }
+            for section, values in first.items()
+        }
+    elif len(cells) > 1:
         # Sections that all cells share stand once, and cases have the others whole.
-        base = {s: v for s, v in first.items() if all(_sections(c)[s] == v for c in experiment.cells)}
-        cases = [{s: v for s, v in _sections(c).items() if s not in base} for c in experiment.cells]
-        first = base | {"cases": cases}
+        base = {s: v for s, v in first.items() if all(cell[s] == v for cell in cells)}
+        first = base | {"cases": [{s: v for s, v in cell.items() if s not in base} for cell in cells]}
     lines = [f"experiment: {experiment.name}"]
     lines += [f"plugins: {json.dumps(experiment.plugins)}"] if experiment.plugins else []
     for section, value in first.items():

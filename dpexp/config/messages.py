@@ -8,13 +8,12 @@ from itertools import groupby
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from annotated_types import Ge, Gt, Le, Lt
 from pydantic import AfterValidator, BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from dpexp.config.yamlfile import Issue, Located
-from dpexp.core.parameters import OrInfinite, Registry
+from dpexp.core.parameters import Registry
 
 _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     "greater_than": lambda c: f"must be greater than {c['gt']:g}",
@@ -32,6 +31,8 @@ _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
     "too_short": lambda c: f"needs at least {c['min_length']} values",
     "too_long": lambda c: f"takes at most {c['max_length']} values",
 }
+
+_SIGNS = {"gt": "> {}", "ge": ">= {}", "lt": "< {}", "le": "<= {}", "le_or_inf": "<= {} or inf"}
 
 
 def suggest(word: str, allowed: Iterable[str]) -> str:
@@ -61,40 +62,41 @@ def kind(located: Located) -> str:
     return kinds.get(type(located.value), "a number")
 
 
-def allowed(annotation: Any, metadata: Sequence[Any] = ()) -> str:
+def allowed(field: FieldInfo) -> str:
     """What a field takes, in words: a number > 0, a whole number >= 1, 'joint' or 'known'."""
+    return _allowed(field.annotation, field.metadata)
+
+
+def _allowed(annotation: Any, metadata: Sequence[Any] = ()) -> str:
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        return allowed(inner[0], [*inner[1:], *metadata])
+        return _allowed(inner[0], [*inner[1:], *metadata])
     if origin is Literal:
         return " or ".join(map(repr, inner))
     if origin in (Union, UnionType):
-        return " or ".join(allowed(kind) for kind in inner if kind is not type(None))
+        return " or ".join(_allowed(kind) for kind in inner if kind is not type(None))
     if origin is tuple:
-        return f"a list, each {allowed(inner[0])}"
+        return f"a list, each {_allowed(inner[0])}"
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return f"a mapping of {', '.join(annotation.model_fields)}"
     nouns = {float: "a number", int: "a whole number", str: "text", bool: "true or false"}
     noun = nouns.get(annotation, "a mapping")
-    flat = [item for entry in metadata for item in (entry.metadata if isinstance(entry, FieldInfo) else [entry])]
-    limits = [limit for item in flat for limit in _limits(item)]
-    return " ".join([noun, " and ".join(limits)]).strip()
+    said = [_SIGNS[name].format(f"{limit:g}") for name, limit in limits(metadata).items()]
+    return " ".join([noun, " and ".join(said)]).strip()
 
 
-def _limits(item: object) -> Iterator[str]:
-    """What one constraint of pydantic says of a number: > 0, or nothing."""
-    match item:
-        case Gt(gt=float() | int() as least):
-            yield f"> {least:g}"
-        case Ge(ge=float() | int() as least):
-            yield f">= {least:g}"
-        case Lt(lt=float() | int() as most):
-            yield f"< {most:g}"
-        case Le(le=float() | int() as most):
-            yield f"<= {most:g}"
-        # This range is a function of ours, of which pydantic tells nothing.
-        case AfterValidator(func=OrInfinite(le_or_inf=most)):
-            yield f"<= {most:g} or inf"
+def limits(metadata: Sequence[Any]) -> dict[str, float]:
+    """The narrowest limits of a number by pydantic's names (`gt`, `ge`, `lt`, `le`), and `le_or_inf` (`OrInfinite`)."""
+    # a range with infinity is a function of ours, of which pydantic tells nothing
+    items = [item.func if isinstance(item, AfterValidator) else item for item in constraints(metadata)]
+    found = {name: [getattr(item, name, None) for item in items] for name in _SIGNS}
+    numbers = {name: [v for v in values if isinstance(v, int | float)] for name, values in found.items()}
+    return {name: (max if name in ("gt", "ge") else min)(values) for name, values in numbers.items() if values}
+
+
+def constraints(metadata: Sequence[Any]) -> list[Any]:
+    """What an annotation says beside its type, one by one."""
+    return [item for entry in metadata for item in (entry.metadata if isinstance(entry, FieldInfo) else [entry])]
 
 
 def explain(error: ValidationError, name: str, value: Located, hint: str = "") -> Iterator[Issue]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dpexp.config.yamlfile import ConfigError, Issue, Located, YamlErrors, read
+from dpexp.config.yamlfile import ConfigError, Issue, Located, read
 from dpexp.core.text import guess
 from dpexp.data.encode import limits_of
 from dpexp.data.public_inputs import BLANKS, PublicInputs
@@ -20,10 +20,7 @@ def read_public(path: Path | None) -> PublicInputs:
     """The statements of a file; none without one. Raises ConfigError with all that is wrong, each at its place."""
     if path is None:
         return PublicInputs()
-    try:
-        root = read(path)
-    except YamlErrors as error:
-        raise ConfigError(error.issues) from None
+    root = read(path)
     issues: list[Issue] = []
     if not isinstance(root.value, dict):
         raise ConfigError([Issue(root.where, "must be keys with values", f"keys: {', '.join(KEYS)}")])
@@ -63,7 +60,7 @@ def _each(
 
 def _range(name: str, given: Located, issues: list[Issue]) -> tuple[float, float]:
     values = given.plain()
-    blank = next((v for v in values if v in BLANKS), None) if isinstance(values, tuple) else None
+    blank = next((v for v in values if isinstance(v, str) and v in BLANKS), None) if isinstance(values, tuple) else None
     if blank is not None:
         issues.append(Issue(given.where, f"{name}: {blank} is not filled in", FILL_IN))
     # Two numbers or two days, but not one of each.

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from dpexp.config.cells import Cell, Experiment
+from dpexp.config.cells import Experiment
 from dpexp.config.yamlfile import ConfigError, Issue, Position
 from dpexp.core.errors import DataError
-from dpexp.core.memory import in_bytes as _bytes
-from dpexp.core.memory import memory_of_machine
+from dpexp.core.memory import in_bytes, memory_of_machine
 from dpexp.core.text import counted
 from dpexp.data import fashion
 
@@ -33,30 +32,23 @@ WORTH_PROCESSES_S = 10.0
 """of work, for which processes are begun: each takes some two seconds to load what it needs"""
 KEPT_PROBLEMS = 8
 """whose data are kept, as `dpexp.problems.finite_sum` does"""
-
-
 LIBRARIES = 200 * 2**20
 """bytes of a process that computes, before it holds a number: Python, numba, scipy and pyarrow, of which 190 to 280 MiB
 were measured"""
-
-
-class Part(NamedTuple):
-    """One use of memory."""
-
-    what: str
-    bytes: int
+SMALLER = "fewer cells, replicates, checkpoints or steps, or smaller problems"
 
 
 class Needs(NamedTuple):
     """What an experiment needs."""
 
-    parts: tuple[Part, ...]
+    parts: Mapping[str, int]
+    """bytes of every use of memory"""
     seconds: float
     """on all workers together"""
 
     @property
     def bytes(self) -> int:
-        return sum(part.bytes for part in self.parts)
+        return sum(self.parts.values())
 
 
 def needs(experiment: Experiment, workers: int = 0, cluster: bool = False, processes: bool = False) -> Needs:
@@ -66,21 +58,28 @@ def needs(experiment: Experiment, workers: int = 0, cluster: bool = False, proce
     On a `cluster` the work is done elsewhere (`needs_of_worker`).
     """
     workers, replicates = workers or os.cpu_count() or 1, experiment.replicates
-    by_cell = [_results(cell, replicates) for cell in experiment.cells]
     passes = Counter(cell.pass_key for cell in experiment.cells)
     # No more workers are busy than there are chunks.
     chunks = sum(-(-count // CHUNK_SETTINGS) for count in passes.values()) * -(-replicates // CHUNK_REPLICATES)
-    busy = min(workers, chunks)
+    busy = 0 if cluster else min(workers, chunks)
     # Processes load everything once more, threads share it.
     loaded = 1 + busy * processes
-    # the chunks of every cell are kept until all are there and put together then; one cell at a time becomes a table
-    parts = [Part("results", 2 * sum(by_cell) + 3 * max(by_cell)), Part("records", _records(experiment) * loaded)]
-    parts.append(Part("libraries", LIBRARIES * loaded))
-    if not cluster:
-        parts.insert(1, Part(f"work of {counted(busy, 'worker')}", _work(experiment) * busy))
+    # a number for every estimator, checkpoint, metric and replicate
+    by_cell = [
+        8 * len(algorithm.estimators) * min(run.n, run.checkpoints) * (len(algorithm.metrics) + 1) * replicates
+        for algorithm, run in ((cell.algorithm, cell.run) for cell in experiment.cells)
+    ]
+    parts = {
+        # the chunks of every cell are kept until all are there and put together then; one cell at a time becomes a
+        # table
+        "results": 2 * sum(by_cell) + 3 * max(by_cell),
+        f"work of {counted(busy, 'worker')}": _work(experiment) * busy,
+        "records": _records(experiment) * loaded,
+        "libraries": LIBRARIES * loaded,
+    }
     seconds = sum(cell.algorithm.seconds(cell.problem, cell.run.n) for cell in experiment.cells) * replicates
     # how many threads a cluster will have is not known, and no more is refused than what no cluster does
-    return Needs(tuple(parts), seconds / (MOST_THREADS if cluster else workers))
+    return Needs(parts, seconds / (MOST_THREADS if cluster else workers))
 
 
 def processes_pay(experiment: Experiment, workers: int) -> bool:
@@ -114,45 +113,28 @@ def _records(experiment: Experiment) -> int:
     return sum(sorted(sizes.values())[-KEPT_PROBLEMS:])
 
 
-def _results(cell: Cell, replicates: int) -> int:
-    """Bytes of a cell's numbers: every estimator, checkpoint, metric and replicate."""
-    algorithm, run = cell.algorithm, cell.run
-    checkpoints = min(run.n, run.checkpoints)
-    return 8 * len(algorithm.estimators) * checkpoints * (len(algorithm.metrics) + 1) * replicates
-
-
 def require_room(experiment: Experiment, workers: int = 0, cluster: bool = False, processes: bool = False) -> None:
     """Raises ConfigError where an experiment is too large for this machine or a `cluster`, with the bytes and days, and
     where its records are not installed."""
-    found = list(_too_large(experiment, needs(experiment, workers, cluster, processes), memory_of_machine()))
-    found += _not_installed(experiment)
-    if found:
-        raise ConfigError(found)
-
-
-def _not_installed(experiment: Experiment) -> Iterator[Issue]:
-    """Shipped records that are a package of their own."""
+    found, needed = list[tuple[str, str]](), needs(experiment, workers, cluster, processes)
+    there = memory_of_machine()
+    most = MOST_BYTES if there is None else min(MOST_BYTES, there)
+    if needed.bytes > most:
+        # What takes most is what has to become smaller.
+        largest = sorted(needed.parts.items(), key=lambda part: -part[1])
+        listed = ", ".join(f"{in_bytes(size)} for {what}" for what, size in largest if size)
+        limit = f"{in_bytes(most)} are {'there' if most == there else 'the most that is run'}"
+        found.append((f"needs about {in_bytes(needed.bytes)} of memory ({listed}); {limit}", SMALLER))
+    if needed.seconds > MOST_SECONDS:
+        days = f"{needed.seconds / 86_400:,.0f}" if needed.seconds < 1e13 else f"{needed.seconds / 86_400:.1e}"
+        found.append((f"needs about {days} days of computing; at most {MOST_SECONDS / 86_400:g} are run", SMALLER))
+    # shipped records that are a package of their own
     asked = [getattr(cell.problem, "data", None) for cell in experiment.cells]
     if "fashion" in [getattr(data, "name", data) for data in asked]:
         try:
             fashion.file()
         except DataError as error:
-            yield Issue(experiment.where or Position(str(experiment.path)), error.message, error.hint)
-
-
-def _too_large(experiment: Experiment, needed: Needs, there: int | None) -> Iterator[Issue]:
-    where = experiment.where or Position(str(experiment.path))
-    most = MOST_BYTES if there is None else min(MOST_BYTES, there)
-    if needed.bytes > most:
-        # What takes most is what has to become smaller.
-        largest = [part for part in sorted(needed.parts, key=lambda part: -part.bytes) if part.bytes]
-        listed = ", ".join(f"{_bytes(part.bytes)} for {part.what}" for part in largest)
-        message = f"needs about {_bytes(needed.bytes)} of memory ({listed}); {_bytes(most)} are "
-        message += "there" if most == there else "the most that is run"
-        yield Issue(where, message, _SMALLER)
-    if needed.seconds > MOST_SECONDS:
-        days = f"{needed.seconds / 86_400:,.0f}" if needed.seconds < 1e13 else f"{needed.seconds / 86_400:.1e}"
-        yield Issue(where, f"needs about {days} days of computing; at most {MOST_SECONDS / 86_400:g} are run", _SMALLER)
-
-
-_SMALLER = "fewer cells, replicates, checkpoints or steps, or smaller problems"
+            found.append((error.message, error.hint))
+    if found:
+        where = experiment.where or Position(str(experiment.path))
+        raise ConfigError([Issue(where, message, hint) for message, hint in found])

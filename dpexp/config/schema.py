@@ -13,16 +13,17 @@ from collections.abc import Sequence
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from annotated_types import Ge, Gt, Le, Lt, MinLen
-from pydantic import AfterValidator, BeforeValidator
+from annotated_types import MinLen
+from pydantic import BeforeValidator
 from pydantic.fields import FieldInfo
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.algorithm import AlgorithmBase
 from dpexp.config.cells import OF_THE_EXPERIMENT, RunSettings
+from dpexp.config.messages import constraints, limits
 from dpexp.config.reader import DEFAULT_NAMES, REGISTRIES, parameters_of, takes_a_list
-from dpexp.config.tuning import KEYS, PREFIX, TUNE, tunable
-from dpexp.core.parameters import OrInfinite, Parameters, integral
+from dpexp.config.sections import KEYS, PREFIX, TUNE, tunable
+from dpexp.core.parameters import Parameters, integral
 from dpexp.privacy.budgets import BUDGETS, Mu, PrivacySettings
 
 Schema = dict[str, Any]
@@ -32,6 +33,11 @@ LARGEST = 1.7976931348623157e308
 UNSIGNED = r"(\d[\d_]*\s*/\s*\d[\d_]*|(\d[\d_]*\.?\d*|\.\d+)([eE][+-]?\d+)?)"
 """a number as `yamlfile.scalar` reads it from text"""
 INFINITE = r"\.?[iI][nN][fF]([iI][nN][iI][tT][yY])?"
+_TYPES = {type(None): "null", bool: "boolean", str: "string"}
+_KEYWORDS = {
+    "ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum", "le_or_inf": "maximum",
+}  # fmt: skip
+"""of the limits of a number"""
 NAME = "^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$"
 
 
@@ -39,7 +45,7 @@ def json_schema() -> Schema:
     """The schema of what can be named today, plug-ins that are loaded included."""
     whole: Schema = {section: _section(section) for section in REGISTRIES}
     loose: Schema = {section: _section(section, whole_section=False) for section in REGISTRIES}
-    whole |= {"privacy": _privacy(), "run": _mapping(RunSettings, needed=False), TUNE: _tune()}
+    whole |= {"privacy": _privacy(), "run": _mapping(RunSettings, needed=False, sweeps=True), TUNE: _tune()}
     loose |= {"privacy": _privacy(whole_section=False), "run": whole["run"], TUNE: whole[TUNE]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -81,15 +87,15 @@ def _section(section: str, whole_section: bool = True) -> Schema:
     named = [
         {
             "if": {"properties": {"name": {"const": name}}, "required": ["name"]},
-            "then": _mapping(kind, needed=whole_section),
+            "then": _mapping(kind, whole_section, sweeps=True),
         }
         for name, kind in kinds.items()
     ]
     # Without a name, a problem is incomplete. An algorithm is then the default; a schedule depends on the algorithm,
     # and a section of `cases` on what stands outside, so that there the keys of some entry must fit.
-    unnamed: Schema = {"anyOf": [_mapping(kind, needed=False) for kind in kinds.values()]}
+    unnamed: Schema = {"anyOf": [_mapping(kind, needed=False, sweeps=True) for kind in kinds.values()]}
     if whole_section and section == "algorithm":
-        unnamed = _mapping(kinds[DEFAULT_NAMES[section]])
+        unnamed = _mapping(kinds[DEFAULT_NAMES[section]], sweeps=True)
     rest = [] if whole_section and section == "problem" else [{"if": {"not": {"required": ["name"]}}, "then": unnamed}]
     schema: Schema = {"type": "object", "properties": {"name": {"enum": list(kinds)}}, "allOf": [*named, *rest]}
     return schema | ({"required": ["name"]} if whole_section and section == "problem" else {})
@@ -121,22 +127,19 @@ def _tune() -> Schema:
     return _object({key: _or_list(_of_field(fields[key])) for key in KEYS})
 
 
-def _mapping(kind: type[Parameters], needed: bool = True) -> Schema:
-    """The keys of one class of parameters; a value that is not itself a list may be a list, which sweeps."""
+def _mapping(kind: type[Parameters], needed: bool = True, sweeps: bool = False) -> Schema:
+    """The keys of one class of parameters; where it `sweeps`, a value that is not itself a list may be a list.
+
+    A section does. A part of a value, such as a source of data or a law of budgets, does not.
+    """
     properties: Schema = {}
     for key, field in kind.model_fields.items():
         one = _of_field(field)
         # A value that is itself a list cannot also be a list of values.
-        sweeps = key not in ("name", *OF_THE_EXPERIMENT) and not takes_a_list(kind, key) and not _is_part(kind)
-        properties[key] = _or_list(one) if sweeps else one
+        listed = sweeps and key not in ("name", *OF_THE_EXPERIMENT) and not takes_a_list(kind, key)
+        properties[key] = _or_list(one) if listed else one
     required = [key for key, field in kind.model_fields.items() if field.is_required() and key not in ("name", "n")]
     return _object(properties) | ({"required": required} if needed and required else {})
-
-
-def _is_part(kind: type[Parameters]) -> bool:
-    """Whether a class describes a part of a value, whose keys do not sweep: a source of data, a law of budgets."""
-    named = {parameters_of(entry) for registry in REGISTRIES.values() for entry in registry.values()}
-    return kind not in named and kind is not RunSettings
 
 
 def _object(properties: Schema) -> Schema:
@@ -148,7 +151,7 @@ def _or_list(one: Schema) -> Schema:
 
 
 def _of_field(field: FieldInfo) -> Schema:
-    """What one field takes, with its docstring where it has one."""
+    """What one field takes."""
     return _of(field.annotation, field.metadata)
 
 
@@ -159,69 +162,45 @@ def _of(annotation: Any, metadata: Sequence[Any] = ()) -> Schema:
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _of(inner[0], [*inner[1:], *metadata])
-    flat = [item for entry in metadata for item in (entry.metadata if isinstance(entry, FieldInfo) else [entry])]
     if origin is Literal:
         return {"enum": list(inner)}
     if origin in (Union, UnionType):
         return {"anyOf": [_of(kind) for kind in inner]}
-    if any(isinstance(item, BeforeValidator) and item.func is not integral for item in flat):
+    if any(isinstance(item, BeforeValidator) and item.func is not integral for item in constraints(metadata)):
         # It converts what is written before anything is checked (True to the text "True"), in a way only it knows.
         if origin is dict:
             lists = {"additionalProperties": {"type": "array"}} if get_origin(inner[1]) is tuple else {}
             return {"type": "object", **lists}
         return {"type": "array"} if origin is tuple else {}
-    if origin is tuple:
-        return _list_of(inner, flat)
-    if annotation is type(None):
-        return {"type": "null"}
-    if annotation is bool:
-        return {"type": "boolean"}
-    if annotation is str:
-        return {"type": "string"}
+    if origin is tuple and len(inner) == 2 and inner[1] is Ellipsis:
+        least = max((item.min_length for item in constraints(metadata) if isinstance(item, MinLen)), default=0)
+        return {"type": "array", "items": _of(inner[0]), "minItems": least}
+    if origin is tuple:  # a pair, such as the two ends of a uniform law
+        return {"type": "array", "prefixItems": list(map(_of, inner)), "minItems": len(inner), "maxItems": len(inner)}
+    if annotation in _TYPES:
+        return {"type": _TYPES[annotation]}
     if annotation in (int, float):
-        return _number(annotation is int, flat)
+        return _number(annotation is int, metadata)
     if isinstance(annotation, type) and issubclass(annotation, Parameters):
         return _mapping(annotation)
     return {}  # a kind that a plug-in has thought of: `validate` knows
 
 
-def _list_of(inner: tuple[Any, ...], metadata: Sequence[Any]) -> Schema:
-    """A list of any length, or of one value for each annotation."""
-    if len(inner) == 2 and inner[1] is Ellipsis:
-        least = max((item.min_length for item in metadata if isinstance(item, MinLen)), default=0)
-        return {"type": "array", "items": _of(inner[0]), "minItems": least}
-    # A pair, such as the two ends of a uniform law.
-    each = [_of(kind) for kind in inner]
-    return {"type": "array", "prefixItems": each, "minItems": len(each), "maxItems": len(each)}
-
-
 def _number(whole: bool, metadata: Sequence[Any]) -> Schema:
     """A number in its range, or a text that dpexp reads as one."""
-    limits: Schema = {}
-    for item in metadata:
-        match item:  # the narrowest counts, where an annotation is narrowed twice
-            case Ge(ge=float() | int() as least):
-                limits["minimum"] = max(least, limits.get("minimum", least))
-            case Gt(gt=float() | int() as least):
-                limits["exclusiveMinimum"] = max(least, limits.get("exclusiveMinimum", least))
-            case Le(le=float() | int() as most):
-                limits["maximum"] = min(most, limits.get("maximum", most))
-            case Lt(lt=float() | int() as most):
-                limits["exclusiveMaximum"] = min(most, limits.get("exclusiveMaximum", most))
-    or_infinite = [item.func for item in metadata if isinstance(item, AfterValidator)]
-    highest = [check.le_or_inf for check in or_infinite if isinstance(check, OrInfinite)]
-    if highest:
-        # Infinity, which JSON lacks, is a text or a number beyond the largest one.
-        limits["maximum"] = min(highest)
-    bounded = "maximum" in limits or "exclusiveMaximum" in limits
+    narrowest = limits(metadata)
+    ends: Schema = {_KEYWORDS[name]: limit for name, limit in narrowest.items()}
+    or_infinite = "le_or_inf" in narrowest
+    bounded = not or_infinite and ("maximum" in ends or "exclusiveMaximum" in ends)
     # Without a lower end, or with one below 0, a number may be negative.
-    signed = max(limits.get("minimum", -1), limits.get("exclusiveMinimum", -1)) < 0
+    signed = max(ends.get("minimum", -1), ends.get("exclusiveMinimum", -1)) < 0
     # only dpexp's reader takes 1/3, inf, and 1e-5, which PyYAML alone reads as text, for a number; the schema knows
     # the sign of such a text, and its size is checked by `validate`
-    text = UNSIGNED if bounded and not highest else f"({UNSIGNED}|{INFINITE})"
+    text = UNSIGNED if bounded else f"({UNSIGNED}|{INFINITE})"
     forms: list[Schema] = [
-        {"type": "integer" if whole else "number", **limits},
+        {"type": "integer" if whole else "number", **ends},
         {"type": "string", "pattern": f"^[+{'-' if signed else ''}]?{text}$"},
     ]
-    forms += [{"type": "number", "exclusiveMinimum": LARGEST}] if highest else []
+    # infinity, which JSON lacks, is a text or a number beyond the largest one
+    forms += [{"type": "number", "exclusiveMinimum": LARGEST}] if or_infinite else []
     return {"anyOf": forms}

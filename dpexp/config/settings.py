@@ -135,7 +135,10 @@ def identity(cell: Cell) -> Settings:
 
 def label(cell: Cell) -> str:
     """`name=value` of what tells the cell apart; what it does not have is left out."""
-    return " ".join(pair(name, value) for name, value in setting(cell).items() if value is not None)
+    return " ".join(f"{name}={spelled(name, value)}" for name, value in setting(cell).items() if value is not None)
+
+
+NON_PRIVATE = "non-private"
 
 
 class Words:
@@ -146,15 +149,15 @@ class Words:
         for cell in cells:
             for name, value in cell.items():
                 self.values.setdefault(name, set()).add(value)
-
         self._digits: dict[str, int] = {}
 
     def value(self, name: str, value: Any) -> str:
-        if value not in self.values.get(name, ()):
-            return spelled(name, value, self.values.get(name, ()))
+        among = self.values.get(name, set())
+        if value not in among:
+            return spelled(name, value, digits_of([*among, value]))
         if name not in self._digits:  # once for all values of a name: else a table would be quadratic in its rows
-            self._digits[name] = digits_of(self.values[name])
-        return written(name, value, self._digits[name])
+            self._digits[name] = digits_of(among)
+        return spelled(name, value, self._digits[name])
 
     def pair(self, name: str, value: Any) -> str:
         return f"{name}={self.value(name, value)}"
@@ -164,31 +167,12 @@ class Words:
         return " ".join(self.pair(name, settings[name]) for name in names if settings.get(name) is not None)
 
 
-NON_PRIVATE = "non-private"
-
-
-def spelled(name: str, value: Any, among: Iterable[Any] = ()) -> str:
+def spelled(name: str, value: Any, digits: int = 0) -> str:
     """A value in short: 0.2, 1/3, true, non-private for an infinite mu, a dash where a cell has no such parameter.
 
-    A decimal of at most six digits is written as such, another number as the fraction that it is.
-
-    Short words may be those of two numbers. Where `among`, the other values of this name, has such a twin, the number
-    is written with as many digits as it takes to tell them apart.
+    A decimal of at most six digits is written as such, another number as the fraction that it is. Short words may be
+    those of two numbers: with `digits` a number has as many as tell it from the others.
     """
-    return written(name, value, digits_of([*among, value]))
-
-
-def digits_of(values: Iterable[Any]) -> int:
-    """The significant digits that tell all these numbers apart: 0 where their short words do, 17 where all count."""
-    numbers = {value for value in values if isinstance(value, float)}
-    if len({_short(number) for number in numbers}) == len(numbers):
-        return 0
-    # Seventeen digits tell any two doubles apart.
-    return next((n for n in range(7, 17) if len({f"{number:.{n}g}" for number in numbers}) == len(numbers)), 17)
-
-
-def written(name: str, value: Any, digits: int) -> str:
-    """`spelled`, with the digits that were found for all values of the name."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -200,9 +184,13 @@ def written(name: str, value: Any, digits: int) -> str:
     return _short(value) if digits == 0 else repr(value) if digits == 17 else f"{value:.{digits}g}"
 
 
-def pair(name: str, value: Any, among: Iterable[Any] = ()) -> str:
-    """`name=value`, as a setting is written everywhere."""
-    return f"{name}={spelled(name, value, among)}"
+def digits_of(values: Iterable[Any]) -> int:
+    """The significant digits that tell all these numbers apart: 0 where their short words do, 17 where all count."""
+    numbers = {value for value in values if isinstance(value, float)}
+    if len({_short(number) for number in numbers}) == len(numbers):
+        return 0
+    # Seventeen digits tell any two doubles apart.
+    return next((n for n in range(7, 17) if len({f"{number:.{n}g}" for number in numbers}) == len(numbers)), 17)
 
 
 def _short(value: float) -> str:

@@ -164,7 +164,7 @@ def _keys(
     for key, field in kind.model_fields.items():
         value = given.get(key, None if field.is_required() else field.get_default(call_default_factory=True))
         says = MEANINGS.get(key, "") if kind is RunSettings else meanings.get(key, "")
-        takes = "" if key == "name" else allowed(field.annotation, field.metadata)
+        takes = "" if key == "name" else allowed(field)
         if key == "name":
             takes = f"or {', '.join(others)}" if others else ""
         elif takes_a_list(kind, key):

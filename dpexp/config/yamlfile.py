@@ -8,7 +8,7 @@ errors.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,10 @@ class Located:
     keys: dict[str, Position] = field(default_factory=dict)
     """positions of the keys of a mapping"""
 
+    @property
+    def is_mapping(self) -> bool:
+        return isinstance(self.value, dict)
+
     def plain(self) -> Any:
         """The value without positions; sequences as tuples."""
         if isinstance(self.value, dict):
@@ -72,21 +76,15 @@ class Located:
         return self.value
 
 
+def all_at(value: Any, where: Position) -> Located:
+    """A plain value, of which every part stands at one place."""
+    if isinstance(value, Mapping):
+        return Located({key: all_at(one, where) for key, one in value.items()}, where, dict.fromkeys(value, where))
+    return Located([all_at(one, where) for one in value] if isinstance(value, list | tuple) else value, where)
+
+
 MOST_SHOWN = 50
 """issues that are told apart; of more only the number is said"""
-
-
-class YamlErrors(Exception):
-    """All problems found while reading YAML."""
-
-    def __init__(self, issues: list[Issue]) -> None:
-        super().__init__("\n".join(map(str, issues)))
-        self.issues = issues
-
-
-def _wrong(where: Position, message: str, hint: str = "") -> YamlErrors:
-    """One problem, after which no more can be read."""
-    return YamlErrors([Issue(where, message, hint)])
 
 
 class ConfigError(UsageError):
@@ -102,16 +100,21 @@ class ConfigError(UsageError):
         super().__init__("\n".join(map(str, self.issues)))
 
 
+def _wrong(where: Position, message: str, hint: str = "") -> ConfigError:
+    """One problem, after which no more can be read."""
+    return ConfigError([Issue(where, message, hint)])
+
+
 def read(path: Path) -> Located:
     """Read a YAML file.
 
-    Raises YamlErrors naming the file (and the place in it) if it cannot be read, is not text or not valid YAML.
+    Raises ConfigError naming the file (and the place in it) if it cannot be read, is not text or not valid YAML.
     """
-    return decode(read_bytes(path), path)
+    return parse(read_bytes(path), str(path))
 
 
 def read_bytes(path: Path) -> bytes:
-    """What a config file holds. Raises YamlErrors."""
+    """What a config file holds. Raises ConfigError."""
     here = Position(str(path))
     try:
         if path.is_dir():
@@ -124,21 +127,11 @@ def read_bytes(path: Path) -> bytes:
     return data
 
 
-def decode(data: bytes, path: Path) -> Located:
-    """The YAML in the bytes of a file. Raises YamlErrors."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        # There is no text yet of which lines could be counted.
-        line = data[: error.start].count(b"\n") + 1
-        raise _wrong(Position(str(path), line, 1), "is not UTF-8 text", "a config is a text file") from None
-    return parse(text, str(path))
-
-
-def parse(text: str, source: str) -> Located:
-    """Parse YAML text; `source` names it in messages. Raises YamlErrors."""
+def parse(content: str | bytes, source: str) -> Located:
+    """The YAML in a text, or in the bytes of a file; `source` names it in messages. Raises ConfigError."""
     issues: list[Issue] = []
     try:
+        text = content if isinstance(content, str) else content.decode("utf-8-sig")
         depth = values = 0
         # Events come one by one: a file that would fill the memory is refused before it is built.
         for event in yaml.parse(text, Loader=_LOADER):
@@ -154,6 +147,10 @@ def parse(text: str, source: str) -> Located:
                 hint = "write the value out, or use `cases:`"
                 raise _wrong(_at(event.start_mark, source), "anchors and aliases are not supported", hint)
         documents = list(yaml.compose_all(text, Loader=_LOADER))
+    except UnicodeDecodeError as error:
+        # There is no text yet of which lines could be counted.
+        where = Position(source, error.object[: error.start].count(b"\n") + 1, 1)
+        raise _wrong(where, "is not UTF-8 text", "a config is a text file") from None
     except yaml.MarkedYAMLError as error:
         # Some errors know only where what they are in began.
         mark = error.problem_mark or error.context_mark
@@ -172,7 +169,7 @@ def parse(text: str, source: str) -> Located:
         raise _wrong(where, "holds a second document; one is wanted", "use one file an experiment")
     located = _locate(documents[0], source, issues)
     if issues:
-        raise YamlErrors(issues)
+        raise ConfigError(issues)
     return located
 
 
@@ -215,7 +212,7 @@ def _locate(node: yaml.Node, source: str, issues: list[Issue]) -> Located:
     for key, value in node.value:
         at = _at(key.start_mark, source)
         name = key.value if isinstance(key, yaml.ScalarNode) else None
-        if name is None or name == "<<":
+        if name is None or (name == "<<" and not key.style):
             issues.append(Issue(at, "a key must be a plain name", "for instance eta: 0.2"))
         elif name in values:
             issues.append(

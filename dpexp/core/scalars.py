@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from typing import Any
@@ -11,6 +12,8 @@ _INTEGER = re.compile(r"[+-]?\d[\d_]*")
 _FLOAT = re.compile(r"[+-]?(\d[\d_]*\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _FRACTION = re.compile(r"([+-]?\d[\d_]*)\s*/\s*(\d[\d_]*)")
 _INFINITE = re.compile(r"([+-]?)\.?inf(inity)?", re.IGNORECASE)
+_PLAIN = re.compile(r"[\w./~]([\w./~@+ -]*[\w./~@+-])?")
+"""text in which YAML finds no mark"""
 
 
 def scalar(text: str) -> Any:
@@ -35,13 +38,16 @@ def scalar(text: str) -> Any:
 
 
 def yaml_in_line(value: Any) -> str:
-    """YAML in one line; numbers keep all their digits."""
+    """YAML in one line that reads back to this value; numbers keep all their digits."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{k}: {yaml_in_line(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{yaml_in_line(k)}: {yaml_in_line(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(yaml_in_line, value)) + "]"
     if isinstance(value, bool) or value is None:
         return "null" if value is None else str(value).lower()
     if isinstance(value, float):
         return "inf" if math.isinf(value) else repr(int(value)) if value.is_integer() and value < 1e15 else repr(value)
-    return str(value)
+    if isinstance(value, int):
+        return repr(value)
+    # between quotes a text is a text, whatever it looks like
+    return value if _PLAIN.fullmatch(value) and scalar(value) == value else json.dumps(value, ensure_ascii=False)

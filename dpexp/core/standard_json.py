@@ -24,40 +24,24 @@ def standard_json(document: Any) -> str:
 
 def standard(value: Any) -> Any:
     """The document of JSON's own values."""
-    value = _plain(value)
+    return _with_words(value)[0]
+
+
+def _with_words(value: Any) -> tuple[Any, Any]:
+    """A value of JSON's own, and what the numbers are that it lost: a word, or a list of the same shape, or None."""
+    value = value.tolist() if isinstance(value, np.generic | np.ndarray) else value
     if isinstance(value, dict):
         found: dict[str, Any] = {}
-        for key, held in value.items():
-            found[str(key)] = standard(held)
-            words = _words(held)
+        for key, inner in value.items():
+            found[str(key)], words = _with_words(inner)
             if words is not None:
                 found[f"{key}{BESIDE}"] = words
-        return found
-    if isinstance(value, list):
-        return [standard(held) for held in value]
-    return None if _lost(value) else value
-
-
-def _plain(value: Any) -> Any:
-    """Numbers of numpy as Python's, arrays and tuples as lists."""
-    if isinstance(value, tuple):
-        return list(value)
-    return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
-
-
-def _lost(value: Any) -> bool:
-    return isinstance(value, float) and not math.isfinite(value)
-
-
-def _words(value: Any) -> Any:
-    """What the numbers are that are lost: a word, or a list of the same shape; None where none is.
-
-    A dict says so for itself.
-    """
-    value = _plain(value)
-    if _lost(value):
-        return "undefined" if math.isnan(value) else "infinity" if value > 0 else "-infinity"
-    if isinstance(value, list):
-        words = [_words(held) for held in value]
-        return words if any(word is not None for word in words) else None
-    return None
+        # a mapping says so for itself
+        return found, None
+    if isinstance(value, list | tuple):
+        pairs = [_with_words(inner) for inner in value]
+        lost = any(words is not None for _, words in pairs)
+        return [plain for plain, _ in pairs], [words for _, words in pairs] if lost else None
+    if isinstance(value, float) and not math.isfinite(value):
+        return None, "undefined" if math.isnan(value) else "infinity" if value > 0 else "-infinity"
+    return value, None

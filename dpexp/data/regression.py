@@ -25,6 +25,10 @@ FARTHEST = 1e6
 """a value farther than so many scales from its centre counts as that far: its weight is next to nothing either way"""
 
 
+MISSING = -1
+"""in place of a level: the covariate is 1 where the value is missing"""
+
+
 @dataclass(frozen=True)
 class Entry:
     """One covariate: a column of numbers, one level of a column, or whether a value is missing."""
@@ -33,11 +37,8 @@ class Entry:
     column: str
     centre: float
     scale: float
-    level: str | None = None
-    """the level for which it is 1; None for numbers"""
-    place: int = 0
-    """of this level among all"""
-    of_missing: bool = False
+    level: int | None = None
+    """the place of the level for which it is 1, or `MISSING`; None for numbers"""
     function: str = ""
     """of the value (`formulas`)"""
     times: tuple[Entry, ...] = ()
@@ -57,23 +58,20 @@ SHARE_MISSING = 0.1
 
 def entries_of(column: Column) -> list[Entry]:
     """The covariates of a column: a number, or one for every level but the first; and whether its value is missing."""
-    # divided by its standard deviation an indicator counts as much as a number does; undivided, its curvature would be
-    # at most a quarter of theirs
-    name = column.name
-    missing = [_indicator(f"{name} is missing", name, SHARE_MISSING, of_missing=True)] * column.may_miss
+
+    def indicator(said: str, share: float, level: int) -> Entry:
+        """1 with a guessed share of the records, in units of its standard deviation."""
+        # divided so an indicator counts as much as a number does; undivided, its curvature would be at most a quarter
+        # of theirs
+        return Entry(f"{column.name}{said}", column.name, share, (share * (1 - share)) ** 0.5, level)
+
+    missing = [indicator(" is missing", SHARE_MISSING, MISSING)] * column.may_miss
     if column.levels is None:
         low, high = column.limits or TYPICAL_RANGE
-        return [Entry(name, name, (low + high) / 2, (high - low) / 4), *missing]
+        return [Entry(column.name, column.name, (low + high) / 2, (high - low) / 4), *missing]
     # with L levels, guessed to be equally frequent, an indicator has mean 1 / L and variance (1 / L)(1 - 1 / L)
-    levels = list(enumerate(column.levels))[1:]
-    return [_indicator(f"{name}={level}", name, 1 / len(column.levels), level, k) for k, level in levels] + missing
-
-
-def _indicator(
-    name: str, column: str, share: float, level: str | None = None, place: int = 0, of_missing: bool = False
-) -> Entry:
-    """An entry that is 1 with a guessed share of the records, in units of its standard deviation."""
-    return Entry(name, column, share, (share * (1 - share)) ** 0.5, level, place, of_missing)
+    share = 1 / len(column.levels)
+    return [indicator(f"={level}", share, k) for k, level in enumerate(column.levels) if k] + missing
 
 
 def entries_of_term(term: Sequence[Factor], columns: Mapping[str, Column]) -> list[Entry]:
@@ -83,7 +81,7 @@ def entries_of_term(term: Sequence[Factor], columns: Mapping[str, Column]) -> li
         return parts[0]
     found = []
     # whether a value is missing is no factor: a missing value counts as the centre, where the product is 0
-    for times in product(*([one for one in part if not one.of_missing] for part in parts)):
+    for times in product(*([one for one in part if one.level != MISSING] for part in parts)):
         names = [entry.name for entry in times]
         name = f"{names[0]}**{len(names)}" if len(set(names)) == 1 else ":".join(names)
         found.append(Entry(name, "", 0.0, 1.0, times=times))
@@ -289,10 +287,10 @@ def _standardised(entry: Entry, values: np.ndarray) -> np.ndarray:
     """(value - centre) / scale [n]; 0 where a value is missing, which has an entry of its own."""
     missing = np.isnan(values)
     # at the centre a missing value adds nothing, whatever the others are
-    raw = missing if entry.of_missing else values if entry.level is None else values == entry.place
+    raw = missing if entry.level == MISSING else values if entry.level is None else values == entry.level
     raw = applied(entry.function, raw) if entry.function else raw
     z = np.clip((raw - entry.centre) / entry.scale, -FARTHEST, FARTHEST)
-    return np.asarray(z if entry.of_missing else np.where(missing, 0.0, z))
+    return np.asarray(z if entry.level == MISSING else np.where(missing, 0.0, z))
 
 
 def read_budgets(table: Table, column: str) -> np.ndarray:

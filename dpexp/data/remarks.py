@@ -7,11 +7,11 @@ part of the privacy statement, of what is stored or of what is released.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from dpexp.data.drafting import LEVELS, key_of
+from dpexp.data.drafting import LEVELS, RANGE, key_of
 from dpexp.data.encode import FOR_YOU, encoded, of_unread
 from dpexp.data.public_inputs import Column
 from dpexp.data.records import Table
@@ -25,19 +25,38 @@ FEWEST_RECORDS = 20
 
 def remarks(table: Table, columns: Sequence[Column], classes: Column) -> list[str]:
     """What is odd about a labelled table, each in one line."""
+    found, raw = list[str](), dict[str, np.ndarray]()
     # a column with a stated range is scaled, and cannot drown the others
-    raw = {
-        c.name: values[np.isfinite(values)]
-        for c in columns if c.levels is None and c.limits is None for values in [encoded(table, c).values]
-    }  # fmt: skip
-    found = [_of_words(c.name) for c in columns if c.name in raw and not (len(raw[c.name]) or c.may_miss)]
-    others, raw = len(columns) - len(raw), {name: values for name, values in raw.items() if len(values)}
-    found += [_numbered(name) for name, values in raw.items() if _numbers_records(values)]
+    unscaled = [column for column in columns if column.levels is None and column.limits is None]
+    for column in unscaled:
+        values, name = encoded(table, column).values, key_of(column.name)
+        values = values[np.isfinite(values)]
+        if len(values):
+            raw[name] = values
+        elif not column.may_miss:
+            found.append(
+                f"no value of {name} is a number, so no record adds anything: of a column of words state categories: "
+                f"{{{name}: {LEVELS}}}, or leave it out {FOR_YOU}"
+            )
+    found += [
+        f"{name} is another whole number in every record, as an identifier is; if it is one, leave it out {FOR_YOU}"
+        for name, values in raw.items()
+        if len(np.unique(values)) == len(values) >= FEWEST_RECORDS and np.all(values % 1 == 0)
+    ]
     # every record is scaled to norm 1 by itself, so a column that is a thousand times larger than the others is all
-    # that is left of a record
-    large = _large({name: _size(values) for name, values in raw.items()}, others)
+    # that is left of a record: the root of its mean square is what it adds to the norms
+    sizes = {name: float(np.sqrt(np.mean(values**2))) for name, values in raw.items()}
+    # by range or as 0 and 1 the others have at most size 1
+    others = [1.0] * (len(columns) - len(unscaled))
+    rest = {name: [*(size for one, size in sizes.items() if one != name), *others] for name in sizes}
+    large = [name for name, size in sizes.items() if rest[name] and size > OF_ONE_SIZE * float(np.median(rest[name]))]
     if large:
-        found.append(_drowned(large, list(raw)))
+        template = ", ".join(f"{name}: {RANGE}" for name in raw)
+        found.append(
+            f"{', '.join(large)} {'are' if len(large) > 1 else 'is'} more than {OF_ONE_SIZE:g} times as large as other "
+            "columns. Every record is scaled to norm 1, so that little is left of these others. State limits that are "
+            f"known without the records: ranges: {{{template}}} {FOR_YOU}"
+        )
     return found + of_unread(table, [*columns, classes])
 
 
@@ -49,44 +68,3 @@ def majority(table: Table, classes: Column) -> list[str]:
         return []
     share, name = counts.max() / counts.sum(), (classes.levels or ())[int(counts.argmax())]
     return [f"{share:.1%} of the records have the class {name}: so accurate is who always says so {FOR_YOU}"]
-
-
-def _size(values: np.ndarray) -> float:
-    """Root of the mean square, which is what a column adds to the norms of records."""
-    return float(np.sqrt(np.mean(values**2))) if len(values) else 0.0
-
-
-def _large(sizes: Mapping[str, float], others: int) -> list[str]:
-    """Columns beside which the median of the rest is little; `others` have at most size 1, by range or as 0 and 1."""
-    found = []
-    for name, size in sizes.items():
-        rest = [*(other for column, other in sizes.items() if column != name), *[1.0] * others]
-        if rest and size > OF_ONE_SIZE * float(np.median(rest)):
-            found.append(name)
-    return found
-
-
-def _numbers_records(values: np.ndarray) -> bool:
-    return len(values) >= FEWEST_RECORDS and len(np.unique(values)) == len(values) and bool(np.all(values % 1 == 0))
-
-
-def _drowned(large: Sequence[str], raw: Sequence[str]) -> str:
-    template = ", ".join(f"{key_of(name)}: [LOW, HIGH]" for name in raw)
-    many, names = len(large) > 1, ", ".join(map(key_of, large))
-    return (
-        f"{names} {'are' if many else 'is'} more than {OF_ONE_SIZE:g} times as large as other columns. "
-        f"Every record is scaled to norm 1, so that little is left of these others. State limits that are known "
-        f"without the records: ranges: {{{template}}} {FOR_YOU}"
-    )
-
-
-def _of_words(name: str) -> str:
-    return (
-        f"no value of {key_of(name)} is a number, so no record adds anything: of a column of words state categories: "
-        f"{{{key_of(name)}: {LEVELS}}}, or leave it out {FOR_YOU}"
-    )
-
-
-def _numbered(name: str) -> str:
-    said = "is another whole number in every record, as an identifier is; if it is one, leave it out"
-    return f"{key_of(name)} {said} {FOR_YOU}"

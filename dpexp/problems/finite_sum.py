@@ -31,6 +31,8 @@ class FiniteSum(ProblemBase):
 
     coercive: ClassVar[bool]
     """whether F grows without bound; where it does not, small gradients also reward divergence"""
+    fields_of_loss: ClassVar[tuple[str, ...]] = ()
+    """names of the parameters that are constants of the loss"""
 
     @property
     def count(self) -> int:
@@ -55,7 +57,7 @@ class FiniteSum(ProblemBase):
     @property
     def constants(self) -> np.ndarray:
         """Constants of the loss, float64."""
-        return np.zeros(1)
+        return np.array([getattr(self, field) for field in self.fields_of_loss] or [0.0])
 
     def build(self) -> Records:
         """The data, made or read anew; `records` keeps it."""

@@ -80,9 +80,6 @@ class MallowsHinge(LinearPredictorProblem):
         b0, b = _best(self.d, self.sigma_z, abs(self.beta))
         return math.copysign(1, self.beta) * np.append(b0, np.full(self.d, b / (self.sigma_z * math.sqrt(self.d))))
 
-    def _require_risk(self) -> None:
-        """The risk is a quadrature in a plane: there is no `conditional_risk`."""
-
     def _risk(self, theta: np.ndarray, measured: Measured) -> np.ndarray:
         """F(theta) by quadrature in a plane; error about 1e-7 for d = 3, less for larger d."""
         theta = theta.transpose(0, 2, 1).reshape(-1, self.p)

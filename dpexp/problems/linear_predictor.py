@@ -58,15 +58,12 @@ class LinearPredictorProblem(WeightedRegression, ProblemBase):
         kind, k = type(self), self.constants
         # compiled code looks up no index: beyond the constants it computes with whatever lies in memory
         kind.response(0.5, 0.5, k)
-        self._require_risk()
+        if hasattr(kind, "conditional_risk"):  # of which the hinge loss has none
+            kind.conditional_risk(0.5, 1.0, k)
         found = kind.score(0.5, 1.0, 1.0, k)
         if not isinstance(found, tuple) or len(found) != 2:
             hint = "derivatives by the linear predictor and by the scale: docs/extending.md"
             raise UsageError(f"problem '{self.name}': `score` returns {found}, and not two numbers", hint)
-
-    def _require_risk(self) -> None:
-        """The same of the function whose mean is the risk."""
-        type(self).conditional_risk(0.5, 1.0, self.constants)
 
     # --- one user ----------------------------------------------------------------------------------------------
 

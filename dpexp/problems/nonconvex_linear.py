@@ -40,6 +40,7 @@ class NonconvexLinear(FiniteSum):
     d: Dimension | None = None
     """parameters of synthetic data, 10 where it is left out"""
     data_seed: Seed = 0
+    coercive: ClassVar[bool] = False
     slope: ClassVar[float]
     """largest |derivative| in u = x.w"""
     curvature: ClassVar[float]
@@ -107,7 +108,6 @@ class Sigmoid(NonconvexLinear):
     """4 s(-y x.w), a smooth count of errors: G = |x|, L = 4 / (6 sqrt 3) |x|^2."""
 
     name: Literal["sigmoid"] = "sigmoid"
-    coercive: ClassVar[bool] = False
     slope: ClassVar[float] = 1.0
     curvature: ClassVar[float] = 4 / (6 * math.sqrt(3))
 
@@ -120,7 +120,6 @@ class SquaredSigmoid(NonconvexLinear):
     """(t - s(x.w))^2 with t = (1 + y) / 2: G = 8/27 |x|, L = max 2 s^2 |(1 - s)(2 - 3 s)| |x|^2."""
 
     name: Literal["squared-sigmoid"] = "squared-sigmoid"
-    coercive: ClassVar[bool] = False
     slope: ClassVar[float] = 8 / 27
     _at: ClassVar[float] = (15 - math.sqrt(33)) / 24
     """where 2 s^2 (1 - s)(2 - 3 s) is largest: 12 s^2 - 15 s + 4 = 0"""
@@ -131,18 +130,14 @@ class WelschRegression(NonconvexLinear):
     """(c^2 / 2)(1 - exp(-(x.w - y)^2 / c^2)): G = c / sqrt(2 e) |x|, L = |x|^2."""
 
     name: Literal["welsch-regression"] = "welsch-regression"
-    coercive: ClassVar[bool] = False
     curvature: ClassVar[float] = 1.0
     regression: ClassVar[bool] = True
+    fields_of_loss: ClassVar[tuple[str, ...]] = ("c",)
     c: Positive = 2.0
 
     @property
     def lipschitz(self) -> float:
         return self.c / math.sqrt(2 * math.e) * self.radius
-
-    @property
-    def constants(self) -> np.ndarray:
-        return np.array([self.c])
 
 
 class TukeyRegression(WelschRegression):
@@ -164,15 +159,11 @@ class LogisticRidge(NonconvexLinear):
     """
 
     name: Literal["logistic-ridge"] = "logistic-ridge"
-    coercive: ClassVar[bool] = False
     slope: ClassVar[float] = 1.0
     curvature: ClassVar[float] = 0.25
+    fields_of_loss: ClassVar[tuple[str, ...]] = ("lam",)
     lam: Positive = 0.1
 
     @property
     def smoothness(self) -> float:
         return self.curvature * self.radius**2 + 2 * self.lam
-
-    @property
-    def constants(self) -> np.ndarray:
-        return np.array([self.lam])

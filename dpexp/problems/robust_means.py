@@ -49,6 +49,7 @@ class RippledMean(RobustMean):
 
     name: Literal["rippled-mean"] = "rippled-mean"
     coercive: ClassVar[bool] = True
+    fields_of_loss: ClassVar[tuple[str, ...]] = ("amplitude", "frequency")
     amplitude: Positive = 0.25
     frequency: Positive = 2.0
 
@@ -60,16 +61,13 @@ class RippledMean(RobustMean):
     def smoothness(self) -> float:
         return 1 + self.amplitude * self.frequency**2
 
-    @property
-    def constants(self) -> np.ndarray:
-        return np.array([self.amplitude, self.frequency])
-
 
 class WelschMean(RobustMean):
     """(c^2 / 2)(1 - exp(-|w - x|^2 / c^2)): flat far away, G = c / sqrt(2 e), L = 1 in every dimension."""
 
     name: Literal["welsch-mean"] = "welsch-mean"
     coercive: ClassVar[bool] = False
+    fields_of_loss: ClassVar[tuple[str, ...]] = ("c",)
     c: Positive = 2.0
 
     @property
@@ -79,7 +77,3 @@ class WelschMean(RobustMean):
     @property
     def smoothness(self) -> float:
         return 1.0
-
-    @property
-    def constants(self) -> np.ndarray:
-        return np.array([self.c])

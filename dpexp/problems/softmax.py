@@ -42,6 +42,7 @@ from dpexp.theory.dp_sgld.softmax import data_lipschitz, minimiser_radius, smoot
 
 _RANDOM_FEATURES_SEED = 20220205
 _OF_THE_RECORDS = {"data", "test_fraction", "validation_fraction", "data_seed", "random_features"}
+"""what decides the records"""
 NOT_COVERED = (
     "Every record is scaled to norm 1 by itself. No guarantee covers what is measured, accuracy and loss, nor settings "
     "chosen by looking at it."
@@ -53,26 +54,25 @@ BY_THEMSELVES = (
 )
 
 
-def _tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
 def _tuples(value: Any) -> Any:
-    return {k: _tuple(v) for k, v in value.items()} if isinstance(value, Mapping) else value
+    """A list as a tuple, also in a mapping."""
+    if isinstance(value, Mapping):
+        return {key: _tuples(inner) for key, inner in value.items()}
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _texts(value: Any) -> Any:
     """Categories, or names of columns, as text: 1 is '1', true is 'True'."""
-    plain = _tuples(value) if isinstance(value, Mapping) else _tuple(value)
-    if isinstance(plain, tuple):
-        return tuple(map(str, plain))
-    return {k: _texts(v) for k, v in plain.items()} if isinstance(plain, Mapping) else plain
+    plain = _tuples(value)
+    if isinstance(plain, Mapping):
+        return {key: _texts(inner) for key, inner in plain.items()}
+    return tuple(map(str, plain)) if isinstance(plain, tuple) else plain
 
 
 Fraction = Annotated[float, Field(ge=1e-6, le=0.999999)]
 Ranges = Annotated[dict[str, tuple[float, float] | tuple[str, str]], BeforeValidator(_tuples)]
 Categories = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_texts)]
-Words = Annotated[tuple[str, ...], BeforeValidator(_tuple)]
+Words = Annotated[tuple[str, ...], BeforeValidator(_tuples)]
 Names = Annotated[tuple[str, ...], BeforeValidator(_texts)]
 
 
@@ -105,11 +105,10 @@ class DataSource(Parameters):
     def _one_source(self) -> DataSource:
         if (self.name is None) == (self.path is None):
             raise ValueError(f"give a name ({', '.join(DATASETS)}) or a path, for instance {{name: digits}}")
+        beside = [key for key, value in self if key not in ("name", "path") and value not in (None, (), "pixels")]
         if self.path is None:
-            given = {k: v for k, v in sorted(self) if k in self.model_fields_set - {"name", "path"}}
-            idle = [k for k, value in given.items() if value not in (None, (), "pixels")]
-            if idle:
-                raise ValueError(f"{', '.join(idle)}: only for data given by path, not for {self.name!r}")
+            if beside:
+                raise ValueError(f"{', '.join(sorted(beside))}: only for data given by path, not for {self.name!r}")
             return self
         place = Path(os.path.expanduser(self.path))
         if not place.exists():
@@ -118,12 +117,8 @@ class DataSource(Parameters):
             raise ValueError(f"{self.path}: the format must be one of {', '.join(FORMATS)}")
         if place.is_file() and self.target is None:
             raise ValueError(f"{self.path}: which column is the target? give target")
-        foreign = (
-            ("target", "ranges", "categories", "missing", "leave_out")
-            if place.is_dir()
-            else ("features", "by_file_name")
-        )
-        idle = [k for k, v in self if k in foreign and v not in (None, (), "pixels")]
+        of_tables, of_folders = ("target", "ranges", "categories", "missing", "leave_out"), ("features", "by_file_name")
+        idle = [key for key in beside if key in (of_tables if place.is_dir() else of_folders)]
         if idle:
             kind = "tables" if place.is_dir() else "folders of images"
             raise ValueError(f"{', '.join(idle)}: only for {kind}, not for {self.path}")
@@ -169,7 +164,7 @@ class Softmax(ProblemBase):
 
         Raises DataError, which lists all that is wrong.
         """
-        return _loaded(self._source)
+        return _loaded(self.model_dump_json(include=_OF_THE_RECORDS))
 
     @property
     def train(self) -> Dataset:
@@ -287,11 +282,6 @@ class Softmax(ProblemBase):
         """Radius of a ball that holds the minimiser for any records."""
         return minimiser_radius(NORM, self.regulariser, self.shape.classes)
 
-    @property
-    def _source(self) -> str:
-        """What decides the records, as text."""
-        return self.model_dump_json(include=_OF_THE_RECORDS)
-
 
 @lru_cache(maxsize=2)
 def _loaded(source: str) -> Split:
@@ -310,7 +300,7 @@ def _loaded(source: str) -> Split:
         )
     if asked.random_features is None:
         return parts
-    return Split(*(_expanded(part, asked.random_features) for part in parts))
+    return Split(*(part.with_features(expanded(part.features, asked.random_features)) for part in parts))
 
 
 # settings of one experiment share it, and a process may outlive an edit of it
@@ -325,11 +315,6 @@ def _remarked(source: str, state: State) -> tuple[str, ...]:
     said = [*remarks(table, columns, classes), *majority(table, classes)]
     shown = Path(table.where).name
     return tuple(remark if remark.startswith(table.where) else f"{shown}: {remark}" for remark in said)
-
-
-def _expanded(data: Dataset, count: int) -> Dataset:
-    """Prepared records through public random directions."""
-    return data.with_features(expanded(data.features, count))
 
 
 def expanded(features: np.ndarray, count: int) -> np.ndarray:

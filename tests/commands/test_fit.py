@@ -609,6 +609,7 @@ def test_budgets_are_public_and_told_at_their_line(tmp_path):
         ("ranges: {age: [LOW, HIGH]}", "p.yaml:1:15: age: LOW is not filled in"),
         ("ranges: {age: [70, 20]}", "the smaller first"),
         ("ranges: {age: 20}", "the smaller first"),
+        ("ranges: {age: [{a: 1}, 2]}", "the smaller first"),
         ("categories: {job: [ONE, OTHER]}", "job: ONE is not filled in"),
         ("categories: {job: [a]}", "two or more"),
         ("categories: {job: [a, a]}", "named twice"),

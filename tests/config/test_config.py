@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from dpexp.config.experiment_file import load_experiment, resolved_yaml
-from dpexp.config.yamlfile import ConfigError, scalar
+from dpexp.config.yamlfile import ConfigError, parse, scalar
+from dpexp.core.scalars import yaml_in_line
 from dpexp.store.simulating import checkpoint_steps
 
 CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("*.yaml"))
@@ -324,3 +325,35 @@ def test_checkpoints_are_geometric_and_end_at_n(n, checkpoints):
     if len(late) > 5:
         ratios = late[1:] / late[:-1]
         assert ratios.max() / ratios.min() < 1.02
+
+
+def test_of_two_limits_the_narrower_one_is_said(tmp_path):
+    (said,) = errors(tmp_path, GOOD.replace("huber-linear, d: 5", "mallows-hinge, d: x"))
+    assert said.endswith("allowed: a whole number >= 3 and <= 1e+06")
+
+
+@pytest.mark.parametrize(
+    "text", ["a, b", "c: d", "true", "12", "01", "1/2", "inf", "null", "~", "", " pad ", "#x", "x #y", "e]", "{", "'q'",
+             'a"b', "a\\b", "a\nb", "- a", "@x", "<<", "&x", "*x", "!x", "é", "yes", "~/x.csv", "poisson 10", "2001-01-01"],
+)  # fmt: skip
+def test_text_that_is_shown_reads_back_whatever_stands_in_it(text):
+    """Categories such as 'under 5, alone' once made `dpexp show` print what was no YAML, and '01' read back as 1."""
+    shown = yaml_in_line({"key": [text], text or "-": {"inner": text}})
+    assert parse(f"all: {shown}", "text").plain()["all"] == {"key": (text,), text or "-": {"inner": text}}
+
+
+@pytest.mark.parametrize("more", ["", "tune: {over: {clip: [0.1, 1]}, draws: poisson 10}\n"])
+def test_what_follows_from_what_sweeps_follows_from_it_again_when_the_config_is_shown(tmp_path, more):
+    """Steps and deltas of the first cell stood for all: refused when read back, or, of tuned runs, other settings."""
+    text = (
+        "experiment: a\nproblem: {name: softmax, data: {name: digits}}\nprivacy: {eps: 1, delta: [1e-5, 1e-6]}\n"
+        "algorithm: {name: dp-sgd, batch_size: [64, 128], epochs: 2, clip: 1}\n"
+    )
+    experiment = load(tmp_path, text + more)
+    again = load(tmp_path, resolved_yaml(experiment))
+    assert {(cell.run.n, cell.privacy.deltas) for cell in experiment.cells} == {
+        (n, (delta,)) for n in (22, 45) for delta in (1e-5, 1e-6)
+    }
+    assert [(c.cell_id, c.privacy.deltas) for c in again.cells] == [
+        (c.cell_id, c.privacy.deltas) for c in experiment.cells
+    ]

@@ -176,3 +176,13 @@ def test_paths_start_at_the_config_wherever_the_command_is_run(tmp_path, monkeyp
         "  - problem: {data: {path: ../other.csv, target: income, categories: {income: [low, high]}, records: 200}}\n"
     )
     assert [cell.problem.data.path for cell in load_experiment(out).cells] == ["people.csv", "other.csv"]
+
+
+def test_a_draft_for_a_table_with_marks_of_yaml_in_its_names(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people #1.csv").write_text("x,a: b\n1,no\n2,yes\n3,no\n4,yes\n5,no\n6,yes\n")
+    (tmp_path / "there").mkdir()
+    command.init(None, None, Path("people #1.csv"), "a: b", None, Path("there/own.yaml"))
+    written = (tmp_path / "there/own.yaml").read_text().replace("[ONE, OTHER]", '["no", "yes"]')
+    (cell,) = read_experiment(written, "there/own.yaml").cells
+    assert (cell.problem.data.path, cell.problem.data.target) == ("people #1.csv", "a: b")

@@ -14,7 +14,7 @@ from dpexp.commands import plot
 from dpexp.commands import table as command
 from dpexp.commands.diff import diff
 from dpexp.config import settings
-from dpexp.config.settings import Words, differences, label, named, pair, spelled
+from dpexp.config.settings import Words, differences, digits_of, label, named, spelled
 from dpexp.core.errors import UsageError
 from dpexp.reporting import latex
 from dpexp.reporting.digits import matched, uncertain
@@ -83,12 +83,12 @@ def test_uncertainties_of_shipped_tables_are_matched():
 
 def test_values_are_spelled_alike_everywhere_and_never_two_alike():
     assert [spelled("alpha", value) for value in (1 / 3, 0.5, 0.2, 1.0, 2 / 3)] == ["1/3", "0.5", "0.2", "1", "2/3"]
-    assert (pair("mu", float("inf")), pair("eps", float("inf")), pair("noise", True)) == (
-        "mu=non-private", "eps=inf", "noise=true",
-    )  # fmt: skip
+    assert [spelled(*pair) for pair in (("mu", float("inf")), ("eps", float("inf")), ("noise", True))] == [
+        "non-private", "inf", "true",
+    ]  # fmt: skip
     close = [0.1234561, 0.1234562]
     assert spelled("eta", close[0]) == "0.123456" or float(spelled("eta", close[0])) == close[0]
-    assert len({spelled("eta", value, close) for value in close}) == 2
+    assert len({spelled("eta", value, digits_of(close)) for value in close}) == 2
 
 
 def test_budgets_of_all_kinds_have_names_of_their_own():

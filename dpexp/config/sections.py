@@ -1,12 +1,16 @@
-"""The section `tune:` of a config: its algorithm becomes the one that runs it several times and keeps the best.
+"""The sections of a config before they are checked: with data paths as seen from here, with cases, and with `tune:`.
 
 `tune: {over: ..., draws: ..., score: ...}` beside `algorithm: {name: dp-sgd, ...}` reads as the algorithm
-`tuned-dp-sgd` with these keys, which is how `dpexp show` and results spell it.
+`tuned-dp-sgd` with these keys, which is how `dpexp show` and results spell it: the one that runs it several times and
+keeps the best.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.config.messages import kind, suggest
@@ -38,14 +42,14 @@ def merged(
     tune = sections.get(TUNE)
     if tune is None:
         return rest
-    if not isinstance(tune.value, dict):
+    if not tune.is_mapping:
         complain(tune.where, f"'{TUNE}' must be a mapping, not {kind(tune)}", EXAMPLE)
         return rest
     for key in tune.value:
         if key not in KEYS:
             complain(tune.keys[key], f"unknown key in {TUNE}: '{key}'", suggest(key, KEYS))
     algorithm = rest.get("algorithm", Located({}, tune.where))
-    if not isinstance(algorithm.value, dict):
+    if not algorithm.is_mapping:
         return rest  # which is complained of where sections are checked
     name = algorithm.value.get("name", Located(default, algorithm.where))
     if name.value not in tunable():
@@ -57,3 +61,39 @@ def merged(
     own = {key: tune.value[key] for key in KEYS if key in tune.value}
     keys = {**algorithm.keys, **{key: tune.keys[key] for key in own}}
     return rest | {"algorithm": Located({**algorithm.value, "name": named, **own}, algorithm.where, keys)}
+
+
+def completed(base: Located | None, over: Located) -> Located:
+    """The section `base` with the keys of `over`; a new name starts afresh."""
+    if base is None or not base.is_mapping or not over.is_mapping:
+        return over
+    name = over.value.get("name")
+    # Parameters of one algorithm mean nothing to another.
+    if name is not None and base.value.get("name") is not None and name.value != base.value["name"].value:
+        return over
+    return Located(base.value | over.value, over.where, base.keys | over.keys)
+
+
+def seen_from_here(root: Located, folder: Path) -> Located:
+    """The file with its data paths as seen from the working directory: in a config they start at its own folder."""
+
+    def moved(path: Located) -> Located:
+        # a path given on the command line, which has no line, starts where the command is run
+        if not isinstance(path.value, str) or not path.value or not path.where.line:
+            return path
+        if Path(path.value).is_absolute() or path.value.startswith("~"):
+            return path
+        return replace(path, value=os.path.normpath(folder / path.value))
+
+    return _changed(_changed(root, ("problem", "data", "path"), moved), ("cases", "problem", "data", "path"), moved)
+
+
+def _changed(tree: Located, keys: Sequence[str], change: Callable[[Located], Located]) -> Located:
+    """The tree with what stands at these keys changed, in every entry of a list on the way."""
+    if isinstance(tree.value, list):
+        return replace(tree, value=[_changed(one, keys, change) for one in tree.value])
+    if not keys:
+        return change(tree)
+    if not tree.is_mapping or keys[0] not in tree.value:
+        return tree
+    return replace(tree, value=tree.value | {keys[0]: _changed(tree.value[keys[0]], keys[1:], change)})
