@@ -12,8 +12,8 @@ from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan, drawn_orde
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.core.seeds import stream_state
 from dpexp.engine.finite_sum.following import follow_all, looks
-from dpexp.engine.finite_sum.loop import Data, Order, with_shortcut
-from dpexp.engine.finite_sum.noise_process import Silence
+from dpexp.engine.finite_sum.loop import Data, Momentum, Order
+from dpexp.engine.finite_sum.noise_process import Noise, Tree
 from dpexp.privacy.budgets import ConstantBudget, Target
 from dpexp.privacy.mechanisms.gradient_recursion import recursion_coefficients, recursion_sensitivities, recursion_stds
 from dpexp.privacy.momentum.tree_streams import occurrence_sensitivities, stream_mu, stream_sensitivities, unit_split
@@ -135,16 +135,13 @@ def test_algorithm_2_mixes_windows_from_the_third_epoch_on_when_reshuffled():
 @pytest.mark.slow
 def test_the_shortcut_is_the_reconstruction_for_one_order_only():
     problem, plan = problem_of(40), Plan(210, 0.03, 0.01, 0.3)
-    data, start, silence = data_of(problem), problem.start(), Silence()
+    data, start, silence = data_of(problem), problem.start(), Noise(0.0, Tree, ())
     reduced = SUMS["reduced-momentum"](order="reshuffled", noise=False, alpha=0.03, gamma=0.3)
     fixed = drawn_order(1, 0, 40, 210, "fixed")
-    short = traced(with_shortcut(data, start, fixed, silence, plan.alpha, plan.eta), 210)
+    short = traced(Momentum(data, start, fixed, silence, plan.alpha, plan.eta), 210)
     fed = reduced.stepper(problem, plan, ONE, 1, 0, data)
     fed.order = Order(fixed.between(1, 210), False)
     np.testing.assert_allclose(traced(fed, 210)[1], short[1], atol=1e-12)
-    shuffled = drawn_order(1, 0, 40, 210, "reshuffled")
-    with pytest.raises(ValueError, match="not private when epochs are reshuffled"):
-        with_shortcut(data, start, shuffled, silence, plan.alpha, plan.eta)
     other = traced(reduced.stepper(problem, plan, ONE, 1, 0, data), 210)[1]
     plain = SUMS["tree-momentum"](noise=False, alpha=0.03)
     momentum = traced(plain.stepper(problem, plan, ONE, 1, 0, data), 210)[1]

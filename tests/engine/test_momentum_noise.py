@@ -28,12 +28,12 @@ def run_tree(normals, alpha, std=1.0, block=None):
     return out
 
 
-def run_independent(normals, alpha, std=1.0, block=None):
+def run_independent(normals, alpha, block=None):
     steps, d = normals.shape
     last, out = np.zeros(d), np.empty((steps, d))
     for first in range(0, steps, block or steps):
         part = slice(first, first + (block or steps))
-        independent_noise(normals[part], alpha, std, last, out[part])
+        independent_noise(normals[part], alpha, last, out[part])
     return out
 
 
@@ -114,10 +114,9 @@ def test_neighbouring_steps_share_nodes_or_are_independent():
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_square_root_noise_is_its_double_sum_and_squares_to_the_momentum(alpha):
     normals = np.random.default_rng(0).standard_normal((150, 2))
-    np.testing.assert_allclose(
-        square_root_noise(normals, alpha, 1.0), trees.square_root_noise(normals, alpha), rtol=0, atol=1e-12
-    )
-    root = square_root_noise(np.eye(64), alpha, 1.0)
+    wanted = trees.square_root_noise(normals, alpha)
+    np.testing.assert_allclose(square_root_noise(normals, alpha), wanted, rtol=0, atol=1e-12)
+    root = square_root_noise(np.eye(64), alpha)
     lag = np.subtract.outer(np.arange(64), np.arange(64))
     momentum = np.where(lag >= 0, (1.0 - alpha) ** np.maximum(lag, 0), 0.0)
     np.testing.assert_allclose(root @ root, momentum, rtol=0, atol=1e-12)
@@ -130,10 +129,10 @@ def test_square_root_noise_is_its_double_sum_and_squares_to_the_momentum(alpha):
 def test_square_root_noise_of_a_coordinate_does_not_depend_on_the_others(d):
     """They are moved in groups of eight, and the last group may be smaller."""
     normals = np.random.default_rng(5).standard_normal((50, d))
-    together = square_root_noise(normals, 0.1, 1.7)
-    alone = [square_root_noise(np.ascontiguousarray(normals[:, [j]]), 0.1, 1.7)[:, 0] for j in range(d)]
+    together = square_root_noise(normals, 0.1)
+    alone = [square_root_noise(np.ascontiguousarray(normals[:, [j]]), 0.1)[:, 0] for j in range(d)]
     assert np.array_equal(together, np.stack(alone, axis=1))
-    np.testing.assert_allclose(together, 1.7 * trees.square_root_noise(normals, 0.1), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(together, trees.square_root_noise(normals, 0.1), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
