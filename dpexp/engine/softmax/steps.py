@@ -158,17 +158,6 @@ def _sums(work, rows, features, labels, norms, index, clips):
 
 
 @compiled(kept=True)
-def gradient_sums(totals, weights, features, labels, norms, index, clips, work, rows):
-    """Sums over the records `index` of clipped data gradients, into totals, for each of weights [runs, classes, p].
-
-    features [n, p], clips [runs]; everything of one float type; work is `workspace(weights)`, rows are `work.rows`.
-    """
-    _copy(rows.weights, weights)
-    _sums(work, rows, features, labels, norms, index, clips)
-    _copy(totals, rows.totals)
-
-
-@compiled(kept=True)
 def project(weights, radius):
     """Project [classes, p] on the ball |W| <= radius (Frobenius), in place."""
     square = 0.0
