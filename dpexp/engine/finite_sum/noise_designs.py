@@ -20,7 +20,6 @@ from numba import njit
 
 from dpexp.core.elementary import discounts
 from dpexp.engine.compiled import compiled
-from dpexp.engine.lanes.vectors import LANES
 
 
 def tree_slots(steps: int, d: int) -> np.ndarray:
@@ -94,37 +93,15 @@ def square_root_noise(normals: np.ndarray, alpha: float) -> np.ndarray:
     length = next_fast_len(2 * steps - 1, real=True)  # so long that the end of the run does not meet its beginning
     kernel = np.fft.rfft(square_root_coefficients(alpha, steps), length)
     out = np.empty((steps, d))
-    # What a transform needs is asked for once: in worker threads, new memory for each coordinate would be cleared anew.
-    # Eight numbers that lie side by side come with one access to memory, so eight columns are moved together.
-    columns, padded, spectrum = np.empty((LANES, steps)), np.empty(length), np.empty(length // 2 + 1, complex)
-    for first in range(0, d, LANES):
-        _take_columns(normals, first, columns)
-        for column in columns[: d - first]:
-            padded[:steps], padded[steps:] = column, 0.0
-            np.fft.rfft(padded, out=spectrum)
-            _multiply(spectrum, kernel)
-            np.fft.irfft(spectrum, length, out=padded)
-            column[:] = padded[:steps]
-        _put_columns(columns, first, out)
+    # what a transform needs is asked for once: in worker threads, new memory for each coordinate would be cleared anew
+    padded, spectrum = np.empty(length), np.empty(length // 2 + 1, complex)
+    for j in range(d):
+        padded[:steps], padded[steps:] = normals[:, j], 0.0
+        np.fft.rfft(padded, out=spectrum)
+        _multiply(spectrum, kernel)
+        np.fft.irfft(spectrum, length, out=padded)
+        out[:, j] = padded[:steps]
     return out
-
-
-@compiled(kept=True)
-def _take_columns(table: np.ndarray, first: int, columns: np.ndarray) -> None:
-    """columns [8, T] become those of table [T, d] from the first one, as many as there are."""
-    count = min(len(columns), table.shape[1] - first)
-    for t in range(len(table)):
-        for k in range(count):
-            columns[k, t] = table[t, first + k]
-
-
-@compiled(kept=True)
-def _put_columns(columns: np.ndarray, first: int, table: np.ndarray) -> None:
-    """The other way round."""
-    count = min(len(columns), table.shape[1] - first)
-    for t in range(len(table)):
-        for k in range(count):
-            table[t, first + k] = columns[k, t]
 
 
 @compiled(kept=True)
