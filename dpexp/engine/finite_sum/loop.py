@@ -92,42 +92,6 @@ def move(w: np.ndarray, estimate: np.ndarray, eta: float, normalised: bool) -> N
         w[j] -= scale * estimate[j]
 
 
-@lru_cache(maxsize=64)
-def momentum_steps_of(pair: Pair) -> Compiled:
-    """Some steps of `Together`, one run after the other, for a loss without a form in lanes."""
-    gradient = pair.gradient
-
-    @compiled(kept=True)
-    def momentum_steps(
-        x: np.ndarray,
-        y: np.ndarray,
-        c: np.ndarray,
-        items: np.ndarray,
-        noise: np.ndarray,
-        begin: int,
-        end: int,
-        rule: np.ndarray,
-        w: np.ndarray,
-        m: np.ndarray,
-        estimate: np.ndarray,
-    ) -> None:
-        g, own, direction = np.empty(len(w)), np.empty(len(w)), np.empty(len(w))
-        for lane in range(LANES):
-            alpha, eta, normalised = rule[0, lane], rule[1, lane], rule[2, lane] > 0
-            own[:] = w[:, lane]
-            for t in range(begin, end):
-                i = items[lane, t]
-                gradient(own, x[i], y[i], c, g)
-                for j in range(len(own)):
-                    m[j, lane] = (1 - alpha) * m[j, lane] + alpha * g[j]
-                    direction[j] = m[j, lane] + noise[lane, t, j]
-                move(own, direction, eta, normalised)
-            w[:, lane] = own
-            estimate[:, lane] = direction
-
-    return momentum_steps
-
-
 class Values(NamedTuple):
     """What `Reconstruction` remembers: values of the sums that the trees of Algorithm 2 hold, without noise."""
 
@@ -252,8 +216,7 @@ class Together:
         for k, run in enumerate(runs):
             run.w, run.m, run.estimate = self.w[:, k], self.m[:, k], self.estimate[:, k]
         self.rule = np.array([[r.alpha for r in lanes], [r.eta for r in lanes], [r.normalised for r in lanes]], float)
-        pair, self.records = first.data.pair, first.data.numbers
-        self.take = lane_steps_of(pair) if pair.lanes is not None else momentum_steps_of(pair)
+        self.take, self.records = lane_steps_of(first.data.pair), first.data.numbers
         # runs that differ in the factor of their noise alone have one sequence
         self.sequences = {run.noise[1:]: run.noise.begun() for run in runs if run.noise.factor > 0}
         self.length = max(1, NUMBERS // (LANES * d))
