@@ -17,6 +17,7 @@ import os
 import pickle
 import time
 from collections.abc import Callable
+from copy import copy
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar, overload
@@ -27,7 +28,6 @@ from numba import njit
 from numba.core import compiler, entrypoints, event
 from numba.core.caching import _Cache
 from numba.core.dispatcher import Dispatcher
-from numba.core.funcdesc import FunctionDescriptor
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 from numba.core.typing.templates import signature as signature_of
@@ -191,20 +191,17 @@ def _reduced(made: Any, key: str) -> tuple[Any, ...]:
             # as numba has it: it may be linked into several others
             function.linkage = "linkonce_odr"
     code = library.name, machine_code, module.as_bitcode()
+    facts = copy(described)
     # the argument types are those that are asked for when it is loaded
-    left_out = ("typemap", "calltypes", "argtypes")
-    facts = {name: getattr(described, name) for name in FunctionDescriptor.__slots__ if name not in left_out}
+    facts.typemap = facts.calltypes = facts.argtypes = None
     environments = [f"{name}.{key}" for name in sorted(others)]
-    return code, type(described), facts, made.environment, made.signature.return_type, environments
+    return code, facts, made.environment, made.signature.return_type, environments
 
 
 def _rebuilt(content: tuple[Any, ...], sig: Any, target_context: Any) -> Any:
     """The other way, for these argument types."""
-    (name, machine_code, bitcode), kind, facts, environment, return_type, environments = content
-    arguments = tuple(sig)
-    described = kind.__new__(kind)
-    for field, value in {**facts, "typemap": None, "calltypes": None, "argtypes": arguments}.items():
-        setattr(described, field, value)
+    (name, machine_code, bitcode), described, environment, return_type, environments = content
+    described.argtypes = arguments = tuple(sig)
     library = target_context.codegen().unserialize_library((name, "object", (machine_code, bitcode)))
     entry = target_context.get_executable(library, described, environment)
     made: Any = Result(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpexp.engine.lanes.powers import powers
+from dpexp.engine.lanes.vectormath import powers
 
 
 @pytest.mark.parametrize("exponent", [0.0, -1 / 3, -0.4, -0.5, -0.8, -1.0])

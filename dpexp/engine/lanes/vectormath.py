@@ -25,18 +25,22 @@ from numba import njit
 from numba.extending import overload
 from scipy.special import erfcx
 
+from dpexp.engine.compiled import compiled
 from dpexp.engine.lanes import elementwise
 from dpexp.engine.lanes.elementwise import maximum, minimum, where
 from dpexp.engine.lanes.vectors import (
+    LANES,
     Real,
     Single,
     also_of_numbers,
     bits_of,
     chebyshev,
     in_any,
+    load,
     polynomial,
     real_of,
     reals,
+    store,
     times_power,
     wide_polynomial,
 )
@@ -296,3 +300,22 @@ _on_lanes(elementwise.softplus, softplus)
 _on_lanes(elementwise.normal_density, _normal_density)
 _on_lanes(elementwise.normal_cdf, normal_cdf)
 _on_lanes(elementwise.normal_square_below, normal_square_below)
+
+
+@compiled(kept=True)
+def _fill(out: np.ndarray, first: np.ndarray, exponent: float) -> None:
+    steps = load(first, (0,))
+    for i in range(len(out)):
+        store(out, (i,), exp(exponent * log(steps + float(LANES * i))))
+
+
+def powers(first: int, last: int, exponent: float) -> np.ndarray:
+    """i^exponent for i = first..last, both included; [last - first + 1]. numpy's depend on the processor.
+
+    As exp(exponent log i). Its relative error is about that of exponent log i, 1e-16 times the size of that: at most
+    4e-15 for exponents in [-1, 0] and 10^12 steps.
+    """
+    count = last - first + 1
+    out = np.empty((-(-count // LANES), LANES))
+    _fill(out, np.arange(first, first + LANES, dtype=np.float64)[None], float(exponent))
+    return out.ravel()[:count]
