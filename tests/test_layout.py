@@ -98,9 +98,9 @@ def test_the_house_stays_small():
 
 
 LINES = {
-    "algorithms": 3_687, "commands": 6_260, "config": 2_857, "conformance": 2_169, "core": 1_949, "data": 1_999,
-    "engine": 5_046, "inference": 3_488, "papers": 8_521, "plugins": 1_176, "privacy": 13_582,
-    "problems": 2_525, "protocols": 137, "reporting": 9_234, "roof": 290, "store": 4_738, "theory": 1_623,
+    "algorithms": 3_687, "commands": 6_260, "config": 2_857, "conformance": 2_169, "core": 1_970, "data": 1_999,
+    "engine": 5_022, "inference": 3_488, "papers": 8_521, "plugins": 1_176, "privacy": 13_582,
+    "problems": 2_525, "protocols": 137, "reporting": 9_217, "roof": 290, "store": 4_738, "theory": 1_623,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""
 FILES = 479

@@ -15,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-import time
 from collections.abc import Callable
 from copy import copy
 from functools import lru_cache, partial
@@ -32,15 +31,13 @@ from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 from numba.core.typing.templates import signature as signature_of
 
-from dpexp.core.files import cache_folder, is_ours_alone, read_bytes_sealed, write_bytes_sealed
+from dpexp.core.files import forget_oldest, own_folder, read_bytes_sealed, write_bytes_sealed
 from dpexp.core.terminal import compiling
 from dpexp.engine.identity import Unknown, key_of
 
 Result: Any = compiler.CompileResult  # its fields are those of a named tuple, which types do not see
 MOST_FILES = 400
 """of the folder; those that were used longest ago go first. A kernel takes 50 to 400 kB"""
-FRESH_S = 24 * 3600.0
-"""a file that was marked as used within this time is not marked again"""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -67,16 +64,8 @@ def compiled(function: Callable[..., Any] | None = None, *, kept: bool = False, 
 @lru_cache(maxsize=1)
 def folder() -> Path | None:
     """Where compiled code is kept: DPEXP_CACHE, or the user's cache folder; None where that is off or not safe."""
-    place = cache_folder("kernels")
-    if place is None:
-        return None
-    try:
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        state = place.stat()
-    except OSError:
-        return None
-    # Loading machine code is running it. A folder is used only if it is ours and nobody else may write to it.
-    return place if is_ours_alone(state) and os.access(place, os.R_OK | os.W_OK | os.X_OK) else None
+    # loading machine code is running it: a folder is used only if it is ours and nobody else may write to it
+    return own_folder("kernels")
 
 
 class _Teller(event.Listener):
@@ -138,7 +127,9 @@ class Kept(_Cache):
                 content = read_bytes_sealed(self.place / key, private=True)
                 if content.startswith(key.encode()):  # and was not copied here from the place of another function
                     made = _rebuilt(pickle.loads(content[len(key) :]), sig, target_context)
-                    _mark_as_used(self.place / key)
+                    # its time says when it was last of use; a folder may have become read-only since
+                    with contextlib.suppress(OSError):
+                        os.utime(self.place / key)
                     return made
             # numba names the symbol after this if it compiles now; one compilation at a time, under numba's lock
             # numba's own numbers of functions are those of a process: two closures of one name would be one symbol if
@@ -156,7 +147,7 @@ class Kept(_Cache):
         with contextlib.suppress(Exception):
             if _is_whole(data):
                 write_bytes_sealed(self.place / key, key.encode() + dumps(_reduced(data, key)), private=True)
-                _tidy(self.place)
+                forget_oldest(self.place, MOST_FILES)
 
 
 def _is_whole(made: Any) -> bool:
@@ -235,18 +226,3 @@ def kept_again(function: Dispatcher) -> None:
         with contextlib.suppress(Unknown):
             key_of(function, sig)
         _rebuilt(pickle.loads(dumps(_reduced(made, "tried"))), sig, made.target_context)
-
-
-def _mark_as_used(path: Path) -> None:
-    """Its time says when it was last of use, to a day."""
-    with contextlib.suppress(OSError):
-        if time.time() - path.stat().st_mtime > FRESH_S:
-            os.utime(path)
-
-
-def _tidy(place: Path) -> None:
-    """Forget what was used longest ago."""
-    files = [p for p in place.iterdir() if p.is_file()]
-    if len(files) > MOST_FILES:
-        for path in sorted(files, key=lambda p: p.stat().st_mtime)[: len(files) - MOST_FILES]:
-            path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Noise sequences of a run as objects that hand out the next steps: the designs of `momentum_noise` and of Algorithm 2.
+"""Noise sequences of a run as objects that hand out the next steps: the designs of `noise_designs` and of Algorithm 2.
 
 (a) Normals come from the role `noise` of a replicate; Algorithm 2 uses three sources of it, so that how a run is split
 into blocks changes no bit. A source is eight streams of `dpexp.engine.lanes.streams`. Its numbers are theirs in turn:
