@@ -98,7 +98,7 @@ def test_the_house_stays_small():
 
 
 LINES = {
-    "algorithms": 3_687, "commands": 6_260, "config": 2_857, "conformance": 2_169, "core": 1_970, "data": 1_999,
+    "algorithms": 3_668, "commands": 6_260, "config": 2_857, "conformance": 2_169, "core": 1_970, "data": 1_999,
     "engine": 5_022, "inference": 3_488, "papers": 8_521, "plugins": 1_176, "privacy": 13_582,
     "problems": 2_525, "protocols": 137, "reporting": 9_217, "roof": 290, "store": 4_738, "theory": 1_623,
 }  # fmt: skip
