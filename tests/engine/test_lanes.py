@@ -10,7 +10,7 @@ from numba import njit
 
 from dpexp.engine.lanes import elementwise
 from dpexp.engine.lanes.aligned import lanes_empty, lanes_zeros
-from dpexp.engine.lanes.vectormath import exp, log, sin_cos
+from dpexp.engine.lanes.vectormath import exp, log, powers, sin_cos
 from dpexp.engine.lanes.vectors import (
     LANES,
     VECTOR_BYTES,
@@ -221,3 +221,13 @@ def test_logistic_saturates_without_overflow():
     np.testing.assert_allclose(got, elementwise.logistic(x), rtol=1e-14, atol=1e-300)
     assert got[0] < 1e-300
     assert got[-1] == 1.0
+
+
+@pytest.mark.parametrize("exponent", [0.0, -1 / 3, -0.4, -0.5, -0.8, -1.0])
+def test_powers_of_steps(exponent):
+    for first, count in ((1, 1), (1, 1000), (7, 13), (10**9, 100)):
+        found = powers(first, first + count - 1, exponent)
+        wanted = [float(i) ** exponent for i in range(first, first + count)]
+        np.testing.assert_allclose(found, wanted, rtol=4e-15)
+    parts = [powers(1, 10, exponent), powers(11, 23, exponent)]
+    assert np.array_equal(np.concatenate(parts), powers(1, 23, exponent))
