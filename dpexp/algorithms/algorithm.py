@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from dpexp.privacy.mechanisms.released import Released
 
 
+Settings = Sequence[tuple["Schedule", "Budget"]]
+"""what differs between the settings of a pass that share the algorithm and its problem"""
+
+
 class Member(NamedTuple):
     """One of the settings of a pass."""
 
@@ -75,12 +79,7 @@ class Algorithm(Named, Protocol):
         """
 
     def simulate(
-        self,
-        problem: Any,
-        settings: Sequence[tuple[Schedule, Budget]],
-        steps: np.ndarray,
-        seed: int,
-        replicates: Sequence[int],
+        self, problem: Any, settings: Settings, steps: np.ndarray, seed: int, replicates: Sequence[int]
     ) -> Passed:
         """Metrics of every setting and replicate at `steps`, the checkpoints. Asked by `dpexp.store.simulating`.
 

@@ -41,6 +41,7 @@ from dpexp.problems.pinball_linear import PinballLinear
 from dpexp.theory.ldp_sgd.linearised import Modes, linearised_moments, modes_of, noisy_covariance
 
 if TYPE_CHECKING:
+    from dpexp.algorithms.algorithm import Settings
     from dpexp.algorithms.schedules import Schedule
     from dpexp.engine.linear.kernel import Shape
     from dpexp.engine.linear.one_pass import Model
@@ -113,7 +114,7 @@ class ControlledLdpSgd(OnePassAlgorithm):
     def simulate(
         self,
         problem: LinearPredictorProblem,
-        settings: Sequence[tuple[Schedule, Budget]],
+        settings: Settings,
         steps: np.ndarray,
         seed: int,
         replicates: Sequence[int],
@@ -130,12 +131,7 @@ class ControlledLdpSgd(OnePassAlgorithm):
         return passed
 
     def controls(
-        self,
-        problem: LinearPredictorProblem,
-        settings: Sequence[tuple[Schedule, Budget]],
-        steps: np.ndarray,
-        seed: int,
-        lanes: Sequence[int],
+        self, problem: LinearPredictorProblem, settings: Settings, steps: np.ndarray, seed: int, lanes: Sequence[int]
     ) -> np.ndarray:
         """|e|^2 and e' H e / 2 less their exact means, for up to 8 replicates; [settings, 2, K, 2, replicates]."""
         from dpexp.engine.linear.one_pass import Setting, run_lane_group

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from dpexp.algorithms.algorithm import AlgorithmBase
+from dpexp.algorithms.algorithm import AlgorithmBase, Settings
 from dpexp.core.stages import first_stage
 from dpexp.engine.result import Passed
 from dpexp.problems.huber_linear import HuberLinear
@@ -171,7 +171,7 @@ class Covering(AlgorithmBase):
     def simulate(
         self,
         problem: LinearPredictorProblem,
-        settings: Sequence[tuple[Schedule, Budget]],
+        settings: Settings,
         steps: np.ndarray,
         seed: int,
         replicates: Sequence[int],

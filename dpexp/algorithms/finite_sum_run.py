@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from dpexp.algorithms.algorithm import AlgorithmBase
+from dpexp.algorithms.algorithm import AlgorithmBase, Settings
 from dpexp.core.caches import kept_per_thread
 from dpexp.core.parameters import Count
 from dpexp.core.stages import first_stage
@@ -128,12 +128,7 @@ class FiniteSumAlgorithm(AlgorithmBase):
         return found
 
     def simulate(
-        self,
-        problem: FiniteSum,
-        settings: Sequence[tuple[Schedule, Budget]],
-        steps: np.ndarray,
-        seed: int,
-        replicates: Sequence[int],
+        self, problem: FiniteSum, settings: Settings, steps: np.ndarray, seed: int, replicates: Sequence[int]
     ) -> Passed:
         """Run every setting and replicate, with metrics at `steps`; see `dpexp.engine.finite_sum.following`."""
         from dpexp.engine.finite_sum.following import SLACK, follow_all

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from dpexp.algorithms.algorithm import AlgorithmBase
+from dpexp.algorithms.algorithm import AlgorithmBase, Settings
 from dpexp.core.stages import first_stage
 from dpexp.engine.result import Passed
 from dpexp.problems.linear_predictor import LinearPredictorProblem
@@ -102,7 +102,7 @@ class OnePassAlgorithm(AlgorithmBase):
     def simulate(
         self,
         problem: LinearPredictorProblem,
-        settings: Sequence[tuple[Schedule, Budget]],
+        settings: Settings,
         steps: np.ndarray,
         seed: int,
         replicates: Sequence[int],

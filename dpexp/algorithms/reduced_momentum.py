@@ -25,7 +25,7 @@ from dpexp.problems.finite_sum import FiniteSum
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.engine.finite_sum.following import Stepper
-    from dpexp.engine.finite_sum.loop import Data, Noise, Order
+    from dpexp.engine.finite_sum.loop import Data, Order
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.mechanism import Mechanism
     from dpexp.privacy.momentum.certificates import Certificate
@@ -96,20 +96,19 @@ class ReducedMomentum(PrivateMomentum):
         return plan.alpha * deltas * np.sqrt(printed_counts(n, plan.steps)), self.printed_sigma(budget)
 
     def stepper(self, problem: FiniteSum, plan: Plan, budget: Budget, seed: int, replicate: int, data: Data) -> Stepper:
-        from dpexp.engine.finite_sum.loop import Reconstruction, with_shortcut
-        from dpexp.engine.finite_sum.noise_process import Silence, Windows, scaled
+        from dpexp.engine.finite_sum.loop import Momentum, Reconstruction
+        from dpexp.engine.finite_sum.noise_process import Noise, Windows
 
-        n, d = problem.count, problem.dimension
+        n = problem.count
         order = drawn_order(seed, replicate, n, plan.steps, self.order)
         units, factor = self.unit_stds(problem, plan, budget, order)
-        noise: Noise = Silence()
-        if factor > 0:
-            given = (seed, replicate, d, plan.steps, n, plan.alpha, plan.gamma, tuple(units.tolist()))
-            noise = scaled(Windows, factor, *given)
-        # by Lemma 17 it is then the momentum plus the noise, with one gradient a step in place of three
+        given = (seed, replicate, problem.dimension, plan.steps, n, plan.alpha, plan.gamma, tuple(units.tolist()))
+        start, noise = problem.start(), Noise(factor, Windows, given)
+        # By Lemma 17 it is then the momentum plus the noise, with one gradient a step in place of three. Where epochs
+        # are reshuffled, the momentum is not a function of what is released, and that run would be private in no sense.
         if order.repeats:
-            return with_shortcut(data, problem.start(), order, noise, plan.alpha, plan.eta, plan.steps)
-        return Reconstruction(data, problem.start(), order, noise, plan.alpha, plan.eta, plan.gamma)
+            return Momentum(data, start, order, noise, plan.alpha, plan.eta, steps=plan.steps)
+        return Reconstruction(data, start, order, noise, plan.alpha, plan.eta, plan.gamma)
 
     @first_stage
     def released(self) -> type[Mechanism]:

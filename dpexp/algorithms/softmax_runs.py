@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from dpexp.algorithms.algorithm import AlgorithmBase, Member
+from dpexp.algorithms.algorithm import AlgorithmBase, Member, Settings
 from dpexp.core.parameters import Count
 from dpexp.core.seeds import generator
 from dpexp.core.stages import first_stage
@@ -193,12 +193,7 @@ class SoftmaxAlgorithm(AlgorithmBase):
         return n * (1e-5 + self.batch_size * width * (classes * 0.5e-10 + 1e-10) + classes * width * 3e-9)
 
     def simulate(
-        self,
-        problem: Softmax,
-        settings: Sequence[tuple[Schedule, Budget]],
-        steps: np.ndarray,
-        seed: int,
-        replicates: Sequence[int],
+        self, problem: Softmax, settings: Settings, steps: np.ndarray, seed: int, replicates: Sequence[int]
     ) -> Passed:
         """Every setting on the same batches, noise directions and start; metrics after `steps` steps."""
         members = [Member(self, problem, schedule, budget) for schedule, budget in settings]

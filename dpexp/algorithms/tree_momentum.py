@@ -9,7 +9,6 @@ of the noise and the normalisation are options, and each is calibrated to the sa
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -24,8 +23,7 @@ from dpexp.problems.finite_sum import FiniteSum
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.engine.finite_sum.following import Stepper
-    from dpexp.engine.finite_sum.loop import Data, Noise, Order
-    from dpexp.engine.finite_sum.noise_process import Unit
+    from dpexp.engine.finite_sum.loop import Data, Order
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.mechanism import Mechanism
 
@@ -112,15 +110,11 @@ class TreeMomentum(PrivateMomentum):
 
     def stepper(self, problem: FiniteSum, plan: Plan, budget: Budget, seed: int, replicate: int, data: Data) -> Stepper:
         from dpexp.engine.finite_sum.loop import Momentum
-        from dpexp.engine.finite_sum.noise_process import Independent, Silence, SquareRoot, Tree, scaled
+        from dpexp.engine.finite_sum.noise_process import DESIGNS, Noise
 
-        n, d = problem.count, problem.dimension
-        order = drawn_order(seed, replicate, n, plan.steps, self.order)
-        std = self.node_std(problem, plan, budget, order)
-        kinds: dict[str, Callable[..., Unit]] = {"tree": Tree, "square-root": SquareRoot, "independent": Independent}
-        noise: Noise = Silence()
-        if std > 0:
-            noise = scaled(kinds[self.design], std, seed, replicate, d, plan.steps, plan.alpha)
+        order = drawn_order(seed, replicate, problem.count, plan.steps, self.order)
+        given = (seed, replicate, problem.dimension, plan.steps, plan.alpha)
+        noise = Noise(self.node_std(problem, plan, budget, order), DESIGNS[self.design], given)
         return Momentum(data, problem.start(), order, noise, plan.alpha, plan.eta, self.normalised, plan.steps)
 
     @first_stage

@@ -36,6 +36,7 @@ from dpexp.privacy.budgets import Target
 from dpexp.problems.softmax import Softmax
 
 if TYPE_CHECKING:
+    from dpexp.algorithms.algorithm import Settings
     from dpexp.algorithms.schedules import Schedule
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.tuned_runs import TunedRuns
@@ -254,12 +255,7 @@ class Tuned(SoftmaxAlgorithm):
         return one + (2 * (checkpoints + 2) + settings) * weights
 
     def simulate(
-        self,
-        problem: Softmax,
-        settings: Sequence[tuple[Schedule, Budget]],
-        steps: np.ndarray,
-        seed: int,
-        replicates: Sequence[int],
+        self, problem: Softmax, settings: Settings, steps: np.ndarray, seed: int, replicates: Sequence[int]
     ) -> Passed:
         """Whole selections; trajectories are those of the run that is released.
 

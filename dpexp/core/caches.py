@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable
 from functools import lru_cache, wraps
 from typing import ParamSpec, TypeVar, cast
-from weakref import WeakValueDictionary
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -53,20 +52,3 @@ def kept_per_thread(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
         return kept
 
     return decorate
-
-
-def shared_while_used(function: Callable[P, R]) -> Callable[P, R]:
-    """What the function made for the same arguments in this thread, as long as somebody still holds it."""
-    memory = threading.local()
-
-    @wraps(function)
-    def shared(*args: P.args, **named: P.kwargs) -> R:
-        if not hasattr(memory, "held"):
-            memory.held = WeakValueDictionary[object, R]()
-        key = args, tuple(sorted(named.items()))
-        found: R | None = memory.held.get(key)
-        if found is None:
-            found = memory.held[key] = function(*args, **named)
-        return found
-
-    return shared

@@ -257,3 +257,24 @@ def cache_folder(own: str, inside: str = "") -> Path | None:
         return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "dpexp" / own
     except RuntimeError:  # no home
         return None
+
+
+def own_folder(own: str, inside: str = "", made: bool = True) -> Path | None:
+    """`cache_folder`, made where it is to be written; None where it is not there, or others may write to it."""
+    place = cache_folder(own, inside)
+    if place is None:
+        return None
+    try:
+        if made:
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        wanted = os.R_OK | os.X_OK | (os.W_OK if made else 0)
+        return place if is_ours_alone(place.stat()) and os.access(place, wanted) else None
+    except OSError:
+        return None
+
+
+def forget_oldest(place: Path, most: int) -> None:
+    """Leave so many files of a folder, those of the latest times."""
+    files = sorted((path for path in place.iterdir() if path.is_file()), key=lambda path: path.stat().st_mtime)
+    for path in files[: max(0, len(files) - most)]:
+        path.unlink(missing_ok=True)

@@ -22,6 +22,7 @@ import pickle
 import sys
 import time
 from collections.abc import Callable
+from copy import copy
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar, overload
@@ -32,22 +33,19 @@ from numba import njit
 from numba.core import compiler, entrypoints, event
 from numba.core.caching import _Cache
 from numba.core.dispatcher import Dispatcher
-from numba.core.funcdesc import FunctionDescriptor
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 from numba.core.typing.templates import signature as signature_of
 
-from dpexp.core.files import cache_folder, is_ours_alone, read_bytes_sealed, write_bytes_sealed
+from dpexp.core.files import forget_oldest, own_folder, read_bytes_sealed, write_bytes_sealed
 from dpexp.core.terminal import compiling
-from dpexp.engine.identity import key_of
+from dpexp.engine.identity import Unknown, key_of
 
 Result: Any = compiler.CompileResult  # its fields are those of a named tuple, which types do not see
 MOST_FILES = 400
 """of the folder; those that were used longest ago go first. A kernel takes 50 to 400 kB"""
 MOST_WAIT_S = 120.0
 """for the code of another process; the longest compilation takes some 20 s of a busy processor"""
-FRESH_S = 24 * 3600.0
-"""a file that was marked as used within this time is not marked again"""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -74,16 +72,8 @@ def compiled(function: Callable[..., Any] | None = None, *, kept: bool = False, 
 @lru_cache(maxsize=1)
 def folder() -> Path | None:
     """Where compiled code is kept: DPEXP_CACHE, or the user's cache folder; None where that is off or not safe."""
-    place = cache_folder("kernels")
-    if place is None:
-        return None
-    try:
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        state = place.stat()
-    except OSError:
-        return None
-    # Loading machine code is running it. A folder is used only if it is ours and nobody else may write to it.
-    return place if is_ours_alone(state) and os.access(place, os.R_OK | os.W_OK | os.X_OK) else None
+    # loading machine code is running it: a folder is used only if it is ours and nobody else may write to it
+    return own_folder("kernels")
 
 
 class _Teller(event.Listener):
@@ -163,7 +153,9 @@ class Kept(_Cache):
             content = read_bytes_sealed(self.place / key, private=True)
             if content.startswith(key.encode()):  # and was not copied here from the place of another function
                 made = _rebuilt(pickle.loads(content[len(key) :]), sig, target_context)
-                _mark_as_used(self.place / key)
+                # its time says when it was last of use; a folder may have become read-only since
+                with contextlib.suppress(OSError):
+                    os.utime(self.place / key)
                 return made
         return None
 
@@ -177,7 +169,7 @@ class Kept(_Cache):
         with contextlib.suppress(Exception):
             if _is_whole(data):
                 write_bytes_sealed(self.place / key, key.encode() + dumps(_reduced(data, key)), private=True)
-                _tidy(self.place)
+                forget_oldest(self.place, MOST_FILES)
         _end_turn(key)
 
 
@@ -241,20 +233,17 @@ def _reduced(made: Any, key: str) -> tuple[Any, ...]:
             # as numba has it: it may be linked into several others
             function.linkage = "linkonce_odr"
     code = library.name, machine_code, module.as_bitcode()
+    facts = copy(described)
     # the argument types are those that are asked for when it is loaded
-    left_out = ("typemap", "calltypes", "argtypes")
-    facts = {name: getattr(described, name) for name in FunctionDescriptor.__slots__ if name not in left_out}
+    facts.typemap = facts.calltypes = facts.argtypes = None
     environments = [f"{name}.{key}" for name in sorted(others)]
-    return code, type(described), facts, made.environment, made.signature.return_type, environments
+    return code, facts, made.environment, made.signature.return_type, environments
 
 
 def _rebuilt(content: tuple[Any, ...], sig: Any, target_context: Any) -> Any:
     """The other way, for these argument types."""
-    (name, machine_code, bitcode), kind, facts, environment, return_type, environments = content
-    arguments = tuple(sig)
-    described = kind.__new__(kind)
-    for field, value in {**facts, "typemap": None, "calltypes": None, "argtypes": arguments}.items():
-        setattr(described, field, value)
+    (name, machine_code, bitcode), described, environment, return_type, environments = content
+    described.argtypes = arguments = tuple(sig)
     library = target_context.codegen().unserialize_library((name, "object", (machine_code, bitcode)))
     entry = target_context.get_executable(library, described, environment)
     made: Any = Result(
@@ -280,16 +269,11 @@ def _rebuilt(content: tuple[Any, ...], sig: Any, target_context: Any) -> Any:
     return made
 
 
-def _mark_as_used(path: Path) -> None:
-    """Its time says when it was last of use, to a day."""
-    with contextlib.suppress(OSError):
-        if time.time() - path.stat().st_mtime > FRESH_S:
-            os.utime(path)
-
-
-def _tidy(place: Path) -> None:
-    """Forget what was used longest ago."""
-    files = [p for p in place.iterdir() if p.is_file()]
-    if len(files) > MOST_FILES:
-        for path in sorted(files, key=lambda p: p.stat().st_mtime)[: len(files) - MOST_FILES]:
-            path.unlink(missing_ok=True)
+def kept_again(function: Dispatcher) -> None:
+    """Take a compiled function apart and put it together again. Raises what comes of a numba that has changed."""
+    made: Any
+    for sig, made in function.overloads.items():
+        # what a plug-in did is no fault of numba
+        with contextlib.suppress(Unknown):
+            key_of(function, sig)
+        _rebuilt(pickle.loads(dumps(_reduced(made, "tried"))), sig, made.target_context)

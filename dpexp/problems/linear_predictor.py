@@ -18,7 +18,7 @@ from dpexp.problems.problem import ProblemBase
 from dpexp.problems.weighted_regression import WeightedRegression
 
 if TYPE_CHECKING:
-    from dpexp.engine.linear.measuring import Measured, Rules
+    from dpexp.engine.linear.measuring import Measured, Rule
     from dpexp.engine.linear.one_pass import Model
     from dpexp.problems.gauss_rules import ShortRule
 
@@ -110,15 +110,13 @@ class LinearPredictorProblem(WeightedRegression, ProblemBase):
         """Shorter rules for small spreads of the linear predictor, by reach, where `conditional_risk` is smooth."""
         return ()
 
-    def _rules(self) -> Rules:
+    def _rules(self) -> list[Rule]:
         """The rules that `risk_rules` gives, then one of whole panels, and ones of panels cut into parts."""
-        from dpexp.engine.linear.measuring import rules_of
-
         # panels are about as long as the covariate's standard deviation; 12 points on each are enough where f changes
         # over a fifth of that or more, so panels are cut into twice as many parts for twice the spread
         longer = [rule(self.d, self.sigma_z, self.risk_points, parts=self.risk_parts * cut) for cut in _CUTS]
         reaches = [_SMOOTH_SPREAD * self.risk_length * cut for cut in _CUTS]
-        return rules_of([*self.risk_rules(), *((r, a.nodes, a.weights) for r, a in zip(reaches, longer, strict=True))])
+        return [*self.risk_rules(), *((r, a.nodes, a.weights) for r, a in zip(reaches, longer, strict=True))]
 
     def _risk(self, theta: np.ndarray, measured: Measured) -> np.ndarray:
         """Population risk of states [G, p, 8] and of what was measured of them, up to a constant; [G, 8]."""

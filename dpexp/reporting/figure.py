@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpexp.core.digests import digest
-from dpexp.core.files import Damaged, cache_folder, is_ours_alone, read_bytes_sealed, write_bytes_sealed
+from dpexp.core.files import Damaged, forget_oldest, own_folder, read_bytes_sealed, write_bytes_sealed
 from dpexp.reporting.drawing import Drawing, Written, laid_out, put
 from dpexp.store import load_generation
 
@@ -155,7 +154,7 @@ def key_of(stamp: str, formats: Sequence[str]) -> str:
 
 def load_kept(key: str) -> Files:
     """The files of a figure in the order in which they were kept; empty where there are none that can be trusted."""
-    place = _folder()
+    place = own_folder("figures", "figures", made=False)
     if place is None or not key:
         return {}
     try:
@@ -169,7 +168,7 @@ def load_kept(key: str) -> Files:
 
 def keep(key: str, files: Files) -> None:
     """Keep the files of a figure; a disk that is full or read-only keeps nothing."""
-    place = _folder(made=True)
+    place = own_folder("figures", "figures")
     if place is None or not key:
         return
     content = io.BytesIO()
@@ -180,19 +179,4 @@ def keep(key: str, files: Files) -> None:
     with contextlib.suppress(OSError):
         write_bytes_sealed(place / key, content.getvalue(), private=True)
         # the time of a file is when it was kept, as one that is found is not written
-        every = sorted((p for p in place.iterdir() if p.is_file()), key=lambda p: p.stat().st_mtime)
-        for path in every[: max(0, len(every) - MOST_FIGURES)]:
-            path.unlink(missing_ok=True)
-
-
-def _folder(made: bool = False) -> Path | None:
-    """Where figures are kept; None where that is turned off, or others may write there."""
-    place = cache_folder("figures", "figures")
-    if place is None:
-        return None
-    try:
-        if made:
-            place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return place if is_ours_alone(place.stat()) and os.access(place, os.R_OK | os.X_OK) else None
-    except OSError:
-        return None
+        forget_oldest(place, MOST_FIGURES)

@@ -16,7 +16,7 @@ import pytest
 from numba import njit, types
 
 from dpexp.core import files as whole
-from dpexp.core.files import Damaged, read_bytes_sealed, write_bytes_sealed
+from dpexp.core.files import Damaged, forget_oldest, read_bytes_sealed, write_bytes_sealed
 from dpexp.engine import compiled as compiled_code
 from tests.conftest import ROOT, at_length
 
@@ -203,8 +203,10 @@ def test_of_processes_that_begin_together_one_compiles(tmp_path):
 def test_a_second_process_compiles_nothing_and_finds_the_same(place):
     run, kept = place
     assert run() == (right(), 0, 1)
-    assert len(list(kept.iterdir())) == 1
+    (file,) = kept.iterdir()
+    os.utime(file, (0, 0))
     assert run() == (right(), 1, 0)
+    assert file.stat().st_mtime > 0  # of those that go first it is now the last
     assert run(cache="off") == (right(), 0, 1)
 
 
@@ -369,13 +371,12 @@ def test_a_closure_of_another_process_takes_no_place_where_a_third_function_call
         assert found.returncode == 0, (argument, found.stderr)
 
 
-def test_the_folder_keeps_what_was_used_last(tmp_path, monkeypatch):
-    monkeypatch.setattr(compiled_code, "MOST_FILES", 3)
+def test_the_folder_keeps_what_was_used_last(tmp_path):
     for age in range(5):
         (tmp_path / str(age)).touch()
         os.utime(tmp_path / str(age), (0, time.time() - age * 86400))
-    compiled_code._mark_as_used(tmp_path / "4")
-    compiled_code._tidy(tmp_path)
+    os.utime(tmp_path / "4")
+    forget_oldest(tmp_path, 3)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1", "4"]
 
 

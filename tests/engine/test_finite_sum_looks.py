@@ -5,10 +5,10 @@ import pytest
 from numba import njit
 
 from dpexp.engine.finite_sum.following import follow_all
-from dpexp.engine.finite_sum.lane_forms import expm1, sine_cosine
-from dpexp.engine.finite_sum.looking import objectives, slope, tiles
+from dpexp.engine.finite_sum.looking import objectives, slope
 from dpexp.engine.finite_sum.loop import Data
 from dpexp.engine.finite_sum.losses import LOSSES, mean_of
+from dpexp.engine.lanes.vectormath import expm1, sine_cosine
 from dpexp.engine.lanes.vectors import load, store
 from dpexp.problems import PROBLEMS
 from dpexp.problems.finite_sum import FiniteSum
@@ -34,7 +34,7 @@ def test_the_lanes_agree_with_sums_record_by_record(name: str, n: int, d: int) -
         w = problem.start() + size * rng.standard_normal(d)
         found, wanted = np.empty(d), np.empty(d)
         value = slope(data, w, found)
-        assert value == pytest.approx(one_by_one(w, *data[1:], wanted), rel=1e-12)
+        assert value == pytest.approx(one_by_one(w, *data.numbers, wanted), rel=1e-12)
         terms = np.empty((n, d))  # a sum that cancels is known to a share of its terms
         for i in range(n):
             data.pair.gradient(w, data.x[i], data.y[i], data.constants, terms[i])
@@ -64,14 +64,14 @@ def test_where_lanes_do_not_hold_records_are_taken_one_by_one(name: str, wrong: 
     w = problem.start() + np.array([0.1, wrong, 0.2])
     found, wanted = np.empty(3), np.empty(3)
     with np.errstate(all="ignore"):
-        value, expected = slope(data, w, found), mean_of(data.pair)(w, *data[1:], wanted)
+        value, expected = slope(data, w, found), mean_of(data.pair)(w, *data.numbers, wanted)
     np.testing.assert_allclose(value, expected, rtol=1e-11)
     np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-12 * (1 + np.nan_to_num(np.abs(w), posinf=0).max()))
 
 
 def test_tiles_hold_every_record_once() -> None:
     x, y = np.arange(33.0).reshape(11, 3), np.arange(11.0)
-    records, responses, present = tiles(x, y)
+    records, responses, present = Data(LOSSES["sigmoid"], x, y, np.ones(1)).tiles
     assert present.sum() == 11
     there = present.ravel() == 1
     np.testing.assert_array_equal(records.transpose(0, 2, 1).reshape(-1, 3)[there], x)

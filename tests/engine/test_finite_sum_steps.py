@@ -1,16 +1,16 @@
 """Eight runs side by side: each has the bits that it has alone, follows its own record, and noise is shared rightly."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from dpexp.core.caches import shared_while_used
 from dpexp.core.elementary import discounts
 from dpexp.engine.finite_sum.following import company_of, follow_all
 from dpexp.engine.finite_sum.loop import Data, Momentum, Order, Together
 from dpexp.engine.finite_sum.losses import LOSSES
-from dpexp.engine.finite_sum.noise_process import Scaled, Tree, scaled
+from dpexp.engine.finite_sum.noise_process import Noise, Tree
 from dpexp.problems import PROBLEMS
 from dpexp.problems.finite_sum import FiniteSum
 
@@ -28,7 +28,7 @@ def runs_of(problem: FiniteSum, data: Data, count: int) -> list[Momentum]:
     made = []
     for k in range(count):
         order = Order(np.random.default_rng(k).integers(0, N, STEPS), False)
-        noise = scaled(Tree, 0.02 * (k + 1), 7, k // 2, problem.dimension, STEPS, 0.1)
+        noise = Noise(0.02 * (k + 1), Tree, (7, k // 2, problem.dimension, STEPS, 0.1))
         start = problem.start() + 0.1 * k
         made.append(Momentum(data, start, order, noise, 0.1 + 0.05 * k, 0.01 * (k + 1), k % 3 != 1, STEPS))
     return made
@@ -36,8 +36,8 @@ def runs_of(problem: FiniteSum, data: Data, count: int) -> list[Momentum]:
 
 def literal(run: Momentum, steps: int) -> np.ndarray:
     """The iterates of `steps` steps by the loss of one record, in numpy."""
-    w, m, noise = run.w.copy(), np.zeros(len(run.w)), np.empty((steps, len(run.w)))
-    run.noise.fill(noise)
+    w, m = run.w.copy(), np.zeros(len(run.w))
+    noise = run.noise.factor * run.noise.begun().take(steps)
     path, g = [], np.empty(len(w))
     for i, z in zip(run.order.between(1, steps), noise, strict=True):
         run.data.pair.gradient(w, run.data.x[i], run.data.y[i], run.data.constants, g)
@@ -78,7 +78,7 @@ def test_a_run_has_the_same_bits_in_any_company(count: int) -> None:
 @pytest.mark.slow
 def test_a_loss_without_a_form_in_lanes_is_stepped_run_by_run() -> None:
     problem, data = data_of("rippled-mean")
-    plain = data._replace(pair=data.pair._replace(lanes=None))
+    plain = replace(data, pair=data.pair._replace(lanes=None))
     ours, theirs = (company_of(runs_of(problem, some, 5)) for some in (data, plain))
     for some in (ours, theirs):
         some.advance(1, STEPS)
@@ -107,45 +107,30 @@ def test_a_lane_asks_for_its_own_gradient_where_the_functions_of_lanes_do_not_ho
     np.testing.assert_array_equal(together.w[:, others], usual.w[:, others])
 
 
-def test_noise_is_a_factor_times_a_tape_that_runs_share_in_any_order() -> None:
-    """Side by side, one after the other, and one that falls behind: always the numbers of a run by itself."""
-    given = (3, 0, D, STEPS, 0.1)
+def test_runs_side_by_side_make_a_sequence_once_and_go_no_further_than_they_say() -> None:
+    """Two that differ in the factor alone share it; another replicate, and a run without noise, do not."""
+    problem, data = data_of("rippled-mean")
+    taken: list[int] = []
 
-    def numbers(noise: Scaled, *counts: int) -> np.ndarray:
-        parts = [np.empty((count, D)) for count in counts]
-        for part in parts:
-            noise.fill(part)
-        return np.concatenate(parts)
+    class Counted(Tree):
+        def take(self, count: int) -> np.ndarray:
+            taken.append(count)
+            return super().take(count)
 
-    alone = numbers(scaled(Tree, 1.0, *given), 30, 60)
-    one, two = scaled(Tree, 1.0, *given), scaled(Tree, 2.5, *given)
-    assert one.tape is two.tape
-    assert scaled(Tree, 1.0, 4, 0, D, STEPS, 0.1).tape is not one.tape
-    np.testing.assert_array_equal(numbers(one, 30), alone[:30])
-    np.testing.assert_array_equal(numbers(two, 10, 20), 2.5 * alone[:30])
-    np.testing.assert_array_equal(numbers(one, 30, 30), alone[30:])
-    np.testing.assert_array_equal(numbers(two, 60), 2.5 * alone[30:])
-    late = scaled(Tree, 3.0, *given)
-    np.testing.assert_array_equal(numbers(late, 90), 3.0 * alone)
+    def run_of(factor: float, replicate: int) -> Momentum:
+        noise = Noise(factor, Counted, (3, replicate, D, STEPS, 0.1))
+        return Momentum(data, problem.start(), Order(np.arange(N), True), noise, 1.0, 0.1, False, STEPS)
 
-
-def test_a_shared_thing_goes_with_its_last_user() -> None:
-    made = []
-
-    class Thing:
-        pass
-
-    @shared_while_used
-    def thing(number: int) -> Thing:
-        made.append(number)
-        return Thing()
-
-    first, second = thing(1), thing(1)
-    assert first is second
-    assert thing(2) is not first
-    del first, second
-    thing(1)
-    assert made == [1, 2, 1]
+    together = Together([run_of(1.0, 0), run_of(2.5, 0), run_of(1.0, 1), run_of(0.0, 1)])
+    together.advance(1, 40)
+    assert taken == [STEPS, STEPS]
+    alone = Noise(1.0, Tree, (3, 0, D, STEPS, 0.1)).begun().take(STEPS)
+    np.testing.assert_array_equal(together.noise[0, :STEPS], alone)
+    np.testing.assert_array_equal(together.noise[1, :STEPS], 2.5 * alone)
+    assert not np.array_equal(together.noise[2, :STEPS], alone)
+    assert not together.noise[3].any()
+    together.advance(41, STEPS)
+    assert taken == [STEPS, STEPS]
 
 
 @pytest.mark.parametrize("alpha", [1e-9, 1e-3, 0.3, 1 - 1e-12, 1.0])

@@ -10,8 +10,7 @@ from numba import njit
 
 from dpexp.engine.lanes import elementwise, vectors
 from dpexp.engine.lanes.aligned import lanes_empty, lanes_zeros
-from dpexp.engine.lanes.powers import powers
-from dpexp.engine.lanes.vectormath import exp, log, sin_cos
+from dpexp.engine.lanes.vectormath import exp, log, powers, sin_cos
 from tests.conftest import mostly_slow
 
 RNG = np.random.default_rng(7)
@@ -216,9 +215,6 @@ def test_logistic_saturates_without_overflow():
     np.testing.assert_allclose(got, elementwise.logistic(x), rtol=1e-14, atol=1e-300)
     assert got[0] < 1e-300
     assert got[-1] == 1.0
-
-
-# --- powers of the numbers of steps ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("exponent", [0.0, -1 / 3, -0.4, -0.5, -0.8, -1.0])

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from dpexp.engine.finite_sum import noise_designs as designs
+from dpexp.engine.finite_sum.noise_designs import (
+    independent_noise,
+    square_root_coefficients,
+    square_root_noise,
+    tree_noise,
+    tree_slots,
+    tree_variance,
+)
 from dpexp.engine.finite_sum.noise_windows import empty_windows, nodes_ending, stream_variances, window_noise
 from dpexp.privacy.momentum.trees import cover
 from tests.oracles import trees
@@ -14,19 +21,19 @@ STDS = np.array([1.3, 0.7, 0.4, 0.2])
 
 def run_tree(normals, alpha, std=1.0, block=None):
     steps, d = normals.shape
-    slots, out = designs.tree_slots(steps, d), np.empty((steps, d))
+    slots, out = tree_slots(steps, d), np.empty((steps, d))
     for first in range(0, steps, block or steps):
         part = slice(first, first + (block or steps))
-        designs.tree_noise(normals[part], first + 1, alpha, std, slots, out[part])
+        tree_noise(normals[part], first + 1, alpha, std, slots, out[part])
     return out
 
 
-def run_independent(normals, alpha, std=1.0, block=None):
+def run_independent(normals, alpha, block=None):
     steps, d = normals.shape
     last, out = np.zeros(d), np.empty((steps, d))
     for first in range(0, steps, block or steps):
         part = slice(first, first + (block or steps))
-        designs.independent_noise(normals[part], alpha, std, last, out[part])
+        independent_noise(normals[part], alpha, last, out[part])
     return out
 
 
@@ -92,32 +99,37 @@ def test_covariance_over_time_is_that_of_the_tree(alpha):
     matrix = tree_matrix(64, alpha)
     mapped = run_tree(np.eye(64), alpha)
     np.testing.assert_allclose(mapped @ mapped.T, matrix @ matrix.T, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(designs.tree_variance(alpha, 64), np.sum(matrix**2, axis=1), rtol=1e-12)
+    np.testing.assert_allclose(tree_variance(alpha, 64), np.sum(matrix**2, axis=1), rtol=1e-12)
+
+
+def test_neighbouring_steps_share_nodes_or_are_independent():
+    mapped = run_tree(np.eye(128), 0.01)
+    covariance = mapped @ mapped.T
+    assert covariance[126, 127] == 0  # 127 and 128 have no node in common
+    shared = [z for _, z in cover(1, 100) if any(z == other for _, other in cover(1, 96))]
+    assert shared == [64, 96]
+    assert covariance[95, 99] == pytest.approx(0.99**4 * (1 + 0.99**64), rel=1e-12)
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_square_root_noise_is_its_double_sum_and_squares_to_the_momentum(alpha):
     normals = np.random.default_rng(0).standard_normal((150, 2))
-    np.testing.assert_allclose(
-        designs.square_root_noise(normals, alpha, 1.0), trees.square_root_noise(normals, alpha), rtol=0, atol=1e-12
-    )
-    root = designs.square_root_noise(np.eye(64), alpha, 1.0)
+    wanted = trees.square_root_noise(normals, alpha)
+    np.testing.assert_allclose(square_root_noise(normals, alpha), wanted, rtol=0, atol=1e-12)
+    root = square_root_noise(np.eye(64), alpha)
     lag = np.subtract.outer(np.arange(64), np.arange(64))
     momentum = np.where(lag >= 0, (1.0 - alpha) ** np.maximum(lag, 0), 0.0)
     np.testing.assert_allclose(root @ root, momentum, rtol=0, atol=1e-12)
-    explicit = np.where(lag >= 0, designs.square_root_coefficients(alpha, 64)[np.maximum(lag, 0)], 0.0)
+    explicit = np.where(lag >= 0, square_root_coefficients(alpha, 64)[np.maximum(lag, 0)], 0.0)
     np.testing.assert_allclose(root @ root.T, explicit @ explicit.T, rtol=0, atol=1e-12)
     np.testing.assert_allclose(trees.square_root_variance(alpha, 64), np.sum(explicit**2, axis=1), rtol=1e-12)
 
 
-@pytest.mark.parametrize("d", [1, 7, 8, 9, 19])
-def test_square_root_noise_of_a_coordinate_does_not_depend_on_the_others(d):
-    """They are moved in groups of eight, and the last group may be smaller."""
-    normals = np.random.default_rng(5).standard_normal((50, d))
-    together = designs.square_root_noise(normals, 0.1, 1.7)
-    alone = [designs.square_root_noise(np.ascontiguousarray(normals[:, [j]]), 0.1, 1.7)[:, 0] for j in range(d)]
+def test_square_root_noise_of_a_coordinate_does_not_depend_on_the_others():
+    normals = np.random.default_rng(5).standard_normal((50, 9))
+    together = square_root_noise(normals, 0.1)
+    alone = [square_root_noise(np.ascontiguousarray(normals[:, [j]]), 0.1)[:, 0] for j in range(9)]
     assert np.array_equal(together, np.stack(alone, axis=1))
-    np.testing.assert_allclose(together, 1.7 * trees.square_root_noise(normals, 0.1), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
@@ -128,6 +140,12 @@ def test_independent_noise_is_a_momentum_of_white_noise(alpha):
     np.testing.assert_allclose(mapped, explicit, rtol=0, atol=1e-12)
     np.testing.assert_allclose(mapped @ mapped.T, explicit @ explicit.T, rtol=0, atol=1e-12)
     np.testing.assert_allclose(trees.independent_variance(alpha, 64), np.sum(explicit**2, axis=1), rtol=1e-12)
+
+
+def test_independent_variance_of_tiny_momentum_does_not_lose_its_digits():
+    alpha = 1e-9
+    exact = sum((1 - alpha) ** (2 * k) for k in range(100))
+    assert trees.independent_variance(alpha, 100)[-1] == pytest.approx(exact, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -183,10 +201,28 @@ def test_fresh_noise_would_have_the_right_variance_and_the_wrong_covariance():
     mapped = run_tree(np.eye(64), 0.1)
     covariance = mapped @ mapped.T
     resampled = np.diag(np.diag(covariance))
-    np.testing.assert_allclose(np.diag(resampled), designs.tree_variance(0.1, 64), rtol=1e-12)
+    np.testing.assert_allclose(np.diag(resampled), tree_variance(0.1, 64), rtol=1e-12)
     assert np.max(np.abs(covariance - resampled)) > 0.5
 
 
 def test_a_run_without_records_is_refused():
     with pytest.raises(ValueError):
         empty_windows(0, 10, 1)
+
+
+@pytest.mark.slow
+def test_closed_variances_hold_over_many_epochs():
+    n, steps, gamma = 50, 1500, 0.1
+    rng = np.random.default_rng(11)
+    nodes = nodes_ending(1, steps, n)
+    d = 4000
+    signs = [rng.standard_normal((count, 1)) for count in (nodes, nodes, steps)]
+    literal = literal_windows(*signs, n, 1 / n, gamma)
+    np.testing.assert_allclose(run_windows(*signs, n, 1 / n, gamma), literal, rtol=0, atol=1e-11)
+    variances = STDS**2 @ stream_variances(n, steps, 1 / n, gamma)
+    late = slice(n * 20 - 8, n * 20)
+    draws = run_windows(
+        *(rng.standard_normal((nodes_ending(1, late.stop, n), d)) for _ in range(2)),
+        rng.standard_normal((late.stop, d)), n, 1 / n, gamma,
+    )[late]  # fmt: skip
+    np.testing.assert_allclose(np.var(draws, axis=1), variances[late], rtol=5 * np.sqrt(2 / d))

@@ -12,11 +12,14 @@ def clipped_sum(weights, x, labels, norms, clip):
 
     weights [classes, p], x [m, p] and norms = |x| [m] (None: unclipped) of one float type, labels [m].
     """
-    totals, work = np.empty_like(weights[None]), kernel.workspace(weights[None])
-    norms = np.zeros(len(x), x.dtype) if norms is None else norms
-    clips = np.array([clip], x.dtype)
-    kernel.gradient_sums(totals, weights[None], x, labels, norms, np.arange(len(x)), clips, work, work.rows)
-    return totals[0]
+    weights, norms = weights[None].copy(), np.zeros(len(x), x.dtype) if norms is None else norms
+    one, work = np.ones((1, 1), x.dtype), kernel.workspace(weights)
+    # a step leaves the sum that it has taken
+    kernel.steps(
+        weights, weights, weights[:0], x, labels, norms, np.arange(len(x)), np.array([len(x)]), one, 0 * one, 0 * one,
+        one[0], weights, one[0] * clip, np.array([np.inf]), 0 * one[0], work, work.rows,
+    )  # fmt: skip
+    return work.rows.totals[0, :, : x.shape[1]]
 
 
 def record_gradient(weights, x, y):

@@ -371,7 +371,7 @@ def test_errors_of_many_passes_beside_the_printed_calibration(n, epochs, every, 
 
 @pytest.mark.parametrize(("n", "steps", "alpha"), [(5, 37, 0.2), (7, 64, 0.05), (3, 20, 1.0), (20, 13, 0.1)])
 def test_the_square_root_is_as_sensitive_as_its_largest_column(n, steps, alpha):
-    root = square_root_noise(np.eye(steps), alpha, 1.0)
+    root = square_root_noise(np.eye(steps), alpha)
     items = fixed_order(n, steps)
     marks = np.equal.outer(items, np.arange(items.max() + 1)).astype(float)
     slow = np.sum((root @ marks) ** 2, axis=0).max()

@@ -27,6 +27,6 @@ class Power(Schedule):
         # numpy's own powers depend on the processor; of these three exponents they are not needed
         if self.alpha in _BY_ARITHMETIC:
             return self.eta / _BY_ARITHMETIC[self.alpha](i)
-        from dpexp.engine.lanes.powers import powers
+        from dpexp.engine.lanes.vectormath import powers
 
         return self.eta * powers(first, last, -self.alpha)

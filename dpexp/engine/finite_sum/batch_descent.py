@@ -58,7 +58,7 @@ class DescentSteps:
                 slope(self.data, self.w, self.estimate)
             else:
                 chosen = np.flatnonzero(self.sampling.random(n) < self.q)
-                sampled_sum_of(self.data.pair)(self.w, *self.data[1:], chosen, self.estimate)
+                sampled_sum_of(self.data.pair)(self.w, *self.data.numbers, chosen, self.estimate)
                 self.estimate /= self.q * n
             if self.std > 0:
                 self.estimate += self.std * self.noise.standard_normal(len(self.w))

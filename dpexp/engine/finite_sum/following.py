@@ -15,7 +15,6 @@ import numpy as np
 
 from dpexp.engine.finite_sum.looking import objectives, slopes
 from dpexp.engine.finite_sum.loop import Data, Momentum, Together
-from dpexp.engine.lanes.vectors import LANES
 
 SLACK = "lemma5_slack"
 METRICS = ("param_norm_sq", "objective", "grad_norm", "mean_grad_norm", "direction_error", SLACK)
@@ -40,37 +39,27 @@ def looks(steps: int, n: int) -> np.ndarray:
     return np.floor((np.arange(parts) + 0.5) * steps / parts).astype(np.int64) + 1
 
 
-class Company(Protocol):
-    """So many runs that are advanced side by side: run k is column k of w and estimate [d, 8]."""
-
-    count: int
-    w: np.ndarray
-    estimate: np.ndarray
-
-    def advance(self, first: int, last: int) -> None:
-        """Take the steps first..last of every run."""
-
-
 class InTurn:
-    """Runs of any kind, up to eight, advanced one after the other."""
+    """Runs of any kind, advanced one after the other: run k is column k of w and estimate [d, R]."""
 
     def __init__(self, runs: Sequence[Stepper]) -> None:
-        self.runs, self.count = list(runs), len(runs)
-        self.w, self.estimate = np.zeros((2, len(runs[0].w), LANES))
-        self._show()
+        self.runs = list(runs)
+
+    @property
+    def w(self) -> np.ndarray:
+        return np.stack([run.w for run in self.runs], axis=1)
+
+    @property
+    def estimate(self) -> np.ndarray:
+        return np.stack([run.estimate for run in self.runs], axis=1)
 
     def advance(self, first: int, last: int) -> None:
         """Take the steps first..last of every run."""
         for run in self.runs:
             run.advance(first, last)
-        self._show()
-
-    def _show(self) -> None:
-        for k, run in enumerate(self.runs):
-            self.w[:, k], self.estimate[:, k] = run.w, run.estimate
 
 
-def company_of(runs: Sequence[Stepper]) -> Company:
+def company_of(runs: Sequence[Stepper]) -> Together | InTurn:
     """At most eight runs on the same data: side by side in lanes where they can be."""
     momenta = [run for run in runs if isinstance(run, Momentum)]
     return Together(momenta) if len(momenta) == len(runs) else InTurn(runs)
@@ -95,19 +84,18 @@ def follow_all(
     which is not negative on any path of normalised steps of length eta; it means nothing for others. Its mean over t is
     the slack of the lemma itself. It alone needs F one step after every look: without `slacks` it is NaN.
     """
-    company = company_of(runs)
-    count, d = company.count, len(company.w)
-    seen = looks(int(checkpoints[-1]), len(data.x))
-    wanted, out = {int(k): row for row, k in enumerate(checkpoints)}, np.empty((count, len(checkpoints), len(METRICS)))
-    looked_at, gradient, slack = {1, *map(int, seen)}, np.empty((count, d)), np.full(count, math.inf)
-    norms: list[np.ndarray] = []
-    errors: list[np.ndarray] = []
-    first = np.zeros(count), np.zeros(count)
-    nothing = np.full(count, math.nan)
-    done, before, known = 0, nothing, False
+    company, count = company_of(runs), len(runs)
+    wanted = {int(k): row for row, k in enumerate(checkpoints)}
+    seen = {int(t) for t in looks(int(checkpoints[-1]), len(data.x))}
+    looked_at = seen | {1}
+    out = np.empty((count, len(checkpoints), len(METRICS)))
+    gradient, slack = np.empty((count, len(company.w))), np.full(count, math.inf)
+    unknown = np.full(count, math.nan)
+    first, found = np.zeros((2, count)), list[np.ndarray]()
+    done, before, known = 0, unknown, False
 
     # a gradient at w_t is that of the checkpoint before it, if there was one: nothing is computed twice
-    for t in sorted(looked_at | set(wanted)):
+    for t in sorted(looked_at | wanted.keys()):
         if t - 1 > done:
             company.advance(done + 1, t - 1)
             known = False
@@ -116,27 +104,28 @@ def follow_all(
         here = gradient.copy()
         company.advance(t, t)
         # where the gradient is not asked for, F alone is
-        known = t in wanted or t + 1 in looked_at
-        after = nothing
+        known, after = t in wanted or t + 1 in looked_at, unknown
         if known:
             after = slopes(data, company.w, gradient)
         elif slacks:
             after = objectives(data, company.w, count)
         if t in looked_at:
-            norm, error = _lengths(here), _lengths(company.estimate[:, :count].T - here)
+            look = np.stack([_lengths(here), _lengths(company.estimate[:, :count].T - here)])
             # Lemma 5 of this step
             if slacks:
+                norm, error = look
                 one = (before - after) / eta + smoothness * eta / 2 + 2 * error - norm
                 slack = np.where(one < slack, one, slack)
+            # the first step stands for the means until there is another
             if t == 1:
-                first = norm, error
-            if t == seen[min(len(norms), len(seen) - 1)]:
-                norms.append(norm)
-                errors.append(error)
+                first = look
+            if t in seen:
+                found.append(look)
         if t in wanted:
-            means = (_means(norms), _means(errors)) if norms else first
+            # along rows that lie in memory as rows, as below
+            means = np.ascontiguousarray(np.moveaxis(np.array(found or [first]), 0, -1)).mean(axis=-1)
             sizes = _squared_lengths(company.w[:, :count].T)
-            columns = sizes, after, _lengths(gradient), *means, slack if slacks else nothing
+            columns = sizes, after, _lengths(gradient), *means, slack if slacks else unknown
             out[:, wanted[t]] = np.stack(columns, axis=1)
         done, before = t, after
     return out
@@ -156,9 +145,3 @@ def _lengths(vectors: np.ndarray) -> np.ndarray:
     """Euclidean lengths of the rows."""
     found: np.ndarray = np.sqrt(_squared_lengths(vectors))
     return found
-
-
-def _means(found: list[np.ndarray]) -> np.ndarray:
-    """Mean of several vectors, entry by entry."""
-    rows = np.ascontiguousarray(np.array(found).T)
-    return np.asarray(rows.mean(axis=1))

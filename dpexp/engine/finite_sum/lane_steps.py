@@ -5,18 +5,21 @@ looks at another, so a run has the same bits in any company.
 
 (a) Lanes are the last axis of what a kernel reads, and each run has records in its own order: they are laid out anew.
 (b) The gradient of one record is `dpexp.engine.finite_sum.looking`'s: pull (w - x) + push x + grad r(w).
-(c) Where the lanes' functions are not accurate and say NaN, a lane asks for the gradient of its record by itself.
+(c) Where the lanes' functions are not accurate and say NaN, a lane asks for the gradient of its record by itself. For a
+loss without a form in lanes that is everywhere.
 (d) m = (1 - alpha) m + alpha grad f,  m_hat = m + noise,  w = w - eta m_hat / |m_hat|  or  w - eta m_hat.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numba import njit
 
 from dpexp.core.caches import kept_once
 from dpexp.engine.compiled import compiled
-from dpexp.engine.finite_sum.losses import Compiled, Pair
+from dpexp.engine.finite_sum.losses import Compiled, LaneForm, Pair, nothing
 from dpexp.engine.lanes.elementwise import sqrt, where
 from dpexp.engine.lanes.vectors import LANES, load, reals, store
 
@@ -48,6 +51,22 @@ def squared_length(v):
 
 
 @njit(nogil=True, forceinline=True)
+def squared_length_in_order(v):
+    """The same, added up one after the other: of losses without a form in lanes."""
+    total = reals(0.0)
+    for j in range(len(v)):
+        a = load(v, (j,))
+        total = total + a * a
+    return total
+
+
+@njit(nogil=True, forceinline=True)
+def _nowhere(square, along, y, c):
+    unknown = math.nan * square
+    return unknown, unknown, unknown
+
+
+@njit(nogil=True, forceinline=True)
 def distance_and_dot(w, x, k):
     """|w - x|^2 and w.x of every lane of w [d, 8] and x[k] [d, 8]."""
     far0, far1, along0, along1 = reals(0.0), reals(0.0), reals(0.0), reals(0.0)
@@ -66,9 +85,9 @@ def distance_and_dot(w, x, k):
 
 @kept_once(64)
 def lane_steps_of(pair: Pair) -> Compiled:
-    """Some steps of eight runs, compiled for one loss that has a form in lanes."""
-    assert pair.lanes is not None
-    (parts, rest), gradient = pair.lanes, pair.gradient
+    """Some steps of eight runs, compiled for one loss."""
+    (parts, rest), gradient = pair.lanes or LaneForm(_nowhere, nothing), pair.gradient
+    length = squared_length_in_order if pair.lanes is None else squared_length
 
     @compiled(kept=True)
     def lane_steps(
@@ -133,7 +152,7 @@ def lane_steps_of(pair: Pair) -> Compiled:
                     mean = keep * load(m, (j,)) + alpha * load(g, (j,))
                     store(m, (j,), mean)
                     store(estimate, (j,), mean + load(added, (k, j)))
-                square = squared_length(estimate)
+                square = length(estimate)
                 unit = where(square > 0.0, eta / sqrt(square), 0.0)
                 scale = where(normalised > 0.0, unit, eta)
                 for j in range(d):

@@ -24,9 +24,8 @@ import numpy as np
 
 from dpexp.core.caches import kept_once
 from dpexp.engine.compiled import compiled
-from dpexp.engine.finite_sum.lane_forms import LaneForm
 from dpexp.engine.finite_sum.loop import Data
-from dpexp.engine.finite_sum.losses import Compiled, mean_of
+from dpexp.engine.finite_sum.losses import Compiled, LaneForm, mean_of
 from dpexp.engine.lanes.vectors import LANES, load, reals, store
 
 
@@ -48,40 +47,11 @@ def objectives(data: Data, w: np.ndarray, count: int) -> np.ndarray:
 def _means(data: Data, w: np.ndarray, wanted: bool, out: np.ndarray) -> np.ndarray:
     values = np.full(len(out), math.nan)
     if data.pair.lanes is not None:
-        records = _kept_tiles(_These(data.x, data.y))
-        means_of(data.pair.lanes)(w, *records, len(data.x), data.constants, wanted, out, values)
+        means_of(data.pair.lanes)(w, *data.tiles, len(data.x), data.constants, wanted, out, values)
     # (d)
     for k in np.flatnonzero(~np.isfinite(values)):
-        values[k] = mean_of(data.pair)(w[:, k].copy(), *data[1:], out[k])
+        values[k] = mean_of(data.pair)(w[:, k].copy(), *data.numbers, out[k])
     return values
-
-
-class _These:
-    """Records as a key: the same arrays, not equal ones."""
-
-    def __init__(self, x: np.ndarray, y: np.ndarray) -> None:
-        self.x, self.y = x, y
-
-    def __hash__(self) -> int:
-        return hash((id(self.x), id(self.y)))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _These) and self.x is other.x and self.y is other.y
-
-
-@kept_once(8)
-def _kept_tiles(these: _These) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return tiles(these.x, these.y)
-
-
-def tiles(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Records in groups of eight: x [B, d, 8], y [B, 8], and 1 where there is a record, 0 where the last group ends."""
-    n, d = x.shape
-    groups = -(-n // LANES)
-    padded, responses, present = np.zeros((groups * LANES, d)), np.zeros(groups * LANES), np.zeros(groups * LANES)
-    padded[:n], responses[:n], present[:n] = x, y, 1.0
-    records = np.ascontiguousarray(padded.reshape(groups, LANES, d).transpose(0, 2, 1))
-    return records, responses.reshape(groups, LANES), present.reshape(groups, LANES)
 
 
 @kept_once(64)

@@ -22,8 +22,10 @@ been used N steps ago for its change to be known.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,6 +33,7 @@ from dpexp.core.caches import kept_once
 from dpexp.engine.compiled import compiled
 from dpexp.engine.finite_sum.lane_steps import lane_steps_of
 from dpexp.engine.finite_sum.losses import Compiled, Pair
+from dpexp.engine.finite_sum.noise_process import Noise
 from dpexp.engine.lanes.vectors import LANES
 
 NUMBERS = 65536
@@ -38,7 +41,8 @@ NUMBERS = 65536
 itself"""
 
 
-class Data(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Data:
     """A finite sum as the kernels take it."""
 
     pair: Pair
@@ -46,12 +50,20 @@ class Data(NamedTuple):
     y: np.ndarray
     constants: np.ndarray
 
+    @property
+    def numbers(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Records, responses and constants."""
+        return self.x, self.y, self.constants
 
-class Noise(Protocol):
-    """A data-independent sequence added to the momentum."""
-
-    def fill(self, out: np.ndarray) -> None:
-        """out [count, d] becomes the noise of the next `count` steps."""
+    @cached_property
+    def tiles(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Records in groups of eight: x [B, d, 8], y [B, 8], and 1 where there is one, 0 where the last group ends."""
+        n, d = self.x.shape
+        groups = -(-n // LANES)
+        padded, responses, present = np.zeros((groups * LANES, d)), np.zeros(groups * LANES), np.zeros(groups * LANES)
+        padded[:n], responses[:n], present[:n] = self.x, self.y, 1.0
+        records = np.ascontiguousarray(padded.reshape(groups, LANES, d).transpose(0, 2, 1))
+        return records, responses.reshape(groups, LANES), present.reshape(groups, LANES)
 
 
 class Order(NamedTuple):
@@ -79,42 +91,6 @@ def move(w: np.ndarray, estimate: np.ndarray, eta: float, normalised: bool) -> N
         scale = eta / math.sqrt(square) if square > 0 else 0.0
     for j in range(len(w)):
         w[j] -= scale * estimate[j]
-
-
-@kept_once(64)
-def momentum_steps_of(pair: Pair) -> Compiled:
-    """Some steps of `Together`, one run after the other, for a loss without a form in lanes."""
-    gradient = pair.gradient
-
-    @compiled(kept=True)
-    def momentum_steps(
-        x: np.ndarray,
-        y: np.ndarray,
-        c: np.ndarray,
-        items: np.ndarray,
-        noise: np.ndarray,
-        begin: int,
-        end: int,
-        rule: np.ndarray,
-        w: np.ndarray,
-        m: np.ndarray,
-        estimate: np.ndarray,
-    ) -> None:
-        g, own, direction = np.empty(len(w)), np.empty(len(w)), np.empty(len(w))
-        for lane in range(LANES):
-            alpha, eta, normalised = rule[0, lane], rule[1, lane], rule[2, lane] > 0
-            own[:] = w[:, lane]
-            for t in range(begin, end):
-                i = items[lane, t]
-                gradient(own, x[i], y[i], c, g)
-                for j in range(len(own)):
-                    m[j, lane] = (1 - alpha) * m[j, lane] + alpha * g[j]
-                    direction[j] = m[j, lane] + noise[lane, t, j]
-                move(own, direction, eta, normalised)
-            w[:, lane] = own
-            estimate[:, lane] = direction
-
-    return momentum_steps
 
 
 class Values(NamedTuple):
@@ -197,13 +173,6 @@ def reconstructed_steps_of(pair: Pair) -> Compiled:
     return reconstructed_steps
 
 
-def blocks(first: int, last: int, d: int) -> Iterator[tuple[int, int]]:
-    """The steps first..last in parts, by their first and last step."""
-    length = max(1, NUMBERS // d)
-    for begin in range(first, last + 1, length):
-        yield begin, min(last, begin + length - 1)
-
-
 class Momentum:
     """Steps along the noisy momentum: one run, to be advanced alone or in a `Together`.
 
@@ -218,18 +187,19 @@ class Momentum:
         noise: Noise,
         alpha: float,
         eta: float,
-        normalised: bool,
+        normalised: bool = True,
         steps: int = 0,
     ) -> None:
         self.data, self.order, self.noise, self.steps = data, order, noise, steps
         self.alpha, self.eta, self.normalised = alpha, eta, normalised
         self.w, self.m, self.estimate = start.copy(), np.zeros(len(start)), np.zeros(len(start))
-        self._alone: Together | None = None
+
+    @cached_property
+    def _alone(self) -> Together:
+        return Together([self])
 
     def advance(self, first: int, last: int) -> None:
         """Take the steps first..last."""
-        if self._alone is None:
-            self._alone = Together([self])
         self._alone.advance(first, last)
 
 
@@ -237,7 +207,7 @@ class Together:
     """Up to eight runs on the same data, advanced side by side: run k is column k of w and estimate [d, 8]."""
 
     def __init__(self, runs: Sequence[Momentum]) -> None:
-        self.runs, self.count, first = list(runs), len(runs), runs[0]
+        self.runs, first = list(runs), runs[0]
         # columns without a run repeat the first one
         d, lanes = len(first.w), [*runs, *[first] * (LANES - len(runs))]
         self.w, self.m, self.estimate = (
@@ -247,8 +217,9 @@ class Together:
         for k, run in enumerate(runs):
             run.w, run.m, run.estimate = self.w[:, k], self.m[:, k], self.estimate[:, k]
         self.rule = np.array([[r.alpha for r in lanes], [r.eta for r in lanes], [r.normalised for r in lanes]], float)
-        pair, self.records = first.data.pair, first.data[1:]
-        self.take = lane_steps_of(pair) if pair.lanes is not None else momentum_steps_of(pair)
+        self.take, self.records = lane_steps_of(first.data.pair), first.data.numbers
+        # runs that differ in the factor of their noise alone have one sequence
+        self.sequences = {run.noise[1:]: run.noise.begun() for run in runs if run.noise.factor > 0}
         self.length = max(1, NUMBERS // (LANES * d))
         self.items, self.noise = np.zeros((LANES, self.length), np.int64), np.zeros((LANES, self.length, d))
         # first and last step of the block whose records and noise are held: none
@@ -267,28 +238,18 @@ class Together:
     def _prepare(self, first: int, last: int) -> None:
         """Records and noise of the steps from `first`: as many as are held at once, or those up to `last`."""
         # no further than a run says that it goes: noise that nobody asks for would be drawn
-        end = first + self.length - 1
-        end = min(end, *(max(last, run.steps) for run in self.runs))
+        end = min(first + self.length - 1, *(max(last, run.steps) for run in self.runs))
         count = end - first + 1
+        made = {sequence: unit.take(count) for sequence, unit in self.sequences.items()}
         for k, run in enumerate(self.runs):
             self.items[k, :count] = run.order.between(first, end)
-            run.noise.fill(self.noise[k, :count])
-        for k in range(len(self.runs), LANES):
-            self.items[k, :count], self.noise[k, :count] = self.items[0, :count], self.noise[0, :count]
+            if run.noise.factor > 0:
+                np.multiply(made[run.noise[1:]], run.noise.factor, out=self.noise[k, :count])
+        self.items[len(self.runs) :, :count], self.noise[len(self.runs) :, :count] = (
+            self.items[0, :count],
+            self.noise[0, :count],
+        )
         self.ready = first, end
-
-
-def with_shortcut(
-    data: Data, start: np.ndarray, order: Order, noise: Noise, alpha: float, eta: float, steps: int = 0
-) -> Momentum:
-    """Algorithm 2 as the momentum plus its noise, at one gradient a step: Lemma 17 for one order that repeats.
-
-    Raises ValueError for an order that does not repeat: m_t would then not be a function of what is released, and the
-    run would be private in no sense.
-    """
-    if not order.repeats:
-        raise ValueError("momentum plus noise is not private when epochs are reshuffled; use Reconstruction")
-    return Momentum(data, start, order, noise, alpha, eta, True, steps)
 
 
 class Reconstruction:
@@ -298,16 +259,19 @@ class Reconstruction:
         self, data: Data, start: np.ndarray, order: Order, noise: Noise, alpha: float, eta: float, gamma: float
     ) -> None:
         n, d = data.x.shape[0], len(start)
-        self.data, self.order, self.noise = data, order, noise
+        self.data, self.order, self.factor = data, order, noise.factor
+        self.sequence = noise.begun() if noise.factor > 0 else None
         self.alpha, self.eta, self.gamma = alpha, eta, gamma
         self.w, self.estimate = start.copy(), np.zeros(d)
         self.values = Values(np.zeros(d), np.zeros(d), np.zeros((3, d)), *(np.zeros((n, d)) for _ in range(4)))
 
     def advance(self, first: int, last: int) -> None:
         """Take the steps first..last."""
-        steps = reconstructed_steps_of(self.data.pair)
-        for begin, end in blocks(first, last, len(self.w)):
-            noise, items = np.empty((end - begin + 1, len(self.w))), self.order.between(begin, end)
-            self.noise.fill(noise)
+        steps, d = reconstructed_steps_of(self.data.pair), len(self.w)
+        length = max(1, NUMBERS // d)
+        for begin in range(first, last + 1, length):
+            end = min(last, begin + length - 1)
+            count = end - begin + 1
+            noise = np.zeros((count, d)) if self.sequence is None else self.factor * self.sequence.take(count)
             rule = (begin, self.alpha, self.gamma, self.eta)
-            steps(*self.data[1:], items, noise, *rule, self.w, self.values, self.estimate)
+            steps(*self.data.numbers, self.order.between(begin, end), noise, *rule, self.w, self.values, self.estimate)

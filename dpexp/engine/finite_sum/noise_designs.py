@@ -1,13 +1,13 @@
 """Noise of a private momentum, as a data-independent sequence added to it: three designs on given standard normals.
 
-The sequence is a linear map of standard normals, noise_t = std sum_j C_{t j} z_j, one map for every coordinate:
+The sequence is a linear map of standard normals, noise_t = sum_j C_{t j} z_j, one map for every coordinate:
 
 - `tree_noise`: Algorithm 1 of `momentum`, sum over COMPOSE(1, t) of (1 - alpha)^(t-z) times the noise of node (y, z);
 - `square_root_noise`: C the square root of the momentum's own matrix (1 - alpha)^(i-j), i >= j;
 - `independent_noise`: fresh noise on every gradient, C_{t j} = (1 - alpha)^(t-j).
 
-`std` is the standard deviation of one node (of one gradient, of one entry) in units of the momentum, so the factor
-alpha is part of it. Steps count from 1. `tree_variance` is the exact variance of the first over time, for std = 1.
+Of the first, z may have any standard deviation `std`. Steps count from 1. `tree_variance` is its exact variance over
+time, for std = 1.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from numba import njit
 from dpexp.core.caches import kept_once
 from dpexp.core.elementary import discounts
 from dpexp.engine.compiled import compiled
-from dpexp.engine.lanes.vectors import LANES
 
 
 def tree_slots(steps: int, d: int) -> np.ndarray:
@@ -60,15 +59,15 @@ def tree_noise(normals: np.ndarray, first: int, alpha: float, std: float, slots:
 
 
 @compiled(kept=True)
-def independent_noise(normals: np.ndarray, alpha: float, std: float, last: np.ndarray, out: np.ndarray) -> None:
-    """Fills out [B, d] with (1 - alpha) times the noise before plus std times normals [B, d].
+def independent_noise(normals: np.ndarray, alpha: float, last: np.ndarray, out: np.ndarray) -> None:
+    """Fills out [B, d] with (1 - alpha) times the noise before plus normals [B, d].
 
     `last` [d] is the noise before the first step of the block (zeros at the start of a run) and is updated.
     """
     steps, d = out.shape
     for i in range(steps):
         for j in range(d):
-            last[j] = (1.0 - alpha) * last[j] + std * normals[i, j]
+            last[j] = (1.0 - alpha) * last[j] + normals[i, j]
             out[i, j] = last[j]
 
 
@@ -83,10 +82,10 @@ def square_root_coefficients(alpha: float, steps: int) -> np.ndarray:
     return np.cumprod(np.concatenate([[1.0], (1 - alpha) * (2 * k - 1) / (2 * k)]))[:steps]
 
 
-def square_root_noise(normals: np.ndarray, alpha: float, std: float) -> np.ndarray:
-    """std times the convolution of normals [T, d] with `square_root_coefficients`, [T, d], for the whole run at once.
+def square_root_noise(normals: np.ndarray, alpha: float) -> np.ndarray:
+    """The convolution of normals [T, d] with `square_root_coefficients`, [T, d], for the whole run at once.
 
-    A Fourier transform a coordinate: O(T log T) time, O(T) extra memory, absolute error about 1e-15 std sqrt(T).
+    A Fourier transform a coordinate: O(T log T) time, O(T) extra memory, absolute error about 1e-15 sqrt(T).
     """
     from scipy.fft import next_fast_len
 
@@ -94,37 +93,15 @@ def square_root_noise(normals: np.ndarray, alpha: float, std: float) -> np.ndarr
     length = next_fast_len(2 * steps - 1, real=True)  # so long that the end of the run does not meet its beginning
     kernel = np.fft.rfft(square_root_coefficients(alpha, steps), length)
     out = np.empty((steps, d))
-    # What a transform needs is asked for once: in worker threads, new memory for each coordinate would be cleared anew.
-    # Eight numbers that lie side by side come with one access to memory, so eight columns are moved together.
-    columns, padded, spectrum = np.empty((LANES, steps)), np.empty(length), np.empty(length // 2 + 1, complex)
-    for first in range(0, d, LANES):
-        _take_columns(normals, first, columns)
-        for column in columns[: d - first]:
-            padded[:steps], padded[steps:] = column, 0.0
-            np.fft.rfft(padded, out=spectrum)
-            _multiply(spectrum, kernel)
-            np.fft.irfft(spectrum, length, out=padded)
-            np.multiply(padded[:steps], std, out=column)
-        _put_columns(columns, first, out)
+    # what a transform needs is asked for once: in worker threads, new memory for each coordinate would be cleared anew
+    padded, spectrum = np.empty(length), np.empty(length // 2 + 1, complex)
+    for j in range(d):
+        padded[:steps], padded[steps:] = normals[:, j], 0.0
+        np.fft.rfft(padded, out=spectrum)
+        _multiply(spectrum, kernel)
+        np.fft.irfft(spectrum, length, out=padded)
+        out[:, j] = padded[:steps]
     return out
-
-
-@compiled(kept=True)
-def _take_columns(table: np.ndarray, first: int, columns: np.ndarray) -> None:
-    """columns [8, T] become those of table [T, d] from the first one, as many as there are."""
-    count = min(len(columns), table.shape[1] - first)
-    for t in range(len(table)):
-        for k in range(count):
-            columns[k, t] = table[t, first + k]
-
-
-@compiled(kept=True)
-def _put_columns(columns: np.ndarray, first: int, table: np.ndarray) -> None:
-    """The other way round."""
-    count = min(len(columns), table.shape[1] - first)
-    for t in range(len(table)):
-        for k in range(count):
-            table[t, first + k] = columns[k, t]
 
 
 @compiled(kept=True)

@@ -1,4 +1,4 @@
-"""Noise sequences of a run as objects that hand out the next steps: the designs of `momentum_noise` and of Algorithm 2.
+"""Noise sequences of a run as objects that hand out the next steps: the designs of `noise_designs` and of Algorithm 2.
 
 (a) Normals come from the role `noise` of a replicate; Algorithm 2 uses three sources of it, so that how a run is split
 into blocks changes no bit. A source is eight streams of `dpexp.engine.lanes.streams`. Its numbers are theirs in turn:
@@ -6,19 +6,18 @@ number k is the next one of stream k mod 8. They are the same bits on every mach
 time of numpy's normals: a private momentum needs dozens a step.
 (b) Streams give normals in pairs, so numbers are made in whole turns of 16. Those that were not asked for are kept for
 the next request. So the numbers do not depend on how many are asked for at a time.
-(c) Settings that differ in budget or step size have the same noise up to a factor. So every sequence is a factor times
-a sequence of unit noise on a tape, which the runs of one replicate share while they are stepped side by side. The tape
-keeps its last block; a run that finds the tape beyond what it needs goes on with a tape of its own.
+(c) Settings that differ in budget or step size have the same noise up to a factor. So a `Noise` is a factor and a
+sequence of unit noise, which is made once for all runs that are stepped side by side.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from dpexp.core.caches import kept_per_thread, shared_while_used
+from dpexp.core.caches import kept_per_thread
 from dpexp.core.seeds import stream_state
 from dpexp.engine.finite_sum.noise_designs import independent_noise, square_root_noise, tree_noise, tree_slots
 from dpexp.engine.finite_sum.noise_windows import empty_windows, nodes_ending, window_noise
@@ -60,67 +59,19 @@ class Unit(Protocol):
         """The noise of the next `count` steps, [count, d]."""
 
 
-class Tape:
-    """A sequence of noise that several runs read, from after the first `done` steps: the last block made is kept."""
+class Noise(NamedTuple):
+    """Noise of a run, added to its momentum: a factor times a sequence, which nothing but these values decides."""
 
-    def __init__(self, make: Callable[[], Unit], done: int = 0) -> None:
-        self.make, self.unit = make, make()
-        if done:
-            self.unit.take(done)
-        self.block, self.begin = np.empty((0, 0)), done
+    factor: float
+    """standard deviation of a node, a gradient or an entry in units of the momentum, and for `Windows` what its `stds`
+    are multiplied with; 0: no noise, and nothing is drawn"""
+    kind: Callable[..., Unit]
+    given: tuple[object, ...]
+    """what the class takes"""
 
-    def after(self, done: int, count: int) -> np.ndarray | None:
-        """The noise of the `count` steps after the first `done`; None where the tape is elsewhere."""
-        end = self.begin + len(self.block)
-        # (c): the first run that asks has the next block made, and the others read it
-        if done == end:
-            return self.next(count)
-        if self.begin <= done and done + count <= end:
-            return self.block[done - self.begin : done - self.begin + count]
-        return None
-
-    def next(self, count: int) -> np.ndarray:
-        """The noise of so many further steps."""
-        self.begin += len(self.block)
-        self.block = self.unit.take(count)
-        return self.block
-
-
-class Scaled:
-    """`factor` times what is on a tape, from its beginning."""
-
-    def __init__(self, tape: Tape, factor: float) -> None:
-        # (c): runs that differ in the factor alone hold the same tape
-        self.tape, self.factor, self.done = tape, factor, 0
-
-    def fill(self, out: np.ndarray) -> None:
-        """out [count, d] becomes the noise of the next steps."""
-        found = self.tape.after(self.done, len(out))
-        # (c)
-        if found is None:
-            self.tape = Tape(self.tape.make, self.done)
-            found = self.tape.next(len(out))
-        np.multiply(found, self.factor, out=out)
-        self.done += len(out)
-
-
-class Silence:
-    """No noise."""
-
-    def fill(self, out: np.ndarray) -> None:
-        """out [count, d] becomes 0."""
-        out[:] = 0.0
-
-
-def scaled(kind: Callable[..., Unit], factor: float, *given: object) -> Scaled:
-    """`factor` times the noise of this kind, made for what its class takes: `factor` is the standard deviation of a
-    node, a gradient or an entry in units of the momentum, and for `Windows` a factor of its `stds` [4]."""
-    return Scaled(_tape(kind, *given), factor)
-
-
-@shared_while_used
-def _tape(kind: Callable[..., Unit], *given: object) -> Tape:
-    return Tape(lambda: kind(*given))
+    def begun(self) -> Unit:
+        """The sequence at its beginning."""
+        return self.kind(*self.given)
 
 
 class Tree:
@@ -146,7 +97,7 @@ class Independent:
 
     def take(self, count: int) -> np.ndarray:
         out = np.empty((count, len(self.last)))
-        independent_noise(self.normals.standard_normal(out.shape), self.alpha, 1.0, self.last, out)
+        independent_noise(self.normals.standard_normal(out.shape), self.alpha, self.last, out)
         return out
 
 
@@ -164,7 +115,7 @@ class SquareRoot:
 @kept_per_thread(1)
 def _unit_square_root_noise(seed: int, replicate: int, d: int, steps: int, alpha: float) -> np.ndarray:
     """For std = 1, [T, d]; the settings of one replicate share it."""
-    return square_root_noise(Normals(seed, replicate, "noise").standard_normal((steps, d)), alpha, 1.0)
+    return square_root_noise(Normals(seed, replicate, "noise").standard_normal((steps, d)), alpha)
 
 
 class Windows:
@@ -197,3 +148,7 @@ class Windows:
         window_noise(gradient, change, residual, *rule, out)
         self.done = last
         return out
+
+
+DESIGNS: dict[str, Callable[..., Unit]] = {"tree": Tree, "square-root": SquareRoot, "independent": Independent}
+"""of Algorithm 1, by the name that a config gives"""

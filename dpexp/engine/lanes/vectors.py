@@ -130,15 +130,30 @@ _define_binary(operator.rshift, lambda b, x, y: b.lshr(x, y), Bits)
 _define_binary(operator.ne, lambda b, x, y: b.icmp_unsigned("!=", x, y), Bits, Mask)
 
 
-@intrinsic
-def _negate(typingctx, a):
-    return Real(Real), lambda context, builder, signature, args: builder.fneg(args[0])
+_WIDTHS = {Real: f"v{LANES}f64", Single: f"v{SINGLES}f32"}
+"""what LLVM's functions of such vectors end with"""
 
 
-@overload(operator.neg)
-def _neg(a):
-    if a is Real:
-        return lambda a: _negate(a)
+def _define_unary(function: Any, emit: Callable[..., Any], *wanted: LaneType) -> None:
+    """The same for functions of one value."""
+
+    @intrinsic
+    def instruction(typingctx, a):
+        return a(a), lambda context, builder, signature, args: emit(builder, args[0], a)
+
+    @overload(function)
+    def on_lanes(a):
+        if a in wanted:
+            return lambda a: instruction(a)
+
+
+def _square_root(builder, x, kind):
+    signature = ir.FunctionType(kind.vector, [kind.vector])
+    return builder.call(cgutils.get_or_insert_function(builder.module, signature, f"llvm.sqrt.{_WIDTHS[kind]}"), [x])
+
+
+_define_unary(operator.neg, lambda builder, x, kind: builder.fneg(x), Real)
+_define_unary(elementwise.sqrt, _square_root, Real, Single)
 
 
 @intrinsic
@@ -153,21 +168,6 @@ def times_power(typingctx, value, shifted):
         return builder.fmul(args[0], builder.bitcast(power, Single.vector))
 
     return Single(value, shifted), codegen
-
-
-_WIDTHS = {Real: f"v{LANES}f64", Single: f"v{SINGLES}f32"}
-"""what LLVM's functions of such vectors end with"""
-
-
-@intrinsic
-def _square_root(typingctx, a):
-    def codegen(context, builder, signature, args):
-        function = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(a.vector, [a.vector]), f"llvm.sqrt.{_WIDTHS[a]}"
-        )
-        return builder.call(function, args)
-
-    return a(a), codegen
 
 
 @intrinsic
@@ -193,12 +193,6 @@ def in_any(typingctx, condition):
     return types.boolean(Mask), codegen
 
 
-@overload(elementwise.sqrt)
-def _sqrt(a):
-    if a in _WIDTHS:
-        return lambda a: _square_root(a)
-
-
 @overload(elementwise.where)
 def _where(condition, a, b):
     if condition in (Mask, SingleMask) or (condition is types.boolean and _operand(a, b) is not None):
@@ -207,16 +201,15 @@ def _where(condition, a, b):
         return lambda condition, a, b: a if condition else b
 
 
-@overload(elementwise.minimum)
-def _smaller_number(a, b):
-    if _is_number(a) and _is_number(b):
-        return lambda a, b: a if a < b else b
+def _define_of_numbers(function: Any, chosen: Callable[..., Any]) -> None:
+    @overload(function)
+    def of_numbers(a, b):
+        if _is_number(a) and _is_number(b):
+            return chosen
 
 
-@overload(elementwise.maximum)
-def _larger_number(a, b):
-    if _is_number(a) and _is_number(b):
-        return lambda a, b: a if a > b else b
+_define_of_numbers(elementwise.minimum, lambda a, b: a if a < b else b)
+_define_of_numbers(elementwise.maximum, lambda a, b: a if a > b else b)
 
 
 @intrinsic

@@ -5,21 +5,17 @@ States lie in lanes, [G, p, 8], as the engine keeps them at its checkpoints. A n
 Expectations are over one coordinate, for many parameters at once: sum_k weight_k f(location + spread node_k, scale).
 
 (a) Each parameter is evaluated by the first of some rules that reaches its spread.
-(b) Those of one rule are brought together, in their order, by counting.
-(c) Eight of them are evaluated side by side; a value depends on its own parameters alone, never on their position.
+(b) Eight of one rule are evaluated side by side; a value depends on its own parameters alone, never on their position.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import accumulate
 from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from dpexp.engine.compiled import compiled
 from dpexp.engine.lanes.elementwise import sqrt
@@ -29,31 +25,8 @@ from dpexp.engine.lanes.vectors import LANES, load, reals, store
 _COMPILING = Lock()
 
 
-class Rules(NamedTuple):
-    """Quadrature rules, one after the other in the same arrays."""
-
-    reach: np.ndarray
-    """largest spread of every rule but the last, increasing [rules - 1]; the last takes whatever is left"""
-    start: np.ndarray
-    """first node of every rule, and the number of all nodes, int64 [rules + 1]"""
-    nodes: np.ndarray
-    weights: np.ndarray
-
-
-def rules_of(rules: Sequence[tuple[float, np.ndarray, np.ndarray]]) -> Rules:
-    """Rules from the reach, the nodes and the weights of each; the reach of the last is not asked.
-
-    One that reaches no further than a rule before it would never be taken, and is left out.
-    """
-    best = [-math.inf, *accumulate((reach for reach, _, _ in rules), max)]
-    kept = [rule for rule, before in zip(rules[:-1], best, strict=False) if rule[0] > before]
-    every = [*kept, rules[-1]]
-    return Rules(
-        np.array([reach for reach, _, _ in kept], dtype=np.float64),
-        np.append(0, np.cumsum([len(nodes) for _, nodes, _ in every])).astype(np.int64),
-        np.concatenate([nodes for _, nodes, _ in every]),
-        np.concatenate([weights for _, _, weights in every]),
-    )
+Rule = tuple[float, np.ndarray, np.ndarray]
+"""a quadrature rule: the largest spread that it reaches, its nodes and its weights"""
 
 
 @cache
@@ -61,48 +34,19 @@ def _kernel(integrand: Callable[..., Any]) -> Callable[..., Any]:
     f = inlined(integrand)
 
     @compiled(kept=True)
-    def expectation(location, spread, scale, rules, k, chosen, place, order, gathered, out):
-        # (a) and (b): `place` becomes where each rule's share of `order` begins, and then where it ends
-        last = len(rules.reach)
-        place[:] = 0
-        for i in range(len(spread)):
-            chosen[i] = _rule_for(spread[i], rules.reach)
-            place[chosen[i] + 1] += 1
-        for r in range(last + 1):
-            place[r + 1] += place[r]
-        for i in range(len(spread)):
-            order[place[chosen[i]]] = i
-            place[chosen[i]] += 1
-        # (c)
-        begin = 0
-        for r in range(last + 1):
-            end = place[r]
-            for group in range(begin, end, LANES):
-                for lane in range(LANES):
-                    # the last one fills what is left of the last eight
-                    i = order[min(group + lane, end - 1)]
-                    gathered[0, lane], gathered[1, lane], gathered[2, lane] = location[i], spread[i], scale[i]
-                a, b, c = load(gathered, (0,)), load(gathered, (1,)), load(gathered, (2,))
-                total = reals(0.0)
-                for j in range(rules.start[r], rules.start[r + 1]):
-                    total = total + rules.weights[j] * f(a + b * rules.nodes[j], c, k)
-                store(gathered, (3,), total)
-                for lane in range(min(LANES, end - group)):
-                    out[order[group + lane]] = gathered[3, lane]
-            begin = end
+    def expectation(parameters, nodes, weights, k, out):
+        for group in range(len(out)):
+            location, spread, scale = (
+                load(parameters, (0, group)),
+                load(parameters, (1, group)),
+                load(parameters, (2, group)),
+            )
+            total = reals(0.0)
+            for j in range(len(nodes)):
+                total = total + weights[j] * f(location + spread * nodes[j], scale, k)
+            store(out, (group,), total)
 
     return expectation
-
-
-@njit(nogil=True)
-def _rule_for(spread, reach):
-    """The first rule that reaches; the last one for what is not a number."""
-    # Reaches increase, so it is the number of those that do not. Counting all costs less than a branch that is guessed
-    # wrong.
-    r = 0
-    for k in range(len(reach)):
-        r += not spread <= reach[k]
-    return r
 
 
 def expectations(
@@ -110,20 +54,29 @@ def expectations(
     location: np.ndarray,
     spread: np.ndarray,
     scale: np.ndarray,
-    rules: Rules,
+    rules: Sequence[Rule],
     k: np.ndarray,
 ) -> np.ndarray:
     """sum_j weights_j integrand(location + spread nodes_j, scale, k), for arrays location, spread, scale [N]; [N].
 
-    `integrand` is written with `dpexp.engine.lanes.elementwise`; `k` are its constants.
+    `integrand` is written with `dpexp.engine.lanes.elementwise`; `k` are its constants. The last rule takes whatever is
+    left, NaN too.
     """
-    out = np.empty(len(location))
-    place = np.empty(len(rules.start) + 1, np.int64)
-    chosen, order = np.empty(len(location), np.int64), np.empty(len(location), np.int64)
+    parameters, out, left = np.stack([location, spread, scale]), np.empty(len(location)), np.ones(len(location), bool)
     with _COMPILING:
         kernel = _kernel(integrand)
-    with told():
-        kernel(location, spread, scale, rules, k, chosen, place, order, np.empty((4, LANES)), out)
+    for reach, nodes, weights in (*rules[:-1], (None, *rules[-1][1:])):
+        # (a)
+        own = np.flatnonzero(left if reach is None else left & (spread <= reach))
+        if len(own) == 0:
+            continue
+        left[own] = False
+        # (b); some of them again fill what is left of the last eight
+        filled = np.resize(own, (-(-len(own) // LANES), LANES))
+        found = np.empty(filled.shape)
+        with told():
+            kernel(parameters.take(filled, axis=1), np.array(nodes), np.array(weights), k, found)
+        out[own] = found.ravel()[: len(own)]
     return out
 
 

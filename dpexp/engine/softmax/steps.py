@@ -158,17 +158,6 @@ def _sums(work, rows, features, labels, norms, index, clips):
 
 
 @compiled(kept=True)
-def gradient_sums(totals, weights, features, labels, norms, index, clips, work, rows):
-    """Sums over the records `index` of clipped data gradients, into totals, for each of weights [runs, classes, p].
-
-    features [n, p], clips [runs]; everything of one float type; work is `workspace(weights)`, rows are `work.rows`.
-    """
-    _copy(rows.weights, weights)
-    _sums(work, rows, features, labels, norms, index, clips)
-    _copy(totals, rows.totals)
-
-
-@compiled(kept=True)
 def project(weights, radius):
     """Project [classes, p] on the ball |W| <= radius (Frobenius), in place."""
     square = 0.0
@@ -183,25 +172,18 @@ def project(weights, radius):
 
 
 @njit(nogil=True, inline="always")
-def _move(weights, total, draw, mean, shrink, scale):
+def _move(weights, previous, total, draw, mean, shrink, scale, momentum):
+    """A step, with momentum also that share of the one before; `previous` becomes the weights of before this step."""
     for c in range(draw.shape[0]):
         for j in range(draw.shape[1]):
             w = weights[c, j]
             # w - eta (mean gradient + lambda w) + noise. The factor 1 - eta lambda would round to 1 in float32, so the
             # ridge is subtracted by itself.
-            moved = (w - mean * total[c, j]) - shrink * w
-            weights[c, j] = moved + scale * draw[c, j]
-
-
-@njit(nogil=True, inline="always")
-def _move_on(weights, previous, total, draw, mean, shrink, scale, momentum):
-    """The same step, and `momentum` times the one before; `previous` becomes the weights of before this step."""
-    for c in range(draw.shape[0]):
-        for j in range(draw.shape[1]):
-            w = weights[c, j]
-            moved = (w - mean * total[c, j]) - shrink * w
-            weights[c, j] = (moved + scale * draw[c, j]) + momentum * (w - previous[c, j])
-            previous[c, j] = w
+            moved = ((w - mean * total[c, j]) - shrink * w) + scale * draw[c, j]
+            if momentum > 0:
+                moved += momentum * (w - previous[c, j])
+                previous[c, j] = w
+            weights[c, j] = moved
 
 
 @njit(nogil=True, inline="always")
@@ -235,10 +217,7 @@ def steps(
         # (e)
         for r in range(runs):
             mean, shrink, scale = means[r, k], shrinks[r, k], scales[r, k]
-            if momenta[r] > 0:
-                _move_on(w[r], previous[r], total[r], draws[k], mean, shrink, scale, momenta[r])
-            else:
-                _move(w[r], total[r], draws[k], mean, shrink, scale)
+            _move(w[r], previous[r], total[r], draws[k], mean, shrink, scale, momenta[r])
             if radii[r] < np.inf:
                 project(w[r], radii[r])
             if len(averages):

@@ -194,7 +194,7 @@ class UsersAudit:
 
     def gradients(self, theta: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What a user with covariates x [R, d + 1] sends before the noise at theta [R, p], with y0 and with y1."""
-        zero, one = (rescaled(self.rule, self.problem.gradient(theta, x, np.full(len(x), y))) for y in self.y)
+        zero, one = (self.rule.sent(self.problem.gradient(theta, x, np.full(len(x), y))) for y in self.y)
         return zero, one
 
     def _records(self, seed: int, groups: Sequence[list[int]]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -339,14 +339,6 @@ def slope(rule: Rule, theta: np.ndarray, step: int, eta: float) -> np.ndarray:
     return np.asarray(one - none)
 
 
-def rescaled(rule: Rule, gradients: np.ndarray) -> np.ndarray:
-    """What users make of their gradients [R, p] before they add the noise."""
-    if rule.rescale is None:
-        return gradients
-    factors = np.asarray(rule.rescale(np.linalg.norm(gradients, axis=1), rule.floats()))
-    return gradients * factors[:, None]
-
-
 def furthest_responses(problem: LinearPredictorProblem, algorithm: OnePassAlgorithm) -> tuple[float, float]:
     """The two responses whose gradients at the start lie furthest apart, for a record with |x|^2 = 2."""
     _, sample = problem.sample(np.random.default_rng(0), 4000)
@@ -359,7 +351,7 @@ def furthest_responses(problem: LinearPredictorProblem, algorithm: OnePassAlgori
         offsets = np.geomspace(1e-2, 1e6, 120)
         tried = float(x @ theta[: problem.d + 1]) + np.concatenate([-offsets[::-1], offsets])
     points = np.broadcast_to(theta, (len(tried), len(theta))), np.broadcast_to(x, (len(tried), len(x)))
-    sent = rescaled(rule, problem.gradient(*points, tried))
+    sent = rule.sent(problem.gradient(*points, tried))
     distances = np.linalg.norm(sent[:, None] - sent[None], axis=2)
     # among pairs that are as far apart the widest: its scores stay at their ends when theta moves
     apart = np.where(distances >= distances.max() * (1 - 1e-9), np.abs(tried[:, None] - tried[None]), -1.0)
