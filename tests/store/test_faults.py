@@ -28,7 +28,7 @@ def test_kills_and_full_disks_leave_nothing_false(name):
         assert found.bad == 0, dict(found)
 
 
-@pytest.mark.parametrize("kind", faults.KINDS)
+@pytest.mark.parametrize("kind", faults.PLACES)
 def test_damage_is_noticed_by_every_reader(kind):
     found = faults.damages(kind, 6)
     assert found["repaired"] == 6
