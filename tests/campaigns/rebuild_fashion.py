@@ -44,13 +44,12 @@ def read_idx(path: Path) -> np.ndarray:
 
 def raw_images(folder: Path) -> tuple[np.ndarray, np.ndarray]:
     """Images uint8 [70000, 28, 28] and labels [70000], the published test part last."""
-    images: list[np.ndarray] = []
-    labels: list[np.ndarray] = []
-    for part in ("train", "t10k"):
-        for kind, found in (("images-idx3", images), ("labels-idx1", labels)):
-            stem = folder / f"{part}-{kind}-ubyte"
-            found.append(read_idx(stem if stem.exists() else stem.with_name(stem.name + ".gz")))
-    return np.concatenate(images), np.concatenate(labels)
+
+    def both(kind: str) -> np.ndarray:
+        stems = [folder / f"{part}-{kind}-ubyte" for part in ("train", "t10k")]
+        return np.concatenate([read_idx(stem if stem.exists() else stem.with_suffix(".gz")) for stem in stems])
+
+    return both("images-idx3"), both("labels-idx1")
 
 
 def codes_of(images: np.ndarray, verbose: bool = False) -> np.ndarray:
@@ -85,8 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error.message}\n{error.hint}".strip(), file=sys.stderr)
         return error.exit_code
     if options.check is not None:
-        different, same = compared(codes, labels)
-        size = len(codes) * DIMENSIONS
+        (different, same), size = compared(codes, labels), len(codes) * DIMENSIONS
         print(f"{len(codes)} images: {different} of {size} codes differ; labels {'agree' if same else 'DIFFER'}")
         return 0 if same and different <= size / 1000 else 1
     np.savez_compressed(options.out, features=codes, labels=labels)
