@@ -137,11 +137,10 @@ LAWS = {
 
 
 @lru_cache(maxsize=32)
-def target(name: str) -> np.ndarray:
-    """theta* [p]: Newton's method on two million records of another seed."""
+def target(name: str, records: int = 2_000_000) -> np.ndarray:
+    """theta* [p]: Newton's method on many records of another seed."""
     law = LAWS[name]
-    x, y = law.draw(np.random.default_rng(2), 2_000_000)
-    return m_estimate(law.model, x, y)
+    return m_estimate(law.model, *law.draw(np.random.default_rng(2), records))
 
 
 def m_estimate(model: Model, x: np.ndarray, y: np.ndarray) -> np.ndarray:

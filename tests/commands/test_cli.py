@@ -37,11 +37,6 @@ def test_every_command_is_on_the_first_page_and_has_one_of_its_own():
         said(command, "--help")
 
 
-def test_version():
-    said = call("--version").stdout
-    assert re.fullmatch(r"dpexp \d+\.\d+\.\d+( \(commit [0-9a-f]{12}(, modified)?\))?\n", said)
-
-
 @pytest.mark.parametrize(
     ("built", "said"),
     [
@@ -159,25 +154,6 @@ def test_run_reports_on_stdout_and_progress_on_stderr(tmp_path):
     assert "huber-linear" in listing
     inventory = json.loads(call("list", "--configs", tmp_path, "--results", results, "--json").stdout)
     assert len(inventory["cells"]) == 4
-
-
-@pytest.mark.slow
-def test_diff_is_paired_on_common_random_numbers(tmp_path):
-    config = tmp_path / "c.yaml"
-    config.write_text(GOOD)
-    a, b = tmp_path / "a", tmp_path / "b"
-    call("run", config, "--results", a, "-q", "--replicates", 24)
-    call("run", config, "--results", b, "-q", "--replicates", 24, "--set", "problem.sensitivity=exact")
-    rows = json.loads(call("diff", a / "good", b / "good", "--json").stdout)["rows"]
-    assert len(rows) == 8
-    assert all(row["paired"] for row in rows)
-    for row in rows:
-        if "non-private" in row["setting"]:
-            assert row["difference"] == 0
-        else:
-            assert row["difference"] > 0  # the paper's sensitivity adds more noise than needed
-            assert row["ci"][0] < row["difference"] < row["ci"][1]
-    assert "paired" in call("diff", a / "good", b / "good").stdout
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):

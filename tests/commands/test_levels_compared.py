@@ -54,15 +54,6 @@ def test_levels_are_compared_pair_by_pair_within_what_else_varies(folder):
     assert "schedule.eta A" in text
 
 
-def test_all_words_of_certainty_hold_together(folder):
-    """The same step size but for a millionth is never certain beside a step size of a quarter, which is, without noise."""
-    rows = diff.diff(folder, by="eta", metric="param_distance_sq").document["rows"]
-    far = [r for r in rows if r["setting"] == "mu=non-private" and r["level_a"] == "0.05" and r["estimator"] == "sgd"]
-    assert all(r["certain"] for r in far)
-    for row in rows:
-        assert row["certain"] <= (row["ci"][0] > 0 or row["ci"][1] < 0)  # together is harder than alone
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", share(range(5)))
 def test_a_difference_of_nothing_is_seldom_certain(seed, monkeypatch, folder):

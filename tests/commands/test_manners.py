@@ -58,13 +58,6 @@ def test_json_is_json(words, odd):
     assert "so far" not in done.stderr
 
 
-def test_diverged_and_infinite_are_null_with_a_word(odd):
-    text = call("privacy", "odd.yaml", "--json", cwd=odd).stdout
-    assert '"mu_is": "infinity"' in text
-    rows = strict(call("diff", "results/odd", "results/odd", "--json", cwd=odd).stdout)["rows"]
-    assert len(rows) == 4 * 2
-
-
 NEAR = [
     (("plot", "figur2"), "did you mean 'figure2'?"),
     (("plot", "od"), "did you mean 'odd'?"),
@@ -80,6 +73,8 @@ NEAR = [
     (("diff", "results/odd", "results/ood"), "did you mean 'results/odd'?"),
     (("advise", "hubber-linear"), "did you mean 'huber-linear'?"),
     (("advise", "linear_d5"), "did you mean @linear_d5?"),
+    (("advise", "@linear_d6"), "did you mean 'linear_d5'?"),
+    (("advise", "@linear_d5", "--replicates", "1"), "--replicates is at least 2"),
     (("init", "huber-lnear"), "did you mean 'huber-linear'?"),
     (("init", "--from", "linear_d6"), "did you mean 'linear_d5'?"),
     (("privacy", "--mechanism", "noisy-sdg"), "did you mean 'noisy-sgd'?"),
@@ -108,17 +103,6 @@ def test_messages_on_a_shipped_config_name_it_and_not_where_it_is_installed(tmp_
     call("run", "@linear_d5", *few, "-q", cwd=tmp_path)
     said = call("plot", "results/linear_d5", cwd=tmp_path, code=3).stderr
     assert "run: dpexp run @linear_d5 --set run.n=200" in said, said
-
-
-def test_an_empty_list_leads_on(tmp_path):
-    assert "dpexp list --shipped" in call("list", cwd=tmp_path).stdout
-
-
-def test_advice_takes_a_shipped_config(tmp_path):
-    """It is read as every command reads it: here one setting of it is refused for another reason."""
-    said = call("advise", "@linear_d5", "--replicates", 1, cwd=tmp_path, code=2).stderr
-    assert "--replicates is at least 2" in said
-    assert "neither" not in call("advise", "@linear_d6", cwd=tmp_path, code=2).stderr
 
 
 def test_debug_may_stand_behind_the_command(tmp_path):
