@@ -68,12 +68,6 @@ def test_a_stated_range_or_categories_settle_it():
     assert said(frame, categories={"b": [1000 * k for k in range(7)]}) == []
 
 
-def test_entries_of_categories_have_size_one():
-    frame = pd.DataFrame({"age": 40 + np.arange(N) % 9, "job": ["x", "z"] * (N // 2), "y": np.arange(N) % 2})
-    (text,) = said(frame, categories={"job": ["x", "z"]})
-    assert "age is more" in text
-
-
 def test_an_identifier_is_another_whole_number_in_every_record():
     (text,) = said(table(number=(np.arange(N) - N / 2) / 1.0), categories={})[:1]
     assert text.startswith("number is another whole number")
