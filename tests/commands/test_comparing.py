@@ -1,6 +1,5 @@
 """`dpexp diff` loses no setting, and two parameters of one name are two columns."""
 
-import itertools
 import math
 import os
 import random
@@ -12,14 +11,12 @@ import pytest
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.commands import diff
-from dpexp.config.cells import OF_THE_EXPERIMENT, OTHER_COLUMNS, Cell, RunSettings
+from dpexp.config.cells import Cell, RunSettings
 from dpexp.config.experiment_file import read_experiment
 from dpexp.config.expressions import matches
-from dpexp.config.reader import REGISTRIES
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.parameters import Positive
-from dpexp.privacy.budgets import ChoiceBudget, ConstantBudget, ListBudget, PrivacySettings, Target, UniformBudget
-from dpexp.problems import PROBLEMS
+from dpexp.privacy.budgets import ConstantBudget, PrivacySettings, Target
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.reporting import verdict
 from dpexp.reporting.evidence import Evidence
@@ -89,11 +86,6 @@ def test_seeds_of_whole_results_are_named_and_not_paired(tmp_path):
 
 
 # --- columns ---------------------------------------------------------------------------------------------------------
-
-BUDGETS = [
-    ConstantBudget(mu=1.0), UniformBudget(uniform=(1.0, 2.0)), ListBudget(list=(1.0, 2.0)), Target(eps=1.0),
-    ChoiceBudget.model_validate({"choice": {"values": (1.0, 2.0), "probabilities": (0.5, 0.5)}}),
-]  # fmt: skip
 NEEDED = {"eta": 0.1, "alpha": 0.5, "length": 1.0}
 
 
@@ -120,37 +112,6 @@ class BetaSteps(ALGORITHMS["ldp-sgd"]):
 def cell_of(problem, algorithm, schedule, budget):
     target = {"eps": budget.eps, "delta": budget.delta} if isinstance(budget, Target) else {}
     return Cell("x", problem, algorithm, schedule, PrivacySettings(mu=budget, **target), RunSettings(n=10))
-
-
-def every_value(cell):
-    """(section, name, value) of every parameter."""
-    for section in ("problem", "algorithm", "schedule", "run"):
-        for name, value in getattr(cell, section).model_dump().items():
-            if name != "name" and (section != "run" or name not in OF_THE_EXPERIMENT):
-                yield section, name, value
-
-
-def test_no_parameter_is_lost_from_the_columns():
-    """Every problem with every algorithm, schedule and kind of budget, and with parameters that are called alike."""
-    assert set(REGISTRIES) == {"problem", "algorithm", "schedule"}
-    problems = [built(kind) for kind in (*PROBLEMS.values(), Beta)]
-    algorithms = [built(kind) for kind in (*ALGORITHMS.values(), BetaSteps)]
-    schedules = [built(kind) for kind in SCHEDULES.values()]
-    alike = set()
-    for problem, algorithm, schedule in itertools.product(problems, algorithms, schedules):
-        for budget in BUDGETS if problem is problems[0] else BUDGETS[:1]:
-            cell = cell_of(problem, algorithm, schedule, budget)
-            columns, left = cell.columns(), set()
-            for section, name, value in every_value(cell):
-                twins = [s for s, other, _ in every_value(cell) if other == name]
-                own = name if len(twins) == 1 and name not in OTHER_COLUMNS else f"{section}.{name}"
-                assert own in columns, (section, name)
-                if isinstance(value, int | float) and not isinstance(columns[own], str):
-                    assert columns[own] == value
-                left.add(own)
-                alike |= {own} if own != name else set()
-            assert set(columns) - left <= set(OTHER_COLUMNS)
-    assert {"problem.beta", "algorithm.beta", "problem.alpha", "schedule.alpha", "problem.mu"} <= alike
 
 
 def test_two_parameters_of_one_name_are_two_columns():

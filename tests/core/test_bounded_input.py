@@ -220,40 +220,6 @@ def test_checkpoints_are_those_of_the_refined_grid():
         assert np.array_equal(fast, slow), (n, checkpoints)
 
 
-def calls(function, *arguments):
-    """What it returns, and how many functions of Python and C were called for that."""
-    count = 0
-
-    def seen(frame, event, function):
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(seen)
-    try:
-        found = function(*arguments)
-    finally:
-        sys.setprofile(before)
-    return found, count
-
-
-def test_large_grids_look_at_few_points(monkeypatch):
-    """As many calls for large grids as for small ones, and none of them sees more than the grid that is found."""
-    geomspace, made = np.geomspace, []
-
-    def counted(begin, end, points):
-        made.append(points)
-        return geomspace(begin, end, points)
-
-    monkeypatch.setattr(np, "geomspace", counted)
-    for n, checkpoints in ((16_000, 16_000), (100_000, 99_000), (10**12, 10**5)):
-        found, count = calls(checkpoint_steps, n, checkpoints)
-        assert len(found) == checkpoints
-        assert count < 100_000, (n, checkpoints)
-        assert len(made) <= 1, (n, checkpoints)
-        made.clear()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [MAX_CELLS + 1, 60_000, 200_000])
 @pytest.mark.parametrize("value", ["1", "x"])

@@ -352,7 +352,8 @@ def test_adult_is_rebuilt_from_raw_lines(tmp_path):
     )
     (tmp_path / "adult.data").write_text(f"{line}, <=50K\n\n")
     (tmp_path / "adult.test").write_text(f"|1x3 Cross validator\n{line}, >50K.\n")
-    assert rebuild_adult.main([str(tmp_path), "--out", str(tmp_path / "a.npz")]) == 0
+    found = rebuild_adult.coded([tmp_path / "adult.data", tmp_path / "adult.test"])
+    np.savez(tmp_path / "a.npz", **found)
     data = adult.read(tmp_path / "a.npz")
     assert data.labels.tolist() == [0, 1]
     assert data.features.shape == (2, 104)
@@ -360,24 +361,17 @@ def test_adult_is_rebuilt_from_raw_lines(tmp_path):
     assert data.features[0, 5:].sum() == 7
     shipped = adult.read()
     assert shipped.labels[:32561].mean() == pytest.approx(7841 / 32561)
-    (tmp_path / "adult.test").write_text("1, 2\n")
-    with pytest.raises(DataError, match=r"adult\.test:1: 2 values, not 15"):
-        rebuild_adult.raw_records(tmp_path / "adult.test")
-    assert rebuild_adult.main([str(tmp_path / "none")]) == 2
+    (tmp_path / "adult.data").write_text(f"{line.replace('Never-married', 'Betrothed')}, <=50K\n")
+    with pytest.raises(ValueError, match="not in tuple"):
+        rebuild_adult.coded([tmp_path / "adult.data"])
 
 
 def test_idx_files(tmp_path):
     raw = b"\0\0\x08\x02\0\0\0\x02\0\0\0\x03" + bytes(range(6))
-    for name, content in (("plain", raw), ("zipped", gzip.compress(raw))):
-        (tmp_path / name).write_bytes(content)
+    (tmp_path / "plain").write_bytes(raw)
+    (tmp_path / "zipped.gz").write_bytes(gzip.compress(raw))
+    for name in ("plain", "zipped"):
         assert rebuild_fashion.read_idx(tmp_path / name).tolist() == [[0, 1, 2], [3, 4, 5]]
-    (tmp_path / "short").write_bytes(raw[:-1])
-    with pytest.raises(DataError, match="cut off"):
-        rebuild_fashion.read_idx(tmp_path / "short")
-    (tmp_path / "text").write_text("hello")
-    with pytest.raises(DataError, match="not an idx file"):
-        rebuild_fashion.read_idx(tmp_path / "text")
-    assert rebuild_fashion.main([str(tmp_path)]) == 2
 
 
 def test_a_check_counts_codes_that_differ():

@@ -194,22 +194,6 @@ def test_one_bit_of_a_summary(results):
 
 
 @pytest.mark.slow
-def test_results_that_are_damaged_gone_or_another_experiments(results):
-    folder = results / NEEDED[0]
-    content = (folder / "cells.parquet").read_bytes()
-    (folder / "cells.parquet").write_bytes(content[:-20] + b"x" + content[-19:])
-    assert "damaged" in states(results)[STORED[0]][1]
-    (folder / "cells.parquet").write_bytes(content)
-    assert states(results, surprising(results))[STORED[0]] == ("current", "")
-    folder.rename(results / "elsewhere")
-    assert "no results yet" in states(results)[STORED[0]][1]
-    shutil.copytree(results / "elsewhere", folder)
-    manifest = read_document(folder / "manifest.json")
-    write_document(folder / "manifest.json", {**manifest, "experiment": "another"})
-    assert "holds the experiment 'another'" in states(results)[STORED[0]][1]
-
-
-@pytest.mark.slow
 def test_a_config_that_says_something_else_or_is_deleted(few, toys, tmp_path):
     shutil.copytree(ROOT / "configs", tmp_path / "configs")
     for name in NEEDED:

@@ -12,18 +12,15 @@ import pytest
 
 from dpexp.commands import plot
 from dpexp.commands import table as command
-from dpexp.commands.diff import diff
-from dpexp.config import settings
-from dpexp.config.settings import Words, differences, label, named, pair, spelled
+from dpexp.config.settings import Words, named, pair, spelled
 from dpexp.core.errors import UsageError
 from dpexp.reporting import latex
 from dpexp.reporting.digits import matched, uncertain
-from dpexp.reporting.of_results import gather as gather_module
 from dpexp.reporting.of_results.gather import gather
 from dpexp.reporting.of_results.table import said_of_majority
 from dpexp.reporting.table import Content, Table, fit, markdown_table, without_constants
 from dpexp.reporting.table_formats import render
-from dpexp.store import load_summary, reading, staleness
+from dpexp.store import load_summary
 from tests.conftest import COSTLY, share
 from tests.reporting.test_figures_of_any_result import TOY, stored
 
@@ -109,22 +106,6 @@ def test_budgets_of_all_kinds_have_names_of_their_own():
     assert named(lists, ["list of 3 (1 to 2)"] * 2) == [{"mu.list": "[1, 2, 1]"}, {"mu.list": "[1, 1, 2]"}]
 
 
-def test_cases_have_a_setting_in_lists():
-    from dpexp.config.experiment_file import read_experiment
-
-    text = TOY.replace("privacy: {mu: [1, {uniform: [1, 2]}, inf]}\n", "") + (
-        "cases:\n  - {algorithm: {name: ldp-sgd}, privacy: {mu: [1, inf]}}\n"
-        "  - {algorithm: {name: clipped-ldp-sgd, clip: 2.0}, privacy: {mu: 1}}\n"
-    )
-    cells = read_experiment(text, "toy.yaml").cells
-    labels = [label(cell) for cell in cells]
-    assert len(set(labels)) == len(cells)
-    assert "algorithm=ldp-sgd" in labels[0]
-    assert "mu=non-private" in labels[1]
-    assert any("clip=2" in words for words in labels)
-    assert ("run", "n") not in differences(cells)
-
-
 # --- any result ------------------------------------------------------------------------------------------------------
 
 
@@ -176,33 +157,6 @@ def test_a_swept_n_is_that_of_the_settings_and_not_the_number_of_replicates(tmp_
     for x in ("", "n"):
         data = plot.drawing(["toy"], results, plot.asked(x=x)).data
         assert set(zip(data["run.n"], data["n"], strict=True)) == {(200, 4), (300, 4)}
-
-
-def test_what_is_shown_costs_in_proportion_to_its_cells(toy, monkeypatch):
-    """Whether results are current is asked a fixed number of times, and the digits of a setting once."""
-    asked, looked = [], []
-    check, digits = staleness.why_stale, settings.digits_of
-    for asks in (reading, gather_module):
-        monkeypatch.setattr(asks, "why_stale", lambda generation: asked.append(1) or check(generation))
-
-    def counted(values):  # `Words` asks with all values of a name, a set; a value by itself is asked with a list
-        looked.extend([1] if isinstance(values, set) else [])
-        return digits(values)
-
-    monkeypatch.setattr(settings, "digits_of", counted)
-    rows = json.loads(command.table(["toy"], False, "json", None, toy.results))["rows"]
-    assert len(asked) <= 5 < len(rows)
-    looked.clear()
-    command.table(["toy"], False, "md", None, toy.results)
-    assert 0 < len(looked) <= len(flat_of(toy))
-    asked.clear()
-    compared = diff(toy.path, by="alpha").document["rows"]
-    assert len(asked) <= 6 < len(compared) * 2
-
-
-def flat_of(source):
-    """The names of all settings of a result."""
-    return {name for run in gather([source]).runs for name in run.settings}
 
 
 def test_columns_are_chosen_by_name_and_stand_in_that_order(toy):

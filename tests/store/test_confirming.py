@@ -32,6 +32,11 @@ run: {replicates: 2, checkpoints: 2}
 READ = fingerprint._read
 
 
+def late(path, state_of=fingerprint.state_of):
+    """The state of a file, where a module of accounting was edited after this process had imported it."""
+    return (fingerprint.IMPORTED_AT + 1,) * 4 if path.name == "calibration.py" else state_of(path)
+
+
 @pytest.fixture
 def edited(monkeypatch):
     """Lets modules have other hashes, as after an edit of each; `edited()` undoes it."""
@@ -131,10 +136,7 @@ def test_a_number_that_moved_is_said_to_be_stale(factor, edited, monkeypatch, tm
 def test_one_cell_of_several_that_moved_is_not_carried_by_the_others(edited, monkeypatch, tmp_path):
     config, options = stored(TINY, tmp_path)
     original = Power.step_sizes
-
-    def other(self, first, last):
-        return original(self, first, last) * (1.5 if self.alpha == 0.5 else 1.0)
-
+    other = lambda self, *ends: original(self, *ends) * (1.5 if self.alpha == 0.5 else 1.0)  # noqa: E731
     monkeypatch.setattr(Power, "step_sizes", other)
     edited("dpexp.algorithms.schedules.power")
     found = confirm(load_experiment(config), options)
@@ -282,11 +284,6 @@ def test_accounting_that_is_edited_under_a_confirmation_is_not_stamped(edited, m
     """Nothing had to be simulated, so nobody had asked: what this process had imported was stamped as what is there now."""
     config, options = stored(PRIVATE, tmp_path)
     edited("dpexp.privacy.accounting.calibration")
-    original = fingerprint.state_of
-
-    def late(path):
-        return (fingerprint.IMPORTED_AT + 1,) * 4 if path.name == "calibration.py" else original(path)
-
     with monkeypatch.context() as patch:
         patch.setattr(fingerprint, "state_of", late)
         with pytest.raises(DpexpError, match=r"accounting/calibration\.py changed after this process had read it"):
@@ -365,11 +362,6 @@ def test_code_of_the_first_stage_may_not_change_under_a_run_either(monkeypatch, 
     """What was imported before resolves the numbers, and would be put down as the code that is there now."""
     config = tmp_path / "some.yaml"
     config.write_text(PRIVATE)
-    original = fingerprint.state_of
-
-    def late(path):
-        return (fingerprint.IMPORTED_AT + 1,) * 4 if path.name == "calibration.py" else original(path)
-
     monkeypatch.setattr(fingerprint, "state_of", late)
     with pytest.raises(DpexpError, match=r"accounting/calibration\.py changed after this process had read it"):
         run(load_experiment(config), Options(tmp_path / "results", quiet=True))

@@ -48,18 +48,8 @@ def done(config, tmp_path):
 def test_results_layout(done):
     cells = pd.read_parquet(done.cells)
     assert len(cells) == 6
-    for column in (
-        "cell_id",
-        "alpha",
-        "mu",
-        "budget",
-        "status",
-        "replicates",
-        "n_diverged",
-        "gdp_mu",
-        "eps_1e-05",
-    ):
-        assert column in cells.columns
+    columns = {"cell_id", "alpha", "mu", "budget", "status", "replicates", "n_diverged", "gdp_mu", "eps_1e-05"}
+    assert columns <= set(cells.columns)
     assert set(cells.status) == {"done"}
     assert "wall_s" not in cells.columns  # it would differ between two reproductions
     assert cells.mu.isna().sum() == 2  # budgets that differ between users
@@ -78,18 +68,6 @@ def test_results_layout(done):
     assert provenance["versions"]["numpy"] == np.__version__
     assert set(manifest["cells"]) == set(cells.cell_id)
     assert not done.partial.exists()
-
-
-def test_summary_is_the_summary_of_the_trajectories(done):
-    summary = pd.read_parquet(done.summary).set_index(["cell_id", "estimator", "metric", "step"]).sort_index()
-    paths = pd.read_parquet(done.root / "trajectories")
-    paths = paths.astype({"cell_id": str, "estimator": str})
-    for metric in ("param_distance", "param_distance_sq", "loss_gap"):
-        groups = paths.groupby(["cell_id", "estimator", "step"])[metric]
-        mine = summary.xs(metric, level="metric")
-        np.testing.assert_allclose(mine["mean"], groups.mean().to_numpy(), rtol=1e-12)
-        np.testing.assert_allclose(mine["sd"], groups.std().to_numpy(), rtol=1e-9)
-        np.testing.assert_allclose(mine["median"], groups.median().to_numpy(), rtol=1e-12)
 
 
 def test_nothing_is_done_twice(config, done):
@@ -257,16 +235,6 @@ def test_a_full_disk_does_not_hide_why_a_run_ended(config, tmp_path, monkeypatch
         interrupted()
 
 
-def test_a_damaged_chunk_is_computed_again(config, done, tmp_path):
-    folder = Folder(tmp_path / "other", "small")
-    experiment = load_experiment(config)
-    for chunk in partials.chunks_of(experiment.cells, range(20)):
-        folder.partial.mkdir(parents=True, exist_ok=True)
-        (folder.partial / f"{chunk.key}.chunk").write_bytes(b"PK\x03\x04 not a chunk")
-    go(config, tmp_path / "other")
-    assert numbers(folder.root) == numbers(done.root)
-
-
 def test_damaged_files_are_named_and_rebuilt(config, done, capsys):
     before = numbers(done.root)
     victim = sorted((done.root / "trajectories").glob("*.parquet"))[0]
@@ -388,11 +356,6 @@ def test_a_cell_that_fails_in_a_shared_pass_fails_alone(config, tmp_path, monkey
     pd.testing.assert_frame_equal(ours.reset_index(drop=True), theirs.reset_index(drop=True))
 
 
-def test_one_writer_at_a_time(config, done):
-    with done.locked(), pytest.raises(DpexpError, match="is being written by process"):
-        go(config, done.root.parent)
-
-
 def test_an_error_ends_the_command_and_what_came_before_it_is_stored(config, tmp_path):
     configs = [config.with_name(f"{name}.yaml") for name in "abc"]
     for path in configs:
@@ -402,18 +365,6 @@ def test_an_error_ends_the_command_and_what_came_before_it_is_stored(config, tmp
         call("run", *configs, "--results", tmp_path / "r", code=1)
     assert a.cells.exists()
     assert not c.root.exists()
-
-
-def test_leftovers_of_a_killed_run_are_cleared(config, done):
-    dead = subprocess.Popen(["true"])
-    dead.wait()
-    leftover = done.root / "trajectories" / f".x.parquet.{whole._HOST}.{dead.pid}.tmp"
-    leftover.write_bytes(b"half")
-    living = leftover.with_name(f".y.parquet.{whole._HOST}.1.tmp")
-    living.write_bytes(b"half")
-    go(config, done.root.parent)
-    assert not leftover.exists()
-    assert living.exists()  # somebody is still writing it
 
 
 @pytest.mark.slow
@@ -455,23 +406,14 @@ def test_tasks_that_nobody_has_begun_are_dropped_and_threads_end():
     assert sorted(done) == [0, 1, 2]
 
 
-def test_what_a_task_raises_reaches_who_takes_it():
-    with pytest.raises(ValueError, match="seven"):
-        list(EXECUTORS["threads"]([(int, ("7",)), (int, ("seven",))], 1))
-
-
 def test_results_do_not_change_by_accident(config, tmp_path):
     """Golden means of a small run: a change here changes every stored result and belongs in the CHANGELOG."""
     config.write_text(config.read_text().replace("d: 5", "d: 3"))
     _, folder = go(config, tmp_path / "r")
-    summary = pd.read_parquet(folder.summary)
-    cells = pd.read_parquet(folder.cells)
+    summary, cells = pd.read_parquet(folder.summary), pd.read_parquet(folder.cells)
     last = summary[(summary.step == 700) & (summary.metric == "param_distance_sq")]
-    got = [
-        float(last[(last.cell_id == c) & (last.estimator == e)]["mean"].iloc[0])
-        for c in cells.cell_id
-        for e in ("sgd", "asgd")
-    ]
+    means = last.set_index(["cell_id", "estimator"])["mean"]
+    got = [means[cell, estimator] for cell in cells.cell_id for estimator in ("sgd", "asgd")]
     np.testing.assert_allclose(got, GOLDEN, rtol=1e-9)
 
 

@@ -1,6 +1,5 @@
 """What algorithms on data sets add to configs and runs: targets, known numbers of steps, accepted problems, complaints."""
 
-import json
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -18,7 +17,6 @@ from dpexp.privacy.mechanisms.released import Stated
 from dpexp.problems.problem import ProblemBase
 from dpexp.store import load_cells, load_summary
 from dpexp.store.run import Options, run
-from tests.conftest import call
 
 
 class Bowl(ProblemBase):
@@ -166,9 +164,3 @@ def test_metrics_without_an_optimum_are_stored(registered, tmp_path):
     assert list(cells["eps_1e-05"]) == pytest.approx([1, 4])
     assert bool(cells.guarantee.all())
     assert run(experiment, Options(results=tmp_path / "results", quiet=True)).computed == 0
-
-
-def test_the_statement_of_a_target(tmp_path):
-    text = "experiment: a\nproblem: {name: huber-linear}\nprivacy: {eps: 2, delta: 1e-6}\nrun: {n: 10}\n"
-    document = json.loads(call("privacy", str(config(tmp_path, text)), "--json").stdout)
-    assert document["statements"][0]["eps"][0] == [1e-6, pytest.approx(2)]
