@@ -1,11 +1,11 @@
 """Released parameters: what is stored of a run on a user's own records, what is not, and what it is taken for."""
 
+import itertools
 import json
 import math
 import os
 import re
 import secrets
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +41,7 @@ from dpexp.store import (
 )
 from dpexp.store import run as running
 from dpexp.store.run import Options, run
+from tests.campaigns import faults
 from tests.conftest import call
 
 CONFIG = """\
@@ -445,74 +446,32 @@ def test_stale_reproducible_results_are_replaced_by_a_deployment_and_not_resumed
     assert released("plain").deployment
 
 
-class Dead(BaseException):
-    """The process has died: from now on it does nothing to any file."""
-
-
-class Death:
-    """Ends a process, as it were, at the k-th of the changes that it makes to the files of a folder."""
-
-    CHANGES = ("os.rename", "os.remove", "os.rmdir", "os.mkdir")
-
-    def __init__(self):
-        self.folder, self.left, self.seen = None, 0, 0
-        sys.addaudithook(self.hear)  # nobody can take one away, so it listens only while a folder is named
-
-    def hear(self, event, given):
-        if self.folder is None or not (event in self.CHANGES or (event == "open" and given[2] & os.O_ACCMODE)):
-            return
-        if isinstance(given[0], str | bytes | os.PathLike) and self.folder in os.fsdecode(os.path.abspath(given[0])):
-            self.seen += 1
-            if self.seen >= self.left:
-                raise Dead
-
-    def at(self, k, folder, act):
-        """Whether the process died at its k-th change; `act` is what it does."""
-        self.folder, self.left, self.seen = str(folder), k, 0
-        try:
-            act()
-            return False
-        except Dead:
-            return True
-        finally:
-            self.folder = None
-
-
-DEATH = Death()
-
-
 @pytest.mark.slow
 def test_no_death_of_a_deployment_strands_its_budget(here, monkeypatch):
     """Wherever it dies: what has left the run is kept and complete, or nothing has; nobody needs a copy or --force."""
-    noise, original, alone = [], running.simulate, ("run.replicates=1",)
+    original, alone, first = running.simulate, ("run.replicates=1",), []
+    monkeypatch.setattr(running, "simulate", lambda *arguments: first.append(original(*arguments)) or first[0])
+    go("before", alone, deployment=True, jobs=1)
 
     def simulate(*arguments):
-        """The same run with other noise each time, in no time."""
-        done = first[0]
-        noise.append(len(noise) + 1.0)
-        return done._replace(models=tuple(np.full_like(model, noise[-1]) for model in done.models))
+        """The same run with the noise of this process, in no time."""
+        return first[0]._replace(models=tuple(np.full_like(model, os.getpid()) for model in first[0].models))
 
-    first = []
-    monkeypatch.setattr(running, "simulate", lambda *arguments: first.append(original(*arguments)) or first[0])
-    go("before", alone, deployment=True)
     monkeypatch.setattr(running, "simulate", simulate)
-    deaths, kept = 0, 0
-    while True:
-        results = Path(f"results{deaths}")
-        died = DEATH.at(deaths + 1, results, lambda to=results: go(to, alone, deployment=True))
+    kept = 0
+    for k in itertools.count(1):
+        results = here / str(k) / "results"
+        died = faults.child(lambda at=k, to=results: (faults.instrument(at), go(to, alone, deployment=True, jobs=1)))
         if not died:
             break
-        deaths += 1
-        places = [*results.glob("mine/models/*.parquet"), *results.glob("mine/released/[!.]*")]
-        count = len(noise)
+        left = [*results.glob("mine/models/*.parquet"), *results.glob("mine/released/[!.]*")]
         go(results, alone, deployment=True)
-        assert len(noise) == count + (not places)  # what has left is not released once more
         found = released(results)
-        assert np.all(found.parameters == noise[-1])
         assert found.deployment
+        assert np.all(found.parameters == os.getpid()) == (not left)  # what has left is not released once more
         assert not list(results.glob("mine/released/*"))
-        kept += bool(places)
-    assert min(kept, deaths - kept) > 8
+        kept += bool(left)
+    assert min(kept, k - 1 - kept) > 8
 
 
 def test_a_damaged_deployment_is_refused_and_not_repeated(here):
