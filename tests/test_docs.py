@@ -16,9 +16,20 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from dpexp.algorithms import ALGORITHMS
+from dpexp.algorithms.schedules import SCHEDULES
+from dpexp.commands.cli import app
+from dpexp.config.card import card_of
+from dpexp.config.experiment_file import read_experiment
+from dpexp.config.yamlfile import parse
 from dpexp.data.census import census
+from dpexp.papers import PAPERS, figures, overlays, tables
 from dpexp.plugins import loading as plugins
+from dpexp.privacy.budgets import BUDGETS
+from dpexp.privacy.mechanisms import MECHANISMS, NoisySgd
+from dpexp.problems import PROBLEMS
 from tests.conftest import ROOT
+from tests.test_layout import LEVELS
 
 PAGES = [ROOT / name for name in ("README.md", "NOTATION.md", "CONTRIBUTING.md")] + sorted((ROOT / "docs").glob("*.md"))
 IN_ORDER = ROOT / "docs/tutorial.md"
@@ -148,8 +159,6 @@ def begins(command: str, listed: dict[str, str]) -> str:
 
 @cache
 def parser():
-    from dpexp.commands.cli import app
-
     return typer.main.get_command(app)
 
 
@@ -169,9 +178,6 @@ def experiments() -> set[str]:
 
 def check_dpexp(words: list[str], strict: bool) -> None:
     """Parse a dpexp command without running it, and look up what it names. Where not `strict`, arguments may lack."""
-    from dpexp.papers import PAPERS, figures, overlays, tables
-    from dpexp.privacy.mechanisms import MECHANISMS
-
     if words and words[0] in ("--help", "--version"):
         return
     with_plugins, words = apart(words)
@@ -300,8 +306,6 @@ def agrees(expected: list[str], printed: list[str]) -> bool:
 
 def invoked(words: list[str]):
     """What a command of dpexp does, run in this process."""
-    from dpexp.commands.cli import app
-
     with_plugins, rest = apart(words[1:])
     return CliRunner().invoke(app, [*with_plugins, *rest], catch_exceptions=False)
 
@@ -340,10 +344,6 @@ def a_block(block: Block):
 
 @pytest.mark.parametrize("block", map(a_block, all_blocks("yaml")), ids=str)
 def test_configs_are_valid(block, desk):
-    from dpexp.config.card import card_of
-    from dpexp.config.experiment_file import read_experiment
-    from dpexp.config.yamlfile import parse
-
     if block.text.startswith("card:"):
         assert card_of(parse(block.text, block.file)).phases
         return
@@ -489,8 +489,6 @@ def described(page: str, name: str) -> str:
 
 
 def test_every_mechanism_and_its_parameters_are_described():
-    from dpexp.privacy.mechanisms import MECHANISMS
-
     for name in built_in(MECHANISMS):
         row = described("docs/privacy.md", name)
         for field in set(MECHANISMS[name].model_fields) - {"neighboring_relation"}:
@@ -498,8 +496,6 @@ def test_every_mechanism_and_its_parameters_are_described():
 
 
 def test_every_analysis_is_described():
-    from dpexp.privacy.mechanisms import NoisySgd
-
     ones = dict.fromkeys(("noise_std", "lipschitz", "diameter", "smoothness"), 1.0)
     for sampling, size, curvature in (("fixed-size", 10, 0.0), ("full-batch", 100, 0.0), ("shuffled", 10, 0.5)):
         batches = {"sampling": sampling, "batch_size": size, "strong_convexity": curvature}
@@ -509,11 +505,6 @@ def test_every_analysis_is_described():
 
 
 def test_everything_that_a_config_can_name_is_described():
-    from dpexp.algorithms import ALGORITHMS
-    from dpexp.algorithms.schedules import SCHEDULES
-    from dpexp.privacy.budgets import BUDGETS
-    from dpexp.problems import PROBLEMS
-
     for registry in (PROBLEMS, ALGORITHMS, SCHEDULES):
         for name in built_in(registry):
             described("docs/config.md", name)
@@ -531,8 +522,6 @@ def test_everything_that_a_config_can_name_is_described():
 
 
 def test_every_metric_and_estimator_is_described():
-    from dpexp.algorithms import ALGORITHMS
-
     page = (ROOT / "docs/file-formats.md").read_text()
     for name in built_in(ALGORITHMS):
         for metric in ALGORITHMS[name].metrics:
@@ -554,8 +543,6 @@ def test_names_in_the_notation_are_those_of_the_code():
 
 
 def test_every_paper_has_a_page_that_names_its_figures_tables_and_configs():
-    from dpexp.papers import PAPERS
-
     front, notation = (ROOT / "README.md").read_text(), (ROOT / "NOTATION.md").read_text()
     for paper in (PAPERS[name] for name in built_in(PAPERS)):
         page = ROOT / "docs" / f"{paper.id}.md"
@@ -589,8 +576,6 @@ UNDRAWN = {"roof"}
 
 
 def test_every_room_stands_on_its_floor_in_the_picture():
-    from tests.test_layout import LEVELS
-
     page = (ROOT / "docs/architecture.md").read_text()
     picture = next(block.text for block in blocks(ROOT / "docs/architecture.md") if block.language == "text")
     floors = [line for line in picture.splitlines() if re.match(r" (roof|floor|ground)", line)][::-1]

@@ -26,9 +26,9 @@ from dpexp.data.records import read_table
 from dpexp.data.regression import Roles, read_budgets, read_records
 from dpexp.inference.central_newton import allocation, central_newton
 from dpexp.inference.fitting import fit_central, plan_central, plan_local, released
-from dpexp.inference.intervals import intervals
+from dpexp.inference.intervals import intervals, level_of
 from dpexp.inference.models import unit_model
-from dpexp.inference.newton import standard_errors, symmetric_noise
+from dpexp.inference.newton import regularise, standard_errors, symmetric_noise
 from dpexp.inference.predicted import (
     expected_ratio,
     guessed_curvature,
@@ -319,8 +319,6 @@ def test_tiny_files_end_in_a_refusal_and_never_in_a_traceback(tmp_path, n, mu, c
 
 
 def test_the_least_ratio_is_above_what_pure_noise_gives():
-    from dpexp.inference.newton import regularise
-
     rng = np.random.default_rng(5)
     for p in (2, 3, 7, 12):
         noise = symmetric_noise(rng.standard_normal((200, p, p)))
@@ -839,8 +837,6 @@ def test_contrasts_are_coefficients_of_other_columns(lab):
 @pytest.mark.slow
 def test_p_values_and_joint_tests_have_their_level_where_nothing_is_explained():
     """300 central fits of a target that two columns do not explain, one of which is a rare level."""
-    from dpexp.inference.intervals import level_of
-
     model, found = unit_model("huber-linear", 3), []
     planned = plan_central(model, 1.0, 2000)
     draw = linear((0.0, 0.0, 0.0), 1.0, 0.03)

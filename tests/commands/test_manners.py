@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from dpexp.config.yamlfile import ConfigError
 from dpexp.reporting.table import fitting_columns, in_lines
 from tests.conftest import call
 
@@ -106,8 +107,6 @@ def test_messages_on_a_shipped_config_name_it_and_not_where_it_is_installed(tmp_
 
 
 def test_debug_may_stand_behind_the_command(tmp_path):
-    from dpexp.config.yamlfile import ConfigError
-
     assert "no such file" in call("validate", "nothing.yaml", "--debug", cwd=tmp_path, code=2).stderr
     with pytest.raises(ConfigError):
         call("show", "nothing.yaml", "--debug", cwd=tmp_path)

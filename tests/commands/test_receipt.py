@@ -5,9 +5,6 @@ import json
 import pytest
 
 import dpexp
-from dpexp.privacy.accounting.gdp import delta_of
-from dpexp.privacy.accounting.gdp_summary import mu_up_to
-from dpexp.privacy.accounting.tradeoff import Profile, profile_of
 from dpexp.privacy.mechanisms import MECHANISMS
 from tests.conftest import at_length, call
 
@@ -174,19 +171,6 @@ def test_the_blank_card_is_a_card(tmp_path):
     assert {"sampler", "relation", "phases"} <= schema["properties"].keys()
     for form in ("md", "tex"):
         assert "1.8283" in call("receipt", path, "--format", form).stdout
-
-
-@pytest.mark.parametrize(("z", "q", "steps"), [(1.0, 0.01, 1000), (2.0, 0.05, 300), (4.0, 1.0, 100)])
-def test_mu_covers_the_curve_above_its_floor_and_nothing_less_does(z, q, steps):
-    mechanism = MECHANISMS["sampled-gaussian"](noise_multiplier=z, sampling_probability=q, steps=steps)
-    best = mechanism.analyses()[-1]
-    curve = profile_of(best)
-    mu, floor = mu_up_to(curve, 1e-6), 1e-6
-    levels = [0.05 * k for k in range(1, 100)]
-    assert all(curve.delta(eps) <= max(delta_of(mu, eps), floor) * (1 + 1e-9) for eps in levels)
-    assert any(curve.delta(eps) > max(delta_of(mu * 0.99, eps), floor) for eps in levels)
-    shown = Profile(mechanism.lower_bounds()[0].eps, True)
-    assert any(shown.delta(eps) > max(delta_of(mu * 0.99, eps), floor) for eps in levels)
 
 
 def test_all_that_is_wrong_with_a_card_is_said_at_once_by_the_names_of_its_fields(tmp_path):

@@ -12,6 +12,7 @@ from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.inference.users import BLOCK
 from dpexp.privacy.budgets import Target
 from dpexp.problems import PROBLEMS
+from dpexp.store import speeds
 from tests.conftest import AT_LENGTH, installed
 
 LINEAR = """\
@@ -52,8 +53,6 @@ def test_estimates_are_right_within_a_factor_of_two(tmp_path, text, kept):
 
 def test_estimates_come_from_what_was_done_last(tmp_path, monkeypatch):
     """The factor of the same work first, then of its algorithm; of little work nothing is learned."""
-    from dpexp.store import speeds
-
     monkeypatch.setenv("DPEXP_CACHE", str(tmp_path))
     same, alike = ("linear, 20 settings", "ldp-sgd"), ("linear, 9 settings", "ldp-sgd")
     assert speeds.factor(speeds.kept(), same) == 1

@@ -19,6 +19,7 @@ from dpexp.data.labelled import read_labelled
 from dpexp.data.public_inputs import PublicInputs
 from tests.campaigns import rebuild_adult, rebuild_fashion
 from tests.conftest import ROOT, call
+from tests.oracles import softmax as oracle
 
 RAW_FASHION = Path("/usr/share/datasets/fashion-mnist")
 
@@ -71,8 +72,6 @@ def test_records_that_are_not_installed_are_refused_before_anything_runs(tmp_pat
 @pytest.mark.parametrize(("name", "reached"), [("digits", 0.93), ("adult", 0.82), ("fashion", 0.80)])
 def test_shipped_data_can_be_learnt(shipped, name, reached):
     """Full gradient steps without privacy; far above the share of the largest class (0.1, 0.76, 0.1)."""
-    from tests.oracles import softmax as oracle
-
     train, test = shipped[name]
     train = train.rows(slice(5000))
     n, p = train.features.shape

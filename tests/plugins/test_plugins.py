@@ -29,6 +29,7 @@ from dpexp.plugins.importing import PREFIX
 from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 from dpexp.reporting.ledger.judging import require
 from dpexp.store import fingerprint
+from dpexp.store.executors import opened, seal
 from dpexp.store.fingerprint import closure, code_of, edited_after, plugins_missing
 from dpexp.store.reading import load_generation, numbers_held
 from dpexp.store.run import Options, run
@@ -573,8 +574,6 @@ def test_the_command_says_the_line_of_a_plug_in_and_debug_shows_more(lab):
 
 
 def test_a_worker_that_served_another_plug_in_or_an_older_one_loads_what_it_needs(lab, tmp_path):
-    from dpexp.store.executors import opened, seal
-
     other = write(tmp_path, "own.py", GOOD)
     with plugins.using(lab):
         cell = load_experiment(lab.parent / "lab.yaml").cells[0]

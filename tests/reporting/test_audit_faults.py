@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from itertools import islice
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
+from dpexp.algorithms.watched_messages import OTHER_SIDE
 from dpexp.config.experiment_file import read_experiment
+from dpexp.core.errors import UsageError
 from dpexp.engine.softmax import steps as kernel
+from dpexp.inference.staged_newton import Server
 from dpexp.reporting.audit import audit as auditing
 from dpexp.reporting.audit.audit import plan_of
 from tests.campaigns.audit_faults import (
@@ -107,8 +111,6 @@ def test_the_literal_steps_without_a_fault_are_the_compiled_ones(monkeypatch):
 )
 def test_the_records_of_watched_users_are_nearly_as_far_apart_as_can_be(problem):
     """And messages are what the numpy formulas say, plus noise of the stated size: their residuals are standard normal."""
-    from dpexp.algorithms.watched_messages import OTHER_SIDE
-
     text = MIXED.replace("huber-linear, d: 2, sigma: 2.0", problem)
     (one,) = plan_of(read_experiment(text, "watched.yaml")).audited
     watched, residuals = one.watched, []
@@ -127,11 +129,6 @@ def test_the_records_of_watched_users_are_nearly_as_far_apart_as_can_be(problem)
 
 def test_theta_must_move_by_the_message_that_is_counted():
     """A server that steps with what has no noise, and counts what has, is no release of one message."""
-    from unittest.mock import patch
-
-    from dpexp.core.errors import UsageError
-    from dpexp.inference.staged_newton import Server
-
     true = Server.serve
 
     def serve(self, users, *rest):

@@ -24,16 +24,19 @@ import pytest
 
 import dpexp
 from dpexp.commands import report as command
+from dpexp.papers import figures
 from dpexp.reporting import kept_figures
 from dpexp.reporting.claim import VERDICTS
-from dpexp.reporting.figure import stamp
+from dpexp.reporting.figure import Figure, stamp
 from dpexp.reporting.of_results.looks import COLOURS
 from dpexp.reporting.page import ledger as ledger_of
 from dpexp.reporting.page import page as page_of
 from dpexp.reporting.page.curves import on_dark, packed
+from dpexp.reporting.page.figures import Wanted, draw, show
 from dpexp.reporting.page.markup import Markup, data, tag
 from dpexp.reporting.page.page import image
 from dpexp.reporting.style import BUDGET_COLOURS, SPARE_COLOURS
+from dpexp.store import load_summary
 from tests.conftest import ROOT, call
 
 EVIL = "</script><script>alert(1)</script>"
@@ -278,8 +281,6 @@ def test_packed_numbers_keep_four_digits_and_what_is_no_number():
 
 
 def test_curves_are_the_stored_summary(results, page):
-    from dpexp.store import load_summary
-
     summary = load_summary(results / "results", "own")
     documents = [
         json.loads(words) for attributes, words in page.scripts if attributes.get("id", "").startswith("curves-")
@@ -406,9 +407,6 @@ def test_provenance_that_is_not_there_is_not_made_up(copy):
 
 
 def test_a_figure_of_theory_alone_is_taken_where_it_was_drawn_and_never_drawn(copy, monkeypatch):
-    from dpexp.papers import figures
-    from dpexp.reporting.page.figures import Wanted, show
-
     monkeypatch.setenv("DPEXP_CACHE", str(copy / "cache"))
     matplotlib.use("agg")
     figure = figures()["noisy_sgd_figure1"]
@@ -621,8 +619,6 @@ def test_filters_of_claims(opened):
 
 @browsed
 def test_the_pointer_shows_values(opened, results):
-    from dpexp.store import load_summary
-
     tab = opened()
     tab.select_option("#explore-experiment", label="own")
     tab.locator("#chart").scroll_into_view_if_needed()
@@ -674,9 +670,6 @@ def test_no_finding_of_accessibility(opened, width, scheme):
 
 
 def test_a_figure_that_cannot_be_drawn_costs_a_line_whatever_is_wrong(tmp_path):
-    from dpexp.reporting.figure import Figure
-    from dpexp.reporting.page.figures import Wanted, draw
-
     def broken(results):
         raise NotImplementedError("the curvature is not known")
 

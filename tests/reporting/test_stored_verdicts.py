@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import shutil
@@ -29,9 +30,11 @@ from dpexp.reporting.ledger import standing, verdicts
 from dpexp.reporting.ledger.judgement import Judgement
 from dpexp.reporting.ledger.judging import judge, keep, one_by_one
 from dpexp.reporting.ledger.standing import code_of_claim
+from dpexp.store import simulating
 from dpexp.store.files import read_document, read_sealed, write_document, write_table
 from dpexp.store.fingerprint import REGISTRIES
 from dpexp.store.reading import numbers_held
+from tests.campaigns import faults
 from tests.conftest import COMMAND, ROOT, call
 
 BY_ID = {claim.id: claim for some in claims().values() for claim in some}
@@ -263,32 +266,23 @@ def test_two_processes_at_once_lose_nothing(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_process_that_is_killed_while_it_writes(few, tmp_path):
-    """What is there before or after is whole, whenever it ends; and the next writer is not kept waiting."""
-    call("claims", THEORY[0], "--judge", "-q", "--results", tmp_path)
-    before = (tmp_path / verdicts.FILE).read_bytes()
-    script = f"""
-import os, signal
-from pathlib import Path
-from dpexp.core import files
-replace = os.replace
-def die(source, target):
-    if STOP == "before": os.kill(os.getpid(), signal.SIGKILL)
-    replace(source, target)
-    os.kill(os.getpid(), signal.SIGKILL)
-files.os.replace = die
-from dpexp.commands.claims import Request
-from dpexp.commands.judging_claims import Anew, judge_anew
-judge_anew(Request(({THEORY[1]!r},), None, (), None, None, Path({str(tmp_path)!r})), Anew(quiet=True))
-"""
-    for stop in ("before", "after"):
-        ended = subprocess.run([sys.executable, "-c", script.replace("STOP", repr(stop))], cwd=ROOT)
-        assert ended.returncode == -9
-        assert ((tmp_path / verdicts.FILE).read_bytes() == before) == (stop == "before")
-        assert not verdicts.read(tmp_path).fault
-    call("claims", THEORY[0], "--judge", "-q", "--results", tmp_path)
-    assert states(tmp_path)[THEORY[1]] == ("current", "")
-    assert not list(tmp_path.glob(".*.tmp"))
+def test_a_process_that_dies_while_it_writes(few, tmp_path):
+    """What is there before or after is whole, wherever it ends; and the next writer is not kept waiting."""
+    words = ("--judge", "-q", "--results", tmp_path / "results")
+    path, seen = tmp_path / "results" / verdicts.FILE, []
+    call("claims", THEORY[0], *words)
+    before = path.read_bytes()
+    for k in itertools.count(1):
+        path.write_bytes(before)
+        if not faults.child(lambda at=k: (faults.instrument(at), call("claims", THEORY[1], *words))):
+            break
+        seen.append(path.read_bytes() == before)
+        assert not verdicts.read(path.parent).fault
+    assert seen == sorted(seen, reverse=True)
+    assert seen.count(True) > 2
+    call("claims", THEORY[0], *words)
+    assert states(path.parent)[THEORY[1]] == ("current", "")
+    assert not list(path.parent.glob(".*.tmp"))
 
 
 def test_a_folder_that_cannot_be_written_is_said(few, tmp_path):
@@ -590,8 +584,6 @@ def test_an_experiment_costs_what_its_cells_took_and_nothing_once_its_numbers_ar
 
 def test_a_processor_is_not_charged_for_what_waits(monkeypatch):
     """The time of a chunk is that of its thread: it does not grow with what runs beside it."""
-    from dpexp.store import simulating
-
     passed = Passed(np.arange(2), (), (), np.zeros((2, 0, 2, 0, 1)))
     monkeypatch.setattr(simulating, "_passed", lambda *_: (passed, [None, None]))
     monkeypatch.setattr(simulating, "time", SimpleNamespace(thread_time=iter((5.0, 7.0)).__next__))  # no other clock

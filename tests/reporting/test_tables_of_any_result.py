@@ -14,6 +14,7 @@ from dpexp.commands import plot
 from dpexp.commands import table as command
 from dpexp.config.settings import Words, named, pair, spelled
 from dpexp.core.errors import UsageError
+from dpexp.papers import tables
 from dpexp.reporting import latex
 from dpexp.reporting.digits import matched, uncertain
 from dpexp.reporting.of_results.gather import gather
@@ -272,8 +273,6 @@ def test_cells_of_latex(text, shown):
 
 @pytest.mark.slow
 def test_every_shipped_table_is_whole_latex(toys):
-    from dpexp.papers import tables
-
     for one in share([one for _, one in sorted(tables().items())], 8):
         if COSTLY & set(one.needs):
             continue

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from dpexp.engine.result import CellData
+from dpexp.papers.momentum import rows
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence, Run
 from tests.campaigns import wrong_evidence
@@ -123,8 +124,6 @@ def test_two_algorithms_are_exchanged_whatever_else_they_estimate():
 
 
 def test_summaries_are_those_of_the_altered_runs(stored, monkeypatch):
-    from dpexp.papers.momentum import rows
-
     for r in stored.runs("toy"):
         r.cell.run = SimpleNamespace(diverged_above=1e6)
         r.row["cell_id"] = r.budget

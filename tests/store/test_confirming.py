@@ -9,12 +9,15 @@ import pytest
 
 from dpexp.algorithms.dp_sgd import DpSgd
 from dpexp.algorithms.schedules import Power
+from dpexp.commands import run as command
 from dpexp.config.experiment_file import load_experiment, read_experiment
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
 from dpexp.core.stages import OutOfStage, first_stage, plain, received, resolving, simulating
 from dpexp.engine.linear import one_pass
-from dpexp.store import Folder, confirming, fingerprint, load_generation, load_summary
+from dpexp.privacy.mechanisms import local_gaussian
+from dpexp.store import Folder, confirming, fingerprint, load_generation, load_summary, stats
 from dpexp.store.confirming import confirm
+from dpexp.store.files import read_document, write_document
 from dpexp.store.fingerprint import code_of, statement_of
 from dpexp.store.planning import plan
 from dpexp.store.run import Options, run
@@ -147,8 +150,6 @@ def test_one_cell_of_several_that_moved_is_not_carried_by_the_others(edited, mon
 
 
 def test_a_summary_that_is_computed_otherwise_is_not_confirmed(edited, monkeypatch, tmp_path):
-    from dpexp.store import stats
-
     config, options = stored(TINY, tmp_path)
     edited("dpexp.store.stats")
     assert states(config, options) == {"confirmed"}
@@ -206,8 +207,6 @@ def test_a_cell_that_fails_in_a_shared_chunk_fails_alone(edited, monkeypatch, tm
 
 
 def test_rows_that_state_something_else_are_not_confirmed(edited, monkeypatch, tmp_path):
-    from dpexp.privacy.mechanisms import local_gaussian
-
     config, options = stored(TINY, tmp_path)
     edited("dpexp.privacy.mechanisms.local_gaussian")
     assert states(config, options) == {"confirmed"}
@@ -224,8 +223,6 @@ def test_rows_that_state_something_else_are_not_confirmed(edited, monkeypatch, t
 
 
 def test_results_of_a_dpexp_that_kept_no_witness_get_one_while_their_code_is_todays(edited, tmp_path):
-    from dpexp.store.files import read_document, write_document
-
     config, options = stored(TINY, tmp_path)
     path = Folder(options.results, "small").manifest
     kept = read_document(path)
@@ -333,8 +330,6 @@ def test_what_a_run_receives_is_numbers():
 
 
 def test_the_command(edited, tmp_path, capsys):
-    from dpexp.commands import run as command
-
     config, options = stored(TINY, tmp_path)
 
     def asked(**more):

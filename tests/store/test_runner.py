@@ -7,17 +7,21 @@ import subprocess
 import sys
 import threading
 from contextlib import closing
+from pathlib import Path
 from subprocess import PIPE
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.config.experiment_file import load_experiment
 from dpexp.core import files as whole
 from dpexp.core.errors import DpexpError
 from dpexp.engine.result import Passed
-from dpexp.store import Folder, partials
+from dpexp.problems.huber_linear import HuberLinear
+from dpexp.store import Folder, description, partials, planning
+from dpexp.store import run as module
 from dpexp.store.cell_files import stored_cell_file
 from dpexp.store.executors import EXECUTORS
 from dpexp.store.planning import plan
@@ -86,8 +90,6 @@ def test_same_bits_for_any_jobs_and_backend(way, config, done, tmp_path):
 
 
 def test_same_bits_for_any_chunks(config, done, tmp_path, monkeypatch):
-    from dpexp.store import run as module
-
     monkeypatch.setattr(module, "chunks_of", lambda cells, r: partials.chunks_of(cells, r, lanes=3, settings=2))
     _, folder = go(config, tmp_path / "other")
     assert numbers(folder.root) == numbers(done.root)
@@ -159,27 +161,20 @@ def stopped(arguments, end):
 
 
 @pytest.mark.slow
-def test_killed_runs_resume_with_the_same_bits(config, done, tmp_path):
-    """kill -9 when a chunk has been kept; the rerun computes only the rest. Of loky: tests/store/test_faults.py."""
-    arguments = ["run", config, "-j", "2", "--results", tmp_path / "killed"]
-    killed = Folder(tmp_path / "killed", "small")
-    assert stopped([*arguments, "-q"], signal.SIGKILL)[0] == -signal.SIGKILL
-    assert len(list(killed.partial.glob("*.chunk"))) == 1
-    assert not killed.cells.exists()
-    assert "1 of 3 chunks were finished before" in call(*arguments).stderr
-    assert numbers(killed.root) == numbers(done.root)
-    assert not killed.partial.exists()
-    assert not list(killed.root.rglob(".*.tmp"))
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_interruption_keeps_finished_chunks(jobs, config, tmp_path):
-    code, stderr = stopped(["run", config, "-j", jobs, "--results", tmp_path / "r", "-q"], signal.SIGINT)
+def test_interruption_keeps_finished_chunks_and_the_next_run_goes_on_with_the_same_bits(jobs, config, done, tmp_path):
+    """SIGKILL at any moment, also of loky: tests/store/test_faults.py."""
+    arguments, folder = ["run", config, "-j", jobs, "--results", tmp_path / "r"], Folder(tmp_path / "r", "small")
+    code, stderr = stopped([*arguments, "-q"], signal.SIGINT)
     assert code == 130
     assert "interrupted; finished chunks are kept" in stderr
     assert "Traceback" not in stderr
-    assert len(list(Folder(tmp_path / "r", "small").partial.glob("*.chunk"))) == 1
+    assert len(list(folder.partial.glob("*.chunk"))) == 1
+    assert not folder.cells.exists()
+    assert "1 of 3 chunks were finished before" in call(*arguments).stderr
+    assert numbers(folder.root) == numbers(done.root)
+    assert not folder.partial.exists()
+    assert not list(folder.root.rglob(".*.tmp"))
 
 
 def test_a_kept_chunk_comes_back_as_it_was(config, tmp_path):
@@ -253,8 +248,6 @@ def test_damaged_files_are_named_and_rebuilt(config, done, capsys):
 
 
 def test_code_changes_make_cells_stale(config, done, monkeypatch):
-    from dpexp.store import description
-
     code = stored_cell_file(done, next((done.root / "trajectories").glob("*.parquet")).stem).code
     assert "dpexp.problems.huber_linear" in code
     assert "dpexp.engine.linear.kernel" in code
@@ -266,8 +259,6 @@ def test_code_changes_make_cells_stale(config, done, monkeypatch):
 
 
 def test_another_librarys_version_is_only_warned_of(config, done, monkeypatch):
-    from dpexp.store import planning
-
     monkeypatch.setattr(planning, "arithmetic", lambda: {"numpy": "0.1", "processor": "abacus"})
     plans = plan(load_experiment(config), done.root.parent)
     assert {p.status for p in plans} == {"current"}
@@ -305,8 +296,6 @@ def test_a_diverged_replicate_is_a_result(config, tmp_path):
 
 
 def test_a_failing_cell_does_not_stop_the_others(config, tmp_path, monkeypatch, capsys):
-    from dpexp.problems.huber_linear import HuberLinear
-
     def fail(self):
         if self.d == 10:
             raise RuntimeError("no such weather")
@@ -334,8 +323,6 @@ def test_a_failing_cell_does_not_stop_the_others(config, tmp_path, monkeypatch, 
 
 
 def test_a_cell_that_fails_in_a_shared_pass_fails_alone(config, tmp_path, monkeypatch):
-    from dpexp.algorithms.ldp_sgd import LdpSgd
-
     whole_folder = go(config, tmp_path / "whole")[1]
     original, calls = LdpSgd.simulate, []
 
@@ -378,7 +365,6 @@ def test_a_killed_worker_is_replaced(config, done, tmp_path, monkeypatch):
 
 def _suicide(flag, k):
     import os
-    from pathlib import Path
 
     if k == 2 and not Path(flag).exists():
         Path(flag).touch()

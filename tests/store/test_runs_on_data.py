@@ -9,6 +9,7 @@ from dpexp.algorithms.algorithm import AlgorithmBase
 from dpexp.config.experiment_file import load_experiment, resolved_yaml
 from dpexp.config.reader import REGISTRIES
 from dpexp.config.yamlfile import ConfigError
+from dpexp.core.seeds import generator
 from dpexp.engine.result import Passed
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.budgets import Target
@@ -50,8 +51,6 @@ class NoisyDescent(AlgorithmBase):
         return Stated("sampled-gaussian", gaussian, "gaussian-composition")
 
     def simulate(self, problem, settings, steps, seed, replicates):
-        from dpexp.core.seeds import generator
-
         values = np.empty((len(settings), 1, len(steps), 2, len(replicates)))
         for k, (schedule, budget) in enumerate(settings):
             for r, replicate in enumerate(replicates):

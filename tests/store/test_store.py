@@ -20,13 +20,22 @@ from dpexp.config.experiment_file import load_experiment
 from dpexp.core import files as whole
 from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.core.files import Damaged, read_bytes_sealed, write_bytes_sealed
-from dpexp.store import Folder, cell_of, load_cells, load_generation, load_summary, load_trajectories
+from dpexp.store import (
+    Folder,
+    cell_of,
+    description,
+    fingerprint,
+    load_cells,
+    load_generation,
+    load_summary,
+    load_trajectories,
+)
 from dpexp.store import folder as folders
 from dpexp.store import run as running
 from dpexp.store.files import column, read_document, read_sealed, write_document, write_table
 from dpexp.store.folder import NotWritable
 from dpexp.store.run import Options, run
-from tests.campaigns.faults import damage
+from tests.campaigns.faults import damage, new_code
 from tests.conftest import SMALL, call, numbers
 
 TINY = SMALL.replace("n: 700, replicates: 20", "n: 40, replicates: 4")
@@ -184,8 +193,6 @@ def test_what_the_command_line_changed_belongs_to_the_config(tiny, done):
 
 
 def test_statements_are_computed_again_when_their_code_changes(tiny, done, monkeypatch):
-    from dpexp.store import description
-
     def other(cell):
         return {**original(cell), "dpexp.privacy.accounting.gdp": "other"}
 
@@ -200,9 +207,6 @@ def test_statements_are_computed_again_when_their_code_changes(tiny, done, monke
 
 
 def test_stale_cells_that_a_run_leaves_out_are_not_stamped_as_current(tiny, done, monkeypatch):
-    from dpexp.store import fingerprint
-    from tests.campaigns.faults import new_code
-
     experiment = load_experiment(tiny)
     try:
         new_code(True)
