@@ -16,7 +16,7 @@ from dpexp.config.settings import Words, named, pair, spelled
 from dpexp.core.errors import UsageError
 from dpexp.papers import tables
 from dpexp.reporting import latex
-from dpexp.reporting.digits import matched, uncertain
+from dpexp.reporting.digits import matched, uncertain, within
 from dpexp.reporting.of_results.gather import gather
 from dpexp.reporting.of_results.table import said_of_majority
 from dpexp.reporting.table import Content, Table, fit, markdown_table, without_constants
@@ -74,6 +74,23 @@ def test_uncertainties_of_shipped_tables_are_matched():
     assert matched("81.23 \u00b1 0.4") == "81.2(4)"
     for text in ("8 of 10", "0.5", "3.07 [3.0, 3.1]", "mix (0.2)", ""):
         assert matched(text) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "text"),
+    [
+        (10, 7, 29, "10 [7, 29]"), (2.4, 1.9, 3.8, "2.4 [1.9, 3.8]"), (3.07, 2.99, 3.15, "3.07(8)"), (0.0021, 0.002, 0.0045, "0.0021 [0.002, 0.0045]"),
+        (12345.6, 12345.1, 12348.6, "12346 [12345, 12349]"), (5, 6, 9, "5.0(1.5)"), (5, 5, 5, "5"), (1, -math.inf, math.inf, "1"), (math.inf, 1, 2, "inf"),
+        (0.84946236559139776, 0.8494623655913977, 0.849462365591399, "0.849462"),
+    ],
+)  # fmt: skip
+def test_an_interval_is_written_out_where_half_of_it_would_mislead(value, low, high, text):
+    assert within(value, low, high) == text
+
+
+def test_digits_that_nobody_reads_are_not_written():
+    assert uncertain(0.84946236559139776, 6e-17) == "0.849462"
+    assert uncertain(0.84946236559139776, 6e-6) == "0.849462(6)"
 
 
 # --- one spelling of a setting ---------------------------------------------------------------------------------------
