@@ -537,16 +537,6 @@ def test_records_that_cannot_be_read_leave_the_fit_of_the_others(tmp_path, lab, 
         assert abs(one["value"] - other["value"]) < (0.1 if central else 4) * other["se"]
 
 
-@pytest.mark.parametrize("separator", [";", "\t", "|"])
-def test_a_table_with_another_separator(tmp_path, separator):
-    path = write(tmp_path / "t.csv", f"a{separator}y\n1,5{separator}2\n2.5{separator}3\n")
-    table = read_table(path)
-    records = read_records(table, Roles("y"), PublicInputs(), False)
-    assert records.x[:, 0].tolist() == [1.5, 2.5]
-    assert read_budgets(table, "y").tolist() == [2, 3]
-    assert "y: [LOW, HIGH]  # the target" in draft_public(path, "y")
-
-
 def test_budgets_are_public_and_told_at_their_line(tmp_path):
     path = write(tmp_path / "t.csv", "a,y,mu\n1,2,inf\n1,2,x\n")
     with pytest.raises(DataError, match=r"t\.csv:3: mu is 'x', and a budget mu is a number above 0, or inf"):

@@ -135,19 +135,3 @@ def test_columns_are_folded_only_for_a_terminal(monkeypatch):
     assert "The same in every row: one = " in " ".join(folded.split())
     assert all(str(k) * 30 in folded for k in range(3))
     assert in_lines([("names", "a, b, " * 20)]).count("\n") == 2
-
-
-@pytest.mark.parametrize("swept", ["seed: [1, 2], checkpoints: 4", "seed: 1, checkpoints: [3, 5]"])
-def test_a_comparison_loses_nothing(swept, tmp_path):
-    """Where the seed or the checkpoints vary, every setting has its row."""
-    text = ODD.replace("seed: 3, checkpoints: 4", swept).replace("[0.2, 4000]", "0.2").replace("[1, inf]", "2")
-    (tmp_path / "odd.yaml").write_text(text)
-    call("run", "odd.yaml", "-q", cwd=tmp_path)
-    found = strict(call("diff", "results/odd", "results/odd", "--json", cwd=tmp_path).stdout)["rows"]
-    assert len(found) == 2 * 2, "a cell each, and both estimators"
-    assert len({(row["setting"], row["estimator"]) for row in found}) == len(found)
-    table = strict(call("table", "odd", "--json", cwd=tmp_path).stdout)["rows"]
-    means = {round(row["a"], 12) for row in found if row["estimator"] == "sgd"}
-    if "seed: [" in swept:
-        assert len(means) == 2, "two seeds, two results"
-    assert len(table) >= 4

@@ -212,16 +212,6 @@ def test_advice_says_which_trial_it_is_at(at_once):
     assert "advise: trial 3 of 3, 1,000 users, groups of replicates: 0 of 1 done" in told
 
 
-def test_a_plug_in_is_tried_step_by_step(at_once, tmp_path):
-    file = tmp_path / "quick.py"
-    file.write_text(
-        "from dpexp.plugins import Plugin\nfrom dpexp.algorithms.schedules import Power\n\n"
-        "class Quick(Power):\n    name: str = 'quick'\n\nPLUGIN = Plugin(schedules={'quick': Quick})\n"
-    )
-    said = call("check", file).stderr
-    assert re.search(r"^check: 1 of \d+, \w+ [\w-]+: ", said, re.MULTILINE), said
-
-
 def test_a_run_says_how_far_it_is(at_once, config, tmp_path):
     told = call("run", config, "--results", tmp_path / "r").stderr
     assert re.search(r"^run: \w+: \d+%", told, re.MULTILINE), told
