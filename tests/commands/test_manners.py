@@ -69,6 +69,7 @@ NEAR = [
     (("run", "ood.yaml"), "did you mean odd.yaml?"),
     (("run", "@linear_d6"), "did you mean 'linear_d5'?"),
     (("validate", "linear_d5"), "did you mean @linear_d5?"),
+    (("validate", "zzzzz.yaml"), "dpexp list --shipped"),
     (("model", "ood"), "did you mean 'odd'?"),
     (("report", "ood"), ""),
     (("diff", "results/odd", "results/ood"), "did you mean 'results/odd'?"),

@@ -207,7 +207,7 @@ def test_checkpoints_are_those_of_the_refined_grid():
     """All small pairs of n and checkpoints, random ones up to 10^12, near-complete grids, and the shipped configs."""
     rng = random.Random(4)
     pairs = [(n, k) for n in range(1, 25) for k in range(1, 28)]
-    pairs += [(int(10 ** rng.uniform(0, 12)), int(10 ** rng.uniform(0, 2.7))) for _ in range(60)]
+    pairs += [(int(10 ** rng.uniform(0, 12)), int(10 ** rng.uniform(0, 2.7))) for _ in range(30)]
     pairs += [(n := int(10 ** rng.uniform(1, 2.8)), max(1, n - int(10 ** rng.uniform(0, 2)))) for _ in range(15)]
     pairs += sorted({(c.run.n, c.run.checkpoints) for path in CONFIGS for c in load_experiment(path).cells})
     for n, checkpoints in pairs:
@@ -217,7 +217,7 @@ def test_checkpoints_are_those_of_the_refined_grid():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [MAX_CELLS + 1, 60_000, 200_000])
+@pytest.mark.parametrize("count", [MAX_CELLS + 1, 200_000])
 @pytest.mark.parametrize("value", ["1", "x"])
 def test_long_lists_are_refused(count, value):
     message = said(LINEAR.replace("d: 5", f"d: [{', '.join([value] * count)}]"))
@@ -338,7 +338,7 @@ def test_what_is_no_ordinary_file_is_refused_as_a_config(tmp_path):
         (tmp_path / "pipe.yaml", "no ordinary file"),
         (tmp_path / "large.yaml", "at most 1,000,000 are read"),
     ):
-        for command in ("validate", "show", "run", "privacy"):
+        for command in ("validate", "run"):
             message = call(command, path, code=2).stderr
             assert f"{path}: cannot be read: it " in message
             assert said in message

@@ -42,7 +42,7 @@ def test_foreign_files_and_several_processes():
 
 
 def test_no_worker_outlives_a_killed_parent():
-    found = faults.killed_loky(2, 100_000)  # killed at once and after 0.3 seconds, while the workers still import
+    found = faults.killed_loky(2, 40_000)  # killed at once and after 0.3 seconds, while the workers still import
     assert found["no worker left"] == found["repaired"] == 2
     assert found.bad == 0, dict(found)
 
