@@ -338,8 +338,6 @@ def test_edits_of_code(tmp_path):
     assert f"code changed: {DEEP}" in told.stdout
     assert "**unconfirmed; was: misprint**" in told.stdout
     assert "run: dpexp claims noise-scale --confirm" in told.stderr
-    path.write_text(text)
-    assert state() == (0, {apart: ("current", ""), deep: ("current", "")})
 
 
 def test_verdicts_whose_code_changed_are_confirmed_where_they_come_out_the_same(few, tmp_path):

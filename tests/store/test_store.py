@@ -362,11 +362,14 @@ def test_a_process_does_not_wait_for_itself(done):
 
 def test_the_lock_of_a_killed_process_ends_with_it(tiny, done, held_elsewhere):
     assert done.is_held
+    left = done.root / "trajectories" / f".x.parquet.{whole._HOST}.{held_elsewhere.pid}.tmp"
+    left.write_bytes(b"half")
     held_elsewhere.kill()
     held_elsewhere.wait()
     assert (done.root / folders.NOTE).exists()
     assert not done.is_held
     assert go(tiny, done.root.parent)[0].reused == 6
+    assert not left.exists()
 
 
 def test_a_lock_whose_file_was_replaced_is_no_lock(done, monkeypatch):
