@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -258,3 +259,14 @@ def test_a_list_with_a_wrong_config_is_read_anew(tmp_path, monkeypatch):
     assert "invalid" in said("list")
     monkeypatch.setattr(inventory, "counted", lambda *asked: "no problem")
     assert "invalid: no problem" in said("list")
+
+
+def test_list_names_every_changed_file_for_programs(monkeypatch):
+    """A message names the first three; `--json` has them all, once each, and those of stale cells alone."""
+    old, other = ({f"dpexp.module_{k}": "then" for k in range(5)}, {"dpexp.other": "then"})
+    plans = [
+        SimpleNamespace(status=status, file=SimpleNamespace(code=code), cell=None)
+        for status, code in (("stale", old), ("stale", old), ("current", other))
+    ]
+    monkeypatch.setattr(inventory, "code_of", lambda cell: {})
+    assert inventory.changed_files(plans) == [f"dpexp/module_{k}.py" for k in range(5)]

@@ -343,6 +343,13 @@ def test_an_epsilon_may_be_a_fraction_as_any_number_may(lab):
     assert plans[0].stdout == plans[1].stdout != ""
 
 
+def test_symmetric_noise_has_the_variances_of_a_frobenius_ball():
+    draws = 2.0 * symmetric_noise(np.random.default_rng(1).standard_normal((4000, 3, 3)))
+    assert np.all(draws == draws.transpose(0, 2, 1))
+    assert np.var(draws[:, 0, 0]) == pytest.approx(4, rel=0.1)
+    assert np.var(draws[:, 0, 1]) == pytest.approx(2, rel=0.1)
+
+
 # --- the central model ----------------------------------------------------------------------------------------------
 
 

@@ -122,6 +122,7 @@ def test_the_level_widens_intervals():
     a, b = RNG.lognormal(size=50), RNG.lognormal(size=50)
     wide, narrow = paired_difference(a, b, 0.999), paired_difference(a, b)
     assert wide.ratio_lo < narrow.ratio_lo < narrow.ratio < narrow.ratio_hi < wide.ratio_hi
+    assert wide.ci_lo < narrow.ci_lo < narrow.difference < narrow.ci_hi < wide.ci_hi
 
 
 def test_summaries_do_not_depend_on_how_many_rows_are_taken_together(monkeypatch):
