@@ -253,21 +253,6 @@ def test_cells_that_leave_the_config_are_set_aside_and_come_back(config, done):
     assert numbers(done.root) == before
 
 
-def test_a_diverged_replicate_is_a_result(config, tmp_path):
-    report, folder = go(config, tmp_path / "r", overrides=["schedule.eta=[0.2, 1e30]"])
-    assert report.diverged == 6
-    cells = pd.read_parquet(folder.cells)
-    assert sorted(cells.status) == ["diverged"] * 6 + ["done"] * 6
-    wild = cells[cells.status == "diverged"]
-    assert set(wild.n_diverged) == {20}
-    summary = pd.read_parquet(folder.summary)
-    last = summary[(summary.step == 700) & (summary.metric == "param_distance_sq")].set_index("cell_id")
-    assert set(last.loc[wild.cell_id].n_diverged) == {20}
-    assert not (last.loc[wild.cell_id]["mean"] < 1e6).any()
-    assert np.isfinite(last.loc[cells[cells.status == "done"].cell_id]["mean"]).all()
-    assert len(pd.read_parquet(folder.root / "trajectories")) == 12 * 2 * 12 * 20
-
-
 def test_a_failing_cell_does_not_stop_the_others(config, tmp_path, monkeypatch, capsys):
     def fail(self):
         if self.d == 10:
