@@ -342,7 +342,7 @@ def a_block(block: Block):
     return pytest.param(block, marks=[pytest.mark.slow] * ("tune:" in block.text))
 
 
-@pytest.mark.parametrize("block", map(a_block, all_blocks("yaml")), ids=str)
+@pytest.mark.parametrize("block", [a_block(block) for block in all_blocks("yaml")], ids=str)
 def test_configs_are_valid(block, desk):
     if block.text.startswith("card:"):
         assert card_of(parse(block.text, block.file)).phases
