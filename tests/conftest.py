@@ -64,8 +64,8 @@ AT_LENGTH = os.environ.get("DPEXP_TESTS") == "all"
 at_length = pytest.mark.skipif(not AT_LENGTH, reason="make soak tries it: it takes a quarter of a minute or more")
 COSTLY = frozenset() if AT_LENGTH else frozenset(
     {
-        "momentum_grid", "momentum_large", "momentum_tuned", "momentum_tuned_d", "dp_sgld_tuned_adult",
-        "dp_sgld_tuned_fashion", "dp_sgld_chosen",
+        "momentum_grid", "momentum_large", "momentum_tuned", "momentum_tuned_d", "momentum_tuned_eps",
+        "dp_sgld_tuned_adult", "dp_sgld_tuned_fashion", "dp_sgld_chosen",
     }
 )  # fmt: skip
 """experiments whose toy results take a quarter of a minute each: hundreds of settings, or many records"""

@@ -16,9 +16,20 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from dpexp.algorithms import ALGORITHMS
+from dpexp.algorithms.schedules import SCHEDULES
+from dpexp.commands.cli import app
+from dpexp.config.card import card_of
+from dpexp.config.experiment_file import read_experiment
+from dpexp.config.yamlfile import parse
 from dpexp.data.census import census
+from dpexp.papers import figures, our_papers, overlays, tables
 from dpexp.plugins import loading as plugins
+from dpexp.privacy.budgets import BUDGETS
+from dpexp.privacy.mechanisms import MECHANISMS, NoisySgd
+from dpexp.problems import PROBLEMS
 from tests.conftest import ROOT
+from tests.test_layout import LEVELS
 
 PAGES = [ROOT / name for name in ("README.md", "NOTATION.md", "CONTRIBUTING.md")] + sorted((ROOT / "docs").glob("*.md"))
 IN_ORDER = ROOT / "docs/tutorial.md"
@@ -28,24 +39,8 @@ LANGUAGES = {"sh", "console", "yaml", "python", "text"}
 SHELL = {"cp", "apt-get", "dpkg-deb", "python3", "kill"}
 """programs besides dpexp, make and the tools of the environment"""
 
-SLOW = {
-    "dpexp privacy --mechanism noisy-sgd n=100 ": "four seconds of exact laws",
-    "dpexp calibrate --mechanism noisy-sgd": "eight seconds: every analysis is inverted",
-    "dpexp advise huber-linear --mu 1": "ten seconds: it simulates 300,000 users",
-    "dpexp judge right_bound.py": "1,200 exact laws, as in the example before it",
-    "dpexp privacy --mechanism sampled-gaussian noise_multiplier=1 ": "a trade-off curve and what is attained of it",
-    "dpexp privacy --mechanism sampled-gaussian noise_multiplier=4 ": "a group of ten records",
-    "dpexp calibrate --target tpr=0.05@fpr=0.01": "a search over trade-off curves",
-    "dpexp privacy --mechanism shown-sizes n=60000": "sizes of batches that are shown",
-    "dpexp privacy --mechanism epoch-gaussian": "batches of whole epochs, from both sides",
-    "dpexp privacy --mechanism clipped-noisy-sgd": "exact laws of last iterates",
-    "dpexp privacy tuned.yaml": "the price of tuning at every setting",
-    "dpexp privacy --mechanism noisy-sgd n=10000 ": "Renyi curves of every analysis",
-    "dpexp privacy --mechanism sampled-gaussian noise_multiplier=1.1 ": "loss distributions of a thousand steps",
-    "dpexp judge wrong_bound.py": "hundreds of exact laws",
-    "dpexp receipt card.yaml": "attained and stated, under both orders",
-}
-"""examples with output that are run with the slow tests, by how they begin, and why"""
+DEAR = re.compile(r"dpexp (advise|calibrate|judge|receipt|privacy --mechanism|privacy tuned)\b")
+"""examples with output that are run with the slow tests: laws are computed, inverted or simulated in seconds"""
 NOT_RUN = {
     "dpexp run configs/linear_d5.yaml": "1.2 billion steps",
     "dpexp plot": "needs stored results that are current, or minutes of exact laws",
@@ -164,8 +159,6 @@ def begins(command: str, listed: dict[str, str]) -> str:
 
 @cache
 def parser():
-    from dpexp.commands.cli import app
-
     return typer.main.get_command(app)
 
 
@@ -185,9 +178,6 @@ def experiments() -> set[str]:
 
 def check_dpexp(words: list[str], strict: bool) -> None:
     """Parse a dpexp command without running it, and look up what it names. Where not `strict`, arguments may lack."""
-    from dpexp.papers import figures, our_papers, overlays, tables
-    from dpexp.privacy.mechanisms import MECHANISMS
-
     if words and words[0] in ("--help", "--version"):
         return
     with_plugins, words = apart(words)
@@ -273,7 +263,7 @@ def outputs(slow: bool) -> list[Example]:
     """The examples whose output is printed and that are run."""
     found = [example for block in all_blocks("console") for example in examples(block) if any(example.output)]
     found = [example for example in found if example.block.page != IN_ORDER]
-    return [e for e in found if not begins(e.command, NOT_RUN) and bool(begins(e.command, SLOW)) == slow]
+    return [e for e in found if not begins(e.command, NOT_RUN) and bool(DEAR.match(e.command)) == slow]
 
 
 @pytest.fixture
@@ -316,28 +306,19 @@ def agrees(expected: list[str], printed: list[str]) -> bool:
 
 def invoked(words: list[str]):
     """What a command of dpexp does, run in this process."""
-    from dpexp.commands.cli import app
-
     with_plugins, rest = apart(words[1:])
     return CliRunner().invoke(app, [*with_plugins, *rest], catch_exceptions=False)
 
 
-def check_output(example: Example) -> None:
-    (words,) = commands(example.command)
-    result = invoked(words)
-    printed = [line.rstrip() for line in result.output.splitlines()]
-    assert agrees(example.output, printed), "\n".join(printed)
-
-
-@pytest.mark.parametrize("example", outputs(slow=False), ids=lambda e: f"{e.block} {e.command[:40]}")
+@pytest.mark.parametrize(
+    "example",
+    [*outputs(slow=False), *(pytest.param(one, marks=pytest.mark.slow) for one in outputs(slow=True))],
+    ids=lambda one: f"{one.block} {one.command[:40]}",
+)
 def test_examples_print_what_the_page_shows(example, desk):
-    check_output(example)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("example", outputs(slow=True), ids=lambda e: f"{e.block} {e.command[:40]}")
-def test_long_examples_print_what_the_page_shows(example, desk):
-    check_output(example)
+    (words,) = commands(example.command)
+    printed = [line.rstrip() for line in invoked(words).output.splitlines()]
+    assert agrees(example.output, printed), "\n".join(printed)
 
 
 def test_a_wrong_output_is_noticed():
@@ -356,33 +337,24 @@ def completed(text: str) -> str:
     return text
 
 
-def with_dear_ones(found: list[Block]) -> list:
-    """The budget of a tuned algorithm is solved for anew with every setting."""
-    return [pytest.param(block, marks=[pytest.mark.slow] * ("tune:" in block.text)) for block in found]
+def a_block(block: Block):
+    """Slow where the budget of a tuned algorithm is solved for anew with every setting."""
+    return pytest.param(block, marks=[pytest.mark.slow] * ("tune:" in block.text))
 
 
-@pytest.mark.parametrize("block", with_dear_ones(all_blocks("yaml")), ids=str)
+@pytest.mark.parametrize("block", [a_block(block) for block in all_blocks("yaml")], ids=str)
 def test_configs_are_valid(block, desk):
-    from dpexp.config.card import card_of
-    from dpexp.config.experiment_file import read_experiment
-    from dpexp.config.yamlfile import parse
-
     if block.text.startswith("card:"):
         assert card_of(parse(block.text, block.file)).phases
         return
     assert read_experiment(completed(block.text), block.file or "shown.yaml").cells
 
 
-def needs(block: Block) -> str:
-    """What a python block needs that is not always installed."""
-    marks = {
-        'features="network"': "torch",
-        "import dp_accounting": "dp_accounting",
-        "from distributed": "distributed",
-        "from dask_jobqueue": "dask_jobqueue",
-        "from dask_kubernetes": "dask_kubernetes",
-    }
-    return next((package for mark, package in marks.items() if mark in block.text), "")
+ABSENT = {
+    'features="network"': "torch", "import dp_accounting": "dp_accounting", "from distributed": "distributed",
+    "from dask_jobqueue": "dask_jobqueue", "from dask_kubernetes": "dask_kubernetes",
+}  # fmt: skip
+"""what a python block needs that is not always installed, by what is in it"""
 
 
 @pytest.mark.slow
@@ -404,9 +376,10 @@ def test_python_blocks_run(page, desk):
         if re.search(r"^PLUGIN = ", block.text, re.MULTILINE):
             plugins.use(block.file)
             continue
-        if needs(block) and importlib.util.find_spec(needs(block)) is None:
+        needs = next((package for mark, package in ABSENT.items() if mark in block.text), "")
+        if needs in ("torch", "dask_jobqueue", "dask_kubernetes"):  # images, or machines, which a user has
             continue
-        if needs(block) in ("torch", "dask_jobqueue", "dask_kubernetes"):  # images, or machines, which a user has
+        if needs and importlib.util.find_spec(needs) is None:
             continue
         exec(code, names)
 
@@ -516,8 +489,6 @@ def described(page: str, name: str) -> str:
 
 
 def test_every_mechanism_and_its_parameters_are_described():
-    from dpexp.privacy.mechanisms import MECHANISMS
-
     for name in built_in(MECHANISMS):
         row = described("docs/privacy.md", name)
         for field in set(MECHANISMS[name].model_fields) - {"neighboring_relation"}:
@@ -525,27 +496,15 @@ def test_every_mechanism_and_its_parameters_are_described():
 
 
 def test_every_analysis_is_described():
-    from dpexp.privacy.mechanisms import NoisySgd
-
-    settings = [
-        {"sampling": "fixed-size", "batch_size": 10},
-        {"sampling": "full-batch", "batch_size": 100},
-        {"sampling": "shuffled", "batch_size": 10, "strong_convexity": 0.5},
-    ]
-    for setting in settings:
-        mechanism = NoisySgd(
-            n=100, step_size=0.1, noise_std=1.0, lipschitz=1.0, diameter=1.0, smoothness=1.0, steps=10, **setting
-        )
+    ones = dict.fromkeys(("noise_std", "lipschitz", "diameter", "smoothness"), 1.0)
+    for sampling, size, curvature in (("fixed-size", 10, 0.0), ("full-batch", 100, 0.0), ("shuffled", 10, 0.5)):
+        batches = {"sampling": sampling, "batch_size": size, "strong_convexity": curvature}
+        mechanism = NoisySgd(n=100, step_size=0.1, steps=10, **ones, **batches)
         for found in (*mechanism.analyses(), *mechanism.lower_bounds()):
             described("docs/privacy.md", found.name)
 
 
 def test_everything_that_a_config_can_name_is_described():
-    from dpexp.algorithms import ALGORITHMS
-    from dpexp.algorithms.schedules import SCHEDULES
-    from dpexp.privacy.budgets import BUDGETS
-    from dpexp.problems import PROBLEMS
-
     for registry in (PROBLEMS, ALGORITHMS, SCHEDULES):
         for name in built_in(registry):
             described("docs/config.md", name)
@@ -563,8 +522,6 @@ def test_everything_that_a_config_can_name_is_described():
 
 
 def test_every_metric_and_estimator_is_described():
-    from dpexp.algorithms import ALGORITHMS
-
     page = (ROOT / "docs/file-formats.md").read_text()
     for name in built_in(ALGORITHMS):
         for metric in ALGORITHMS[name].metrics:
@@ -586,8 +543,6 @@ def test_names_in_the_notation_are_those_of_the_code():
 
 
 def test_every_paper_has_a_page_that_names_its_figures_tables_and_configs():
-    from dpexp.papers import our_papers
-
     front, notation = (ROOT / "README.md").read_text(), (ROOT / "NOTATION.md").read_text()
     for paper in (our_papers()[name] for name in built_in(our_papers())):
         page = ROOT / "docs" / f"{paper.id}.md"
@@ -621,8 +576,6 @@ UNDRAWN = {"roof"}
 
 
 def test_every_room_stands_on_its_floor_in_the_picture():
-    from tests.test_layout import LEVELS
-
     page = (ROOT / "docs/architecture.md").read_text()
     picture = next(block.text for block in blocks(ROOT / "docs/architecture.md") if block.language == "text")
     floors = [line for line in picture.splitlines() if re.match(r" (roof|floor|ground)", line)][::-1]

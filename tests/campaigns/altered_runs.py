@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -58,21 +60,19 @@ def order(run: Run) -> tuple[float, float, str]:
 
 
 class Stored:
-    """Results as they are stored, read once. `aged`: also where code has changed since they were computed."""
+    """Results as they are stored, read once."""
 
-    def __init__(self, results: Path, aged: bool = False) -> None:
-        self.results, self.aged = results, aged
+    def __init__(self, results: Path) -> None:
+        self.results = results
         self._runs: dict[str, list[Run]] = {}
 
     def runs(self, experiment: str) -> list[Run]:
         if experiment not in self._runs:
-            parameters = load_generation(self.results, experiment, self.aged).manifest["cells"]
-            runs = []
-            for row in load_cells(self.results, experiment, renamed=self.aged).to_dict("records"):
+            generation, runs = load_generation(self.results, experiment), []
+            for row in load_cells(self.results, experiment).to_dict("records"):
                 cell_id = str(row["cell_id"])
-                data = cell_of(load_generation(self.results, experiment, self.aged), cell_id)
-                cell = stored_cell(experiment, parameters[cell_id])
-                runs.append(Run(cell, {str(k): v for k, v in row.items()}, data))
+                cell = stored_cell(experiment, generation.manifest["cells"][cell_id])
+                runs.append(Run(cell, {str(k): v for k, v in row.items()}, cell_of(generation, cell_id)))
             self._runs[experiment] = sorted(runs, key=order)
         return self._runs[experiment]
 
@@ -97,22 +97,18 @@ class AlteredEvidence(Evidence):
     def _load(self, experiment: str) -> list[Run]:
         return sorted(self._alteration(self._stored.runs(experiment)), key=order)
 
-    def touches(self, experiments: Sequence[str]) -> bool:
-        """Whether any run of these experiments is another one than the stored."""
+    def changed(self, experiments: Sequence[str]) -> list[tuple[Run, Run | None]]:
+        """The runs of these experiments that are other ones than the stored, with what they were."""
+        pairs = []
         for experiment in experiments:
             known = self._stored.runs(experiment)
-            altered = self._alteration(known)
-            if len(known) != len(altered) or any(a is not b for a, b in zip(known, altered, strict=True)):
-                return True
-        return False
+            pairs += itertools.zip_longest(known, self._alteration(known))
+        return [(before, after) for before, after in pairs if before is not after]
 
     def relabels(self, experiments: Sequence[str]) -> bool:
         """Whether any run says other things of its cell or its settings, whatever its numbers."""
-        for experiment in experiments:
-            known, altered = self._stored.runs(experiment), self._alteration(self._stored.runs(experiment))
-            if any(a.cell is not b.cell or a.row is not b.row for a, b in zip(known, altered, strict=True)):
-                return True
-        return False
+        pairs = self.changed(experiments)
+        return any(a is None or b is None or a.cell is not b.cell or a.row is not b.row for a, b in pairs)
 
     def summary(self, experiment: str) -> pd.DataFrame:
         """What `load_summary` gives of these runs."""
@@ -152,22 +148,12 @@ def summary_of(runs: Sequence[Run]) -> pd.DataFrame:
 @contextmanager
 def read_from(evidence: AlteredEvidence) -> Iterator[None]:
     """Checks that read summaries get those of this evidence."""
-
-    def altered(results: Path, experiment: str, needs: Sequence[str] = (), renamed: bool = False) -> pd.DataFrame:
-        return evidence.summary(experiment)
-
-    modules = [
-        module
-        for name, module in list(sys.modules.items())
-        if name.startswith("dpexp.papers") and getattr(module, "load_summary", None) is load_summary
-    ]
-    for module in modules:
-        module.load_summary = altered  # type: ignore[attr-defined]
-    try:
+    with ExitStack() as patches:
+        for name, module in list(sys.modules.items()):
+            if name.startswith("dpexp.papers") and getattr(module, "load_summary", None) is load_summary:
+                altered = lambda results, experiment, needs=(), renamed=False: evidence.summary(experiment)  # noqa: E731
+                patches.enter_context(patch.object(module, "load_summary", altered))
         yield
-    finally:
-        for module in modules:
-            module.load_summary = load_summary  # type: ignore[attr-defined]
 
 
 @contextmanager
@@ -175,25 +161,15 @@ def remembered_theorems() -> Iterator[None]:
     """A theorem at numbers that it was asked about before is not computed again: evidence changes, bounds do not."""
     plain, known = Theorem.__call__, {}
 
-    def key(value: Any) -> Any:
-        return value.tobytes() if isinstance(value, np.ndarray) else repr(value)
-
     def call(self: Theorem, constants: Any) -> Any:
-        place = (
-            self.place,
-            self.form,
-            self.function,
-            tuple((name, key(value)) for name, value in sorted(constants.items())),
-        )
+        numbers = {name: v.tobytes() if isinstance(v, np.ndarray) else repr(v) for name, v in constants.items()}
+        place = self.place, self.form, self.function, *sorted(numbers.items())
         if place not in known:
             known[place] = plain(self, constants)
         return known[place]
 
-    Theorem.__call__ = call  # type: ignore[method-assign]
-    try:
+    with patch.object(Theorem, "__call__", call):
         yield
-    finally:
-        Theorem.__call__ = plain  # type: ignore[method-assign]
 
 
 def relabelled(run: Run, **row: Any) -> Run:

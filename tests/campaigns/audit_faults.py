@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from unittest.mock import patch
 
 import numpy as np
+from scipy.stats import binom
 
 from dpexp.algorithms import dp_sgd, softmax_runs
 from dpexp.config.experiment_file import read_experiment
@@ -34,6 +35,7 @@ from dpexp.problems.softmax import Softmax
 from dpexp.reporting.audit import audit as auditing
 from dpexp.reporting.audit.audit import Row, audit, plan_of
 from dpexp.reporting.audit.auditable import LAST_AND_AVERAGE
+from dpexp.reporting.audit.batches import BATCH
 
 LEVEL = 1e-3
 DELTAS = (1e-5,)
@@ -80,12 +82,10 @@ PATHS = REGRESSION.replace("staged-newton", "path-intervals").replace("prescribe
 MIXED = REGRESSION.replace("mu: 2", "mu: {choice: {values: [1, 3], probabilities: [0.5, 0.5]}}")
 
 
-@contextmanager
-def noise_too_small() -> Iterator[None]:
+def noise_too_small() -> object:
     """1: the noise is 2/3 of what it should be."""
     true = dp_sgd.gradient_noise_scale
-    with patch.object(dp_sgd, "gradient_noise_scale", lambda *given: true(*given) * 2 / 3):
-        yield
+    return patch.object(dp_sgd, "gradient_noise_scale", lambda *given: true(*given) * 2 / 3)
 
 
 def literal_steps(
@@ -115,7 +115,7 @@ def literal_steps(
                     slopes = scores / scores.sum()
                     slopes[labels[i]] -= 1
                     total += (clip or clipped)(np.outer(slopes, features[i]), float(clips[r]))
-                mean = float(means[r, k]) * (loop_batch(means) / max(1, len(batch)) if by_batch else 1.0)
+                mean = float(means[r, k]) * (BATCH / max(1, len(batch)) if by_batch else 1.0)
                 gradient, noise = mean * total + shrinks[r, k] * w, float(scales[r, k]) * draws[k]
                 moved = w + noise - (0.0 if late else gradient) + momenta[r] * (w - previous[r])
                 length = np.linalg.norm(moved)
@@ -131,22 +131,13 @@ def literal_steps(
     return steps
 
 
-def loop_batch(means: np.ndarray) -> float:
-    """The expected batch size of all these audits."""
-    from dpexp.reporting.audit.batches import BATCH
-
-    return float(BATCH)
-
-
 def clipped(gradient: np.ndarray, limit: float) -> np.ndarray:
     """As it should be, up to the compiled code's slack of a millionth."""
     return gradient * min(1.0, limit / (np.linalg.norm(gradient) + kernel.CLIP_SLACK))
 
 
-@contextmanager
-def wrong_steps(**faults: object) -> Iterator[None]:
-    with patch.object(kernel, "steps", literal_steps(**faults)):
-        yield
+def wrong_steps(**faults: object) -> object:
+    return patch.object(kernel, "steps", literal_steps(**faults))
 
 
 def clip_of_a_part() -> object:
@@ -159,25 +150,20 @@ def clip_of_a_part() -> object:
     return wrong_steps(clip=by_class)
 
 
-@contextmanager
-def noise_shared_by_replicates() -> Iterator[None]:
+def noise_shared_by_replicates() -> object:
     """25: two replicates have one noise, and batches of their own."""
     true = softmax_runs.generator
 
     def shared(seed: int, replicate: int, role: str, part: int = 0) -> np.random.Generator:
         return true(seed, replicate // 2 if role == "noise" else replicate, role, part)
 
-    with patch.object(softmax_runs, "generator", shared):
-        yield
+    return patch.object(softmax_runs, "generator", shared)
 
 
-@contextmanager
-def wrong_batches(change: Callable[[schemes.Batches, int, int], schemes.Batches]) -> Iterator[None]:
+def wrong_batches(change: Callable[[schemes.Batches, int, int], schemes.Batches]) -> object:
     true = schemes.poisson
-    with patch.dict(
-        schemes.SAMPLING, {"poisson": lambda n, m, generator: change(lambda k: true(n, k, generator), n, m)}
-    ):
-        yield
+    wrong = lambda n, m, generator: change(lambda k: true(n, k, generator), n, m)  # noqa: E731
+    return patch.dict(schemes.SAMPLING, {"poisson": wrong})
 
 
 def record_twice() -> object:
@@ -201,14 +187,11 @@ def one_batch() -> object:
     return wrong_batches(change)
 
 
-@contextmanager
-def wrong_bins(scheme: schemes.Scheme) -> Iterator[None]:
-    with patch.dict(schemes.SAMPLING, {"balls-in-bins": scheme}):
-        yield
+def wrong_bins(scheme: schemes.Scheme) -> object:
+    return patch.dict(schemes.SAMPLING, {"balls-in-bins": scheme})
 
 
-@contextmanager
-def wrong_noise(change: Callable[[np.ndarray, np.ndarray | None, int], None]) -> Iterator[None]:
+def wrong_noise(change: Callable[[np.ndarray, list[np.ndarray], np.random.Generator], None]) -> object:
     true = loop.gaussian
 
     def gaussian(generator: np.random.Generator) -> loop.Noise:
@@ -223,8 +206,7 @@ def wrong_noise(change: Callable[[np.ndarray, np.ndarray | None, int], None]) ->
 
         return noise
 
-    with patch.object(loop, "gaussian", gaussian):
-        yield
+    return patch.object(loop, "gaussian", gaussian)
 
 
 def noise_in_pairs() -> object:
@@ -237,18 +219,17 @@ def noise_in_pairs() -> object:
     return wrong_noise(change)
 
 
-def noise_left_out() -> object:
+def noise_left_out(share: float = 0.002) -> object:
     """6: no noise in 0.2% of the steps."""
 
     def change(step, before, own):
-        if own.random() < 0.002:
+        if own.random() < share:
             step[:] = 0
 
     return wrong_noise(change)
 
 
-@contextmanager
-def users_exchanged() -> Iterator[None]:
+def users_exchanged() -> object:
     """8: two users have each other's noise."""
     true = one_pass._Sizes.__call__
 
@@ -259,12 +240,10 @@ def users_exchanged() -> Iterator[None]:
             rows[:] = rows.reshape(-1, 2, rows.shape[1])[:, ::-1].reshape(rows.shape)
         return sizes
 
-    with patch.object(one_pass._Sizes, "__call__", wrong):
-        yield
+    return patch.object(one_pass._Sizes, "__call__", wrong)
 
 
-@contextmanager
-def nodes_reused() -> Iterator[None]:
+def nodes_reused() -> object:
     """11: a node of the tree has the noise of its own left half."""
     true, drawn = noise_process.tree_noise, {}
 
@@ -278,20 +257,17 @@ def nodes_reused() -> Iterator[None]:
             own[t] = normals[i].copy()
         true(normals, first, alpha, std, slots, out)
 
-    with patch.object(noise_process, "tree_noise", tree_noise):
-        yield
+    return patch.object(noise_process, "tree_noise", tree_noise)
 
 
-@contextmanager
-def wrong_users(change: Callable[[Server, Users], Users]) -> Iterator[None]:
+def wrong_users(change: Callable[[Server, Users], Users]) -> object:
     """The messages of users who are not what they should be when they are asked; one at a time."""
     true = Server.serve
 
     def serve(self: Server, users: Users, *rest: object) -> None:
         true(self, change(self, users), *rest)
 
-    with patch.object(Server, "serve", serve):
-        yield
+    return patch.object(Server, "serve", serve)
 
 
 def scaled_noise(factor: Callable[[Server, Users], np.ndarray]) -> object:
@@ -299,8 +275,7 @@ def scaled_noise(factor: Callable[[Server, Users], np.ndarray]) -> object:
     return wrong_users(lambda server, users: users._replace(hessian_noise=users.hessian_noise * factor(server, users)))
 
 
-@contextmanager
-def path_too_quiet() -> Iterator[None]:
+def path_too_quiet() -> object:
     """21: every message of a plain path has 2/3 of its noise."""
     true = Walk.serve
 
@@ -308,8 +283,7 @@ def path_too_quiet() -> Iterator[None]:
         less = users._replace(omega=users.omega * (2 / 3), hessian_noise=users.hessian_noise * (2 / 3))
         true(self, less, *rest)
 
-    with patch.object(Walk, "serve", serve):
-        yield
+    return patch.object(Walk, "serve", serve)
 
 
 def diagonal_alone() -> object:
@@ -400,12 +374,9 @@ def main() -> int:
     for fault in FAULTS:
         if options.only and fault.number not in options.only:
             continue
-        alarms = [
-            found(audited(fault.config, fault.runs, seed, fault.inject, fault.copy))
-            for seed in range(1, options.repeats + 1)
-        ]
-        hits = sum(bool(one) for one in alarms)
-        named = sum(fault.statistic in one for one in alarms)
+        seeds = range(1, options.repeats + 1)
+        alarms = [found(audited(fault.config, fault.runs, seed, fault.inject, fault.copy)) for seed in seeds]
+        hits, named = sum(map(bool, alarms)), sum(fault.statistic in one for one in alarms)
         print(f"{fault.number:2} {fault.name:34} runs {fault.runs:6,}  found {hits:3} of {len(alarms)}, "
               f"by '{fault.statistic}' {named}", flush=True)  # fmt: skip
         failed |= hits < 0.85 * len(alarms)
@@ -413,8 +384,6 @@ def main() -> int:
     with patch.object(auditing, "PILOT", 200):  # a short pilot chooses worse, and no more falsely
         false = sum(bool(found(audited(sound[k % len(sound)], 400, 1000 + k))) for k in range(options.sound))
     print(f"sound mechanisms: {false} false alarms in {options.sound} audits, each at level {LEVEL:g}")
-    from scipy.stats import binom
-
     return int(failed or binom.sf(false - 1, max(1, options.sound), LEVEL) < 1e-4)
 
 

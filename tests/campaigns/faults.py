@@ -46,8 +46,11 @@ from dpexp.store import (
     load_generation,
     load_summary,
     load_trajectories,
+    partials,
 )
+from dpexp.store import run as running
 from dpexp.store.run import Options, run
+from tests.conftest import numbers
 
 CONFIG = """\
 experiment: toy
@@ -131,21 +134,6 @@ def new_code(changed: bool) -> None:
     fingerprint._read = read if changed else _READ  # type: ignore[assignment]
 
 
-def picture() -> dict[str, bytes]:
-    """Every number that readers can be shown, as bytes, by reader."""
-    results = Path("results")
-    cells = load_cells(results, EXPERIMENT)
-    values = [cell_of(load_generation(results, EXPERIMENT), cell_id).values.tobytes() for cell_id in cells.cell_id]
-    return {
-        "cells": cells.to_csv().encode(),
-        "parameters": str(load_generation(results, EXPERIMENT).manifest["cells"]).encode(),
-        "summary": load_summary(results, EXPERIMENT).to_csv().encode(),
-        "trajectories": load_trajectories(results, EXPERIMENT).to_csv().encode(),
-        "claims": b"".join(values),
-        "models": models(),
-    }
-
-
 def models() -> bytes:
     """Everything that is released, as `dpexp model` shows it."""
     found = []
@@ -157,18 +145,31 @@ def models() -> bytes:
     return "".join(found).encode()
 
 
+def of_claims() -> bytes:
+    """What evidence is made of."""
+    stored = load_generation(Path("results"), EXPERIMENT)
+    return b"".join(
+        cell_of(stored, cell_id).values.tobytes() for cell_id in load_cells(Path("results"), EXPERIMENT).cell_id
+    )
+
+
 READERS: dict[str, Callable[[], bytes]] = {
     "cells": lambda: load_cells(Path("results"), EXPERIMENT).to_csv().encode(),
     "parameters": lambda: str(load_generation(Path("results"), EXPERIMENT).manifest["cells"]).encode(),
     "summary": lambda: load_summary(Path("results"), EXPERIMENT).to_csv().encode(),
     "trajectories": lambda: load_trajectories(Path("results"), EXPERIMENT).to_csv().encode(),
-    "claims": lambda: picture()["claims"],
+    "claims": of_claims,
     "models": models,
 }
 
 
-def child(work: Callable[[], None]) -> int:
-    """Do the work in a forked process: its exit code, or minus the signal that ended it."""
+def picture() -> dict[str, bytes]:
+    """Every number that readers can be shown, as bytes, by reader."""
+    return {name: read() for name, read in READERS.items()}
+
+
+def forked(work: Callable[[], object]) -> int:
+    """Begin the work in a forked process: its number. It ends with 0, or with 3 where the work is refused."""
     pid = os.fork()
     if pid == 0:
         code = 1
@@ -176,17 +177,21 @@ def child(work: Callable[[], None]) -> int:
             with contextlib.redirect_stderr(io.StringIO()):
                 work()
             code = 0
-        except Crash:
-            code = 9
         except (DpexpError, OSError):
             code = 3
         finally:
             os._exit(code)
+    return pid
+
+
+def ended(pid: int) -> int:
+    """The exit code of a forked process, or minus the signal that ended it."""
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-class Crash(BaseException):
-    """The process dies here: no handler and no clean-up of ours may see it, so `crash` leaves at once."""
+def child(work: Callable[[], object]) -> int:
+    """Do the work in a forked process."""
+    return ended(forked(work))
 
 
 class Verdicts(Counter):
@@ -325,17 +330,15 @@ def instrument(at: int | None, room: int | None = None) -> Callable[[], int]:
 
 def operations_of(world: World) -> int:
     """How many file operations an undisturbed second run makes."""
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
+    told = world.root / "operations"
+
+    def counting() -> None:
         counted = instrument(None)
         world.run()
-        os.write(writing, str(counted()).encode())
-        os._exit(0)
-    os.waitpid(pid, 0)
-    os.close(writing)
-    with os.fdopen(reading) as pipe:
-        return int(pipe.read())
+        told.write_text(str(counted()))
+
+    assert child(counting) == 0
+    return int(told.read_text())
 
 
 def crashes(name: str, every: int = 1) -> Verdicts:
@@ -373,20 +376,21 @@ def kills(name: str, times: int, seed: int = 0) -> Verdicts:
         length = time.monotonic() - begin
         for _ in range(times):
             again()
-            pid = os.fork()
-            if pid == 0:
-                world.run()
-                os._exit(0)
+            pid = forked(world.run)
             time.sleep(draws.uniform(0, length))
             os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
+            ended(pid)
             verdicts.judge(world, allowed)
     return verdicts
 
 
 # --- damaged and foreign files --------------------------------------------------------------------------------------
 
-KINDS = ("manifest", "cells", "summary", "trajectory", "model", "chunk")
+PLACES = {
+    "manifest": "manifest.json", "cells": "cells.parquet", "summary": "summary.parquet",
+    "trajectory": "trajectories/*.parquet", "model": "models/*.parquet", "chunk": "partial/*.chunk",
+}  # fmt: skip
+"""kind of file -> where it lies in the folder of an experiment"""
 
 
 def damage(data: bytes, draws: random.Random) -> bytes:
@@ -413,45 +417,19 @@ def damages(kind: str, times: int, seed: int = 0) -> Verdicts:
     verdicts, draws = Verdicts(), random.Random(f"{kind} {seed}")
     with scenario("own records" if kind == "model" else "fresh") as (world, allowed, _):
         folder = Folder(world.results, EXPERIMENT)
-        if kind == "chunk":
-            return _damaged_chunks(world, allowed, folder, draws, times)
-        paths = {
-            "manifest": [folder.manifest],
-            "cells": [folder.cells],
-            "summary": [folder.summary],
-            "trajectory": sorted((folder.root / "trajectories").glob("*.parquet")),
-            "model": sorted((folder.root / "models").glob("*.parquet")),
-        }[kind]
+
+        def killed_before_publishing() -> None:
+            running.publish = lambda *_: os._exit(9)  # type: ignore[assignment]
+            partials.MOST_LOST_S = 0.0  # every chunk is kept at once
+            world.run()
+
         for _ in range(times):
-            path = draws.choice(paths)
-            data = path.read_bytes()
-            path.write_bytes(damage(data, draws))
+            if kind == "chunk":
+                shutil.rmtree(world.results)
+                assert child(killed_before_publishing) == 9
+            path = draws.choice(sorted(folder.root.glob(PLACES[kind])))
+            path.write_bytes(damage(path.read_bytes(), draws))
             verdicts.judge(world, allowed)
-    return verdicts
-
-
-def _damaged_chunks(
-    world: World, allowed: list[dict[str, bytes]], folder: Folder, draws: random.Random, times: int
-) -> Verdicts:
-    from dpexp.store import partials
-    from dpexp.store import run as running
-
-    verdicts = Verdicts()
-
-    def die(*_: object) -> None:
-        os._exit(9)
-
-    def killed_before_publishing() -> None:
-        running.publish = die  # type: ignore[assignment]
-        partials.MOST_LOST_S = 0.0  # every chunk is kept at once
-        world.run()
-
-    for _ in range(times):
-        shutil.rmtree(world.results)
-        assert child(killed_before_publishing) == 9
-        path = draws.choice(sorted(folder.partial.glob("*.chunk")))
-        path.write_bytes(damage(path.read_bytes(), draws))
-        verdicts.judge(world, allowed)
     return verdicts
 
 
@@ -459,20 +437,19 @@ def foreign_files() -> Verdicts:
     """Copies of another cell's, another experiment's and another generation's files, and files that have gone."""
     verdicts = Verdicts()
     with scenario("extend") as (world, allowed, _):
-        new = world.root / "new"
+        new, kept = world.root / "new", world.root / "kept" / EXPERIMENT
         shutil.copytree(world.results, new)
-        kept = world.root / "kept"
-        first, second = sorted(p.name for p in (new / EXPERIMENT / "trajectories").glob("*.parquet"))[:2]
-        swaps = [
-            [(new / EXPERIMENT / "trajectories" / second, f"trajectories/{first}")],
-            *([(kept / EXPERIMENT / name, name)] for name in ("manifest.json", "cells.parquet", "summary.parquet")),
-            [(kept / EXPERIMENT / "trajectories" / first, f"trajectories/{first}")],
-            [(kept / EXPERIMENT / name, name) for name in ("cells.parquet", "summary.parquet")],
-            [(kept / EXPERIMENT / name, name) for name in ("manifest.json", "summary.parquet")],
-            *(
-                [(None, name)]
-                for name in ("manifest.json", "cells.parquet", "summary.parquet", f"trajectories/{first}")
-            ),
+        first, second = (
+            f"trajectories/{path.name}" for path in sorted((new / EXPERIMENT / "trajectories").glob("*.parquet"))[:2]
+        )
+        older = [
+            *((name,) for name in ("manifest.json", "cells.parquet", "summary.parquet", first)),
+            *((name, "summary.parquet") for name in ("cells.parquet", "manifest.json")),
+        ]
+        swaps: list[list[tuple[Path | None, str]]] = [
+            [(new / EXPERIMENT / second, first)],
+            *([(kept / name, name) for name in names] for names in older),
+            *([(None, name)] for name in ("manifest.json", "cells.parquet", "summary.parquet", first)),
         ]
         for swap in swaps:
             shutil.rmtree(world.results)
@@ -495,17 +472,9 @@ def two_writers(times: int, seed: int = 0) -> Verdicts:
             again()
             pids = []
             for _ in range(2):
-                pid = os.fork()
-                if pid == 0:
-                    code = 0
-                    try:
-                        world.run()
-                    except DpexpError:
-                        code = 3
-                    os._exit(code)
-                pids.append(pid)
+                pids.append(forked(world.run))
                 time.sleep(draws.uniform(0, 0.1))
-            codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
+            codes = [ended(pid) for pid in pids]
             assert 0 in codes, codes
             verdicts.judge(world, allowed)
     return verdicts
@@ -516,15 +485,16 @@ def reader_and_writer(seconds: float) -> Verdicts:
     verdicts = Verdicts()
     with scenario("extend") as (world, allowed, again):
         again()
-        pid = os.fork()
-        if pid == 0:
+        kept, folder = world.root / "kept" / EXPERIMENT, world.results / EXPERIMENT
+
+        def back_and_forth() -> None:
             while True:
                 world.run()
-                kept = world.root / "kept" / EXPERIMENT
                 for path in sorted((kept / "trajectories").glob("*.parquet")):
-                    part = world.results / EXPERIMENT / ".part"
-                    shutil.copy(path, part)
-                    part.replace(world.results / EXPERIMENT / "trajectories" / path.name)
+                    shutil.copy(path, folder / ".part")
+                    (folder / ".part").replace(folder / "trajectories" / path.name)
+
+        pid = forked(back_and_forth)
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             try:
@@ -535,7 +505,7 @@ def reader_and_writer(seconds: float) -> Verdicts:
             right = any(shown == truth["summary"] for truth in allowed)
             verdicts["shown, and right" if right else "SILENT"] += 1
         os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
+        ended(pid)
         verdicts.judge(world, allowed)
     return verdicts
 
@@ -550,7 +520,7 @@ def killed_loky(times: int, users: int = 400_000) -> Verdicts:
     with scenario("fresh"):
         arguments = [command, "run", "toy.yaml", "--set", f"run.n={users}", "--replicates", "32", "-q"]
         subprocess.run([*arguments, "--results", "whole"], check=True, capture_output=True)
-        truth = _numbers_in(Path("whole"))
+        truth = numbers(Path("whole") / EXPERIMENT)
         for k in range(times):
             shutil.rmtree("results", ignore_errors=True)
             process = subprocess.Popen([*arguments, "--backend", "loky", "-j", "2"], stderr=subprocess.DEVNULL)
@@ -569,14 +539,8 @@ def killed_loky(times: int, users: int = 400_000) -> Verdicts:
                 time.sleep(0.1)
             verdicts["SILENT" if left and victim == process.pid else "no worker left"] += 1
             subprocess.run(arguments, check=True, capture_output=True)
-            verdicts["repaired" if _numbers_in(Path("results")) == truth else "NOT REPAIRED"] += 1
+            verdicts["repaired" if numbers(Path("results") / EXPERIMENT) == truth else "NOT REPAIRED"] += 1
     return verdicts
-
-
-def _numbers_in(results: Path) -> dict[str, str]:
-    from tests.conftest import numbers
-
-    return dict(numbers(results / EXPERIMENT))
 
 
 def _children(pid: int) -> list[int]:
@@ -617,7 +581,7 @@ def campaign(share: int) -> dict[str, Verdicts]:
     for name in SCENARIOS:
         note(f"SIGKILL, {name}", kills(name, max(1, 40 // share)))
         note(f"full disk, {name}", full_disk(name, max(1, 50 // share)))
-    for kind in KINDS:
+    for kind in PLACES:
         note(f"damage, {kind}", damages(kind, max(2, 200 // share)))
     note("foreign, older and absent files", foreign_files())
     note("two writers", two_writers(max(1, 40 // share)))

@@ -13,7 +13,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -43,13 +43,19 @@ class Law:
     local: tuple[tuple[int, float], ...] = ((60_000, 2.0),)
 
 
+def columns(rng: np.random.Generator, n: int, d: int, share: float | None) -> np.ndarray:
+    """Standard normal, the last one a level with this share."""
+    z = rng.standard_normal((n, d))
+    if share is not None:
+        z[:, -1] = np.where(rng.random(n) < share, 1.0, -1.0)
+    return z
+
+
 def logistic(slopes: tuple[float, ...], intercept: float = 0.0, share: float | None = None) -> Draw:
-    """Of standardised columns; the last one a level with this share."""
+    """Of standardised columns."""
 
     def draw(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
-        z = rng.standard_normal((n, len(slopes)))
-        if share is not None:
-            z[:, -1] = np.where(rng.random(n) < share, 1.0, -1.0)
+        z = columns(rng, n, len(slopes), share)
         t = intercept + z @ np.array(slopes)
         return z / math.sqrt(len(slopes)), (rng.random(n) < 1 / (1 + np.exp(-t))).astype(float)
 
@@ -77,12 +83,10 @@ def _diamonds(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]
 
 
 def linear(slopes: tuple[float, ...], sd: float, share: float | None = None, unequal: float = 0.0) -> Draw:
-    """Normal errors of this standard deviation, `exp(unequal z_1)` times; the last column a level with this share."""
+    """Normal errors of this standard deviation, `exp(unequal z_1)` times."""
 
     def draw(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
-        z = rng.standard_normal((n, len(slopes)))
-        if share is not None:
-            z[:, -1] = np.where(rng.random(n) < share, 1.0, -1.0)
+        z = columns(rng, n, len(slopes), share)
         y = z @ np.array(slopes) + sd * np.exp(unequal * z[:, 0]) * rng.standard_normal(n)
         return z / math.sqrt(len(slopes)), y
 
@@ -96,14 +100,10 @@ def narrow(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
     return x, x @ np.full(5, 0.5 * math.sqrt(5)) + rng.standard_normal(n)
 
 
-def correlated(rho: float) -> Draw:
-    """Five columns any two of which are correlated by rho."""
-
-    def draw(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
-        z = math.sqrt(1 - rho) * rng.standard_normal((n, 5)) + math.sqrt(rho) * rng.standard_normal((n, 1))
-        return z / math.sqrt(5), 0.5 * z.sum(axis=1) + rng.standard_normal(n)
-
-    return draw
+def correlated(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Five columns any two of which are correlated by .8."""
+    z = math.sqrt(0.2) * rng.standard_normal((n, 5)) + math.sqrt(0.8) * rng.standard_normal((n, 1))
+    return z / math.sqrt(5), 0.5 * z.sum(axis=1) + rng.standard_normal(n)
 
 
 def _outliers(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -117,7 +117,7 @@ LAWS = {
     "base": Law(HUBER5, linear(HALF, 1.0), ((500, 1.0), (1000, 0.5), (1000, 1.0), (3000, 0.3), (3000, 1.0))),
     "unequal variances": Law(HUBER5, linear(HALF, 1.0, unequal=0.6), ((3000, 1.0),)),
     "level 5%": Law(HUBER5, linear(HALF, 1.0, 0.05), ((3000, 1.0),)),
-    "correlated .8": Law(HUBER5, correlated(0.8), ((3000, 1.0),)),
+    "correlated .8": Law(HUBER5, correlated, ((3000, 1.0),)),
     "range 4x": Law(HUBER5, narrow, ((3000, 1.0),)),
     "level 2%": Law(HUBER5, linear(HALF, 1.0, 0.02), ((3000, 1.0),)),
     "level 1%": Law(HUBER5, linear(HALF, 1.0, 0.01), ((3000, 1.0), (20_000, 1.0))),
@@ -137,11 +137,10 @@ LAWS = {
 
 
 @lru_cache(maxsize=32)
-def target(name: str) -> np.ndarray:
-    """theta* [p]: Newton's method on two million records of another seed."""
+def target(name: str, records: int = 2_000_000) -> np.ndarray:
+    """theta* [p]: Newton's method on many records of another seed."""
     law = LAWS[name]
-    x, y = law.draw(np.random.default_rng(2), 2_000_000)
-    return m_estimate(law.model, x, y)
+    return m_estimate(law.model, *law.draw(np.random.default_rng(2), records))
 
 
 def m_estimate(model: Model, x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -225,26 +224,21 @@ def central_fits(law: Law, n: int, mu: float, runs: int, seed: int) -> Iterator[
 def shown(name: str, local: bool, n: int, mu: float, runs: int, seed: int) -> str:
     """One line: coverage of what is shown over all runs, the shares of tests inverted and of unbounded intervals."""
     law, truth, began = LAWS[name], target(name), time.process_time()
-    hits, inverted, unbounded, wald, rules, warned = [], [], [], [], Counter[str](), Counter[str]()
+    found, rules, warned = [], Counter[str](), Counter[str]()
     for theta, checked, release in (local_fits if local else central_fits)(law, n, mu, runs, seed):
         rules.update(reason.rule for reason in checked.reasons)
         warned.update(one.split(":")[0][:24] for one in checked.warnings)
         each, covariance = intervals(release, theta, np.eye(law.model.p), 0.95)
         lost = checked.lost(law.model.p)
-        each = [
-            replace(i, kind="unbounded", low=-math.inf, high=math.inf) if j in lost else i for j, i in enumerate(each)
-        ]
-        hits.append([one.low <= t <= one.high for one, t in zip(each, truth, strict=True)])
-        inverted.append([one.kind == "anderson-rubin" for one in each])
-        unbounded.append([one.kind == "unbounded" for one in each])
-        wald.append(np.abs(theta - truth) < 1.959964 * standard_errors(covariance))
-    lists = [
-        " ".join(f"{c:.3f}".lstrip("0") for c in np.mean(part, axis=0)) for part in (hits, inverted, unbounded, wald)
-    ]
+        unbounded = [j in lost or one.kind == "unbounded" for j, one in enumerate(each)]
+        hits = [u or i.low <= t <= i.high for u, i, t in zip(unbounded, each, truth, strict=True)]
+        inverted = [one.kind == "anderson-rubin" and not u for one, u in zip(each, unbounded, strict=True)]
+        found.append([hits, inverted, unbounded, np.abs(theta - truth) < 1.959964 * standard_errors(covariance)])
+    parts = [" ".join(f"{c:.3f}".lstrip("0") for c in part) for part in np.mean(found, axis=0)]
+    told = " | ".join(map(" ".join, zip(("cover", "inverted", "unbounded", "Wald"), parts, strict=True)))
     return (
-        f"{name:18} {'local' if local else 'central'} n={n:<6} mu={mu:<4g} cover {lists[0]} | inverted {lists[1]} | "
-        f"unbounded {lists[2]} | Wald {lists[3]} | refused {dict(rules)} warned {dict(warned)} "
-        f"({time.process_time() - began:.0f} s)"
+        f"{name:18} {'local' if local else 'central'} n={n:<6} mu={mu:<4g} {told} | refused {dict(rules)} "
+        f"warned {dict(warned)} ({time.process_time() - began:.0f} s)"
     )
 
 
@@ -257,6 +251,5 @@ if __name__ == "__main__":
     said.add_argument("--at", nargs=2, type=float, metavar=("N", "MU"))
     given = said.parse_args()
     for name in given.names or LAWS:
-        settings = LAWS[name].local if given.local else LAWS[name].settings
-        for n, mu in [(int(given.at[0]), given.at[1])] if given.at else settings:
-            print(shown(name, given.local, n, mu, given.runs, given.seed), flush=True)
+        for n, mu in [given.at] if given.at else LAWS[name].local if given.local else LAWS[name].settings:
+            print(shown(name, given.local, int(n), mu, given.runs, given.seed), flush=True)

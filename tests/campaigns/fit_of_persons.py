@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -110,26 +109,29 @@ def fits(
     return Found(np.array(theta), np.array(low), np.array(high))
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--persons", type=int, default=1500)
-    parser.add_argument("--mu", type=float, default=1.0)
-    parser.add_argument("--local", action="store_true")
-    parser.add_argument("--eps", type=float)
-    parser.add_argument("--runs", type=int, default=80)
+    for name, kind, usual in (("persons", int, 1500), ("mu", float, 1.0), ("eps", float, None), ("runs", int, 80)):
+        parser.add_argument(f"--{name}", type=kind, default=usual)
     parser.add_argument("--seeds", type=int, nargs="*", default=[77, 78, 79, 80, 81])
+    parser.add_argument("--local", action="store_true")
     parser.add_argument("--rising", action="store_true")
-    given = parser.parse_args(arguments)
+    given = parser.parse_args()
     of_persons, of_rows = targets(given.rising)
     print("targets, persons and rows", of_persons.round(4), of_rows.round(4))
     for one_each in (False, True):
         settings = {"rising": given.rising, "one_each": one_each, "local": given.local, "eps": given.eps}
         every = [fits(given.persons, given.mu, given.runs, seed, **settings) for seed in given.seeds]
         whole = Found(*(np.concatenate(part) for part in zip(*every, strict=True)))
-        print("one row of each" if one_each else "all rows", len(whole.theta), "runs")
-        print("  coverage by seed", *(found.coverage(of_persons).round(3) for found in every))
         print(
-            "  coverage, of the target of rows", whole.coverage(of_persons).round(3), whole.coverage(of_rows).round(3)
+            "one row of each" if one_each else "all rows", len(whole.theta), "runs, coverage by seed, of both targets"
+        )
+        print(
+            " ",
+            *(one.coverage(of_persons).round(3) for one in every),
+            "|",
+            whole.coverage(of_persons),
+            whole.coverage(of_rows),
         )
         print("  se, sd of the estimate", whole.errors.round(4), whole.theta.std(axis=0, ddof=1).round(4))
 

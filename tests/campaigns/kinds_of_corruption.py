@@ -24,26 +24,28 @@ def private(run: Run) -> bool:
     return run.budget != "non-private" and bool(np.isfinite(run.row.get("mu", np.inf) or np.inf))
 
 
-def scaled(factor: float, metrics: Sequence[str] = SIZES, estimators: Sequence[str] | None = None) -> Change:
-    """Metrics times a factor; held-out accuracy by its error."""
+def on(
+    function: Callable[[Run, str, np.ndarray], np.ndarray],
+    metrics: Sequence[str],
+    estimators: Sequence[str] | None = None,
+) -> Change:
+    """A function of the run, the metric and its values, for some metrics and estimators alone."""
 
     def change(run: Run, estimator: str, metric: str, values: np.ndarray) -> np.ndarray:
-        if metric not in metrics or (estimators is not None and estimator not in estimators):
-            return values
-        return 1 - factor * (1 - values) if metric == ACCURACY else factor * values
+        concerned = metric in metrics and (estimators is None or estimator in estimators)
+        return function(run, metric, values) if concerned else values
 
     return change
+
+
+def scaled(factor: float, metrics: Sequence[str] = SIZES, estimators: Sequence[str] | None = None) -> Change:
+    """Metrics times a factor; held-out accuracy by its error."""
+    return on(lambda run, metric, v: 1 - factor * (1 - v) if metric == ACCURACY else factor * v, metrics, estimators)
 
 
 def tilted(exponent: float, metrics: Sequence[str] = SIZES, estimators: Sequence[str] | None = None) -> Change:
     """Metrics times (n / last n)^exponent: another rate to the same last value."""
-
-    def change(run: Run, estimator: str, metric: str, values: np.ndarray) -> np.ndarray:
-        if metric not in metrics or (estimators is not None and estimator not in estimators):
-            return values
-        return values * ((run.steps / run.steps[-1]) ** exponent)[:, None]
-
-    return change
+    return on(lambda run, _, v: v * ((run.steps / run.steps[-1]) ** exponent)[:, None], metrics, estimators)
 
 
 def spread(factor: float, estimators: Sequence[str] | None = None) -> Change:
@@ -63,18 +65,15 @@ def spread(factor: float, estimators: Sequence[str] | None = None) -> Change:
 
 def lowered(share: float) -> Change:
     """Signed metrics less a share of their mean size."""
-
-    def change(run: Run, estimator: str, metric: str, values: np.ndarray) -> np.ndarray:
-        return values - share * np.abs(values).mean() if metric == "lemma5_slack" else values
-
-    return change
+    return on(lambda run, _, v: v - share * np.abs(v).mean(), ("lemma5_slack",))
 
 
 def noise_power(factor: float) -> Alteration:
     """What the privacy noise adds to the errors of the non-private run with the same seeds, times a factor."""
 
     def alter(runs: list[Run]) -> list[Run]:
-        public = {run.alpha: run for run in runs if not private(run)} if _has_alpha(runs) else {}
+        exponents = all(run.row.get("alpha") is not None for run in runs)
+        public = {run.alpha: run for run in runs if not private(run)} if exponents else {}
 
         def change(run: Run, estimator: str, metric: str, values: np.ndarray) -> np.ndarray:
             base = public[run.alpha].data
@@ -86,26 +85,14 @@ def noise_power(factor: float) -> Alteration:
     return alter
 
 
-def _has_alpha(runs: Sequence[Run]) -> bool:
-    return all(run.row.get("alpha") is not None for run in runs)
-
-
 def at(index: int, factor: float) -> Change:
     """One checkpoint times a factor."""
-
-    def change(run: Run, estimator: str, metric: str, values: np.ndarray) -> np.ndarray:
-        if metric not in SIZES:
-            return values
-        out = values.copy()
-        out[index] *= factor
-        return out
-
-    return change
+    return on(lambda run, _, v: np.where((np.arange(len(v)) == index % len(v))[:, None], factor * v, v), SIZES)
 
 
 def mapped(function: Callable[[np.ndarray], np.ndarray]) -> Change:
     """Every metric that has a size, through a function of its values [K, R]."""
-    return lambda run, estimator, metric, values: function(values) if metric in (*SIZES, ACCURACY) else values
+    return on(lambda run, _, values: function(values), (*SIZES, ACCURACY))
 
 
 # --- whose numbers they are -------------------------------------------------------------------------------------
@@ -132,14 +119,6 @@ def within(key: Callable[[Run], Any], move: Callable[[list[Run]], list[Run]]) ->
         return [out[id(run)] for run in runs]
 
     return alter
-
-
-def reversed_(runs: list[Run]) -> list[Run]:
-    return runs[::-1]
-
-
-def rotated(runs: list[Run]) -> list[Run]:
-    return [*runs[1:], *runs[:1]]
 
 
 def neighbours(runs: list[Run]) -> list[Run]:
@@ -258,15 +237,7 @@ def one_wrong(value: float) -> Alteration:
 
 def one_outlier(factor: float) -> Alteration:
     """The first replicate's path times a factor."""
-
-    def change(run: Run, estimator: str, metric: str, values: np.ndarray) -> np.ndarray:
-        if metric not in SIZES:
-            return values
-        out = values.copy()
-        out[:, 0] *= factor
-        return out
-
-    return through(change)
+    return through(on(lambda run, _, v: np.where(np.arange(v.shape[1]) == 0, factor * v, v), SIZES))
 
 
 def survivors(share: float) -> Change:
@@ -280,10 +251,8 @@ def survivors(share: float) -> Change:
 
 
 def jitter(relative: float) -> Change:
-    def change(values: np.ndarray) -> np.ndarray:
-        return values * np.exp(relative * np.random.default_rng(0).standard_normal(values.shape))
-
-    return mapped(change)
+    """Noise of its own on every number."""
+    return mapped(lambda v: v * np.exp(relative * np.random.default_rng(0).standard_normal(v.shape)))
 
 
 def rounded(digits: int) -> Change:
@@ -394,17 +363,15 @@ KINDS: dict[str, Alteration] = {
     "stated alpha + 0.05": rows(plus=0.05, alpha=1.0),
     "schedule: alpha x 0.9": setting("schedule", alpha=0.9),
     "schedule: eta x 1.1": setting("schedule", eta=1.1),
-    "schedule: eta x 0.5": setting("schedule", eta=0.5),
     "problem: c x 1.1": setting("problem", c=1.1),
     "problem: sigma x 1.1": setting("problem", sigma=1.1),
     "problem: beta x 1.1": setting("problem", beta=1.1),
     "budgets' labels reversed": budgets_exchanged,
-    "numbers of budgets reversed": within(alpha_of, reversed_),
+    "numbers of budgets reversed": within(alpha_of, lambda runs: runs[::-1]),
     "numbers of neighbouring budgets": within(alpha_of, neighbours),
-    "numbers of exponents reversed": within(lambda r: r.budget, reversed_),
-    "numbers of neighbouring exponents": within(lambda r: r.budget, neighbours),
-    "numbers of cells rotated": within(lambda r: None, rotated),
-    "numbers of cells reversed": within(lambda r: None, reversed_),
+    "numbers of exponents reversed": within(lambda r: r.budget, lambda runs: runs[::-1]),
+    "numbers of cells rotated": within(lambda r: None, lambda runs: [*runs[1:], *runs[:1]]),
+    "numbers of cells reversed": within(lambda r: None, lambda runs: runs[::-1]),
     "one run's numbers for all": within(lambda r: None, lambda runs: [runs[0]] * len(runs)),
     "estimators exchanged": estimators([1, 0]),
     "the average for both": estimators([1, 1]),
@@ -414,7 +381,6 @@ KINDS: dict[str, Alteration] = {
     "dp-sgld and dp-sgd exchanged": algorithms_exchanged("dp-sgld", "dp-sgd"),
     "both momentum algorithms exchanged": algorithms_exchanged("tree-momentum", "reduced-momentum"),
     "half of the replicates": replicates(lambda k: k[: len(k) // 2]),
-    "ten replicates": replicates(lambda k: k[:10]),
     "three replicates": replicates(lambda k: k[:3]),
     "every replicate twice": replicates(lambda k: np.repeat(k, 2)),
     "one replicate for all": replicates(lambda k: np.zeros_like(k)),
@@ -429,16 +395,13 @@ KINDS: dict[str, Alteration] = {
     "time reversed": everything(lambda v: v[:, ::-1].copy()),
     "one nan": one_wrong(np.nan),
     "one inf": one_wrong(np.inf),
-    "one zero": one_wrong(0.0),
     "one replicate x 1000": one_outlier(1000.0),
     "one replicate x -1": one_outlier(-1.0),
     "without the largest 5%": through(survivors(0.05)),
-    "without the largest 20%": through(survivors(0.2)),
     "geometric for arithmetic means": through(mapped(lambda v: np.exp(np.log(np.maximum(v, 1e-300)).mean(axis=-1, keepdims=True)) * v / v.mean(axis=-1, keepdims=True))),
     "squares for values": through(mapped(np.square)),
     "roots for squares": through(mapped(lambda v: np.sqrt(np.abs(v)))),
     "10% of noise": through(jitter(0.1)),
-    "50% of noise": through(jitter(0.5)),
     "one significant digit": through(rounded(1)),
     "slack lowered by its mean": through(lowered(1.0), lambda r: "lemma5_slack" in r.data.metrics),
 }  # fmt: skip

@@ -24,28 +24,25 @@ import pandas as pd
 from tests.other_machines import MACHINES, compiles_anew, environment, of_runs
 
 
-def kernels(machine: str, folder: Path) -> dict[str, str]:
-    """Where compiled code is kept: apart for a machine that compiles for another processor."""
-    return {"DPEXP_CACHE": str((folder / ("kernels-anew" if compiles_anew(machine) else "kernels")).resolve())}
-
-
 def dpexp(machine: str, folder: Path, *arguments: str) -> None:
-    """Run a command there. Exit code 1 is an answer: some verdicts are not current at this size."""
+    """Run a command there. Exit code 1 is an answer: some verdicts are not current at this size.
+
+    Compiled code is kept, apart for a machine that compiles for another processor.
+    """
+    kernels = str((folder / ("kernels-anew" if compiles_anew(machine) else "kernels")).resolve())
     command = [sys.executable, "-m", "dpexp", *arguments, "-q"]
-    done = subprocess.run(
-        command, env={**environment(machine), **kernels(machine, folder)}, capture_output=True, text=True
-    )
+    done = subprocess.run(command, env={**environment(machine), "DPEXP_CACHE": kernels}, capture_output=True, text=True)
     if done.returncode > 1:
         sys.exit(f"{machine}: {' '.join(command)}\n{done.stdout}{done.stderr}")
 
 
 def digests(results: Path) -> dict[str, str]:
     """Hash of what is compared, by file."""
-    found = {}
-    for path in sorted(results.glob("*/summary.parquet")):
-        summary = pd.read_parquet(path)
-        found[str(path.relative_to(results))] = hashlib.sha256(summary[of_runs(summary)].to_csv().encode()).hexdigest()
-    return found
+    summaries = {path: pd.read_parquet(path) for path in sorted(results.glob("*/summary.parquet"))}
+    return {
+        str(path.relative_to(results)): hashlib.sha256(one[of_runs(one)].to_csv().encode()).hexdigest()
+        for path, one in summaries.items()
+    }
 
 
 def verdicts(folder: Path) -> dict[str, str]:
@@ -63,23 +60,20 @@ def main() -> int:
     configs = sorted(glob.glob(asked.configs))
     found: dict[str, dict[str, str]] = {}
     for machine in MACHINES:
-        begin, own = time.monotonic(), asked.folder / machine.replace(" ", "-")
-        shutil.rmtree(own, ignore_errors=True)
-        dpexp(machine, asked.folder, "run", "--profile", "smoke", *configs, "--results", str(own))
-        found[machine] = digests(own)
+        begin, place = time.monotonic(), asked.folder / machine.replace(" ", "-")
+        shutil.rmtree(place, ignore_errors=True)
+        dpexp(machine, asked.folder, "run", "--profile", "smoke", *configs, "--results", str(place))
+        found[machine] = digests(place)
         if asked.judge:
-            dpexp(machine, asked.folder, "claims", "--judge", "--results", str(asked.judge), "--out", str(own))
-            found[machine] |= verdicts(own)
+            dpexp(machine, asked.folder, "claims", "--judge", "--results", str(asked.judge), "--out", str(place))
+            found[machine] |= verdicts(place)
         print(f"{machine}: {len(found[machine])} compared, {time.monotonic() - begin:.0f} s", flush=True)
-    reference = found["this one"]
-    wrong = 0
-    for machine, own_digests in found.items():
-        differing = sorted(n for n in reference.keys() | own_digests.keys() if reference.get(n) != own_digests.get(n))
-        wrong += len(differing)
-        for name in differing:
-            print(f"differs on {machine}: {name}")
-            if name.startswith("claim "):
-                print(f"    {reference.get(name)}\n    {own_digests.get(name)}")
+    reference, wrong = found["this one"], 0
+    for machine, own in found.items():
+        for name in sorted(reference.keys() | own.keys()):
+            if reference.get(name) != own.get(name):
+                wrong += 1
+                print(f"differs on {machine}: {name}\n    {reference.get(name)}\n    {own.get(name)}")
     print(f"{wrong} differences on {len(MACHINES)} machines")
     return 1 if wrong or not reference else 0
 

@@ -25,19 +25,6 @@ SEEDS = (1, 2, 3, 4)
 HOME, OTHERS, KEPT = Path("results"), Path("build/seeds"), Path("results/seeds.json")
 
 
-def experiments_of(paper: str) -> list[str]:
-    """Those that the paper's claims read, with a config."""
-    names = dict.fromkeys(name for claim in claims()[paper] for name in claim.experiments)
-    return [name for name in names if Path(f"configs/{name}.yaml").exists()]
-
-
-def compute(paper: str) -> None:
-    for seed in SEEDS:
-        configs = [f"configs/{name}.yaml" for name in experiments_of(paper)]
-        more = ["--set", f"run.seed={seed}", "--results", str(OTHERS / str(seed))]
-        subprocess.run([sys.executable, "-m", "dpexp", "run", *configs, *more], check=True)
-
-
 def verdicts(claim: Claim) -> list[str]:
     """By the stored results and by those of the other seeds; empty where one is missing."""
     folders = [HOME, *(OTHERS / str(seed) for seed in SEEDS)]
@@ -59,13 +46,17 @@ def told(claim: Claim) -> str:
         )
     if not found:
         return ""
-    others = ", ".join(sorted({verdict for verdict in found if verdict != claim.expected}))
-    same = sum(verdict == claim.expected for verdict in found)
-    return f"{same} of {len(found)} seeds give this verdict" + (f", the others {others}" if others else "") + given
+    others = ", ".join(sorted({*found} - {claim.expected}))
+    same = f"{found.count(claim.expected)} of {len(found)} seeds give this verdict"
+    return same + (f", the others {others}" if others else "") + given
 
 
 def main(paper: str = "ldp-sgd") -> None:
-    compute(paper)
+    names = dict.fromkeys(name for claim in claims()[paper] for name in claim.experiments)
+    configs = [path for name in names if Path(path := f"configs/{name}.yaml").exists()]
+    for seed in SEEDS:
+        more = ["--set", f"run.seed={seed}", "--results", str(OTHERS / str(seed))]
+        subprocess.run([sys.executable, "-m", "dpexp", "run", *configs, *more], check=True)
     known = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     for claim in claims()[paper]:
         if claim.experiments and (words := told(claim)):

@@ -1,6 +1,6 @@
 """The random numbers of the engine, at length: their law to six sigma, streams of different keys, and dieharder.
 
-    python -m tests.campaigns.random_numbers [--normals 5e9] [--streams 400] [--minutes 20] [--dieharder bits|normals]
+    python -m tests.campaigns.random_numbers [--normals 5e9] [--streams 400] [--minutes 20]
 
 - law: counts of normals in 56 bins of a quarter to seven sigma on both sides, against the normal law;
 - keys: correlations of all pairs of streams whose keys differ by one in seed, replicate, role or part, of the numbers,
@@ -14,15 +14,13 @@ The exit code is 1 where something is off: at level 1e-6 for each test, of which
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import os
 import shutil
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable
-from typing import IO
 
 import numpy as np
 from scipy import special, stats
@@ -101,60 +99,37 @@ def keys(count: int, length: int = 200_000) -> list[tuple[str, float]]:
     return found
 
 
-def bits() -> Callable[[], bytes]:
-    """The generator's bits, eight streams in turn."""
-    state, block = stream_states(21, range(LANES), "data"), np.empty((BLOCK, LANES), np.uint64)
-
-    def more() -> bytes:
-        _fill_bits(state, block, BLOCK)
-        return block.tobytes()
-
-    return more
-
-
-def normals() -> Callable[[], bytes]:
-    """32 bits of the distribution function of each normal."""
-    state, block = stream_states(22, range(LANES), "noise"), np.empty((BLOCK, LANES))
-
-    def more() -> bytes:
-        fill_normal(state, block, BLOCK)
-        return np.floor(special.ndtr(block) * 2.0**32).astype(np.uint32).tobytes()
-
-    return more
+def emit(name: str) -> None:
+    """Write to stdout for ever: the generator's bits, eight streams in turn, or the normals by their distribution function."""
+    if name == "bits":
+        state, block = stream_states(21, range(LANES), "data"), np.empty((BLOCK, LANES), np.uint64)
+    else:
+        state, block = stream_states(22, range(LANES), "noise"), np.empty((BLOCK, LANES))
+    with contextlib.suppress(BrokenPipeError):
+        while True:
+            (_fill_bits if name == "bits" else fill_normal)(state, block, BLOCK)
+            sys.stdout.buffer.write(
+                (block if name == "bits" else np.floor(special.ndtr(block) * 2.0**32).astype(np.uint32)).tobytes()
+            )
 
 
-def dieharder(name: str, source: Callable[[], bytes], minutes: float) -> list[tuple[str, float]]:
+def dieharder(name: str, minutes: float) -> list[tuple[str, float]]:
     """P-values of the tests that were done in time; each is that of one of its statistics."""
-    program = subprocess.Popen(
-        ["dieharder", "-a", "-g", "200", *itertools.chain(*(("-D", field) for field in ("test_name", "ntuple", "pvalues")))],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=False, bufsize=0,
-    )  # fmt: skip
-    assert program.stdin is not None
-    assert program.stdout is not None
-    fed = 0
-
-    def feed(pipe: IO[bytes]) -> None:
-        nonlocal fed
-        try:
-            while True:
-                fed += pipe.write(source()) or 0
-        except BrokenPipeError:
-            pass
-
-    threading.Thread(target=feed, args=(program.stdin,), daemon=True).start()
-    stop = threading.Timer(60 * minutes, program.kill)
-    stop.start()
+    words = ["dieharder", "-a", "-g", "200", "-D", "test_name", "-D", "ntuple", "-D", "pvalues"]
+    source = subprocess.Popen(
+        [sys.executable, "-m", "tests.campaigns.random_numbers", "--emit", name], stdout=subprocess.PIPE
+    )
+    try:
+        done = subprocess.run(words, stdin=source.stdout, capture_output=True, timeout=60 * minutes).stdout
+    except subprocess.TimeoutExpired as stopped:
+        done = stopped.stdout or b""
+    finally:
+        source.kill()
     found = []
-    for line in program.stdout:
-        fields = [field.strip() for field in line.decode().split("|")]
-        try:
-            p = float(fields[-1])
-        except ValueError:
-            continue
-        found.append((f"dieharder, {name}, {' '.join(fields[:-1])}", min(1.0, 2 * min(p, 1 - p))))
-    program.wait()
-    stop.cancel()
-    print(f"dieharder, {name}: {len(found)} values of {fed / 2**30:.1f} GiB", flush=True)
+    for line in done.decode().splitlines():
+        *what, value = (part.strip() for part in line.split("|"))
+        with contextlib.suppress(ValueError):
+            found.append((f"dieharder, {name}, {' '.join(what)}", min(1.0, 2 * min(float(value), 1 - float(value)))))
     return found
 
 
@@ -163,19 +138,18 @@ def main() -> int:
     parser.add_argument("--normals", type=float, default=5e9)
     parser.add_argument("--streams", type=int, default=400)
     parser.add_argument("--minutes", type=float, default=20.0, help="of each run of dieharder; 0: none")
-    parser.add_argument("--dieharder", nargs="*", default=["bits", "normals"], choices=["bits", "normals"])
+    parser.add_argument("--emit", choices=["bits", "normals"], help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.emit:
+        emit(options.emit)
+        return 0
     begin, found = time.monotonic(), law(options.normals) + keys(options.streams)
     for what, p in found:
         print(f"{what}: p = {p:.3g}", flush=True)
     if options.minutes and shutil.which("dieharder") is None:
         print("dieharder is not installed: its tests are left out")
     elif options.minutes:
-        for name in options.dieharder:
-            more = dieharder(name, {"bits": bits, "normals": normals}[name](), options.minutes)
-            low = sorted(p for _, p in more)[:5]
-            print(f"least p: {', '.join(f'{p:.3g}' for p in low)}; below 0.01: {sum(p < 0.01 for _, p in more)}")
-            found += more
+        found += [one for name in ("bits", "normals") for one in dieharder(name, options.minutes)]
     off = [(what, p) for what, p in found if p < LEVEL]
     print(f"{len(found)} tests in {(time.monotonic() - begin) / 60:.1f} minutes, {len(off)} off at {LEVEL:g}")
     for what, p in off:

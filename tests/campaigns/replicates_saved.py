@@ -1,14 +1,11 @@
 """How many replicates an exact linear control variate saves: `python -m tests.campaigns.replicates_saved`, two CPU minutes.
 
-Runs `controlled-ldp-sgd` and prints the table of docs/performance.md: the variance of the squared distance over that of
-the controlled one, the widest of the 95 % bootstrap intervals over the replicates, and what a pass takes beside one of
-`ldp-sgd`. Exits with 1 where a controlled mean differs from the plain one by more than five standard errors of their
-difference.
+Prints the table of docs/performance.md: the variance of the squared distance over that of the controlled one, the widest
+of the 95 % bootstrap intervals, and what a pass of `controlled-ldp-sgd` takes beside one of `ldp-sgd`. Exits with 1 where
+a controlled mean differs from the plain one by more than five standard errors of their difference.
 """
 
-from __future__ import annotations
-
-import argparse
+import itertools
 import math
 import sys
 import time
@@ -18,7 +15,7 @@ import numpy as np
 from dpexp.algorithms.controlled_ldp_sgd import ControlledLdpSgd
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.schedules import Power
-from dpexp.privacy.budgets import Budget, ConstantBudget
+from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.logistic import MallowsLogistic
 
@@ -27,56 +24,41 @@ PROBLEMS = {
     "linear, known scale": HuberLinear(d=5, scale="known"),
     "logistic": MallowsLogistic(d=5),
 }
-ETAS, ALPHAS, MUS = (0.2, 1.0), {"1/3": 1 / 3, "1/2": 1 / 2, "2/3": 2 / 3, "1": 1.0}, (1.0, math.inf)
-DRAWS, LARGEST = 1000, 5.0
-
-
-def saved(plain: np.ndarray, controlled: np.ndarray) -> tuple[float, float, float]:
-    """Variance of the one [R] over that of the other, and the ends of its interval."""
-    rng = np.random.default_rng(0)
-    drawn = rng.integers(len(plain), size=(DRAWS, len(plain)))
-    ratios = plain[drawn].var(axis=1) / controlled[drawn].var(axis=1)
-    low, high = np.quantile(ratios, [0.025, 0.975])
-    return float(plain.var() / controlled.var()), float(low), float(high)
-
-
-def shown(number: float) -> str:
-    """In two digits."""
-    return f"{float(f'{number:.2g}'):,g}"
+ALPHAS = {"1/3": 1 / 3, "1/2": 1 / 2, "2/3": 2 / 3, "1": 1.0}
+STEPS, REPLICATES, DRAWS, LARGEST = np.array([10**5, 10**6]), 128, 1000, 5.0
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--users", type=int, nargs="+", default=[10**5, 10**6])
-    parser.add_argument("--replicates", type=int, default=128)
-    asked = parser.parse_args()
-    steps, replicates, algorithm = np.array(sorted(asked.users)), range(asked.replicates), ControlledLdpSgd()
-    settings: list[tuple[Power, Budget]] = [
-        (Power(eta=eta, alpha=alpha), ConstantBudget(mu=mu)) for mu in MUS for eta in ETAS for alpha in ALPHAS.values()
-    ]
-    plain, ours = (algorithm.metrics.index(name) for name in ("param_distance_sq", "param_distance_sq_controlled"))
-    names = [f"{what}, n = {n:,}" for what in ("last", "average") for n in steps.tolist()]
-    print("| problem | mu | eta | alpha | " + " | ".join(names) + " |\n" + "|---" * (4 + len(names)) + "|")
-    worst, widest, took = 0.0, 1.0, {}
-    for problem_name, problem in PROBLEMS.items():
+    grid = list(itertools.product((1.0, math.inf), (0.2, 1.0), ALPHAS))
+    settings = [(Power(eta=eta, alpha=ALPHAS[alpha]), ConstantBudget(mu=mu)) for mu, eta, alpha in grid]
+    algorithm, widest, worst, took = ControlledLdpSgd(), 1.0, 0.0, {}
+    metrics = [algorithm.metrics.index(name) for name in ("param_distance_sq", "param_distance_sq_controlled")]
+    print(
+        "| problem | mu | eta | alpha | "
+        + " | ".join(f"{e}, n = {n:,}" for e in ("last", "average") for n in STEPS)
+        + " |"
+    )
+    print("|---" * (4 + 2 * len(STEPS)) + "|")
+    for name, problem in PROBLEMS.items():
         for program in (LdpSgd(), algorithm):
-            program.simulate(problem, settings, steps[:1], 1, range(8))
+            program.simulate(problem, settings, STEPS[:1], 1, range(8))  # compiles
             begin = time.process_time()
-            values = program.simulate(problem, settings, steps, 1, replicates).values
-            took[problem_name, program.name] = time.process_time() - begin
-        for (schedule, budget), block in zip(settings, values, strict=True):
-            alpha = next(name for name, value in ALPHAS.items() if value == schedule.alpha)
-            pairs = [(block[e, k, plain], block[e, k, ours]) for e in range(2) for k in range(len(steps))]
-            away = [one - other for one, other in pairs]
-            scores = [abs(a.mean()) / (a.std(ddof=1) / math.sqrt(len(a))) for a in away]
-            worst = max(worst, *scores)
-            cells = [problem_name, f"{budget.constant:g}", f"{schedule.eta:g}", alpha]
-            times = [saved(*pair) for pair in pairs]
-            widest = max(widest, *(max(high / middle, middle / low) for middle, low, high in times))
-            print("| " + " | ".join([*cells, *(shown(middle) for middle, _, _ in times)]) + " |", flush=True)
-    for name in PROBLEMS:
-        ratio = took[name, algorithm.name] / took[name, LdpSgd().name]
-        print(f"{name}: a pass of {len(settings)} settings takes {ratio:.2f} times that of ldp-sgd")
+            values = program.simulate(problem, settings, STEPS, 1, range(REPLICATES)).values
+            took[program.name] = time.process_time() - begin
+        drawn = np.random.default_rng(0).integers(REPLICATES, size=(DRAWS, REPLICATES))
+        for (mu, eta, alpha), block in zip(grid, values[:, :, :, metrics], strict=True):
+            apart = block[:, :, 0] - block[:, :, 1]
+            worst = max(worst, np.max(abs(apart.mean(-1)) / (apart.std(-1, ddof=1) / math.sqrt(REPLICATES))))
+            saved = block[:, :, 0].var(-1) / block[:, :, 1].var(-1)
+            again = block[..., drawn].var(-1)
+            low, high = np.quantile(again[:, :, 0] / again[:, :, 1], [0.025, 0.975], axis=-1)
+            widest = max(widest, np.max(high / saved), np.max(saved / low))
+            cells = [name, f"{mu:g}", f"{eta:g}", alpha, *(f"{float(f'{ratio:.2g}'):,g}" for ratio in saved.ravel())]
+            print("| " + " | ".join(cells) + " |", flush=True)
+        print(
+            f"{name}: a pass takes {took[algorithm.name] / took[LdpSgd().name]:.2f} times that of ldp-sgd",
+            file=sys.stderr,
+        )
     print(f"no interval reaches further than a factor of {widest:.2f}")
     print(f"largest difference of controlled and plain mean: {worst:.2f} standard errors")
     return int(worst > LARGEST)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 import tempfile
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -21,29 +20,17 @@ from dpexp.store import cell_of, load_generation
 SIZES = (2e3, 5e3, 2e4, 5e4, 1e5, 2e5)
 
 
-class Long(NamedTuple):
-    """A long run: users, replicates and seed, and what it sweeps over."""
-
-    problem: dict[str, object]
-    n: int
-    replicates: int
-    seed: int
-    eta: tuple[float, ...]
-    alpha: tuple[float, ...]
-    mu: tuple[float, ...]
-    held_out: bool = True
-
-
-FIVE, HELD = (0, 1 / 3, 1 / 2, 2 / 3, 1), (1 / 4, 0.4, 0.6, 0.8)
-OPEN = float("inf")
+FIVE, HELD, OPEN = (0, 1 / 3, 1 / 2, 2 / 3, 1), (1 / 4, 0.4, 0.6, 0.8), float("inf")
+LATER = {"eta": [0.1, 0.5], "alpha": [*HELD], "mu": [0.7, 2, OPEN]}
 LONG = {
-    "huber5": Long({"name": "huber-linear", "d": 5}, 2_000_000, 64, 11, (0.05, 0.2, 1), FIVE, (0.5, 1, 3, OPEN), False),
-    "logistic5": Long({"name": "mallows-logistic", "d": 5}, 2_000_000, 64, 12, (0.2, 1), FIVE[1:], (1, 3, OPEN), False),
-    "pinball5": Long({"name": "pinball-linear", "d": 5}, 1_000_000, 40, 101, (0.1, 0.5), HELD, (0.7, 2, OPEN)),
-    "huber10": Long({"name": "huber-linear", "d": 10}, 1_000_000, 40, 102, (0.1, 0.5), HELD, (0.7, 2, OPEN)),
-    "hinge5": Long({"name": "mallows-hinge", "d": 5}, 1_000_000, 40, 103, (0.1, 0.5), HELD, (0.7, 2, OPEN)),
-    "insensitive5": Long({"name": "insensitive-linear", "d": 5}, 1_000_000, 16, 104, (0.1, 0.5), HELD, (0.7, 2, OPEN)),
-}
+    "huber5": ("huber-linear", 5, 2_000_000, 64, 11, {"eta": [0.05, 0.2, 1], "alpha": [*FIVE], "mu": [0.5, 1, 3, OPEN]}),
+    "logistic5": ("mallows-logistic", 5, 2_000_000, 64, 12, {"eta": [0.2, 1], "alpha": [*FIVE[1:]], "mu": [1, 3, OPEN]}),
+    "pinball5": ("pinball-linear", 5, 1_000_000, 40, 101, LATER),
+    "huber10": ("huber-linear", 10, 1_000_000, 40, 102, LATER),
+    "hinge5": ("mallows-hinge", 5, 1_000_000, 40, 103, LATER),
+    "insensitive5": ("insensitive-linear", 5, 1_000_000, 16, 104, LATER),
+}  # fmt: skip
+"""long runs: problem, d, users, replicates, seed, and what is swept over; those of LATER were held out"""
 
 
 def judged(folder: Path, name: str) -> list[tuple[bool, bool, bool]]:
@@ -71,14 +58,14 @@ def main() -> int:
     """Run, judge, print; 1 where the rule is wrong too often."""
     held: list[tuple[bool, bool, bool]] = []
     with tempfile.TemporaryDirectory() as folder:
-        for name, long in LONG.items():
-            schedule = {"name": "power", "eta": [*long.eta], "alpha": [*long.alpha]}
-            size = {"n": long.n, "replicates": long.replicates, "seed": long.seed, "checkpoints": 200}
-            config = {"experiment": name, "problem": long.problem, "schedule": schedule, "privacy": {"mu": [*long.mu]}}
-            dpexp.run({**config, "run": size}, results=folder)
+        for name, (problem, d, n, replicates, seed, swept) in LONG.items():
+            schedule = {"name": "power", "eta": swept["eta"], "alpha": swept["alpha"]}
+            size = {"n": n, "replicates": replicates, "seed": seed, "checkpoints": 200}
+            config = {"experiment": name, "problem": {"name": problem, "d": d}, "schedule": schedule}
+            dpexp.run({**config, "privacy": {"mu": swept["mu"]}, "run": size}, results=folder)
             slopes = judged(Path(folder), name)
             print(f"{name:13}{_words(slopes)}")
-            held += slopes if long.held_out else []
+            held += slopes if swept is LATER else []
     print(f"{'held out':13}{_words(held)}")
     wrong = [wrong for settled, _, wrong in held if settled]
     return int(np.mean(wrong) > 0.05)

@@ -10,13 +10,17 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import qmc
+from threadpoolctl import threadpool_limits
 
 from dpexp.privacy.analyses.analysis import ALL, Analysis
 from dpexp.privacy.judge.families import FAMILIES, Normal, admitted
@@ -156,8 +160,6 @@ def survey(case: Case, comparisons: int, settings: int = 2, climbs: int = 2) -> 
     `settings` are tried at a time before it is asked whether there are enough, and `climbs` is the least number of
     steps of the search from each analysis' worst point: 1 and 0 are the least that a survey can do.
     """
-    from threadpoolctl import threadpool_limits
-
     with threadpool_limits(1):
         if case.mechanism in MOMENTUM:
             return _momentum(case, comparisons, settings)
@@ -168,8 +170,6 @@ def survey(case: Case, comparisons: int, settings: int = 2, climbs: int = 2) -> 
 
 def _survey(case: Case, comparisons: int, settings: int, climbs: int) -> list[Row]:
     """Space-filling for all analyses together, then from the worst point of each a search for a worse one."""
-    from scipy.stats import qmc
-
     sobol = qmc.Sobol(DIMENSIONS + 1 + SHAPES, seed=7)
     held: Held = {}
     refused: dict[tuple[str, str], str] = {}
@@ -189,8 +189,7 @@ def _survey(case: Case, comparisons: int, settings: int, climbs: int) -> list[Ro
     rng = np.random.default_rng(7)
     for ratios in list(held.values()):
         _climb(case, ratios, max(climbs, left // len(held)), rng)
-    rows = [_row(case, name, released, ratios) for (name, released), ratios in held.items()]
-    return rows + [Row(case, n, r, (), 0, "", why) for (n, r), why in refused.items() if (n, r) not in held]
+    return _rows(case, held, refused)
 
 
 def _climb(case: Case, ratios: list[Ratio], count: int, rng: np.random.Generator) -> None:
@@ -284,9 +283,25 @@ def _words(s: Setting) -> str:
     return ", ".join(f"{k} {v:.4g}" for k, v in shown.items() if math.isfinite(v))
 
 
-def _row(case: Case, name: str, released: str, ratios: list[Ratio]) -> Row:
-    worst = min(ratios, key=lambda r: r.ratio)
-    return Row(case, name, released, tuple(r.ratio for r in ratios), sum(r.violated for r in ratios), worst.where)
+def _rows(case: Case, held: Held, refused: dict[tuple[str, str], str]) -> list[Row]:
+    """Of every analysis that was compared, and of those that there is nothing to compare with."""
+    rows = []
+    for (name, released), ratios in held.items():
+        worst = min(ratios, key=lambda r: r.ratio).where
+        rows.append(Row(case, name, released, tuple(r.ratio for r in ratios), sum(r.violated for r in ratios), worst))
+    return rows + [Row(case, n, r, (), 0, "", why) for (n, r), why in refused.items() if (n, r) not in held]
+
+
+def _against(
+    held: Held, a: Analysis, family: str, low_at: Callable[[float], float], deltas: Sequence[float], words: str
+) -> None:
+    """A statement of all iterates against what one pair attains at some deltas."""
+    for delta in deltas:
+        low, bound = low_at(delta), a.eps(delta)
+        if low > FLOOR and math.isfinite(bound):
+            violated = bool(low > bound * (1 + MARGIN))
+            found = Ratio(a.name, family, "all-iterates", True, "eps", bound / low, violated, delta, (), words)
+            held.setdefault((a.name, a.released), []).append(found)
 
 
 def _momentum(case: Case, comparisons: int, settings: int) -> list[Row]:
@@ -294,22 +309,20 @@ def _momentum(case: Case, comparisons: int, settings: int) -> list[Row]:
     rng = np.random.default_rng(11)
     held: Held = {}
     refused: dict[tuple[str, str], str] = {}
-    for _ in range(max(2 * settings, comparisons // 6)):
-        mechanism, mu = constant_gradients(case.mechanism, rng)
+    drawn = [constant_gradients(case.mechanism, rng) for _ in range(max(2 * settings, comparisons // 6))]
+    drawn = [(mechanism, {"constant gradients": mu}, False) for mechanism, mu in drawn]
+    if case.mechanism == "reduced-momentum":
+        drawn += [(*iterates_alone(rng), True) for _ in range(max(3, comparisons // 9))]
+    for mechanism, attained, alone in drawn:
         for a in mechanism.analyses():
             if not a.valid:
                 refused.setdefault((a.name, a.released), f"refused: {a.refused}")
-            elif a.name != ITERATES_ALONE:
-                _normal(held, a, "constant gradients", mu)
-    if case.mechanism == "reduced-momentum":
-        for _ in range(max(3, comparisons // 9)):
-            mechanism, attained = iterates_alone(rng)
-            for a in mechanism.analyses():
-                if a.valid and a.name == ITERATES_ALONE:
-                    for family, mu in attained.items():
-                        _normal(held, a, family, mu)
-    rows = [_row(case, name, released, ratios) for (name, released), ratios in held.items()]
-    return rows + [Row(case, n, r, (), 0, "", why) for (n, r), why in refused.items() if (n, r) not in held]
+            elif (a.name == ITERATES_ALONE) == alone and a.mu is not None and math.isfinite(a.mu):
+                for family, mu in attained.items():
+                    if mu > 0:
+                        pair = Normal(mu)
+                        _against(held, a, family, pair.eps, (0.2 * pair.variation, 1e-5, 1e-12), f"mu {mu:.6g}")
+    return _rows(case, held, refused)
 
 
 def _epochs(case: Case, comparisons: int, settings: int) -> list[Row]:
@@ -321,44 +334,19 @@ def _epochs(case: Case, comparisons: int, settings: int) -> list[Row]:
         words = ", ".join(f"{k} {v}" for k, v in mechanism.model_dump().items() if isinstance(v, int | float))
         for a in mechanism.analyses():
             for family, low_at in attained.items():
-                for delta in (0.03, 1e-3, 1e-6):
-                    low, bound = low_at(delta), a.eps(delta)
-                    if not (math.isfinite(bound) and low > FLOOR):
-                        continue
-                    like = Ratio(a.name, family, "all-iterates", True, "eps", bound / low)
-                    found = replace(like, violated=low > bound * (1 + MARGIN), at=delta, words=words)
-                    held.setdefault((a.name, a.released), []).append(found)
-    return [_row(case, name, released, ratios) for (name, released), ratios in held.items()]
+                _against(held, a, family, low_at, (0.03, 1e-3, 1e-6), words)
+    return _rows(case, held, {})
 
 
-def _normal(held: Held, a: Analysis, family: str, mu: float) -> None:
-    """A Gaussian statement against one pair of mu at three deltas."""
-    if a.mu is None or not math.isfinite(a.mu) or mu <= 0:
-        return
-    pair = Normal(mu)
-    for delta in (0.2 * pair.variation, 1e-5, 1e-12):
-        low = pair.eps(delta)
-        if low > FLOOR:
-            bound = a.eps(delta)
-            like = Ratio(a.name, family, "all-iterates", family.startswith("constant"), "eps", bound / low)
-            found = replace(like, violated=low > bound * (1 + MARGIN), at=delta, words=f"mu {mu:.6g}")
-            held.setdefault((a.name, a.released), []).append(found)
-
-
-def all_rows(comparisons: int, jobs: int, progress: Callable[[Case], None] = lambda case: None) -> list[Row]:
+def all_rows(comparisons: int, jobs: int, progress: Callable[[Case], None]) -> list[Row]:
     """Every case, in the same order and with the same numbers for any number of jobs."""
     todo = cases()
-    each = math.ceil(comparisons / len(todo))
-    rows: list[Row] = []
-    if jobs == 1:
-        for case in todo:
+    each, rows = [math.ceil(comparisons / len(todo))] * len(todo), []
+    with ProcessPoolExecutor(jobs) if jobs > 1 else nullcontext() as pool:
+        found = map(survey, todo, each) if pool is None else pool.map(survey, todo, each)
+        for case, some in zip(todo, found, strict=True):
             progress(case)
-            rows += survey(case, each)
-        return rows
-    with ProcessPoolExecutor(jobs) as pool:
-        for case, found in zip(todo, pool.map(survey, todo, [each] * len(todo)), strict=True):
-            progress(case)
-            rows += found
+            rows += some
     return rows
 
 
@@ -397,16 +385,13 @@ def _short(ratio: float) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code 1 where an analysis is violated."""
-    import sys
-
     parser = argparse.ArgumentParser(prog="python -m tests.campaigns.survey_of_bounds", description=__doc__)
     parser.add_argument("--comparisons", type=int, default=21_000)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args(arguments)
-    rows = all_rows(
-        given.comparisons, given.jobs, lambda c: print(c.mechanism, c.sampling, c.relation, file=sys.stderr, flush=True)
-    )
+    tell = lambda c: print(c.mechanism, c.sampling, c.relation, file=sys.stderr, flush=True)  # noqa: E731
+    rows = all_rows(given.comparisons, given.jobs, tell)
     text = table(rows)
     if given.out is None:
         print(text, end="")

@@ -26,6 +26,7 @@ def test_a_folder_without_results_says_what_to_run(tmp_path):
         done = call(command, cwd=tmp_path, code=3)
         assert "run: dpexp run" in done.stderr
         assert not done.stdout
+    assert "dpexp plot NAME" in call("plot", "--metric", "loss_gap", cwd=tmp_path, code=2).stderr
 
 
 @pytest.mark.slow
@@ -53,8 +54,3 @@ def test_what_a_folder_allows_is_made_and_the_rest_has_a_line_each(tmp_path):
     done = call("plot", cwd=tmp_path, code=3)
     assert "old.yaml has changed since" in done.stderr
     assert "run: dpexp run old.yaml" in done.stderr
-
-
-def test_options_of_one_figure_need_a_name(tmp_path):
-    done = call("plot", "--metric", "loss_gap", cwd=tmp_path, code=2)
-    assert "dpexp plot NAME" in done.stderr

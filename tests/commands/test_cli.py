@@ -37,11 +37,6 @@ def test_every_command_is_on_the_first_page_and_has_one_of_its_own():
         said(command, "--help")
 
 
-def test_version():
-    said = call("--version").stdout
-    assert re.fullmatch(r"dpexp \d+\.\d+\.\d+( \(commit [0-9a-f]{12}(, modified)?\))?\n", said)
-
-
 @pytest.mark.parametrize(
     ("built", "said"),
     [
@@ -161,25 +156,6 @@ def test_run_reports_on_stdout_and_progress_on_stderr(tmp_path):
     assert len(inventory["cells"]) == 4
 
 
-@pytest.mark.slow
-def test_diff_is_paired_on_common_random_numbers(tmp_path):
-    config = tmp_path / "c.yaml"
-    config.write_text(GOOD)
-    a, b = tmp_path / "a", tmp_path / "b"
-    call("run", config, "--results", a, "-q", "--replicates", 24)
-    call("run", config, "--results", b, "-q", "--replicates", 24, "--set", "problem.sensitivity=exact")
-    rows = json.loads(call("diff", a / "good", b / "good", "--json").stdout)["rows"]
-    assert len(rows) == 8
-    assert all(row["paired"] for row in rows)
-    for row in rows:
-        if "non-private" in row["setting"]:
-            assert row["difference"] == 0
-        else:
-            assert row["difference"] > 0  # the paper's sensitivity adds more noise than needed
-            assert row["ci"][0] < row["difference"] < row["ci"][1]
-    assert "paired" in call("diff", a / "good", b / "good").stdout
-
-
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("not a folder")
     config = tmp_path / "c.yaml"
@@ -287,11 +263,10 @@ def test_a_list_with_a_wrong_config_is_read_anew(tmp_path, monkeypatch):
 
 def test_list_names_every_changed_file_for_programs(monkeypatch):
     """A message names the first three; `--json` has them all, once each, and those of stale cells alone."""
-    old = SimpleNamespace(code={f"dpexp.module_{k}": "then" for k in range(5)})
-    other = SimpleNamespace(code={"dpexp.other": "then"})
+    old, other = ({f"dpexp.module_{k}": "then" for k in range(5)}, {"dpexp.other": "then"})
     plans = [
-        SimpleNamespace(status=status, file=file, cell=None)
-        for status, file in (("stale", old), ("stale", old), ("current", other), ("missing", None))
+        SimpleNamespace(status=status, file=SimpleNamespace(code=code), cell=None)
+        for status, code in (("stale", old), ("stale", old), ("current", other))
     ]
     monkeypatch.setattr(inventory, "code_of", lambda cell: {})
     assert inventory.changed_files(plans) == [f"dpexp/module_{k}.py" for k in range(5)]

@@ -26,9 +26,9 @@ from dpexp.data.records import read_table
 from dpexp.data.regression import Roles, read_budgets, read_records
 from dpexp.inference.central_newton import allocation, central_newton
 from dpexp.inference.fitting import fit_central, plan_central, plan_local, released
-from dpexp.inference.intervals import intervals
+from dpexp.inference.intervals import intervals, level_of
 from dpexp.inference.models import unit_model
-from dpexp.inference.newton import standard_errors, symmetric_noise
+from dpexp.inference.newton import regularise, standard_errors, symmetric_noise
 from dpexp.inference.predicted import (
     expected_ratio,
     guessed_curvature,
@@ -76,7 +76,7 @@ def lab(tmp_path_factory):
 @pytest.fixture(scope="module")
 def local(lab):
     """The local fit that several tests look at: most of the time of one is reading."""
-    return dpexp.fit(lab / "people.csv", target="y", mu=2, public=lab / "public.yaml")
+    return dpexp.fit(lab / "people.csv", target="y", mu=np.float64(2), public=lab / "public.yaml")
 
 
 def command(*arguments):
@@ -102,11 +102,8 @@ def test_estimates_are_near_the_truth_on_the_users_scale(lab, file, central):
 
 
 def test_the_document_is_the_contracts(lab):
-    done = command(
-        lab / "people.csv", "--target", "y", "--eps", "4", "--public", lab / "public.yaml", "--central", "--json"
-    )
-    assert done.returncode == 0
-    document = json.loads(done.stdout)
+    words = ("--target", "y", "--eps", "4", "--public", lab / "public.yaml", "--central", "--json")
+    document = json.loads(call("fit", lab / "people.csv", *words).stdout)
     assert set(document) >= {"estimates", "level", "method", "budget", "diagnostics", "refused"}
     assert set(document["estimates"][0]) >= {"name", "value", "ci_lo", "ci_hi"}
     assert document["refused"] == []
@@ -134,18 +131,6 @@ def test_units_of_the_table_change_nothing_but_the_units(local, tmp_path):
     for a, b, factor, shift in zip(here, there, (100, 100 / 12, 100, 100, 100), (-7, 0, 0, 0, 0), strict=True):
         assert b["value"] == pytest.approx(a["value"] * factor + shift, rel=1e-6)
         assert b["se"] == pytest.approx(a["se"] * factor, rel=1e-6)
-
-
-def test_intercept_moves_with_its_covariance(lab):
-    """The interval of the prediction at the centre is shorter than that of the intercept at age 0."""
-    from dpexp.data.regression import units_of
-
-    units = units_of({"age": "unknown", "y": "unknown"}, Roles("y"), PublicInputs(ranges={"age": (20, 70)}), False)
-    matrix, offset = units.to_user()
-    theta = np.array([1.0, 2.0, 3.0])
-    user = matrix @ theta + offset
-    for age in (0.0, 45.0, 80.0):
-        assert user[0] + user[1] * age == pytest.approx(1 + 2 * (age - 45) / 12.5)
 
 
 @pytest.mark.slow
@@ -225,15 +210,6 @@ def test_equal_weights_are_right_where_budgets_rise_with_the_outcome(tmp_path):
     assert off["equal"] < 4.5
 
 
-@pytest.mark.slow
-def test_equal_weights_cover_where_budgets_rise_with_the_outcome():
-    law, truth = LAWS["base"], target("base")
-    rising = lambda x, y: 2 * np.exp(0.25 * (y - 0.5) - 0.1)  # noqa: E731
-    found = local_fits(law, 20_000, 3.0, 120, 6, rising)
-    hits = [np.abs(theta[0] - truth[0]) < 1.96 * math.sqrt(release.sandwich()[2][0, 0]) for theta, _, release in found]
-    assert abs(np.mean(hits) - 0.95) < 3 * 0.02
-
-
 # --- refusals -------------------------------------------------------------------------------------------------------
 
 
@@ -261,16 +237,13 @@ def test_a_plan_advises_and_a_fit_says_what_it_did_not_tell(tmp_path, central):
     assert "unbounded" in str(report)
     assert "would do" not in str(report)
     assert "Advice" not in str(report)
-    plan = command(
-        "--plan", "--target", "y", "--mu", mu, "--n", n, "--public", public, *["--central"] * central, "--json"
-    )
-    assert plan.returncode == 0
+    words = ("--target", "y", "--mu", mu, "--n", n, "--public", public, *["--central"] * central)
+    plan = call("fit", "--plan", *words, "--json")
     needed = json.loads(plan.stdout)["diagnostics"]["n_needed"]
     assert needed > n
     planned = (lambda k: plan_central(report.planned.model, mu, k)) if central else (
         lambda k: plan_local(report.planned.model, np.array([mu]), k))  # fmt: skip
-    assert planned(needed).checked.advice == ()
-    assert planned(needed // 2).checked.advice != ()
+    assert planned(needed).checked.advice == () != planned(needed // 2).checked.advice
 
 
 @pytest.mark.slow
@@ -282,7 +255,7 @@ def test_collinear_and_constant_columns_are_unbounded(tmp_path, mu, central):
     frame["twice"], frame["y"], chance = 2 * frame.a, frame.a + rng.standard_normal(n), 0
     for kept, told in ((["a", "twice", "y"], {"(intercept)", "(scale)"}), (["a", "b", "y"], {"a", "(scale)"})):
         frame[kept].to_csv(tmp_path / "flat.csv", index=False)
-        for seed in range(1, 6 if math.isfinite(mu) else 2):  # without noise they are alike
+        for seed in range(1, 4 if math.isfinite(mu) else 2):  # without noise they are alike
             report = dpexp.fit(tmp_path / "flat.csv", target="y", mu=mu, central=central, seed=seed)
             estimates = report.document()["estimates"]
             bounded = {one["name"] for one in estimates if one["bounded"]}
@@ -298,7 +271,7 @@ def test_collinear_and_constant_columns_are_unbounded(tmp_path, mu, central):
             assert np.sqrt(covariance.diagonal()[places]) == pytest.approx([estimates[k]["se"] for k in places])
     assert (
         chance <= 2
-    )  # of ten: the noise of a Hessian that is 0 along a direction is two errors large in one of twenty
+    )  # of six: the noise of a Hessian that is 0 along a direction is two errors large in one of twenty
     frame[["a", "y"]].to_csv(tmp_path / "good.csv", index=False)
     report = dpexp.fit(tmp_path / "good.csv", target="y", mu=mu, central=central)
     assert all(one["bounded"] for one in report.document()["estimates"])
@@ -329,7 +302,7 @@ def test_values_of_any_size_do_no_harm_and_the_order_of_rows_is_the_servers(tmp_
     assert abs(report.document()["estimates"][1]["value"] - 0.5) < 5 * report.errors[1]
 
 
-@pytest.mark.parametrize("n", [1, 2, 10, 149, 160])
+@pytest.mark.parametrize("n", [1, 10, 149])
 @pytest.mark.parametrize("mu", [1e-6, 1.0, math.inf])
 @pytest.mark.parametrize("central", [False, True])
 def test_tiny_files_end_in_a_refusal_and_never_in_a_traceback(tmp_path, n, mu, central):
@@ -346,8 +319,6 @@ def test_tiny_files_end_in_a_refusal_and_never_in_a_traceback(tmp_path, n, mu, c
 
 
 def test_the_least_ratio_is_above_what_pure_noise_gives():
-    from dpexp.inference.newton import regularise
-
     rng = np.random.default_rng(5)
     for p in (2, 3, 7, 12):
         noise = symmetric_noise(rng.standard_normal((200, p, p)))
@@ -400,7 +371,7 @@ def test_central_newton_spends_what_it_says(mu, newton):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("p_squares", [0.0, 0.3, None])
+@pytest.mark.parametrize("p_squares", [0.0, None])
 def test_a_stretched_scale_row_costs_no_sensitivity_and_a_larger_one_would(p_squares):
     """Pairs of records, searched without the formula: w, psi and the direction of x are all that a gradient has."""
     model = unit_model("huber-linear", 5)
@@ -456,7 +427,7 @@ def test_central_newton_without_noise_is_the_m_estimator(name, slopes, spread, s
 )
 def test_central_intervals_cover_where_the_guess_is_wrong(law, n, mu):
     """120 fits: with 12 fixed steps and .05 under the moments, steep logistic slopes were covered .79 to .86."""
-    drawn, truth, hits = LAWS[law], target(law), []
+    drawn, truth, hits = LAWS[law], target(law, 300_000), []
     for r in range(120):
         rng = np.random.default_rng([41, r])
         x, y = drawn.draw(rng, n)
@@ -467,14 +438,14 @@ def test_central_intervals_cover_where_the_guess_is_wrong(law, n, mu):
 
 @pytest.mark.slow
 def test_local_intervals_of_a_rare_level_cover_over_all_runs():
-    """64 fits, nothing left out: a level that 1 in 50 hold, of which Wald's intervals cover about .57."""
-    law, truth, hits, wald = LAWS["level 2%"], target("level 2%"), [], []
-    for theta, checked, release in local_fits(law, 60_000, 2.0, 64, 5):
+    """32 fits, nothing left out: a level that 1 in 50 hold, of which Wald's intervals cover about .57."""
+    law, truth, hits, wald = LAWS["level 2%"], target("level 2%", 300_000), [], []
+    for theta, checked, release in local_fits(law, 60_000, 2.0, 32, 5):
         each, covariance = intervals(release, theta, np.eye(law.model.p), 0.95)
         lost = checked.lost(law.model.p)
         hits.append([j in lost or i.low <= t <= i.high for j, (i, t) in enumerate(zip(each, truth, strict=True))])
         wald.append(np.abs(theta - truth) < 1.96 * np.sqrt(covariance.diagonal()))
-    assert np.all(np.mean(hits, axis=0) >= 0.95 - 3 * 0.0273)
+    assert np.all(np.mean(hits, axis=0) >= 0.95 - 3 * 0.0385)
     assert np.mean(wald, axis=0)[5] < 0.75
 
 
@@ -482,10 +453,8 @@ def test_local_intervals_of_a_rare_level_cover_over_all_runs():
 def test_the_local_release_has_the_covariance_of_the_corrected_average():
     law = LAWS["base"]
     planned = plan_local(law.model, np.array([2.0]), 20_000)
-    design, rngs = (
-        Design(20_000, guessed_curvature(planned.model), planned.every),
-        [np.random.default_rng(k) for k in range(8)],
-    )
+    design = Design(20_000, guessed_curvature(planned.model), planned.every)
+    rngs = [np.random.default_rng(k) for k in range(8)]
     outcome = staged_newton(planned.model, design, law.model.problem.start(), Crowd(law, rngs, 2.0))
     for lane in range(8):
         _, _, covariance = released(planned.model, outcome, lane).sandwich()
@@ -502,18 +471,6 @@ def test_more_records_or_budget_never_turn_acceptance_into_a_refusal(law):
         for n, mu in ((4000, 1.0), (8000, 1.0), (16_000, 1.0), (16_000, 4.0)):
             found = fit_central(plan_central(drawn.model, mu, n), x[:n], y[:n], mu, rng.standard_normal)
             assert found.checked.reasons == ()
-
-
-def test_central_intervals_cover():
-    model = unit_model("huber-linear", 2)
-    planned, hits = plan_central(model, 1.0, 1500), []
-    assert planned.checked.reasons == ()
-    for r in range(200):
-        rng = np.random.default_rng(r)
-        x, y = HuberLinear(**model.problem.model_dump()).sample(rng, 1500)
-        found = central_newton(model, model.problem.start(), x[:, 1:], y, 1.0, rng.standard_normal)
-        hits.append(np.abs(found.theta - model.problem.optimum()) < 1.959964 * shown_errors(found))
-    assert np.all(np.abs(np.mean(hits, axis=0) - 0.95) < 0.055)
 
 
 # --- the table and its public inputs --------------------------------------------------------------------------------
@@ -587,16 +544,6 @@ def test_records_that_cannot_be_read_leave_the_fit_of_the_others(tmp_path, lab, 
         assert abs(one["value"] - other["value"]) < (0.1 if central else 4) * other["se"]
 
 
-@pytest.mark.parametrize("separator", [";", "\t", "|"])
-def test_a_table_with_another_separator(tmp_path, separator):
-    path = write(tmp_path / "t.csv", f"a{separator}y\n1,5{separator}2\n2.5{separator}3\n")
-    table = read_table(path)
-    records = read_records(table, Roles("y"), PublicInputs(), False)
-    assert records.x[:, 0].tolist() == [1.5, 2.5]
-    assert read_budgets(table, "y").tolist() == [2, 3]
-    assert "y: [LOW, HIGH]  # the target" in draft_public(path, "y")
-
-
 def test_budgets_are_public_and_told_at_their_line(tmp_path):
     path = write(tmp_path / "t.csv", "a,y,mu\n1,2,inf\n1,2,x\n")
     with pytest.raises(DataError, match=r"t\.csv:3: mu is 'x', and a budget mu is a number above 0, or inf"):
@@ -637,22 +584,6 @@ def test_missing_values_count_as_the_centre_where_that_is_public(tmp_path):
     assert list(records.x[:, 1] > 0) == [False, True, False]
     assert records.x[2, 2] == 0
     assert list(records.x[:, 3] > 0) == [False, False, True]
-
-
-def test_odd_names_and_quotes(tmp_path):
-    path = write(tmp_path / "t.csv", '"größe, in ""cm""",y €\n"1",2\n"2.5",3\n')
-    records = read_records(read_table(path), Roles("y €"), PublicInputs(), False)
-    assert records.units.names[1] == 'größe, in "cm"'
-    assert list(records.x[:, 0]) == [1, 2.5]
-
-
-def test_levels_other_and_truth_values(tmp_path):
-    path = write(tmp_path / "t.csv", "job,ok,y\ncook,TRUE,1\npilot,no,2\nclerk,true,3\n")
-    public = PublicInputs(categories={"job": ("clerk", "cook", "other"), "ok": ("false", "true")})
-    records = read_records(read_table(path), Roles("y"), public, False)
-    assert [e.name for e in records.units.entries] == ["job=cook", "job=other", "ok=true"]
-    assert list(records.x[:, 1] > 0) == [False, True, False]
-    assert list(records.x[:, 2] > 0) == [True, False, True]
 
 
 @pytest.mark.parametrize(
@@ -771,20 +702,12 @@ def test_the_draft_holds_no_value_and_is_refused_until_it_is_filled_in(lab, tmp_
     with pytest.raises(ConfigError, match="age: LOW is not filled in"):
         read_public(write(tmp_path / "draft.yaml", text))
     filled = text.replace("age: [LOW, HIGH]", "age: [20, 70]").replace("y: [LOW, HIGH]", "y: [0, 60]")
-    filled = filled.replace("  job: [LOW, HIGH]\n", "").replace(
-        "# categories:\n#   COLUMN: [ONE, OTHER]", "categories:\n  job: [clerk, cook, nurse]"
-    )
+    filled = filled.replace("  job: [LOW, HIGH]\n", "").replace("# categories:\n#   COLUMN", "categories:\n  job")
+    filled = filled.replace("[ONE, OTHER]", "[clerk, cook, nurse]")
     report = dpexp.fit(lab / "people.csv", target="y", mu=2, public=write(tmp_path / "filled.yaml", filled))
     assert report.exit_code == 0
     with pytest.raises(UsageError, match="--public drafts"):
         init.init(None, None, None, None, None, None, public=True)
-
-
-def test_the_budget_is_stated(local):
-    text = str(local)
-    assert "2-GDP for every record: eps = 9.9973 at delta = 1e-05" in text
-    assert "Users were simulated" in text
-    assert "minimiser of the weighted Huber risk" in text
 
 
 # --- formulas -------------------------------------------------------------------------------------------------------
@@ -862,22 +785,10 @@ def test_target_or_formula(lab):
         done = command(lab / "people.csv", "--mu", "1", *words)
         assert done.returncode == 2
         assert "give --target, or --formula" in done.stderr
-    done = command(
-        lab / "people.csv", "--mu", "1", "--central", "--formula", "y ~ age", "--public", lab / "public.yaml", "--json"
-    )
+    words = ("--mu", "1", "--central", "--public", lab / "public.yaml")
+    done = command(lab / "people.csv", *words, "--formula", "y ~ age", "--json")
     assert [one["name"] for one in json.loads(done.stdout)["estimates"]] == ["(intercept)", "age", "(scale)"]
-    plan = command(
-        "--plan",
-        "--n",
-        "5000",
-        "--mu",
-        "1",
-        "--central",
-        "--formula",
-        "y ~ age*C(job)",
-        "--public",
-        lab / "public.yaml",
-    )
+    plan = command("--plan", "--n", "5000", *words, "--formula", "y ~ age*C(job)")
     assert "age:job=cook" in plan.stdout
 
 
@@ -891,9 +802,8 @@ def test_without_formulaic_it_is_named(monkeypatch):
 def test_a_record_of_which_a_function_has_no_value_sends_noise_alone(tmp_path):
     frame, public = wages(3000), write(tmp_path / "p.yaml", WAGES)
     frame.loc[7, "years"] = -2.0
-    records = read_records(
-        read_table(frame), Roles("wage", formula=read_formula("wage ~ log(years)")), read_public(public), False
-    )
+    roles = Roles("wage", formula=read_formula("wage ~ log(years)"))
+    records = read_records(read_table(frame), roles, read_public(public), False)
     assert set(range(3000)) - set(records.owners) == {7}
     assert len(records.x) == 2999
 
@@ -913,9 +823,7 @@ def test_contrasts_are_coefficients_of_other_columns(lab):
     variance = c.loc["job=cook", "job=cook"] + c.loc["job=nurse", "job=nurse"] - 2 * c.loc["job=cook", "job=nurse"]
     assert first["se"] == pytest.approx(math.sqrt(variance), rel=0.01)  # lengths are made up for each by itself
     assert abs(first["value"] - 5) < 4.5 * first["se"]
-    assert {key: age[key] for key in ("value", "se", "ci_lo", "p")} == {
-        key: estimates["age"][key] for key in ("value", "se", "ci_lo", "p")
-    }
+    assert all(age[key] == estimates["age"][key] for key in ("value", "se", "ci_lo", "p"))
     assert third["value"] == pytest.approx(estimates["job=cook"]["value"] - 2 * estimates["age"]["value"])
     assert found["joint"]["p"] < 1e-6
     assert "That all 3 are 0: p < 1e-4." in str(report)
@@ -927,8 +835,6 @@ def test_contrasts_are_coefficients_of_other_columns(lab):
 @pytest.mark.slow
 def test_p_values_and_joint_tests_have_their_level_where_nothing_is_explained():
     """300 central fits of a target that two columns do not explain, one of which is a rare level."""
-    from dpexp.inference.intervals import level_of
-
     model, found = unit_model("huber-linear", 3), []
     planned = plan_central(model, 1.0, 2000)
     draw = linear((0.0, 0.0, 0.0), 1.0, 0.03)

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from dpexp.config.yamlfile import ConfigError
 from dpexp.reporting.table import fitting_columns, in_lines
 from tests.conftest import call
 
@@ -58,13 +59,6 @@ def test_json_is_json(words, odd):
     assert "so far" not in done.stderr
 
 
-def test_diverged_and_infinite_are_null_with_a_word(odd):
-    text = call("privacy", "odd.yaml", "--json", cwd=odd).stdout
-    assert '"mu_is": "infinity"' in text
-    rows = strict(call("diff", "results/odd", "results/odd", "--json", cwd=odd).stdout)["rows"]
-    assert len(rows) == 4 * 2
-
-
 NEAR = [
     (("plot", "figur2"), "did you mean 'figure2'?"),
     (("plot", "od"), "did you mean 'odd'?"),
@@ -75,11 +69,14 @@ NEAR = [
     (("run", "ood.yaml"), "did you mean odd.yaml?"),
     (("run", "@linear_d6"), "did you mean 'linear_d5'?"),
     (("validate", "linear_d5"), "did you mean @linear_d5?"),
+    (("validate", "zzzzz.yaml"), "dpexp list --shipped"),
     (("model", "ood"), "did you mean 'odd'?"),
     (("report", "ood"), ""),
     (("diff", "results/odd", "results/ood"), "did you mean 'results/odd'?"),
     (("advise", "hubber-linear"), "did you mean 'huber-linear'?"),
     (("advise", "linear_d5"), "did you mean @linear_d5?"),
+    (("advise", "@linear_d6"), "did you mean 'linear_d5'?"),
+    (("advise", "@linear_d5", "--replicates", "1"), "--replicates is at least 2"),
     (("init", "huber-lnear"), "did you mean 'huber-linear'?"),
     (("init", "--from", "linear_d6"), "did you mean 'linear_d5'?"),
     (("privacy", "--mechanism", "noisy-sdg"), "did you mean 'noisy-sgd'?"),
@@ -110,20 +107,7 @@ def test_messages_on_a_shipped_config_name_it_and_not_where_it_is_installed(tmp_
     assert "run: dpexp run @linear_d5 --set run.n=200" in said, said
 
 
-def test_an_empty_list_leads_on(tmp_path):
-    assert "dpexp list --shipped" in call("list", cwd=tmp_path).stdout
-
-
-def test_advice_takes_a_shipped_config(tmp_path):
-    """It is read as every command reads it: here one setting of it is refused for another reason."""
-    said = call("advise", "@linear_d5", "--replicates", 1, cwd=tmp_path, code=2).stderr
-    assert "--replicates is at least 2" in said
-    assert "neither" not in call("advise", "@linear_d6", cwd=tmp_path, code=2).stderr
-
-
 def test_debug_may_stand_behind_the_command(tmp_path):
-    from dpexp.config.yamlfile import ConfigError
-
     assert "no such file" in call("validate", "nothing.yaml", "--debug", cwd=tmp_path, code=2).stderr
     with pytest.raises(ConfigError):
         call("show", "nothing.yaml", "--debug", cwd=tmp_path)
@@ -152,19 +136,3 @@ def test_columns_are_folded_only_for_a_terminal(monkeypatch):
     assert "The same in every row: one = " in " ".join(folded.split())
     assert all(str(k) * 30 in folded for k in range(3))
     assert in_lines([("names", "a, b, " * 20)]).count("\n") == 2
-
-
-@pytest.mark.parametrize("swept", ["seed: [1, 2], checkpoints: 4", "seed: 1, checkpoints: [3, 5]"])
-def test_a_comparison_loses_nothing(swept, tmp_path):
-    """Where the seed or the checkpoints vary, every setting has its row."""
-    text = ODD.replace("seed: 3, checkpoints: 4", swept).replace("[0.2, 4000]", "0.2").replace("[1, inf]", "2")
-    (tmp_path / "odd.yaml").write_text(text)
-    call("run", "odd.yaml", "-q", cwd=tmp_path)
-    found = strict(call("diff", "results/odd", "results/odd", "--json", cwd=tmp_path).stdout)["rows"]
-    assert len(found) == 2 * 2, "a cell each, and both estimators"
-    assert len({(row["setting"], row["estimator"]) for row in found}) == len(found)
-    table = strict(call("table", "odd", "--json", cwd=tmp_path).stdout)["rows"]
-    means = {round(row["a"], 12) for row in found if row["estimator"] == "sgd"}
-    if "seed: [" in swept:
-        assert len(means) == 2, "two seeds, two results"
-    assert len(table) >= 4

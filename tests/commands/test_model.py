@@ -1,10 +1,11 @@
 """Released parameters: what is stored of a run on a user's own records, what is not, and what it is taken for."""
 
+import itertools
 import json
 import math
 import os
+import re
 import secrets
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from dpexp.algorithms import ALGORITHMS
 from dpexp.commands import model as command
 from dpexp.commands import privacy
 from dpexp.commands.joint_releases import NOT_PRIVATE, joint
-from dpexp.config.experiment_file import load_experiment, read_experiment
+from dpexp.config.experiment_file import load_experiment
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.digests import hash_of_data
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
@@ -41,7 +42,8 @@ from dpexp.store import (
 )
 from dpexp.store import run as running
 from dpexp.store.run import Options, run
-from tests.conftest import call
+from tests.campaigns import faults
+from tests.conftest import AT_LENGTH, call
 
 CONFIG = """\
 experiment: mine
@@ -121,22 +123,6 @@ def test_the_parameters_are_those_of_the_run_whose_numbers_are_stored(here):
     assert list(predicted.prediction) == [records.classes[k] for k in scores.argmax(axis=1)]
     held_out = cell.problem.split.test
     assert np.mean((held_out.features @ found.parameters.T).argmax(axis=1) == held_out.labels) == accuracy
-
-
-def test_coefficients_are_in_the_units_of_the_columns(here):
-    """The formula that the command prints, evaluated by hand on raw values, gives the probabilities that it predicts."""
-    go()
-    found = released(estimator="average")
-    assert found.names == ["age", "job=clerk", "job=cook", "job=nurse", "weight", "(offset)", "(intercept)"]
-    assert found.classes == ["low", "high"]
-    shares = found.predict("people.csv")
-    for k, row in pd.read_csv("people.csv").iterrows():
-        raw = np.array([row.age, row.job == "clerk", row.job == "cook", row.job == "nurse", row.weight], float)
-        scaled = np.array([row.age / 100, *raw[1:4], (row.weight - 20) / 200])
-        scores = (found.values[:, :5] @ raw + found.values[:, 5]) / np.linalg.norm(scaled) + found.values[:, 6]
-        by_hand = np.exp(scores) / np.exp(scores).sum()
-        assert by_hand == pytest.approx(shares[["low", "high"]].iloc[k].to_numpy(float), abs=1e-6)
-    assert np.abs(found.values[:, 5]).max() > 0  # a range that does not begin at 0 has an offset
 
 
 def test_only_what_the_statement_counts_is_stored(here):
@@ -350,16 +336,6 @@ def test_runs_of_which_no_steps_are_known_add_up_at_their_shares_of_delta():
         assert (found.source, found.steps, found.mu) == (BASIC, (), None)
 
 
-def test_the_statement_says_what_is_not_private(here):
-    text = privacy.of_config(Path("mine.yaml"), []).text()
-    assert NOT_PRIVATE in text
-    assert "Not released: 2 other replicates; their parameters are not stored." in text
-    deployed = privacy.of_config(Path("mine.yaml"), [], deployment=True)
-    assert NOT_PRIVATE not in deployed.text()
-    assert "Deployment: noise, batches and start are drawn" in deployed.text()
-    assert deployed.document()["deployment"] is True
-
-
 def test_release_is_no_parameter_and_cannot_be_swept(here):
     first, every = (load_experiment("mine.yaml", s).cells[0] for s in ((), ("run.release=all",)))
     assert first.cell_id == every.cell_id
@@ -471,74 +447,32 @@ def test_stale_reproducible_results_are_replaced_by_a_deployment_and_not_resumed
     assert released("plain").deployment
 
 
-class Dead(BaseException):
-    """The process has died: from now on it does nothing to any file."""
-
-
-class Death:
-    """Ends a process, as it were, at the k-th of the changes that it makes to the files of a folder."""
-
-    CHANGES = ("os.rename", "os.remove", "os.rmdir", "os.mkdir")
-
-    def __init__(self):
-        self.folder, self.left, self.seen = None, 0, 0
-        sys.addaudithook(self.hear)  # nobody can take one away, so it listens only while a folder is named
-
-    def hear(self, event, given):
-        if self.folder is None or not (event in self.CHANGES or (event == "open" and given[2] & os.O_ACCMODE)):
-            return
-        if isinstance(given[0], str | bytes | os.PathLike) and self.folder in os.fsdecode(os.path.abspath(given[0])):
-            self.seen += 1
-            if self.seen >= self.left:
-                raise Dead
-
-    def at(self, k, folder, act):
-        """Whether the process died at its k-th change; `act` is what it does."""
-        self.folder, self.left, self.seen = str(folder), k, 0
-        try:
-            act()
-            return False
-        except Dead:
-            return True
-        finally:
-            self.folder = None
-
-
-DEATH = Death()
-
-
 @pytest.mark.slow
 def test_no_death_of_a_deployment_strands_its_budget(here, monkeypatch):
     """Wherever it dies: what has left the run is kept and complete, or nothing has; nobody needs a copy or --force."""
-    noise, original, alone = [], running.simulate, ("run.replicates=1",)
+    original, alone, first = running.simulate, ("run.replicates=1",), []
+    monkeypatch.setattr(running, "simulate", lambda *arguments: first.append(original(*arguments)) or first[0])
+    go("before", alone, deployment=True, jobs=1)
 
     def simulate(*arguments):
-        """The same run with other noise each time, in no time."""
-        done = first[0]
-        noise.append(len(noise) + 1.0)
-        return done._replace(models=tuple(np.full_like(model, noise[-1]) for model in done.models))
+        """The same run with the noise of this process, in no time."""
+        return first[0]._replace(models=tuple(np.full_like(model, os.getpid()) for model in first[0].models))
 
-    first = []
-    monkeypatch.setattr(running, "simulate", lambda *arguments: first.append(original(*arguments)) or first[0])
-    go("before", alone, deployment=True)
     monkeypatch.setattr(running, "simulate", simulate)
-    deaths, kept = 0, 0
-    while True:
-        results = Path(f"results{deaths}")
-        died = DEATH.at(deaths + 1, results, lambda to=results: go(to, alone, deployment=True))
+    kept = deaths = 0
+    for k in itertools.count(1, 1 if AT_LENGTH else 3):  # every third of its file operations, or each
+        results = here / str(k) / "results"
+        died = faults.child(lambda at=k, to=results: (faults.instrument(at), go(to, alone, deployment=True, jobs=1)))
         if not died:
             break
-        deaths += 1
-        places = [*results.glob("mine/models/*.parquet"), *results.glob("mine/released/[!.]*")]
-        count = len(noise)
+        left = [*results.glob("mine/models/*.parquet"), *results.glob("mine/released/[!.]*")]
         go(results, alone, deployment=True)
-        assert len(noise) == count + (not places)  # what has left is not released once more
         found = released(results)
-        assert np.all(found.parameters == noise[-1])
         assert found.deployment
+        assert np.all(found.parameters == os.getpid()) == (not left)  # what has left is not released once more
         assert not list(results.glob("mine/released/*"))
-        kept += bool(places)
-    assert min(kept, deaths - kept) > 8
+        kept, deaths = kept + bool(left), deaths + 1
+    assert min(kept, deaths - kept) > 2
 
 
 def test_a_damaged_deployment_is_refused_and_not_repeated(here):
@@ -707,7 +641,8 @@ def test_a_missing_value_has_an_entry_where_that_is_public(here):
     text = CONFIG.replace("    ranges:", "    missing: [weight]\n    ranges:")
     write(here, text)
     lines = (here / "people.csv").read_text().splitlines()
-    (here / "people.csv").write_text("\n".join([line.rpartition(",")[0].rpartition(",")[0] + ",," + line.rpartition(",")[2] if k % 5 == 1 else line for k, line in enumerate(lines)]) + "\n")  # fmt: skip
+    lines[1::5] = [re.sub(r"[^,]*(,[^,]*)$", r"\1", line) for line in lines[1::5]]
+    (here / "people.csv").write_text("\n".join(lines) + "\n")
     go()
     found = released()
     assert found.names == [
@@ -715,6 +650,7 @@ def test_a_missing_value_has_an_entry_where_that_is_public(here):
     ]  # fmt: skip
     shares = found.predict("people.csv")
     assert shares.prediction.notna().all()
+    assert np.abs(found.values[:, 6]).max() > 0  # a range that does not begin at 0 has an offset
     for k, row in pd.read_csv("people.csv").iterrows():
         missing = math.isnan(row.weight)
         jobs = [float(row.job == job) for job in ("clerk", "cook", "nurse")]
@@ -778,15 +714,3 @@ def test_a_deployment_that_leaves_the_config_is_kept_and_comes_back(here):
     go(sets=("privacy.eps=2",))
     assert go().cells[0]["status"] == "deployed"
     assert np.array_equal(released().parameters, found)
-
-
-def test_a_problem_without_a_legend_has_bare_parameters():
-    bare = command.ReleasedModel("x", "id", "last", 0, np.arange(3.0), {}, {"released": "last of replicate 0"}, "")
-    assert bare.names == ["parameter 0", "parameter 1", "parameter 2"]
-    assert bare.document()["values"] == [0.0, 1.0, 2.0]
-    with pytest.raises(UsageError, match="is not known"):
-        bare.predict("people.csv")
-
-
-def test_a_config_that_is_text_has_a_joint_statement_too(here):
-    assert len(joint(read_experiment(CONFIG, "mine.yaml"))) == 1

@@ -6,6 +6,13 @@ import tracemalloc
 
 import pytest
 
+from dpexp.algorithms import ALGORITHMS
+from dpexp.algorithms.finite_sum_run import drawn_order
+from dpexp.algorithms.schedules import SCHEDULES
+from dpexp.inference.users import BLOCK
+from dpexp.privacy.budgets import Target
+from dpexp.problems import PROBLEMS
+from dpexp.store import planning
 from tests.conftest import AT_LENGTH, installed
 
 LINEAR = """\
@@ -46,8 +53,6 @@ def test_estimates_are_right_within_a_factor_of_two(tmp_path, text, kept):
 
 def test_estimates_come_from_what_was_done_last(tmp_path, monkeypatch):
     """The factor of the same work first, then of its algorithm; of little work nothing is learned."""
-    from dpexp.store import planning
-
     monkeypatch.setenv("DPEXP_CACHE", str(tmp_path))
     same, alike = ("linear, 20 settings", "ldp-sgd"), ("linear, 9 settings", "ldp-sgd")
     assert planning.factor(planning.factors(), same) == 1
@@ -62,55 +67,33 @@ def test_estimates_come_from_what_was_done_last(tmp_path, monkeypatch):
     assert planning.factors() == {}
 
 
-def _grown(of, **changes):
-    """By how much an estimate of memory grows when sizes change."""
-    sizes = {"n": 20_000, "checkpoints": 10, "settings": 2}
-    return of(**(sizes | changes)) - of(**sizes)
-
-
 @pytest.mark.parametrize(
     ("algorithm", "problem", "least"),
     [
         # the order of the records and the step sizes are an integer and a float a step
-        ("tree-momentum", {"name": "rippled-mean"}, {"n": 16}),
-        ("staged-newton", {"name": "huber-linear"}, {"n": 8}),
+        ("tree-momentum", PROBLEMS["rippled-mean"](), {"n": 16}),
+        ("staged-newton", PROBLEMS["huber-linear"](), {"n": 8}),
         # iterate and average of eight replicates: p = 7 numbers, six that are measured of them, and four metrics
         (
             "ldp-sgd",
-            {"name": "huber-linear", "d": 5},
-            {"checkpoints": 2 * 8 * 2 * 8 * (7 + 6 + 4), "settings": 10 * 8 * 2 * 8 * (7 + 6 + 4)},
+            PROBLEMS["huber-linear"](d=5),
+            {"checkpoints": 2 * 8 * 2 * 8 * 17, "settings": 10 * 8 * 2 * 8 * 17},
         ),
         # weights of every setting at every checkpoint: 10 classes, 65 columns of four bytes
-        (
-            "dp-sgd",
-            {"name": "softmax", "data": {"name": "digits"}},
-            {"settings": 10 * 10 * 65 * 4, "checkpoints": 5200},
-        ),
+        ("dp-sgd", PROBLEMS["softmax"](data={"name": "digits"}), {"settings": 10 * 10 * 65 * 4, "checkpoints": 5200}),
     ],
 )
 def test_memory_has_room_for_what_grows_with_the_run(algorithm, problem, least):
     """The arrays that a run keeps, counted by hand; the slow test measures what it takes in all."""
-    from dpexp.algorithms import ALGORITHMS
-    from dpexp.config.reader import parameters_of
-    from dpexp.problems import PROBLEMS
-
-    given = {key: value for key, value in problem.items() if key != "name"}
-    subject = parameters_of(PROBLEMS[problem["name"]]).model_validate(given)
-    ours = ALGORITHMS[algorithm]()
-
-    def of(n, checkpoints, settings):
-        return ours.memory(subject, n, checkpoints, settings)
-
-    start = {"n": 20_000, "checkpoints": 10, "settings": 2}
+    sizes = {"n": 20_000, "checkpoints": 10, "settings": 2}
+    before = ALGORITHMS[algorithm]().memory(problem, **sizes)
     for size, bytes_of_one in least.items():
-        assert _grown(of, **{size: start[size] + 100}) >= 100 * bytes_of_one, size
+        grown = ALGORITHMS[algorithm]().memory(problem, **sizes | {size: sizes[size] + 100}) - before
+        assert grown >= 100 * bytes_of_one, size
 
 
 def test_memory_of_intervals_has_room_for_the_products_of_a_block_of_users():
     """Of 480 users of eight replicates each, p covariates three times and p^2 products."""
-    from dpexp.algorithms import ALGORITHMS
-    from dpexp.inference.users import BLOCK
-    from dpexp.problems import PROBLEMS
 
     small, large = (PROBLEMS["huber-linear"](d=d) for d in (5, 20))
     for name in ("staged-newton", "path-intervals"):
@@ -121,8 +104,6 @@ def test_memory_of_intervals_has_room_for_the_products_of_a_block_of_users():
 
 def test_memory_of_square_root_noise_has_room_for_the_noise_of_every_parameter():
     """It is drawn for the whole run at once: n numbers for each of d parameters."""
-    from dpexp.algorithms import ALGORITHMS
-    from dpexp.problems import PROBLEMS
 
     n = 4_000
     for d in (10, 200):
@@ -134,11 +115,6 @@ def test_memory_of_square_root_noise_has_room_for_the_noise_of_every_parameter()
 
 def test_memory_of_reduced_momentum_has_room_for_the_split_of_its_noise():
     """What tracemalloc sees while an order is drawn and its noise is split, and the two lengths that it grows between."""
-    from dpexp.algorithms import ALGORITHMS
-    from dpexp.algorithms.finite_sum_run import drawn_order
-    from dpexp.algorithms.schedules import SCHEDULES
-    from dpexp.privacy.budgets import Target
-    from dpexp.problems import PROBLEMS
 
     problem, algorithm = PROBLEMS["rippled-mean"](N=50, d=3), ALGORITHMS["reduced-momentum"](order="reshuffled")
     peaks, estimates, sizes = [], [], (200, 20_000, 60_000)
@@ -155,10 +131,3 @@ def test_memory_of_reduced_momentum_has_room_for_the_split_of_its_noise():
     grown = peaks[2] - peaks[1]
     assert grown <= estimates[2] - estimates[1] <= 4 * grown
     assert peaks[2] <= estimates[2]
-
-
-def test_memory_of_a_finite_sum_holds_its_records_twice():
-    from dpexp.problems import PROBLEMS
-
-    problem = PROBLEMS["rippled-mean"](N=300, d=7)
-    assert problem.memory() >= 2 * (problem.records.x.nbytes + problem.records.y.nbytes)

@@ -134,22 +134,6 @@ def test_shipped_configs_have_names(tmp_path, monkeypatch):
     assert located("@odd.yaml") == Path("@odd.yaml")
 
 
-@pytest.mark.parametrize(
-    ("wanted", "hint"),
-    [
-        ("configs/linear_d5.yaml", "did you mean @linear_d5?"),
-        ("linear_d5", "did you mean @linear_d5?"),
-        ("@linear_d50", "did you mean 'linear_d5'?"),
-        ("zzzzz.yaml", "dpexp list --shipped"),
-    ],
-)
-def test_a_config_that_is_not_there_leads_on(wanted, hint, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigError) as error:
-        load_experiment(wanted)
-    assert hint in str(error.value)
-
-
 def test_paths_start_at_the_config_wherever_the_command_is_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("sub").mkdir()

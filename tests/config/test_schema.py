@@ -84,22 +84,13 @@ run:       {n: 3e5}
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("alpha: 1/3", "alpha: -1/3"),
-        ("alpha: 1/3", "alpha: 2"),
-        ("name: huber-linear", "name: huber-linear, d: -3"),
-        ("name: huber-linear", "name: huber-linear, d: 2.5"),
-        ("name: huber-linear", "name: hubert"),
-        ("n: 3e5", "n: 0"),
-        ("n: 3e5", "replicates: 3"),
-        ("mu: inf", "mu: 1e7"),
-        ("mu: inf", "mu: {uniform: [1]}"),
-        ("mu: inf", "mu: 1, eps: 1"),
-        ("mu: inf", "eps: 1, delta: 2"),
-        ("mu: inf", "delta: 1e-5"),
-        ("experiment: x", "experiment: '../x'"),
-        ("experiment: x", "experiment: x\nruns: {}"),
+        ("alpha: 1/3", "alpha: -1/3"), ("alpha: 1/3", "alpha: 2"), ("name: huber-linear", "name: huber-linear, d: -3"),
+        ("name: huber-linear", "name: huber-linear, d: 2.5"), ("name: huber-linear", "name: hubert"), ("n: 3e5", "n: 0"),
+        ("n: 3e5", "replicates: 3"), ("mu: inf", "mu: 1e7"), ("mu: inf", "mu: {uniform: [1]}"),
+        ("mu: inf", "mu: 1, eps: 1"), ("mu: inf", "eps: 1, delta: 2"), ("mu: inf", "delta: 1e-5"),
+        ("experiment: x", "experiment: '../x'"), ("experiment: x", "experiment: x\nruns: {}"),
     ],
-)
+)  # fmt: skip
 def test_what_the_reader_refuses_in_one_value_is_refused(schema, old, new):
     assert schema.is_valid(plain(GOOD))
     assert schema.is_valid(yaml.safe_load(GOOD))

@@ -18,13 +18,14 @@ from dpexp.config.experiment_file import load_experiment, read_experiment
 from dpexp.config.reader import MAX_CELLS
 from dpexp.config.resources import LIBRARIES, memory_of_machine, needs, needs_of_worker, processes_pay, require_room
 from dpexp.config.yamlfile import MOST_SHOWN, ConfigError
+from dpexp.core import memory
 from dpexp.core.errors import UsageError
 from dpexp.engine.result import CellData
+from dpexp.privacy.accounting.gdp import mu_of
 from dpexp.problems import PROBLEMS
-from dpexp.store.cluster import Room, _complaints
+from dpexp.problems.mallows import moment_matrix, moment_row
 from dpexp.store.simulating import checkpoint_steps
 from dpexp.store.stats import too_far
-from dpexp.store.worker import Memory
 from tests.campaigns.config_mutants import FAULTS, campaign
 from tests.conftest import call
 from tests.oracles.checkpoints import checkpoint_steps as refined_steps
@@ -98,8 +99,6 @@ def test_what_cannot_be_run_is_said_before(text, words):
 
 def test_full_batches_of_dp_sgd_are_calibrated():
     """Every batch is all of the data: z = sqrt(T) / mu(eps, delta), the composition of Gaussians (add-remove)."""
-    from dpexp.privacy.accounting.gdp import mu_of
-
     (cell,) = read_experiment(SOFTMAX, "c.yaml").cells
     assert cell.run.n == 3
     z = cell.algorithm.multiplier(cell.problem, cell.privacy.mu, cell.run.n)
@@ -124,9 +123,13 @@ def test_memory_is_named_in_bytes_before_anything_runs():
     assert "fewer cells, replicates, checkpoints" in message
 
 
-def test_time_is_named_in_days_before_anything_runs():
-    message = said(LINEAR.replace("n: 100", "n: 1e12, replicates: 1e4"))
-    assert "days of computing; at most 30 are run" in message
+def test_time_is_named_in_days_before_anything_runs(tmp_path):
+    text = LINEAR.replace("n: 100", "n: 1e12, replicates: 1e4")
+    assert "days of computing; at most 30 are run" in said(text)
+    (tmp_path / "c.yaml").write_text(text)
+    lines, (issue,) = validate.validate([tmp_path / "c.yaml"], [], "paper")
+    assert not lines
+    assert "days of computing" in issue
 
 
 @pytest.mark.slow
@@ -137,27 +140,22 @@ def test_shipped_configs_fit():
         assert 1e6 < needs(experiment, 2).bytes < 3e9
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        LINEAR.replace("n: 100", "n: 20000, checkpoints: 200")
-        .replace("mu: 1", "mu: [1, 2, 3, {uniform: [1, 2]}]")
-        .replace("d: 5", "d: 20"),
-        MEAN.replace("N: 50, d: 5", "N: 3000, d: 40").replace("tree-momentum", "reduced-momentum"),
-        MEAN.replace("N: 50, d: 5", "N: 20000, d: 4"),
-        MEAN.replace("N: 50, d: 5", "N: 9000, d: 4").replace(
-            "epochs: 2", "epochs: 2, design: square-root, order: fixed"
-        ),
-        MEAN.replace("N: 50, d: 5", "N: 9000, d: 4")
-        .replace("epochs: 2", "epochs: 2, order: fixed")
-        .replace("tree-momentum", "reduced-momentum"),
-    ],
-    ids=["linear", "reduced, reshuffled", "tree", "square root", "reduced, fixed"],
-)
+GROWN = MEAN.replace("N: 50, d: 5", "N: 9000, d: 4")
+LONG = LINEAR.replace("n: 100", "n: 20000, checkpoints: 200").replace("d: 5", "d: 20")
+LARGE = {
+    "linear": LONG.replace("mu: 1", "mu: [1, 2, 3, {uniform: [1, 2]}]"),
+    "reduced, reshuffled": MEAN.replace("N: 50, d: 5", "N: 3000, d: 40").replace("tree-momentum", "reduced-momentum"),
+    "tree": MEAN.replace("N: 50, d: 5", "N: 20000, d: 4"),
+    "square root": GROWN.replace("epochs: 2", "epochs: 2, design: square-root, order: fixed"),
+    "reduced, fixed": GROWN.replace("epochs: 2", "epochs: 2, order: fixed").replace("tree-", "reduced-"),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
 @pytest.mark.slow
-def test_estimated_memory_covers_what_a_worker_takes(text):
+def test_estimated_memory_covers_what_a_worker_takes(name):
     """Measured by the allocations of one chunk: the estimate is not below three quarters, nor far above."""
-    experiment = read_experiment(text, "c.yaml")
+    experiment = read_experiment(LARGE[name], "c.yaml")
     first = experiment.cells[0]
     steps = checkpoint_steps(first.run.n, first.run.checkpoints)
     settings = [(cell.schedule, cell.privacy.mu) for cell in experiment.cells]
@@ -179,15 +177,12 @@ def test_estimated_memory_covers_what_a_worker_takes(text):
 def test_libraries_are_part_of_every_estimate(monkeypatch):
     """A process that has not begun takes 190 MiB or more: a worker of 200 MB died of its first task."""
     experiment = read_experiment(LINEAR, "c.yaml")
-    task, once = needs_of_worker(experiment)
+    _, once = needs_of_worker(experiment)
     assert once > 200e6
     assert needs(experiment, cluster=True).bytes > 200e6
     assert needs(experiment, 3, processes=True).bytes - needs(experiment, 3).bytes == 3 * LIBRARIES
     monkeypatch.setattr("dpexp.config.resources.memory_of_machine", lambda: 200_000_000)
     assert "for libraries" in said(LINEAR)
-    room, expected = Room(task, once), {"numpy": "1"}
-    (said_of,) = _complaints((expected, Memory(200_000_000, 1)), expected, room, "tcp://w")
-    assert "bytes of memory for 1 task at a time, 200,000,000 are there" in said_of
 
 
 def test_the_limit_of_the_process_counts_as_its_memory():
@@ -213,7 +208,7 @@ def test_checkpoints_are_those_of_the_refined_grid():
     """All small pairs of n and checkpoints, random ones up to 10^12, near-complete grids, and the shipped configs."""
     rng = random.Random(4)
     pairs = [(n, k) for n in range(1, 25) for k in range(1, 28)]
-    pairs += [(int(10 ** rng.uniform(0, 12)), int(10 ** rng.uniform(0, 2.7))) for _ in range(60)]
+    pairs += [(int(10 ** rng.uniform(0, 12)), int(10 ** rng.uniform(0, 2.7))) for _ in range(30)]
     pairs += [(n := int(10 ** rng.uniform(1, 2.8)), max(1, n - int(10 ** rng.uniform(0, 2)))) for _ in range(15)]
     pairs += sorted({(c.run.n, c.run.checkpoints) for path in CONFIGS for c in load_experiment(path).cells})
     for n, checkpoints in pairs:
@@ -222,55 +217,13 @@ def test_checkpoints_are_those_of_the_refined_grid():
         assert np.array_equal(fast, slow), (n, checkpoints)
 
 
-def calls(function, *arguments):
-    """What it returns, and how many functions of Python and C were called for that."""
-    count = 0
-
-    def seen(frame, event, function):
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(seen)
-    try:
-        found = function(*arguments)
-    finally:
-        sys.setprofile(before)
-    return found, count
-
-
-def test_large_grids_look_at_few_points(monkeypatch):
-    """As many calls for large grids as for small ones, and none of them sees more than the grid that is found."""
-    geomspace, made = np.geomspace, []
-
-    def counted(begin, end, points):
-        made.append(points)
-        return geomspace(begin, end, points)
-
-    monkeypatch.setattr(np, "geomspace", counted)
-    for n, checkpoints in ((16_000, 16_000), (100_000, 99_000), (10**12, 10**5)):
-        found, count = calls(checkpoint_steps, n, checkpoints)
-        assert len(found) == checkpoints
-        assert count < 100_000, (n, checkpoints)
-        assert len(made) <= 1, (n, checkpoints)
-        made.clear()
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [MAX_CELLS + 1, 60_000, 200_000])
+@pytest.mark.parametrize("count", [MAX_CELLS + 1, 200_000])
 @pytest.mark.parametrize("value", ["1", "x"])
 def test_long_lists_are_refused(count, value):
     message = said(LINEAR.replace("d: 5", f"d: [{', '.join([value] * count)}]"))
     assert "at most 10,000 cells" in message or "holds more than 100,000 keys and values" in message
     assert message.count("\n") < 4
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("value", ["1", "x"])
-def test_a_list_twice_as_long_is_refused_with_twice_the_calls(value):
-    texts = [LINEAR.replace("d: 5", f"d: [{', '.join([value] * k * (MAX_CELLS + 1))}]") for k in (1, 2)]
-    short, long = (calls(said, text)[1] for text in texts)
-    assert long < 3 * short
 
 
 def test_only_the_first_issues_are_listed():
@@ -287,8 +240,6 @@ def test_toy_sizes_that_become_equal_are_run_once(tmp_path):
 
 
 def test_the_first_row_of_the_moments_needs_no_matrix():
-    from dpexp.problems.mallows import moment_matrix, moment_row
-
     for d in (1, 2, 5):
         assert np.array_equal(moment_row(d, 0.7), moment_matrix(d, 0.7)[0])
     problem = PROBLEMS["mallows-logistic"](d=100_000)
@@ -296,18 +247,12 @@ def test_the_first_row_of_the_moments_needs_no_matrix():
 
 
 @pytest.mark.parametrize(
-    "pairs",
-    [
-        ["noise_multiplier=1e-300", "sampling_probability=0.1", "steps=10"],
-        ["noise_multiplier=1", "sampling_probability=0.1", "steps=1e300"],
-        ["noise_multiplier=1", "sampling_probability=0.1", "steps=10", "delta=1e400"],
-        ["noise_multiplier=nan", "sampling_probability=0.1", "steps=10"],
-        ["noise_multiplier=-1", "sampling_probability=0.1", "steps=10"],
-    ],
+    "odd", ["noise_multiplier=1e-300", "steps=1e300", "delta=1e400", "noise_multiplier=nan", "noise_multiplier=-1"]
 )
-def test_statements_of_absurd_mechanisms_are_refused(pairs):
+def test_statements_of_absurd_mechanisms_are_refused(odd):
+    given = {"noise_multiplier": 1, "sampling_probability": 0.1, "steps": 10} | dict([odd.split("=")])
     with pytest.raises(UsageError):
-        privacy.of_mechanism("sampled-gaussian", pairs).document()
+        privacy.of_mechanism("sampled-gaussian", [f"{name}={value}" for name, value in given.items()]).document()
 
 
 def test_trees_that_do_not_fit_are_refused():
@@ -335,7 +280,7 @@ def test_the_command_line_refuses_with_exit_code_2(tmp_path):
 @pytest.mark.slow
 def test_a_share_of_the_campaign(tmp_path):
     """The first of the 5,000 mutants of `python -m tests.campaigns.config_mutants`, and toy runs of a few, untimed."""
-    lines: list[str] = []
+    lines = []
     counts = campaign(12, 200, 6, tmp_path, log=lines.append, limits=(math.inf, math.inf))
     assert sum(counts[f"validate: {kind}"] for kind in ("ok", "refused")) == 200
     assert counts["validate: ok"] > 10
@@ -343,21 +288,10 @@ def test_a_share_of_the_campaign(tmp_path):
     assert not {name: counts[name] for name in FAULTS if counts[name]}, lines
 
 
-def test_validate_says_what_a_run_would_say(tmp_path):
-    path = tmp_path / "c.yaml"
-    path.write_text(LINEAR.replace("n: 100", "n: 1e12, replicates: 1e4"))
-    lines, issues = validate.validate([path], [], "paper")
-    assert not lines
-    assert "days of computing" in issues[0]
-    assert os.fspath(path) in issues[0]
-
-
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_a_table_that_does_not_fit_is_refused_with_its_bytes_before_it_is_read(tmp_path, monkeypatch, suffix):
     """And one that fits is read: the estimate is the number of entries times 16 bytes, here 22,000 of them."""
     import pandas as pd
-
-    from dpexp.core import memory
 
     frame = pd.DataFrame({f"x{k}": range(2000) for k in range(10)} | {"y": ["a", "b"] * 1000})
     path = tmp_path / f"people{suffix}"
@@ -405,7 +339,7 @@ def test_what_is_no_ordinary_file_is_refused_as_a_config(tmp_path):
         (tmp_path / "pipe.yaml", "no ordinary file"),
         (tmp_path / "large.yaml", "at most 1,000,000 are read"),
     ):
-        for command in ("validate", "show", "run", "privacy"):
+        for command in ("validate", "run"):
             message = call(command, path, code=2).stderr
             assert f"{path}: cannot be read: it " in message
             assert said in message

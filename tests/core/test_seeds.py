@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpexp.core.seeds import ROLES, generator, stream_state, stream_states
+from dpexp.core.seeds import ROLES, generator, stream_state
 
 
 def test_golden_states():
@@ -20,13 +20,6 @@ def test_every_key_has_its_own_stream():
     keys = [(s, r, role, part) for s in (0, 1, 2**40) for r in (0, 1, 199) for role in ROLES for part in (0, 1)]
     states = {tuple(int(v) for v in stream_state(*key)) for key in keys}
     assert len(states) == len(keys)
-
-
-def test_states_of_several_replicates():
-    states = stream_states(5, [3, 0, 7], "noise")
-    assert states.flags.c_contiguous
-    for column, replicate in enumerate([3, 0, 7]):
-        np.testing.assert_array_equal(states[:, column], stream_state(5, replicate, "noise"))
 
 
 def test_neighbouring_streams_are_uncorrelated():

@@ -5,8 +5,6 @@ import re
 
 import pytest
 
-from dpexp.commands import cli
-from dpexp.core.errors import UsageError
 from dpexp.core.terminal import plain, say
 from tests.conftest import ROOT, call
 
@@ -64,18 +62,6 @@ def test_names_of_columns_do_not_reach_the_terminal_as_commands(tmp_path):
     assert "x1b[31m1" in call("privacy", "--users", users, code=2).stderr
 
 
-def test_a_tilde_is_the_home_folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    from pathlib import Path
-
-    asked = cli._at_home(lambda **options: options)
-    assert asked(results=Path("~/x"), out=Path("a~b"), files=[Path("~/y")], word="~/z", none=None) == {
-        "results": tmp_path / "x", "out": Path("a~b"), "files": [tmp_path / "y"], "word": "~/z", "none": None,
-    }  # fmt: skip
-    with pytest.raises(UsageError, match="no such user"):
-        asked(results=Path("~nobody-of-this-name/x"))
-
-
 @pytest.mark.slow
 def test_every_option_with_a_path_takes_a_tilde(tmp_path, config):
     home = {"HOME": str(tmp_path)}
@@ -88,3 +74,4 @@ def test_every_option_with_a_path_takes_a_tilde(tmp_path, config):
     call("table", "sgld_table4", "--out", "~/t", env=home)
     assert (tmp_path / "t" / "sgld_table4.md").is_file()
     assert "--results" in call("table", "table1", "--results", "~/none", env=home, code=3).stderr
+    assert "no such user" in call("list", "--results", "~nobody-of-this-name/x", code=2).stderr

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpexp.core.standard_json import standard_json
-from dpexp.core.text import counted, down, exponent, few, fraction, up
+from dpexp.core.text import down, exponent, fraction, up
 
 
 @pytest.mark.parametrize(
@@ -48,16 +48,3 @@ def test_json_says_beside_a_null_which_number_it_was():
         "eps": [[1e-5, None], [1e-6, 2.0]], "eps_is": [[None, "infinity"], None],
         "2": {"low": None, "low_is": "-infinity", "high": 3}, "words": ["inf"], "at": [[1.0]],
     }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("number", "words"), [(0, "0 claims"), (1, "1 claim"), (2, "2 claims"), (1234, "1,234 claims")]
-)
-def test_a_count_has_the_plural_of_its_number(number, words):
-    assert counted(number, "claim") == words
-
-
-def test_of_many_names_the_first_few_are_said():
-    assert few(["a", "b", "c"]) == "a, b, c"
-    assert few(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
-    assert few([]) == ""

@@ -48,7 +48,7 @@ def test_the_bound_on_derivatives_of_the_risk_holds_and_is_not_idle(k: int) -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("d", "sigma_z"), LAWS)
-@pytest.mark.parametrize("scale", [0.1, 1.0, 2.0, 9.0])
+@pytest.mark.parametrize("scale", [0.1, 2.0, 9.0])
 def test_risk_on_both_sides_of_every_reach_and_far_away(d: int, sigma_z: float, scale: float) -> None:
     problem = HuberLinear(d=d, sigma_z=sigma_z)
     long = rule(d, sigma_z, 12, parts=32)
@@ -150,7 +150,7 @@ def test_the_risk_is_the_mean_over_many_more_places(name):
     z, weight = places(problem)
     slope = problem.risk_slope()
     linear = np.zeros(problem.d + 1) if slope is None else slope
-    for lengths in (0.3, 4.9, 5.1, 9.9, 19.0, 21.0, 39.0, 41.0, 79.0):
+    for lengths in (0.3, 4.9, 5.1, 19.0, 21.0, 79.0):
         spread = lengths * problem.risk_length
         for location, scale in ((0.0, 1.0), (0.7 * spread, 0.2), (-3.0, 2.0 + spread)):
             theta = state(problem, location, spread, scale)

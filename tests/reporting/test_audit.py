@@ -5,25 +5,26 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
-from scipy.stats import beta, norm
+from scipy.stats import beta, binom, norm
 
-from dpexp.algorithms.heavy_ball_ldp_sgd import HeavyBallLdpSgd
-from dpexp.algorithms.schedules import Power
+from dpexp.commands.audit import of_config
+from dpexp.config.experiment_file import load_experiment, read_experiment
+from dpexp.engine.linear import one_pass
 from dpexp.plugins.loading import using
 from dpexp.privacy.accounting.gdp import delta_of
 from dpexp.privacy.audit.claim import Claim, gaussian_claim, separation
 from dpexp.privacy.audit.statistics import whitening
 from dpexp.privacy.audit.tests_of_claims import bets_of, e_process, most, trade_off_test
-from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.canaries import Canaries
-from dpexp.problems.huber_linear import HuberLinear
-from dpexp.reporting.audit.users import UsersAudit, undone
+from dpexp.reporting.audit.audit import plan_of
+from dpexp.reporting.audit.users import undone
 from tests.campaigns.audit_faults import users_exchanged
+from tests.conftest import call
 
 PLUGINS = Path(__file__).parents[1] / "data" / "plugins"
 
@@ -42,8 +43,6 @@ def gaussian_runs(generator, mu, n):
 
 def test_the_bound_of_a_rate_is_clopper_and_pearsons():
     """The Beta quantile of their paper's closed form, and its meaning: so few hits have probability `level`."""
-    from scipy.stats import binom
-
     for hits, trials in ((0, 50), (3, 40), (39, 40)):
         rate = most(hits, trials, 1e-3)
         assert rate == pytest.approx(beta.ppf(1 - 1e-3, hits + 1, trials - hits))
@@ -154,8 +153,6 @@ def config(tmp_path):
 
 
 def audited(config, *sets, runs=4000, seed=0):
-    from dpexp.commands.audit import of_config
-
     return of_config(config, sets, runs, 0.999, seed)
 
 
@@ -198,28 +195,9 @@ def test_messages_of_a_server_that_cannot_be_undone_are_audited(config):
     assert row.alarm
 
 
-@pytest.mark.slow
-def test_messages_that_are_watched_are_those_that_are_undone():
-    """But for the scale of a run in which it was projected: there the iterate does not say what was sent."""
-    problem, schedule, budget, groups = HuberLinear(), Power(), ConstantBudget(mu=2.0), [list(range(8))]
-    algorithm = HeavyBallLdpSgd()
-    stated = algorithm.mechanism(problem, schedule, budget, 8).analyses()
-    audit = UsersAudit(problem, algorithm, schedule, budget, 8, stated)
-    assert audit.is_affine
-    iterates = audit._pass(0, groups[0])[0]
-    apart = np.abs(undone(audit.rule, iterates, schedule.step_sizes(1, audit.users)) - audit._watched(0, groups)) > 1e-9
-    assert not apart[:, :-1].any()
-    assert np.array_equal(apart[:, -1].any(axis=0), (iterates[1:, -1] == problem.scale_min).any(axis=0))
-
-
-@contextmanager
 def users_with_less_noise():
-    from dpexp.engine.linear import one_pass
-
     made = one_pass._Sizes.__init__
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(one_pass._Sizes, "__init__", lambda self, s, delta, *key: made(self, s, delta * 2 / 3, *key))
-        yield
+    return patch.object(one_pass._Sizes, "__init__", lambda self, s, delta, *key: made(self, s, delta * 2 / 3, *key))
 
 
 def test_noise_of_one_pass_that_is_a_third_too_small_is_an_alarm(config):
@@ -234,9 +212,6 @@ def test_noise_of_one_pass_that_is_a_third_too_small_is_an_alarm(config):
 @pytest.mark.parametrize("problem", ["huber-linear", "mallows-logistic"])
 def test_records_and_coins_are_those_of_the_engine(config, problem):
     """Without noise a message is the gradient of the record that the audit believes the user to hold."""
-    from dpexp.config.experiment_file import load_experiment
-    from dpexp.reporting.audit.audit import plan_of
-
     given = [f"problem={{name: {problem}, d: 5}}", "privacy.mu={uniform: [1, 2]}"]
     (one,) = plan_of(load_experiment(config, given)).audited
     _, _, clean, budgets = one._pass(3, [4, 9, 17])
@@ -251,17 +226,10 @@ def test_records_and_coins_are_those_of_the_engine(config, problem):
 
 
 def test_the_command_prints_brackets_and_one_document(config):
-    from typer.testing import CliRunner
-
-    from dpexp.commands.cli import app
-
-    shown = CliRunner().invoke(app, ["audit", str(config), "--runs", "500"])
-    assert shown.exit_code == 0, shown.output
-    assert "a user with mu = 3" in shown.stdout
-    assert "No lower bound exceeds what is claimed" in shown.stdout
-    told = CliRunner().invoke(app, ["audit", str(config), "--runs", "500", "--json"])
-    document = json.loads(told.stdout)
-    for row in document:
+    shown = call("audit", config, "--runs", 500).stdout
+    assert "a user with mu = 3" in shown
+    assert "No lower bound exceeds what is claimed" in shown
+    for row in json.loads(call("audit", config, "--runs", 500, "--json").stdout):
         assert {"algorithm", "claimed", "lower_bound", "confidence", "method", "releases"} <= set(row)
         assert row["lower_bound"] <= row["claimed"]
         assert row["confidence"] == pytest.approx(0.999)
@@ -277,16 +245,11 @@ def test_the_command_prints_brackets_and_one_document(config):
     ],
 )
 def test_bad_input_is_said_and_costs_2(config, arguments, said):
-    from tests.conftest import call
-
     assert said in call("audit", config, *arguments, code=2).stderr
 
 
 def test_a_budget_whose_inverse_rounds_is_audited():
     """1 / (1 / 0.97) is not 0.97: every user is of the class of its budget all the same."""
-    from dpexp.config.experiment_file import read_experiment
-    from dpexp.reporting.audit.audit import plan_of
-
     assert 1 / (1 / 0.97) != 0.97
     text = (
         "experiment: odd\nproblem: {name: huber-linear, d: 5}\nalgorithm: {name: staged-newton}\n"

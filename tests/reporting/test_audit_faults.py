@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from itertools import islice
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
+from dpexp.algorithms.watched_messages import OTHER_SIDE
 from dpexp.config.experiment_file import read_experiment
+from dpexp.core.errors import UsageError
 from dpexp.engine.softmax import steps as kernel
+from dpexp.inference.staged_newton import Server
 from dpexp.reporting.audit import audit as auditing
 from dpexp.reporting.audit.audit import plan_of
 from tests.campaigns.audit_faults import (
@@ -23,32 +27,14 @@ from tests.campaigns.audit_faults import (
     audited,
     found,
     literal_steps,
-    wrong_noise,
+    noise_left_out,
 )
 from tests.conftest import AT_LENGTH, share
 
 QUICK = {
-    1: 800,
-    2: 800,
-    3: 1000,
-    5: 300,
-    7: 600,
-    11: 800,
-    12: 400,
-    14: 1000,
-    15: 700,
-    16: 600,
-    17: 500,
-    18: 400,
-    19: 800,
-    20: 400,
-    21: 500,
-    22: 1200,
-    23: 800,
-    24: 400,
-    25: 400,
-    26: 700,
-}
+    1: 800, 2: 800, 3: 1000, 5: 300, 7: 600, 11: 800, 12: 400, 14: 1000, 15: 700, 16: 600, 17: 500, 18: 400, 19: 800,
+    20: 400, 21: 500, 22: 1200, 23: 800, 24: 400, 25: 400, 26: 700,
+}  # fmt: skip
 """runs in which a fault is found; the others, which need thousands, are tried by `make soak`, and 8 in `test_audit.py`"""
 
 
@@ -69,11 +55,7 @@ def test_a_fault_is_found(fault):
 def test_noise_left_out_in_some_steps_is_found_by_the_count_alone():
     """As fault 6, in 4% of the steps and so in fewer runs: what is seen in every run stays as it is."""
 
-    def change(step, before, own):
-        if own.random() < 0.04:
-            step[:] = 0
-
-    assert found(audited(FULL, 500, 1, lambda: wrong_noise(change), 1)) == ["steps without noise"]
+    assert found(audited(FULL, 500, 1, lambda: noise_left_out(0.04), 1)) == ["steps without noise"]
 
 
 @pytest.mark.slow
@@ -129,8 +111,6 @@ def test_the_literal_steps_without_a_fault_are_the_compiled_ones(monkeypatch):
 )
 def test_the_records_of_watched_users_are_nearly_as_far_apart_as_can_be(problem):
     """And messages are what the numpy formulas say, plus noise of the stated size: their residuals are standard normal."""
-    from dpexp.algorithms.watched_messages import OTHER_SIDE
-
     text = MIXED.replace("huber-linear, d: 2, sigma: 2.0", problem)
     (one,) = plan_of(read_experiment(text, "watched.yaml")).audited
     watched, residuals = one.watched, []
@@ -149,11 +129,6 @@ def test_the_records_of_watched_users_are_nearly_as_far_apart_as_can_be(problem)
 
 def test_theta_must_move_by_the_message_that_is_counted():
     """A server that steps with what has no noise, and counts what has, is no release of one message."""
-    from unittest.mock import patch
-
-    from dpexp.core.errors import UsageError
-    from dpexp.inference.staged_newton import Server
-
     true = Server.serve
 
     def serve(self, users, *rest):

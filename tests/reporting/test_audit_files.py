@@ -44,7 +44,7 @@ run: {replicates: 2, seed: 3, checkpoints: 1}
 def few(monkeypatch):
     monkeypatch.setattr(auditing_files, "FIRST", 60)
     monkeypatch.setattr(audit_files, "STORED", 2)
-    monkeypatch.setattr(auditing, "PILOT", 300)
+    monkeypatch.setattr(auditing, "PILOT", 120)
 
 
 def table(rows):
@@ -101,7 +101,7 @@ FULL = ("algorithm.batch_size=16", "algorithm.epochs=2")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", share(range(5)))
+@pytest.mark.parametrize("seed", share(range(5), 5))
 def test_a_sound_run_is_left_alone(alike, seed):
     """Something is seen to be given away, no more than is claimed, and nothing without noise."""
     found = audited(*FULL, runs=300, seed=seed)
@@ -232,7 +232,7 @@ def test_a_statistic_in_what_is_stored_or_printed_is_found(own, monkeypatch):
 def test_noise_of_a_quarter_is_found(alike, monkeypatch):
     true = dp_sgd.gradient_noise_scale
     monkeypatch.setattr(dp_sgd, "gradient_noise_scale", lambda *given: true(*given) / 4)
-    (row,) = audited(*FULL, runs=400).rows
+    (row,) = audited(*FULL, runs=250).rows
     assert row.alarm
 
 
@@ -240,7 +240,7 @@ def test_noise_of_a_quarter_is_found(alike, monkeypatch):
 def test_a_last_iterate_and_an_average_that_are_free_of_noise_together_are_found(alike, monkeypatch):
     """Each alone is sound: the average has the iterate's noise with the other sign."""
     monkeypatch.setattr(kernel, "steps", literal_steps(averaged="opposite"))
-    (row,) = audited(*FULL, runs=500).rows
+    (row,) = audited(*FULL, runs=300).rows
     assert row.alarm
 
 
@@ -253,7 +253,7 @@ def test_replicates_that_share_their_noise_are_found(alike):
         return true(seed, 0 if role == "noise" else replicate, role, part)
 
     with patch.object(softmax_runs, "generator", shared):
-        (row,) = audited("run.release=all", runs=1500).rows
+        (row,) = audited("run.release=all", runs=900).rows
     assert row.alarm
 
 
@@ -279,9 +279,7 @@ def of_fit(request, runs=300):
 @pytest.mark.slow
 @pytest.mark.parametrize("central", [True, pytest.param(False, marks=at_length)])
 def test_a_sound_fit_is_left_alone(fit, central):
-    from dataclasses import replace
-
-    found = of_fit(replace(fit, central=central), 300)
+    found = of_fit(replace(fit, central=central), 150)
     assert found.leaks == []
     assert found.exit_code == 0
     assert found.rows[0].look.claim.mu == 2
@@ -291,7 +289,7 @@ def test_a_sound_fit_is_left_alone(fit, central):
 def test_a_fit_with_a_fifth_of_its_noise_is_found(fit, monkeypatch):
     true = central_newton._Owner.sent
     monkeypatch.setattr(central_newton._Owner, "sent", lambda self, mean, own: true(self, mean, own / 5))
-    (row,) = of_fit(fit, 400).rows
+    (row,) = of_fit(fit, 300).rows
     assert row.alarm
 
 

@@ -1,6 +1,7 @@
 """The statistics that claims share, on runs whose means and spreads are known: every verdict, and the edge between two."""
 
 import math
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,7 +21,8 @@ from dpexp.reporting.checks import (
     ratio_over_decade,
     ratio_to,
 )
-from dpexp.reporting.evidence import Run
+from dpexp.reporting.evidence import Evidence, Run
+from dpexp.reporting.row import above, case_of
 from dpexp.theory.theorem import Theorem
 
 STEPS = np.unique(np.geomspace(10, 100_000, 41).round().astype(np.int64))
@@ -190,3 +192,25 @@ def test_long_lists_and_large_ratios_in_words():
     loose = bound(1e77 / STEPS)([run(1.0 / STEPS)]).measured
     assert "at least 1e77" in loose
     assert "at least 181 " in bound(181 / STEPS)([run(1.0 / STEPS)]).measured
+
+
+# --- which case a verdict names, whatever the last digits of a machine -------------------------------------------------
+
+
+def test_the_least_case_is_named():
+    ratios = {"a": 1.5, "b": 1.2, "c": 1.7}
+    assert case_of(ratios) == "b"
+    assert case_of({"a": math.inf, "b": 2.0}) == "b"
+    with pytest.raises(ValueError, match="empty"):
+        case_of({})
+
+
+@pytest.mark.parametrize("rounded", [(1 + 3e-15, 1 + 1e-15), (1 + 1e-15, 1 + 3e-15), (1.0, 1.0)])
+def test_of_cases_that_tie_up_to_rounding_the_first_is_named(rounded):
+    ratios = dict(zip(("one", "other"), rounded, strict=True)) | {"apart": 1 + 1e-8}
+    assert case_of(ratios) == "one"
+    assert above(lambda: ratios, "").check(Evidence(Path("results"))).measured.startswith("bound / exact: 1 (one) to")
+
+
+def test_a_ratio_that_is_no_number_names_some_case():
+    assert case_of({"a": math.nan, "b": math.nan}) == "a"

@@ -18,12 +18,14 @@ from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.papers import theories
 from dpexp.reporting import worker_processes
+from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.of_results.choose import DOTS, STEP, Wishes, choose, needed
 from dpexp.reporting.of_results.draw import draw
 from dpexp.reporting.of_results.gather import Source, gather
 from dpexp.reporting.of_results.lines import exponent_of
 from dpexp.reporting.of_results.marks import spread
 from dpexp.reporting.of_results.scene import Scene
+from dpexp.reporting.slopes import rate
 from dpexp.reporting.style import RC
 from dpexp.store import load_summary
 from dpexp.store.run import Options, run
@@ -182,9 +184,6 @@ def test_a_drawing_has_exactly_the_stored_means_and_a_whole_caption(toy):
 
 @pytest.mark.slow
 def test_the_slope_of_a_line_is_that_of_the_rule_with_its_mark(tmp_path):
-    from dpexp.reporting.evidence import Evidence
-    from dpexp.reporting.slopes import rate
-
     text = TOY.replace("n: 300", "n: 20000").replace("checkpoints: 12", "checkpoints: 40").replace("[1/3, 1/2]", "1/3")
     source = stored(tmp_path, text)
     scene = Scene(gather([source]), asked())

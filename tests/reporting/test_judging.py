@@ -11,9 +11,8 @@ import pytest
 from dpexp.papers.ldp_sgd.claims import rates
 from dpexp.papers.ldp_sgd.claims.privacy import verdict_of
 from dpexp.reporting import verdict
-from dpexp.reporting.checks import Ratio, ratio_over_decade, ratio_to
+from dpexp.reporting.checks import Ratio
 from dpexp.reporting.slopes import Rate, Slope, rate, rate_tolerance
-from dpexp.store.stats import interval, t_quantile
 
 STEPS = np.unique(np.geomspace(1, 1e5, 61).astype(np.int64))
 REPLICATES = 50
@@ -47,22 +46,6 @@ def test_decades_that_agree_and_an_interval_around_the_exponent_reach_a_rate():
     assert _rate(-0.1, 0.0, 0.0).compared(-0.1) == "transient"  # they agree to 0.15, and not to half of 0.1
     assert _rate(-0.1, -0.06, 0.0).compared(-0.1) == "reached"
     assert _rate(-1.1, -1.1, 0.0, half=0.06).compared(-1.0) == "unresolved"  # its interval reaches to -1.16
-
-
-def test_an_average_over_a_decade_is_that_of_ratios_within_a_replicate():
-    run = run_of({"sgd": -0.5}, spread=0.3, factor=1.2)
-    late = run.steps >= 1e4
-    predicted = run.steps**-0.5
-    found = ratio_over_decade("one", run, "sgd", "", predicted, looks=3)
-    literal = np.array(
-        [np.mean([run.values("sgd", "")[k, r] / predicted[k] for k in np.flatnonzero(late)]) for r in range(50)]
-    )
-    reach = t_quantile(49, 1 - 0.05 / 3) * literal.std(ddof=1) / np.sqrt(50)
-    assert found == ("one", *(pytest.approx(float(end)) for end in interval(literal, 1 - 0.05 / 3)))
-    assert found.high - found.low == pytest.approx(2 * reach, rel=0.2)  # Student's, but for skewness
-    alone = ratio_to("one", run.values("sgd", "")[-1], predicted[-1], 3)
-    assert found.high - found.value < 0.5 * (alone.high - alone.value)
-    assert found.value == pytest.approx(1.2, abs=3 * reach)
 
 
 def test_noise_power_must_be_the_claimed_one_with_its_interval():

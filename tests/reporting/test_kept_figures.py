@@ -9,13 +9,11 @@ import pytest
 from matplotlib.figure import Figure as Canvas
 
 from dpexp import papers
-from dpexp.papers import figures
 from dpexp.reporting import figure as drawing
 from dpexp.reporting.of_results.draw import figure_of
 from dpexp.reporting.of_results.gather import Source
 from dpexp.reporting.of_results.lines import Theory
 from dpexp.reporting.of_results.scene import Request
-from tests.conftest import ROOT
 
 NAME = "tiny"
 
@@ -61,19 +59,6 @@ def test_a_figure_is_drawn_once_and_its_files_are_the_same_bytes(draw, tmp_path)
         path.unlink()
     assert draw() == (False, *first[1:])
     assert draw(("png", "svg"))[0]
-
-
-@pytest.mark.slow
-def test_a_shipped_figure_is_found_by_its_stamp(tmp_path, monkeypatch):
-    """One of exact laws, which needs no results; the second time its law is not asked for."""
-    monkeypatch.setenv("DPEXP_CACHE", str(tmp_path / "cache"))
-    figure = figures()["linear_loss"]
-    first = drawing.written(figure, ROOT / "results", tmp_path / "out", ("svg",))
-    before = {path.name: path.read_bytes() for path in first.files}
-    monkeypatch.setattr(drawing, "drawn", None)
-    second = drawing.written(figure, ROOT / "results", tmp_path / "again", ("svg",))
-    assert {path.name: path.read_bytes() for path in second.files} == before
-    assert second.caption == first.caption
 
 
 def test_another_code_library_or_setting_is_another_figure(draw, monkeypatch):

@@ -12,18 +12,16 @@ import pytest
 
 from dpexp.commands import plot
 from dpexp.commands import table as command
-from dpexp.commands.diff import diff
-from dpexp.config import settings
-from dpexp.config.settings import Words, differences, digits_of, label, named, spelled
+from dpexp.config.settings import Words, digits_of, named, spelled
 from dpexp.core.errors import UsageError
+from dpexp.papers import tables
 from dpexp.reporting import latex
-from dpexp.reporting.digits import matched, uncertain
-from dpexp.reporting.of_results import gather as gather_module
+from dpexp.reporting.digits import matched, uncertain, within
 from dpexp.reporting.of_results.gather import gather
 from dpexp.reporting.of_results.table import said_of_majority
 from dpexp.reporting.table import Content, Table, fit, markdown_table, without_constants
 from dpexp.reporting.table_formats import render
-from dpexp.store import load_summary, reading, staleness
+from dpexp.store import load_summary
 from tests.conftest import COSTLY, share
 from tests.reporting.test_figures_of_any_result import TOY, stored
 
@@ -78,6 +76,23 @@ def test_uncertainties_of_shipped_tables_are_matched():
         assert matched(text) == text
 
 
+@pytest.mark.parametrize(
+    ("value", "low", "high", "text"),
+    [
+        (10, 7, 29, "10 [7, 29]"), (2.4, 1.9, 3.8, "2.4 [1.9, 3.8]"), (3.07, 2.99, 3.15, "3.07(8)"), (0.0021, 0.002, 0.0045, "0.0021 [0.002, 0.0045]"),
+        (12345.6, 12345.1, 12348.6, "12346 [12345, 12349]"), (5, 6, 9, "5.0(1.5)"), (5, 5, 5, "5"), (1, -math.inf, math.inf, "1"), (math.inf, 1, 2, "inf"),
+        (0.84946236559139776, 0.8494623655913977, 0.849462365591399, "0.849462"),
+    ],
+)  # fmt: skip
+def test_an_interval_is_written_out_where_half_of_it_would_mislead(value, low, high, text):
+    assert within(value, low, high) == text
+
+
+def test_digits_that_nobody_reads_are_not_written():
+    assert uncertain(0.84946236559139776, 6e-17) == "0.849462"
+    assert uncertain(0.84946236559139776, 6e-6) == "0.849462(6)"
+
+
 # --- one spelling of a setting ---------------------------------------------------------------------------------------
 
 
@@ -107,22 +122,6 @@ def test_budgets_of_all_kinds_have_names_of_their_own():
     ]  # fmt: skip
     lists = [{"budget.list": "[1, 2, 1]"}, {"budget.list": "[1, 1, 2]"}]
     assert named(lists, ["list of 3 (1 to 2)"] * 2) == [{"mu.list": "[1, 2, 1]"}, {"mu.list": "[1, 1, 2]"}]
-
-
-def test_cases_have_a_setting_in_lists():
-    from dpexp.config.experiment_file import read_experiment
-
-    text = TOY.replace("privacy: {mu: [1, {uniform: [1, 2]}, inf]}\n", "") + (
-        "cases:\n  - {algorithm: {name: ldp-sgd}, privacy: {mu: [1, inf]}}\n"
-        "  - {algorithm: {name: clipped-ldp-sgd, clip: 2.0}, privacy: {mu: 1}}\n"
-    )
-    cells = read_experiment(text, "toy.yaml").cells
-    labels = [label(cell) for cell in cells]
-    assert len(set(labels)) == len(cells)
-    assert "algorithm=ldp-sgd" in labels[0]
-    assert "mu=non-private" in labels[1]
-    assert any("clip=2" in words for words in labels)
-    assert ("run", "n") not in differences(cells)
 
 
 # --- any result ------------------------------------------------------------------------------------------------------
@@ -176,33 +175,6 @@ def test_a_swept_n_is_that_of_the_settings_and_not_the_number_of_replicates(tmp_
     for x in ("", "n"):
         data = plot.drawing(["toy"], results, plot.asked(x=x)).data
         assert set(zip(data["run.n"], data["n"], strict=True)) == {(200, 4), (300, 4)}
-
-
-def test_what_is_shown_costs_in_proportion_to_its_cells(toy, monkeypatch):
-    """Whether results are current is asked a fixed number of times, and the digits of a setting once."""
-    asked, looked = [], []
-    check, digits = staleness.why_stale, settings.digits_of
-    for asks in (reading, gather_module):
-        monkeypatch.setattr(asks, "why_stale", lambda generation: asked.append(1) or check(generation))
-
-    def counted(values):  # `Words` asks with all values of a name, a set; a value by itself is asked with a list
-        looked.extend([1] if isinstance(values, set) else [])
-        return digits(values)
-
-    monkeypatch.setattr(settings, "digits_of", counted)
-    rows = json.loads(command.table(["toy"], False, "json", None, toy.results))["rows"]
-    assert len(asked) <= 5 < len(rows)
-    looked.clear()
-    command.table(["toy"], False, "md", None, toy.results)
-    assert 0 < len(looked) <= len(flat_of(toy))
-    asked.clear()
-    compared = diff(toy.path, by="alpha").document["rows"]
-    assert len(asked) <= 6 < len(compared) * 2
-
-
-def flat_of(source):
-    """The names of all settings of a result."""
-    return {name for run in gather([source]).runs for name in run.settings}
 
 
 def test_columns_are_chosen_by_name_and_stand_in_that_order(toy):
@@ -318,8 +290,6 @@ def test_cells_of_latex(text, shown):
 
 @pytest.mark.slow
 def test_every_shipped_table_is_whole_latex(toys):
-    from dpexp.papers import tables
-
     for one in share([one for _, one in sorted(tables().items())], 8):
         if COSTLY & set(one.needs):
             continue

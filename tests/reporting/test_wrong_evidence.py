@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from dpexp.engine.result import CellData
+from dpexp.papers.momentum import rows
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence, Run
-from tests.campaigns import mutants_of_evidence
-from tests.campaigns.altered_runs import AlteredEvidence, Stored, through
+from tests.campaigns import wrong_evidence
+from tests.campaigns.altered_runs import AlteredEvidence, Stored, read_from, through
 from tests.campaigns.kinds_of_corruption import FAMILIES, KINDS, scaled, tilted
-from tests.campaigns.mutants_of_evidence import Said
+from tests.campaigns.wrong_evidence import Said
 
 STEPS = np.array([10, 100, 1000])
 
@@ -50,28 +51,28 @@ def test_the_smallest_factor_is_found(stored):
     family, fine = FAMILIES[0], Said("reproduced", "{}")
     assert family.words == "the loss gap"
     for limit in (1.3, 7.0):
-        found = mutants_of_evidence.smallest(below(limit), stored, family, fine)
+        found = wrong_evidence.smallest(below(limit), stored, family, fine)
         assert limit / mean <= found <= 1.05 * limit / mean
-    assert mutants_of_evidence.smallest(below(7.0), stored, family, fine, limit=2.0) is None
-    assert mutants_of_evidence.smallest(below(1e9), stored, family, fine) is None
+    assert wrong_evidence.smallest(below(7.0), stored, family, fine, limit=2.0) is None
+    assert wrong_evidence.smallest(below(1e9), stored, family, fine) is None
     above = claim(lambda runs: runs[0].values("sgd", "loss_gap")[-1].mean() * 1e3 > mean / 2)
-    assert 0.48 < mutants_of_evidence.smallest(above, stored, family, fine) <= 0.5
+    assert 0.48 < wrong_evidence.smallest(above, stored, family, fine) <= 0.5
     slope = claim(
         lambda runs: np.polyfit(np.log(STEPS), np.log(runs[0].values("sgd", "loss_gap").mean(-1)), 1)[0] < -0.8
     )
     (tilt,) = [f for f in FAMILIES if f.words == "all errors" and f.tilt]
-    assert mutants_of_evidence.smallest(slope, stored, tilt, fine) == pytest.approx(0.2, abs=0.04)
+    assert wrong_evidence.smallest(slope, stored, tilt, fine) == pytest.approx(0.2, abs=0.04)
 
 
 def test_the_sentence_of_a_claim(stored):
-    words = mutants_of_evidence.power(stored, [below(1.3)], print)["toy/claim"]
+    words = wrong_evidence.sentence(below(1.3), stored)
     size = re.fullmatch(r"would notice a factor (1\.\d+) in the loss gap", words)
     assert size
     assert 1.2 < float(size[1]) < 1.4
-    deaf = mutants_of_evidence.power(stored, [claim(lambda runs: runs[0].values("sgd", "loss_gap")[0, 0] != 0)], print)
-    assert deaf["toy/claim"] == "would notice none of the corruptions with a size"
-    closed = mutants_of_evidence.power(stored, [claim(lambda runs: runs[0].row["mu"] == 1)], print)
-    assert closed["toy/claim"].startswith("reads no measured number")
+    deaf = wrong_evidence.sentence(claim(lambda runs: runs[0].values("sgd", "loss_gap")[0, 0] != 0), stored)
+    assert deaf == "would notice none of the corruptions with a size"
+    closed = wrong_evidence.sentence(claim(lambda runs: runs[0].row["mu"] == 1), stored)
+    assert closed.startswith("reads no measured number")
 
 
 def test_a_survey_says_who_noticed(stored):
@@ -80,13 +81,13 @@ def test_a_survey_says_who_noticed(stored):
         for name in ("the loss gap x 2", "one nan", "numbers of budgets reversed", "every replicate twice")
     }
     loud, deaf = below(1.5), claim(lambda runs: len(runs) == 2, "toy/deaf")
-    found = {n.kind: n for n in mutants_of_evidence.survey(stored, [loud, deaf], kinds, print)}
+    found = {n.kind: n for n in wrong_evidence.survey(stored, [loud, deaf], kinds)}
     assert found["the loss gap x 2"].verdict == ["toy/claim"]
     assert found["one nan"].verdict == ["toy/claim"]
     assert found["every replicate twice"].verdict == []
     assert all("toy/deaf" in n.silent for n in found.values())
     refusing = claim(lambda runs: 1 / 0)
-    assert mutants_of_evidence.asked(refusing, AlteredEvidence(stored)).verdict == "refused: ZeroDivisionError"
+    assert wrong_evidence.asked(refusing, AlteredEvidence(stored)).verdict == "refused: ZeroDivisionError"
 
 
 def test_alterations_do_what_they_say_and_leave_the_stored_alone(stored):
@@ -123,9 +124,6 @@ def test_two_algorithms_are_exchanged_whatever_else_they_estimate():
 
 
 def test_summaries_are_those_of_the_altered_runs(stored, monkeypatch):
-    from dpexp.papers.momentum import rows
-    from tests.campaigns.altered_runs import read_from
-
     for r in stored.runs("toy"):
         r.cell.run = SimpleNamespace(diverged_above=1e6)
         r.row["cell_id"] = r.budget

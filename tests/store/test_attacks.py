@@ -16,7 +16,7 @@ from dpexp.config.experiment_file import load_experiment
 from dpexp.core.digests import hash_of_data
 from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.problems import softmax
-from dpexp.store import Folder, executors, fingerprint, load_cells, load_summary, partials
+from dpexp.store import Folder, executors, fingerprint, load_cells, load_summary, partials, reading
 from dpexp.store import run as running
 from dpexp.store.run import Options, run
 from tests.campaigns.faults import DATA_CONFIG, people
@@ -91,8 +91,6 @@ def test_a_default_that_changes_in_the_code_makes_results_stale(here, monkeypatc
 
 @pytest.mark.parametrize("change", ["deleted", "renamed"])
 def test_results_whose_config_has_gone_are_shown_with_a_word(here, capsys, change):
-    from dpexp.store import reading
-
     _, folder = go()
     if change == "deleted":
         (here / "toy.yaml").unlink()

@@ -9,12 +9,15 @@ import pytest
 
 from dpexp.algorithms.dp_sgd import DpSgd
 from dpexp.algorithms.schedules import Power
+from dpexp.commands import run as command
 from dpexp.config.experiment_file import load_experiment, read_experiment
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
 from dpexp.core.stages import OutOfStage, first_stage, plain, received, resolving, simulating
 from dpexp.engine.linear import one_pass
-from dpexp.store import Folder, confirming, fingerprint, load_generation, load_summary
+from dpexp.privacy.mechanisms import local_gaussian
+from dpexp.store import Folder, confirming, fingerprint, load_generation, load_summary, stats
 from dpexp.store.confirming import confirm
+from dpexp.store.files import read_document, write_document
 from dpexp.store.fingerprint import code_of, statement_of
 from dpexp.store.planning import plan
 from dpexp.store.run import Options, run
@@ -30,6 +33,11 @@ privacy: {eps: [1, 2], delta: 1e-5}
 run: {replicates: 2, checkpoints: 2}
 """
 READ = fingerprint._read
+
+
+def late(path, state_of=fingerprint.state_of):
+    """The state of a file, where a module of accounting was edited after this process had imported it."""
+    return (fingerprint.IMPORTED_AT + 1,) * 4 if path.name == "calibration.py" else state_of(path)
 
 
 @pytest.fixture
@@ -131,10 +139,7 @@ def test_a_number_that_moved_is_said_to_be_stale(factor, edited, monkeypatch, tm
 def test_one_cell_of_several_that_moved_is_not_carried_by_the_others(edited, monkeypatch, tmp_path):
     config, options = stored(TINY, tmp_path)
     original = Power.step_sizes
-
-    def other(self, first, last):
-        return original(self, first, last) * (1.5 if self.alpha == 0.5 else 1.0)
-
+    other = lambda self, *ends: original(self, *ends) * (1.5 if self.alpha == 0.5 else 1.0)  # noqa: E731
     monkeypatch.setattr(Power, "step_sizes", other)
     edited("dpexp.algorithms.schedules.power")
     found = confirm(load_experiment(config), options)
@@ -145,8 +150,6 @@ def test_one_cell_of_several_that_moved_is_not_carried_by_the_others(edited, mon
 
 
 def test_a_summary_that_is_computed_otherwise_is_not_confirmed(edited, monkeypatch, tmp_path):
-    from dpexp.store import stats
-
     config, options = stored(TINY, tmp_path)
     edited("dpexp.store.stats")
     assert states(config, options) == {"confirmed"}
@@ -204,8 +207,6 @@ def test_a_cell_that_fails_in_a_shared_chunk_fails_alone(edited, monkeypatch, tm
 
 
 def test_rows_that_state_something_else_are_not_confirmed(edited, monkeypatch, tmp_path):
-    from dpexp.privacy.mechanisms import local_gaussian
-
     config, options = stored(TINY, tmp_path)
     edited("dpexp.privacy.mechanisms.local_gaussian")
     assert states(config, options) == {"confirmed"}
@@ -222,8 +223,6 @@ def test_rows_that_state_something_else_are_not_confirmed(edited, monkeypatch, t
 
 
 def test_results_of_a_dpexp_that_kept_no_witness_get_one_while_their_code_is_todays(edited, tmp_path):
-    from dpexp.store.files import read_document, write_document
-
     config, options = stored(TINY, tmp_path)
     path = Folder(options.results, "small").manifest
     kept = read_document(path)
@@ -282,11 +281,6 @@ def test_accounting_that_is_edited_under_a_confirmation_is_not_stamped(edited, m
     """Nothing had to be simulated, so nobody had asked: what this process had imported was stamped as what is there now."""
     config, options = stored(PRIVATE, tmp_path)
     edited("dpexp.privacy.accounting.calibration")
-    original = fingerprint.state_of
-
-    def late(path):
-        return (fingerprint.IMPORTED_AT + 1,) * 4 if path.name == "calibration.py" else original(path)
-
     with monkeypatch.context() as patch:
         patch.setattr(fingerprint, "state_of", late)
         with pytest.raises(DpexpError, match=r"accounting/calibration\.py changed after this process had read it"):
@@ -336,8 +330,6 @@ def test_what_a_run_receives_is_numbers():
 
 
 def test_the_command(edited, tmp_path, capsys):
-    from dpexp.commands import run as command
-
     config, options = stored(TINY, tmp_path)
 
     def asked(**more):
@@ -365,11 +357,6 @@ def test_code_of_the_first_stage_may_not_change_under_a_run_either(monkeypatch, 
     """What was imported before resolves the numbers, and would be put down as the code that is there now."""
     config = tmp_path / "some.yaml"
     config.write_text(PRIVATE)
-    original = fingerprint.state_of
-
-    def late(path):
-        return (fingerprint.IMPORTED_AT + 1,) * 4 if path.name == "calibration.py" else original(path)
-
     monkeypatch.setattr(fingerprint, "state_of", late)
     with pytest.raises(DpexpError, match=r"accounting/calibration\.py changed after this process had read it"):
         run(load_experiment(config), Options(tmp_path / "results", quiet=True))

@@ -23,26 +23,26 @@ def test_crashes_leave_nothing_false(name):
 
 @pytest.mark.parametrize("name", share(faults.SCENARIOS, 5))
 def test_kills_and_full_disks_leave_nothing_false(name):
-    for found in (faults.kills(name, 4), faults.full_disk(name, 6)):
-        assert found["repaired"] >= 4
+    for found in (faults.kills(name, 3), faults.full_disk(name, 4)):
+        assert found["repaired"] >= 3
         assert found.bad == 0, dict(found)
 
 
-@pytest.mark.parametrize("kind", faults.KINDS)
+@pytest.mark.parametrize("kind", faults.PLACES)
 def test_damage_is_noticed_by_every_reader(kind):
-    found = faults.damages(kind, 6)
-    assert found["repaired"] == 6
+    found = faults.damages(kind, 4)
+    assert found["repaired"] == 4
     assert found.bad == 0, dict(found)
 
 
 def test_foreign_files_and_several_processes():
-    for found in (faults.foreign_files(), faults.two_writers(4), faults.reader_and_writer(3)):
+    for found in (faults.foreign_files(), faults.two_writers(4), faults.reader_and_writer(1.5)):
         assert found["repaired"] >= 1
         assert found.bad == 0, dict(found)
 
 
 def test_no_worker_outlives_a_killed_parent():
-    found = faults.killed_loky(2, 100_000)  # killed at once and after 0.3 seconds, while the workers still import
+    found = faults.killed_loky(2, 40_000)  # killed at once and after 0.3 seconds, while the workers still import
     assert found["no worker left"] == found["repaired"] == 2
     assert found.bad == 0, dict(found)
 

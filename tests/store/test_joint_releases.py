@@ -3,17 +3,12 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from dpexp.algorithms import ALGORITHMS
-from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.commands import privacy
 from dpexp.commands.joint_releases import NOT_PRIVATE, cautions
 from dpexp.commands.report import report
 from dpexp.config.experiment_file import load_experiment, read_experiment
-from dpexp.privacy.budgets import Target
-from dpexp.problems.softmax import Softmax
 from dpexp.store.run import Options, run
 from dpexp.store.simulating import simulate
 
@@ -49,34 +44,6 @@ cases:
 
 def said(text, **options):
     return cautions(read_experiment(text, "toy.yaml"), **options)
-
-
-def test_settings_of_one_seed_share_their_noise_which_a_difference_removes():
-    """The caution is true: from two private results, the result without noise, to the precision of a float."""
-    problem, schedule = Softmax(), SCHEDULES["langevin"]()
-    algorithm = ALGORITHMS["dp-sgd"](batch_size=50, epochs=1)
-    noises = [
-        algorithm.noise(problem, schedule, Target(eps=eps, delta=1e-5), np.full(1, 1.0)).scale[0] for eps in (1.0, 4.0)
-    ]
-    from dpexp.algorithms import softmax_runs as runs
-    from dpexp.core.seeds import generator
-    from dpexp.engine.softmax import loop as engine
-    from dpexp.engine.softmax.batches import SAMPLING
-
-    def first_step(scale):
-        noise = runs.Noise(clip=1.0, scale=None if scale is None else np.array([scale]))
-        train = problem.train
-        return engine.train(
-            train.features, train.labels, [runs.run_of(problem, noise, np.full(1, 1.0), 3, 0)],
-            SAMPLING["poisson"](len(train), 50, generator(3, 0, "order")), batch_size=50,
-            noise=engine.gaussian(generator(3, 0, "noise")), checkpoints=[1],
-        ).last[0, 0]  # fmt: skip
-
-    strong, weak, free = first_step(noises[0]), first_step(noises[1]), first_step(None)
-    ratio = noises[0] / noises[1]
-    cleaned = (ratio * weak - strong) / (ratio - 1)
-    assert np.abs(strong - free).max() > 1e-3
-    assert np.abs(cleaned - free).max() < 1e-6
 
 
 def test_cautions_stand_where_several_runs_learn_from_the_same_real_records():

@@ -1,29 +1,31 @@
 """Running: the same bits whatever happens, nothing lost, and what is stale is known."""
 
 import contextlib
-import json
 import signal
 import subprocess
 import sys
 import threading
 from contextlib import closing
+from pathlib import Path
 from subprocess import PIPE
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.config.experiment_file import load_experiment
 from dpexp.core import files as whole
 from dpexp.core.errors import DpexpError
 from dpexp.engine.result import Passed
-from dpexp.store import Folder, partials
+from dpexp.problems.huber_linear import HuberLinear
+from dpexp.store import Folder, description, partials, planning
+from dpexp.store import run as module
 from dpexp.store.cell_files import stored_cell_file
 from dpexp.store.executors import EXECUTORS
 from dpexp.store.planning import plan
 from dpexp.store.run import Options, run
 from dpexp.store.simulating import Done
-from dpexp.store.stats import COLUMNS
 from tests.conftest import ROOT, SMALL, call, numbers
 
 
@@ -45,53 +47,6 @@ def done(config, tmp_path):
     return folder
 
 
-def test_results_layout(done):
-    cells = pd.read_parquet(done.cells)
-    assert len(cells) == 6
-    for column in (
-        "cell_id",
-        "alpha",
-        "mu",
-        "budget",
-        "status",
-        "replicates",
-        "n_diverged",
-        "gdp_mu",
-        "eps_1e-05",
-    ):
-        assert column in cells.columns
-    assert set(cells.status) == {"done"}
-    assert "wall_s" not in cells.columns  # it would differ between two reproductions
-    assert cells.mu.isna().sum() == 2  # budgets that differ between users
-    summary = pd.read_parquet(done.summary)
-    assert list(summary.columns) == ["cell_id", "estimator", "step", "metric", *COLUMNS]
-    assert set(summary.metric) == {"param_distance", "param_distance_sq", "coef_distance_sq", "loss_gap", "projections"}
-    assert set(summary.n) == {20}
-    paths = pd.read_parquet(done.root / "trajectories")
-    assert len(paths) == 6 * 2 * 12 * 20
-    np.testing.assert_allclose(paths.param_distance**2, paths.param_distance_sq)
-    assert not paths.diverged.any()
-    manifest = json.loads(done.manifest.read_text())
-    assert manifest["seeds"] == [3]
-    assert manifest["config"]["path"].endswith("small.yaml")
-    provenance = json.loads(done.provenance.read_text())
-    assert provenance["versions"]["numpy"] == np.__version__
-    assert set(manifest["cells"]) == set(cells.cell_id)
-    assert not done.partial.exists()
-
-
-def test_summary_is_the_summary_of_the_trajectories(done):
-    summary = pd.read_parquet(done.summary).set_index(["cell_id", "estimator", "metric", "step"]).sort_index()
-    paths = pd.read_parquet(done.root / "trajectories")
-    paths = paths.astype({"cell_id": str, "estimator": str})
-    for metric in ("param_distance", "param_distance_sq", "loss_gap"):
-        groups = paths.groupby(["cell_id", "estimator", "step"])[metric]
-        mine = summary.xs(metric, level="metric")
-        np.testing.assert_allclose(mine["mean"], groups.mean().to_numpy(), rtol=1e-12)
-        np.testing.assert_allclose(mine["sd"], groups.std().to_numpy(), rtol=1e-9)
-        np.testing.assert_allclose(mine["median"], groups.median().to_numpy(), rtol=1e-12)
-
-
 def test_nothing_is_done_twice(config, done):
     before = {path: path.stat().st_mtime_ns for path in done.root.rglob("*.parquet")}
     report, _ = go(config, done.root.parent)
@@ -108,8 +63,6 @@ def test_same_bits_for_any_jobs_and_backend(way, config, done, tmp_path):
 
 
 def test_same_bits_for_any_chunks(config, done, tmp_path, monkeypatch):
-    from dpexp.store import run as module
-
     monkeypatch.setattr(module, "chunks_of", lambda cells, r: partials.chunks_of(cells, r, lanes=3, settings=2))
     _, folder = go(config, tmp_path / "other")
     assert numbers(folder.root) == numbers(done.root)
@@ -181,27 +134,20 @@ def stopped(arguments, end):
 
 
 @pytest.mark.slow
-def test_killed_runs_resume_with_the_same_bits(config, done, tmp_path):
-    """kill -9 when a chunk has been kept; the rerun computes only the rest. Of loky: tests/store/test_faults.py."""
-    arguments = ["run", config, "-j", "2", "--results", tmp_path / "killed"]
-    killed = Folder(tmp_path / "killed", "small")
-    assert stopped([*arguments, "-q"], signal.SIGKILL)[0] == -signal.SIGKILL
-    assert len(list(killed.partial.glob("*.chunk"))) == 1
-    assert not killed.cells.exists()
-    assert "1 of 3 chunks were finished before" in call(*arguments).stderr
-    assert numbers(killed.root) == numbers(done.root)
-    assert not killed.partial.exists()
-    assert not list(killed.root.rglob(".*.tmp"))
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_interruption_keeps_finished_chunks(jobs, config, tmp_path):
-    code, stderr = stopped(["run", config, "-j", jobs, "--results", tmp_path / "r", "-q"], signal.SIGINT)
+def test_interruption_keeps_finished_chunks_and_the_next_run_goes_on_with_the_same_bits(jobs, config, done, tmp_path):
+    """SIGKILL at any moment, also of loky: tests/store/test_faults.py."""
+    arguments, folder = ["run", config, "-j", jobs, "--results", tmp_path / "r"], Folder(tmp_path / "r", "small")
+    code, stderr = stopped([*arguments, "-q"], signal.SIGINT)
     assert code == 130
     assert "interrupted; finished chunks are kept" in stderr
     assert "Traceback" not in stderr
-    assert len(list(Folder(tmp_path / "r", "small").partial.glob("*.chunk"))) == 1
+    assert len(list(folder.partial.glob("*.chunk"))) == 1
+    assert not folder.cells.exists()
+    assert "1 of 3 chunks were finished before" in call(*arguments).stderr
+    assert numbers(folder.root) == numbers(done.root)
+    assert not folder.partial.exists()
+    assert not list(folder.root.rglob(".*.tmp"))
 
 
 def test_a_kept_chunk_comes_back_as_it_was(config, tmp_path):
@@ -257,16 +203,6 @@ def test_a_full_disk_does_not_hide_why_a_run_ended(config, tmp_path, monkeypatch
         interrupted()
 
 
-def test_a_damaged_chunk_is_computed_again(config, done, tmp_path):
-    folder = Folder(tmp_path / "other", "small")
-    experiment = load_experiment(config)
-    for chunk in partials.chunks_of(experiment.cells, range(20)):
-        folder.partial.mkdir(parents=True, exist_ok=True)
-        (folder.partial / f"{chunk.key}.chunk").write_bytes(b"PK\x03\x04 not a chunk")
-    go(config, tmp_path / "other")
-    assert numbers(folder.root) == numbers(done.root)
-
-
 def test_damaged_files_are_named_and_rebuilt(config, done, capsys):
     before = numbers(done.root)
     victim = sorted((done.root / "trajectories").glob("*.parquet"))[0]
@@ -285,8 +221,6 @@ def test_damaged_files_are_named_and_rebuilt(config, done, capsys):
 
 
 def test_code_changes_make_cells_stale(config, done, monkeypatch):
-    from dpexp.store import description
-
     code = stored_cell_file(done, next((done.root / "trajectories").glob("*.parquet")).stem).code
     assert "dpexp.problems.huber_linear" in code
     assert "dpexp.engine.linear.kernel" in code
@@ -298,8 +232,6 @@ def test_code_changes_make_cells_stale(config, done, monkeypatch):
 
 
 def test_another_librarys_version_is_only_warned_of(config, done, monkeypatch):
-    from dpexp.store import planning
-
     monkeypatch.setattr(planning, "arithmetic", lambda: {"numpy": "0.1", "processor": "abacus"})
     plans = plan(load_experiment(config), done.root.parent)
     assert {p.status for p in plans} == {"current"}
@@ -321,24 +253,7 @@ def test_cells_that_leave_the_config_are_set_aside_and_come_back(config, done):
     assert numbers(done.root) == before
 
 
-def test_a_diverged_replicate_is_a_result(config, tmp_path):
-    report, folder = go(config, tmp_path / "r", overrides=["schedule.eta=[0.2, 1e30]"])
-    assert report.diverged == 6
-    cells = pd.read_parquet(folder.cells)
-    assert sorted(cells.status) == ["diverged"] * 6 + ["done"] * 6
-    wild = cells[cells.status == "diverged"]
-    assert set(wild.n_diverged) == {20}
-    summary = pd.read_parquet(folder.summary)
-    last = summary[(summary.step == 700) & (summary.metric == "param_distance_sq")].set_index("cell_id")
-    assert set(last.loc[wild.cell_id].n_diverged) == {20}
-    assert not (last.loc[wild.cell_id]["mean"] < 1e6).any()
-    assert np.isfinite(last.loc[cells[cells.status == "done"].cell_id]["mean"]).all()
-    assert len(pd.read_parquet(folder.root / "trajectories")) == 12 * 2 * 12 * 20
-
-
 def test_a_failing_cell_does_not_stop_the_others(config, tmp_path, monkeypatch, capsys):
-    from dpexp.problems.huber_linear import HuberLinear
-
     def fail(self):
         if self.d == 10:
             raise RuntimeError("no such weather")
@@ -366,8 +281,6 @@ def test_a_failing_cell_does_not_stop_the_others(config, tmp_path, monkeypatch, 
 
 
 def test_a_cell_that_fails_in_a_shared_pass_fails_alone(config, tmp_path, monkeypatch):
-    from dpexp.algorithms.ldp_sgd import LdpSgd
-
     whole_folder = go(config, tmp_path / "whole")[1]
     original, calls = LdpSgd.simulate, []
 
@@ -388,11 +301,6 @@ def test_a_cell_that_fails_in_a_shared_pass_fails_alone(config, tmp_path, monkey
     pd.testing.assert_frame_equal(ours.reset_index(drop=True), theirs.reset_index(drop=True))
 
 
-def test_one_writer_at_a_time(config, done):
-    with done.locked(), pytest.raises(DpexpError, match="is being written by process"):
-        go(config, done.root.parent)
-
-
 def test_an_error_ends_the_command_and_what_came_before_it_is_stored(config, tmp_path):
     configs = [config.with_name(f"{name}.yaml") for name in "abc"]
     for path in configs:
@@ -402,18 +310,6 @@ def test_an_error_ends_the_command_and_what_came_before_it_is_stored(config, tmp
         call("run", *configs, "--results", tmp_path / "r", code=1)
     assert a.cells.exists()
     assert not c.root.exists()
-
-
-def test_leftovers_of_a_killed_run_are_cleared(config, done):
-    dead = subprocess.Popen(["true"])
-    dead.wait()
-    leftover = done.root / "trajectories" / f".x.parquet.{whole._HOST}.{dead.pid}.tmp"
-    leftover.write_bytes(b"half")
-    living = leftover.with_name(f".y.parquet.{whole._HOST}.1.tmp")
-    living.write_bytes(b"half")
-    go(config, done.root.parent)
-    assert not leftover.exists()
-    assert living.exists()  # somebody is still writing it
 
 
 @pytest.mark.slow
@@ -427,7 +323,6 @@ def test_a_killed_worker_is_replaced(config, done, tmp_path, monkeypatch):
 
 def _suicide(flag, k):
     import os
-    from pathlib import Path
 
     if k == 2 and not Path(flag).exists():
         Path(flag).touch()
@@ -455,23 +350,14 @@ def test_tasks_that_nobody_has_begun_are_dropped_and_threads_end():
     assert sorted(done) == [0, 1, 2]
 
 
-def test_what_a_task_raises_reaches_who_takes_it():
-    with pytest.raises(ValueError, match="seven"):
-        list(EXECUTORS["threads"]([(int, ("7",)), (int, ("seven",))], 1))
-
-
 def test_results_do_not_change_by_accident(config, tmp_path):
     """Golden means of a small run: a change here changes every stored result and belongs in the CHANGELOG."""
     config.write_text(config.read_text().replace("d: 5", "d: 3"))
     _, folder = go(config, tmp_path / "r")
-    summary = pd.read_parquet(folder.summary)
-    cells = pd.read_parquet(folder.cells)
+    summary, cells = pd.read_parquet(folder.summary), pd.read_parquet(folder.cells)
     last = summary[(summary.step == 700) & (summary.metric == "param_distance_sq")]
-    got = [
-        float(last[(last.cell_id == c) & (last.estimator == e)]["mean"].iloc[0])
-        for c in cells.cell_id
-        for e in ("sgd", "asgd")
-    ]
+    means = last.set_index(["cell_id", "estimator"])["mean"]
+    got = [means[cell, estimator] for cell in cells.cell_id for estimator in ("sgd", "asgd")]
     np.testing.assert_allclose(got, GOLDEN, rtol=1e-9)
 
 

@@ -1,6 +1,5 @@
 """What algorithms on data sets add to configs and runs: targets, known numbers of steps, accepted problems, complaints."""
 
-import json
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -10,6 +9,7 @@ from dpexp.algorithms.algorithm import AlgorithmBase
 from dpexp.config.experiment_file import load_experiment, resolved_yaml
 from dpexp.config.reader import REGISTRIES
 from dpexp.config.yamlfile import ConfigError
+from dpexp.core.seeds import generator
 from dpexp.engine.result import Passed
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.budgets import Target
@@ -18,7 +18,6 @@ from dpexp.privacy.mechanisms.released import Stated
 from dpexp.problems.problem import ProblemBase
 from dpexp.store import load_cells, load_summary
 from dpexp.store.run import Options, run
-from tests.conftest import call
 
 
 class Bowl(ProblemBase):
@@ -52,8 +51,6 @@ class NoisyDescent(AlgorithmBase):
         return Stated("sampled-gaussian", gaussian, "gaussian-composition")
 
     def simulate(self, problem, settings, steps, seed, replicates):
-        from dpexp.core.seeds import generator
-
         values = np.empty((len(settings), 1, len(steps), 2, len(replicates)))
         for k, (schedule, budget) in enumerate(settings):
             for r, replicate in enumerate(replicates):
@@ -166,9 +163,3 @@ def test_metrics_without_an_optimum_are_stored(registered, tmp_path):
     assert list(cells["eps_1e-05"]) == pytest.approx([1, 4])
     assert bool(cells.guarantee.all())
     assert run(experiment, Options(results=tmp_path / "results", quiet=True)).computed == 0
-
-
-def test_the_statement_of_a_target(tmp_path):
-    text = "experiment: a\nproblem: {name: huber-linear}\nprivacy: {eps: 2, delta: 1e-6}\nrun: {n: 10}\n"
-    document = json.loads(call("privacy", str(config(tmp_path, text)), "--json").stdout)
-    assert document["statements"][0]["eps"][0] == [1e-6, pytest.approx(2)]

@@ -32,20 +32,20 @@ def f(x: int) -> str:
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(tmp_path, monkeypatch):
     """An empty cache, and a memory that has read nothing."""
     monkeypatch.setenv("DPEXP_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache" / "code" / "parsed"
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Path:
+def source(tmp_path):
     path = tmp_path / "some.py"
     path.write_bytes(SOURCE)
     return path
 
 
-def another_process(monkeypatch: pytest.MonkeyPatch, parses: bool) -> source_code._Kept:
+def another_process(monkeypatch, parses: bool) -> source_code._Kept:
     """The memory of a process that begins now; one that may not parse has to find all that it needs."""
     fresh = source_code._Kept()
     monkeypatch.setattr(source_code, "_KEPT", fresh)
@@ -57,7 +57,7 @@ def another_process(monkeypatch: pytest.MonkeyPatch, parses: bool) -> source_cod
     return fresh
 
 
-def test_what_a_file_of_code_says() -> None:
+def test_what_a_file_of_code_says():
     found = parsed(SOURCE)
     assert set(found.imports) == {
         Import(0, "__future__", ("annotations",)),
@@ -72,9 +72,7 @@ def test_what_a_file_of_code_says() -> None:
 
 
 @pytest.mark.slow
-def test_a_later_process_finds_all_of_the_package_as_it_would_parse_it(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_later_process_finds_all_of_the_package_as_it_would_parse_it(place, monkeypatch: pytest.MonkeyPatch):
     first = another_process(monkeypatch, parses=True)
     wanted = {path: code_in(path) for path in PACKAGE}
     first.write()
@@ -85,7 +83,7 @@ def test_a_later_process_finds_all_of_the_package_as_it_would_parse_it(
     assert {path: parsed(path.read_bytes()) for path in PACKAGE} == wanted
 
 
-def test_an_edit_is_another_file(place: Path, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_edit_is_another_file(place, source, monkeypatch):
     first = another_process(monkeypatch, parses=True)
     before = code_in(source)
     first.write()
@@ -97,20 +95,20 @@ def test_an_edit_is_another_file(place: Path, source: Path, monkeypatch: pytest.
     assert code_in(source) == before
 
 
-def lies(place: Path) -> None:
+def lies(place):
     """Put another digest under every name, behind a seal that is right."""
     files = {name: code._replace(digest="0" * 16) for name, code in kept_in(place).items()}
     write_bytes_sealed(place, MADE_BY, pickle.dumps(files), private=True)
 
 
-def kept_in(place: Path) -> dict[str, Code]:
+def kept_in(place):
     content = read_bytes_sealed(place, private=True)
     assert content.startswith(MADE_BY)
     found: dict[str, Code] = pickle.loads(content[len(MADE_BY) :])
     return found
 
 
-def test_what_is_kept_is_really_used(place: Path, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_kept_is_really_used(place, source, monkeypatch):
     """The tests below would see it if a bad file were believed."""
     first = another_process(monkeypatch, parses=True)
     code_in(source)
@@ -123,9 +121,7 @@ def test_what_is_kept_is_really_used(place: Path, source: Path, monkeypatch: pyt
 @pytest.mark.parametrize(
     "wrong", ["damaged", "open to others", "of another parser", "of another kind", "short", "none"]
 )
-def test_what_is_not_safe_or_not_right_is_not_believed(
-    wrong: str, place: Path, source: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_not_safe_or_not_right_is_not_believed(wrong, place, source, monkeypatch: pytest.MonkeyPatch):
     first = another_process(monkeypatch, parses=True)
     right = code_in(source)
     first.write()
@@ -150,9 +146,7 @@ def test_what_is_not_safe_or_not_right_is_not_believed(
     assert code_in(source) == right
 
 
-def test_without_a_folder_nothing_is_kept_and_nothing_fails(
-    place: Path, source: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_folder_nothing_is_kept_and_nothing_fails(place, source, monkeypatch: pytest.MonkeyPatch):
     for value in ("off", str(source)):  # a file is in the place of the folder
         monkeypatch.setenv("DPEXP_CACHE", value)
         first = another_process(monkeypatch, parses=True)
@@ -161,7 +155,7 @@ def test_without_a_folder_nothing_is_kept_and_nothing_fails(
     assert not place.exists()
 
 
-def test_processes_add_to_what_others_have_kept(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_add_to_what_others_have_kept(place, tmp_path, monkeypatch):
     paths = [tmp_path / f"{k}.py" for k in range(3)]
     for k, path in enumerate(paths):
         path.write_text(f"number = {k}")
@@ -175,7 +169,7 @@ def test_processes_add_to_what_others_have_kept(place: Path, tmp_path: Path, mon
     assert len({code_in(path).digest for path in paths}) == 3
 
 
-def test_the_folder_does_not_grow_for_ever(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_folder_does_not_grow_for_ever(place, tmp_path, monkeypatch):
     monkeypatch.setattr(source_code, "MOST_KEPT", 5)
     for k in range(9):
         path = tmp_path / f"{k}.py"
@@ -186,7 +180,7 @@ def test_the_folder_does_not_grow_for_ever(place: Path, tmp_path: Path, monkeypa
     assert len(kept_in(place)) == 5
 
 
-def test_a_command_leaves_what_it_parsed(place: Path, source: Path) -> None:
+def test_a_command_leaves_what_it_parsed(place, source):
     asked = "import sys; from pathlib import Path; from dpexp.store.source_code import code_in; "
     command = [sys.executable, "-c", asked + "print(code_in(Path(sys.argv[1])).digest)", str(source)]
     found = subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ}).stdout

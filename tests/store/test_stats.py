@@ -9,8 +9,6 @@ from scipy.optimize import brentq
 
 from dpexp.store.stats import (
     COLUMNS,
-    _cube_root,
-    _order_statistics,
     interval,
     mean_and_reach,
     paired_difference,
@@ -19,10 +17,6 @@ from dpexp.store.stats import (
 )
 
 RNG = np.random.default_rng(31)
-
-
-def within_binomial_error(hits, trials, level=0.95, sigmas=4.0):
-    return abs(hits / trials - level) < sigmas * math.sqrt(level * (1 - level) / trials)
 
 
 def test_summaries_are_numpys():
@@ -76,35 +70,6 @@ def test_each_side_of_an_interval_holds_for_skewed_replicates(law, replicates, w
         assert np.mean(mean + reach < truth) > worst + 2 * error
 
 
-@pytest.mark.parametrize("q", [0.05, 0.5, 0.95])
-def test_intervals_of_quantiles_cover_them_under_any_law(q):
-    for draw, truth in ((lambda rng, size: rng.lognormal(0, 1.5, size), math.exp(1.5 * reference.norm.ppf(q))),):
-        values = draw(np.random.default_rng(4), (3000, 120))
-        low, high = _order_statistics(np.sort(values, axis=-1), q, 0.95)
-        assert np.mean(low > truth) <= 0.025 + 3 * math.sqrt(0.025 / 3000)
-        assert np.mean(high < truth) <= 0.025 + 3 * math.sqrt(0.025 / 3000)
-        assert np.mean((low <= truth) & (truth <= high)) < 0.99  # and not by being too wide
-
-
-def test_too_few_replicates_for_a_quantile_leave_its_end_open():
-    low, high = _order_statistics(np.arange(10.0), 0.95, 0.95)
-    assert low == 7
-    assert high == math.inf
-
-
-def test_cube_roots_are_right_to_the_last_digits():
-    u = np.concatenate([-np.geomspace(1e-300, 1e300, 4001), np.linspace(-2, 2, 4001), np.array([0.0, 1.0, 0.125, 8.0])])
-    np.testing.assert_allclose(_cube_root(u), np.cbrt(u), rtol=5e-16)
-
-
-def test_the_interval_of_the_mean_covers_it():
-    values = RNG.normal(3.0, 2.0, size=(4000, 12))
-    s = summarise(values, np.zeros(values.shape, bool))
-    assert within_binomial_error(np.sum((s["ci_lo"] < 3) & (s["ci_hi"] > 3)), 4000)
-    narrow = np.abs(s["mean"] - 3) < 1.96 * s["se"]  # the normal quantile is too small for 12 replicates
-    assert not within_binomial_error(np.sum(narrow), 4000)
-
-
 def test_diverged_replicates_are_not_left_out():
     values = np.tile(np.arange(1.0, 21.0), (3, 1))
     values[0, 0], values[1, :3] = math.inf, math.nan
@@ -123,6 +88,7 @@ def test_one_replicate_has_no_error():
     s = summarise(np.ones((2, 1)), np.zeros((2, 1), bool))
     assert np.all(s["mean"] == 1)
     assert np.all(np.isnan(s["se"]))
+    assert np.all(s["median_hi"] == math.inf)  # so few leave it open
     assert t_quantile(0) == math.inf
 
 
@@ -146,20 +112,6 @@ def test_a_paired_difference_by_hand():
     assert high + low < -0.01  # and not symmetric
 
 
-def test_paired_difference_covers_and_is_sharper_than_unpaired():
-    covered = ratio_covered = 0
-    for _ in range(1500):
-        common = RNG.normal(10, 3, 25)
-        a, b = common + RNG.normal(1, 0.3, 25), common + RNG.normal(0, 0.3, 25)
-        d = paired_difference(a, b)
-        covered += d.ci_lo < 1 < d.ci_hi
-        ratio_covered += d.ratio_lo < 1.1 < d.ratio_hi
-    assert within_binomial_error(covered, 1500)
-    assert abs(ratio_covered / 1500 - 0.95) < 0.03  # the delta method is asymptotic
-    unpaired = math.sqrt(a.var(ddof=1) / 25 + b.var(ddof=1) / 25)
-    assert d.se < 0.3 * unpaired
-
-
 def test_paired_difference_refuses_what_is_not_paired():
     for a, b in ((np.ones(3), np.ones(4)), (np.ones(1), np.ones(1)), (np.ones((2, 2)), np.ones((2, 2)))):
         with pytest.raises(ValueError, match="equally long vectors"):
@@ -170,6 +122,7 @@ def test_the_level_widens_intervals():
     a, b = RNG.lognormal(size=50), RNG.lognormal(size=50)
     wide, narrow = paired_difference(a, b, 0.999), paired_difference(a, b)
     assert wide.ratio_lo < narrow.ratio_lo < narrow.ratio < narrow.ratio_hi < wide.ratio_hi
+    assert wide.ci_lo < narrow.ci_lo < narrow.difference < narrow.ci_hi < wide.ci_hi
 
 
 def test_summaries_do_not_depend_on_how_many_rows_are_taken_together(monkeypatch):

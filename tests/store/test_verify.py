@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dpexp.algorithms import ALGORITHMS
 from dpexp.store.verifying import BY_METRIC, compare
 from tests.conftest import call
 
@@ -113,8 +114,6 @@ def test_documents():
 
 
 def test_every_metric_has_a_tolerance_with_its_reason():
-    from dpexp.algorithms import ALGORITHMS
-
     for kind in ALGORITHMS.values():
         assert set(kind().metrics) <= set(BY_METRIC)
     assert all(one.why and (one.relative or one.absolute) for one in BY_METRIC.values())
