@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping
+from multiprocessing import current_process
 from typing import NamedTuple
 
 from dpexp.config.cells import Experiment
@@ -85,7 +86,9 @@ def needs(experiment: Experiment, workers: int = 0, cluster: bool = False, proce
 def processes_pay(experiment: Experiment, workers: int) -> bool:
     """Whether so many workers are better processes than threads: where Python takes the steps threads wait for its
     lock, and fourteen of them take two to five times as long. There must be work for them, and memory."""
-    if workers <= FEW_WORKERS or not any(cell.algorithm.in_python for cell in experiment.cells):
+    # a daemon of multiprocessing may start no processes
+    alone = workers <= FEW_WORKERS or current_process().daemon
+    if alone or not any(cell.algorithm.in_python for cell in experiment.cells):
         return False
     needed, there = needs(experiment, workers, processes=True), memory_of_machine()
     return needed.seconds * workers > WORTH_PROCESSES_S and (there is None or needed.bytes <= there)
