@@ -9,13 +9,15 @@ import numpy as np
 from numba import njit
 from numba.core.errors import NumbaError
 
+from dpexp.core.terminal import say
+
 OTHER = (ImportError, AttributeError, TypeError, ValueError, RuntimeError, AssertionError)
 """what comes of a name that is gone, or takes other arguments; numba's own errors are told by what they wrap"""
 
 
 def main() -> None:
     """Try both, and say what was missing."""
-    print(json.dumps({"lanes": _lacks(vocabulary), "kept": _lacks(round_trip)}))
+    say(json.dumps({"lanes": _lacks(vocabulary), "kept": _lacks(round_trip)}))
 
 
 def _lacks(tried: Any) -> str | None:
