@@ -76,6 +76,7 @@ bench: $(READY)
 soak: $(READY)
 	$(BIN)/python -m tests.campaigns.faults
 	$(BIN)/python -m tests.campaigns.config_mutants
+	$(BIN)/python -m tests.campaigns.deletions
 	$(BIN)/python -m tests.campaigns.audit_faults
 	$(BIN)/python -m tests.campaigns.sound_mechanisms
 	$(BIN)/python -m tests.campaigns.statements

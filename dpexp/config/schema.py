@@ -45,8 +45,9 @@ def json_schema() -> Schema:
     """The schema of what can be named today, plug-ins that are loaded included."""
     whole: Schema = {section: _section(section) for section in REGISTRIES}
     loose: Schema = {section: _section(section, whole_section=False) for section in REGISTRIES}
-    whole |= {"privacy": _privacy(), "run": _mapping(RunSettings, needed=False, sweeps=True), TUNE: _tune()}
-    loose |= {"privacy": _privacy(whole_section=False), "run": whole["run"], TUNE: whole[TUNE]}
+    whole |= {"privacy": _privacy(), "run": _mapping(RunSettings, needed=False, sweeps=True)}
+    whole |= {TUNE: _tune()} if tunable() else {}
+    loose = whole | loose | {"privacy": _privacy(whole_section=False)}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "dpexp config",
@@ -94,7 +95,7 @@ def _section(section: str, whole_section: bool = True) -> Schema:
     # Without a name, a problem is incomplete. An algorithm is then the default; a schedule depends on the algorithm,
     # and a section of `cases` on what stands outside, so that there the keys of some entry must fit.
     unnamed: Schema = {"anyOf": [_mapping(kind, needed=False, sweeps=True) for kind in kinds.values()]}
-    if whole_section and section == "algorithm":
+    if whole_section and section == "algorithm" and DEFAULT_NAMES[section] in kinds:
         unnamed = _mapping(kinds[DEFAULT_NAMES[section]], sweeps=True)
     rest = [] if whole_section and section == "problem" else [{"if": {"not": {"required": ["name"]}}, "then": unnamed}]
     schema: Schema = {"type": "object", "properties": {"name": {"enum": list(kinds)}}, "allOf": [*named, *rest]}
