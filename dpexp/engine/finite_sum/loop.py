@@ -219,7 +219,8 @@ class Together:
         self.rule = np.array([[r.alpha for r in lanes], [r.eta for r in lanes], [r.normalised for r in lanes]], float)
         self.take, self.records = lane_steps_of(first.data.pair), first.data.numbers
         # runs that differ in the factor of their noise alone have one sequence
-        self.sequences = {run.noise[1:]: run.noise.begun() for run in runs if run.noise.factor > 0}
+        noises = {run.noise[1:]: run.noise for run in runs if run.noise.factor > 0}
+        self.sequences = {sequence: noise.begun() for sequence, noise in noises.items()}
         self.length = max(1, NUMBERS // (LANES * d))
         self.items, self.noise = np.zeros((LANES, self.length), np.int64), np.zeros((LANES, self.length, d))
         # first and last step of the block whose records and noise are held: none
@@ -245,10 +246,8 @@ class Together:
             self.items[k, :count] = run.order.between(first, end)
             if run.noise.factor > 0:
                 np.multiply(made[run.noise[1:]], run.noise.factor, out=self.noise[k, :count])
-        self.items[len(self.runs) :, :count], self.noise[len(self.runs) :, :count] = (
-            self.items[0, :count],
-            self.noise[0, :count],
-        )
+        self.items[len(self.runs) :, :count] = self.items[0, :count]
+        self.noise[len(self.runs) :, :count] = self.noise[0, :count]
         self.ready = first, end
 
 

@@ -19,12 +19,12 @@ iterates, and the sums.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
+from dpexp.core.caches import kept_once
 from dpexp.engine.compiled import compiled
 from dpexp.engine.lanes.elementwise import maximum, sqrt, where
 from dpexp.engine.lanes.language import inlined
@@ -168,7 +168,7 @@ def _remembering(count: int) -> Callable[..., Any]:
     return inlined(remember)
 
 
-@lru_cache(maxsize=64)
+@kept_once(64)
 def compiled_segment(shape: Shape, source: Source, known_d: int | None) -> Callable[..., Any]:
     """The compiled `segment(first, count, c, law, numbers, state, streams, block, sizes, record) -> c` of one shape of
     problem and one source of a rule.

@@ -11,25 +11,21 @@ Expectations are over one coordinate, for many parameters at once: sum_k weight_
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
-from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from dpexp.core.caches import kept_once
 from dpexp.engine.compiled import compiled
 from dpexp.engine.lanes.elementwise import sqrt
 from dpexp.engine.lanes.language import inlined, told
 from dpexp.engine.lanes.vectors import LANES, load, reals, store
 
-_COMPILING = Lock()
-
-
 Rule = tuple[float, np.ndarray, np.ndarray]
 """a quadrature rule: the largest spread that it reaches, its nodes and its weights"""
 
 
-@cache
+@kept_once(64)
 def _kernel(integrand: Callable[..., Any]) -> Callable[..., Any]:
     f = inlined(integrand)
 
@@ -63,8 +59,7 @@ def expectations(
     left, NaN too.
     """
     parameters, out, left = np.stack([location, spread, scale]), np.empty(len(location)), np.ones(len(location), bool)
-    with _COMPILING:
-        kernel = _kernel(integrand)
+    kernel = _kernel(integrand)
     for reach, nodes, weights in (*rules[:-1], (None, *rules[-1][1:])):
         # (a)
         own = np.flatnonzero(left if reach is None else left & (spread <= reach))

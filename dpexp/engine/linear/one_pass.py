@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from threading import Lock
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -30,8 +29,6 @@ from dpexp.engine.linear.kernel import UNROLLED, Block, Law, Record, Shape, Size
 from dpexp.engine.linear.kernel import compiled_segment as _compiled_segment
 from dpexp.engine.linear.rule import Rule
 from dpexp.engine.linear.segments import BLOCK, KEPT, SEGMENT
-
-_COMPILING = Lock()
 
 
 class Model(NamedTuple):
@@ -88,9 +85,7 @@ def run_lane_group(
     lanes = [*replicates, *[replicates[-1]] * (LANES - len(replicates))]
     rule.check()
     d, p, n = len(model.law.beta) - 1, len(model.start), int(steps[-1])
-    # threads that start together would each compile the same kernel
-    with _COMPILING:
-        segment = _compiled_segment(model.shape, rule.source, d if d <= UNROLLED else None)
+    segment = _compiled_segment(model.shape, rule.source, d if d <= UNROLLED else None)
     numbers = rule.floats()
     streams = Streams(*(stream_states(seed, lanes, role) for role in ("data", "response", "noise")))
     many = len(settings)
