@@ -45,12 +45,12 @@ def diff(a: Path, b: Path | None = None, metric: str | None = None, by: str = ""
     # A copy under another name is often what one compares with.
     sources = [Source(path.parent, path.name, renamed=True) for path in paths]
     gathered = gather(list(dict.fromkeys(sources)), only)
-    sides = [finals(gathered, source) for source in sources]
+    metrics = metrics_of(gathered, metric)
+    sides = [finals(gathered, source, metrics) for source in sources]
     settings = [[run.settings for run in gathered.runs if run.source == source] for source in sources]
     words = gathered.words
     # What varies within a result is a setting; what differs between both is said in one line.
     names = list(dict.fromkeys(name for side in settings for name in varying(side)))
-    metrics = metrics_of(sides, metric)
     lines = [
         f"means at the last step; {', '.join(f'{side} = {path}' for side, path in zip('AB', paths, strict=False))}"
     ]

@@ -132,7 +132,7 @@ def _final(one: Stored, results: Path, alone: bool) -> Final:
     from dpexp.config.settings import varying
     from dpexp.papers import papers
     from dpexp.plugins.loaded import shell
-    from dpexp.reporting.of_results.compared import between_levels, certainty, shown
+    from dpexp.reporting.of_results.compared import between_levels, certainty, compared, shown
     from dpexp.reporting.of_results.table import content_of
     from dpexp.reporting.page.page import Final, Numbers
 
@@ -151,12 +151,13 @@ def _final(one: Stored, results: Path, alone: bool) -> Final:
     of_a_paper = any(one.name in paper.configs for paper in papers().values())
     for name in varying(run.settings for run in runs) if alone or not of_a_paper else ():
         try:
-            rows = between_levels(one.gathered, name)
+            pairs = between_levels(one.gathered, name)
+            rows = compared(pairs) if len(pairs) <= MOST_ROWS else []
         except Exception as error:  # as above: no two settings may differ in nothing else
             remarks.append(f"Not compared by {name}: {said(error)[0]}.")
             continue
-        if len(rows) > MOST_ROWS:
-            remarks.append(f"{len(rows):,} comparisons by {name}: dpexp diff {one.name} --by {name}")
+        if len(pairs) > MOST_ROWS:
+            remarks.append(f"{len(pairs):,} comparisons by {name}: dpexp diff {one.name} --by {name}")
         else:
             tables.append(Numbers(f"Compared by {name}", *shown(rows, name), f"{certainty(len(rows))}."))
     return Final(one.name, tables, remarks, command)

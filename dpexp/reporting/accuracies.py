@@ -78,14 +78,14 @@ def said_of_records(lines: Iterable[Line]) -> str:
     """
     found: dict[int, float] = {}
     for line in lines:
-        end = line.rows.iloc[-1]
+        mean = float(line.rows.mean[-1])
         try:
             records = line.run.cell.problem.held_out_records
         except (DpexpError, ValueError):
             continue
         # of several accuracies on one set of records the largest error is told
-        if records and math.isfinite(end["mean"]):
-            reach = Accuracy(float(end["mean"]), 0.0, int(end.n), records).test_reach
+        if records and math.isfinite(mean):
+            reach = Accuracy(mean, 0.0, line.replicates, records).test_reach
             found[records] = max(found.get(records, 0.0), reach)
     sizes = ", ".join(f"up to ± {reach:.2g} for {records:,} records" for records, reach in sorted(found.items()))
     return (

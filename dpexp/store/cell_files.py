@@ -49,11 +49,13 @@ def digest_of(data: CellData) -> str:
 
 @dataclass(frozen=True)
 class Stored:
-    """A trajectory file of a cell that has been checked; its numbers are read, and checked again, when asked for."""
+    """A trajectory file of a cell that has been checked."""
 
     path: Path
     seal: str
     metadata: dict[str, Any]
+    content: Sealed | None = None
+    """its bytes; None where they are read, and checked again, when they are asked for"""
 
     @property
     def replicates(self) -> int:
@@ -76,6 +78,8 @@ class Stored:
 
     def open(self) -> Sealed:
         """The file's bytes. Raises Damaged, also where another file has taken its place."""
+        if self.content is not None:
+            return self.content
         try:
             sealed = read_sealed(self.path)
         except FileNotFoundError:
@@ -127,8 +131,11 @@ def write_cell(folder: Folder, cell: Cell, data: CellData, made: dict[str, Any],
     return Stored(path, seal, json.loads(json.dumps(stated)))
 
 
-def stored_cell_file(folder: Folder, cell_id: str) -> Stored:
-    """The checked trajectory file of a cell, also one that was set aside. Raises Damaged, FileNotFoundError."""
+def stored_cell_file(folder: Folder, cell_id: str, with_content: bool = False) -> Stored:
+    """The checked trajectory file of a cell, also one that was set aside. Raises Damaged, FileNotFoundError.
+
+    `with_content` keeps its bytes, for who reads them now and not those of many files.
+    """
     path = folder.trajectory(cell_id)
     if not path.exists() and folder.orphan(cell_id).exists():
         path = folder.orphan(cell_id)
@@ -136,7 +143,7 @@ def stored_cell_file(folder: Folder, cell_id: str) -> Stored:
     sealed = read_sealed(path)
     if id_of(sealed.metadata.get("parameters", {})) != cell_id:
         raise Damaged(f"{path.name} holds another cell's numbers")
-    return Stored(path, sealed.seal, sealed.metadata)
+    return Stored(path, sealed.seal, sealed.metadata, sealed if with_content else None)
 
 
 # --- released parameters ---

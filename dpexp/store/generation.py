@@ -45,7 +45,8 @@ class Generation:
 
     def trajectory(self, cell_id: str) -> Stored:
         """The trajectory file that the derived rows of a cell come from. Raises Damaged, FileNotFoundError."""
-        stored, origin = stored_cell_file(self.folder, cell_id), self.manifest["computed_from"].get(cell_id)
+        stored = stored_cell_file(self.folder, cell_id, with_content=True)
+        origin = self.manifest["computed_from"].get(cell_id)
         if origin is None or (stored.numbers, stored.replicates) != (origin["numbers"], origin["replicates"]):
             raise Damaged(f"trajectories/{cell_id}.parquet is not what the summary was computed from")
         return stored

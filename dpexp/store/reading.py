@@ -174,17 +174,18 @@ def _say_once(root: str, gone: tuple[str, ...]) -> None:
         note(f"{root}: {', '.join(gone)} is not there now: these numbers cannot be held against it")
 
 
-def _frame(sealed: Sealed) -> pd.DataFrame:
-    frame: pd.DataFrame = sealed.table().to_pandas(use_threads=False)
+def _frame(sealed: Sealed, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    frame: pd.DataFrame = sealed.table(columns).to_pandas(use_threads=False)
     return frame
 
 
 def load_cells(results: Path, experiment: str, needs: Sequence[str] = (), renamed: bool = False) -> pd.DataFrame:
     """cells.parquet, one row per cell, with the columns `needs` among others. Raises ResultsMissing."""
-    return _cells(load_generation(results, experiment, renamed), needs)
+    return cells_of(load_generation(results, experiment, renamed), needs)
 
 
-def _cells(generation: Generation, needs: Sequence[str]) -> pd.DataFrame:
+def cells_of(generation: Generation, needs: Sequence[str] = ()) -> pd.DataFrame:
+    """cells.parquet, one row per cell. Raises ResultsMissing where it has not all columns `needs`."""
     cells = _frame(generation.cells)
     if lacking := [name for name in needs if name not in cells.columns]:
         raise not_as_configured(
@@ -200,14 +201,19 @@ def load_summary(results: Path, experiment: str, needs: Sequence[str] = (), rena
     that of steps; `n_diverged` counts them at one step, `cell.n_diverged` at any.
     """
     generation = load_generation(results, experiment, renamed)
-    cells = _cells(generation, needs)
-    if generation.summary is None:
-        raise missing(generation.folder, "no cell has been computed")
-    summary = _frame(generation.summary)
+    cells = cells_of(generation, needs)
+    summary = summary_of(generation)
     # no column of the cells is lost where the summary has one of that name
     shared = set(summary.columns) - {"cell_id"}
     names = {name: f"{'run' if name == 'n' else 'cell'}.{name}" for name in cells.columns if name in shared}
     return summary.merge(cells.rename(columns=names), on="cell_id")
+
+
+def summary_of(generation: Generation, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """summary.parquet, or some of its columns. Raises ResultsMissing where no cell could be computed."""
+    if generation.summary is None:
+        raise missing(generation.folder, "no cell has been computed")
+    return _frame(generation.summary, columns)
 
 
 def at_last_step(summary: pd.DataFrame) -> pd.DataFrame:

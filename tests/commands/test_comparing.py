@@ -26,6 +26,7 @@ from dpexp.reporting.of_results import compared
 from dpexp.reporting.of_results.gather import Source, gather
 from dpexp.store import cell_of as numbers_of
 from dpexp.store import load_generation
+from dpexp.store.generation import Generation
 from dpexp.store.run import Options, run
 from tests.campaigns.faults import damage
 from tests.conftest import call, share
@@ -233,20 +234,28 @@ def test_levels_are_compared_pair_by_pair_within_what_else_varies(folder):
     assert "schedule.eta A" in text
 
 
+@pytest.mark.parametrize("words", [("table",), ("diff", "--by", "eta"), ("report",)])
+def test_the_file_of_a_cell_is_read_once_for_all_that_is_shown_of_it(folder, words, monkeypatch):
+    read, true = [], Generation.trajectory
+    monkeypatch.setattr(Generation, "trajectory", lambda self, cell_id: read.append(cell_id) or true(self, cell_id))
+    call(words[0], folder, *words[1:])
+    assert len(set(read)) == len(load_generation(folder.parent, folder.name).manifest["cells"])
+    # the page shows a table, a comparison for each of the two settings that vary, and the slopes of its figure
+    assert max(map(read.count, read)) <= (4 if words == ("report",) else 1)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", share(range(5)))
-def test_a_difference_of_nothing_is_seldom_certain(seed, monkeypatch, folder):
+def test_a_difference_of_nothing_is_seldom_certain(seed, folder):
     """2,000 families of four comparisons without a difference: at most 5 % call one certain, and 20 % would alone."""
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(2000, 4, 12))
     source = Source(folder.parent, folder.name)
-    one, other, *_ = compared.finals(gather([source]), source)
-    pair, drawn = compared.Pair("", one, other), []
-    monkeypatch.setattr(compared.Final, "replicates", lambda self: drawn[-1] if self is one else np.zeros(12))
+    one, other, *_ = compared.finals(gather([source]), source, [compared.MAIN])
+    pair, nothing = compared.Pair("", one, other), {other.line.estimator: np.zeros(12)}
 
     def certain(value, level):
-        drawn.append(value)
-        return compared._compare(pair, level)["certain"]
+        return compared._compare(pair, level, {one.line.estimator: value}, nothing)["certain"]
 
     together = np.mean([any(certain(value, 1 - 0.05 / 4) for value in family) for family in values])
     alone = np.mean([any(certain(value, 0.95) for value in family) for family in values])

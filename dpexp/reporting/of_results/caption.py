@@ -31,7 +31,7 @@ def _what(scene: Scene) -> str:
     words = metric.words if metric.words == scene.metric else f"{metric.words} ({scene.metric})"
     unit = f", in units of {metric.unit}" if metric.unit and not metric.share else ""
     names = ", ".join(dict.fromkeys(source.name for source in scene.gathered.sources))
-    steps = from_to(int(line.rows.step.iloc[-1]) for line in scene.lines)
+    steps = from_to(int(line.rows.step[-1]) for line in scene.lines)
     if scene.plan.x == STEP:
         against = f"against the number of steps, to {steps}"
     elif scene.plan.x == DOTS:
@@ -114,7 +114,7 @@ def _diverged(scene: Scene) -> str:
 
 
 def _below(scene: Scene) -> str:
-    named = [f"{scene.name(line)} ({line.rows['mean'].iloc[-1]:.2g})" for line in scene.below()]
+    named = [f"{scene.name(line)} ({line.rows.mean[-1]:.2g})" for line in scene.below()]
     return f"Below the axis: {_some(named)}." if named else ""
 
 
@@ -132,7 +132,7 @@ def _coinciding(scene: Scene) -> str:
         for k in members:
             line = scene.lines[k]
             if scene.plan.x == STEP and not line.diverged:
-                values = line.rows["mean"].tolist()
+                values = line.rows.mean.tolist()
                 # bit for bit: what lies a hair apart can be seen
                 alike.setdefault((*line.rows.step.tolist(), *values), []).append(scene.name(line))
         found += [" and ".join(names) for names in alike.values() if len(names) > 1]

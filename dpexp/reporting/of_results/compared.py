@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from dpexp.config.messages import suggest
 from dpexp.config.settings import Settings, Words, varying
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.text import guess
-from dpexp.reporting.of_results.gather import Gathered, Source
+from dpexp.reporting.of_results.gather import Gathered, Run, Source
 from dpexp.reporting.of_results.lines import Line, lines_of
 from dpexp.store import cell_of
 from dpexp.store.reading import OnlySummaries
@@ -28,8 +29,6 @@ class Final(NamedTuple):
 
     line: Line
     metric: str
-    row: dict[str, Any]
-    """its row of the summary"""
 
     @property
     def settings(self) -> Settings:
@@ -50,17 +49,6 @@ class Final(NamedTuple):
         except DpexpError:
             return True
 
-    def replicates(self) -> np.ndarray | None:
-        """Values by replicate, where the trajectories are stored."""
-        try:
-            data = cell_of(self.line.run.generation, str(self.line.run.row["cell_id"]))
-        except OnlySummaries:
-            return None
-        values: np.ndarray = data.values[
-            data.estimators.index(self.line.estimator), -1, data.metrics.index(self.metric)
-        ]
-        return values
-
 
 class Pair(NamedTuple):
     """Two of them that are compared, and the words for what they share and for what tells them apart."""
@@ -72,22 +60,20 @@ class Pair(NamedTuple):
     name_b: str = "B"
 
 
-def finals(gathered: Gathered, source: Source) -> list[Final]:
-    """The last step of everything in one result."""
-    return [
-        Final(line, metric, {str(k): v for k, v in line.rows.iloc[-1].items()})
-        for metric in gathered.summary.metric.unique()
-        for line in lines_of(gathered, metric)
-        if line.run.source == source
-    ]
+def finals(gathered: Gathered, source: Source, metrics: Sequence[str]) -> list[Final]:
+    """The last steps of one result in these metrics."""
+    found = ((line, metric) for metric in metrics for line in lines_of(gathered, metric))
+    return [Final(line, metric) for line, metric in found if line.run.source == source]
 
 
-def metrics_of(sides: Sequence[Sequence[Final]], wanted: str | None = None) -> list[str]:
-    """The metrics that are compared. Raises UsageError where one is asked for that not all sides have."""
-    known = [dict.fromkeys(final.metric for final in side) for side in sides]
-    shared = [name for name in known[0] if all(name in side for side in known)]
+def metrics_of(gathered: Gathered, wanted: str | None = None) -> list[str]:
+    """The metrics that are compared. Raises UsageError where one is asked for that not all results have."""
+    summary, several = gathered.summary, len(gathered.sources) > 1
+    sources = summary["run"].map({k: run.source for k, run in enumerate(gathered.runs)})
+    known = [list(some.unique()) for _, some in summary.metric.groupby(sources, sort=False)]
+    shared = [str(name) for name in known[0] if all(name in side for side in known)]
     if wanted is not None and wanted not in shared:
-        raise UsageError(f"--metric {wanted}: not in {'both results' if len(sides) > 1 else 'the result'}",
+        raise UsageError(f"--metric {wanted}: not in {'both results' if several else 'the result'}",
                          suggest(wanted, shared))  # fmt: skip
     return [wanted] if wanted else [MAIN] if MAIN in shared else shared
 
@@ -123,26 +109,41 @@ def levels(side: Sequence[Final], by: str, names: Sequence[str], metrics: Sequen
     return pairs
 
 
-def between_levels(gathered: Gathered, by: str) -> list[dict[str, Any]]:
-    """The comparisons of all pairs of levels of one setting of a result; raises as `levels` does."""
-    side = finals(gathered, gathered.sources[0])
-    names = varying(run.settings for run in gathered.runs)
-    return compared(levels(side, by, names, metrics_of([side]), gathered.words))
+def between_levels(gathered: Gathered, by: str) -> list[Pair]:
+    """All pairs of levels of one setting of a result; raises as `levels` does."""
+    metrics = metrics_of(gathered)
+    side = finals(gathered, gathered.sources[0], metrics)
+    return levels(side, by, varying(run.settings for run in gathered.runs), metrics, gathered.words)
 
 
 def compared(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
     """The comparison of every pair, of which all words hold together."""
+    # a file is read once for all pairs that its cell is in
+    replicates = cache(_replicates)
     # Bonferroni: all words of certainty hold together with 95%
-    return [_compare(pair, 1 - (1 - CI_LEVEL) / len(pairs)) for pair in pairs]
+    level = 1 - (1 - CI_LEVEL) / len(pairs)
+    return [_compare(pair, level, *(replicates(f.line.run, f.metric) for f in (pair.a, pair.b))) for pair in pairs]
 
 
-def _compare(pair: Pair, level: float) -> dict[str, Any]:
+def _replicates(run: Run, metric: str) -> dict[str, np.ndarray]:
+    """Values by replicate at the last step, by estimator; none where the trajectories are not stored."""
+    try:
+        data = cell_of(run.generation, str(run.row["cell_id"]))
+    except OnlySummaries:
+        return {}
+    # a copy: a view would keep all steps
+    return dict(zip(data.estimators, data.values[:, -1, data.metrics.index(metric)].copy(), strict=True))
+
+
+def _compare(
+    pair: Pair, level: float, of_a: Mapping[str, np.ndarray], of_b: Mapping[str, np.ndarray]
+) -> dict[str, Any]:
     """The difference of one pair, its 95% interval, and whether the interval at `level` leaves out 0."""
-    a, b = pair.a.row, pair.b.row
-    one, other = pair.a.replicates(), pair.b.replicates()
+    mean_a, mean_b = float(pair.a.line.rows.mean[-1]), float(pair.b.line.rows.mean[-1])
+    one, other = of_a.get(pair.a.line.estimator), of_b.get(pair.b.line.estimator)
     # settings on a user's own records share no noise (docs/privacy.md)
     shared = pair.a.seed == pair.b.seed and not (pair.a.own_records or pair.b.own_records)
-    same_run = pair.a.line.run == pair.b.line.run  # two estimators of one run
+    same_run = pair.a.line.run is pair.b.line.run  # two estimators of one run
     count = 0 if one is None or other is None else min(len(one), len(other))
     paired = (shared or same_run) and count > 1
     if paired and one is not None and other is not None:
@@ -151,10 +152,11 @@ def _compare(pair: Pair, level: float) -> dict[str, Any]:
         difference, ratio, ci = at.difference, at.ratio, [at.ci_lo, at.ci_hi]
         _, low, high = map(float, interval(one - other, level))
     else:
-        difference = a["mean"] - b["mean"]
-        ratio = a["mean"] / b["mean"] if b["mean"] else math.nan
+        difference = mean_a - mean_b
+        ratio = mean_a / mean_b if mean_b else math.nan
         # unpaired: both errors add up, with the degrees of freedom of the smaller sample
-        degrees, se = int(min(a["n"], b["n"])) - 1, math.hypot(a["se"], b["se"])
+        degrees = min(pair.a.line.replicates, pair.b.line.replicates) - 1
+        se = math.hypot(pair.a.line.rows.se[-1], pair.b.line.rows.se[-1])
         half, wide = (t_quantile(degrees, at) * se if degrees > 0 else math.inf for at in (CI_LEVEL, level))
         ci, low, high = [difference - half, difference + half], difference - wide, difference + wide
     return {
@@ -163,8 +165,8 @@ def _compare(pair: Pair, level: float) -> dict[str, Any]:
         "metric": pair.a.metric,
         "level_a": pair.name_a,
         "level_b": pair.name_b,
-        "a": a["mean"],
-        "b": b["mean"],
+        "a": mean_a,
+        "b": mean_b,
         "difference": difference,
         "ci": ci,
         "ratio": ratio,

@@ -87,7 +87,7 @@ def draw(gathered: Gathered, request: Request | None = None) -> Drawing:
         elif scene.plan.x != DOTS:
             high = limits[1] if limits else math.inf
             wild = [scene.lines[k] for k in members if scene.lines[k].diverged]
-            ends = [(line, float(line.rows["mean"].iloc[-1])) for line in wild]
+            ends = [(line, float(line.rows.mean[-1])) for line in wild]
             lost = [line for line, end in ends if not (math.isfinite(end) and end <= high)]
             stack(scene, axes, [(line, scene.at(line)) for line in lost])
         if scene.marked(members):
@@ -195,6 +195,8 @@ def _steps(scene: Scene) -> str:
 
 def _panel(scene: Scene, overlay: Overlay | None, axes: Axes, members: Sequence[int], ticks: int) -> list[pd.DataFrame]:
     """Draw the lines of one panel, with at most so many decades named below it; the numbers that are in it."""
+    import pandas as pd
+
     lines = [scene.lines[k] for k in members]
     axes.set_axisbelow(True)
     if scene.plan.x == DOTS:
@@ -214,8 +216,8 @@ def _panel(scene: Scene, overlay: Overlay | None, axes: Axes, members: Sequence[
         if scene.plan.x not in (STEP, DOTS):
             settings = {column_of(scene.plan.x): line.settings[scene.plan.x], **settings}
         theory = overlay.columns(k) if overlay else {}
-        columns = [*settings, "step", *STATISTICS, *theory]
-        pieces.append(rows[["step", *STATISTICS]].assign(**settings, **theory)[columns])
+        numbers = {name: getattr(rows, name) for name in ("step", *STATISTICS)}
+        pieces.append(pd.DataFrame({**settings, **numbers, **theory}))
     return pieces
 
 
@@ -228,10 +230,9 @@ def _scales(scene: Scene, axes: Axes, ticks: int) -> None:
 def _curve(scene: Scene, axes: Axes, line: Line) -> None:
     """Mean and band against the step, where they are numbers."""
     rows = scene.shown_rows(line)
-    mean = np.where(np.isfinite(rows["mean"]), rows["mean"], np.nan)
-    colour, few = scene.colour(line), len(rows) < 8
+    mean, low, high = (np.where(np.isfinite(ends), ends, np.nan) for ends in (rows.mean, rows.ci_lo, rows.ci_hi))
+    colour, few = scene.colour(line), len(rows.step) < 8
     axes.plot(rows.step, mean, color=colour, linestyle=scene.dashes(line), linewidth=1.3, marker="." if few else "")
-    low, high = (np.where(np.isfinite(rows[name]), rows[name], np.nan) for name in ("ci_lo", "ci_hi"))
     if scene.y_log:
         # an interval that reaches zero would fill a logarithmic panel to its lower edge
         low = np.maximum(low, mean / 10)
@@ -301,7 +302,7 @@ def _points(scene: Scene, axes: Axes, lines: Sequence[Line], linestyle: Any) -> 
 
 def _end(scene: Scene, line: Line) -> tuple[float, float, float]:
     """The last mean of a line, and how far its bar reaches below and above."""
-    mean, *ends = (float(line.rows[name].iloc[-1]) for name in ("mean", "ci_lo", "ci_hi"))
+    mean, *ends = (float(column[-1]) for column in (line.rows.mean, line.rows.ci_lo, line.rows.ci_hi))
     low, high = (max(0.0, length) if math.isfinite(length) else 0.0 for length in (mean - ends[0], ends[1] - mean))
     # a bar that reaches zero would fill a logarithmic panel to its lower edge
     return mean, min(low, 0.9 * abs(mean)) if scene.y_log else low, high

@@ -13,7 +13,8 @@ from dpexp.config.expressions import matches
 from dpexp.config.settings import Settings, Words, flat, named, sections
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.text import guess
-from dpexp.store import load_cells, load_generation, load_summary
+from dpexp.store import load_generation
+from dpexp.store.reading import cells_of, summary_of
 from dpexp.store.staleness import why_stale
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ FROM = "result"
 """the name under which runs of several results are told apart"""
 DEFAULT_METRICS = ("param_distance_sq", "loss_gap", "test_accuracy", "grad_norm", "objective", "train_loss")
 """what is shown where nobody says: the first of these that the results have, else their first metric"""
+
+KEPT = ("cell_id", "estimator", "step", "metric", "n", "n_diverged", "mean", "se", "ci_lo", "ci_hi")
+"""what is read of a summary"""
 
 
 class Unreadable(ResultsMissing):
@@ -46,7 +50,7 @@ class Source:
         return self.results / self.name
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Run:
     """One cell of a result."""
 
@@ -155,9 +159,8 @@ def gather(sources: Sequence[Source], only: str | None = None) -> Gathered:
     # an expression may name a column that only some cells have
     known = dict.fromkeys(name for own in columns for names in own.values() for name in names)
     for number, (source, generation) in enumerate(zip(sources, generations, strict=True)):
-        where = source.results, source.name
-        rows = {str(row["cell_id"]): row for row in load_cells(*where, renamed=source.renamed).to_dict("records")}
-        summary = load_summary(*where, renamed=source.renamed)
+        rows = {str(row["cell_id"]): row for row in cells_of(generation).to_dict("records")}
+        summary = summary_of(generation, KEPT)
         if source.renamed and (why := why_stale(generation)):
             remarks.append(f"{source.path} is not what today's code, data and config give: {why}")
         place = {}
@@ -169,10 +172,10 @@ def gather(sources: Sequence[Source], only: str | None = None) -> Gathered:
             flats.append(flat(tree))
             labels.append(str(row["budget"]))
             found.append((source, tree, row, generation))
-        kept = ["estimator", "step", "metric", "n", "n_diverged", "mean", "se", "ci_lo", "ci_hi"]
         # what no cell of interest has is not carried along
-        rows_of = summary[summary.cell_id.isin(list(place))]
-        frames.append(rows_of[kept].assign(run=rows_of.cell_id.map(place)))
+        if only is not None:
+            summary = summary[summary.cell_id.isin(list(place))]
+        frames.append(summary[list(KEPT[1:])].assign(run=summary.cell_id.map(place)))
     if not found:
         raise UsageError(f"--only {only!r} holds for no cell", "dpexp show CONFIG lists the parameters")
     settings = named(flats, labels)

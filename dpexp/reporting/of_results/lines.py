@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,10 +22,24 @@ from dpexp.reporting.slopes import Rate, SlopeError, rate
 from dpexp.store.reading import OnlySummaries, cell_of
 
 if TYPE_CHECKING:
-    import numpy as np
-    import pandas as pd
-
     from dpexp.config.cells import Cell
+    from dpexp.engine.result import CellData
+
+
+class Rows(NamedTuple):
+    """Columns of the summary by step, [K] each."""
+
+    step: np.ndarray
+    mean: np.ndarray
+    se: np.ndarray
+    ci_lo: np.ndarray
+    ci_hi: np.ndarray
+    n: np.ndarray
+    n_diverged: np.ndarray
+
+    def at(self, which: np.ndarray | slice) -> Rows:
+        """Some of the rows."""
+        return Rows(*(column[which] for column in self))
 
 
 @dataclass(frozen=True)
@@ -35,17 +50,16 @@ class Line:
     estimator: str
     settings: Settings
     """those of its cell, and `estimator`"""
-    rows: pd.DataFrame
-    """rows of the summary by step: step, mean, se, ci_lo, ci_hi, n, n_diverged"""
+    rows: Rows
 
     @property
     def diverged(self) -> int:
         """How many replicates have diverged by the last step."""
-        return int(self.rows.n_diverged.iloc[-1])
+        return int(self.rows.n_diverged[-1])
 
     @property
     def replicates(self) -> int:
-        return int(self.rows.n.iloc[-1])
+        return int(self.rows.n[-1])
 
 
 def column_of(name: str) -> str:
@@ -55,38 +69,56 @@ def column_of(name: str) -> str:
 
 def lines_of(gathered: Gathered, metric: str) -> list[Line]:
     """The lines of one metric, by cell in the order of the config, and then by estimator."""
-    rows = gathered.summary[gathered.summary.metric == metric].sort_values("step", kind="stable")
+    summary, names = gathered.summary, gathered.estimators
+    chosen = summary[summary.metric == metric]
+    number, steps = chosen["run"].to_numpy(), chosen["step"].to_numpy()
+    which = chosen["estimator"].map({name: k for k, name in enumerate(names)}).to_numpy()
+    order = np.lexsort((steps, which, number))
+    number, which = number[order], which[order]
+    rows = Rows(*(chosen[name].to_numpy()[order] for name in Rows._fields))
+    # where a line begins
+    begin = [*np.flatnonzero((np.diff(number, prepend=-1) != 0) | (np.diff(which, prepend=-1) != 0)), len(number)]
     found = []
-    order = {name: k for k, name in enumerate(gathered.estimators)}
-    for (number, estimator), group in rows.groupby(["run", "estimator"], sort=False):
-        run = gathered.runs[int(str(number))]
-        line = Line(run, str(estimator), {**run.settings, ESTIMATOR: estimator}, group.reset_index(drop=True))
-        found.append((int(str(number)), order[str(estimator)], line))
-    return [line for *_, line in sorted(found, key=lambda one: one[:2])]
+    for first, end in pairwise(begin):
+        run, estimator = gathered.runs[number[first]], names[which[first]]
+        found.append(Line(run, estimator, {**run.settings, ESTIMATOR: estimator}, rows.at(slice(first, end))))
+    return found
 
 
-def fitted(line: Line, metric: str) -> Rate | str:
-    """The slope of a line over its last decade, and whether it has settled; or why there is none.
+def fitted(lines: Sequence[Line], metric: str) -> list[Rate | str]:
+    """The slope of every line over its last decade, and whether it has settled; or why there is none.
 
     The errors come from the replicates, so the trajectories are needed, and not only their summaries.
     """
     if not metric_of(metric).error:
-        return "no slope: the metric is no error"
-    if line.diverged:
-        return "no slope: replicates diverged"
-    try:
-        data = cell_of(line.run.generation, str(line.run.row["cell_id"]))
-    except OnlySummaries:
-        return "no slope: the trajectories are not there"
-    except ResultsMissing as error:
-        return f"no slope: {error.message}"
+        return ["no slope: the metric is no error"] * len(lines)
+    # a file is read once for the estimators of its cell, which follow each other
+    return [found for _, some in groupby(lines, lambda line: id(line.run)) for found in _slopes(list(some), metric)]
+
+
+def _slopes(lines: Sequence[Line], metric: str) -> list[Rate | str]:
+    """Those of one cell's lines."""
+    data: CellData | str = ""
+    if not all(line.diverged for line in lines):
+        try:
+            data = cell_of(lines[0].run.generation, str(lines[0].run.row["cell_id"]))
+        except OnlySummaries:
+            data = "no slope: the trajectories are not there"
+        except ResultsMissing as error:
+            data = f"no slope: {error.message}"
     # of the distance the square alone is stored by replicate
     stored = "param_distance_sq" if metric == "param_distance" else metric
-    values = data.values[data.estimators.index(line.estimator), :, data.metrics.index(stored)]
-    try:
-        return rate(data.steps, np.sqrt(values) if stored != metric else values)
-    except SlopeError as error:
-        return f"no slope: {error}"
+
+    def one(line: Line) -> Rate | str:
+        if line.diverged or isinstance(data, str):
+            return "no slope: replicates diverged" if line.diverged else str(data)
+        values = data.values[data.estimators.index(line.estimator), :, data.metrics.index(stored)]
+        try:
+            return rate(data.steps, np.sqrt(values) if stored != metric else values)
+        except SlopeError as error:
+            return f"no slope: {error}"
+
+    return [one(line) for line in lines]
 
 
 @dataclass(frozen=True)

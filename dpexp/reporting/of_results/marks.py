@@ -47,7 +47,7 @@ def mark_slopes(scene: Scene, axes: Axes, members: Sequence[int], width: float, 
     low, high = axes.get_ylim()
     marked = []
     for k in members:
-        found, end = scene.slopes[k], float(scene.lines[k].rows["mean"].iloc[-1])
+        found, end = scene.slopes[k], float(scene.lines[k].rows.mean[-1])
         if isinstance(found, Rate) and end > 0:
             marked.append((k, found, math.log(end / low) / math.log(high / low)))
     # the digits of neighbouring curves would lie on each other
@@ -68,18 +68,18 @@ def reference(scene: Scene, axes: Axes, members: Sequence[int]) -> None:
     if slope is None:
         return
     lines = [scene.lines[k] for k in members if not scene.lines[k].diverged]
-    last = max((float(line.rows.step.iloc[-1]) for line in lines), default=0.0)
+    last = max((float(line.rows.step[-1]) for line in lines), default=0.0)
     levels = []
     for line in lines:
-        rows = line.rows[line.rows.step >= last / style.GUIDE]
+        rows = line.rows.at(line.rows.step >= last / style.GUIDE)
         # where a guide that touches the curve here is at the last step
-        below = rows["mean"].to_numpy(float) * (rows.step.to_numpy(float) / last) ** -slope
+        below = rows.mean * (rows.step / last) ** -slope
         levels.append(float(np.min(below)) if len(below) else math.inf)
     # below every curve of the last decade and a half
     level = min(levels, default=math.inf) * 0.6
     if not math.isfinite(level) or level <= 0:
         return
-    start = max(last / style.GUIDE, min(float(line.rows.step[line.rows.step > 0].iloc[0]) for line in lines))
+    start = max(last / style.GUIDE, min(float(line.rows.step[line.rows.step > 0][0]) for line in lines))
     axes.plot([start, last], [level * (start / last) ** slope, level], ":", color="#444444", linewidth=1.1, zorder=1.5)
     low, high = axes.get_ylim()
     lowest = min(level, level * (start / last) ** slope)
@@ -105,12 +105,12 @@ def mark_diverged(scene: Scene, axes: Axes, members: Sequence[int]) -> None:
     lost = []
     for line in wild:
         rows = scene.shown_rows(line)
-        seen = rows[np.isfinite(rows["mean"]) & (rows["mean"] <= high) & (rows["mean"] >= low)]
-        if len(seen):
-            _cross(axes, float(seen.step.iloc[-1]), float(seen["mean"].iloc[-1]), scene.colour(line), axes.transData)
+        seen = rows.at(np.isfinite(rows.mean) & (rows.mean <= high) & (rows.mean >= low))
+        if len(seen.step):
+            _cross(axes, float(seen.step[-1]), float(seen.mean[-1]), scene.colour(line), axes.transData)
         else:
             lost.append(line)
-    stack(scene, axes, [(line, float(scene.shown_rows(line).step.iloc[0])) for line in lost])
+    stack(scene, axes, [(line, float(scene.shown_rows(line).step[0])) for line in lost])
 
 
 def stack(scene: Scene, axes: Axes, lost: Sequence[tuple[Line, float]]) -> None:

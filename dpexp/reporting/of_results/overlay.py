@@ -40,7 +40,7 @@ class Overlay:
         scene = self.scene
         if scene.level(scene.plan.hue, line) not in self.hues or scene.plan.x == DOTS:
             return {}
-        steps = scene.shown_rows(line).step.to_numpy()
+        steps = scene.shown_rows(line).step
         return curves_of(scene.request.theories, line.run.cell, line.estimator, scene.metric, steps)
 
     def columns(self, number: int) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class Overlay:
         scene = self.scene
         if scene.plan.x == STEP:
             for k in members:
-                steps = scene.shown_rows(scene.lines[k]).step.to_numpy()
+                steps = scene.shown_rows(scene.lines[k]).step
                 # an asymptote says nothing of the start
                 late = steps >= steps[-1] / LATE
                 for name, values in self.curves[k].items():

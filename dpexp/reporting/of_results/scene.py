@@ -15,7 +15,7 @@ from dpexp.reporting.digits import from_to
 from dpexp.reporting.of_results import looks
 from dpexp.reporting.of_results.choose import DOTS, ESTIMATOR, STEP, Factor, Plan, Wishes, choose
 from dpexp.reporting.of_results.gather import Gathered
-from dpexp.reporting.of_results.lines import Line, Theory, exponent_of, fitted, lines_of
+from dpexp.reporting.of_results.lines import Line, Rows, Theory, exponent_of, fitted, lines_of
 from dpexp.reporting.of_results.metrics import metric_of
 from dpexp.reporting.slopes import Rate
 
@@ -75,7 +75,7 @@ class Scene:
         self.panels = self._panels()
         self.y_log, self.x_log = self._logarithmic()
         curves = self.plan.x == STEP and self.x_log and self.y_log and request.slopes and len(self.lines) <= MOST_SLOPES
-        self.slopes: list[Rate | str] = [fitted(line, self.metric) if curves else "" for line in self.lines]
+        self.slopes: list[Rate | str] = fitted(self.lines, self.metric) if curves else [""] * len(self.lines)
         """of every line; a reason where there is none, and no word where nobody looked for one"""
 
     @property
@@ -152,9 +152,9 @@ class Scene:
             return float(finite[-1] * max((finite[-1] / finite[0]) ** 0.18, 1.5))
         return float(finite[-1] + max(0.18 * (finite[-1] - finite[0]), 0.5))
 
-    def shown_rows(self, line: Line) -> Any:
+    def shown_rows(self, line: Line) -> Rows:
         """The rows of a line that are drawn: those of steps, or the last one."""
-        return line.rows[line.rows.step > 0] if self.plan.x == STEP else line.rows.iloc[-1:]
+        return line.rows.at(line.rows.step > 0 if self.plan.x == STEP else slice(-1, None))
 
     def sound(self) -> list[Line]:
         """Lines without a diverged replicate, which set the limits; all of them where there are none."""
@@ -162,7 +162,7 @@ class Scene:
 
     def _logarithmic(self) -> tuple[bool, bool]:
         """Whether the axis of values is logarithmic, and the other one."""
-        values = np.concatenate([self.shown_rows(line)["mean"].to_numpy(float) for line in self.sound()])
+        values = np.concatenate([self.shown_rows(line).mean for line in self.sound()])
         values = values[np.isfinite(values)]
         positive = bool(len(values)) and bool((values > 0).all())
         # a share between 0 and 1 is read off a linear axis
@@ -184,8 +184,8 @@ class Scene:
         parts = []
         for line in self.sound():
             rows = self.shown_rows(line)
-            mean, low = rows["mean"].to_numpy(float), rows.ci_lo.to_numpy(float)
-            parts += [mean, rows.ci_hi.to_numpy(float), np.where(low > mean / 10, low, np.nan) if self.y_log else low]
+            near = (rows.ci_lo > rows.mean / 10) | (not self.y_log)
+            parts += [rows.mean, rows.ci_hi, np.where(near, rows.ci_lo, np.nan)]
         values = np.concatenate(parts)
         values = values[np.isfinite(values) & ((values > 0) | (not self.y_log))]
         if not len(values):
@@ -202,7 +202,7 @@ class Scene:
     def below(self) -> list[Line]:
         """Lines whose last value lies below the axis of values, where arrows stand for them."""
         limits = self.limits()
-        return [] if limits is None else [line for line in self.lines if line.rows["mean"].iloc[-1] < limits[0]]
+        return [] if limits is None else [line for line in self.lines if line.rows.mean[-1] < limits[0]]
 
     # --- slopes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpexp.config.settings import Words, varying
 from dpexp.core.errors import DpexpError
@@ -19,9 +19,6 @@ from dpexp.reporting.of_results.metrics import CONTROLLED, metric_of
 from dpexp.reporting.slopes import Rate
 from dpexp.reporting.table import Column, Content, by_column, without_constants
 from dpexp.store.stats import CI_NAME
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PAYS = 3.0
 """how many replicates one with its control must be worth: it takes as long as two or three"""
@@ -46,7 +43,7 @@ def content_of(gathered: Gathered, metric: str | None = None, estimators: Sequen
     shown = [main, *(name for name in BESIDE.get(main, ()) if name in gathered.metrics)]
     lines = {name: lines_of(gathered, name) for name in shown}
     names = _names(gathered, [line.settings for line in lines[main]])
-    slopes = [fitted(line, main) for line in lines[main]]
+    slopes = fitted(lines[main], main)
     deltas = _deltas(gathered)
     records = [
         _record(names, [lines[name][k] for name in shown], shown, slopes[k], deltas) for k in range(len(lines[main]))
@@ -85,12 +82,11 @@ def _record(
     first = lines[0]
     row = first.run.row
     record: dict[str, Any] = {column_of(name): first.settings.get(name) for name in names}
-    record |= {"cell_id": row["cell_id"], ESTIMATOR: first.estimator, "step": int(first.rows.step.iloc[-1])}
+    record |= {"cell_id": row["cell_id"], ESTIMATOR: first.estimator, "step": int(first.rows.step[-1])}
     for name, line in zip(shown, lines, strict=True):
-        end: pd.Series[Any] = line.rows.iloc[-1]
-        record |= {name: float(end["mean"]), f"{name}_se": float(end["se"]), f"{name}_ci_lo": float(end["ci_lo"]),
-                   f"{name}_ci_hi": float(end["ci_hi"]),
-                   f"{name}_ci_half": float(end["ci_hi"] - end["ci_lo"]) / 2}  # fmt: skip
+        mean, se, low, high = (float(column[-1]) for column in line.rows[1:5])
+        record |= {name: mean, f"{name}_se": se, f"{name}_ci_lo": low, f"{name}_ci_hi": high,
+                   f"{name}_ci_half": (high - low) / 2}  # fmt: skip
     # a variance of the mean is inverse to the number of replicates: the ratio says how many one is worth
     plain = shown[0].removesuffix(CONTROLLED)
     if plain in shown and plain + CONTROLLED in shown:
@@ -148,7 +144,7 @@ def _note(
     lines: Sequence[Line],
 ) -> str:
     replicates = from_to(line.replicates for line in lines)
-    last = from_to(int(line.rows.step.iloc[-1]) for line in lines)
+    last = from_to(int(line.rows.step[-1]) for line in lines)
     meanings = "; ".join(
         f"{name}: {metric_of(name).words}" + (f" [{metric_of(name).unit}]" if metric_of(name).unit else "")
         for name in shown

@@ -13,6 +13,7 @@ from dpexp.config.settings import Settings, varying
 from dpexp.reporting.of_results.choose import DOTS, ESTIMATOR, STEP, Plan, choose, is_number, needed
 from dpexp.reporting.of_results.gather import DEFAULT_METRICS, Gathered
 from dpexp.reporting.of_results.labels import ESTIMATORS, parameter_label
+from dpexp.reporting.of_results.lines import lines_of
 from dpexp.reporting.of_results.looks import colours_of
 from dpexp.reporting.of_results.metrics import metric_of
 from dpexp.store.stats import CI_NAME
@@ -36,8 +37,9 @@ def document(gathered: Gathered) -> dict[str, Any]:
     factors = [_factor(name, gathered) for name in kept]
     levels = [[factors[k]["_values"].index(cell.get(name)) for k, name in enumerate(kept)] for cell in cells]
     steps: dict[tuple[int, ...], int] = {}
-    found = list(_series(gathered, steps))
-    series = {name: [one for metric, one in found if metric == name] for name in names}
+    # in one order, whatever is shown first, as steps are numbered by their first line
+    found = {name: list(_series(gathered, name, steps)) for name in sorted(names)}
+    series = {name: found[name] for name in names}
     # axis and colours are those of the figure of this result, so that a reader finds the same again
     plan = _looks(gathered, series[names[0]], list(steps))
     x, hue = plan.x, () if plan.hue is None else tuple(name for name in plan.hue.names if name != ESTIMATOR)
@@ -100,30 +102,19 @@ def _factor(name: str, gathered: Gathered) -> dict[str, Any]:
     }
 
 
-def _series(gathered: Gathered, steps: dict[tuple[int, ...], int]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Metric and numbers of every line, by cell in the order of the config and then by estimator.
+def _series(gathered: Gathered, metric: str, steps: dict[tuple[int, ...], int]) -> Iterator[dict[str, Any]]:
+    """Numbers of every line of a metric, by cell in the order of the config and then by estimator.
 
     `steps` collects the steps at which lines have values.
     """
-    summary = gathered.summary
-    metric, estimator = summary.metric.to_numpy(dtype=object), summary.estimator.to_numpy(dtype=object)
-    run, step = summary.run.to_numpy(dtype=np.int64), summary.step.to_numpy(dtype=np.int64)
+    cells = {id(run): k for k, run in enumerate(gathered.runs)}
     place = {name: k for k, name in enumerate(gathered.estimators)}
-    codes = np.array([place[name] for name in estimator], dtype=np.int64)
-    # all results of the papers are 9,000 lines: one sort, and then one cut for each line
-    order = np.lexsort((step, codes, run, metric.astype(str)))
-    keys = list(zip(metric[order], run[order], codes[order], strict=True))
-    starts = [k for k in range(len(keys)) if k == 0 or keys[k] != keys[k - 1]]
-    values = summary[["mean", "ci_lo", "ci_hi"]].to_numpy(dtype=np.float64)[order]
-    counts, wild = (summary[name].to_numpy(dtype=np.int64)[order] for name in ("n", "n_diverged"))
-    step = step[order]
-    for start, end in zip(starts, [*starts[1:], len(keys)], strict=True):
-        name, cell, code = keys[start]
-        at = tuple(step[start:end].tolist())
-        one: dict[str, Any] = {"c": int(cell), "e": int(code), "s": steps.setdefault(at, len(steps))}
-        one |= {"n": int(counts[end - 1]), "v": packed(values[start:end])}
-        diverged = wild[start:end].tolist()
-        yield str(name), {**one, "w": diverged} if any(diverged) else one
+    for line in lines_of(gathered, metric):
+        rows, at = line.rows, tuple(line.rows.step.tolist())
+        one: dict[str, Any] = {"c": cells[id(line.run)], "e": place[line.estimator]}
+        one |= {"s": steps.setdefault(at, len(steps)), "n": line.replicates}
+        one["v"] = packed(np.stack([rows.mean, rows.ci_lo, rows.ci_hi], axis=1))
+        yield {**one, "w": rows.n_diverged.tolist()} if rows.n_diverged.any() else one
 
 
 def packed(values: np.ndarray) -> str:

@@ -50,6 +50,8 @@ class Stored:
     @cached_property
     def manifest(self) -> dict[str, Any]:
         """What the manifest says, of stale results too; empty where it cannot be read."""
+        if self.generation is not None:
+            return self.generation.manifest
         with suppress(Damaged, OSError):
             return read_document(Folder(self.results, self.name).manifest)
         return {}
