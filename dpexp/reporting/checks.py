@@ -122,7 +122,7 @@ def rates_agree(
         if wanted is None:
             raise ValueError(f"{source} gives no exponent for alpha = {run.alpha}")
         try:
-            found = rate(run.steps, run.values(estimator, metric))
+            found = rate(run.steps, run.controlled(estimator, metric))
         except SlopeError as error:
             words.append(f"{label}: {error}")
             states.append("unresolved")

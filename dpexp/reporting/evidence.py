@@ -19,6 +19,7 @@ from dpexp.config.cells import Cell, is_noisy, stored_cell
 from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.core.text import fraction
 from dpexp.engine.result import CellData
+from dpexp.reporting.of_results.metrics import CONTROLLED
 from dpexp.store import Folder, cell_of, load_generation
 from dpexp.store.reading import command_of, not_as_configured
 
@@ -54,6 +55,14 @@ class Run:
         if metric == "param_distance":
             return np.sqrt(self.values(estimator, "param_distance_sq"))
         return self.data.values[self.data.estimators.index(estimator), :, self.data.metrics.index(metric)]
+
+    def controlled(self, estimator: str, metric: str) -> np.ndarray:
+        """`values` less what a control variate knows of them, where the run has one: of the same mean, for rates.
+
+        The mean of what is taken off is a prediction, which these values are no test of.
+        """
+        has_one = metric + CONTROLLED in self.data.metrics
+        return self.values(estimator, metric + CONTROLLED if has_one else metric)
 
     @property
     def traits(self) -> dict[str, str]:

@@ -238,6 +238,13 @@ def test_a_table_puts_both_means_beside_each_other_and_says_what_is_saved(tmp_pa
             assert row["replicates_saved"] == pytest.approx((wide.se / narrow.se) ** 2)
             assert row[f"{ours}_ci_half"] == pytest.approx((narrow.ci_hi - narrow.ci_lo) / 2)
             assert isinstance(row["slope"], float)
+        # where the plain metric is shown, the controlled slope stands beside its slope
+        beside = {(row["cell_id"], row["estimator"]): row.get("slope_controlled") for row in found["rows"]}
+        if metric == plain:
+            controlled = beside
+        else:
+            assert controlled == {(row["cell_id"], row["estimator"]): row["slope"] for row in found["rows"]}
+            assert set(beside.values()) == {None}
     words = call("table", "controlled", *where).stdout
     assert "does not pay" in words  # the average at mu = 1
     lines = [line for line in words.splitlines() if "non-private" in line and " sgd " in line]

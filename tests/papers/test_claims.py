@@ -118,7 +118,9 @@ def stored_runs(experiment):
             mine = summary[row["cell_id"]]
             steps = np.sort(mine.step.unique())
             estimators = tuple(sorted(mine.estimator.unique(), reverse=True))
-            metrics = METRICS if estimators == ("sgd", "asgd") else tuple(mine.metric.unique())
+            every = tuple(mine.metric.unique())
+            controlled = tuple(name for name in every if name.endswith("_controlled"))
+            metrics = (*METRICS, *controlled) if estimators == ("sgd", "asgd") else every
             values = np.empty((len(estimators), len(steps), len(metrics), 2))
             for e, estimator in enumerate(estimators):
                 for m, metric in enumerate(metrics):
@@ -164,12 +166,17 @@ def of(run, number):
     return number(run) if callable(number) else number
 
 
+def errors(run):
+    """Places of the squared errors and losses among a run's metrics."""
+    return [m for m, name in enumerate(run.data.metrics) if name.removesuffix("_controlled") in METRICS[:3]]
+
+
 def times(factor, estimators=("sgd", "asgd")):
     """Squared errors and losses multiplied: a wrong noise scale. `factor` may depend on the run."""
 
     def change(run, values):
         for e in estimators:
-            values[("sgd", "asgd").index(e), :, :3] *= of(run, factor)
+            values[("sgd", "asgd").index(e)][:, errors(run)] *= of(run, factor)
 
     return each(change)
 
@@ -180,9 +187,9 @@ def power(exponent, estimators=("sgd", "asgd")):
     def change(run, values):
         wanted = (run.steps / run.steps[-1]) ** of(run, exponent)
         for e in estimators:
-            kept = values[("sgd", "asgd").index(e), :, :3]
-            mean = kept.mean(axis=-1, keepdims=True)
-            kept *= wanted[:, None, None] * mean[-1:] / np.maximum(mean, 1e-300)
+            own = values[("sgd", "asgd").index(e)]
+            mean = own[:, errors(run)].mean(axis=-1, keepdims=True)
+            own[:, errors(run)] *= wanted[:, None, None] * mean[-1:] / np.maximum(mean, 1e-300)
 
     return each(change)
 

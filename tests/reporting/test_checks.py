@@ -38,6 +38,22 @@ def run(mean, spread=0.01, alpha=0.5, budget="1", steps=STEPS):
     return Run(SimpleNamespace(problem=problem), {"alpha": alpha, "budget": budget}, data)
 
 
+def with_control(plain):
+    """The run with controlled values beside: without spread, and falling twice as fast on a log scale."""
+    exact = np.broadcast_to((plain.data.values[:, :, :1].mean(axis=-1, keepdims=True)) ** 2, plain.data.values.shape)
+    names = ("param_distance_sq", "param_distance_sq_controlled")
+    values = np.concatenate([plain.data.values, exact], axis=2)
+    return Run(plain.cell, plain.row, plain.data._replace(metrics=names, values=values))
+
+
+def test_rates_are_judged_by_the_controlled_values_and_levels_by_the_plain_ones():
+    mine = with_control(run(STEPS**-0.5))
+    asked = "sgd", "param_distance_sq"
+    assert rates_agree([mine], *asked, lambda alpha: -1.0, "x").verdict == "reproduced"
+    assert rates_agree([run(STEPS**-0.5)], *asked, lambda alpha: -0.5, "x").verdict == "reproduced"
+    assert ratio_over_decade("x", mine, *asked, STEPS**-0.5, 1).value == pytest.approx(1)
+
+
 def joint(spread, looks):
     """Half the interval of a mean of `EVEN` times a spread, at the joint level of 95 % over so many looks."""
     return reference.t.ppf(1 - 0.05 / looks / 2, 99) * spread * math.sqrt(100 / 99) / 10

@@ -131,7 +131,7 @@ def between(words: str) -> Assumption:
 
 iterates = assumed_of_runs(
     "the runs are iteration (2), which uses every user once",
-    lambda run: run.cell.algorithm.name == "ldp-sgd",
+    lambda run: run.cell.algorithm.name in ("ldp-sgd", "controlled-ldp-sgd"),
     lambda run: _other(run, algorithm=ALGORITHMS["heavy-ball-ldp-sgd"]()),
 )
 """with momentum it is another iteration"""

@@ -44,16 +44,23 @@ def content_of(gathered: Gathered, metric: str | None = None, estimators: Sequen
     lines = {name: lines_of(gathered, name) for name in shown}
     names = _names(gathered, [line.settings for line in lines[main]])
     slopes = fitted(lines[main], main)
+    beside = main + CONTROLLED
+    # the same rate from fewer replicates, beside the plain one and never in its place
+    more = fitted(lines[beside], beside) if beside in shown else [""] * len(slopes)
     deltas = _deltas(gathered)
     records = [
-        _record(names, [lines[name][k] for name in shown], shown, slopes[k], deltas) for k in range(len(lines[main]))
+        _record(names, [lines[name][k] for name in shown], shown, slopes[k], deltas)
+        | (_slope_of("slope_controlled", more[k]) if beside in shown else {})
+        for k in range(len(lines[main]))
     ]
     columns: dict[str, Column] = {name: partial(_setting, gathered.words, name) for name in names}
     columns |= {name: partial(_mean, name) for name in shown}
     if "replicates_saved" in records[0]:
         columns["saved"] = lambda r: _saved(r["replicates_saved"])
     if any(isinstance(found, Rate) for found in slopes):
-        columns |= {"slope": _slope, "state": lambda r: "-" if r["slope"] is None else str(r["slope_state"])}
+        columns |= _columns_of("slope", "state")
+    if any(isinstance(found, Rate) for found in more):
+        columns |= _columns_of("slope_controlled", "state_controlled")
     columns |= {f"eps at {delta}": partial(_eps, delta) for delta in deltas}
     head, rows, *_ = by_column({**columns, "diverged": "{n_diverged} of {n}"}, records, "")
     # what is the same in every row stands in the note
@@ -92,16 +99,26 @@ def _record(
     if plain in shown and plain + CONTROLLED in shown:
         wide, narrow = record[f"{plain}_se"], record[f"{plain}{CONTROLLED}_se"]
         record["replicates_saved"] = (wide / narrow) ** 2 if narrow > 0 and math.isfinite(wide / narrow) else None
-    found = slope if isinstance(slope, Rate) else None
-    record |= {
-        "slope": None if found is None else found.last.slope,
-        "slope_ci_lo": None if found is None else found.last.ci_lo,
-        "slope_ci_hi": None if found is None else found.last.ci_hi,
-        "slope_state": found.state if found else str(slope),
+    record |= _slope_of("slope", slope) | {
         "guarantee": bool(row.get("guarantee", True)) if row.get("guarantee", True) is not None else True,
     }
     record |= {f"eps_{delta}": _float(row.get(f"eps_{delta}")) for delta in deltas}
     return record | {"n": first.replicates, "n_diverged": first.diverged}
+
+
+def _slope_of(name: str, slope: Rate | str) -> dict[str, Any]:
+    """A slope with its interval and state; a reason is a state."""
+    if not isinstance(slope, Rate):
+        return {name: None, f"{name}_ci_lo": None, f"{name}_ci_hi": None, f"{name}_state": slope}
+    last = slope.last
+    return {name: last.slope, f"{name}_ci_lo": last.ci_lo, f"{name}_ci_hi": last.ci_hi, f"{name}_state": slope.state}
+
+
+def _columns_of(name: str, state: str) -> dict[str, Column]:
+    return {
+        name: lambda r: "-" if r[name] is None else _mean(name, r),
+        state: lambda r: "-" if r[name] is None else str(r[f"{name}_state"]),
+    }
 
 
 def _float(value: Any) -> float | None:
@@ -121,10 +138,6 @@ def _setting(words: Words, name: str, record: dict[str, Any]) -> str:
 
 def _mean(name: str, record: dict[str, Any]) -> str:
     return within(record[name], record[f"{name}_ci_lo"], record[f"{name}_ci_hi"])
-
-
-def _slope(record: dict[str, Any]) -> str:
-    return "-" if record["slope"] is None else _mean("slope", record)
 
 
 def _eps(delta: str, record: dict[str, Any]) -> str:

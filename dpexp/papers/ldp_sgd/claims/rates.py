@@ -43,12 +43,14 @@ def control(runs: list[Run]) -> Outcome:
     return rates_agree(runs, "asgd", "param_distance_sq", lambda a: -1.0, "quadratic risk")
 
 
-def _cell(convexity: str, estimator: str, column: str, alphas: tuple[float, ...]) -> Check:
+def _cell(
+    convexity: str, estimator: str, column: str, alphas: tuple[float, ...], experiment: str = "rates_linear"
+) -> Check:
     """A cell of the table: of strongly convex risks the squared distance, of others the loss gap."""
     inside = between(column)
     if convexity == STRONGLY:
         falls = falls_like(estimator, table1_exponent, convexity)
-        return used("rates_linear", alpha=alphas).judged(falls, iterates, inside, bounded, curved)
+        return used(experiment, alpha=alphas).judged(falls, iterates, inside, bounded, curved)
     falls = falls_like(estimator, table1_exponent, convexity, metric="loss_gap")
     return used("rates_flat", alpha=alphas).judged(falls, *convex_smooth(inside))
 
@@ -125,7 +127,7 @@ SETTLED_LOGISTIC = used("rates_logistic")
 CORRECTED = falls_like("asgd", corrected_exponent)
 CHECKS = {
     "ldp-sgd/table-1/strong/sgd/below-half": _strong("sgd", "(0, 1/2)", (1 / 3, 0.4)),
-    "ldp-sgd/table-1/strong/sgd/above-half": _strong("sgd", "(1/2, 1)", (0.6, 2 / 3)),
+    "ldp-sgd/table-1/strong/sgd/above-half": _strong("sgd", "(1/2, 1)", (0.6, 2 / 3), "rates_controlled"),
     "ldp-sgd/table-1/strong/asgd/below-half": _strong("asgd", "(0, 1/2)", (1 / 3, 0.4)),
     "ldp-sgd/table-1/strong/asgd/above-half": _strong("asgd", "(1/2, 1)", (0.6, 2 / 3)),
     "ldp-sgd/table-1/strong/asgd/corrected": STRONG.judged(CORRECTED, *strongly_smooth),
