@@ -49,23 +49,24 @@ def mean_weight(across: int, power: int, q: np.ndarray, sigma_z: float = 1.0) ->
     """
     from scipy.special import gammainc, gammaln
 
-    q = np.asarray(q, dtype=np.float64)
+    # nodes on both sides of 0 share their squared length
+    lengths, place = np.unique(np.asarray(q, dtype=np.float64), return_inverse=True)
 
     def weight(r: np.ndarray | float) -> np.ndarray:
-        return np.minimum(1.0, WEIGHT_CAP / (1 + sigma_z**2 * (q[..., None] + r))) ** power
+        return np.minimum(1.0, WEIGHT_CAP / (1 + sigma_z**2 * (lengths[:, None] + r))) ** power
 
     if across == 0:
-        return weight(0.0)[..., 0]
+        return weight(0.0)[:, 0][place].reshape(np.shape(q))
     # (b); 12 deviations beyond sqrt(k), about the mean of t, nothing is left
     # below this R the weight is 1
-    free = np.maximum(0.0, (WEIGHT_CAP - 1) / sigma_z**2 - q)
+    free = np.maximum(0.0, (WEIGHT_CAP - 1) / sigma_z**2 - lengths)
     start = np.sqrt(free)
     end = math.sqrt(across) + 12.0
     x, w = panels(np.linspace(0.0, 1.0, 13), 24)
     t = start[..., None] + np.maximum(0.0, end - start)[..., None] * x
     log_density = (across - 1) * log(t) - t * t / 2 - (across / 2 - 1) * math.log(2) - gammaln(across / 2)
     outer = np.sum(w * exp(log_density) * weight(t * t), axis=-1) * np.maximum(0.0, end - start)
-    return gammainc(across / 2, free / 2) + outer
+    return (gammainc(across / 2, free / 2) + outer)[place].reshape(np.shape(q))
 
 
 class Rule(NamedTuple):

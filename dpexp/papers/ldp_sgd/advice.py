@@ -22,7 +22,7 @@ from dpexp.papers.ldp_sgd.predictions import Local, local
 from dpexp.privacy.budgets import Budget, ConstantBudget
 from dpexp.store.executors import EXECUTORS
 from dpexp.store.stats import Difference, mean_and_reach, paired_difference
-from dpexp.theory.ldp_sgd.linearised import linearised_moments
+from dpexp.theory.ldp_sgd.linearised import Modes, linearised_moments
 from dpexp.theory.ldp_sgd.terms import power_sum
 
 if TYPE_CHECKING:
@@ -152,14 +152,11 @@ def advise(
     # with and without privacy on the same users, so that their ratio is the price of privacy
     places = (local(problem, budget), local(problem, nobody))
     # step sizes in units of 1 / M: beyond 2 / M the linear iteration diverges
-    largest = float(np.linalg.eigvalsh(places[0].hessian)[-1])
-    searches = [(place, STEPS_TIMES_M / largest, alpha, n, trial, metric) for place in places for alpha in ALPHAS]
-    searches += [(places[0], np.array([DEFAULT_ETA]), alpha, n, trial, metric) for alpha in DEFAULT_ALPHAS]
-    work = [(_predicted, search) for search in searches]
+    etas = np.append(STEPS_TIMES_M / float(np.linalg.eigvalsh(places[0].hessian)[-1]), DEFAULT_ETA)
+    work = [(_predicted, (places, etas, alpha, n, trial, metric)) for alpha in ALPHAS]
     done = dict(finished(EXECUTORS["threads"](work, jobs), len(work), "errors that the recursion predicts"))
-    found = [done[k] for k in range(len(searches))]
-    usual = [choice for part in found[2 * len(ALPHAS) :] for choice in part]
-    grids = found[: len(ALPHAS)], found[len(ALPHAS) : 2 * len(ALPHAS)]
+    grids = [[done[k][of] for k in range(len(ALPHAS))] for of in range(len(places))]
+    usual = [c for part in grids[0] for c in part if c.eta == DEFAULT_ETA and c.alpha in DEFAULT_ALPHAS]
     wide = [[_shortlist(part, name) for part in grid for name in LdpSgd.estimators] for grid in grids]
 
     def simulated(asked: Sequence[Sequence[Choice]], users: int, part: int = 1) -> list[list[Choice]]:
@@ -177,7 +174,7 @@ def advise(
 
     def refined(place: Local, best: Sequence[Choice]) -> list[Choice]:
         near = np.array([0.5, 0.7, 1.4])
-        return [c for one in best for c in _predicted(place, one.eta * near, one.alpha, n, trial, metric)]
+        return [c for one in best for c in _predicted([place], one.eta * near, one.alpha, n, trial, metric)[0]]
 
     # both sides are searched alike: a coarser search without privacy would say that privacy costs nothing, or less
     best_public = _leaders(public)[:2]
@@ -204,7 +201,7 @@ def advise(
 
 def _shortlist(choices: Sequence[Choice], estimator: str) -> list[Choice]:
     """For an estimator at one alpha the best predicted eta, and smaller ones: large noise favours smaller steps."""
-    group = [choice for choice in choices if choice.estimator == estimator]
+    group = [choice for choice in choices if choice.estimator == estimator and choice.eta != DEFAULT_ETA]
     best = min(range(len(group)), key=lambda k: group[k].predicted, default=-1)
     # every third step downwards: large noise favours smaller ones than the recursion does
     return [group[k] for k in range(best, -1, -3)][:5]
@@ -238,23 +235,30 @@ def _leaders(choices: Sequence[Choice]) -> list[Choice]:
     return list(best.values())
 
 
-def _predicted(place: Local, etas: np.ndarray, alpha: float, n: int, trial: int, metric: str) -> list[Choice]:
-    """Both estimators at every eta; the average with its bias."""
+def _predicted(
+    places: Sequence[Local], etas: np.ndarray, alpha: float, n: int, trial: int, metric: str
+) -> list[list[Choice]]:
+    """Both estimators at every eta, by place; the average with its bias."""
     steps = np.array([trial, n] if n > trial else [n])
-    modes = place.modes
-    moments = linearised_moments(steps, etas, alpha, modes)
-    weights = np.ones_like(modes.h) if metric == "distance" else modes.h / 2
-    unit = place.unit_bias
-    bias = 0.0 if unit is None else float(unit @ unit if metric == "distance" else unit @ place.hessian @ unit / 2)
+    modes = [place.modes for place in places]
+    # modes are on their own: one recursion has those of all places
+    moments = linearised_moments(steps, etas, alpha, Modes(*map(np.concatenate, zip(*modes, strict=True))))
+    ends = np.cumsum([len(own.h) for own in modes])[:-1]
+    parts = (np.split(moment, ends, axis=-1) for moment in moments)
     mean_decay_sq = (power_sum(alpha, steps) / steps) ** 2
-    choices = []
-    for e, eta in enumerate(etas):
-        sgd = moments.iterate[e] @ weights
-        asgd = moments.average[e] @ weights + bias * eta**2 * mean_decay_sq
-        for name, values in (("sgd", sgd), ("asgd", asgd)):
-            if np.all(np.isfinite(values)):
-                choices.append(Choice(name, float(eta), alpha, float(values[-1]), float(values[0])))
-    return choices
+    found: list[list[Choice]] = []
+    for place, own, iterate, average in zip(places, modes, *parts, strict=True):
+        weights = np.ones_like(own.h) if metric == "distance" else own.h / 2
+        unit = place.unit_bias
+        bias = 0.0 if unit is None else float(unit @ unit if metric == "distance" else unit @ place.hessian @ unit / 2)
+        found.append([])
+        for e, eta in enumerate(etas):
+            sgd = iterate[e] @ weights
+            asgd = average[e] @ weights + bias * eta**2 * mean_decay_sq
+            for name, values in (("sgd", sgd), ("asgd", asgd)):
+                if np.all(np.isfinite(values)):
+                    found[-1].append(Choice(name, float(eta), alpha, float(values[-1]), float(values[0])))
+    return found
 
 
 def _simulated(
