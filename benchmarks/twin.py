@@ -1,7 +1,8 @@
-"""The same work as a plain C++ loop (`benchmarks/twins`), compiled where there is a compiler: a measure beyond Python.
+"""The same work as a C++ loop (`benchmarks/twins`), compiled where there is a compiler: a measure beyond Python.
 
-A twin is code as one would write it, of one replicate or setting, or of eight replicates side by side. It is compiled
-with -O3, -march=native and -ffast-math. That may reorder sums; dpexp may not.
+Those of `momentum` and of softmax regression are code as one would write it, of one replicate or setting, compiled with
+-ffast-math. That may reorder sums; dpexp may not. That of `ldp-sgd` is written to be fast, of eight replicates side by
+side, in IEEE arithmetic: like dpexp's sources, the compiler may fuse a product with a sum, and nothing else.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from functools import cache
 from pathlib import Path
 
 TWINS = Path(__file__).parent / "twins"
-FLAGS = ("-O3", "-march=native", "-ffast-math", "-std=c++17")
+FLAGS = ("-O3", "-march=native", "-std=c++17", "-Wno-psabi")
+ARITHMETIC = {"ldp_sgd": ("-ffp-contract=fast", "-fno-math-errno")}
+"""of a twin that is not compiled with -ffast-math"""
 
 
 @cache
@@ -23,12 +26,15 @@ def program(name: str) -> Path | None:
     if compiler is None:
         return None
     target = Path(tempfile.mkdtemp(prefix="dpexp-twin-")) / name
-    subprocess.run([compiler, *FLAGS, str(TWINS / f"{name}.cpp"), "-o", str(target)], check=True)
+    subprocess.run(
+        [compiler, *FLAGS, *ARITHMETIC.get(name, ("-ffast-math",)), str(TWINS / f"{name}.cpp"), "-o", str(target)],
+        check=True,
+    )
     return target
 
 
-def measured(name: str, *arguments: int) -> list[float]:
-    """What the twin prints: the time of a step of each of its variants, in the unit that its file names."""
+def measured(name: str, *arguments: float) -> list[float]:
+    """What the twin prints: the times and other numbers that its file names."""
     ran = subprocess.run(
         [str(program(name)), *map(str, arguments)], check=True, capture_output=True, text=True
     )  # the other stream keeps the compiler from leaving work out
