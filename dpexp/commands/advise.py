@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from dpexp.algorithms.near_the_optimum import is_flat, linear
+from dpexp.commands.advise_search import METRICS, Advice, Choice, Known, advise, shown
 from dpexp.config.cells import Cell
 from dpexp.config.experiment_file import load_experiment, read_experiment
 from dpexp.config.shipped import MARK, shipped
 from dpexp.core.errors import UsageError
 from dpexp.core.text import columns, fraction, guess
-from dpexp.papers.ldp_sgd.advice import METRICS, Advice, Choice, Known, advise, shown
-from dpexp.papers.ldp_sgd.predictions import is_flat, linear
 from dpexp.problems import PROBLEMS
 from dpexp.store.stats import Difference
 

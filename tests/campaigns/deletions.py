@@ -2,7 +2,7 @@
 
 `python -m tests.campaigns.deletions [MODULE...]`, some ten CPU minutes for all. Deleted are the file or folder and its
 line in the registry. A module that imports what is gone when it is imported itself goes too, with its own line: the
-algorithms of a problem, the audit of an algorithm, the advice of a paper. Of what is left every module is imported, and
+algorithms of a problem, the audit of an algorithm. Of what is left every module is imported, and
 results are validated, run, drawn, listed, stated, cited and reported by the commands themselves.
 """
 
@@ -145,7 +145,7 @@ def what_breaks(module: str) -> tuple[list[str], list[str]]:
         ["plot", *shown, "--format", "png"], ["table", *shown], ["privacy", config], ["claims", "--results", results],
         ["report", "toy", "--out", "page.html"],
     ]  # fmt: skip
-    if linear and "dpexp.papers.ldp_sgd" not in gone:  # whose advice it is
+    if linear:
         commands.append(["advise", "huber-linear", "--n", "2000", "--replicates", "2"])
     commands = [words for words in commands if f"dpexp.commands.{words[0]}" not in gone]
     if module == "dpexp.commands.run":  # there is nothing to show then

@@ -12,12 +12,12 @@ import pytest
 import dpexp.protocols as page
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.algorithm import AlgorithmBase
+from dpexp.algorithms.near_the_optimum import linear
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.algorithms.softmax_runs import no_target, target
 from dpexp.config.experiment_file import load_experiment
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Parameters
-from dpexp.papers.ldp_sgd.predictions import linear
 from dpexp.privacy.budgets import ConstantBudget, Target, UniformBudget
 from dpexp.problems import PROBLEMS
 from dpexp.problems.problem import ProblemBase

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import ncx2
 
+from dpexp.algorithms.near_the_optimum import decay_of, is_flat, local
 from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.papers.ldp_sgd.predictions import _settled_step, asymptote, constants, decay_of, is_flat, local, predicted
+from dpexp.papers.ldp_sgd.predictions import _settled_step, asymptote, constants, predicted
 from dpexp.privacy.budgets import ConstantBudget, UniformBudget
 from dpexp.problems import PROBLEMS
 from dpexp.theory import THEOREMS

@@ -14,21 +14,17 @@ import numpy as np
 
 from dpexp.algorithms.controlled_ldp_sgd import ControlledLdpSgd
 from dpexp.algorithms.ldp_sgd import LdpSgd
+from dpexp.algorithms.near_the_optimum import Local, curvature_of, decay_of, is_flat, linear, local
 from dpexp.algorithms.schedules import Constant, Power
 from dpexp.config.cells import Cell
-from dpexp.core.errors import UsageError
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.reporting.of_results.lines import Theory
 from dpexp.reporting.of_results.metrics import CONTROLLED
 from dpexp.theory import THEOREMS
 from dpexp.theory.ldp_sgd.linearised import (
-    Modes,
-    averaged_bias,
     averaged_covariance,
     iterate_covariance,
     linearised_moments,
-    modes_of,
-    noisy_covariance,
     spectral_norm,
 )
 from dpexp.theory.ldp_sgd.table1 import corrected_exponent
@@ -37,68 +33,6 @@ from dpexp.theory.ldp_sgd.terms import power_sum, psi
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.privacy.budgets import Budget
-    from dpexp.problems.problem import Problem
-    from dpexp.problems.weighted_regression import Curvature
-
-
-class Local(NamedTuple):
-    """The neighbourhood of the optimum in which a problem with given budgets is studied."""
-
-    problem: LinearPredictorProblem
-    hessian: np.ndarray
-    """H [p, p]"""
-    covariance: np.ndarray
-    """S_mu [p, p], privacy noise included"""
-    third: np.ndarray | None
-    """F''' [p, p, p], where it is known"""
-    start_error: np.ndarray
-    """theta_0 - theta* [p]"""
-
-    @property
-    def modes(self) -> Modes:
-        return modes_of(self.hessian, self.covariance, self.start_error)
-
-    @property
-    def unit_bias(self) -> np.ndarray | None:
-        """Bias of the average for a mean step size of 1, [p]; None where F''' is not known."""
-        return None if self.third is None else averaged_bias(self.hessian, self.third, self.covariance, 1.0)
-
-
-def linear(problem: Problem) -> LinearPredictorProblem:
-    """The problem as a linear predictor. Raises UsageError for any other: the theory of `ldp-sgd` is of those."""
-    if not isinstance(problem, LinearPredictorProblem):
-        raise UsageError(
-            f"{problem.name} is no linear predictor of fresh users, of which alone ldp-sgd has predictions",
-            "take a problem that ldp-sgd runs on",
-        )
-    return problem
-
-
-@lru_cache(maxsize=64)
-def _curvature(problem: LinearPredictorProblem) -> Curvature:
-    """The quadratures behind the curvature, done once for each problem."""
-    return problem.curvature()
-
-
-def is_flat(problem: LinearPredictorProblem) -> bool:
-    """Whether the Hessian at the optimum is singular, so that nothing can be predicted from it."""
-    curvature = _curvature(problem)
-    return bool(curvature.m <= 1e-12 * max(curvature.M, 1e-300))
-
-
-def local(problem: LinearPredictorProblem, budget: Budget) -> Local:
-    """Curvature, noise and start of a problem under budgets. Raises ValueError where the Hessian is singular."""
-    if is_flat(problem):
-        raise ValueError(f"the Hessian of {problem.name} is singular at the optimum")
-    curvature = _curvature(problem)
-    noisy = noisy_covariance(curvature.score_covariance, problem.noise_sensitivity(), budget.mean_inverse_square)
-    return Local(problem, curvature.hessian, noisy, problem.third_derivative(), problem.start() - problem.optimum())
-
-
-def decay_of(schedule: Schedule) -> tuple[float, float]:
-    """(eta, alpha) of eta_i = eta i^-alpha; a constant schedule has alpha = 0."""
-    fields = schedule.model_dump()
-    return float(fields["eta"]), float(fields.get("alpha", 0.0))
 
 
 @lru_cache(maxsize=256)
@@ -107,7 +41,7 @@ def constants(problem: LinearPredictorProblem, schedule: Schedule, budget: Budge
 
     m is 0 and the traces are infinite where the Hessian is singular. Quadratures are done once for each setting.
     """
-    curvature = _curvature(problem)
+    curvature = curvature_of(problem)
     eta, alpha = decay_of(schedule)
     error = problem.start() - problem.optimum()
     flat = is_flat(problem)

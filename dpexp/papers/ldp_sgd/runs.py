@@ -10,8 +10,9 @@ from functools import partial
 from typing import Any
 
 from dpexp.algorithms import ALGORITHMS
+from dpexp.algorithms.near_the_optimum import Local, decay_of, linear, local
 from dpexp.papers.ldp_sgd import predictions
-from dpexp.papers.ldp_sgd.predictions import Curves, Local, decay_of, linear, local
+from dpexp.papers.ldp_sgd.predictions import Curves
 from dpexp.problems import PROBLEMS
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.reporting.checks import Pair, bound_holds, in_order, rates_agree

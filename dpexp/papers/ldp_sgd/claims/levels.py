@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpexp.papers.ldp_sgd.predictions import asymptote, decay_of, local
+from dpexp.algorithms.near_the_optimum import decay_of, local
+from dpexp.papers.ldp_sgd.predictions import asymptote
 from dpexp.papers.ldp_sgd.runs import (
     constants_of,
     local_of,

@@ -8,7 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from dpexp.papers.ldp_sgd.predictions import asymptote, linear
+from dpexp.algorithms.near_the_optimum import linear
+from dpexp.papers.ldp_sgd.predictions import asymptote
 from dpexp.papers.ldp_sgd.runs import below_one, bounded, covered, curved, iterates, local_of, problem_of, used
 from dpexp.privacy.accounting.gdp import delta_of
 from dpexp.problems import PROBLEMS

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from dpexp.commands import advise as command
+from dpexp.commands.advise_search import Advice, Choice
 from dpexp.core.standard_json import standard_json
-from dpexp.papers.ldp_sgd.advice import Advice, Choice
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems import PROBLEMS
 

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from dpexp.algorithms import ALGORITHMS
+from dpexp.algorithms.near_the_optimum import local
 from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.papers.ldp_sgd.advice import DEFAULT_ETA, Choice, _simulated, advise, shown
-from dpexp.papers.ldp_sgd.predictions import local, predicted
+from dpexp.commands.advise_search import DEFAULT_ETA, Choice, _simulated, advise, shown
+from dpexp.papers.ldp_sgd.predictions import predicted
 from dpexp.privacy.budgets import ConstantBudget, UniformBudget
 from dpexp.problems import PROBLEMS
 from tests.conftest import call
@@ -77,7 +78,7 @@ def test_it_is_not_offered_to_everybody(advice):
 
 
 def test_a_longer_run_is_carried_from_the_trial(monkeypatch):
-    monkeypatch.setattr("dpexp.papers.ldp_sgd.advice.SIMULATED", 2000)
+    monkeypatch.setattr("dpexp.commands.advise_search.SIMULATED", 2000)
     advice = advise(LINEAR, ConstantBudget(mu=4.0), 50_000, replicates=16)
     assert advice.trial == 2000
     assert advice.extrapolated is None

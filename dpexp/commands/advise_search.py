@@ -16,14 +16,12 @@ import numpy as np
 
 from dpexp.algorithms.extrapolated_ldp_sgd import ExtrapolatedLdpSgd
 from dpexp.algorithms.ldp_sgd import LdpSgd
+from dpexp.algorithms.near_the_optimum import Local, local, predicted_errors
 from dpexp.algorithms.schedules import Power
 from dpexp.core.terminal import finished, tell
-from dpexp.papers.ldp_sgd.predictions import Local, local
 from dpexp.privacy.budgets import Budget, ConstantBudget
 from dpexp.store.executors import EXECUTORS
 from dpexp.store.stats import Difference, mean_and_reach, paired_difference
-from dpexp.theory.ldp_sgd.linearised import Modes, linearised_moments
-from dpexp.theory.ldp_sgd.terms import power_sum
 
 if TYPE_CHECKING:
     from dpexp.problems.linear_predictor import LinearPredictorProblem
@@ -39,7 +37,7 @@ SIMULATED = 1_000_000
 SHOWN = 3
 """runners-up that are confirmed with fresh users too"""
 SIFTED = 8
-"""the first trial, of all settings, has one of so many replicates: it only says which are tried again, on fresh users"""
+"""the first trial, of all settings, has one of so many replicates: it says which are tried again, on fresh users"""
 HALVED = (8, 4, 2)
 """the second begins with one of so many replicates, and goes on with the better settings; the third has them all"""
 SIDE_BY_SIDE = 8
@@ -238,27 +236,17 @@ def _leaders(choices: Sequence[Choice]) -> list[Choice]:
 def _predicted(
     places: Sequence[Local], etas: np.ndarray, alpha: float, n: int, trial: int, metric: str
 ) -> list[list[Choice]]:
-    """Both estimators at every eta, by place; the average with its bias."""
-    steps = np.array([trial, n] if n > trial else [n])
-    modes = [place.modes for place in places]
-    # modes are on their own: one recursion has those of all places
-    moments = linearised_moments(steps, etas, alpha, Modes(*map(np.concatenate, zip(*modes, strict=True))))
-    ends = np.cumsum([len(own.h) for own in modes])[:-1]
-    parts = (np.split(moment, ends, axis=-1) for moment in moments)
-    mean_decay_sq = (power_sum(alpha, steps) / steps) ** 2
-    found: list[list[Choice]] = []
-    for place, own, iterate, average in zip(places, modes, *parts, strict=True):
-        weights = np.ones_like(own.h) if metric == "distance" else own.h / 2
-        unit = place.unit_bias
-        bias = 0.0 if unit is None else float(unit @ unit if metric == "distance" else unit @ place.hessian @ unit / 2)
-        found.append([])
-        for e, eta in enumerate(etas):
-            sgd = iterate[e] @ weights
-            asgd = average[e] @ weights + bias * eta**2 * mean_decay_sq
-            for name, values in (("sgd", sgd), ("asgd", asgd)):
-                if np.all(np.isfinite(values)):
-                    found[-1].append(Choice(name, float(eta), alpha, float(values[-1]), float(values[0])))
-    return found
+    """Both estimators at every eta, by place."""
+    found = predicted_errors(places, np.array([trial, n] if n > trial else [n]), etas, alpha, metric == "loss")
+    return [
+        [
+            Choice(name, float(eta), alpha, float(values[-1]), float(values[0]))
+            for e, eta in enumerate(etas)
+            for name, values in (("sgd", errors.sgd[e]), ("asgd", errors.asgd[e]))
+            if np.all(np.isfinite(values))
+        ]
+        for errors in found
+    ]
 
 
 def _simulated(
@@ -305,4 +293,5 @@ def _key(trials: tuple[Hashable, ...], choice: Choice, budget: Budget) -> tuple[
 
 def _errors(known: Known, trials: tuple[Hashable, ...], choice: Choice, budget: Budget) -> np.ndarray:
     """Errors of a choice in a trial, by replicate."""
-    return known[_key(trials, choice, budget)][ExtrapolatedLdpSgd.estimators.index(choice.estimator)]
+    found: np.ndarray = known[_key(trials, choice, budget)][ExtrapolatedLdpSgd.estimators.index(choice.estimator)]
+    return found
