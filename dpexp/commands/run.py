@@ -17,6 +17,7 @@ from dpexp.config.resources import CHUNK_SETTINGS, processes_pay, require_room
 from dpexp.config.settings import identity, label
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import UsageError
+from dpexp.core.files import own_folder
 from dpexp.core.terminal import note
 from dpexp.core.text import columns, counted, duration, few
 from dpexp.reporting.table import fitting_columns
@@ -170,7 +171,7 @@ def unlock(request: Request) -> tuple[dict[str, Any], str, int]:
 
 LOOKED_AT = 200
 """cells that are looked at before a run, for whether it needs a compiler"""
-START_S = 1.1
+START_S = 0.8
 """of a processor, to start with all that a run needs"""
 
 
@@ -181,15 +182,17 @@ def overhead_s(cells: Sequence[Cell]) -> float:
     records 10 ns a byte; noise of a softmax run for a target 0.5 s; compiling 1.5 s (momentum) to 5.5 s (linear
     problems), where no compiled code is kept.
     """
-    from dpexp.engine.compiled import folder
-
-    kept = folder()
-    compiled_before = kept is not None and any(one.is_file() for one in kept.iterdir())
     # Cells on one table read it once.
     sources = {str(cell.parameters["problem"].get("data")): cell.problem.memory() for cell in cells}
     read = sum(sources.values())
     calibrated = sum(cell.privacy.eps is not None and cell.problem.held_out_records > 0 for cell in cells)
-    return 0.4 + 0.03 * len(cells) + 1e-8 * read + 0.5 * calibrated + (0.0 if compiled_before else 3.7)
+    return 0.4 + 0.03 * len(cells) + 1e-8 * read + 0.5 * calibrated + (0.0 if _kernels() else 3.7)
+
+
+def _kernels() -> set[str]:
+    """Names of the compiled functions that are kept."""
+    kept = own_folder("kernels", made=False)  # as `dpexp.engine.compiled` has it, without the compiler
+    return set() if kept is None else {one.name for one in kept.iterdir() if one.is_file()}
 
 
 def run(request: Request) -> tuple[dict[str, Any], str, int]:
@@ -266,10 +269,11 @@ def run_all(experiments: list[Experiment], request: Request) -> tuple[dict[str, 
         for remark in (internals.require_compiler(), internals.keep_only_what_fits()):
             if remark:
                 note(remark, request.quiet)
-    begin = time.process_time()
+    begin, kernels = time.process_time(), _kernels()
     reports = list(_reports(experiments, request))
-    # Only a whole run in this process says what its start and its end have cost.
-    alone = len(reports) == 1 and backend_of(experiments[0], request) == "threads"
+    # Only a whole run in this process says what its start and its end have cost, and only where no kernel is new: what
+    # is compiled and kept now is not compiled again, and what was imported for that is not needed.
+    alone = _kernels() <= kernels and len(reports) == 1 and backend_of(experiments[0], request) == "threads"
     if alone and reports[0].computed == len(experiments[0].cells):
         cells_of = experiments[0].cells
         beside = time.process_time() - begin - reports[0].simulated_s

@@ -178,16 +178,17 @@ MOST_KEPT = 2000
 """kinds of work; the oldest are forgotten first"""
 MOST_BYTES = 1_000_000
 SHORT_S = 0.2
-"""estimated seconds of all work of a kind that are too few to tell of more: loading compiled code takes as long"""
+"""seconds of all work of a kind that are too few to tell of more: loading compiled code takes as long"""
 
 
 def kinds(cell: Cell, settings: int) -> tuple[str, str]:
     """Of the work on a cell in a pass of so many settings: the very same, and what is like it.
 
-    Settings share random numbers, so that one of few takes several times as long as one of many.
+    Settings share random numbers, so that one of few takes several times as long as one of many. From sixteen on, what
+    they share is little beside what each takes: they are of one kind.
     """
-    like = f"{cell.algorithm.name} {cell.problem.name} {settings.bit_length()}"
-    return digest([str(cell.algorithm.common(cell.problem)), settings], 20), like
+    like = f"{cell.algorithm.name} {cell.problem.name} {min(settings, 16).bit_length()}"
+    return digest([str(cell.algorithm.common(cell.problem)), cell.run.n, cell.run.checkpoints, settings], 20), like
 
 
 def kinds_beside(cells: Sequence[Cell]) -> tuple[str, str]:
@@ -213,16 +214,17 @@ def factor(known: Mapping[str, float], of: Iterable[str]) -> float:
 
 def learn(measured: Sequence[tuple[tuple[str, ...], float, float]]) -> float:
     """Keep what chunks took: their kinds, seconds and estimated seconds. Returns the seconds that this explains."""
-    by_kind: dict[str, list[tuple[float, float]]] = {}
+    by_kind: dict[tuple[str, bool], list[tuple[float, float]]] = {}
     for of, seconds, estimated in measured:
-        for kind in of:
-            by_kind.setdefault(kind, []).append((seconds, estimated))
+        for kind in of if estimated > 0 else ():
+            by_kind.setdefault((kind, kind == of[0]), []).append((seconds, estimated))
     ratios: dict[str, float] = {}
-    for kind, found in by_kind.items():
-        # of kinds with little work what is beyond the estimate belongs to what is beside the work
-        if sum(estimated for _, estimated in found) >= SHORT_S:
+    for (kind, same), found in by_kind.items():
+        # Of kinds with little work what is beyond the estimate belongs to what is beside the work. The very same work
+        # has it again, whatever it is; what is only like it may be longer, and have it once all the same.
+        if max(sum(estimated for _, estimated in found), same * sum(seconds for seconds, _ in found)) >= SHORT_S:
             # a chunk that had to load or compile is one among others of its kind: the median is not changed by it
-            ratios[kind] = statistics.median_low(seconds / estimated for seconds, estimated in found if estimated > 0)
+            ratios[kind] = statistics.median_low(seconds / estimated for seconds, estimated in found)
     _keep(ratios)
     return sum(estimated * factor(ratios, of) for of, _, estimated in measured)
 

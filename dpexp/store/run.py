@@ -19,6 +19,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from dpexp.config.resources import needs_of_worker
 from dpexp.config.settings import identity
 from dpexp.core.errors import DpexpError
 from dpexp.core.files import Damaged
-from dpexp.core.terminal import note, tell
+from dpexp.core.terminal import compiling, note, tell
 from dpexp.engine.result import CellData
 from dpexp.store import partials
 from dpexp.store.cell_files import model_if_whole
@@ -81,13 +82,26 @@ class Report:
 
 
 def simulate_chunk(chunk: Chunk) -> tuple[Done | Failed, str]:
-    """Compute a chunk, and say what this process takes its numbers to depend on: a worker may have begun later."""
-    cells = chunk.cells
+    """Compute a chunk, and say what this process takes its numbers to depend on: a worker may have begun later.
+
+    What compiling took is no part of its seconds: the next chunk of the kind compiles nothing.
+    """
+    cells, thread, compiled = chunk.cells, get_ident(), list[float]()
+
+    def told(begins: bool) -> None:
+        # other threads tell of theirs here too
+        if get_ident() == thread:
+            compiled.append(-time.thread_time() if begins else time.thread_time())
+
     if chunk.deployment:
         # who is held out is drawn in secret too and kept nowhere: where records are replaced, places decide, and if
         # their order is secret and uniform the statement holds whatever the order of the file is (docs/data.md)
         cells = tuple(replace(cell, problem=cell.problem.dealt_anew(secrets.randbits(63))) for cell in cells)
-    return simulate(cells, chunk.replicates, chunk.deployment), chunk.key
+    with compiling.listening(told):
+        result = simulate(cells, chunk.replicates, chunk.deployment)
+    if isinstance(result, Done):
+        result = result._replace(wall_s=result.wall_s - sum(compiled) / len(cells))
+    return result, chunk.key
 
 
 def run(experiment: Experiment, options: Options) -> Report:

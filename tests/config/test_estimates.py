@@ -2,17 +2,26 @@
 
 import json
 import resource
+import time
 import tracemalloc
+from dataclasses import replace
+from threading import Thread
 
 import pytest
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.finite_sum_run import drawn_order
 from dpexp.algorithms.schedules import SCHEDULES
+from dpexp.commands import run as command
+from dpexp.config.experiment_file import load_experiment
+from dpexp.core.terminal import compiling
 from dpexp.inference.users import BLOCK
 from dpexp.privacy.budgets import Target
 from dpexp.problems import PROBLEMS
-from dpexp.store import planning
+from dpexp.store import planning, run
+from dpexp.store.partials import Chunk
+from dpexp.store.run import Report
+from dpexp.store.simulating import Done
 from tests.conftest import AT_LENGTH, installed
 
 LINEAR = """\
@@ -52,19 +61,80 @@ def test_estimates_are_right_within_a_factor_of_two(tmp_path, text, kept):
 
 
 def test_estimates_come_from_what_was_done_last(tmp_path, monkeypatch):
-    """The factor of the same work first, then of its algorithm; of little work nothing is learned."""
+    """The factor of the same work first, then of its algorithm; of little work nothing is learned for longer work."""
     monkeypatch.setenv("DPEXP_CACHE", str(tmp_path))
     same, alike = ("linear, 20 settings", "ldp-sgd"), ("linear, 9 settings", "ldp-sgd")
     assert planning.factor(planning.factors(), same) == 1
     # the first chunk compiles: 9 seconds in place of 1.5 change nothing
     assert planning.learn([(same, 9.0, 0.5), *[(same, 1.5, 0.5)] * 4]) == pytest.approx(7.5)
     assert planning.factor(planning.factors(), same) == planning.factor(planning.factors(), alike) == 3
-    assert planning.learn([(alike, 0.4, 0.001)]) == pytest.approx(0.001)
+    assert planning.learn([(alike, 0.1, 0.001)]) == pytest.approx(0.001)
     assert planning.factor(planning.factors(), alike) == 3
+    # the very same takes as long again, but what is like it may be longer
+    assert planning.learn([(alike, 0.4, 0.001)]) == pytest.approx(0.4)
+    assert [planning.factor(planning.factors(), of) for of in (alike, alike[1:])] == [400, 3]
     planning.learn([(alike, 0.1, 0.4)])
-    assert [planning.factor(planning.factors(), of) for of in (same, alike)] == [3, 0.25]
+    assert [planning.factor(planning.factors(), of) for of in (same, alike, alike[1:])] == [3, 0.25, 0.25]
+    # an estimate of a plug-in may be none
+    assert planning.learn([(("mine", "its kind"), 9.0, 0.0)]) == 0
+    assert "mine" not in planning.factors()
     (tmp_path / "speeds" / "factors.json").write_text('{"ldp-sgd": "x"')
     assert planning.factors() == {}
+
+
+def test_many_settings_teach_of_more(tmp_path, monkeypatch):
+    """Of 64 settings it is told what 20 took; three, for which random numbers count, are told as before."""
+    monkeypatch.setenv("DPEXP_CACHE", str(tmp_path))
+    (tmp_path / "timed.yaml").write_text(LINEAR)
+    (tmp_path / "longer.yaml").write_text(LINEAR.replace("n: 20000", "n: 900000").replace("d: 5", "d: 9"))
+    (cell, *_), (longer, *_) = (load_experiment(tmp_path / f"{name}.yaml").cells for name in ("timed", "longer"))
+    planning.learn([(planning.kinds(cell, 20), 1.5, 5.0)])
+    known = planning.factors()
+    assert [planning.factor(known, planning.kinds(longer, settings)) for settings in (64, 16, 3)] == [0.3, 0.3, 1]
+    # the very same work is of one length: what is done once counts more in a shorter one
+    assert planning.kinds(cell, 20)[0] != planning.kinds(replace(cell, run=cell.run.model_copy(update={"n": 7})), 20)[0]
+
+
+def test_what_compiling_took_is_not_learned(tmp_path, monkeypatch):
+    """Of seven seconds of a chunk five went into compiling: two are told the next time."""
+    (tmp_path / "timed.yaml").write_text(LINEAR)
+    cells = load_experiment(tmp_path / "timed.yaml").cells[:2]
+    now = [100.0]
+    monkeypatch.setattr(time, "thread_time", lambda: now[0])
+
+    def compiles(*_):
+        for busy, seconds in ((True, 4.0), (False, 1.0), (True, 1.0), (False, 1.0)):
+            compiling.tell(busy)
+            now[0] += seconds
+        # another thread's is no part of it
+        other = Thread(target=lambda: (compiling.tell(True), now.__setitem__(0, 900.0), compiling.tell(False)))
+        other.start()
+        other.join()
+        return Done(None, 7.0 / len(cells))
+
+    monkeypatch.setattr(run, "simulate", compiles)
+    done, _ = run.simulate_chunk(Chunk(cells, (0,)))
+    assert done.wall_s * len(cells) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("compiles", [True, False])
+def test_only_a_run_that_kept_no_new_kernel_teaches_what_is_beside_it(tmp_path, monkeypatch, compiles):
+    """Its compiling and what it imported for that are not done again."""
+    monkeypatch.setenv("DPEXP_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "cache").mkdir(mode=0o700)
+    (tmp_path / "cache" / "before").write_text("a kernel")
+    (tmp_path / "timed.yaml").write_text(LINEAR)
+    experiment, learned = load_experiment(tmp_path / "timed.yaml"), []
+
+    def reports(*_):
+        if compiles:
+            (tmp_path / "cache" / "new").write_text("a kernel")
+        yield Report("timed", tmp_path, computed=len(experiment.cells))
+
+    monkeypatch.setattr(command, "_reports", reports)
+    monkeypatch.setattr(command, "learn", learned.extend)
+    command.run_all([experiment], command.Request(results=tmp_path, quiet=True))
+    assert [kinds for kinds, _, _ in learned] == [] if compiles else [planning.kinds_beside(experiment.cells)]
 
 
 @pytest.mark.parametrize(
