@@ -210,6 +210,37 @@ def test_a_second_process_compiles_nothing_and_finds_the_same(place):
     assert run(cache="off") == (right(), 0, 1)
 
 
+HEARD = """
+import sys
+from dpexp.core.terminal import compiling
+from dpexp.commands.cli import main
+heard = []
+sys.argv[0] = "dpexp"
+with compiling.listening(heard.append):
+    try:
+        main()
+    finally:
+        print(len(heard), file=sys.stderr)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["figure1", "momentum_epochs", "dp_sgld_table3"])
+def test_a_second_run_of_any_engine_compiles_nothing(name, tmp_path):
+    """Also what Python calls by itself, such as the noise of momentum runs."""
+
+    def compilations(results):
+        words = ["run", str(ROOT / "configs" / f"{name}.yaml"), "--profile", "smoke", "-q", "-j", "1"]
+        words += ["--results", str(tmp_path / results)]
+        ended = subprocess.run(
+            [sys.executable, "-c", HEARD, *words], capture_output=True, text=True, check=True, cwd=tmp_path
+        )
+        return int(ended.stderr.splitlines()[-1])
+
+    compilations("first")
+    assert compilations("second") == 0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "gone",
