@@ -98,9 +98,9 @@ def test_the_house_stays_small():
 
 
 LINES = {
-    "algorithms": 3_673, "commands": 6_204, "config": 2_711, "conformance": 2_121, "core": 1_960, "data": 1_969,
+    "algorithms": 3_673, "commands": 6_216, "config": 2_711, "conformance": 2_121, "core": 2_002, "data": 1_969,
     "engine": 5_034, "inference": 3_488, "papers": 8_520, "plugins": 1_147, "privacy": 13_331,
-    "problems": 2_492, "protocols": 138, "reporting": 8_819, "roof": 290, "store": 4_698, "theory": 1_529,
+    "problems": 2_492, "protocols": 138, "reporting": 8_825, "roof": 290, "store": 4_698, "theory": 1_529,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""
 FILES = 460
