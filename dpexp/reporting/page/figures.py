@@ -61,7 +61,7 @@ def _rounded(match: re.Match[str]) -> str:
 
 
 def show(wanted: Sequence[Wanted], results: Path) -> list[Shown]:
-    """All figures, in their order. What cannot be drawn says why, and nothing is raised; what is kept starts nothing."""
+    """All figures in their order. What cannot be drawn says why, and nothing is raised; what is kept starts nothing."""
     found = [draw(one, results, anew=False) for one in wanted]
     work = [(one, results) for one, shown in zip(wanted, found, strict=True) if shown is None]
     drawn = iter(in_processes(draw, work, "figure", [one.figure.name for one, _ in work]))
