@@ -5,6 +5,7 @@ The registries are loaded where a name is looked up in them, and not to cite dpe
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 from dpexp.core.errors import UsageError
@@ -51,13 +52,13 @@ def _named(name: str) -> list[Citation]:
 
 
 def analyses() -> dict[str, list[str]]:
-    """The sources of every analysis, by its name, as mechanisms of every kind state them."""
+    """The sources of every analysis, by its name, as mechanisms of every kind state them: a thousand name them all."""
     from dpexp.conformance.settings import examples
     from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 
     found: dict[str, dict[str, None]] = {}
     for kind in MECHANISMS.values():
-        for mechanism in examples(kind):
+        for mechanism in islice(examples(kind), 1000):
             for analysis in every_analysis(mechanism):
                 found.setdefault(analysis.name, {})[analysis.source] = None
     return {name: list(sources) for name, sources in found.items()}

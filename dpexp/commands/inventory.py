@@ -58,10 +58,11 @@ def changed_files(plans: Iterable[CellPlan]) -> list[str]:
 def inventory(configs: Path, results: Path) -> dict[str, Any]:
     """`rows` and `names` to show, the `document`, and which data of the user they follow from, as paths in `own`.
 
-    That is None where they follow from more than files: a config that was refused may ask too much of this machine.
+    They follow from more than files where configs are `refused`, which are there with the numbers of their problems.
     """
     rows, cells, experiments = [], [], []
-    own: dict[str, None] | None = {}
+    own: dict[str, None] = {}
+    refused: dict[str, int] = {}
     for path in sorted(configs.glob("*.yaml")):
         try:
             experiment = load_experiment(path)
@@ -69,7 +70,7 @@ def inventory(configs: Path, results: Path) -> dict[str, Any]:
         except ConfigError as error:
             problems = counted(len(error.issues), "problem")
             rows.append([path.stem, str(path), "", f"invalid: {problems}, see dpexp validate {path}"])
-            own = None
+            refused[str(path)] = len(error.issues)
             continue
         # Without solving for noise: a list is to answer at once.
         plans = plan(experiment, results, resolve=False)
@@ -96,9 +97,8 @@ def inventory(configs: Path, results: Path) -> dict[str, Any]:
         for p in plans:
             named = {"experiment": experiment.name, **identity(p.cell)}
             cells.append({**named, "status": p.status, "reason": p.reason})
-            if own is not None:
-                # A list that is kept has to notice edits of these too.
-                own |= dict.fromkeys(p.cell.problem.files())
+            # A list that is kept has to notice edits of these too.
+            own |= dict.fromkeys(p.cell.problem.files())
     known = {row[0] for row in rows}
     if results.is_dir():
         for folder in sorted(results.iterdir()):
@@ -110,4 +110,4 @@ def inventory(configs: Path, results: Path) -> dict[str, Any]:
     registered = {kind: list(entries) for kind, entries in names.items()}
     document = {"cells": cells, "experiments": experiments, "registries": registered, "plugins": loaded}
     listing = {kind: listed(entries) for kind, entries in names.items()}
-    return {"rows": rows, "names": listing, "document": document, "own": None if own is None else list(own)}
+    return {"rows": rows, "names": listing, "document": document, "own": list(own), "refused": refused}

@@ -40,7 +40,7 @@ def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
     place = digest(["list", os.getcwd(), str(configs), str(results)])
     kept = load_kept(place)
     # With plug-ins the names differ between two calls of one folder.
-    found = json.loads(kept["found"]) if kept and not LOADED else None
+    found: dict[str, Any] = json.loads(kept["found"]) if kept and not LOADED else {}
     code = [hash_of_all(), versions()]
 
     def states(own: Sequence[str]) -> str:
@@ -48,16 +48,15 @@ def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
         places = [configs, results, *(Path(path).expanduser() for path in own)]
         return digest([code, [(str(path), state_of(path)) for place in places for path in files_below(place)]])
 
-    if found is None or found["from"] != states(found["own"]):
+    changed = found.get("from") != states(found.get("own", ()))
+    if changed or any(_problems(path) != number for path, number in found["refused"].items()) or LOADED:
         from dpexp.commands import inventory as reading
 
         before = states([])
         found = reading.inventory(configs, results)
-        own = found.pop("own")
         # What changed while it was read would be kept with the state of afterwards.
-        if own is not None and not LOADED and before == states([]):
-            document = {**found, "own": own, "from": states(own)}
-            keep(place, {"found": json.dumps(document).encode()})
+        if not LOADED and before == states([]):
+            keep(place, {"found": json.dumps({**found, "from": states(found["own"])}).encode()})
     rows = found["rows"]
     text = fitting_columns(rows, ["experiment", "config", "cells", "state"]) if rows else f"no configs in {configs}"
     if not configs.is_dir():
@@ -65,3 +64,15 @@ def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
     return found["document"], text + "\n\n" + in_lines(
         [(kind, names) for kind, names in found["names"].items() if names]
     )
+
+
+def _problems(path: str) -> int:
+    """How many a config has: it may ask too much of this machine, which is no file."""
+    from dpexp.config.experiment_file import load_experiment
+    from dpexp.config.yamlfile import ConfigError
+
+    try:
+        load_experiment(Path(path))
+    except ConfigError as error:
+        return len(error.issues)
+    return 0

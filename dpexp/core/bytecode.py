@@ -6,20 +6,30 @@ Python takes the byte code in `__pycache__` for that of a file whose time and si
 (a) Byte code of dpexp and of plug-ins is taken only if it states the hash of the text that it was made from (PEP 552),
 which Python then compares with the text. (b) What is written states it. (c) What somebody puts in the place of a
 function afterwards has no text: it is found by comparison with what the module held when it had been imported.
+(d) Where Python writes none (`python -B`, a folder of others) it is kept beside the kernels, by a hash of the text.
 """
 
 from __future__ import annotations
 
+import atexit
 import builtins
+import hashlib
+import marshal
+import os
 import sys
+from contextlib import suppress
+from functools import cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from importlib.util import source_hash
+from importlib.util import MAGIC_NUMBER, source_hash
 from types import FunctionType, ModuleType
 from typing import Any
 
 _CHECKED = (3).to_bytes(4, "little")
 """of byte code that states a hash which has to be compared"""
+MOST_MODULES = 800  # of (d), some 13 kB each; those that were kept longest ago go first
+_FILES, _NAME, _MARK = "dpexp.core.files", str(sys.implementation.cache_tag), b"byte code" + MAGIC_NUMBER
+_NEW: dict[bytes, bytes] = {}  # what this process has compiled of (d)
 
 
 def compile_from_text(package: str) -> None:
@@ -60,6 +70,38 @@ class _Loader(SourceFileLoader):
     def set_data(self, path: str, data: Any, **options: Any) -> None:
         # (b), in the place of time and size, which take as many bytes
         super().set_data(path, data[:4] + _CHECKED + source_hash(self.text) + data[16:], **options)
+
+    def source_to_code(self, data: Any, path: Any, **options: Any) -> Any:  # type: ignore[override]
+        # (d); what reads what is kept cannot be found there
+        if self.name == _FILES or (not sys.dont_write_bytecode and os.access(os.path.dirname(path), os.W_OK)):
+            return super().source_to_code(data, path, **options)
+        key = hashlib.sha256(repr((path, options, sys.flags.optimize)).encode() + data).digest()
+        if key not in (kept := _kept()):
+            kept[key] = _NEW[key] = marshal.dumps(super().source_to_code(data, path, **options))
+        return marshal.loads(kept[key])
+
+
+@cache
+def _kept() -> dict[bytes, bytes]:
+    from dpexp.core import files
+
+    with suppress(files.Damaged, OSError):
+        place = files.own_folder("bytecode", "bytecode", made=False)
+        # and was not copied here from another place
+        if place and (content := files.read_bytes_sealed(place / _NAME, private=True)).startswith(_MARK):
+            return dict(marshal.loads(content[len(_MARK) :]))
+    return {}
+
+
+@atexit.register
+def _keep() -> None:
+    from dpexp.core import files
+
+    if _NEW and (place := files.own_folder("bytecode", "bytecode")) is not None:
+        # one file, since to write hundreds takes longer than to compile them; others may have kept more meanwhile
+        every = dict([*(_kept.__wrapped__() | _NEW).items()][-MOST_MODULES:])
+        with suppress(OSError):
+            files.write_bytes_sealed(place / _NAME, _MARK, marshal.dumps(every), private=True)
 
 
 _Parts = dict[tuple[str, ...], tuple[object, object]]

@@ -1,9 +1,9 @@
 """What a figure of stored results is, what it follows from, and its files, which are kept: some take half a minute.
 
 A kept figure is found by everything that it follows from: its stamp (code, shipped data, seals of results), the
-formats, the libraries that draw and compute, and the settings of the one that draws. Where any of these is another one,
-there is nothing to be found, so no figure has to be called stale. What is kept are the files themselves, with a hash;
-what is damaged, or open to others, is drawn anew.
+libraries that draw and compute, and the settings of the one that draws. Where any of these is another one, there is
+nothing to be found, so no figure has to be called stale. What is kept are the files themselves, with a hash; what is
+damaged, or open to others, is drawn anew. A format is added when it is asked for; the SVG, which a page shows, always.
 """
 
 from __future__ import annotations
@@ -69,12 +69,16 @@ def _kept_or_drawn(figure: Figure, results: Path, formats: Sequence[str], anew: 
 
     # no window is opened, and the settings of the one that draws are part of the key
     mpl.use("agg")
-    key = key_of(stamp(figure, results), formats)
-    files = load_kept(key)
-    if not files and anew:
-        files = drawn(figure, results).files(figure.name, formats)
+    key = key_of(stamp(figure, results))
+    files = dict(load_kept(key))
+    # a quarter of a plot, where the page would draw it again
+    more = ("svg",) if key and own_folder("figures", "figures", made=anew) else ()
+    absent = [form for form in dict.fromkeys((*formats, *more)) if f"{figure.name}.{form}" not in files]
+    if absent and anew:
+        files |= drawn(figure, results).files(figure.name, absent)
         keep(key, files)
-    return files
+    names = [f"{figure.name}.{ending}" for ending in (*formats, "csv", "caption.txt")]
+    return {name: files[name] for name in names} if set(names) <= set(files) else {}
 
 
 def as_svg(figure: Figure, results: Path, anew: bool = True) -> tuple[str, str] | None:
@@ -85,8 +89,7 @@ def as_svg(figure: Figure, results: Path, anew: bool = True) -> tuple[str, str] 
     files = _kept_or_drawn(figure, results, ("svg",), anew)
     if not files:
         return None
-    picture, caption = files[f"{figure.name}.svg"], files[f"{figure.name}.caption.txt"]
-    return picture.decode("utf-8"), caption.decode("utf-8").rstrip("\n")
+    return files[f"{figure.name}.svg"].decode(), files[f"{figure.name}.caption.txt"].decode().rstrip("\n")
 
 
 def stamp(figure: Figure, results: Path) -> str:
@@ -142,14 +145,14 @@ def caption_of(figure: Figure, drawing: Drawing, results: Path) -> str:
 # --- kept figures
 
 
-def key_of(stamp: str, formats: Sequence[str]) -> str:
+def key_of(stamp: str) -> str:
     """What a figure with this stamp is found by; empty where the stamp is, since it then follows from more."""
     if not stamp:
         return ""
     import matplotlib as mpl
 
     settings = sorted((name, repr(value)) for name, value in mpl.rcParams.items())
-    return digest([stamp, list(formats), [version(library) for library in LIBRARIES], settings], 32)
+    return digest([stamp, [version(library) for library in LIBRARIES], settings], 32)
 
 
 def load_kept(key: str) -> Files:
@@ -160,8 +163,7 @@ def load_kept(key: str) -> Files:
     try:
         with zipfile.ZipFile(io.BytesIO(read_bytes_sealed(place / key, private=True))) as kept:
             # and was not copied here from the place of another figure
-            its_own = kept.comment == key.encode()
-            return {name: kept.read(name) for name in kept.namelist()} if its_own else {}
+            return {name: kept.read(name) for name in kept.namelist()} if kept.comment == key.encode() else {}
     except (Damaged, OSError, zipfile.BadZipFile):
         return {}
 

@@ -45,6 +45,11 @@ def test_everything_that_can_be_cited_is(sources):
     assert len(keys) - len(set(keys)) == sum(len(cite(name)[0]) * (names.count(name) - 1) for name in asked_twice)
 
 
+def test_a_thousand_settings_of_a_mechanism_name_all_its_analyses(sources, monkeypatch):
+    monkeypatch.setattr("dpexp.commands.cite.islice", lambda every, most: every)
+    assert analyses() == sources
+
+
 def test_a_theorem_names_its_paper_and_its_place():
     (entry,) = cite("momentum/theorem-8")[0]
     assert entry["kind"] == "theorem"

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from dpexp.commands import inventory
 from dpexp.commands.cli import app
 from dpexp.config.experiment_file import load_experiment
+from dpexp.config.yamlfile import ConfigError, Issue, Position
 from dpexp.core.version import VERSION
 from dpexp.store.planning import plan
 from tests.config.test_config import GOOD, MISTAKES
@@ -250,15 +251,32 @@ def test_a_list_is_shown_again_until_something_that_it_follows_from_changes(tmp_
     assert {cell["status"] for cell in json.loads(said("list", "--json"))["cells"]} == {"current", "missing"}
 
 
-def test_a_list_with_a_wrong_config_is_read_anew(tmp_path, monkeypatch):
-    """It may ask too much of this machine, which is no file."""
+def test_a_list_with_a_wrong_config_is_shown_again_while_that_has_as_many_problems(tmp_path, monkeypatch):
+    """It may ask too much of this machine, which is no file: so it alone is asked again."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DPEXP_CACHE", str(tmp_path / "kept"))
     (tmp_path / "configs").mkdir()
-    (tmp_path / "configs" / "large.yaml").write_text(GOOD.replace("experiment: good", "experiment: large") + "odd: 1\n")
-    assert "invalid" in said("list")
-    monkeypatch.setattr(inventory, "counted", lambda *asked: "no problem")
-    assert "invalid: no problem" in said("list")
+    (tmp_path / "configs" / "good.yaml").write_text(GOOD)
+    (tmp_path / "configs" / "large.yaml").write_text(GOOD.replace("experiment: good", "experiment: large"))
+    read, too_much = [], ["it takes 1 PB", "and a year"]
+
+    def load(path):
+        if path.stem == "large" and too_much:
+            raise ConfigError([Issue(Position(str(path), 1, 1), one) for one in too_much])
+        return load_experiment(path)
+
+    monkeypatch.setattr(inventory, "load_experiment", load)
+    monkeypatch.setattr("dpexp.config.experiment_file.load_experiment", load)
+    monkeypatch.setattr(inventory, "plan", lambda *asked, **named: read.append(asked) or plan(*asked, **named))
+    first = said("list")
+    assert "invalid: 2 problems, see dpexp validate configs/large.yaml" in first
+    assert said("list") == first
+    assert len(read) == 1
+    for state in ("invalid: 1 problem,", "missing"):
+        too_much.pop()
+        before, line = len(read), next(line for line in said("list").splitlines() if line.startswith("large"))
+        assert state in line
+        assert len(read) > before
 
 
 def test_list_names_every_changed_file_for_programs(monkeypatch):

@@ -58,7 +58,25 @@ def test_a_figure_is_drawn_once_and_its_files_are_the_same_bytes(draw, tmp_path)
     for path in (tmp_path / "out").iterdir():
         path.unlink()
     assert draw() == (False, *first[1:])
-    assert draw(("png", "svg"))[0]
+
+
+def test_a_format_serves_whoever_asks_for_it_and_the_page_is_served_whatever_was_asked_for(draw, tmp_path):
+    """The svg of the page is drawn beside what was asked for; a format that is not there is added, in the same bytes."""
+    _, every, _ = draw(("png", "pdf", "svg"))
+    for first, anew in (
+        (("png", "pdf"), {"png": False, "pdf": False, "svg": False}),
+        (("svg",), {"svg": False, "png": True}),
+    ):
+        kept(tmp_path)[0].unlink()
+        assert draw(first)[0]
+        for form, is_drawn in anew.items():
+            names = [f"{NAME}.{ending}" for ending in (form, "csv", "caption.txt")]
+            assert draw((form,)) == (is_drawn, {name: every[name] for name in names}, "A caption.")
+        assert draw(tuple(anew)) == (
+            False,
+            {name: every[name] for name in every if name[5:] in {*anew, "csv", "caption.txt"}},
+            "A caption.",
+        )
 
 
 def test_another_code_library_or_setting_is_another_figure(draw, monkeypatch):
@@ -85,7 +103,7 @@ def test_what_is_damaged_or_open_to_others_or_of_another_figure_is_drawn_anew(dr
     path.parent.chmod(0o777)
     assert draw() == whole
     path.parent.chmod(0o700)
-    other = path.with_name(drawing.key_of("another", ("png",)))
+    other = path.with_name(drawing.key_of("another"))
     path.rename(other)
     assert drawing.load_kept(other.name) == {}
 
@@ -109,12 +127,12 @@ def test_a_figure_that_follows_from_more_than_can_be_known_is_never_kept(draw, t
 def test_the_folder_does_not_grow_without_end(draw, tmp_path, monkeypatch):
     monkeypatch.setattr(drawing, "MOST_FIGURES", 3)
     for number in range(6):
-        drawing.keep(drawing.key_of(str(number), ()), {"a": b"b"})
+        drawing.keep(drawing.key_of(str(number)), {"a": b"b"})
         newest = max(kept(tmp_path), key=lambda path: path.stat().st_mtime_ns)
         os.utime(newest, (number, number))
     assert len(kept(tmp_path)) == 3
-    assert drawing.load_kept(drawing.key_of("5", ())) == {"a": b"b"}
-    assert drawing.load_kept(drawing.key_of("0", ())) == {}
+    assert drawing.load_kept(drawing.key_of("5")) == {"a": b"b"}
+    assert drawing.load_kept(drawing.key_of("0")) == {}
 
 
 @pytest.mark.slow

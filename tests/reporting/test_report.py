@@ -29,6 +29,7 @@ from dpexp.papers import figures
 from dpexp.reporting.claim import VERDICTS
 from dpexp.reporting.figure import Figure, keep, key_of, stamp
 from dpexp.reporting.of_results.looks import COLOURS
+from dpexp.reporting.page import figures as shown_figures
 from dpexp.reporting.page import page as page_of
 from dpexp.reporting.page.curves import on_dark, packed
 from dpexp.reporting.page.figures import Shown, Wanted, draw, show
@@ -427,10 +428,29 @@ def test_a_figure_of_theory_alone_is_taken_where_it_was_drawn_and_never_drawn(co
     (missing,) = show(wanted, home)
     assert not missing.svg
     assert "dpexp plot noisy_sgd_figure1 --format svg" in missing.hint
-    files = {f"{figure.name}.svg": svg("").encode(), f"{figure.name}.caption.txt": b"Said.\n"}
-    keep(key_of(stamp(figure, home), ("svg",)), files)
+    files = {
+        f"{figure.name}.{ending}": text
+        for ending, text in (("svg", svg("").encode()), ("csv", b""), ("caption.txt", b"Said.\n"))
+    }
+    keep(key_of(stamp(figure, home)), files)
     (taken,) = show(wanted, home)
     assert (taken.svg, taken.caption) == (svg(""), "Said.")
+
+
+def test_processes_are_started_for_figures_that_were_not_kept_alone(tmp_path, monkeypatch):
+    work = []
+
+    def at_work(function, given, *told):
+        work.extend(one.figure.name for one, _ in given)
+        return [function(*one) for one in given]
+
+    monkeypatch.setattr(shown_figures, "in_processes", at_work)
+    monkeypatch.setattr(
+        shown_figures, "as_svg", lambda one, _, anew=True: (one.name, "Said.") if anew or one.name in "ac" else None
+    )
+    wanted = [Wanted(Figure(name, "", "", "", ("own",), None), "") for name in "abcd"]
+    assert [one.svg for one in show(wanted, tmp_path)] == [*"abcd"]
+    assert work == ["b", "d"]
 
 
 # --- claims ----------------------------------------------------------------------------------------------------------

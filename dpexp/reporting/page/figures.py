@@ -61,21 +61,27 @@ def _rounded(match: re.Match[str]) -> str:
 
 
 def show(wanted: Sequence[Wanted], results: Path) -> list[Shown]:
-    """All figures, in their order. What cannot be drawn says why, and nothing is raised."""
-    return in_processes(draw, [(one, results) for one in wanted], "figure", [one.figure.name for one in wanted])
+    """All figures in their order. What cannot be drawn says why, and nothing is raised; what is kept starts nothing."""
+    found = [draw(one, results, anew=False) for one in wanted]
+    work = [(one, results) for one, shown in zip(wanted, found, strict=True) if shown is None]
+    drawn = iter(in_processes(draw, work, "figure", [one.figure.name for one, _ in work]))
+    return [shown for shown in (shown or next(drawn) for shown in found) if shown is not None]
 
 
-def draw(wanted: Wanted, results: Path) -> Shown:
+def draw(wanted: Wanted, results: Path, anew: bool = True) -> Shown | None:
     """Draw a figure, or take it as it was kept; an error is handed over as the reason why it is not there.
 
-    A figure without results is theory alone, and may take a minute: it is never drawn here.
+    None where it was not kept and is not to be drawn `anew`. A figure without results is theory alone, and may take a
+    minute: it is never drawn here.
     """
     figure = wanted.figure
     try:
-        found = as_svg(figure, results, anew=bool(figure.needs))
+        found = as_svg(figure, results, anew and bool(figure.needs))
     # one figure that cannot be drawn is a line of the page, whatever is wrong with it
     except Exception as error:
         return Shown(wanted, "", figure.caption, *said(error))
+    if found is None and figure.needs:
+        return None
     if found is None:
         hint = f"run: {wanted.command} --format svg   (it computes theory, which may take a minute)"
         return Shown(wanted, "", figure.caption, "it shows theory alone, which a page does not compute", hint)
