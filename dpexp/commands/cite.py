@@ -10,7 +10,7 @@ from typing import Any
 
 from dpexp.core.errors import UsageError
 from dpexp.core.text import guess
-from dpexp.reporting.citation import Citation, citation_file, of_analysis, of_dpexp, of_paper, of_theorem
+from dpexp.reporting.citation import Citation, citation_file, of_analysis, of_dpexp, of_paper, of_theorem, theorems
 
 
 def cite(name: str | None) -> tuple[list[dict[str, Any]], str]:
@@ -29,12 +29,11 @@ def file() -> str:
 def _named(name: str) -> list[Citation]:
     from dpexp.papers import papers
     from dpexp.privacy.mechanisms import MECHANISMS
-    from dpexp.theory import THEOREMS
 
-    known = papers()
+    known, proved = papers(), theorems()
     found = [of_paper(known[name])] if name in known else []
-    if name in THEOREMS:
-        found.append(of_theorem(name, THEOREMS[name], known))
+    if name in proved:
+        found.append(of_theorem(name, proved[name], known))
     # noisy-sgd is a paper and a mechanism: each has an entry.
     if name in MECHANISMS:
         about = (MECHANISMS[name].__doc__ or "").partition("\n")[0]
@@ -46,7 +45,7 @@ def _named(name: str) -> list[Citation]:
     sources = analyses()
     if name in sources:
         return of_analysis(name, sources[name], known)
-    everything = [*known, *THEOREMS, *MECHANISMS, *sources]
+    everything = [*known, *proved, *MECHANISMS, *sources]
     hint = f"{guess(name, everything)}`dpexp list` has papers, theorems and mechanisms, `dpexp privacy` the analyses"
     raise UsageError(f"nothing is called '{name}'", hint)
 

@@ -72,6 +72,13 @@ def of_paper(paper: Paper, name: str = "", kind: str = "paper", note: str = "") 
     return Citation(name or paper.id, kind, "misc", {**fields, **({"note": notes} if notes else {})})
 
 
+def theorems() -> Mapping[str, Theorem]:
+    """What can be cited of them, by id; with all modules of theory, so that who cites no theorem does not wait."""
+    from dpexp.theory import THEOREMS
+
+    return THEOREMS
+
+
 def of_theorem(name: str, theorem: Theorem, papers: Mapping[str, Paper]) -> Citation:
     """The paper with the theorem's place; one that dpexp completed says so."""
     form = "as printed" if theorem.form == "printed" else "as completed by dpexp"
