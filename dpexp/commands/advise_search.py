@@ -134,7 +134,7 @@ def advise(
     budget: Budget,
     n: int,
     metric: str = "distance",
-    replicates: int = 64,
+    replicates: int = 48,
     seed: int = 0,
     jobs: int = 1,
     known: Known | None = None,

@@ -399,7 +399,7 @@ def advise(
     mu: float | Mapping[str, Any] | None = None,
     set: Sequence[str] = (),
     metric: Literal["distance", "loss"] = "distance",
-    replicates: int = 64,
+    replicates: int = 48,
 ) -> Advice:
     """Step size, decay and estimator for a problem, or for every problem and budget of a config file."""
     from dpexp.commands import advise as command

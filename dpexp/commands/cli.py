@@ -510,7 +510,7 @@ def advise(
     mu: Annotated[str | None, Option(metavar="YAML", help="Budgets: 1, inf or {uniform: [1, 2]}.")] = None,
     sets: Sets = None,
     metric: Annotated[str, Option(metavar="distance|loss", help="What to minimise.")] = "distance",
-    replicates: Annotated[int, Option("--replicates", metavar="N", help="Replicates of the trial.")] = 64,
+    replicates: Annotated[int, Option("--replicates", metavar="N", help="Replicates of the trial.")] = 48,
     as_json: Json = False,
 ) -> None:
     """Recommend step size, decay and estimator."""
