@@ -11,8 +11,8 @@ import numpy as np
 from dpexp.reporting.evidence import Run
 from tests.campaigns.altered_runs import Alteration, Change, relabelled, through
 
-LOSS = ("loss_gap",)
-DISTANCE = ("param_distance_sq", "coef_distance_sq")
+LOSS = ("loss_gap", "loss_gap_controlled")
+DISTANCE = ("param_distance_sq", "param_distance_sq_controlled", "coef_distance_sq")
 GRADIENT = ("grad_norm", "mean_grad_norm")
 SIZES = (*LOSS, *DISTANCE, *GRADIENT)
 """metrics that are positive and small where all is well"""
@@ -328,7 +328,7 @@ def _by(estimator: str) -> Callable[[Run], bool]:
 FAMILIES = (
     Family("the loss gap", lambda f: through(scaled(f, LOSS), _on("loss_gap"))),
     Family("the squared distance", lambda f: through(scaled(f, DISTANCE), _on("param_distance_sq"))),
-    Family("the coefficients' squared distance", lambda f: through(scaled(f, DISTANCE[1:]), _on("coef_distance_sq"))),
+    Family("the coefficients' squared distance", lambda f: through(scaled(f, DISTANCE[-1:]), _on("coef_distance_sq"))),
     Family("the errors of the iterate", lambda f: through(scaled(f, SIZES, ("sgd",)), _by("sgd"))),
     Family("the errors of the average", lambda f: through(scaled(f, SIZES, ("asgd",)), _by("asgd"))),
     Family("the errors of private runs", lambda f: through(scaled(f, (*SIZES, ACCURACY)), private)),

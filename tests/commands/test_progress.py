@@ -200,10 +200,12 @@ def test_claims_say_which_is_judged_unless_quiet(at_once, tmp_path):
 def test_figures_say_which_is_drawn_and_a_page_what_it_is_at(at_once, config, tmp_path):
     home = tmp_path / "r"
     call("run", config, "--results", home, "-q")
-    assert "plot: figure 1 of 1: small" in call("plot", "small", "--results", home, "--format", "png").stderr
     told = call("report", home).stderr
     for step in ("experiment 1 of 1: small", "figure 1 of 1: small", "putting the page together"):
         assert f"report: {step}" in told
+    assert "plot: figure 1 of 1: small" in call("plot", "small", "--results", home, "--format", "png").stderr
+    # what is kept is not drawn, and no word is said of it
+    assert "figure 1 of 1" not in call("report", home).stderr
 
 
 @pytest.mark.slow
