@@ -3,7 +3,7 @@
 A kept figure is found by everything that it follows from: its stamp (code, shipped data, seals of results), the
 libraries that draw and compute, and the settings of the one that draws. Where any of these is another one, there is
 nothing to be found, so no figure has to be called stale. What is kept are the files themselves, with a hash; what is
-damaged, or open to others, is drawn anew. A format is added when it is asked for; the SVG, which a page shows, always.
+damaged, or open to others, is drawn anew. A format is added when it is asked for.
 """
 
 from __future__ import annotations
@@ -71,9 +71,7 @@ def _kept_or_drawn(figure: Figure, results: Path, formats: Sequence[str], anew: 
     mpl.use("agg")
     key = key_of(stamp(figure, results))
     files = dict(load_kept(key))
-    # a quarter of a plot, where the page would draw it again
-    more = ("svg",) if key and own_folder("figures", "figures", made=anew) else ()
-    absent = [form for form in dict.fromkeys((*formats, *more)) if f"{figure.name}.{form}" not in files]
+    absent = [form for form in formats if f"{figure.name}.{form}" not in files]
     if absent and anew:
         files |= drawn(figure, results).files(figure.name, absent)
         keep(key, files)

@@ -60,11 +60,11 @@ def test_a_figure_is_drawn_once_and_its_files_are_the_same_bytes(draw, tmp_path)
     assert draw() == (False, *first[1:])
 
 
-def test_a_format_serves_whoever_asks_for_it_and_the_page_is_served_whatever_was_asked_for(draw, tmp_path):
-    """The svg of the page is drawn beside what was asked for; a format that is not there is added, in the same bytes."""
+def test_a_format_serves_whoever_asks_for_it(draw, tmp_path):
+    """Of several that were drawn together each serves by itself; one that is not there is added, in the same bytes."""
     _, every, _ = draw(("png", "pdf", "svg"))
     for first, anew in (
-        (("png", "pdf"), {"png": False, "pdf": False, "svg": False}),
+        (("png", "pdf"), {"png": False, "pdf": False, "svg": True}),
         (("svg",), {"svg": False, "png": True}),
     ):
         kept(tmp_path)[0].unlink()
