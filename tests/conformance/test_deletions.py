@@ -4,7 +4,7 @@ import pytest
 
 from tests.campaigns.deletions import listed, what_breaks
 
-TRIED = {"dpexp.papers.momentum", "dpexp.problems.softmax"}
+TRIED = {"dpexp.problems.softmax"}
 
 
 @pytest.mark.slow

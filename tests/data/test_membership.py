@@ -261,7 +261,9 @@ PLANTED = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("algorithm", "fault", "told"), [row[1:] for row in PLANTED], ids=[row[0] for row in PLANTED])
+@pytest.mark.parametrize(
+    ("algorithm", "fault", "told"), [row[1:] for row in share(PLANTED, 2)], ids=[row[0] for row in share(PLANTED, 2)]
+)
 def test_planted_faults_are_seen(tmp_path, monkeypatch, algorithm, fault, told):
     path, records = config(tmp_path, algorithm, STATED), lines(3)
     monkeypatch.setattr(*fault)

@@ -203,7 +203,7 @@ def test_the_noise_of_every_message_is_that_of_the_statement(estimator, model, s
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize(
-    ("estimator", "model", "kind"), [(*case, kind) for case in CASES for kind in ESTIMATORS[case[0]][1]]
+    ("estimator", "model", "kind"), share([(*case, kind) for case in CASES for kind in ESTIMATORS[case[0]][1]], 2)
 )
 def test_noise_of_another_size_is_rejected(estimator, model, kind, scale):
     """In one kind of message alone, and with every seed."""

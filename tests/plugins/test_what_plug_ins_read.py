@@ -170,7 +170,7 @@ def stored(path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("way", "when"), share(product(WAYS, ["running", "loading"])))
+@pytest.mark.parametrize(("way", "when"), share(product(WAYS, ["running", "loading"]), 5))
 def test_an_edit_of_what_is_read_makes_cells_stale(lab, monkeypatch, way, when):
     path = plug_in(lab, **{when: WAYS[way]})
     assert go(path) == 1

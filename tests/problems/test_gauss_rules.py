@@ -16,6 +16,7 @@ from dpexp.problems.insensitive_linear import InsensitiveLinear
 from dpexp.problems.logistic import MallowsLogistic
 from dpexp.problems.mallows import mean_weight, rule
 from dpexp.problems.pinball_linear import PinballLinear
+from tests.conftest import share
 
 LAWS = [(1, 1.0), (2, 0.3), (5, 1.0), (20, 1.0), (5, 3.0), (5, 0.2), (20, 0.1)]
 
@@ -48,7 +49,7 @@ def test_the_bound_on_derivatives_of_the_risk_holds_and_is_not_idle(k: int) -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("d", "sigma_z"), LAWS)
-@pytest.mark.parametrize("scale", [0.1, 2.0, 9.0])
+@pytest.mark.parametrize("scale", share([0.1, 9.0, 2.0], 2))
 def test_risk_on_both_sides_of_every_reach_and_far_away(d: int, sigma_z: float, scale: float) -> None:
     problem = HuberLinear(d=d, sigma_z=sigma_z)
     long = rule(d, sigma_z, 12, parts=32)

@@ -343,7 +343,7 @@ def random_config(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1, 41 if AT_LENGTH else 5))
+@pytest.mark.parametrize("seed", range(1, 41 if AT_LENGTH else 3))
 def test_random_configs_draw(seed, tmp_path):
     text = random_config(seed)
     try:
