@@ -49,7 +49,7 @@ def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
         return digest([code, [(str(path), state_of(path)) for place in places for path in files_below(place)]])
 
     changed = found.get("from") != states(found.get("own", ()))
-    if changed or any(_problems(path) != number for path, number in found["refused"].items()) or LOADED:
+    if changed or any(_problems(path) != number for path, number in found["refused"].items()):
         from dpexp.commands import inventory as reading
 
         before = states([])

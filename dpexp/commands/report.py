@@ -152,14 +152,14 @@ def _final(one: Stored, results: Path, alone: bool) -> Final:
     for name in varying(run.settings for run in runs) if alone or not of_a_paper else ():
         try:
             pairs = between_levels(one.gathered, name)
-            rows = compared(pairs) if len(pairs) <= MOST_ROWS else []
+            if len(pairs) > MOST_ROWS:
+                remarks.append(f"{len(pairs):,} comparisons by {name}: dpexp diff {one.name} --by {name}")
+                continue
+            rows = compared(pairs)
         except Exception as error:  # as above: no two settings may differ in nothing else
             remarks.append(f"Not compared by {name}: {said(error)[0]}.")
             continue
-        if len(pairs) > MOST_ROWS:
-            remarks.append(f"{len(pairs):,} comparisons by {name}: dpexp diff {one.name} --by {name}")
-        else:
-            tables.append(Numbers(f"Compared by {name}", *shown(rows, name), f"{certainty(len(rows))}."))
+        tables.append(Numbers(f"Compared by {name}", *shown(rows, name), f"{certainty(len(rows))}."))
     return Final(one.name, tables, remarks, command)
 
 

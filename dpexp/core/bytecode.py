@@ -95,9 +95,11 @@ def _kept() -> dict[bytes, bytes]:
 
 @atexit.register
 def _keep() -> None:
+    if not _NEW:
+        return
     from dpexp.core import files
 
-    if _NEW and (place := files.own_folder("bytecode", "bytecode")) is not None:
+    if (place := files.own_folder("bytecode", "bytecode")) is not None:
         # one file, since to write hundreds takes longer than to compile them; others may have kept more meanwhile
         every = dict([*(_kept.__wrapped__() | _NEW).items()][-MOST_MODULES:])
         with suppress(OSError):
