@@ -138,7 +138,7 @@ def _pairs_are_the_programs(card: Card, sampler: Sampler) -> bool:
     and where epochs are not cut evenly.
     """
     # the pair is told apart by the sizes, which nobody sees here
-    hidden = card.normaliser == "drawn" and not card.batch_sizes_logged and card.relation == "add-remove"
+    hidden = card.normaliser == "drawn" and not card.batch_sizes_logged
     # a pair of neighbours is that of epochs that are cut evenly
     uneven = sampler in CUT and not divides(card.phases[0].sampling_probability)
     if sampler == "k-of-t":

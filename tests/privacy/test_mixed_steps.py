@@ -74,6 +74,24 @@ def test_shown_sizes_in_published_settings(z, q, n, steps, removed):
 
 
 @pytest.mark.parametrize(
+    ("n", "q", "z", "steps", "delta", "attained", "eps"),  # of a program of its own: two norms given the size
+    [
+        (60000, 0.01, 1, 1000, 1e-5, 13.361, 14.830),
+        (60000, 0.01, 1, 1000, 1e-2, 6.204, 7.558),
+        (60000, 0.004, 1.1, 15000, 1e-5, 14.221, 17.869),
+        (10000, 0.02, 2, 500, 1e-5, 2.773, 3.262),
+        (1000, 0.1, 1, 200, 1e-5, 45.37, 51.12),
+    ],
+)
+def test_a_replaced_record_displaces_another_where_sizes_are_shown(n, q, z, steps, delta, attained, eps):
+    kind = MECHANISMS["shown-sizes"](
+        n=n, sampling_probability=q, noise_multiplier=z, steps=steps, neighboring_relation="replace-one"
+    )
+    assert kind.analyses()[0].eps(delta) == pytest.approx(eps, rel=2e-4)  # four digits are known
+    assert kind.lower_bounds()[0].eps(delta) == pytest.approx(attained, rel=2e-4)
+
+
+@pytest.mark.parametrize(
     ("n", "q", "cap", "z", "steps", "over", "share", "eps"),
     [
         (60000, 0.01, 650, 1, 1000, 0.02215, 0.00985, 5.1091),

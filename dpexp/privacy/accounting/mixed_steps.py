@@ -19,6 +19,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
+from typing import Literal
 
 import numpy as np
 
@@ -44,8 +45,8 @@ LADDER = 1.005
 class MixedStep(StepLoss):
     """Kinds of one scheme, as arrays over the kinds; used from above only.
 
-    `present` and `absent` are the probabilities of the kinds with and without the record, [kinds]; of replaced records
-    they are equal. `lost` is what the kinds that are left out have.
+    `present` and `absent` are the probabilities of the kinds with and without the record, [kinds]; of replaced records,
+    whose scheme is `fixed-size`, they are equal. `lost` is what the kinds that are left out have.
     """
 
     def __init__(
@@ -65,8 +66,8 @@ class MixedStep(StepLoss):
     @cached_property
     def curves(self) -> list[tuple[Curve, Curve]]:
         shift = np.log(self.present / self.absent)
-        if self.scheme == "replace-one":
-            both = partial(self._summed, hockey_sticks.opposite, self.present, shift)
+        if self.scheme == "fixed-size":
+            both = partial(self._summed, hockey_sticks.symmetrised, self.present, shift)
             return [(both, both)]
         removed = partial(self._summed, hockey_sticks.removing, self.present, shift)
         added = partial(self._summed, hockey_sticks.adding, self.absent, -shift)
@@ -136,16 +137,17 @@ def _ladder(points: int) -> np.ndarray:
 
 
 @lru_cache(maxsize=16)
-def shown_sizes(n: int, q: float, multiplier: float, scheme: Scheme) -> MixedStep:
+def shown_sizes(n: int, q: float, multiplier: float, relation: Literal["add-remove", "replace-one"]) -> MixedStep:
     """A Poisson batch of the share q of n records whose size M is known; `multiplier` is noise over one record's norm.
 
     Added or removed: with the record M is Bin(n + 1, q), and given M the record is in the batch with probability
     M / (n + 1), the rest being a uniform subset of the others; without it M is Bin(n, q). Pair the two batches so that
     the record stands where one of the others stood. Then it moves the sum by up to two norms, and by convexity over the
     pairing nothing is worse than (1 - f) N(0, 1) + f N(2 mu, 1) against N(0, 1), f = M / (n + 1). All others' gradients
-    C and the record's -C attain it. Replaced: M has one law, and the record is met with probability M / n.
+    C and the record's -C attain it. Replaced: M has one law, and given M the batch is a uniform subset, as a batch of
+    fixed size is: where the record is not in it another one is, so that the sums differ by up to two norms.
     """
-    replaced = scheme == "replace-one"
+    replaced = relation == "replace-one"
     most = n if replaced else n + 1
     sizes, logs = likely_counts(most, q, math.log(LEAST_KIND))
     # a size that only the larger data set can have tells everything
@@ -154,12 +156,11 @@ def shown_sizes(n: int, q: float, multiplier: float, scheme: Scheme) -> MixedSte
     sizes, present = sizes[common], exp(logs[common])
     # an empty batch shows its size alone; a share above 0 can only help the adversary
     shares = np.maximum(sizes / most, LEAST_KIND)
-    # replaced: M has one law in both worlds, and the record moves the sum by one norm to either side
+    mu = np.full(len(sizes), 2 / multiplier)
     if replaced:
-        return MixedStep(present, present, shares, np.full(len(sizes), 1 / multiplier), scheme, lost, 2 / multiplier)
-    # added or removed: the record stands where one of the others stood, and moves the sum by two norms
+        return MixedStep(present, present, shares, mu, "fixed-size", lost, 2 / multiplier)
     absent = exp(binomial_log_masses(sizes, n, q))
-    return MixedStep(present, absent, shares, np.full(len(sizes), 2 / multiplier), scheme, lost)
+    return MixedStep(present, absent, shares, mu, "add-remove", lost)
 
 
 @lru_cache(maxsize=16)

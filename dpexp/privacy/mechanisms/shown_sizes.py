@@ -16,7 +16,11 @@ from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Steps
 
 SHOWN = "privacy loss distribution of sum and batch size together, one dominating pair for each size"
 ANY = "the sizes may be shown, logged, or divide the sums"
-PAIR = "; all others' gradients are C, and the record's is -C"
+PAIRS: dict[Relation, str] = {
+    "add-remove": "all others' gradients are C, and the record's is -C, against none",
+    "replace-one": "all others' gradients are C, and the record's is C, against -C",
+}
+"""what the sums attain less their sizes times C"""
 
 
 class ShownSizes(Mechanism):
@@ -42,13 +46,12 @@ class ShownSizes(Mechanism):
         return [Analysis("pld-composition", SHOWN, ALL, cache(partial(step.eps, self.steps)), (NOISE, POISSON, ANY))]
 
     def lower_bounds(self) -> list[LowerBound]:
-        """The sums less C for every record of their batch: a sampled Gaussian that an added record moves by 2 C."""
+        """The sums less C for every record of their batch: a sampled Gaussian that the record moves by 2 C."""
         if trivial(self.noise_multiplier, self.steps):
             return []
-        q, z, relation = self.sampling_probability, self.noise_multiplier, self.neighboring_relation
-        if relation == "replace-one":
-            return constant_gradients(q, z, self.steps, relation)
-        return [replace(b, pair=b.pair + PAIR) for b in constant_gradients(q, z / 2, self.steps, relation)]
+        pair = PAIRS[self.neighboring_relation]
+        found = constant_gradients(self.sampling_probability, self.noise_multiplier / 2, self.steps, "add-remove")
+        return [replace(bound, pair=pair) for bound in found]
 
     def describe(self) -> list[tuple[str, str]]:
         return [
