@@ -24,12 +24,12 @@ fitted = dpexp.fit(
 ).document()
 
 # %%
-shown = [line for line in fitted["estimates"] if line["name"] not in ("(intercept)", "age", "hours")]
+shown = [line for line in fitted["estimates"] if line["term"] not in ("(intercept)", "age", "hours")]
 picture, axes = plt.subplots(figsize=(5.2, 2.2))
 for place, line in enumerate(shown):
-    axes.plot([line["ci_lo"], line["ci_hi"]], [place, place], color="#2b6cb8", lw=2)
-    axes.plot(line["value"], place, "o", color="#2b6cb8")
-axes.set_yticks(range(len(shown)), [line["name"] for line in shown])
+    axes.plot([line["conf_low"], line["conf_high"]], [place, place], color="#2b6cb8", lw=2)
+    axes.plot(line["estimate"], place, "o", color="#2b6cb8")
+axes.set_yticks(range(len(shown)), [line["term"] for line in shown])
 axes.axvline(0, color="grey", lw=0.8)
 axes.set_xlabel("coefficient, log odds of an income over 50,000")
 picture.tight_layout()

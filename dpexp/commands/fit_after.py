@@ -21,6 +21,8 @@ from dpexp.reporting.digits import estimate_row, level_in_digits
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+COLUMNS = ("estimate", "std_error", "statistic", "p_value", "conf_low", "conf_high")
+"""what every row of a fit has, as broom and statsmodels order it; null where there is no interval"""
 MANY = "p: the test that a value is 0, each by itself. Of 20 that are 0, one has p below .05 on average."
 _TERM = r"(?:(\d+\.?\d*|\.\d+) ?\* ?)?(.*)"
 
@@ -40,7 +42,7 @@ class Inference:
 
         Ends are null of what the release does not tell; p is that of the test that a value is 0.
         """
-        from scipy.special import ndtr
+        from scipy.special import ndtr, ndtri
 
         matrix, offset = self.units.to_user()
         own, shift = rows @ matrix, rows @ offset
@@ -48,14 +50,16 @@ class Inference:
         told = list[dict[str, Any]]()
         for one, a, o in zip(found, own, shift.tolist(), strict=True):
             value, bounded = one.value + o, math.isfinite(one.high - one.low)
-            told.append({"value": value, "ci_lo": None, "ci_hi": None, "interval": "unbounded", "bounded": bounded})
-            told[-1] |= {"se": None, "p": None}
+            told.append(dict.fromkeys(COLUMNS) | {"estimate": value, "interval": "unbounded", "bounded": bounded})
             if bounded:
-                p = float(2 * ndtr(-abs(value) / max(one.se, 1e-300)))
+                z = value / max(one.se, 1e-300)
+                p = float(2 * ndtr(-abs(z)))
                 # Interval and test have to agree: p is where this interval's end meets 0.
                 if one.kind == "anderson-rubin":
                     p = level_of(self.release, self.theta, a[None], np.array([-o]))
-                told[-1] |= {"ci_lo": one.low + o, "ci_hi": one.high + o, "interval": one.kind, "se": one.se, "p": p}
+                    z = math.copysign(float(-ndtri(max(p, 1e-300) / 2)), value)
+                told[-1] |= {"std_error": one.se, "statistic": z, "p_value": p}
+                told[-1] |= {"conf_low": one.low + o, "conf_high": one.high + o, "interval": one.kind}
         return told, covariance
 
     @cached_property
@@ -113,10 +117,10 @@ class Contrasts(Printed):
 
     def document(self) -> dict[str, Any]:
         """As JSON has it."""
-        return {"rows": self.rows, "joint": {"p": self.joint, "df": len(self.rows)}}
+        return {"rows": self.rows, "joint": {"p_value": self.joint, "df": len(self.rows)}}
 
     def text(self) -> str:
-        rows = [[one["contrast"], *estimate_row(one, one["se"] or math.nan)] for one in self.rows]
+        rows = [[one["contrast"], *estimate_row(one, one["std_error"] or math.nan)] for one in self.rows]
         p = level_in_digits(self.joint, "= ")
         together = f"\n\nThat all {len(self.rows)} are 0: p {p}." if len(self.rows) > 1 else ""
         return columns(rows, ["contrast", "estimate", "se", "from", "to", "p"]) + together
@@ -149,8 +153,8 @@ def forest(inference: Inference, found: Sequence[dict[str, Any]]) -> Figure:
             # The scale of a number is a quarter of its stated range.
             step = 1.0 if entry.level is not None else entry.scale
             if one["bounded"]:
-                axes.plot([step * one["ci_lo"], step * one["ci_hi"]], [k, k], color="#2b6cb8")
-                axes.plot(step * one["value"], k, "o", color="#2b6cb8", markersize=4)
+                axes.plot([step * one["conf_low"], step * one["conf_high"]], [k, k], color="#2b6cb8")
+                axes.plot(step * one["estimate"], k, "o", color="#2b6cb8", markersize=4)
             else:
                 axes.text(0, k, "  unbounded", va="center", color="#7a4fa3")
         axes.set_yticks(range(len(units.entries)), [" ".join(entry.name.split()) for entry in units.entries])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpexp.commands.fit_after import MANY, Contrasts, Inference, contrasts, forest
+from dpexp.commands.fit_after import COLUMNS, MANY, Contrasts, Inference, contrasts, forest
 from dpexp.commands.fit_receipt import NOT_COVERED
 from dpexp.commands.fit_request import Request
 from dpexp.core.errors import UsageError
@@ -148,7 +148,7 @@ class Report(Printed):
         return pd.DataFrame(self.inference.parameters[1], self.units.names, self.units.names)
 
     def predict(self, table: str | Path | pd.DataFrame) -> pd.DataFrame:
-        """The mean of the target for every record of a file or a frame: `mean`, `se`, `ci_lo`, `ci_hi`.
+        """The mean of the target for every record of a file or a frame: `mean`, `std_error`, `conf_low`, `conf_high`.
 
         Not the spread of single targets about it. Nothing is said of a record with a value that cannot be read. What is
         predicted costs no privacy of the records of the fit; that of the table is its owner's affair.
@@ -158,7 +158,7 @@ class Report(Printed):
         records = read_table(Path(table).expanduser() if isinstance(table, str | Path) else table)
         records.header.require([column.name for column in self.units.columns], records.where)
         x, read = covariates(records, self.units)
-        frame = pd.DataFrame(np.nan, range(len(read)), ["mean", "se", "ci_lo", "ci_hi"])
+        frame = pd.DataFrame(np.nan, range(len(read)), ["mean", "std_error", "conf_low", "conf_high"])
         frame.loc[read] = self.inference.means(x[read])
         return frame
 
@@ -178,14 +178,14 @@ class Report(Printed):
         values = np.full(len(offset), np.nan) if self.fitted is None else matrix @ self.fitted.theta + offset
         found = []
         for j, (name, value) in enumerate(zip(self.units.names, values.tolist(), strict=True)):
-            one: dict[str, Any] = {"name": name, "value": value if math.isfinite(value) else None}
-            one |= {"ci_lo": None, "ci_hi": None}
+            one: dict[str, Any] = {"term": name, **dict.fromkeys(COLUMNS)}
+            one["estimate"] = value if math.isfinite(value) else None
             if self.fitted is not None:
-                one |= {"interval": "unbounded", "bounded": False, "se": None, "p": None}
+                one |= {"interval": "unbounded", "bounded": False}
                 one |= {} if j in self.lost else self.inference.parameters[0][j]
                 # A test that it is 0 says nothing: it is above 0.
                 if self.units.has_scale and name == self.units.names[-1]:
-                    one["p"] = None
+                    one["statistic"] = one["p_value"] = None
             found.append(one)
         return found
 
@@ -217,7 +217,7 @@ class Report(Printed):
         if self.fitted is None:
             z = normal(self.request.level)
             document["expected"] = [
-                {"name": name, "se": float(e), "length": 2 * z * float(e), "careful_se": float(c)}
+                {"term": name, "std_error": float(e), "length": 2 * z * float(e), "careful_std_error": float(c)}
                 for name, e, c in zip(self.units.names, self.errors, self.careful, strict=True)
             ]
         document["public"] = self.public()

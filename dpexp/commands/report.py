@@ -118,7 +118,7 @@ def _fit(path: Path, results: Path) -> Fit:
     name, plot = path.relative_to(results).with_suffix("").as_posix(), path.with_suffix(".png")
     try:
         document = json.loads(read_ordinary(path, MOST_OF_TEXT))
-        rows = [[one["name"], *estimate_row(one, one.get("se") or math.nan)] for one in document["estimates"]]
+        rows = [[one["term"], *estimate_row(one, one.get("std_error") or math.nan)] for one in document["estimates"]]
         return fit_of(name, document, rows, read_ordinary(plot, MOST_OF_TEXT) if plot.exists() else b"")
     except Exception as error:  # one file that is no fit is a line of the page
         return Fit(name, f"{path} cannot be read as a fit: {said(error)[0]}")

@@ -77,11 +77,11 @@ def matched(text: str) -> str:
 
 def estimate_row(one: dict[str, Any], error: float) -> list[str]:
     """Estimate, error, ends and p as a table has them."""
-    value = "not finite" if one["value"] is None else rounded(one["value"], error)
-    if one["ci_lo"] is None:
+    value = "not finite" if one["estimate"] is None else rounded(one["estimate"], error)
+    if one["conf_low"] is None:
         return [value, "", "unbounded", "", ""]
-    ends = [rounded(one[key], error) for key in ("ci_lo", "ci_hi")]
-    return [value, f"{error:.2g}", *ends, level_in_digits(one["p"])]
+    ends = [rounded(one[key], error) for key in ("conf_low", "conf_high")]
+    return [value, f"{error:.2g}", *ends, level_in_digits(one["p_value"])]
 
 
 def level_in_digits(p: float | None, equals: str = "") -> str:

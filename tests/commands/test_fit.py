@@ -93,11 +93,11 @@ def test_estimates_are_near_the_truth_on_the_users_scale(lab, file, central):
     document = report.document()
     assert report.exit_code == 0
     assert document["method"] == ("central-newton" if central else "staged-newton")
-    assert [one["name"] for one in document["estimates"]] == list(TRUTH)
+    assert [one["term"] for one in document["estimates"]] == list(TRUTH)
     for one in document["estimates"]:
-        assert abs(one["value"] - TRUTH[one["name"]]) < 4.5 * one["se"]
-        assert one["ci_hi"] - one["ci_lo"] == pytest.approx(2 * 1.959964 * one["se"], rel=1e-6)
-    widths = {one["name"]: one["ci_hi"] - one["ci_lo"] for one in document["estimates"]}
+        assert abs(one["estimate"] - TRUTH[one["term"]]) < 4.5 * one["std_error"]
+        assert one["conf_high"] - one["conf_low"] == pytest.approx(2 * 1.959964 * one["std_error"], rel=1e-6)
+    widths = {one["term"]: one["conf_high"] - one["conf_low"] for one in document["estimates"]}
     assert widths["age"] < (0.02 if central else 0.12)
 
 
@@ -105,7 +105,7 @@ def test_the_document_is_the_contracts(lab):
     words = ("--target", "y", "--eps", "4", "--public", lab / "public.yaml", "--central", "--json")
     document = json.loads(call("fit", lab / "people.csv", *words).stdout)
     assert set(document) >= {"estimates", "level", "method", "budget", "diagnostics", "refused"}
-    assert set(document["estimates"][0]) >= {"name", "value", "ci_lo", "ci_hi"}
+    assert set(document["estimates"][0]) >= {"term", "estimate", "conf_low", "conf_high"}
     assert document["refused"] == []
     assert document["level"] == 0.95
     assert set(document["budget"]) >= {"mu", "per_user", "eps"}
@@ -129,15 +129,15 @@ def test_units_of_the_table_change_nothing_but_the_units(local, tmp_path):
     here = local.document()["estimates"]
     there = dpexp.fit(tmp_path / "other.csv", target="y", mu=2, public=tmp_path / "other.yaml").document()["estimates"]
     for a, b, factor, shift in zip(here, there, (100, 100 / 12, 100, 100, 100), (-7, 0, 0, 0, 0), strict=True):
-        assert b["value"] == pytest.approx(a["value"] * factor + shift, rel=1e-6)
-        assert b["se"] == pytest.approx(a["se"] * factor, rel=1e-6)
+        assert b["estimate"] == pytest.approx(a["estimate"] * factor + shift, rel=1e-6)
+        assert b["std_error"] == pytest.approx(a["std_error"] * factor, rel=1e-6)
 
 
 @pytest.mark.slow
 def test_a_fit_is_the_same_in_every_process_and_another_with_another_seed(lab, tmp_path):
     def values(**more):
         report = dpexp.fit(lab / "people.csv", target="y", mu=2, public=lab / "public.yaml", **more)
-        return [one["value"] for one in report.document()["estimates"]]
+        return [one["estimate"] for one in report.document()["estimates"]]
 
     assert values() == values(seed=1) != values(seed=2)
     secret = {"deployment": True, "out": tmp_path / "fit.json"}
@@ -159,7 +159,7 @@ def test_budgets_by_column(lab, tmp_path):
     document = dpexp.fit(tmp_path / "mu.csv", target="y", mu_column="mu", public=lab / "public.yaml").document()
     assert document["budget"]["mu"] == 3
     assert document["budget"]["per_user"] == {"cap": 3, "q05": 1, "median": 1, "q95": 3}
-    assert "mu" not in [one["name"] for one in document["estimates"]]
+    assert "mu" not in [one["term"] for one in document["estimates"]]
     assert document["budget"]["eps"][0][1] == eps_of(3.0, 1e-5)
     done = command(tmp_path / "mu.csv", "--target", "y", "--mu-column", "mu", "--central")
     assert done.returncode == 2
@@ -202,7 +202,7 @@ def test_equal_weights_are_right_where_budgets_rise_with_the_outcome(tmp_path):
     for weights in ("budget", "equal"):
         report = dpexp.fit(tmp_path / "rising.csv", target="y", mu_column="mu", weights=weights)
         first = report.document()["estimates"][0]
-        off[weights] = abs(first["value"]) / first["se"]
+        off[weights] = abs(first["estimate"]) / first["std_error"]
         assert report.document()["budget"]["column"] == "mu"
         assert report.document()["budget"]["weights"] == weights
         assert ("must not depend on the data" in str(report)) == (weights == "budget")
@@ -221,10 +221,10 @@ def test_a_fit_of_fewer_records_than_were_ever_tried_is_refused_and_spends_nothi
     assert "nothing was spent" in done.stdout
     assert "n = 600 would do" in done.stdout
     report = dpexp.fit(tmp_path / "few.csv", target="y", mu=1, public=public)
-    assert all(one["value"] is None for one in report.document()["estimates"])
+    assert all(one["estimate"] is None for one in report.document()["estimates"])
     forced = dpexp.fit(tmp_path / "few.csv", target="y", mu=1, public=public, force=True)
     assert forced.exit_code == 3
-    assert all(one["value"] is not None and one["ci_lo"] is None for one in forced.document()["estimates"])
+    assert all(one["estimate"] is not None and one["conf_low"] is None for one in forced.document()["estimates"])
 
 
 @pytest.mark.parametrize("central", [False, True])
@@ -258,17 +258,17 @@ def test_collinear_and_constant_columns_are_unbounded(tmp_path, mu, central):
         for seed in range(1, 4 if math.isfinite(mu) else 2):  # without noise they are alike
             report = dpexp.fit(tmp_path / "flat.csv", target="y", mu=mu, central=central, seed=seed)
             estimates = report.document()["estimates"]
-            bounded = {one["name"] for one in estimates if one["bounded"]}
+            bounded = {one["term"] for one in estimates if one["bounded"]}
             chance += not bounded <= told
             assert bounded == told or not (central or math.isinf(mu))
-            assert all((one["ci_lo"] is None) == (one["se"] is None) == (not one["bounded"]) for one in estimates)
+            assert all((one["conf_low"] is None) == (one["std_error"] is None) == (not one["bounded"]) for one in estimates)
             assert str(report).count(" unbounded") == len(estimates) - len(bounded)
             assert ("does not tell" in str(report)) == (len(bounded) < len(estimates))
             assert "would do" not in str(report)  # no number of records helps
             assert report.exit_code == 0
             covariance = np.array(report.document()["covariance"])
             places = [k for k, one in enumerate(estimates) if one["bounded"]]
-            assert np.sqrt(covariance.diagonal()[places]) == pytest.approx([estimates[k]["se"] for k in places])
+            assert np.sqrt(covariance.diagonal()[places]) == pytest.approx([estimates[k]["std_error"] for k in places])
     assert (
         chance <= 2
     )  # of six: the noise of a Hessian that is 0 along a direction is two errors large in one of twenty
@@ -283,7 +283,7 @@ def test_a_target_far_from_its_guess_is_not_told(tmp_path):
     frame.to_csv(tmp_path / "far.csv", index=False)
     for central in (False, True):
         report = dpexp.fit(tmp_path / "far.csv", target="y", mu=3, central=central)
-        assert all(one["ci_lo"] is None and not one["bounded"] for one in report.document()["estimates"])
+        assert all(one["conf_low"] is None and not one["bounded"] for one in report.document()["estimates"])
         assert "no range is stated of y" in str(report)
 
 
@@ -299,7 +299,7 @@ def test_values_of_any_size_do_no_harm_and_the_order_of_rows_is_the_servers(tmp_
     frame.to_csv(tmp_path / "odd.csv", index=False)
     report = dpexp.fit(tmp_path / "odd.csv", target="y", mu=3, public=tmp_path / "p.yaml")
     assert report.exit_code == 0
-    assert abs(report.document()["estimates"][1]["value"] - 0.5) < 5 * report.errors[1]
+    assert abs(report.document()["estimates"][1]["estimate"] - 0.5) < 5 * report.errors[1]
 
 
 @pytest.mark.parametrize("n", [1, 10, 149])
@@ -540,8 +540,8 @@ def test_records_that_cannot_be_read_leave_the_fit_of_the_others(tmp_path, lab, 
     frame[frame.age != "unknown"].to_csv(tmp_path / "rest.csv", index=False)
     rest = dpexp.fit(tmp_path / "rest.csv", target="y", mu=math.inf, public=lab / "public.yaml", central=central)
     for one, other in zip(report.document()["estimates"], rest.document()["estimates"], strict=True):
-        assert one["se"] == pytest.approx(other["se"], rel=0.02 if central else 0.3)
-        assert abs(one["value"] - other["value"]) < (0.1 if central else 4) * other["se"]
+        assert one["std_error"] == pytest.approx(other["std_error"], rel=0.02 if central else 0.3)
+        assert abs(one["estimate"] - other["estimate"]) < (0.1 if central else 4) * other["std_error"]
 
 
 def test_budgets_are_public_and_told_at_their_line(tmp_path):
@@ -627,16 +627,16 @@ def test_logistic_fit(tmp_path):
         report = dpexp.fit(tmp_path / "l.csv", target="y", mu=3, model="mallows-logistic", central=central)
         assert report.exit_code == 0
         for one, truth in zip(report.document()["estimates"], (0.3, 1, -0.5), strict=True):
-            assert abs(one["value"] - truth) < 4.5 * one["se"]
+            assert abs(one["estimate"] - truth) < 4.5 * one["std_error"]
 
 
 @pytest.mark.slow
 def test_a_known_scale_is_not_estimated(tmp_path, lab):
     public = write(tmp_path / "p.yaml", PUBLIC.replace("error_scale", "known_error_scale").replace(": 3", ": 4"))
     document = dpexp.fit(lab / "people.csv", target="y", mu=2, public=public).document()
-    assert [one["name"] for one in document["estimates"]] == list(TRUTH)[:-1]
+    assert [one["term"] for one in document["estimates"]] == list(TRUTH)[:-1]
     for one in document["estimates"]:
-        assert abs(one["value"] - TRUTH[one["name"]]) < 4.5 * one["se"]
+        assert abs(one["estimate"] - TRUTH[one["term"]]) < 4.5 * one["std_error"]
 
 
 # --- words of the command line, plan and draft ----------------------------------------------------------------------
@@ -678,13 +678,13 @@ def test_a_plan_reads_no_record(lab, tmp_path):
     assert plan.returncode == 0, plan.stderr
     document = json.loads(plan.stdout)
     fitted = dpexp.fit(lab / "people.csv", target="y", mu=4, public=right).document()
-    expected = {one["name"]: one["se"] for one in document["expected"]}
-    careful = {one["name"]: one["careful_se"] for one in document["expected"]}
+    expected = {one["term"]: one["std_error"] for one in document["expected"]}
+    careful = {one["term"]: one["careful_std_error"] for one in document["expected"]}
     for one in fitted["estimates"]:
-        if one["name"] in ("age", "(scale)"):
-            assert one["se"] == pytest.approx(expected[one["name"]], rel=0.3)
+        if one["term"] in ("age", "(scale)"):
+            assert one["std_error"] == pytest.approx(expected[one["term"]], rel=0.3)
         else:  # levels of one column are far from independent normals: no more than the order of magnitude is planned
-            assert 0.3 * expected[one["name"]] < one["se"] < 2 * careful[one["name"]]
+            assert 0.3 * expected[one["term"]] < one["std_error"] < 2 * careful[one["term"]]
     alone = command("--plan", "--target", "y", "--mu", "4", "--n", "40000", "--public", right, "--json")
     assert sorted(json.loads(alone.stdout)["expected"], key=str) == sorted(document["expected"], key=str)
     little = command("--plan", "--target", "y", "--mu", ".1", "--n", "4e4", "--public", lab / "public.yaml")
@@ -737,7 +737,7 @@ def test_a_formula_without_noise_is_least_squares_on_its_columns(tmp_path):
     report = dpexp.fit(
         frame, formula="log(wage) ~ I(age**2) + age*C(job) + log(years)", mu=math.inf, central=True, public=public
     )
-    found = {one["name"]: one for one in report.document()["estimates"]}
+    found = {one["term"]: one for one in report.document()["estimates"]}
     nurse, pilot = (frame.job == "nurse") * 1.0, (frame.job == "pilot") * 1.0
     columns = {"(intercept)": np.ones(len(frame)), "age**2": frame.age**2, "age": frame.age, "job=nurse": nurse,
                "job=pilot": pilot, "age:job=nurse": nurse * frame.age, "age:job=pilot": pilot * frame.age,
@@ -745,7 +745,7 @@ def test_a_formula_without_noise_is_least_squares_on_its_columns(tmp_path):
     assert set(found) == {*columns, "(scale)"}
     exact, *_ = np.linalg.lstsq(np.stack(list(columns.values()), axis=1), frame.y, rcond=None)
     for name, value in zip(columns, exact, strict=True):
-        assert abs(found[name]["value"] - value) < 1.0 * found[name]["se"]  # Huber's loss and weights are others
+        assert abs(found[name]["estimate"] - value) < 1.0 * found[name]["std_error"]  # Huber's loss and weights are others
         assert found[name]["interval"] == "wald"
     assert "log(wage)" in str(report.document()["public"]["target"])
     mean = report.predict(frame.iloc[:5].drop(columns="wage"))["mean"]
@@ -787,7 +787,7 @@ def test_target_or_formula(lab):
         assert "give --target, or --formula" in done.stderr
     words = ("--mu", "1", "--central", "--public", lab / "public.yaml")
     done = command(lab / "people.csv", *words, "--formula", "y ~ age", "--json")
-    assert [one["name"] for one in json.loads(done.stdout)["estimates"]] == ["(intercept)", "age", "(scale)"]
+    assert [one["term"] for one in json.loads(done.stdout)["estimates"]] == ["(intercept)", "age", "(scale)"]
     plan = command("--plan", "--n", "5000", *words, "--formula", "y ~ age*C(job)")
     assert "age:job=cook" in plan.stdout
 
@@ -816,16 +816,16 @@ def test_contrasts_are_coefficients_of_other_columns(lab):
     names = ("job=cook - job=nurse", "age", "- 2*age + job=cook")
     report = dpexp.fit(lab / "people.csv", target="y", mu=2, central=True, public=lab / "public.yaml", contrasts=names)
     found = report.document()["contrasts"]
-    estimates = {one["name"]: one for one in report.document()["estimates"]}
+    estimates = {one["term"]: one for one in report.document()["estimates"]}
     c = report.covariance
     first, age, third = found["rows"]
-    assert first["value"] == pytest.approx(estimates["job=cook"]["value"] - estimates["job=nurse"]["value"])
+    assert first["estimate"] == pytest.approx(estimates["job=cook"]["estimate"] - estimates["job=nurse"]["estimate"])
     variance = c.loc["job=cook", "job=cook"] + c.loc["job=nurse", "job=nurse"] - 2 * c.loc["job=cook", "job=nurse"]
-    assert first["se"] == pytest.approx(math.sqrt(variance), rel=0.01)  # lengths are made up for each by itself
-    assert abs(first["value"] - 5) < 4.5 * first["se"]
-    assert all(age[key] == estimates["age"][key] for key in ("value", "se", "ci_lo", "p"))
-    assert third["value"] == pytest.approx(estimates["job=cook"]["value"] - 2 * estimates["age"]["value"])
-    assert found["joint"]["p"] < 1e-6
+    assert first["std_error"] == pytest.approx(math.sqrt(variance), rel=0.01)  # lengths are made up for each by itself
+    assert abs(first["estimate"] - 5) < 4.5 * first["std_error"]
+    assert all(age[key] == estimates["age"][key] for key in ("estimate", "std_error", "conf_low", "p_value"))
+    assert third["estimate"] == pytest.approx(estimates["job=cook"]["estimate"] - 2 * estimates["age"]["estimate"])
+    assert found["joint"]["p_value"] < 1e-6
     assert "That all 3 are 0: p < 1e-4." in str(report)
     assert "one has p below .05" in str(report)
     with pytest.raises(UsageError, match="no parameter 'cook'"):
@@ -860,7 +860,7 @@ def test_predictions_are_means_with_their_errors(tmp_path, monkeypatch, model):
     report = dpexp.fit(frame, target="y", mu=3, central=True, model=model, public=public)
     new = pd.DataFrame({"g": ["v", "u", "?"], "a": [0.5, 0.0, 1.0]})
     found = report.predict(new)
-    value = {one["name"]: one["value"] for one in report.document()["estimates"]}
+    value = {one["term"]: one["estimate"] for one in report.document()["estimates"]}
     by_hand = [value["(intercept)"] + 0.5 * value["a"] + value["g=v"], value["(intercept)"]]
     row, c = np.array([1, 0.5, 1, 0][: len(value)]), report.covariance.to_numpy()
     se = math.sqrt(row @ c @ row)
@@ -868,10 +868,10 @@ def test_predictions_are_means_with_their_errors(tmp_path, monkeypatch, model):
         by_hand = [1 / (1 + math.exp(-one)) for one in by_hand]
         se *= by_hand[0] * (1 - by_hand[0])
     assert found["mean"][:2].tolist() == pytest.approx(by_hand)
-    assert found["se"][0] == pytest.approx(se, rel=0.02)
-    assert found["ci_lo"][0] < found["mean"][0] < found["ci_hi"][0]
+    assert found["std_error"][0] == pytest.approx(se, rel=0.02)
+    assert found["conf_low"][0] < found["mean"][0] < found["conf_high"][0]
     assert found.loc[2].isna().all()
-    assert report.frame()["name"].tolist() == list(value)
+    assert report.frame()["term"].tolist() == list(value)
     monkeypatch.setenv("HOME", str(tmp_path))
     new.to_csv(tmp_path / "new.csv", index=False)
     assert all(report.predict(path).equals(found) for path in ("~/new.csv", Path("~/new.csv")))
@@ -889,7 +889,7 @@ def test_a_frame_is_read_like_its_csv_whatever_type_one_value_gives_a_column(lab
         other.loc[3, column] = value
         report = dpexp.fit(other, **given)
         assert report.planned.n == 2000
-        assert report.frame()["name"].tolist() == there["name"].tolist()
+        assert report.frame()["term"].tolist() == there["term"].tolist()
 
 
 def test_a_folder_gets_the_result_its_tables_and_its_plot(lab, tmp_path):
@@ -897,7 +897,7 @@ def test_a_folder_gets_the_result_its_tables_and_its_plot(lab, tmp_path):
     report = dpexp.fit(people(), **given, deployment=True)
     kept = sorted(path.name for path in (tmp_path / "fit").iterdir())
     assert kept == ["fit.covariance.csv", "fit.csv", "fit.json", "fit.png", "fit.receipt.json"]
-    assert pd.read_csv(tmp_path / "fit" / "fit.csv")["value"].tolist() == report.frame()["value"].tolist()
+    assert pd.read_csv(tmp_path / "fit" / "fit.csv")["estimate"].tolist() == report.frame()["estimate"].tolist()
     covariance = pd.read_csv(tmp_path / "fit" / "fit.covariance.csv", index_col=0)
     assert covariance.to_numpy() == pytest.approx(report.covariance.to_numpy())
     again = dpexp.fit(people(), **given, deployment=True, again=True)
@@ -913,5 +913,5 @@ def test_a_forest_shows_every_coefficient_and_says_which_are_not_told(tmp_path):
     (axes,) = report.forest().axes
     assert [tick.get_text() for tick in axes.get_yticklabels()] == ["a", "b"]
     assert [text.get_position()[1] for text in axes.texts] == [1]
-    low, high = (report.document()["estimates"][1][key] for key in ("ci_lo", "ci_hi"))
+    low, high = (report.document()["estimates"][1][key] for key in ("conf_low", "conf_high"))
     assert [low, high] in [pytest.approx(line.get_xdata()) for line in axes.lines]
