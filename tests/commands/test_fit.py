@@ -261,7 +261,9 @@ def test_collinear_and_constant_columns_are_unbounded(tmp_path, mu, central):
             bounded = {one["term"] for one in estimates if one["bounded"]}
             chance += not bounded <= told
             assert bounded == told or not (central or math.isinf(mu))
-            assert all((one["conf_low"] is None) == (one["std_error"] is None) == (not one["bounded"]) for one in estimates)
+            assert all(
+                (one["conf_low"] is None) == (one["std_error"] is None) == (not one["bounded"]) for one in estimates
+            )
             assert str(report).count(" unbounded") == len(estimates) - len(bounded)
             assert ("does not tell" in str(report)) == (len(bounded) < len(estimates))
             assert "would do" not in str(report)  # no number of records helps
@@ -745,7 +747,9 @@ def test_a_formula_without_noise_is_least_squares_on_its_columns(tmp_path):
     assert set(found) == {*columns, "(scale)"}
     exact, *_ = np.linalg.lstsq(np.stack(list(columns.values()), axis=1), frame.y, rcond=None)
     for name, value in zip(columns, exact, strict=True):
-        assert abs(found[name]["estimate"] - value) < 1.0 * found[name]["std_error"]  # Huber's loss and weights are others
+        assert (
+            abs(found[name]["estimate"] - value) < 1.0 * found[name]["std_error"]
+        )  # Huber's loss and weights are others
         assert found[name]["interval"] == "wald"
     assert "log(wage)" in str(report.document()["public"]["target"])
     mean = report.predict(frame.iloc[:5].drop(columns="wage"))["mean"]

@@ -37,7 +37,11 @@ def test_a_deployment_leaves_its_result_and_a_receipt(lab):
     assert told["eps"] == [[1e-5, eps_of(1.0, 1e-5)]]
     assert "floating-point" in told["not_covered"]
     assert "Spent by the receipts there: mu = 1," in report.text()
-    numbers = {repr(one[key]) for one in report.document()["estimates"] for key in ("estimate", "conf_low", "conf_high", "std_error")}
+    numbers = {
+        repr(one[key])
+        for one in report.document()["estimates"]
+        for key in ("estimate", "conf_low", "conf_high", "std_error")
+    }
     assert not any(number in json.dumps(told) for number in numbers)  # no statistic of the records
 
 
