@@ -4,7 +4,6 @@ VENV ?= .venv
 PYTHON_LOWEST ?= python3.11
 VENV_LOWEST ?= .venv-lowest
 VENV_RELEASE ?= .venv-release
-VENV_DOCS ?= .venv-docs
 VENV_ACCOUNTANTS ?= .venv-accountants
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -13,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # what Python has compiled is kept in __pycache__, also where the environment forbids it: 4 s of each worker of the tests
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: reproduce confirm test test-fast test-lowest smoke lint check bench soak mutants review build build-data docs docs-ready paper accountants clean
+.PHONY: reproduce confirm test test-fast test-lowest reproduce-afresh smoke lint check bench soak mutants review build build-data docs paper accountants clean
 
 # Every experiment at full size, then every figure and table, the ledger of claims and the page of it all, into results/; at
 # the end every file beside the published one.
@@ -61,19 +60,25 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-# Format, lint, types, stored numbers after an edit, and the fast tests.
-check: lint
-	$(BIN)/dpexp run --confirm configs/*.yaml
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
+# Format, lint, types, the site, and the fast tests, which `make check test` leaves to `test`.
+check: lint docs $(if $(filter test,$(MAKECMDGOALS)),,test-fast)
 
 # Engines beside numpy and C++ loops, and beside jax and Opacus where they are installed: ratios of the same work in one
 # run, into benchmarks/results.md.
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
-# What may go wrong, on purpose and at length: faults of disks and processes, mutants of configs, attacks on
-# every privacy analysis. Each prints its counts and fails if anything went unnoticed.
-soak: $(READY)
+# What a stranger meets first: `make reproduce` in a fresh clone of the last commit, with an empty cache. GOAL=smoke tries
+# the same at toy size.
+GOAL ?= reproduce
+reproduce-afresh:
+	rm -rf build/afresh && mkdir -p build/afresh/cache
+	git clone --quiet . build/afresh/clone
+	DPEXP_CACHE="$(CURDIR)/build/afresh/cache" $(MAKE) -C build/afresh/clone $(GOAL)
+
+# What may go wrong, on purpose and at length: the whole reproduction afresh, faults of disks and processes, mutants of
+# configs, attacks on every privacy analysis. Each prints its counts and fails if anything went unnoticed.
+soak: $(READY) reproduce-afresh
 	$(BIN)/python -m tests.campaigns.faults
 	$(BIN)/python -m tests.campaigns.config_mutants
 	$(BIN)/python -m tests.campaigns.deletions
@@ -121,10 +126,8 @@ build-data: $(VENV_RELEASE)/.ready
 
 # The site of docs/, into site/: a link that leads nowhere is an error, and a page asks nobody for anything when it is read.
 SITE ?= site
-docs: docs-ready
-	NO_MKDOCS_2_WARNING=1 $(VENV_DOCS)/bin/python -m mkdocs build --clean --site-dir "$(SITE)"
-
-docs-ready: $(VENV_DOCS)/.ready
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --clean --site-dir "$(SITE)"
 
 # What public accountants print, beside an event test and our brackets, into docs/accountants.md.
 accountants: $(READY) $(VENV_ACCOUNTANTS)/.ready
@@ -149,7 +152,7 @@ review: $(VENV_RELEASE)/.ready
 	$(VENV_RELEASE)/bin/zizmor --offline --quiet .github
 
 clean:
-	rm -rf $(VENV) $(VENV_LOWEST) $(VENV_RELEASE) $(VENV_DOCS) $(VENV_ACCOUNTANTS) site build dist *.egg-info results-smoke .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV_LOWEST) $(VENV_RELEASE) $(VENV_ACCOUNTANTS) site build dist *.egg-info results-smoke .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # What has to be there before anything is installed; each line says what to do where it is not.
@@ -177,12 +180,6 @@ $(VENV_ACCOUNTANTS)/.ready:
 	$(PYTHON) -m venv $(VENV_ACCOUNTANTS)
 	PIP_CONSTRAINT= $(VENV_ACCOUNTANTS)/bin/python -m pip install --quiet dp-accounting==0.6.0 gdpnum==0.1.2
 	PIP_CONSTRAINT= $(VENV_ACCOUNTANTS)/bin/python -m pip install --quiet --no-deps opacus==1.6.0  # one of its files is asked
-	touch $@
-
-$(VENV_DOCS)/.ready: pyproject.toml constraints.txt
-	$(call REQUIRE,$(PYTHON))
-	$(PYTHON) -m venv $(VENV_DOCS)
-	$(VENV_DOCS)/bin/python -m pip install --quiet --editable '.[docs]'
 	touch $@
 
 $(VENV_RELEASE)/.ready:

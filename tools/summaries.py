@@ -61,16 +61,14 @@ def listed(title: str, claims: list[dict[str, Any]]) -> list[str]:
     return [f"# {title}", "\n".join(map(row, claims[:MOST])), *more]
 
 
-def runs(paper: Any, costs: dict[str, Any]) -> str:
-    """What is run, and what is known of its cost."""
+def runs(paper: Any) -> str:
+    """What is run."""
     if not paper.configs:
         return "No run is needed: its statements are held against exact laws."
-    known = [costs[name]["cpu_s"] for name in paper.configs if name in costs]
-    took = f"; {len(known)} of them, whose cost is known, take {sum(known):,.0f} CPU seconds" if known else ""
-    return f"{len(paper.configs)} experiments are run from configs{took}: {', '.join(paper.configs)}."
+    return f"{len(paper.configs)} experiments are run from configs: {', '.join(paper.configs)}."
 
 
-def summary(paper: Any, claims: list[dict[str, Any]], costs: dict[str, Any]) -> str:
+def summary(paper: Any, claims: list[dict[str, Any]]) -> str:
     """One report, in Markdown for pandoc."""
     claims = [stored(claim) for claim in claims]
     theirs = [claim for claim in claims if claim["source"] == "paper"]
@@ -89,7 +87,7 @@ def summary(paper: Any, claims: list[dict[str, Any]], costs: dict[str, Any]) -> 
         "# What to know",
         "\n".join(f"* {one.says}" for one in paper.what_to_know),
         "# How it was reproduced",
-        f"{runs(paper, costs)} {METHOD}",
+        f"{runs(paper)} {METHOD}",
         *listed("What holds", holds),
         *listed("What does not hold as it is printed", [c for v in WRONG for c in theirs if c["verdict"] == v]),
         *listed("What a reader may take for more than it says", [c for c in theirs if c["verdict"] == "misleading"]),
@@ -119,11 +117,10 @@ def summaries() -> dict[str, str]:
     from dpexp.papers import our_papers
     from dpexp.store.reading import numbers_held
 
-    costs = json.loads(Path("results/claims.json").read_text())["experiments"]
     request = Request((), None, (), "json", None, Path("results"))
     rows = json.loads(claims(request, numbers_held).text)
     told = [paper for paper in our_papers().values() if paper.what_to_know and paper.id not in NO_PAPERS]
-    return {paper.id: summary(paper, [row for row in rows if row["paper"] == paper.id], costs) for paper in told}
+    return {paper.id: summary(paper, [row for row in rows if row["paper"] == paper.id]) for paper in told}
 
 
 def main(folder: Path) -> None:

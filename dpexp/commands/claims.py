@@ -126,7 +126,7 @@ def rendered(form: str, judgements: Sequence[Judgement], results: Path) -> str:
     if form == "artifact":
         from dpexp.reporting.ledger.pages import artifact
 
-        return artifact(judgements, headlines(), verdicts.read(results))
+        return artifact(judgements, headlines())
     if form == "md":
         return "\n\n".join(map(pages.section, judgements))
     return pages.listed(judgements)

@@ -91,7 +91,7 @@ def confirm(request: Request) -> Shown:
     return Shown(text, remarks + hint, 3 if remarks or {"stale", "missing"} & set(state.values()) else 0)
 
 
-def _carried(claims: Sequence[Claim], results: Path, jobs: int) -> Iterator[tuple[str, Outcome, float]]:
+def _carried(claims: Sequence[Claim], results: Path, jobs: int) -> Iterator[tuple[str, Outcome]]:
     """A few checks in this process, and many in several; the verdicts are the same."""
     if jobs < 2 or len(claims) < WORTH_PROCESSES:
         yield from one_by_one(claims, results)
@@ -105,7 +105,7 @@ def _carried(claims: Sequence[Claim], results: Path, jobs: int) -> Iterator[tupl
         yield from found
 
 
-def _some(ids: Sequence[str], results: Path) -> list[tuple[str, Outcome, float]]:
+def _some(ids: Sequence[str], results: Path) -> list[tuple[str, Outcome]]:
     """The checks of a few claims, in a process of its own."""
     known = {claim.id: claim for claim in registered()}
     return list(one_by_one([known[name] for name in ids], results))
@@ -150,18 +150,18 @@ def _as_stored(results: Path, experiment: str) -> tuple[Path, str]:
 
 
 def beside(before: verdicts.Ledger, fresh: Mapping[str, Judgement]) -> str:
-    """Fresh verdicts and values beside the stored ones, with seconds of a processor."""
+    """Fresh verdicts and values beside the stored ones."""
     rows, values = [], []
     for name, one in fresh.items():
         stored = before.rows[name].found if name in before.rows else {}
         same = not stored or stored == one.found
         was = "not stored" if not stored else "same values" if same else "OTHER VALUES"
-        rows.append([one.verdict, was, f"{one.cpu_s:.1f}", name])
+        rows.append([one.verdict, was, name])
         # What came out otherwise is what one looks for; of a few everything is shown.
         if not same or len(fresh) <= 3:
             values.append(name)
             for key in ("verdict", "measured", "uncertainty"):
                 values += [f"  {key}, stored: {stored[key]}"] if stored else []
                 values.append(f"  {key}, now:    {one.found[key]}")
-    parts = [columns(rows, ["verdict", "stored", "CPU s", "claim"]), "\n".join(values)]
+    parts = [columns(rows, ["verdict", "stored", "claim"]), "\n".join(values)]
     return "\n\n".join(filter(None, [*parts, f"{counted(len(rows), 'claim')} judged"]))

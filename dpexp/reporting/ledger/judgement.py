@@ -1,13 +1,11 @@
-"""A row of the ledger: what a claim says, what its check found, from what, at which cost, and if that still holds."""
+"""A row of the ledger: what a claim says, what its check found, from what, and if that still holds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from dpexp.core.text import counted
 from dpexp.plugins.loaded import shell
 from dpexp.reporting.verdict import power_and_seeds
 
@@ -48,10 +46,6 @@ class Judgement:
     """hashes of the modules that the verdict comes from"""
     results: dict[str, str] = field(default_factory=dict)
     """by experiment, which numbers the check could read: `dpexp.store.generation.identity_of`"""
-    cpu_s: float = 0.0
-    """seconds of a processor that judging took, the reading of results included, in two digits"""
-    runs: Mapping[str, float] = field(default_factory=dict)
-    """by experiment, the seconds that these numbers took, where that is known; kept apart, since rows share them"""
     state: State = "current"
     """what today's code and results say; not kept"""
     reason: str = ""
@@ -96,18 +90,9 @@ class Judgement:
         return [str(path).removeprefix("configs/").removesuffix(".yaml") for path in self.claim["configs"]]
 
     @property
-    def cost(self) -> str:
-        """What running and judging it anew takes, in words; empty where that is not known."""
-        # a sum of some of them would look like the whole
-        if not self.found or self.runs.keys() != set(self.experiments):
-            return ""
-        run = f"{_seconds(sum(self.runs.values()))} to run, " if self.runs else ""
-        return f"{run}{_seconds(self.cpu_s)} to judge"
-
-    @property
     def command(self) -> str:
-        """What runs and judges it anew, with its cost, for a page."""
-        return f"`dpexp claims {self.id} --rerun`" + (f" ({self.cost})" if self.cost else "")
+        """What runs and judges it anew, for a page."""
+        return f"`dpexp claims {self.id} --rerun`"
 
     def document(self, results: Path) -> dict[str, Any]:
         """The row for programs, with stable keys. What is not current is null, and stands under `before` at most."""
@@ -122,7 +107,3 @@ class Judgement:
             "run": "" if self.is_current else shell(["claims", self.id, how], results),
             "before": None if self.is_current or not self.found else self.found,
         }
-
-
-def _seconds(spent: float) -> str:
-    return "less than a CPU second" if spent < 1 else counted(round(spent), "CPU second")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import shlex
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 from dpexp.core.errors import DpexpError, ResultsMissing
@@ -22,8 +21,8 @@ from dpexp.store import Folder
 from dpexp.store.fingerprint import edited_after, plugins_missing
 from dpexp.store.reading import config_typed, numbers_held, require_trajectories
 
-Carry = Callable[[Sequence[Claim], Path], Iterator[tuple[str, Outcome, float]]]
-"""carries the checks of some claims out on results, in any order: the id, what was found, seconds of a processor"""
+Carry = Callable[[Sequence[Claim], Path], Iterator[tuple[str, Outcome]]]
+"""carries the checks of some claims out on results, in any order: the id, and what was found"""
 
 
 def require(claims: Sequence[Claim], results: Path) -> None:
@@ -42,21 +41,11 @@ def require(claims: Sequence[Claim], results: Path) -> None:
         )
 
 
-def one_by_one(claims: Sequence[Claim], results: Path) -> Iterator[tuple[str, Outcome, float]]:
-    """The checks of some claims, one after the other: what one has read, the next need not, and it costs both."""
+def one_by_one(claims: Sequence[Claim], results: Path) -> Iterator[tuple[str, Outcome]]:
+    """The checks of some claims, one after the other: what one has read, the next need not."""
     evidence = Evidence(results)
-    reading: dict[str, float] = {}
     for claim in each(claims, "judging claim", lambda claim: claim.id):
-        for name in claim.experiments:
-            # what one claim has read the next need not, and it counts among the costs of both
-            if name not in reading:
-                begin = time.process_time()
-                evidence.runs(name)
-                reading[name] = time.process_time() - begin
-        begin = time.process_time()
-        outcome = claim.settled(evidence.only(claim.experiments))
-        spent = time.process_time() - begin + sum(reading[name] for name in claim.experiments)
-        yield claim.id, outcome, spent
+        yield claim.id, claim.settled(evidence.only(claim.experiments))
 
 
 def judge(claims: Sequence[Claim], results: Path, carry: Carry = one_by_one) -> dict[str, Judgement]:
@@ -69,7 +58,7 @@ def judge(claims: Sequence[Claim], results: Path, carry: Carry = one_by_one) -> 
     # looked at before and after: nobody could say what a verdict comes from that changed meanwhile
     codes = {claim.id: code_of_claim(claim) for claim in claims}
     before = numbers_held(results, experiments_of(claims))
-    found = {name: (outcome, spent) for name, outcome, spent in carry(claims, results)}
+    found = dict(carry(claims, results))
     # the process has read its modules, and hashes are those of the files
     if late := edited_after(codes.values(), 0):
         raise DpexpError(f"{few(late)} changed after this process had read it", "judge the claims again")
@@ -77,10 +66,9 @@ def judge(claims: Sequence[Claim], results: Path, carry: Carry = one_by_one) -> 
         raise DpexpError(f"results of {few(sorted(now))} changed while they were judged", "judge the claims again")
     rows = {}
     for claim in claims:
-        outcome, spent = found[claim.id]
         code = codes[claim.id] | observed.found(codes[claim.id])
         read = {name: before[name][0] for name in claim.experiments}
-        rows[claim.id] = Judgement(said(claim), asdict(outcome), code, read, float(f"{spent:.2g}"))
+        rows[claim.id] = Judgement(said(claim), asdict(found[claim.id]), code, read)
     return rows
 
 
@@ -92,17 +80,11 @@ def keep(
     A claim that is not known any more loses its row, unless it belongs to a plug-in that is not loaded now.
     """
     with verdicts.held(results):
-        before = verdicts.read(results)
-        rows = {**before.rows, **fresh}
-        for name, one in before.rows.items():
-            # a cost is measured anew only with what it is of, so that two reproductions do not differ in it
-            if (rows[name].code, rows[name].results) == (one.code, one.results):
-                rows[name] = replace(rows[name], cpu_s=one.cpu_s)
+        rows = {**verdicts.read(results).rows, **fresh}
         everything = standing(results, verdicts.Ledger(rows), known, numbers_held(results, experiments_of(known)))
         ids = {claim.id for claim in known}
         kept = [one for one in everything if one.found]
         kept += [one for name, one in rows.items() if name not in ids and plugins_missing([one.code])]
         unchanged = hashes(results, kept) if all(one.is_current for one in everything) else {}
-        runs = verdicts.costs_of_runs(results, before.experiments)
-        verdicts.write(results, verdicts.Ledger({one.id: one for one in kept}, runs, headlines, unchanged))
+        verdicts.write(results, verdicts.Ledger({one.id: one for one in kept}, headlines, unchanged))
     return everything

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from dpexp.core.text import columns, few
 from dpexp.reporting.ledger.judgement import FACTS, Judgement
-from dpexp.reporting.ledger.verdicts import Ledger
 from dpexp.reporting.table import markdown_table
 from dpexp.reporting.templates import filled
 from dpexp.reporting.verdict import VERDICTS, power_and_seeds
@@ -153,10 +152,9 @@ def letter(judgements: Sequence[Judgement]) -> dict[str, list[str]]:
     return told
 
 
-def artifact(judgements: Sequence[Judgement], headlines: Mapping[str, str], ledger: Ledger) -> str:
-    """What an evaluation does first; costs are summed up where all of them are known."""
-    runs = list(ledger.experiments.values())
-    return _filled(NAME, headed=headed(judgements, headlines), judgements=judgements, runs=runs)
+def artifact(judgements: Sequence[Judgement], headlines: Mapping[str, str]) -> str:
+    """What an evaluation does first."""
+    return _filled(NAME, headed=headed(judgements, headlines), judgements=judgements)
 
 
 def _filled(name: str, **values: Any) -> str:

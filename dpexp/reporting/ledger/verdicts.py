@@ -1,11 +1,9 @@
-"""The file of the ledger, `results/claims.json`: every verdict with its evidence, what it comes from, and costs.
+"""The file of the ledger, `results/claims.json`: every verdict with its evidence, and what it comes from.
 
 The file is written whole or not at all, carries its checksum, and is changed by one process at a time. What a claim
 says is kept with its verdict, so that where not a byte of code or results has changed nothing else has to be loaded.
 
-Costs are seconds of a processor. One counts as long as what it was measured of is what is stored: the numbers of an
-experiment, the code and results of a verdict. It is measured anew with these and not otherwise, so that two
-reproductions do not differ in it.
+Nothing in it depends on a machine, a clock or a cache, so that two reproductions have the same file.
 """
 
 from __future__ import annotations
@@ -14,19 +12,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from dpexp.core.digests import digest
 from dpexp.core.errors import DpexpError
 from dpexp.core.files import Damaged
 from dpexp.reporting.ledger.judgement import Judgement
 from dpexp.store.files import SCHEMA_VERSION, read_document, write_document
-from dpexp.store.folder import Folder
-from dpexp.store.generation import identity_of
 
 FILE = "claims.json"
 LOCK = ".claims.lock"
-KEPT = ("claim", "found", "results", "cpu_s")
+KEPT = ("claim", "found", "results")
 """of a row, besides its code, which many rows share"""
 PATIENCE_S = 30.0
 """how long a writer waits for another one, which holds the file for a moment"""
@@ -38,8 +33,6 @@ class Ledger:
 
     rows: Mapping[str, Judgement] = field(default_factory=dict)
     """by the id of the claim, in the order of the papers"""
-    experiments: Mapping[str, dict[str, Any]] = field(default_factory=dict)
-    """what running all settings took: `cpu_s`, which `numbers` came out, and `on` which processor"""
     headlines: Mapping[str, str] = field(default_factory=dict)
     """what the papers say to see first: `Paper.headlines`, all of them"""
     unchanged: Mapping[str, str] = field(default_factory=dict)
@@ -52,17 +45,13 @@ def read(results: Path) -> Ledger:
     """The verdicts that are stored; none, with the reason, where the file is damaged."""
     try:
         document = read_document(results / FILE)
-        experiments, codes = document["experiments"], document["code"]
-        rows = {}
+        codes, rows = document["code"], {}
         for name, one in document["verdicts"].items():
             # a checksum does not tell that two rows have changed places
             if one["claim"]["id"] != name:
                 raise Damaged(f"{FILE} has the verdict of another claim under {name}")
-            # the cost of a run counts where it is that of the numbers that were judged
-            known = one["results"].keys() & experiments.keys()
-            runs = {e: experiments[e]["cpu_s"] for e in known if experiments[e]["numbers"] == one["results"][e]}
-            rows[name] = Judgement(**one | {"code": codes[one["code"]]}, runs=runs)
-        return Ledger(rows, experiments, document["headlines"], document["unchanged"])
+            rows[name] = Judgement(**{part: one[part] for part in KEPT}, code=codes[one["code"]])
+        return Ledger(rows, document["headlines"], document["unchanged"])
     except FileNotFoundError:
         return Ledger()
     except Damaged as error:
@@ -96,7 +85,6 @@ def write(results: Path, ledger: Ledger) -> None:
         },
         # many rows share their code, which is kept once
         "code": {digest(one.code, 12): one.code for one in ledger.rows.values()},
-        "experiments": dict(ledger.experiments),
         "headlines": dict(ledger.headlines),
         "unchanged": dict(ledger.unchanged),
     }
@@ -105,18 +93,3 @@ def write(results: Path, ledger: Ledger) -> None:
         if read_document(results / FILE) == document:
             return
     write_document(results / FILE, document)
-
-
-def costs_of_runs(results: Path, before: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """What the stored experiments took: as before, or as measured where their numbers are others and a run tells."""
-    found = {}
-    for name in sorted(path.parent.name for path in results.glob("*/manifest.json")):
-        folder = Folder(results, name)
-        with suppress(OSError, Damaged, KeyError, TypeError):
-            known, numbers = before.get(name), identity_of(read_document(folder.manifest))
-            if known is None or known["numbers"] != numbers:
-                told = read_document(folder.provenance)
-                spent = sum(cell["cpu_s"] for cell in told["cells"].values())
-                known = {"cpu_s": float(f"{spent:.2g}"), "numbers": numbers, "on": told["machine"]["processor"]}
-            found[name] = known
-    return found
