@@ -66,12 +66,6 @@ _TAIL = (
 )  # fmt: skip
 """of (f), s >= 0: interpolated at 29 Chebyshev points, error 4e-19"""
 _SCALE, _TAIL_ARRAYS = np.array(_TAIL_SCALE), [np.array(coefficient) for coefficient in _TAIL]
-_SINE = [np.array((-1.0) ** k / math.factorial(2 * k + 1)) for k in range(1, 9)]
-_COSINE = [np.array((-1.0) ** k / math.factorial(2 * k)) for k in range(1, 9)]
-"""sin x = x + x^3 _SINE(x^2), cos x = 1 + x^2 _COSINE(x^2)"""
-_TURNED = np.array([False, True, False, True, False])
-_COSINE_SIGN, _SINE_SIGN = np.array([1.0, -1.0, -1.0, 1.0, 1.0]), np.array([1.0, 1.0, -1.0, -1.0, 1.0])
-"""by quarters of a turn: whether cos is the sine of the rest, up to the sign, and the signs of cos and sin"""
 
 
 def _in_blocks(function: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
@@ -147,25 +141,6 @@ def erfcx(x: np.ndarray) -> np.ndarray:
     below = x + _SCALE
     t = np.where(x == np.inf, _ONE, (x - _SCALE) / below)
     return np.asarray(_polynomial(t, _TAIL_ARRAYS) / below)
-
-
-def circle(parts: np.ndarray, whole: int) -> tuple[np.ndarray, np.ndarray]:
-    """cos and sin of 2 pi parts / whole for whole numbers >= 0, with an error of 3 units of the last place of 1.
-
-    parts / whole of a turn are a number of quarters and a rest of at most half a quarter, exactly; the Taylor series
-    of the rest end where the next terms are (pi / 4)^19 / 19! = 8e-20 and (pi / 4)^18 / 18! = 2e-18.
-    """
-    # the rest of the turn in whole numbers, so that pi is multiplied once, by a rest that is not rounded
-    left = parts % whole
-    quarters = (8 * left + whole) // (2 * whole)
-    x = (4 * left - quarters * whole) * (math.pi / (2 * whole))
-    square = x * x
-    sine, cosine = x + x * square * _polynomial(square, _SINE), _ONE + square * _polynomial(square, _COSINE)
-    turned = _TURNED[quarters]
-    return (
-        np.where(turned, sine, cosine) * _COSINE_SIGN[quarters],
-        np.where(turned, cosine, sine) * _SINE_SIGN[quarters],
-    )
 
 
 @_in_blocks

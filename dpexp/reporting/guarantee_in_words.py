@@ -8,7 +8,7 @@ e^epsilon), so that the guess is right with probability at most 1 - (1 - delta) 
 Viswanath, 2015). (c) Where delta is known at epsilon 0 it is the largest advantage itself: of mu-GDP 2 Phi(mu / 2) - 1.
 The least of these holds.
 
-The other summary is one number, with what it hides: mu of Gaussian DP up to a delta, and its regret.
+The other summary is one number: mu of Gaussian DP up to a delta.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 
 from dpexp.core.text import up
-from dpexp.privacy.accounting.gdp_summary import mu_up_to, regret
+from dpexp.privacy.accounting.gdp_summary import mu_up_to
 from dpexp.privacy.accounting.loss_distributions import Steps, eps_of_steps
-from dpexp.privacy.accounting.tradeoff import Profile, implied_delta, profile_of
+from dpexp.privacy.accounting.tradeoff import implied_delta, profile_of
 from dpexp.privacy.analyses.analysis import ALL, Analysis
 
 ALWAYS = 0.9995
@@ -59,20 +59,15 @@ ROUGH = 1e-3
 """how near mu is to the least one where an epsilon is a search of its own, as of the last iterate"""
 
 
-def gaussian_of(analysis: Analysis, shown: Profile | None, floor: float) -> dict[str, float | None]:
-    """The mu that an analysis gives up to the delta `floor`, 0 where it holds without one; None where none is known.
-
-    With the regret beside what a pair of neighbours shows, where there is one.
-    """
+def gaussian_of(analysis: Analysis, floor: float) -> dict[str, float | None]:
+    """The mu that an analysis gives up to the delta `floor`, 0 where it holds without one; None where none is known."""
     if analysis.mu is not None:
         mu = analysis.mu
     elif analysis.steps:
         mu = _of_steps(analysis.steps, floor)
     else:
         mu = mu_up_to(profile_of(analysis), floor, ROUGH)
-    known = math.isfinite(mu)
-    gap = regret(mu, shown) if shown and known else None
-    return {"mu": mu if known else None, "floor": 0.0 if analysis.mu is not None else floor, "regret": gap}
+    return {"mu": mu if math.isfinite(mu) else None, "floor": 0.0 if analysis.mu is not None else floor}
 
 
 @lru_cache(maxsize=256)
@@ -83,9 +78,8 @@ def _of_steps(steps: Steps, floor: float) -> float:
 
 
 def gaussian_words(found: Mapping[str, float | None]) -> str:
-    """The same in words: mu 0.4628 up to delta 1e-05, regret 0.011."""
-    mu, floor, gap = found["mu"], found["floor"], found["regret"]
+    """The same in words: mu 0.4628 up to delta 1e-05."""
+    mu, floor = found["mu"], found["floor"]
     if mu is None:
         return "no mu is known"
-    up_to = f" up to delta {floor:g}" if floor else ""
-    return f"mu {up(mu)}{up_to}" + ("" if gap is None else f", regret {up(gap, 3)}")
+    return f"mu {up(mu)}" + (f" up to delta {floor:g}" if floor else "")

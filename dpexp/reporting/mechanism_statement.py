@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from dpexp.core.terminal import each
 from dpexp.core.text import Printed, down
-from dpexp.privacy.accounting.tradeoff import Profile
 from dpexp.privacy.analyses.analysis import ALL, LAST, ORDERS, Analysis
 from dpexp.privacy.attained.lower_bounds import refuted
 from dpexp.privacy.mechanisms import every_analysis
@@ -68,20 +67,15 @@ class MechanismStatement(Printed):
         return {kind: min(found, key=lambda pair: pair[1])[0] for kind, found in kinds.items() if found}
 
     def gaussian(self, kind: str) -> dict[str, float | None]:
-        """The mu of the best analysis of a release, up to the smallest delta.
-
-        With the regret where an own pair shows all iterates: the rates of others are searches, which take seconds.
-        """
-        pairs = [bound for bound in self.mechanism.lower_bounds() if bound.released == kind == ALL]
-        shown = Profile(pairs[0].eps, attained=True) if pairs else None
-        return gaussian_of(self.best[kind], shown, min(self.deltas))
+        """The mu of the best analysis of a release, up to the smallest delta."""
+        return gaussian_of(self.best[kind], min(self.deltas))
 
     def document(self) -> dict[str, Any]:
         """With the keys of `dpexp privacy --json`."""
         best: dict[str, dict[str, Any]] = {}
         for kind, a in self.best.items():
-            same = kind == LAST and a is self.best.get(ALL)  # one mu for both, and a regret beside all iterates only
-            gdp = best[ALL]["gdp"] | {"regret": None} if same else self.gaussian(kind)
+            # one mu for both
+            gdp = best[ALL]["gdp"] if kind == LAST and a is self.best.get(ALL) else self.gaussian(kind)
             best[kind] = {"analysis": a.name, "eps": pairs_of(a, self.deltas), "gdp": gdp}
         return {
             "plain": self.plain,

@@ -339,7 +339,7 @@ class Receipt(Printed):
         return found | self._attacker(reading)
 
     def _attacker(self, reading: Reading) -> dict[str, Any]:
-        """mu with its floor and regret, advantage and rates of the best analysis, and of what is attained."""
+        """mu with its floor, advantage and rates of the best analysis, and of what is attained."""
         floor = min(self.card.delta)
         # one analysis for all that follows: the best at the smallest delta
         _, by = reading.best(floor)
@@ -349,7 +349,7 @@ class Receipt(Printed):
         promised = profile_of(by)
         shown = Profile(pair.eps, attained=True) if pair else None
         return {
-            "gdp": gaussian_of(by, shown, floor),
+            "gdp": gaussian_of(by, floor),
             "advantage": [promised.advantage, shown.advantage if shown else None],
             "tpr": [[rate, promised.tpr(rate), shown.tpr(rate) if shown else None] for rate in RATES],
         }

@@ -123,7 +123,7 @@ class ConfigStatement(Printed):
                 **{label: m.row(self.deltas) for label, m in self.central.items()},
             },
             "gdp": {
-                label: gaussian_of(best, None, min(self.deltas))
+                label: gaussian_of(best, min(self.deltas))
                 for label, best in self._best_of_runs().items()
                 if best is not None
             },

@@ -5,11 +5,9 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from scipy.optimize import brentq
-from scipy.stats import norm
 
 from dpexp.privacy.accounting.gdp import delta_of, deltas_of, eps_of, mu_of, rdp_of
-from dpexp.privacy.accounting.gdp_summary import mu_up_to, regret
+from dpexp.privacy.accounting.gdp_summary import mu_up_to
 from dpexp.privacy.accounting.tradeoff import Profile
 from dpexp.privacy.budgets import BUDGETS, Choice, ChoiceBudget, ConstantBudget, ListBudget, UniformBudget
 
@@ -84,22 +82,6 @@ def test_overflow_is_on_the_safe_side():
     assert delta_of(1e308, 1.0) == 1
     assert delta_of(5e-324, 1.0) == 0
     assert eps_of(1e200, 1e-5) == math.inf
-
-
-@pytest.mark.parametrize(("mu", "seen"), [(1.0, 0.5), (3.0, 2.0), (0.2, 0.1)])
-def test_regret_is_that_of_a_dense_search_and_few_rates_are_asked(mu, seen, monkeypatch):
-    """By scipy's normal law at 100,000 rates; chords between the rates that are asked lie above the curve."""
-    at = np.linspace(0, 1, 100_001)[1:-1]
-
-    def excess(shift):
-        return (norm.cdf(norm.isf(np.minimum(at + shift, 1)) - seen) - norm.cdf(norm.isf(at) - mu)).max() - shift
-
-    asked, plain = [], Profile.beta
-    monkeypatch.setattr(Profile, "beta", lambda self, *of, **how: asked.append(of) or plain(self, *of, **how))
-    found = regret(mu, Profile(lambda delta: eps_of(seen, delta), attained=True))
-    dense = brentq(excess, 0, 1)
-    assert dense < found < dense * 1.005 + 1e-6
-    assert len(set(asked)) < 25
 
 
 def test_no_mu_is_sought_where_one_look_tells_all():

@@ -2,7 +2,6 @@
 
 import math
 from functools import partial
-from itertools import pairwise
 
 import mpmath
 import numpy as np
@@ -10,11 +9,10 @@ import pytest
 from scipy import fft
 
 from dpexp.privacy.accounting import hockey_sticks as curves
-from dpexp.privacy.accounting.discrete_losses import _bends, _walked, from_above, from_below
+from dpexp.privacy.accounting.discrete_losses import UNIT, _bends, _walked, from_above, from_below
 from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.accounting.loss_distributions import StepLoss, eps_of_steps
+from dpexp.privacy.accounting.loss_distributions import StepLoss
 from dpexp.privacy.accounting.tilted import Tilted, _transform_size
-from dpexp.privacy.accounting.window_sums import UNIT, CellSums, FrequencySums, Spectrum, window_sums
 from tests.oracles.composition import epsilon
 
 PAIRS = {"add-remove": ("remove", "add"), "replace-one": ("opposite",), "fixed-size": ("symmetrised",)}
@@ -240,68 +238,3 @@ def discounted(masses, decay):
     """30 digits."""
     with mpmath.workdps(30):
         return float(mpmath.fsum(m * mpmath.exp(-mpmath.mpf(decay) * j) for j, m in enumerate(masses)))
-
-
-def test_a_sum_over_cells_has_every_cell():
-    masses = np.random.default_rng(1).uniform(0, 1, 900)
-    for near, far in pairwise(DECAYS):
-        sums = CellSums(masses, (near, far))
-        for k in (0, 1, 450, 899):
-            found = sums.at(k)
-            assert found.near == pytest.approx(discounted(masses[k:].tolist(), near), rel=1e-12)
-            assert found.far == pytest.approx(discounted(masses[k:].tolist(), far), rel=1e-12)
-            assert abs(found.near - discounted(masses[k:].tolist(), near)) <= found.rounding
-
-
-@pytest.mark.parametrize("size", [4096, 3 * 2048])
-@pytest.mark.parametrize("many", [1, 5, 60])
-def test_sums_over_frequencies_are_those_over_cells(size, many):
-    """The same window from a spectrum of few frequencies: by its masses, made by a sum of cosines, and without them."""
-    rng = np.random.default_rng(7)
-    kept = np.sort(rng.choice(size // 2 + 1, many, replace=False))
-    kept[0] = 0  # the one without a conjugate
-    real, imaginary = rng.standard_normal(many), np.where(kept % (size // 2) == 0, 0.0, rng.standard_normal(many))
-    spectrum = Spectrum(kept, real, imaginary, size)
-    places = np.arange(size)[:, None] * kept % size * (2 * math.pi / size)
-    twice = np.where(kept % (size // 2) == 0, 1.0, 2.0)
-    masses = (twice * (real * np.cos(places) - imaginary * np.sin(places))).sum(axis=1) / size
-    assert spectrum.masses() == pytest.approx(masses, abs=1e-13)
-    assert spectrum.length == pytest.approx(math.sqrt((masses**2).sum()), rel=0.5)
-    begin, cells, decays = size - 700, 2000, (3e-3, 0.05)
-    window = np.roll(masses, 700)[:cells]
-    by_cells, by_frequencies = CellSums(window, decays), FrequencySums(spectrum, begin, cells, decays)
-    scale = float(np.abs(window).max()) / decays[0]
-    for k in (0, 1, 650, 701, 1500, 1999):
-        one, other = by_cells.at(k), by_frequencies.at(k)
-        assert other.near == pytest.approx(one.near, abs=1e-12 * scale)
-        assert other.far == pytest.approx(one.far, abs=1e-12 * scale)
-        with mpmath.workdps(25):  # the bound on rounding, beside the same sum in 25 digits
-            exact = mpmath.mpf(0)
-            for f, a, b, c in zip(kept.tolist(), real.tolist(), imaginary.tolist(), twice.tolist(), strict=True):
-                for decay, sign in zip(decays, (1, -1), strict=True):
-                    turn = mpmath.exp(2j * mpmath.pi * f / size)
-                    z = turn * mpmath.exp(-mpmath.mpf(decay))
-                    sums = turn ** (begin + k) * (1 - z ** (cells - k)) / (1 - z)
-                    exact += sign * c * mpmath.re(mpmath.mpc(a, b) * sums) / size
-        assert abs((other.near - other.far) - float(exact)) <= other.rounding + 1e-15 * abs(float(exact))
-        assert other.rounding < 1e-11 * scale
-
-
-def test_few_frequencies_need_no_inverse_transform():
-    spectrum = Spectrum(np.arange(3), np.ones(3), np.zeros(3), 1024)
-    assert isinstance(window_sums(spectrum, -5, 900, (0.1, 0.2))[0], FrequencySums)
-    assert isinstance(window_sums(spectrum, -5, 150, (0.1, 0.2))[0], CellSums)
-
-
-@pytest.mark.parametrize(
-    ("q", "noise", "steps", "scheme"), [(0.1, 5.0, 40_000, "add-remove"), (0.5, 20.0, 3000, "replace-one")]
-)
-def test_both_ways_to_sum_give_one_epsilon(q, noise, steps, scheme, monkeypatch):
-    """Brackets by cells and by frequencies differ by their rounding only, and both hold the exact value."""
-    found = []
-    for cells_per_frequency in (1e-9, 1e9):
-        monkeypatch.setattr("dpexp.privacy.accounting.window_sums.CELLS_PER_FREQUENCY", cells_per_frequency)
-        eps_of_steps.cache_clear()
-        loss = StepLoss(q, noise, scheme)
-        found.append([(loss.attained(steps, d), loss.eps(steps, d)) for d in (1e-3, 1e-6, 1e-12)])
-    assert np.array(found[0]) == pytest.approx(np.array(found[1]), rel=1e-8)

@@ -21,10 +21,10 @@ import numpy as np
 
 from dpexp.core.elementary import erfcx_of
 from dpexp.core.roots import narrow
+from dpexp.privacy.accounting.discrete_losses import UNIT
 from dpexp.privacy.accounting.epoch_losses import EpochLoss, epoch_loss
 from dpexp.privacy.accounting.loss_distributions import step_loss
 from dpexp.privacy.accounting.random_allocation import ATOMS, REACH, Atoms
-from dpexp.privacy.accounting.window_sums import UNIT
 from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing
 from dpexp.reporting.row import above, near

@@ -25,6 +25,7 @@ from dpexp.privacy.accounting.quiet_functions import exp, expm1, log
 
 Curve = Callable[[np.ndarray], np.ndarray]
 """eps -> delta"""
+UNIT = 2.0**-53
 
 
 @dataclass(frozen=True, eq=False)

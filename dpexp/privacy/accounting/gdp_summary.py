@@ -1,8 +1,8 @@
-"""One number for a whole privacy curve: mu of Gaussian differential privacy up to a floor, and its regret.
+"""One number for a whole privacy curve: mu of Gaussian differential privacy up to a floor.
 
 Gomez, Kulynych, Kaissis, Hayes, Balle and Honkela (2025, arXiv 2503.10945) summarise a mechanism by the least mu whose
-curve is nowhere better, and by the regret, how far the mechanism can be above it. Without a floor the mu of sampled
-Gaussian steps is always that of no sampling, sqrt(T) / z: the rarest losses decide. So a floor d is part of it:
+curve is nowhere better. Without a floor the mu of sampled Gaussian steps is always that of no sampling, sqrt(T) / z:
+the rarest losses decide. So a floor d is part of it:
 delta(eps) <= max(delta_mu(eps), d) for all eps, and hence f(a) >= f_mu(a) - d for the trade-off curve f.
 """
 
@@ -12,16 +12,12 @@ import heapq
 import math
 from itertools import pairwise
 
-import numpy as np
-
 from dpexp.privacy.accounting.gdp import delta_of, mu_of
-from dpexp.privacy.accounting.tradeoff import CURVE, SMALL, Profile, gaussian_beta
+from dpexp.privacy.accounting.tradeoff import Profile
 
 CLOSE = 1e-5
 """relative gap between mu and what the same curve certainly needs, at which the search ends"""
 MOST_CELLS = 400
-RATES = np.concatenate([np.geomspace(1e-4, 1e-2, 9), np.linspace(1e-2, 0.99, 50)[1:]])
-"""false positive rates at which trade-off curves are compared: they are steep near 0"""
 
 
 def mu_up_to(profile: Profile, floor: float, close: float = CLOSE) -> float:
@@ -71,60 +67,3 @@ def mu_up_to(profile: Profile, floor: float, close: float = CLOSE) -> float:
 def _larger(mu: float, eps: float, delta: float) -> float:
     """The larger of mu and `mu_of`: what mu-GDP has at epsilon says with one question where that is mu."""
     return mu if mu > 0 and delta_of(mu, eps) > delta * (1 + 1e-9) else max(mu, mu_of(eps, delta))
-
-
-def regret(mu: float, attained: Profile) -> float:
-    """How far the mechanism can be above mu: the least D with f(a + D) - D <= f_mu(a) at all a of `RATES`.
-
-    f is rounded up, but a rate between those may need a little more: .1359, where .1354 is found, for mu = 4 and the f
-    of mu = 2, the worst of six pairs that were tried.
-
-    (a) f is what a pair attains, rounded up at some rates; between them its chord is above it, since f is convex.
-    (b) A rate is asked once it could decide: until then the chord over it stands for it, raised by what rounding up may
-    have added.
-    (c) Those that do decide are asked once more with all digits, until those that decide are known.
-    """
-    rates = np.array([0.0, *RATES, 1.0])
-    betas = np.array([1.0, *np.full(len(RATES), np.nan), 0.0])
-    gaussian = np.array([gaussian_beta(mu, float(a)) for a in RATES])
-    precise = {0, len(rates) - 1}
-
-    def ask(k: int) -> None:
-        if math.isnan(betas[k]):
-            betas[k] = attained.beta(float(rates[k]), curve=True)
-
-    def above(middle: float) -> tuple[float, int]:
-        """The largest f(a + D) - D - f_mu(a) at D = middle, and where."""
-        while True:
-            # (b)
-            known = ~np.isnan(betas)
-            chords = np.interp(rates, rates[known], betas[known])
-            upper = np.where(known, betas, chords + CURVE * np.maximum(chords, SMALL))
-            # (a)
-            at = np.minimum(RATES + middle, 1.0)
-            excess = np.interp(at, rates, upper) - middle - gaussian
-            worst = int(excess.argmax())
-            after = int(np.searchsorted(rates, at[worst]))
-            if excess[worst] <= 0 or not np.isnan(betas[[after - 1, after]]).any():
-                return float(excess[worst]), worst
-            ask(after - 1)
-            ask(after)
-
-    while True:
-        low, high, worst = 0.0, 1.0, 0
-        while high - low > 1e-6:
-            middle = (low + high) / 2
-            excess, at = above(middle)
-            if excess <= 0:
-                high = middle
-            else:
-                low, worst = middle, at
-        # (c): the two rates whose chord decided last
-        after = int(np.searchsorted(rates, min(RATES[worst] + high, 1.0)))
-        rough = {after - 1, after} - precise
-        if not rough:
-            return high
-        for k in rough:
-            ask(k)
-            betas[k] = min(betas[k], attained.beta(float(rates[k])))
-        precise |= rough

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Iterator
-from functools import cache, cached_property, lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import Literal
 
 import numpy as np
@@ -20,7 +20,6 @@ from dpexp.privacy.accounting.discrete_losses import Discrete, from_above, from_
 from dpexp.privacy.accounting.gdp import delta_of, eps_of
 from dpexp.privacy.accounting.sampled_gaussian import mixture_from_base, symmetrised
 from dpexp.privacy.accounting.tilted import MOST_CELLS, Composed, Side, TooWide
-from dpexp.privacy.accounting.window_sums import TERMS_PER_POINT
 
 Curve = Callable[[np.ndarray], np.ndarray]
 """eps -> delta"""
@@ -32,7 +31,7 @@ _LARGEST = 600.0
 """loss up to which e^loss is a number: e^709 is the largest, and 600 leaves room for the factors beside it"""
 _CELLS = 40
 """cells of a step's deviation: 40 inflate epsilon by about 0.01%, 15 by 0.04%, 4 by 1%"""
-_FEW_STEPS = 100_000
+_FEW_STEPS = 1_000_000
 """steps up to which a transform of all cells of their sum is fast with so fine a grid"""
 _MOST_STEP_CELLS = 60_000
 """cells of one step's law above 0: half a megabyte, and a few milliseconds for its curve"""
@@ -52,13 +51,8 @@ ROUGH = 10**7
 
 
 def grid(spread: float, top: float, steps: int, kinds: int = 1) -> float:
-    """Interval of losses for a transform of all cells of a sum of steps of so many kinds, of mean square deviation
-    `spread`^2, losses up to `top`."""
+    """Interval of losses of steps of so many kinds, of mean square deviation `spread`^2, losses up to `top`."""
     cells = _CELLS if steps <= _FEW_STEPS else max(4.0, 15 * min(1.0, math.sqrt(1e8 / steps)))
-    return _interval(spread, top, cells, kinds)
-
-
-def _interval(spread: float, top: float, cells: float, kinds: int) -> float:
     most = _MOST_STEP_CELLS if kinds < 4 else _MOST_STEP_CELLS // 4  # each kind is a law of its own
     return max(min(max(spread / cells, _FINEST), _COARSEST), top / most)
 
@@ -264,40 +258,18 @@ def _reaches(parts: Steps, delta: float) -> Iterator[float]:
 
 @lru_cache(maxsize=12)
 def _composed(parts: Steps, reach: float, side: Side, finer: int = 1) -> tuple[Composed, ...]:
-    """The loss of all steps, for every order of the neighbours that matters; empty where it cannot be written down.
-
-    Many steps have a fine grid, however wide their sum, where few frequencies are all that is needed. For others the
-    grid is made coarser until the sum fits.
-    """
+    """The loss of all steps, for every order of the neighbours that matters; empty where it cannot be written down."""
     if any(step.top(reach) >= _LARGEST for step, _ in parts):
         return ()
     steps = sum(count for _, count in parts)
     spread = math.sqrt(math.fsum(count * step.spread**2 for step, count in parts) / steps)
     top = max(step.top(reach) for step, _ in parts)
-    interval = grid(spread, top, steps, len(parts))
     # A window of tilted mass 1 - 2 e^-36 is about 17 deviations of the sum wide (8.5 on either side), and the deviation
     # of a sum of independent losses is sqrt(steps) times that of one.
-    interval = max(interval, 17 * math.sqrt(steps) * spread / MOST_CELLS)
-    fine = _interval(spread, top, _CELLS, len(parts))
-    orders = [_order(parts, interval / finer, reach, side, k) for k in range(len(parts[0][0].curves))]
-    # The window of 17 deviations has 17 / (2 pi) sqrt(120) = 30 frequencies up to the one at which a product of normal
-    # laws is e^-60; each is summed over the cells of a step, which must take less than a transform of the window.
-    if fine >= interval or 30 * top > TERMS_PER_POINT * 17 * math.sqrt(steps) * spread:
-        return tuple(order() for order in orders)
-    return tuple(_order(parts, fine / finer, reach, side, k, order)() for k, order in enumerate(orders))
-
-
-def _order(
-    parts: Steps, interval: float, reach: float, side: Side, order: int, coarser: Callable[[], Composed] | None = None
-) -> Callable[[], Composed]:
-    """One order of the neighbours on a grid, made once it is asked for."""
-
-    @cache
-    def composed() -> Composed:
-        kinds = [(_laws(step, interval, reach, side)[order], count) for step, count in parts]
-        return Composed(kinds, interval, side, coarser)
-
-    return composed
+    interval = max(grid(spread, top, steps, len(parts)), 17 * math.sqrt(steps) * spread / MOST_CELLS) / finer
+    laws = [_laws(step, interval, reach, side) for step, _ in parts]
+    kinds = [[(own[k], count) for own, (_, count) in zip(laws, parts, strict=True)] for k in range(len(laws[0]))]
+    return tuple(Composed(kind, interval, side) for kind in kinds)
 
 
 @lru_cache(maxsize=8)

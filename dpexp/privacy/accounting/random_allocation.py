@@ -34,9 +34,8 @@ from typing import TypeVar
 import numpy as np
 
 from dpexp.core.gauss_legendre import gauss_legendre
-from dpexp.privacy.accounting.discrete_losses import Discrete
+from dpexp.privacy.accounting.discrete_losses import UNIT, Discrete
 from dpexp.privacy.accounting.quiet_functions import exp, expm1, log
-from dpexp.privacy.accounting.window_sums import UNIT
 
 REACH = 9.5
 """noise units beyond which a coordinate's outcomes are one atom: Phi(-9.5) = 1e-21"""

@@ -26,20 +26,17 @@ factors of the k-th law w_k, F_k its transform, |F_k| <= 1):
   Zimmermann, 2007), and the error of each of the factors. So a product of n factors, in any order, has one of at most
   (1 + sqrt(5) u)^(n - 1) - 1 <= q = 3 u n, n = sum T_k. Frequencies at which it is below e^-60 are left out: together
   they have a 2-norm of at most 2 e^-60.
-(g) Few frequencies. `window_sums` knows the transform of a law at each of the 2 K + 1 that are left to d_k. So the
-  product's error has 2-norm at most exp(sum T_k d_k) sum T_k d_k sqrt((2 K + 1) / N), in place of the first term of E.
-(h) Inverse transform: eps_F times the 2-norm of the spectrum. Transforms have |g|_2 = |G|_2 / sqrt(N). Altogether the
+(g) Inverse transform: eps_F times the 2-norm of the spectrum. Transforms have |g|_2 = |G|_2 / sqrt(N). Altogether the
   masses are off by g with
 
       |g|_2 <= E = exp(sum T_k e_k) sum T_k eps_F |w_k|_2 + q |F|_2 / sqrt(N) + eps_F |F|_2 / sqrt(N),
 
   and delta by at most e^(K - t eps) E |k|_2 (Cauchy and Schwarz). On a grid of interval h, k being unimodal,
   |k|_2^2 <= kappa^2 + (integral of k^2) / h = kappa^2 + 2 / (2t (2t + 1) (2t + 2) h).
-(i) Tilting: w has the relative error rho = u (8 + |log p| + |t l| + |K|), hence G at most exp(sum T_k rho_k), cell by
+(h) Tilting: w has the relative error rho = u (8 + |log p| + |t l| + |K|), hence G at most exp(sum T_k rho_k), cell by
   cell.
-(j) Sums over the window, of e^(-t x) and of e^(-(1 + t) x): `window_sums` bounds their rounding. Where it makes them of
-  the frequencies, there is no inverse transform, and E has no third term.
-(k) Losses are grid points to 2 u relative: the sum moves by at most 2 u sum T_k max |l|, which is added to eps.
+(i) Sums over the window, of e^(-t x) and of e^(-(1 + t) x), of W numbers each with a weight: relative 4 W u at most.
+(j) Losses are grid points to 2 u relative: the sum moves by at most 2 u sum T_k max |l|, which is added to eps.
 """
 
 from __future__ import annotations
@@ -49,24 +46,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from dpexp.core.roots import first_reached
-from dpexp.privacy.accounting.discrete_losses import Discrete
+from dpexp.privacy.accounting.discrete_losses import UNIT, Discrete
 from dpexp.privacy.accounting.quiet_functions import exp, log
-from dpexp.privacy.accounting.window_sums import (
-    LEFT_OUT,
-    UNIT,
-    CellSums,
-    Factor,
-    Spectrum,
-    WindowSums,
-    highest,
-    transform,
-    window_sums,
-)
 
 Side = Literal["above", "below"]
 Parts = Sequence[tuple[Discrete, int]]
@@ -74,7 +60,9 @@ Parts = Sequence[tuple[Discrete, int]]
 _OUTSIDE = 36.0
 """-log of the tilted mass that may lie beyond either end of the window: 2e-16"""
 MOST_CELLS = 1 << 22
-"""a wider window is refused, unless few frequencies are all that is needed"""
+"""a wider window is refused"""
+_LEFT_OUT = 60.0
+"""-log of what may be left of the product at a frequency that is left out: 9e-27, far below what rounding leaves"""
 _AT_ONCE = 1 << 14
 """numbers of a spectrum that are raised to a power at once"""
 _KEPT_CELLS = 1 << 20
@@ -96,22 +84,14 @@ Answer = tuple[float, float]
 
 
 class TooWide(ValueError):
-    """The window has more than `MOST_CELLS` cells, or more than it may have without being one of few frequencies."""
+    """The window has more than `MOST_CELLS` cells."""
 
 
 class Composed:
-    """Sum of independent losses; bounds on its curve from the given side, raising TooWide where it has too many
-    cells.
+    """Sum of independent losses; bounds on its curve from the given side. Raises TooWide."""
 
-    With `coarser`, the same losses on a coarser grid, cells may be as many as they like where few frequencies are all
-    that is needed, and the coarser grid answers where they are not.
-    """
-
-    def __init__(
-        self, parts: Parts, interval: float, side: Side, coarser: Callable[[], Composed] | None = None
-    ) -> None:
+    def __init__(self, parts: Parts, interval: float, side: Side) -> None:
         self.parts, self.interval, self.side = [part for part in parts if part[1] > 0], interval, side
-        self._coarser = coarser
         self._transforms: OrderedDict[float, Tilted] = OrderedDict()
         self._saddles: dict[float, tuple[float, float]] = {}
         """by rate"""
@@ -178,7 +158,7 @@ class Composed:
         return self._transforms[rate]
 
     def _tilted(self, rate: float) -> Tilted:
-        return Tilted(self.parts, self.interval, rate, self.side, self._coarser is not None)
+        return Tilted(self.parts, self.interval, rate, self.side)
 
     def _ask(self, power: int, answer: Callable[[Tilted], Answer], enough: float = 0.0) -> float:
         """The answer of the transform of this power of RATIO, or the best of a few rates where rounding is felt.
@@ -225,12 +205,7 @@ class Composed:
             return 0.0 if below or not self.lost >= delta else math.inf
         level = math.log(delta - self.lost)
         power = self._last_power(lambda eps, log_delta: level - log_delta if eps >= 0 else -math.inf)
-        try:
-            return self._ask(power, lambda t: t.eps_below(delta) if below else t.eps_above(delta - self.lost))
-        except TooWide:
-            if self._coarser is None:
-                raise
-            return self._coarser().eps(delta)
+        return self._ask(power, lambda t: t.eps_below(delta) if below else t.eps_above(delta - self.lost))
 
     def delta(self, eps: float) -> float:
         """A bound on delta(eps) from this side, eps >= 0."""
@@ -240,15 +215,10 @@ class Composed:
         if self.side == "above" and eps / 2 + self._cumulants(-0.5)[0] < -_CERTAIN:
             return 1.0
         power = self._last_power(lambda at, _: at - eps)
-        try:
-            if self.side == "below":
-                return max(0.0, self._ask(power, lambda t: t.delta_below(eps)))
-            # what vanishes beside the probability of an unbounded loss, to which it is added, is good enough
-            return min(1.0, self.lost + self._ask(power, lambda t: t.delta_above(eps), _VANISHING * self.lost))
-        except TooWide:
-            if self._coarser is None:
-                raise
-            return self._coarser().delta(eps)
+        if self.side == "below":
+            return max(0.0, self._ask(power, lambda t: t.delta_below(eps)))
+        # what vanishes beside the probability of an unbounded loss, to which it is added, is good enough
+        return min(1.0, self.lost + self._ask(power, lambda t: t.delta_above(eps), _VANISHING * self.lost))
 
     def rough_delta(self, eps: float) -> float:
         """About delta(eps) of bounded losses, by the saddle point: no bound, and at best within a factor of a few."""
@@ -326,54 +296,79 @@ def _tilt(law: Discrete, interval: float, rate: float) -> _Tilt:
     top = float(exponents.max())
     cumulant = top + math.log(float(exp(exponents - top).sum()))
     weights = exp(exponents - cumulant)  # with this K, however it was rounded
-    # (i), logarithms of masses being at most 0
+    # (h), logarithms of masses being at most 0
     rounding = UNIT * (8 + float((np.abs(powers) - log_masses).max()) + abs(cumulant))
     used = weights > 0  # below 1e-308: far less than what the window misses
     cells, weights = cells[used], weights[used]
     return _Tilt(law.start, cells, weights, cumulant, rounding, float(max(-losses[0], losses[-1])))
 
 
+class Sums(NamedTuple):
+    """s_d(k) = sum over cells j >= k of G_j e^(-d (j - k)) at two decays d, and a bound on the rounding of their
+    difference."""
+
+    near: float
+    far: float
+    rounding: float
+
+
+class WindowSums:
+    """The two sums at any cell of a window of masses [W]."""
+
+    def __init__(self, masses: np.ndarray, decays: tuple[float, float]) -> None:
+        self.masses, self.cells, self.decays = masses, len(masses), decays
+        self._row = math.isqrt(self.cells - 1) + 1
+        self._starts = np.arange(0, self.cells, self._row)
+        padded = np.append(masses, np.zeros(len(self._starts) * self._row - self.cells)).reshape(-1, self._row)
+        self._rows = [(padded * np.exp(-d * np.arange(self._row))).sum(axis=1) for d in decays]
+
+    def at(self, k: int) -> Sums:
+        near, far = (self._sum(k, decay, rows) for decay, rows in zip(self.decays, self._rows, strict=True))
+        return Sums(near, far, 8 * UNIT * self.cells * abs(near))  # (i), of two sums
+
+    def _sum(self, k: int, decay: float, rows: np.ndarray) -> float:
+        # what is left of k's row, cell by cell, and the rows after it, each known from its start
+        row = -(-k // self._row)
+        ahead = self.masses[k : row * self._row]
+        first = (ahead * np.exp(-decay * np.arange(len(ahead)))).sum()
+        return float(first + (rows[row:] * np.exp(-decay * (self._starts[row:] - k))).sum())
+
+
 class Tilted:
-    """The tilted law of the sum on a window: bounds on delta at every loss >= 0 of the grid in it.
+    """The tilted law of the sum on a window: bounds on delta at every loss >= 0 of the grid in it."""
 
-    With `few` it is made of few frequencies or not at all.
-    """
-
-    def __init__(self, parts: Parts, interval: float, rate: float, side: Side, few: bool = False) -> None:
+    def __init__(self, parts: Parts, interval: float, rate: float, side: Side) -> None:
         tilts = [(_tilt(law, interval, rate), count) for law, count in parts]
         self.interval, self.rate = interval, rate
         self.cumulant = math.fsum(count * t.cumulant for t, count in tilts)
         low, high = _window(tilts)  # (d)
         origin = sum(count * t.start for t, count in tilts)
-        if high - low + 1 > MOST_CELLS and not few:
+        if high - low + 1 > MOST_CELLS:
             raise TooWide(f"{high - low + 1} cells")
-        spectrum, error = _sum(tilts, high - low + 1, few)  # E but for its third term: (e) or (g), and (f)
+        law, error = _sum(tilts, high - low + 1)  # with E
         middle = sum(count * t.middle for t, count in tilts)
         # (c): the rate is the saddle point of this loss, since K'(t) is the mean of the tilted sum
         self._saddle = math.fsum(n * (t.start + t.mean) for t, n in tilts) - (1 / rate + 1 / (1 + rate)) / interval
         decays = interval * rate, interval * (1 + rate)
         # losses below 0 are not needed for eps >= 0
         first = max(low, -origin)
-        if first > high:  # every loss is negative: delta(0) is what may lie outside the window
-            self._sums: WindowSums = CellSums(np.zeros(1), decays)
-        else:
-            # negative entries of the computed law are kept: setting them to 0 would add up their absolute values
-            self._sums, inverted = window_sums(spectrum, first - middle, high + 1 - first, decays)
-            # (h), where there is an inverse transform
-            error += inverted * 8 * UNIT * math.log2(spectrum.size) * spectrum.length
-        self.cells, self._first, self._side = self._sums.cells, first + origin, side
-        self.held = self._sums.held
+        # negative entries of the computed law are kept: setting them to 0 would add up their absolute values; where
+        # every loss is negative, delta(0) is what may lie outside the window
+        window = np.roll(law, middle - first)[: high + 1 - first] if first <= high else np.zeros(1)
+        self._sums = WindowSums(window, decays)
+        self.held = self.cells = self._sums.cells
+        self._first, self._side = first + origin, side
         kappa = math.exp(rate * math.log(rate) - (1 + rate) * math.log1p(rate))
         spread = 2 / (2 * rate * (2 * rate + 1) * (2 * rate + 2) * interval)  # integral of k^2, in cells
-        # E |k|_2 of (h), and what the window of (d) misses; both over e^(K - t eps)
+        # E |k|_2 of (g), and what the window of (d) misses; both over e^(K - t eps)
         self._error = math.sqrt(kappa**2 + spread) * error + 2 * kappa * math.exp(-_OUTSIDE)
-        self._tilting = math.exp(min(sum(count * t.rounding for t, count in tilts), 700.0))  # (i)
-        self._shift = 2 * UNIT * sum(count * t.farthest for t, count in tilts)  # (k)
+        self._tilting = math.exp(min(sum(count * t.rounding for t, count in tilts), 700.0))  # (h)
+        self._shift = 2 * UNIT * sum(count * t.farthest for t, count in tilts)  # (j)
 
     def _bound(self, k: int) -> float:
         """A bound on delta at the k-th loss."""
         near, far, rounding = self._sums.at(k)
-        charge = self._error + rounding  # (d) to (h), and (j)
+        charge = self._error + rounding  # (d) to (g), and (i)
         if self._side == "above":
             return max(near - far + charge, 0.0) * self._scale(k) * self._tilting
         return max(near - far - charge, 0.0) * self._scale(k) / self._tilting
@@ -485,34 +480,11 @@ def _window(tilts: Sequence[tuple[_Tilt, int]]) -> tuple[int, int]:
     return max(smallest, math.floor(ends[0])), min(largest, math.ceil(ends[1]))
 
 
-def _sum(tilts: Sequence[tuple[_Tilt, int]], cells: int, few: bool) -> tuple[Spectrum, float]:
-    """Spectrum of the sum, wrapped around at least so many cells, each law counted from its `middle`; and the bound E
-    on the 2-norm of the rounding errors that its masses have, but for those of an inverse transform."""
+def _sum(tilts: Sequence[tuple[_Tilt, int]], cells: int) -> tuple[np.ndarray, float]:
+    """Masses of the sum, wrapped around at least so many cells, each law counted from its `middle`; and the bound E on
+    the 2-norm of their rounding errors."""
     # (d): no larger than the window, onto which the laws are wrapped
     size = _transform_size(cells)
-    factors = [Factor(t.cells.astype(np.int64) - t.middle, t.weights, count) for t, count in tilts]
-    last = highest(factors, size)
-    if last is None and few:
-        raise TooWide(f"{cells} cells and many frequencies")
-    spectrum, error = _by_all_frequencies(tilts, size) if last is None else _by_the_lowest(factors, last, size)
-    # what powers and products lose: q |F|_2 / sqrt(N) of (f) and (h); and what is left out
-    taken = 3 * UNIT * sum(factor.times for factor in factors) * spectrum.length
-    return spectrum, error + taken + 2 * math.exp(-LEFT_OUT)
-
-
-def _by_the_lowest(factors: Sequence[Factor], last: int, size: int) -> tuple[Spectrum, float]:
-    """From the frequencies up to `last`; with the first term of E."""
-    real, imaginary, growth = np.ones(1), np.zeros(1), 0.0
-    for factor in factors:
-        law = transform(factor, last, size)
-        growth += factor.times * law.error
-        real, imaginary = _product(real, imaginary, *_power(law.real, law.imaginary, factor.times))
-    forward = growth * math.sqrt((2 * last + 1) / size)  # (g)
-    return Spectrum(np.arange(last + 1), real, imaginary, size), math.exp(min(growth, 700.0)) * forward
-
-
-def _by_all_frequencies(tilts: Sequence[tuple[_Tilt, int]], size: int) -> tuple[Spectrum, float]:
-    """By a transform of the whole window; with the first term of E."""
     kept: np.ndarray | None = None  # frequencies at which the product is a number: with many factors, the low ones
     real, imaginary, forward, growth = np.ones(1), np.zeros(1), 0.0, 0.0
     for tilt, count in tilts:
@@ -522,17 +494,24 @@ def _by_all_frequencies(tilts: Sequence[tuple[_Tilt, int]], size: int) -> tuple[
         if kept is not None:
             law = law[kept]
         # (f): a power below e^-60 is left out
-        large = np.square(law.real) + np.square(law.imag) > math.exp(-2 * LEFT_OUT / count)
+        large = np.square(law.real) + np.square(law.imag) > math.exp(-2 * _LEFT_OUT / count)
         used = np.flatnonzero(large)
         power = _power(law.real[used], law.imag[used], count)
         if kept is None:
             kept, (real, imaginary) = used, power
         else:
             kept, (real, imaginary) = kept[used], _product(real[used], imaginary[used], *power)
-        there = np.maximum(np.abs(real), np.abs(imaginary)) > math.exp(-LEFT_OUT)
+        there = np.maximum(np.abs(real), np.abs(imaginary)) > math.exp(-_LEFT_OUT)
         kept, real, imaginary = kept[there], real[there], imaginary[there]
     assert kept is not None, "a sum of no laws"
-    return Spectrum(kept, real, imaginary, size), math.exp(min(growth, 700.0)) * forward
+    # |F|_2 / sqrt(N): the full spectrum has every entry twice but for the first and the last, so never too small
+    length = math.sqrt(2 * float((np.square(real) + np.square(imaginary)).sum()) / size)
+    factors = sum(count for _, count in tilts)
+    # (f), what is left out, and (g)
+    lost = (3 * UNIT * factors + 8 * UNIT * math.log2(size)) * length + 2 * math.exp(-_LEFT_OUT)
+    spectrum = np.zeros(size // 2 + 1, dtype=np.complex128)
+    spectrum.real[kept], spectrum.imag[kept] = real, imaginary
+    return np.fft.irfft(spectrum, size), math.exp(min(growth, 700.0)) * forward + lost
 
 
 def _power(real: np.ndarray, imaginary: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -54,9 +54,9 @@ CLOSE = 2e-4
 MOST_HALVINGS = 300
 _NOTHING = 1e-100
 """an advantage that is none"""
-SMALL = 1e-4
+_SMALL = 1e-4
 """a beta below it is not resolved relative to itself"""
-CURVE = 3e-3
+_CURVE = 3e-3
 """in place of `CLOSE` for a whole curve"""
 _LOOSE = 1e-4
 """a delta from which on it pays to look at what a larger epsilon implies"""
@@ -128,7 +128,7 @@ class Profile:
         if self.mu is not None:
             return gaussian_beta(self.mu, alpha)
         if self.attained:
-            return self._above(alpha, CURVE if curve else CLOSE)
+            return self._above(alpha, _CURVE if curve else CLOSE)
         return self._below(alpha, 3 if curve else LEVELS)
 
     def tpr(self, alpha: float) -> float:
@@ -180,7 +180,7 @@ class Profile:
         for _ in range(MOST_HALVINGS):
             limit, low, high = heap[0]
             upper = max(best, -limit)
-            if upper - best <= close * min(1 - upper, max(best, SMALL)) or low == high:
+            if upper - best <= close * min(1 - upper, max(best, _SMALL)) or low == high:
                 break
             middle = 2 * high if low == -math.inf else (low + high) / 2
             if middle < LEAST_LOG:
