@@ -4,7 +4,9 @@ import math
 
 import pytest
 
-from dpexp.privacy.analyses.composition import batches_of, divides, visits
+from dpexp.privacy.accounting import loss_distributions
+from dpexp.privacy.accounting.loss_distributions import attained_by_steps, eps_of_steps, few_kinds, step_loss
+from dpexp.privacy.analyses.composition import batches_of, divides, random_step, visits
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.mechanisms.langevin_accounting import LangevinRun, composed
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
@@ -160,10 +162,29 @@ def test_phases_have_a_loss_distribution():
         exact = epsilon(parts, delta)
         assert exact <= found["pld-composition"].eps(delta) <= exact * 1.001
         assert found["pld-composition"].eps(delta) < found["renyi-composition"].eps(delta)
-    replaced = named(sampled(**phases, neighboring_relation="replace-one"))
+    replaced_phases = sampled(**phases, neighboring_relation="replace-one")
+    replaced = named(replaced_phases)
     exact = epsilon(parts, 1e-5, ("opposite",))
     assert exact <= replaced["pld-composition"].eps(1e-5) <= exact * 1.001
     assert replaced["pld-composition"].valid
     assert not replaced["renyi-composition"].valid
+    for mechanism, pairs in ((sampled(**phases), ("remove", "add")), (replaced_phases, ("opposite",))):
+        (bound,) = mechanism.lower_bounds()
+        exact = epsilon(parts, 1e-5, pairs)
+        assert exact * 0.999 <= bound.eps(1e-5) <= exact
     twice = named(sampled(noise_multiplier=(1.0, 1.0), steps=(600, 400)))["pld-composition"]
     assert twice.eps(1e-5) == pytest.approx(named(sampled())["pld-composition"].eps(1e-5), rel=1e-4)
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_a_limit_on_the_kinds_of_steps_keeps_both_sides(relation, monkeypatch):
+    """Of 70 phases that fade, at most 60 kinds: the bracket of all of them lies inside, and is not far."""
+    noise = tuple(1 + k / 69 for k in range(70))
+    schemes = [random_step(0.01 + 0.001 * (k % 3), z, "poisson", relation) for k, z in enumerate(noise)]
+    parts = tuple((step_loss(*scheme), 1 + k % 2) for k, scheme in enumerate(schemes))
+    low, high = attained_by_steps(parts, 1e-5), eps_of_steps(parts, 1e-5)
+    monkeypatch.setattr(loss_distributions, "MOST_KINDS", 60)
+    assert len(few_kinds(parts, "above")) <= 60
+    assert sum(count for _, count in few_kinds(parts, "below")) == sum(count for _, count in parts)
+    fewer_low, fewer_high = (of.__wrapped__(parts, 1e-5) for of in (attained_by_steps, eps_of_steps))
+    assert 0.9 * low < fewer_low < low < high < fewer_high < 1.1 * high

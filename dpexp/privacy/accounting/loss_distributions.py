@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache, partial
 from typing import Literal
 
@@ -188,21 +188,7 @@ class StepLoss:
 
     def attained(self, steps: int, delta: float) -> float:
         """What this very pair attains in `steps` steps, rounded down; 0 where it is not known."""
-        parts = ((self, steps),)
-        if delta >= 1 or steps == 0:
-            return 0.0
-        for reach in _reaches(parts, delta):
-            for finer in (1, FINER):  # a grid wider than the bulk of the losses has nothing to show from below
-                laws = _composed(parts, reach, "below", finer)
-                try:
-                    eps = max((law.eps(delta) for law in laws), default=0.0)
-                except TooWide:
-                    break
-                if eps > 0 or not laws or self.spread > 10 * self.top(reach) / _MOST_STEP_CELLS:
-                    return eps
-            else:
-                return 0.0
-        return 0.0
+        return attained_by_steps(((self, steps),), delta)
 
 
 def _tail(place: float) -> float:
@@ -214,6 +200,10 @@ Steps = tuple[tuple[StepLoss, int], ...]
 """kinds of steps, of one scheme, and how many of each"""
 
 
+MOST_KINDS = 500
+"""kinds of steps that are composed as they are: each takes 7 ms and 0.8 MB"""
+
+
 @lru_cache(maxsize=1024)
 def eps_of_steps(parts: Steps, delta: float) -> float:
     """Epsilon of several kinds of steps, rounded up: by their loss distributions, or by a plainer bound if smaller.
@@ -223,7 +213,7 @@ def eps_of_steps(parts: Steps, delta: float) -> float:
     The plainer bounds are asked where the loss distribution is out of reach (little noise, deltas below 1e-250, more
     steps than the grid can resolve) and where its grid is coarse: elsewhere they are always larger.
     """
-    parts = tuple(part for part in parts if part[1])
+    parts = few_kinds(tuple(part for part in parts if part[1]), "above")
     if delta >= 1 or not parts:
         return 0.0
     if delta <= 0:  # a share of a delta, in a bound that splits it, can be too small for a number
@@ -235,6 +225,55 @@ def eps_of_steps(parts: Steps, delta: float) -> float:
             eps = max((law.eps(delta) for law in _composed(parts, reach, "above")), default=math.inf)
             break
     return eps if steps < ROUGH and math.isfinite(eps) else min(eps, plain_eps(parts, delta))
+
+
+@lru_cache(maxsize=1024)
+def attained_by_steps(parts: Steps, delta: float) -> float:
+    """What the pair of these steps attains, rounded down; 0 where it is not known."""
+    parts = few_kinds(tuple(part for part in parts if part[1]), "below")
+    if delta >= 1 or not parts:
+        return 0.0
+    for reach in _reaches(parts, delta):
+        coarse = all(step.spread > 10 * step.top(reach) / _MOST_STEP_CELLS for step, _ in parts)
+        for finer in (1, FINER):  # a grid wider than the bulk of the losses has nothing to show from below
+            laws = _composed(parts, reach, "below", finer)
+            try:
+                eps = max((law.eps(delta) for law in laws), default=0.0)
+            except TooWide:
+                break
+            if eps > 0 or not laws or coarse:
+                return eps
+        else:
+            return 0.0
+    return 0.0
+
+
+def few_kinds(parts: Steps, side: Side) -> Steps:
+    """At most `MOST_KINDS` kinds of plain steps: similar ones become one that dominates them, or is dominated by them.
+
+    More noise, and a smaller q, are never easier to tell apart: a pair with t q is the pair with q on a share t of the
+    steps and a pair of equal laws on the others, and hockey sticks are jointly convex.
+    """
+    width, end = 1e-4, max if side == "above" else min
+    while len(parts) > MOST_KINDS and width < 100:
+        similar: dict[object, list[tuple[StepLoss, int]]] = {}
+        for step, count in parts:
+            plain = type(step) is StepLoss  # other classes have parameters of their own
+            cell = step.scheme, round(math.log(step.q) / width), round(math.log(step.mu) / width)
+            similar.setdefault(cell if plain else step, []).append((step, count))
+        if len(similar) <= MOST_KINDS:
+            parts = tuple(
+                (_one_kind([s for s, _ in kinds], end), sum(n for _, n in kinds)) for kinds in similar.values()
+            )
+        width *= 1.3
+    return parts
+
+
+def _one_kind(steps: Sequence[StepLoss], end: Callable[[Iterator[float]], float]) -> StepLoss:
+    """The step of the largest q and the least noise, or the other way round."""
+    if len(steps) == 1:
+        return steps[0]
+    return step_loss(end(step.q for step in steps), 1 / end(step.mu for step in steps), steps[0].scheme)
 
 
 def plain_eps(parts: Steps, delta: float) -> float:

@@ -32,6 +32,10 @@ LINEAR_PAIRS = {
     "replace-one": "linear losses: the record's gradient is C, against -C",
     "fixed-size": "linear losses: the record's gradient is C, against -C; all others' are C",
 }
+CONSTANT: dict[Relation, str] = {
+    "add-remove": "constant gradients: the record's against no record's",
+    "replace-one": "constant gradients: the record's against no record, or the opposite one",
+}
 
 
 @dataclass(frozen=True)
@@ -98,9 +102,7 @@ def linear_cyclic(visits: int, multiplier: float, steps: int, distance: float) -
 def attained(q: float, multiplier: float, steps: int, scheme: Scheme) -> LowerBound:
     """All noisy sums released, constant gradients: the composition itself, rounded down."""
     loss, distance = step_loss(q, multiplier, scheme), 2.0 if scheme == "replace-one" else 1.0
-    pair = "constant gradients: the record's against no record" + (
-        "'s" if scheme == "add-remove" else ", or the opposite one"
-    )
+    pair = CONSTANT["add-remove" if scheme == "add-remove" else "replace-one"]
 
     @cache
     def eps(delta: float) -> float:

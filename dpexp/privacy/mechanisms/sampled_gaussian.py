@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, PlainSerializer, WrapValidator, model_validator
 
 from dpexp.privacy.accounting.conversions import eps_of_few_orders
-from dpexp.privacy.accounting.loss_distributions import eps_of_steps, step_loss
-from dpexp.privacy.accounting.sampled_gaussian import mixture_from_base
+from dpexp.privacy.accounting.gdp import eps_of
+from dpexp.privacy.accounting.loss_distributions import Steps as ComposedSteps
+from dpexp.privacy.accounting.loss_distributions import attained_by_steps, eps_of_steps, few_kinds, step_loss
 from dpexp.privacy.analyses.analysis import ALL, Analysis, Relation, gaussian_analysis
 from dpexp.privacy.analyses.composition import (
     DIVIDED,
@@ -28,7 +29,7 @@ from dpexp.privacy.analyses.composition import (
     partition_complaint,
     random_step,
 )
-from dpexp.privacy.attained.lower_bounds import LowerBound
+from dpexp.privacy.attained.lower_bounds import CONSTANT, LowerBound
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Steps
 
 
@@ -41,8 +42,6 @@ def _each(value: Any, valid: Callable[[Any], Any]) -> Any:
     return tuple(valid(v) for v in value) if len(value) > 1 else valid(value[0])
 
 
-MOST_PHASES = 64
-"""phases that are composed by their loss distributions; more are composed by Renyi divergences alone"""
 PHASES = WrapValidator(_each), PlainSerializer(lambda value: value, return_type=Any)
 
 
@@ -83,54 +82,75 @@ class SampledGaussian(Mechanism):
         count = max(len(v) if isinstance(v, tuple) else 1 for v in self._given)
         return list(zip(*(v if isinstance(v, tuple) else (v,) * count for v in self._given), strict=True))
 
-    def analyses(self) -> list[Analysis]:
+    @property
+    def _kinds(self) -> dict[tuple[float, float], int]:
+        """(noise multiplier, sampling probability) of every kind of step that uses a record, with its number."""
         # phases that meet no record, or have no steps, release nothing of it
-        used = [phase for phase in self.phases if phase[1] > 0 and phase[2] > 0]
-        if len(used) > 1:
-            return self._phased(used)
-        multiplier, q, steps = used[0] if used else (self.phases[0][0], 0.0, 0)
+        kinds: dict[tuple[float, float], int] = {}
+        for multiplier, q, steps in self.phases:
+            if q > 0 and steps > 0:
+                kinds[multiplier, q] = kinds.get((multiplier, q), 0) + steps
+        return kinds
+
+    def analyses(self) -> list[Analysis]:
+        kinds = self._kinds
+        if len(kinds) > 1:
+            return self._phased(kinds)
+        ((multiplier, q), steps) = next(iter(kinds.items()), ((self.phases[0][0], 0.0), 0))
         return composition(q, multiplier, steps, self.sampling, self.neighboring_relation)
 
-    def _phased(self, used: Sequence[tuple[float, float, int]]) -> list[Analysis]:
+    def _phased(self, kinds: Mapping[tuple[float, float], int]) -> list[Analysis]:
         """Distinct phases: Gaussian for full batches, else their loss distributions, and Renyi curves that add up."""
-        multiplier, q, steps = (tuple(column) for column in zip(*used, strict=True))
-        if self.sampling == "full-batch" or all(share == 1 for share in q):
-            # Gaussian steps add up as squares of mu
-            if min(multiplier) == 0:
-                mu = math.inf
-            else:
-                squares = [n / m**2 for m, n in zip(multiplier, steps, strict=True)]
-                mu = math.sqrt(math.fsum(squares)) * distance(self.neighboring_relation)
+        mu = self._gaussian_mu(kinds)
+        if mu is not None:
             source = "Gaussian composition (Dong, Roth and Su, 2022), exact"
             return [gaussian_analysis("gaussian-composition", source, ALL, mu, (NOISE,))]
         refused = ""
         if self.neighboring_relation != "add-remove":
             refused = "several phases are composed by Renyi divergences, which are those of add-remove neighbours"
         source = "Mironov, Talwar and Zhang (2019) for every phase, real orders by quadrature"
+        noiseless = min(multiplier for multiplier, _ in kinds) == 0
+        parts = () if noiseless else few_kinds(self._steps(kinds), "above")
 
         @cache
         def rdp(order: float) -> float:
-            if refused or min(multiplier) == 0:
-                return math.inf
-            return math.fsum(n * mixture_from_base(order, q, m) for m, q, n in used)
+            return math.inf if refused or noiseless else math.fsum(n * step.rdp(order) for step, n in parts)
 
         assumptions, eps = (NOISE, POISSON, DIVIDED), cache(partial(eps_of_few_orders, rdp))
         found = [Analysis("renyi-composition", source, ALL, eps, assumptions, rdp, refused=refused)]
-        if min(multiplier) > 0 and len(used) <= MOST_PHASES:
-            # a phase of infinite noise adds nothing, and has no loss distribution
-            noisy = [(m, q, n) for m, q, n in used if math.isfinite(m)]
-            kinds = [random_step(q, m, self.sampling, self.neighboring_relation) for m, q, _ in noisy]
-            parts = tuple((step_loss(*kind), n) for kind, (_, _, n) in zip(kinds, noisy, strict=True))
-            eps_of_all = cache(partial(eps_of_steps, parts))
-            found.append(Analysis("pld-composition", PLD, ALL, eps_of_all, assumptions, steps=parts))
+        if not noiseless:
+            found.append(
+                Analysis("pld-composition", PLD, ALL, cache(partial(eps_of_steps, parts)), assumptions, steps=parts)
+            )
         return found
 
+    def _gaussian_mu(self, kinds: Mapping[tuple[float, float], int]) -> float | None:
+        """mu of steps on all records, which add up as squares; None where there are others."""
+        if self.sampling != "full-batch" and any(q < 1 for _, q in kinds):
+            return None
+        if min(multiplier for multiplier, _ in kinds) == 0:
+            return math.inf
+        squares = math.fsum(steps / multiplier**2 for (multiplier, _), steps in kinds.items())
+        return math.sqrt(squares) * distance(self.neighboring_relation)
+
+    def _steps(self, kinds: Mapping[tuple[float, float], int]) -> ComposedSteps:
+        """Their loss distributions; a phase of infinite noise adds nothing, and has none."""
+        return tuple(
+            (step_loss(*random_step(q, multiplier, self.sampling, self.neighboring_relation)), steps)
+            for (multiplier, q), steps in kinds.items()
+            if math.isfinite(multiplier)
+        )
+
     def lower_bounds(self) -> list[LowerBound]:
-        used = [phase for phase in self.phases if phase[1] > 0 and phase[2] > 0]
-        if len(used) != 1:
+        kinds = self._kinds
+        if len(kinds) == 1:
+            (((multiplier, q), steps),) = kinds.items()
+            return linear_lower(q, multiplier, steps, self.sampling, self.neighboring_relation)
+        if not kinds or min(multiplier for multiplier, _ in kinds) == 0:
             return []
-        multiplier, q, steps = used[0]
-        return linear_lower(q, multiplier, steps, self.sampling, self.neighboring_relation)
+        mu = self._gaussian_mu(kinds)
+        eps = partial(attained_by_steps, self._steps(kinds)) if mu is None else partial(eps_of, mu)
+        return [LowerBound("exact-composition", ALL, CONSTANT[self.neighboring_relation], cache(eps))]
 
     def describe(self) -> list[tuple[str, str]]:
         def listed(column: int, form: str) -> str:
