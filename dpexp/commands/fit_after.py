@@ -14,7 +14,7 @@ import numpy as np
 from dpexp.core.errors import UsageError
 from dpexp.core.text import Printed, columns, guess
 from dpexp.data.regression import Units
-from dpexp.inference.intervals import Release, intervals, judged, level_of
+from dpexp.inference.intervals import Release, intervals, inverted, joint_level, judged, level_of
 from dpexp.inference.public_numbers import normal
 from dpexp.reporting.digits import estimate_row, level_in_digits
 
@@ -70,15 +70,24 @@ class Inference:
     def means(self, x: np.ndarray) -> np.ndarray:
         """The mean of the target, its standard error and the ends of its interval [n, 4] at covariates x [n, d].
 
-        NaN where Wald's interval would not hold (`intervals`): there the release hardly tells it.
+        A prediction takes the test of the parameters that it is made of: Wald's where all of theirs are, else the
+        inverted one. NaN, but for the mean, where the interval is not finite.
         """
         q, z = x.shape[1] + 1, normal(self.level)
         rows = np.zeros((len(x), len(self.theta)))
         # The scale, where there is one, takes no part in a mean.
         rows[:, 0], rows[:, 1:q] = 1.0, x
         errors, kinds = judged(self.release, rows, self.level)
-        mean, errors = rows @ self.theta, np.where(np.array(kinds) == "wald", errors, np.nan)
+        mean = rows @ self.theta
         found = np.stack([mean, errors, mean - z * errors, mean + z * errors], axis=1)
+        matrix, _ = self.units.to_user()
+        doubtful = np.array(judged(self.release, matrix, self.level)[1]) != "wald"
+        parts = np.linalg.solve(matrix.T, rows.T).T
+        invert = (np.array(kinds) != "wald") | np.any(np.abs(parts[:, doubtful]) > 1e-9, axis=1)
+        each, where = np.unique(rows[invert], axis=0, return_inverse=True)
+        ends = [inverted(self.release, self.theta, row, self.level) for row in each]
+        found[invert, 2:] = np.array(ends).reshape(-1, 2)[where]
+        found[~np.isfinite(found[:, 2:]).all(axis=1), 1:] = np.nan
         if not self.units.binary:
             found[:, [0, 2, 3]] += self.units.centre / self.units.scale
             return found * self.units.scale
@@ -130,7 +139,9 @@ def contrasts(inference: Inference, texts: Sequence[str]) -> Contrasts:
     """Raises UsageError for what names no parameter."""
     rows = np.array([row_of(text, inference.units.names) for text in texts])
     (matrix, offset), (found, _) = inference.units.to_user(), inference.combined(rows)
-    joint = level_of(inference.release, inference.theta, rows @ matrix, -rows @ offset)
+    levels = np.array([1.0 if one["p_value"] is None else one["p_value"] for one in found])
+    own, values = rows @ matrix, -rows @ offset
+    joint = joint_level(inference.release, inference.theta, own, values, levels, inference.level)
     return Contrasts([{"contrast": t, **one} for t, one in zip(texts, found, strict=True)], joint)
 
 

@@ -16,6 +16,10 @@ bounded if and only if |lambda_i| > z se_H for every eigenvalue.
 variance lies along directions with |lambda| < 4 se_H.
 (c) Q = 0 at t_1 = -Hhat^-1 D g, which is inside. From it each side is walked until the least Q at this value of a't is
 above the quantile, and a root is the end.
+(d) An end is where grad Q = lambda a and Q is the quantile. Solved from the ellipsoid that Q would have if Omega stood
+still, this is seven times faster than (c). It counts if the least Q just beyond it is above the quantile; else (c).
+(e) Sigma of the central model is known with noise of its own. The mean of the inverse of a noisy matrix is too large,
+and Sigma in Omega is regularised by that noise as Hhat is in Wald's interval.
 """
 
 from __future__ import annotations
@@ -66,6 +70,14 @@ class Release(NamedTuple):
             return math.inf
         return float(np.abs(np.linalg.eigvalsh(self.hessian)).min()) / self.hessian_error
 
+    def middle(self) -> np.ndarray:
+        """D Sigma D [p, p] of the inverted test."""
+        covariance = self.gradient_covariance
+        # (e)
+        if self.middle_error:
+            covariance = regularise(covariance, np.array(self.middle_error))
+        return np.asarray(covariance * np.outer(self.scaling, self.scaling))
+
     def sandwich(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Hr^-1 [p, p], the correction Hr^-1 g [p], and C [p, p] as `newton.of_hessian_noise` adds to it."""
         both = np.outer(self.scaling, self.scaling)
@@ -99,18 +111,31 @@ def intervals(
     theta can differ from point - Hr^-1 gradient by a bias that was subtracted; intervals move with it.
     """
     # Wald's intervals are about theta, and the others about the point, less the bias
-    z, (_, change, covariance) = normal(level), release.sandwich()
+    z, (_, _, covariance) = normal(level), release.sandwich()
     errors, kinds = judged(release, combinations, level)
     found, through = [], combinations @ covariance
     for k, a in enumerate(combinations):
         error, value = float(errors[k]), float(a @ theta)
         low, high = {"wald": (value - z * error, value + z * error)}.get(kinds[k], (-math.inf, math.inf))
         if kinds[k] == "anderson-rubin":
-            ends = _inverted(release, a * release.scaling, z * z, error, -change / release.scaling)
-            low, high = (float(a @ (theta + change)) + end for end in ends)
+            low, high = inverted(release, theta, a, level)
         found.append(Interval(kinds[k], value, error, low, high))
     factors = errors / np.sqrt(np.maximum(np.sum(through * combinations, axis=1), 1e-300))
     return found, through @ combinations.T * np.outer(factors, factors)
+
+
+def inverted(release: Release, theta: np.ndarray, a: np.ndarray, level: float) -> tuple[float, float]:
+    """The interval of a'theta, for a [p], by inversion of the test; infinite by (a)."""
+    z, (_, change, covariance) = normal(level), release.sandwich()
+    turned, (values, vectors) = a * release.scaling, np.linalg.eigh(release.hessian)
+    least = np.maximum(z * release.hessian_error, SINGULAR * np.abs(values).max())
+    if np.any(np.abs(turned @ vectors[:, np.abs(values) <= least]) > 1e-9 * np.linalg.norm(turned)):
+        return -math.inf, math.inf
+    error = math.sqrt(max(a @ covariance @ a, 1e-300))
+    low, high = (
+        float(a @ (theta + change)) + end for end in _inverted(release, turned, z * z, error, -change / release.scaling)
+    )
+    return low, high
 
 
 def judged(release: Release, combinations: np.ndarray, level: float) -> tuple[np.ndarray, list[Kind]]:
@@ -160,6 +185,30 @@ def level_of(release: Release, theta: np.ndarray, combinations: np.ndarray, valu
     return float(chdtrc(np.linalg.matrix_rank(combinations), least))
 
 
+def joint_level(
+    release: Release, theta: np.ndarray, combinations: np.ndarray, values: np.ndarray, levels: np.ndarray, level: float
+) -> float:
+    """The p-value that all `combinations` [k, p] have these `values` [k], whose own p-values are `levels` [k].
+
+    Two tests are made: the least of `levels`, times k, and a test of all at once, times 2: Wald's where all intervals
+    at this level are Wald's, else the inverted one. So it is never above k times the least of them, though it has the
+    power of a joint test. Of independent rows that are 0 it rejects .052 (k = 2) to .058 (k = 8) at the level .05, and
+    with Wald's p-value instead of twice that it would reject .061 to .074.
+    """
+    from scipy.special import chdtrc
+
+    k = len(combinations)
+    if k == 1:
+        return float(levels[0])
+    found, covariance = intervals(release, theta, combinations, level)
+    if all(one.kind == "wald" for one in found):
+        away = combinations @ theta - values
+        together = float(chdtrc(np.linalg.matrix_rank(combinations), away @ np.linalg.pinv(covariance, 1e-9) @ away))
+    else:
+        together = level_of(release, theta, combinations, values)
+    return min(1.0, k * float(np.min(levels)), 2 * together)
+
+
 def _least(
     release: Release, rows: np.ndarray, values: np.ndarray, starts: list[np.ndarray]
 ) -> tuple[float, np.ndarray]:
@@ -168,8 +217,7 @@ def _least(
     from scipy.optimize import least_squares
 
     p, half = len(release.point), release.hessian_error**2 / 2
-    gradient = release.scaling * release.gradient
-    middle = release.gradient_covariance * np.outer(release.scaling, release.scaling)
+    gradient, middle = release.scaling * release.gradient, release.middle()
     # what is free is z [p - k], along an orthonormal basis of the directions that change no row's value
     base, others = np.linalg.lstsq(rows, values)[0], null_space(rows)
 
@@ -198,6 +246,14 @@ def _inverted(release: Release, a: np.ndarray, most: float, step: float, wald: n
 
     ends = list[float]()
     for side in (-1, 1):
+        end = _tangent(release, side * a, most, zero)
+        if end is not None:
+            beyond = float(a @ end) + side * 1e-3 * step
+            q, last = least(beyond, [wald, zero, end])
+            # a search can end too high, and a second one from there lower
+            if q > most and above(beyond, [last + side * step * a, last - side * step * a]) > 0:
+                ends.append(float(a @ end))
+                continue
         inside, last, away = float(a @ zero), zero, step
         # each search begins where the last one ended, since Omega moves with t
         for _ in range(STEPS_OUT):
@@ -212,3 +268,29 @@ def _inverted(release: Release, a: np.ndarray, most: float, step: float, wald: n
             continue
         ends.append(root(partial(above, starts=[last, last_out]), inside, outside, xtol=1e-7 * step))
     return ends[0], ends[1]
+
+
+def _tangent(release: Release, a: np.ndarray, most: float, zero: np.ndarray) -> np.ndarray | None:
+    """Where a't is largest in {Q <= most}, by (d); None where no such point is found."""
+    from scipy.optimize import root as solution
+
+    hessian, middle, half = release.hessian, release.middle(), release.hessian_error**2 / 2
+    gradient = release.scaling * release.gradient
+
+    def omega(t: np.ndarray) -> np.ndarray:
+        return np.asarray(middle + half * (t @ t * np.eye(len(t)) + np.outer(t, t)))
+
+    inverse = np.linalg.inv(hessian)
+    along = inverse @ omega(zero) @ inverse @ a
+    width = math.sqrt(a @ along)
+
+    def residual(at: np.ndarray) -> np.ndarray:
+        t, slope = zero + at[:-1], at[-1]
+        q = gradient + hessian @ t
+        w = np.linalg.solve(omega(t), q)
+        # over its own size at the start
+        change = hessian @ w - half * (w @ w * t + (w @ t) * w) - slope * math.sqrt(most) / width * a
+        return np.append(change, (q @ w - most) / most)
+
+    found = solution(residual, np.append(math.sqrt(most) * along / width, 1.0))
+    return zero + found.x[:-1] if found.success and found.x[-1] > 0 else None

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dpexp.inference.intervals import Release, _inverted, intervals
+from dpexp.inference.intervals import Release, _inverted, intervals, inverted, joint_level, level_of
 from dpexp.inference.newton import less_excess, regularise
 from tests.conftest import share
 
@@ -124,3 +124,63 @@ def test_a_search_that_ends_lower_the_second_time_is_walked_on():
     found, _ = intervals(release, np.zeros(3), np.eye(3), 0.95)
     assert [one.kind for one in found] == ["wald", "anderson-rubin", "unbounded"]
     assert found[1].high > 0.2
+
+
+def drawn(rng, se, slopes):
+    """A release whose target is `slopes`, with correlated columns and the noise of a central fit."""
+    p = len(slopes)
+    root = np.eye(p) + 0.4 * rng.standard_normal((p, p))
+    hessian, a = root @ root.T / p, rng.standard_normal((p, p))
+    noise = se * (np.diag(np.diag(a)) + math.sqrt(0.5) * (np.tril(a, -1) + np.tril(a, -1).T))
+    gradient = 0.02 * rng.standard_normal(p) - hessian @ slopes
+    return Release(np.zeros(p), gradient, 4e-4 * np.eye(p), hessian + noise, se, np.ones(p))
+
+
+@pytest.mark.parametrize("se", [0.0, 0.01, 0.05])
+def test_a_joint_test_denies_no_row(se):
+    """One slope of four is not 0, or all are a little: never above k times the least p, and one row is its own test."""
+    rng = np.random.default_rng(8)
+    for slopes in [(0, 0, 0, 0), (0.5, 0, 0, 0), (0.1, 0.1, 0.1, 0.1)] * 5:
+        release = drawn(rng, se, np.array(slopes))
+        theta = -np.linalg.solve(regularise(release.hessian, np.array(se)), release.gradient)
+        levels = np.array([level_of(release, theta, row[None], np.zeros(1)) for row in np.eye(4)])
+        joint = joint_level(release, theta, np.eye(4), np.zeros(4), levels, 0.95)
+        assert 0 <= joint <= 4 * levels.min()
+        assert joint_level(release, theta, np.eye(4)[:1], np.zeros(1), levels[:1], 0.95) == levels[0]
+
+
+def test_a_joint_test_has_the_size_that_it_says_and_sees_what_no_row_does():
+    """2,000 nulls with correlated columns; and two nearly equal columns, of which no row is significant, and both are."""
+    rng, found = np.random.default_rng(9), []
+    for _ in range(2000):
+        release = drawn(rng, 0.0, np.zeros(4))
+        theta, covariance = -np.linalg.solve(release.hessian, release.gradient), release.sandwich()[2]
+        levels = np.array(
+            [math.erfc(abs(t) / math.sqrt(2 * v)) for t, v in zip(theta, covariance.diagonal(), strict=True)]
+        )
+        found.append(joint_level(release, theta, np.eye(4), np.zeros(4), levels, 0.95) < 0.05)
+    assert 0.03 <= np.mean(found) <= 0.065
+    twin = Release(
+        np.zeros(2),
+        np.array([-0.05, -0.05]),
+        np.diag([4e-4, 4e-4]),
+        np.array([[0.5, 0.499], [0.499, 0.5]]),
+        0.0,
+        np.ones(2),
+    )
+    theta = -np.linalg.solve(twin.hessian, twin.gradient)
+    levels = np.array([level_of(twin, theta, row[None], np.zeros(1)) for row in np.eye(2)])
+    assert levels.min() > 0.5
+    assert joint_level(twin, theta, np.eye(2), np.zeros(2), levels, 0.95) < 0.01
+
+
+def test_an_end_of_the_inverted_test_is_where_its_p_value_is_the_level():
+    rng = np.random.default_rng(4)
+    for _ in range(10):
+        release = drawn(rng, 0.03, np.array([0.3, 0, 0, -0.2]))
+        theta = -np.linalg.solve(regularise(release.hessian, np.array(0.03)), release.gradient)
+        row = rng.standard_normal(4)
+        for end in inverted(release, theta, row, 0.95):
+            assert math.isinf(end) or level_of(release, theta, row[None], np.array([end])) == pytest.approx(
+                0.05, abs=1e-4
+            )
