@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpexp.core.errors import UsageError
 from dpexp.privacy.accounting.gaussian_events import Kind, NotAccounted, kinds_of
-from dpexp.privacy.accounting.tradeoff import Profile
+from dpexp.privacy.accounting.tradeoff import Profile, profile_of_steps
 from dpexp.privacy.analyses.analysis import Relation
 
 if TYPE_CHECKING:
@@ -92,7 +92,6 @@ class Accountant:
     def profile(self) -> Profile:
         """Trade-offs of what is composed so far: delta at epsilon, advantage, rates, Bayes error."""
         from dpexp.privacy.accounting.gdp import eps_of
-        from dpexp.privacy.accounting.loss_distributions import eps_of_steps
         from dpexp.privacy.analyses.composition import distance
 
         kinds = tuple(kind for kind in self._kinds if math.isfinite(kind.noise_multiplier))
@@ -103,10 +102,7 @@ class Accountant:
             mu = math.sqrt(each) * distance(self.neighboring_relation)
             return Profile(lambda delta: eps_of(mu, delta), mu=mu)
         steps = tuple((self._loss(kind), kind.steps) for kind in kinds)
-        if len(steps) == 1:
-            ((step, count),) = steps
-            return Profile(lambda delta: step.eps(count, delta), direct=lambda eps: step.delta(count, eps))
-        return Profile(lambda delta: eps_of_steps(steps, delta))
+        return profile_of_steps(steps)
 
     @property
     def history(self) -> list[tuple[float, float, int]]:

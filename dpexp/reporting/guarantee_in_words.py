@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 
 from dpexp.core.text import up
 from dpexp.privacy.accounting.gdp_summary import mu_up_to
-from dpexp.privacy.accounting.loss_distributions import Steps, eps_of_steps
-from dpexp.privacy.accounting.tradeoff import implied_delta, profile_of
+from dpexp.privacy.accounting.loss_distributions import Steps
+from dpexp.privacy.accounting.tradeoff import implied_delta, profile_of, profile_of_steps
 from dpexp.privacy.analyses.analysis import ALL, Analysis
 
 ALWAYS = 0.9995
@@ -73,8 +73,7 @@ def gaussian_of(analysis: Analysis, floor: float) -> dict[str, float | None]:
 @lru_cache(maxsize=256)
 def _of_steps(steps: Steps, floor: float) -> float:
     """Of steps whose loss distributions are composed, however many mechanisms of a config have them."""
-    composed = Analysis("composition", "", ALL, partial(eps_of_steps, steps), (), steps=steps)
-    return mu_up_to(profile_of(composed), floor)
+    return mu_up_to(profile_of_steps(steps), floor)
 
 
 def gaussian_words(found: Mapping[str, float | None]) -> str:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from dpexp.core.terminal import each
 from dpexp.core.text import columns, down, up
 from dpexp.privacy.accounting.group_losses import of_group
-from dpexp.privacy.accounting.loss_distributions import eps_of_steps
-from dpexp.privacy.accounting.tradeoff import Group, Profile, profile_of
+from dpexp.privacy.accounting.tradeoff import Group, Profile, profile_of, profile_of_steps
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.analyses.composition import GROUPS, POISSON
 from dpexp.privacy.attained.lower_bounds import LowerBound
@@ -181,9 +180,7 @@ def group_profile(analysis: Analysis, size: int) -> Profile | None:
     sampled = POISSON in analysis.assumptions and GROUPS not in analysis.assumptions
     if not sampled or not analysis.steps or any(step.scheme != "add-remove" for step, _ in analysis.steps):
         return None
-    parts = of_group(analysis.steps, size)
-    direct = partial(parts[0][0].delta, parts[0][1]) if len(parts) == 1 else None
-    return Profile(cache(partial(eps_of_steps, parts)), direct=direct)
+    return profile_of_steps(of_group(analysis.steps, size))
 
 
 def _draw(attacker: Attacker, name: str, setting: str) -> Drawing:

@@ -6,10 +6,12 @@ import mpmath
 import numpy as np
 import pytest
 
+from dpexp.accounting import Accountant
 from dpexp.privacy.accounting.gdp import delta_of, deltas_of, eps_of, mu_of, rdp_of
 from dpexp.privacy.accounting.gdp_summary import mu_up_to
-from dpexp.privacy.accounting.tradeoff import Profile
+from dpexp.privacy.accounting.tradeoff import Profile, profile_of
 from dpexp.privacy.budgets import BUDGETS, Choice, ChoiceBudget, ConstantBudget, ListBudget, UniformBudget
+from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 
 MUS = [1e-12, 1e-8, 1e-5, 1e-3, 0.1, 0.499999, 0.5, 1.0, 3.0, 20.0, 80.0]
 EPSILONS = [0.0, 1e-12, 1e-6, 1e-3, 0.1, 1.0, 30.0, 300.0, 3000.0]
@@ -82,6 +84,33 @@ def test_overflow_is_on_the_safe_side():
     assert delta_of(1e308, 1.0) == 1
     assert delta_of(5e-324, 1.0) == 0
     assert eps_of(1e200, 1e-5) == math.inf
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.999999])
+def test_the_mu_of_a_gaussian_curve_is_its_own(rate):
+    accountant = Accountant()
+    accountant.step(noise_multiplier=1.0, sample_rate=rate)
+    for floor in (1e-5, 1e-9):
+        assert accountant.get_mu(floor) == pytest.approx(1.0, abs=1e-6)
+    # as a function alone, which is not seen to be Gaussian
+    assert (
+        1 <= mu_up_to(Profile(lambda delta: eps_of(1.0, delta), direct=lambda eps: delta_of(1.0, eps)), 1e-9) < 1.0002
+    )
+
+
+@pytest.mark.parametrize(
+    ("z", "q", "steps", "floor", "mu"),  # of a program of its own: the solution of delta_mu(eps) = delta on dense grids
+    [
+        (1.0, 0.01, 1000, 1e-10, 0.52888),
+        (2.0, 0.05, 20_000, 1e-3, 3.76147),
+        (10.0, 4096 / 50_000, 875, 1e-3, 0.24369),
+        (10.0, 4096 / 50_000, 875, 1e-10, 0.24506),
+        (4.0, 0.5, 100, 1e-3, 1.27574),
+    ],
+)
+def test_the_mu_of_sampled_steps(z, q, steps, floor, mu):
+    sampled = SampledGaussian(noise_multiplier=z, sampling_probability=q, steps=steps)
+    assert mu_up_to(profile_of(sampled.analyses()[-1]), floor) == pytest.approx(mu, rel=2e-4)
 
 
 def test_no_mu_is_sought_where_one_look_tells_all():

@@ -11,7 +11,10 @@ from __future__ import annotations
 import heapq
 import math
 from itertools import pairwise
+from statistics import NormalDist
+from typing import NamedTuple
 
+from dpexp.core.roots import narrow
 from dpexp.privacy.accounting.gdp import delta_of, mu_of
 from dpexp.privacy.accounting.tradeoff import Profile
 
@@ -23,45 +26,77 @@ MOST_CELLS = 400
 def mu_up_to(profile: Profile, floor: float, close: float = CLOSE) -> float:
     """The least mu, rounded up, with delta(eps) <= max(delta_mu(eps), floor) for all eps >= 0; inf if none is found.
 
-    The search ends at a relative gap of `close`, on the safe side.
+    Exact where the profile is that of a mu. Else the search ends at a relative gap of `close`, on the safe side.
 
-    (a) On a cell [eps(d1), eps(d2)] with d1 > d2 the curve is at most d1, and delta_mu at least its value at the right
-    end. So the mu with delta_mu(eps(d2)) = d1 covers the cell, and the largest over all cells covers everything above
-    the floor. (b) The mu with delta_mu(eps(d)) = d is needed at the places themselves: the cell with the largest mu is
-    halved until that is near. (c) A cell that less than what is needed covers is never the one with the largest mu.
+    (a) delta is convex in e^eps, so on a cell [eps(d1), eps(d2)] with d1 > d2 it is at most its chord. A mu whose curve
+    is above the chord covers the cell, and the largest over all cells covers everything above the floor.
+    (b) The mu with delta_mu(eps(d)) = d is needed at the places themselves: the cell with the largest mu is halved
+    until that is near. (c) A cell that less than what is needed covers is never the one with the largest mu.
     """
     most = profile.advantage
     if most <= floor:
         return 0.0
+    if profile.mu is not None:
+        return profile.mu
     if most >= 1:  # (b) at epsilon 0
-        return math.inf
+        return profile.unsampled
     deltas = [most * (floor / most) ** (k / 16) for k in range(17)]
     eps = {d: 0.0 if d == most else profile.eps(d) for d in deltas}
     if not all(map(math.isfinite, eps.values())):
-        return math.inf
+        return profile.unsampled
     needed = 0.0
     for d in deltas:
         needed = _larger(needed, eps[d], d)  # (b)
     cells: list[tuple[float, float, float]] = []
 
-    def add(above: float, below: float, at: float) -> None:
-        """A cell between two deltas, whose right end is the epsilon `at` (a)."""
-        if (mu := _larger(0.999999 * needed, at, above)) > 0.999999 * needed:  # (c)
-            heapq.heappush(cells, (-mu, above, below))
+    def add(above: float, below: float) -> None:
+        """A cell between two deltas (a)."""
+        cell = Cell(eps[above], above, eps[below], below)
+        if not cell.is_below(0.999999 * needed):  # (c)
+            heapq.heappush(cells, (-cell.mu(needed), above, below))
 
     for a, b in pairwise(deltas):
-        add(a, b, eps[b])
+        add(a, b)
     for _ in range(MOST_CELLS):
         covering, a, b = cells[0]
         if -covering <= needed * (1 + close):
             break
         heapq.heappop(cells)
         middle = math.sqrt(a * b)
-        at = profile.eps(middle)
-        needed = _larger(needed, at, middle)
-        add(a, middle, at)
-        add(middle, b, profile.eps(b))
-    return -cells[0][0] * (1 + 1e-9)
+        eps[middle] = profile.eps(middle)
+        needed = _larger(needed, eps[middle], middle)
+        add(a, middle)
+        add(middle, b)
+    return min(-cells[0][0] * (1 + 1e-9), profile.unsampled)
+
+
+class Cell(NamedTuple):
+    """The chord in e^eps between two points of a curve, delta falling from `high` to `low`."""
+
+    start: float
+    high: float
+    end: float
+    low: float
+
+    def is_below(self, mu: float) -> bool:
+        """Whether the curve of mu is nowhere below the chord."""
+        if mu <= 0 or delta_of(mu, self.start) < self.high * (1 - 1e-12) or delta_of(mu, self.end) < self.low:
+            return False
+        width = -math.expm1(self.start - self.end)
+        # the curve of mu has the slope -Phi(-mu / 2 - eps / mu) in e^eps: it is nearest where that is the chord's
+        slope = (self.high - self.low) * math.exp(-self.end) / width if width > 0 else 0.0
+        if not 0 < slope < 1:
+            return delta_of(mu, self.end) >= self.high
+        nearest = -mu * (mu / 2 + NormalDist().inv_cdf(slope))
+        at = min(max(nearest, self.start), self.end)
+        share = -math.expm1(self.start - at) * math.exp(at - self.end) / width
+        return delta_of(mu, at) >= self.high + share * (self.low - self.high)
+
+    def mu(self, least: float) -> float:
+        """The least mu whose curve is nowhere below the chord, at least `least`, rounded up."""
+        # what the curve needs at the end to be above the whole cell
+        most = max(least, mu_of(self.end, self.high)) * (1 + 1e-9)
+        return narrow(self.is_below, 0.999999 * least, most, relative=1e-9).above
 
 
 def _larger(mu: float, eps: float, delta: float) -> float:

@@ -39,6 +39,7 @@ from dpexp.core.roots import narrow
 from dpexp.privacy.accounting.gdp import delta_of
 
 if TYPE_CHECKING:
+    from dpexp.privacy.accounting.loss_distributions import Steps
     from dpexp.privacy.analyses.analysis import Analysis
 
 LEAST_LOG, FIRST_LOG, CERTAIN = -500.0, -28.0, 36.0
@@ -73,6 +74,8 @@ class Profile:
     """Gaussian-DP parameter, where it is one"""
     direct: Callable[[float], float] | None = None
     """epsilon -> delta, where that is known without a search; rounded like `eps`"""
+    unsampled: float = math.inf
+    """mu of a Gaussian mechanism that is never better: of sampled steps that of the same steps on all records"""
     _known: list[tuple[float, float]] = field(default_factory=list, repr=False, compare=False)
     """(log delta / (1 - delta), epsilon) that have been asked, ordered"""
 
@@ -251,11 +254,19 @@ class Group:
 
 def profile_of(analysis: Analysis) -> Profile:
     """Error rates that an analysis allows; delta at epsilon without a search where a loss distribution knows it."""
-    direct = None
-    if len(analysis.steps) == 1:
-        ((loss, count),) = analysis.steps
-        direct = partial(loss.delta, count)
-    return Profile(analysis.eps, mu=analysis.mu, direct=direct)
+    if analysis.steps:
+        return profile_of_steps(analysis.steps, analysis.eps)
+    return Profile(analysis.eps, mu=analysis.mu)
+
+
+def profile_of_steps(steps: Steps, eps: Callable[[float], float] | None = None) -> Profile:
+    """Of steps whose loss distributions are composed; `eps` is the same function where its answers are kept."""
+    from dpexp.privacy.accounting.loss_distributions import eps_of_steps
+
+    direct = partial(steps[0][0].delta, steps[0][1]) if len(steps) == 1 else None
+    # Gaussian steps compose by adding squares of mu (Dong, Roth and Su, 2022)
+    unsampled = math.sqrt(math.fsum(count * step.unsampled**2 for step, count in steps))
+    return Profile(eps or partial(eps_of_steps, steps), direct=direct, unsampled=unsampled)
 
 
 def _bayes_error(delta: Callable[[float], float], prior: float) -> float:
