@@ -17,13 +17,13 @@ class DpexpError(Exception):
         self.hint = hint
 
 
-class UsageError(DpexpError):
+class UsageError(DpexpError, ValueError):
     """Wrong arguments or a wrong config."""
 
     exit_code = 2
 
 
-class DataError(UsageError, ValueError):
+class DataError(UsageError):
     """A data set that cannot be used as it is; the message lists everything that was found."""
 
 
