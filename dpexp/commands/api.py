@@ -250,7 +250,7 @@ def calibrate(
     force: bool = False,
     **parameters: Any,
 ) -> dict[str, Any]:
-    """The least noise of a mechanism that meets a target, such as {"eps": 1, "delta": 1e-5}."""
+    """The least noise of a mechanism that meets a target: {"eps": 1, "delta": 1e-5}, {"tpr": 0.25, "fpr": 0.1}, ..."""
     from dpexp.commands import calibrate as command
 
     return command.solve(mechanism, _pairs(target), _pairs(parameters), released, analysis, force)[0]
