@@ -16,7 +16,7 @@ class Kind(NamedTuple):
     """Gaussian steps of one kind: what is shown of each, and how many there are."""
 
     sampler: str
-    """poisson, fixed-size, truncated-poisson, full-batch, or tree: the nodes of a tree that hold one record"""
+    """poisson, fixed-size, truncated-poisson, full-batch, tree (the nodes that hold one record), or non-private"""
     noise_multiplier: float
     sampling_probability: float
     steps: int
@@ -67,9 +67,8 @@ def kinds_of(event: Any) -> list[Kind]:
     """The Gaussian steps of an event that has batches and nothing else, in its order. Raises NotAccounted."""
     kinds = []
     for part in parts_of(event):
-        if not isinstance(part, Kind) or part.sampler == "tree":
-            name = {Kind: "SingleEpochTreeAggregation", ZeroConcentrated: "ZC", Selection: "RepeatAndSelect"}
-            raise NotAccounted(f"{name[type(part)]}DpEvent", event)
+        if not isinstance(part, Kind) or part.sampler in ("tree", "non-private"):
+            raise NotAccounted(tree_of(part)[2][1], event)
         kinds.append(part)
     return kinds
 
@@ -92,13 +91,17 @@ def tree_of(part: Part) -> list[Any]:
         return ["dp_accounting.dp_event", f"{name}DpEvent", *fields]
 
     if isinstance(part, ZeroConcentrated):
-        one = ["dp_accounting.dp_event", "ZCDpEvent", part.rho, part.xi]
+        one = tree("ZC", part.rho, part.xi)
     elif isinstance(part, Selection):
         run = tree("Composed", [tree_of(each) for each in part.run])
         one = tree("RepeatAndSelect", run, part.mean, part.shape)
     elif part.sampler == "truncated-poisson":
         q, cap = part.sampling_probability, part.cap
         one = tree("TruncatedSubsampledGaussian", part.records, q, cap, part.noise_multiplier)
+    elif part.sampler == "tree":
+        one = tree("SingleEpochTreeAggregation", part.noise_multiplier, 1)
+    elif part.sampler == "non-private":
+        one = tree("NonPrivate")
     else:
         one = tree("Gaussian", part.noise_multiplier)
         if part.sampler == "poisson":
@@ -123,7 +126,7 @@ def _parts(event: Any, name: str, fields: Sequence[Any], times: int) -> list[Par
     if name == "NoOpDpEvent":
         return []
     if name == "NonPrivateDpEvent":
-        return [Kind("full-batch", 0.0, 1.0, times)]
+        return [Kind("non-private", 0.0, 1.0, times)]
     if name == "ComposedDpEvent":
         return [part for each in fields[0] for part in parts_of(each, times)]
     if name == "SelfComposedDpEvent":
