@@ -27,6 +27,10 @@ class DataError(UsageError):
     """A data set that cannot be used as it is; the message lists everything that was found."""
 
 
+class PrivateWarning(UserWarning):
+    """What the owner of records should know of them, and nobody else: it is read off the records."""
+
+
 class NoSuchAnalysis(UsageError):
     """An algorithm names an accountant that its mechanism does not have. Who knows the setting says which it is."""
 
