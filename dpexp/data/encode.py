@@ -82,7 +82,9 @@ def readings(text: str) -> dict[str, str]:
         for thousands in THOUSANDS:
             value = None if decimal == thousands else read_number(text, decimal, thousands)
             if value is not None:
-                keys = [f"decimal: '{decimal}'"] * (decimal != ".") + [f'thousands: "{thousands}"'] * bool(thousands)
+                keys = [f"decimal: '{decimal}'"] * (decimal != "." or not thousands) + [
+                    f'thousands: "{thousands}"'
+                ] * bool(thousands)
                 # the first spelling of a value has the fewest keys
                 found.setdefault(f"{value:.12g}", " and ".join(keys))
     return found

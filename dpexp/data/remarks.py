@@ -82,7 +82,7 @@ def losses(table: Table, found: Mapping[int, Unread], lost: str = "add nothing")
 
 def _other_reading(found: Mapping[int, Unread]) -> str:
     """How the first number in another spelling reads, if one is among the values that are shown no further."""
-    values = dict.fromkeys(error.value for error in found.values() if error.value)
+    values = dict.fromkeys(error.value for error in found.values() if error.fault.endswith(" a number"))
     read = next(((text, how) for text in [*values][:TRIED] if (how := readings(text))), None)
     if read is None:
         return ""

@@ -482,8 +482,8 @@ def quotes_over_lines(right):
 def decoded_as_a_whole(right):
     """Latin-1, unless every line is UTF-8."""
 
-    def fields(path):
-        lines = list(right(path))
+    def fields(path, *more):
+        lines = list(right(path, *more))
         try:
             b"".join(line for _, line in lines).decode()
         except UnicodeDecodeError:
