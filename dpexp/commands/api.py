@@ -13,18 +13,17 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 # Every function here needs it. Imported from deep inside other imports it takes .05 s longer: Python 3.11 keeps frames
 # in chunks, and where a loop of calls begins at the end of one, each call asks the system for another.
-import numpy as np  # noqa: F401
+import numpy as np
 
-from dpexp.core.errors import PrivateWarning
 from dpexp.core.text import Printed
 
 if TYPE_CHECKING:
@@ -41,6 +40,8 @@ if TYPE_CHECKING:
     from dpexp.reporting.statement import Statement
 
 RESULTS = Path("results")
+DEEPEST = 20
+"""levels of lists and dicts in a config"""
 
 
 class Advice(list[dict[str, Any]], Printed):
@@ -105,7 +106,7 @@ def load(
         return config
     if isinstance(config, Mapping):
         # Through the reader of files, so that a dict has the same checks, defaults and messages.
-        text = "".join(f"{key}: {yaml_in_line(value)}\n" for key, value in config.items())
+        text = "".join(f"{key}: {yaml_in_line(_builtin(value, key))}\n" for key, value in config.items())
         return read_experiment(text, "dict", set, replicates, profile)
     return load_experiment(os.fspath(config), set, replicates, profile)
 
@@ -132,7 +133,7 @@ def run(
     from dpexp.commands.joint_releases import require_private_records
     from dpexp.commands.progress import ProgressLine
     from dpexp.config.resources import require_room
-    from dpexp.core.errors import DpexpError
+    from dpexp.core.errors import CellFailed
 
     experiment = load(config, replicates=replicates)
     # A cluster has workers of its own.
@@ -150,7 +151,7 @@ def run(
     if code:
         # A command has an exit code, a function an error.
         failed = [cell for cell in document["cells"] if cell["status"] == "failed"]
-        raise DpexpError(f"{len(failed)} cells failed, the first with: {failed[0]['reason']}")
+        raise CellFailed(f"{len(failed)} cells failed, the first with: {failed[0]['reason']}")
     return Result(experiment.name, Path(results) / experiment.name)
 
 
@@ -252,7 +253,7 @@ def calibrate(
     force: bool = False,
     **parameters: Any,
 ) -> dict[str, Any]:
-    """The least noise of a mechanism that meets a target: {"eps": 1, "delta": 1e-5}, {"tpr": 0.25, "fpr": 0.1}, ..."""
+    """The least noise of a mechanism that meets a target, such as {"eps": 1, "delta": 1e-5}."""
     from dpexp.commands import calibrate as command
 
     return command.solve(mechanism, _pairs(target), _pairs(parameters), released, analysis, force)[0]
@@ -270,7 +271,7 @@ def receipt(card: str | os.PathLike[str] | object | None = None, **fields: Any) 
 
 
 def fit(
-    data: object,
+    data: str | os.PathLike[str] | pd.DataFrame,
     *,
     target: str = "",
     formula: str | None = None,
@@ -280,7 +281,7 @@ def fit(
     eps: float | None = None,
     delta: float | None = None,
     central: bool = False,
-    public: str | os.PathLike[str] | Mapping[str, object] | None = None,
+    public: str | os.PathLike[str] | None = None,
     level: float = 0.95,
     person: str | None = None,
     force: bool = False,
@@ -293,10 +294,6 @@ def fit(
 ) -> Report:
     """Private regression with confidence intervals on a table of your own; a deployment keeps it in `out`.
 
-    `data` is a path, a frame of pandas, polars or pyarrow, a Series, a mapping of columns or an array [n, k] (columns
-    x[0], x[1] and so on); `public` a path, or a mapping with the keys of such a file. What an owner should know about
-    the table, such as how many records cannot be read, is a warning; it is private.
-
     `str` of it is the text that the command prints, `.document()` the same for programs, `.exit_code` 3 where no
     coefficient is told. `.frame()`, `.covariance`, `.contrasts`, `.predict(table)` and `.forest()` follow from it.
     """
@@ -307,15 +304,12 @@ def fit(
     # As texts, which is how a command line has them: all digits are kept.
     mu_, eps_, delta_ = (None if value is None else repr(float(value)) for value in (mu, eps, delta))
     source = Path(data) if isinstance(data, str | os.PathLike) else data
-    stated = read_public(Path(public) if isinstance(public, str | os.PathLike) else public)
+    stated = read_public(None if public is None else Path(public))
     request = Request(
         source, target, model, mu_, mu_column, eps_, delta_, central, stated, level, person, False, None, force,
         deployment, seed, None if out is None else Path(out), again, weights, tuple(contrasts), formula,
     )  # fmt: skip
-    report = command.fit(request)
-    for remark in report.remarks:
-        warnings.warn(remark, PrivateWarning, stacklevel=2)
-    return report
+    return command.fit(request)
 
 
 def audit(
@@ -419,11 +413,34 @@ def advise(
     return Advice(document["advice"], text)
 
 
+def _builtin(value: Any, where: str, depth: int = 0) -> Any:
+    """A value as YAML has it: numbers of numpy and fractions as Python's, arrays and ranges as lists.
+
+    Raises ConfigError that names the key of a value of another type.
+    """
+    from dpexp.config.yamlfile import ConfigError, Issue, Position
+
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if depth < DEEPEST and isinstance(value, Mapping):
+        return {str(key): _builtin(one, f"{where}.{key}", depth + 1) for key, one in value.items()}
+    if depth < DEEPEST and isinstance(value, list | tuple | range):
+        return [_builtin(one, where, depth + 1) for one in value]
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value)
+    message = f"{where} is a {type(value).__name__}, which no config can hold"
+    raise ConfigError([Issue(Position("dict"), message, "give numbers, text, lists and dicts, as in a file")])
+
+
 def _pairs(parameters: Mapping[str, Any]) -> list[str]:
     """key=value as a command line has them; a list is written with commas."""
     from dpexp.core.scalars import yaml_in_line
 
     def written(value: Any) -> str:
-        return ",".join(map(yaml_in_line, value)) if isinstance(value, list | tuple) else yaml_in_line(value)
+        return ",".join(map(yaml_in_line, value)) if isinstance(value, list) else yaml_in_line(value)
 
-    return [f"{key}={written(value)}" for key, value in parameters.items()]
+    return [f"{key}={written(_builtin(value, key))}" for key, value in parameters.items()]

@@ -14,7 +14,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer import Argument, Option
 
-from dpexp.core.errors import DpexpError, UsageError
+from dpexp.core.errors import CLOSED, INTERRUPTED, UNEXPECTED, USAGE, DpexpError, UsageError
 from dpexp.core.terminal import say, warn
 
 app = typer.Typer(
@@ -364,7 +364,7 @@ def fit(
         _answer(as_json, audited.document, audited.text, audited.exit_code)
     report = command.fit(request)
     for remark in report.remarks:
-        say(remark, file=sys.stderr)
+        warn(remark)
     _answer(as_json, report.document, report.text, report.exit_code)
 
 
@@ -421,7 +421,7 @@ def judge(
     comparisons: Annotated[int, Option(metavar="N", help="How many exact laws.")] = 1200,
     as_json: Json = False,
 ) -> None:
-    """Hold a bound on the privacy loss against exact laws; exit code 1 if one refutes it, 2 if nothing is compared."""
+    """Hold a bound on the privacy loss against exact laws; exit code 1 if one refutes it, 3 if nothing is compared."""
     from dpexp.commands import judge as command
 
     verdict = command.hold(file, at, seconds, seed, comparisons)
@@ -704,7 +704,7 @@ def _end_where_a_plugin_is_at_fault(error: Exception) -> None:
 
     if place := blame(error):
         warn(f"error: {place}{type(error).__name__}: {error}\n  hint: a mistake of the plug-in; --debug shows more")
-        sys.exit(2)
+        sys.exit(USAGE)
 
 
 def _to_check() -> str:
@@ -713,6 +713,10 @@ def _to_check() -> str:
 
     commands = [f"dpexp check {loaded.shown}" for loaded in LOADED.values()]
     return f"; a plug-in may have returned something wrong: {', '.join(commands)}" if commands else ""
+
+
+OF_A_PATH = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
+"""errors of a path that the user has named"""
 
 
 def main() -> None:
@@ -727,31 +731,34 @@ def main() -> None:
     # Half of a short command are imports, which leave next to no garbage: looking for it takes a tenth of a start.
     gc.set_threshold(50_000, 20, 20)
     signal.signal(signal.SIGINT, _interrupt)
+    stdout, sys.stderr = sys.stdout, sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     try:
         _command()(standalone_mode=True)
+    except SystemExit:
+        # the parser of arguments ends with 1 where stdout is closed, and puts another one in its place
+        if sys.stdout is stdout:
+            raise
+        sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115  what waits is not tried a second time
+        sys.exit(CLOSED)
     except DpexpError as error:
         if debug:
             raise
         warn(f"error: {error.message}" + (f"\n  hint: {error.hint}" if error.hint else ""))
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # Python flushes stdout when it ends, and would fail a second time.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
     except OSError as error:
         if debug:
             raise
         _end_where_a_plugin_is_at_fault(error)
         warn(f"error: {error.filename or 'input or output'}: {error.strerror or error}")
-        sys.exit(1)
+        sys.exit(USAGE if isinstance(error, OF_A_PATH) else UNEXPECTED)
     except Interrupted:
         # only a run keeps what is finished of its work; other commands have nothing to continue
         runs = "run" in sys.argv[1:2] or "--rerun" in sys.argv or "--force" in sys.argv
         warn("interrupted" + ("; finished chunks are kept, run again to continue" if runs else ""))
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
     except Exception as error:
         if debug:
             raise
         _end_where_a_plugin_is_at_fault(error)
         warn(f"error: unexpected {type(error).__name__}: {error}\n  hint: --debug shows where{_to_check()}")
-        sys.exit(1)
+        sys.exit(UNEXPECTED)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dpexp.commands.claims import Request, Shown, checked, headlines, registered, selected, shown
 from dpexp.config.shipped import spelled
-from dpexp.core.errors import DpexpError, ResultsMissing
+from dpexp.core.errors import CellFailed, ResultsMissing
 from dpexp.core.files import Damaged
 from dpexp.core.terminal import note, tell
 from dpexp.core.text import columns, counted
@@ -125,7 +125,7 @@ def _run(claims: Sequence[Claim], results: Path, how: Anew) -> str:
         _, text, code = running.run(request)
         # Claims on half a result would be judged by what happened to finish.
         if code:
-            raise DpexpError(f"claims cannot be judged: cells failed\n{text}", "dpexp run shows each with its error")
+            raise CellFailed(f"claims cannot be judged: cells failed\n{text}", "dpexp run shows each with its error")
         texts.append(text)
     return "\n\n".join(texts)
 

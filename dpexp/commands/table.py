@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpexp.commands.selecting import Selection, Work
 from dpexp.core.errors import UsageError
-from dpexp.reporting.of_results.gather import Source, name_of
+from dpexp.reporting.of_results.gather import Source, mark, name_of
 from dpexp.reporting.table import terminal_width
 
 if TYPE_CHECKING:
@@ -104,7 +104,10 @@ def table_of(
 
     needs = tuple(dict.fromkeys(source.name for source in sources))
     build = partial(_build, tuple(sources), metric, tuple(estimators), only)
-    return Table(name_of(sources, taken, metric or ""), f"Results of {', '.join(needs)}", "", needs, build, True)
+    marks = mark("estimator", *estimators), mark("only", only or "")
+    return Table(
+        name_of(sources, taken, metric or "", *marks), f"Results of {', '.join(needs)}", "", needs, build, True
+    )
 
 
 def _build(

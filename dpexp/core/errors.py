@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+OK, REFUTED, USAGE, MISSING, UNEXPECTED, INTERRUPTED, CLOSED = 0, 1, 2, 3, 70, 130, 141
+"""exit codes: all is well; a cell failed, a claim turned, a bound, an audit or a receipt is refuted; usage or
+config; results are missing or stale, or nothing can be estimated, compared or supported; the work could not be done for
+another reason; Ctrl-C; nobody reads stdout"""
+
 
 class DpexpError(Exception):
-    """A failure with a message for the user and, where there is one, a hint on what to do.
+    """A failure with a message for the user and, where there is one, a hint on what to do."""
 
-    Exit codes: 1 a cell failed or a verdict is unexpected, 2 usage or config error, 3 results missing or stale.
-    """
-
-    exit_code = 1
+    exit_code = UNEXPECTED
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -17,18 +19,20 @@ class DpexpError(Exception):
         self.hint = hint
 
 
-class UsageError(DpexpError, ValueError):
+class UsageError(DpexpError):
     """Wrong arguments or a wrong config."""
 
-    exit_code = 2
+    exit_code = USAGE
 
 
-class DataError(UsageError):
+class CellFailed(DpexpError):
+    """A cell of an experiment failed, so that what needs all of them cannot go on."""
+
+    exit_code = REFUTED
+
+
+class DataError(UsageError, ValueError):
     """A data set that cannot be used as it is; the message lists everything that was found."""
-
-
-class PrivateWarning(UserWarning):
-    """What the owner of records should know of them, and nobody else: it is read off the records."""
 
 
 class NoSuchAnalysis(UsageError):
@@ -38,4 +42,4 @@ class NoSuchAnalysis(UsageError):
 class ResultsMissing(DpexpError):
     """Stored results that a figure, table or claim needs are missing or stale."""
 
-    exit_code = 3
+    exit_code = MISSING

@@ -9,10 +9,11 @@ an escape sequence in them recolours, retitles or rewrites the terminal. Everyth
 
 from __future__ import annotations
 
+import errno
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Generic, ParamSpec, TextIO, TypeVar
 
 What = ParamSpec("What")
@@ -88,18 +89,26 @@ def plain(text: str) -> str:
     return _CONTROL.sub(lambda match: ascii(match.group())[1:-1], text)
 
 
-def say(text: object, end: str = "\n", file: TextIO | None = None) -> None:
-    """Print to stdout or `file`; what its encoding lacks is written as escapes too."""
+def say(text: object, end: str = "\n") -> None:
+    """Print to stdout; what its encoding lacks is written as escapes too. Raises BrokenPipeError."""
     hush()
-    stream = sys.stdout if file is None else file
-    words = plain(str(text))
-    encoding = getattr(stream, "encoding", None) or "utf-8"
-    print(words.encode(encoding, "backslashreplace").decode(encoding), end=end, file=stream)
+    if sys.stdout is None:  # closed before this process began
+        raise BrokenPipeError(errno.EPIPE, "stdout is closed")
+    _write(text, end, sys.stdout)
 
 
 def warn(text: object) -> None:
-    """Print to stderr."""
-    say(text, file=sys.stderr)
+    """Print to stderr, where anybody reads it."""
+    hush()
+    with suppress(OSError, ValueError):
+        _write(text, "\n", sys.stderr)
+
+
+def _write(text: object, end: str, stream: TextIO) -> None:
+    words = plain(str(text))
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    # written at once: what waits for the end of the process has no exit code
+    print(words.encode(encoding, "backslashreplace").decode(encoding), end=end, file=stream, flush=True)
 
 
 def note(message: str, quiet: bool = False) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from operator import methodcaller
 from pathlib import Path
@@ -22,6 +23,10 @@ _UNDATED: dict[str, Any] = {
 }
 
 
+DRAWS = threading.RLock()
+"""held by the thread that draws: matplotlib has one set of parameters and one parser of mathematics for all threads"""
+
+
 class Drawing(NamedTuple):
     """A drawn figure and exactly the numbers in it."""
 
@@ -32,7 +37,8 @@ class Drawing(NamedTuple):
 
     def _repr_png_(self) -> bytes:
         """The picture that a notebook shows."""
-        return self._picture("png")
+        with DRAWS:
+            return self._picture("png")
 
     def files(self, name: str, formats: Sequence[str]) -> dict[str, bytes]:
         """The picture in every format, then NAME.csv and NAME.caption.txt: name of the file -> its bytes."""
@@ -41,7 +47,7 @@ class Drawing(NamedTuple):
         from dpexp.reporting.style import RC
 
         found: dict[str, bytes] = {}
-        with mpl.rc_context(RC):
+        with DRAWS, mpl.rc_context(RC):
             for form in formats:
                 about = {"Title": name, "Description": self.caption} if form == "svg" else {}
                 found[f"{name}.{form}"] = self._picture(form, about)
@@ -70,7 +76,7 @@ def laid_out(draw: Callable[[], Drawing]) -> Drawing:
 
     from dpexp.reporting.style import RC
 
-    with mpl.rc_context(RC):
+    with DRAWS, mpl.rc_context(RC):
         drawing = draw()
         if layout := drawing.canvas.get_layout_engine():
             layout.execute(drawing.canvas)

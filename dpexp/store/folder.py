@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from dpexp.core.errors import DpexpError
+from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.files import Damaged, Held, clear_leftovers, held, opened, read_ordinary, settle
 from dpexp.store.files import read_document
 
@@ -34,7 +34,7 @@ OURS: dict[Path, os.stat_result] = {}
 """folders that this process holds, and the locks in them"""
 
 
-class NotWritable(DpexpError):
+class NotWritable(UsageError):
     """A results folder on a disk or in a directory that this user cannot write to."""
 
 

@@ -27,7 +27,7 @@ import numpy as np
 from dpexp.config.cells import Cell, Experiment
 from dpexp.config.resources import needs_of_worker
 from dpexp.config.settings import identity
-from dpexp.core.errors import DpexpError
+from dpexp.core.errors import CellFailed, DpexpError
 from dpexp.core.files import Damaged
 from dpexp.core.terminal import compiling, note, tell
 from dpexp.engine.result import CellData
@@ -282,7 +282,7 @@ def _finished(
                 if not chunk.deployment:
                     keeping.keep(chunk, result)
             elif options.fail_fast:
-                raise DpexpError(f"{experiment.name}: a cell failed: {result.error}", "--debug shows where")
+                raise CellFailed(f"{experiment.name}: a cell failed: {result.error}", "--debug shows where")
             elif result.error not in told:
                 told.add(result.error)
                 shown = result.traceback if options.debug else f"{experiment.name}: a cell failed: {result.error}"

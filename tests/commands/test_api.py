@@ -4,6 +4,10 @@ import json
 import math
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -60,6 +64,41 @@ def test_load_takes_a_dict_a_file_and_a_shipped_name(tmp_path):
     assert dpexp.load("@linear_d5", replicates=7, set=["run.n=500"]).cells[0].run.n == 500
     with pytest.raises(ConfigError, match="did you mean 'problem'"):
         dpexp.load(CONFIG | {"problme": {}})
+
+
+NUMBERS = {
+    "alpha": [np.float64(0.5), np.array([1 / 3, 1]), [np.float32(0.5), 1], (Fraction(1, 3), 1), np.array(0.5)],
+    "n": [np.int64(200), range(100, 300, 100), np.arange(100, 300, 100)],
+}
+ALPHAS = [[0.5], [1 / 3, 1], [0.5, 1], [1 / 3, 1], [0.5]]
+OTHERS = [{1, 2}, Path("x"), b"x", Decimal("0.5"), object(), 1j, np.datetime64("2020-01-01"), float]
+
+
+@pytest.mark.parametrize(("value", "alphas"), list(zip(NUMBERS["alpha"], ALPHAS, strict=True)), ids=str)
+def test_numbers_of_numpy_are_numbers(value, alphas):
+    cells = dpexp.load(CONFIG | {"schedule": {"name": "power", "alpha": value}, "privacy": {"mu": np.float64(1)}}).cells
+    assert [cell.schedule.alpha for cell in cells] == alphas
+    for n in NUMBERS["n"]:
+        sizes = {cell.run.n for cell in dpexp.load(CONFIG | {"run": {"n": n, "replicates": 4, "seed": 3}}).cells}
+        assert sizes == set(np.atleast_1d(n).tolist())
+
+
+@pytest.mark.parametrize("value", OTHERS, ids=lambda value: type(value).__name__)
+def test_values_that_no_config_holds_are_named_with_their_key(value):
+    cyclic = []
+    cyclic.append(cyclic)
+    for wrong in (value, [1, value], cyclic):
+        with pytest.raises(ConfigError, match=r"schedule\.alpha is a"):
+            dpexp.load(CONFIG | {"schedule": {"name": "power", "alpha": wrong}})
+
+
+def test_figures_are_drawn_from_several_threads(result):
+    def caption(metric):
+        return dpexp.plot("small", metric=metric, results=result.folder.parent).caption
+
+    metrics = ["loss_gap", "param_distance_sq"] * 4
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(caption, metrics)) == [caption(metric) for metric in metrics]
 
 
 def test_run_and_read_give_what_the_store_holds(result):

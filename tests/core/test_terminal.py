@@ -20,10 +20,10 @@ def test_control_characters_are_written_out():
         assert plain(chr(code)) == chr(code) or not chr(code).isprintable()
 
 
-def test_what_an_encoding_lacks_is_written_out():
+def test_what_an_encoding_lacks_is_written_out(monkeypatch):
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    say("± \udcff", file=stream)
-    stream.flush()
+    monkeypatch.setattr("sys.stdout", stream)
+    say("± \udcff")
     assert stream.buffer.getvalue() == b"\\xb1 \\udcff\n"
 
 

@@ -437,7 +437,7 @@ def test_a_search_without_a_comparison_is_no_pass_and_says_why(tmp_path):
     file.write_text(f"ASSUMES = {WRONG['sensitivity'][1]!r}\ndef eps(delta):\n    return 1.0\n")
     result = CliRunner().invoke(app, ["judge", str(file), "--seconds", "1e-9", "--json"])
     document = json.loads(result.stdout)
-    assert result.exit_code == 2
+    assert result.exit_code == 3
     assert (document["verdict"], document["comparisons"], document["worst"]) == ("nothing-compared", 0, None)
     assert "clock" in document["reason"]
     point = {"n": 2, "batch_size": 2, "steps": 1, "step_size": 1.0, "noise_std": 100.0, "lipschitz": 1.0}

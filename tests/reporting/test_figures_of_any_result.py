@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from dpexp.papers import theories
 from dpexp.reporting import worker_processes
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.of_results.choose import DOTS, STEP, Wishes, choose, needed
-from dpexp.reporting.of_results.draw import draw
+from dpexp.reporting.of_results.draw import draw, figure_of
 from dpexp.reporting.of_results.gather import Source, gather
 from dpexp.reporting.of_results.lines import exponent_of
 from dpexp.reporting.of_results.marks import spread
@@ -416,10 +417,23 @@ def test_unknown_names_are_guessed_among_figures_and_experiments(toy, tmp_path):
 def test_options_change_the_figure_and_its_file(toy, tmp_path):
     request = asked("loss_gap", x="mu", hue="alpha", estimators=("asgd",), log="none", only="mu >= 1")
     paths = plot.figures_of(["toy"], False, "png", tmp_path, toy.results, request=request)[0].files
-    assert paths[0].name == "toy_loss_gap_by_mu.png"
     data = pd.read_csv(paths[1])
     assert set(data.estimator if "estimator" in data else ["asgd"]) == {"asgd"}
     assert len(data) == 4  # mu is a number at mu = 1 and inf
+
+
+def test_other_options_make_other_files(toy, tmp_path):
+    """Nor does a figure of one result take the place of one of another, whose name is like an option."""
+    options = [asked(), asked("loss_gap"), asked(x="mu"), asked(hue="alpha"), asked(facet=["alpha"]), asked(log="none"),
+               asked(estimators=("asgd",)), asked(only="mu > 1"), asked(only="mu < 1"), asked(only="mu>=1", log="x"),
+               asked("loss_gap", estimators=("asgd",), only="mu > 1")]  # fmt: skip
+    taken = [figure_of([toy], request, theories).name for request in options]
+    assert len(set(taken)) == len(options)
+    assert all(re.fullmatch(r"[\w.-]+", name) for name in taken)
+    shutil.copytree(toy.results / "toy", tmp_path / "toy")
+    shutil.copytree(toy.results / "toy", tmp_path / "toy_loss_gap")
+    own = Source(tmp_path, "toy")
+    assert figure_of([own], asked("loss_gap"), theories).name != "toy_loss_gap"
 
 
 @pytest.mark.slow

@@ -326,7 +326,7 @@ def test_a_killed_worker_and_a_new_one_change_no_bit_and_a_lost_scheduler_loses_
         with pytest.raises(DpexpError, match=r"the scheduler tcp://.* is gone") as lost:
             go(config, tmp_path / "again", lan)
         other.join(PATIENCE)
-    assert lost.value.exit_code == 1
+    assert lost.value.exit_code == 70
     kept = len(chunks(tmp_path / "again"))
     assert 2 < kept < 25
     assert f"{kept} of 25 chunks were finished before" in call("run", config, "--results", tmp_path / "again").stderr

@@ -307,7 +307,7 @@ def test_an_error_ends_the_command_and_what_came_before_it_is_stored(config, tmp
         path.write_text(config.read_text().replace("experiment: small", f"experiment: {path.stem}"))
     a, b, c = (Folder(tmp_path / "r", path.stem) for path in configs)
     with b.locked():
-        call("run", *configs, "--results", tmp_path / "r", code=1)
+        call("run", *configs, "--results", tmp_path / "r", code=70)
     assert a.cells.exists()
     assert not c.root.exists()
 

@@ -62,7 +62,7 @@ def mu_up_to(profile: Profile, floor: float, close: float = CLOSE) -> float:
         if -covering <= needed * (1 + close):
             break
         heapq.heappop(cells)
-        middle = math.sqrt(a * b)
+        middle = math.sqrt(a) * math.sqrt(b)  # the product of two small deltas would be 0
         eps[middle] = profile.eps(middle)
         needed = _larger(needed, eps[middle], middle)
         add(a, middle)

@@ -50,8 +50,8 @@ class Verdict:
 
     @property
     def exit_code(self) -> int:
-        """Of the command: 1 where the bound is refuted, 2 where the question as it was put compares nothing."""
-        return 1 if self.refuted else 0 if self.compared else 2
+        """Of the command: 1 where the bound is refuted, 3 where the question as it was put compares nothing."""
+        return 1 if self.refuted else 0 if self.compared else 3
 
     def __str__(self) -> str:
         return self.text

@@ -17,7 +17,7 @@ from dpexp.reporting.figure import Drawing, Figure
 from dpexp.reporting.of_results import looks
 from dpexp.reporting.of_results.caption import caption_of
 from dpexp.reporting.of_results.choose import DOTS, MOST_ROWS, STEP
-from dpexp.reporting.of_results.gather import Gathered, Source, gather, name_of
+from dpexp.reporting.of_results.gather import Gathered, Source, gather, mark, name_of
 from dpexp.reporting.of_results.labels import level_label, parameter_label
 from dpexp.reporting.of_results.legend import entries
 from dpexp.reporting.of_results.lines import Line, Theory, column_of
@@ -115,8 +115,11 @@ def figure_of(
     """
     follows = tuple(str(told.__module__) for one in theories() for told in (one.exponent, one.curves))
     needs = tuple(dict.fromkeys(source.name for source in sources))
-    by = f"by_{request.wishes.x}" if request.wishes.x else ""
-    name = name_of(sources, taken, request.metric or "", by, "theory" if request.theory else "")
+    wishes = request.wishes
+    by = f"by_{wishes.x}" if wishes.x else ""
+    marks = [mark("hue", wishes.hue), mark("facet", *wishes.facet), mark("log", request.log)]
+    marks += [mark("estimator", *request.estimators), mark("only", request.only or "")]
+    name = name_of(sources, taken, request.metric or "", by, "theory" if request.theory else "", *marks)
     show = partial(_drawn, tuple(sources), request, theories=theories)
     return Figure(name, "any result", "", "", needs, show, tuple(sources), follows)
 

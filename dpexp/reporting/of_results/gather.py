@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 from dpexp.config.cells import stored_cell
 from dpexp.config.expressions import matches
 from dpexp.config.settings import Settings, Words, flat, named, sections
+from dpexp.core.digests import digest
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.text import guess
 from dpexp.store import load_generation
+from dpexp.store.folder import experiments_in
 from dpexp.store.reading import cells_of, summary_of
 from dpexp.store.staleness import why_stale
 
@@ -197,7 +200,23 @@ def _name(source: Source, sources: Sequence[Source]) -> str:
 
 
 def name_of(sources: Sequence[Source], taken: Collection[str], *marks: str) -> str:
-    """The name of the files of results: theirs, with what was asked for; never that of a shipped figure or table."""
-    name = "_and_".join(dict.fromkeys(source.name for source in sources))
-    name = "_".join([name[:80], *filter(None, marks)])
-    return f"{name}_result" if name in taken else name
+    """The name of the files of results: theirs, with what was asked for; never that of a shipped figure or table, or of
+    another result beside one of these."""
+    names = list(dict.fromkeys(source.name for source in sources))
+    name = _short("_and_".join(names), 80)
+    marked = "_".join([name, *filter(None, marks)])
+    others = {*taken, *(one for source in sources for one in experiments_in(source.results))} - {*names}
+    return f"{marked}_result" if marked in others or marked in taken else marked
+
+
+def mark(option: str, *values: str) -> str:
+    """An option and its values as a part of the name of a file; empty where the option is not given."""
+    said = "-".join(values)
+    word = re.sub(r"[^\w.]+", "-", said)
+    # signs that no file name should have are told apart by a digest
+    unlike = f"-{digest(said, 4)}" if word != said else ""
+    return f"{option}-{_short(word.strip('-'), 40)}{unlike}" if said else ""
+
+
+def _short(word: str, most: int) -> str:
+    return word if len(word) <= most else f"{word[:most]}-{digest(word, 4)}"
