@@ -14,12 +14,21 @@ drawn and cannot see it: `dpexp receipt` asks what the program did. The import n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from functools import cached_property
+import sys
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from dpexp.core.errors import UsageError
-from dpexp.privacy.accounting.gaussian_events import Kind, NotAccounted, kinds_of
+from dpexp.privacy.accounting.event_trees import (
+    Kind,
+    NotAccounted,
+    Part,
+    Selection,
+    ZeroConcentrated,
+    parts_of,
+    tree_of,
+)
 from dpexp.privacy.accounting.tradeoff import Profile, profile_of_steps
 from dpexp.privacy.analyses.analysis import Relation
 
@@ -33,26 +42,30 @@ class Accountant:
 
     `neighboring_relation`: with add-remove a step may be on a Poisson batch, one that is cut to a largest size, or all
     records; with replace-one on a Poisson batch, one of fixed size, or all records, and a record moves the sum by up to
-    two norms. Noise multipliers are noise over one record's largest norm.
+    two norms. Noise multipliers are noise over one record's largest norm. A tree over the steps of one epoch is for a
+    record that leaves all others at their steps. Where a part is zCDP or the best of several runs, Renyi divergences
+    are all that is known of it, and those of all parts are added.
     """
 
     def __init__(self, neighboring_relation: Relation = "add-remove") -> None:
         if neighboring_relation not in ("add-remove", "replace-one"):
             raise UsageError(f"neighboring_relation is add-remove or replace-one, not {neighboring_relation!r}")
         self.neighboring_relation = neighboring_relation
-        self._kinds: list[Kind] = []
+        self._composed: list[Part] = []
 
     def compose(self, event: Any, count: int = 1) -> Accountant:
         """Account an event of dp_accounting, or its tree, `count` times.
 
-        Raises UsageError where it is not supported.
+        Raises UsageError where it is not supported; in a program that has loaded dp_accounting it is an
+        UnsupportedEventError as well.
         """
         if count < 0:
             raise UsageError(f"an event is composed 0 or more times, not {count}")
         try:
-            self._take(kinds_of(_tree(event), count))
+            self._take(parts_of(event, count))
         except NotAccounted as error:
-            raise UsageError(f"cannot account {error}: nothing of an event is left out") from None
+            text = f"cannot account {error}: nothing of an event is left out; caused by subevent {error.event}"
+            raise _refusal("dp_accounting" in sys.modules)(text) from None
         return self
 
     def supports(self, event: Any) -> bool:
@@ -63,30 +76,55 @@ class Accountant:
             return False
         return True
 
+    def _maybe_compose(self, event: Any, count: int, do_compose: bool) -> Any:
+        """As dp_accounting's PrivacyAccountant: None, or the part of an event that is not accounted, and why."""
+        from dp_accounting import PrivacyAccountant
+
+        try:
+            (self if do_compose else Accountant(self.neighboring_relation))._take(parts_of(event, count))
+        except NotAccounted as error:
+            return PrivacyAccountant.CompositionErrorDetails(error.event, f"cannot account {error}")
+        except UsageError as error:
+            return PrivacyAccountant.CompositionErrorDetails(event, str(error))
+        return None
+
     def step(self, *, noise_multiplier: float, sample_rate: float) -> None:
         """Account one step on a Poisson batch of that share of the records."""
         self._take([Kind("poisson", float(noise_multiplier), float(sample_rate), 1)])
 
-    def get_epsilon(self, delta: float) -> float:
-        """The least epsilon that is certified at delta; 0 where nothing is composed.
+    def get_epsilon(
+        self,
+        delta: float | None = None,
+        *,
+        target_delta: float | None = None,
+        alphas: Sequence[float] | None = None,
+        eps_error: float | None = None,
+        delta_error: float | None = None,
+    ) -> float:
+        """The least epsilon that is certified at delta; 0 where nothing is composed, inf without noise.
 
-        Raises UsageError unless 0 < delta < 1.
+        `target_delta` is delta by its name in dp_accounting; `alphas`, `eps_error` and `delta_error` are settings of
+        the accountants of Opacus, which change nothing here. Raises UsageError unless 0 <= delta <= 1.
         """
-        if not 0 < delta < 1:
+        delta = _one_of("delta", delta, target_delta)
+        if not 0 <= delta <= 1:
             raise UsageError(f"delta is between 0 and 1, not {delta!r}")
         return self.profile.eps(delta)
 
-    def get_delta(self, epsilon: float) -> float:
-        """The least delta that is certified at epsilon >= 0."""
+    def get_delta(self, epsilon: float | None = None, *, target_epsilon: float | None = None) -> float:
+        """The least delta that is certified at epsilon >= 0; `target_epsilon` is its name in dp_accounting."""
+        epsilon = _one_of("epsilon", epsilon, target_epsilon)
         if not epsilon >= 0:
             raise UsageError(f"epsilon is 0 or more, not {epsilon!r}")
-        return self.profile.delta(epsilon) if self._kinds else 0.0
+        if math.isinf(epsilon):
+            return 1.0 if any(map(_without_noise, self._composed)) else 0.0
+        return self.profile.delta(epsilon) if self._composed else 0.0
 
     def get_mu(self, floor: float) -> float:
         """mu of Gaussian differential privacy, rounded up: no delta above the floor is larger than that of mu."""
         from dpexp.privacy.accounting.gdp_summary import mu_up_to
 
-        return mu_up_to(self.profile, floor) if self._kinds else 0.0
+        return mu_up_to(self.profile, floor) if self._composed else 0.0
 
     @cached_property
     def profile(self) -> Profile:
@@ -94,62 +132,115 @@ class Accountant:
         from dpexp.privacy.accounting.gdp import eps_of
         from dpexp.privacy.analyses.composition import distance
 
-        kinds = tuple(kind for kind in self._kinds if math.isfinite(kind.noise_multiplier))
-        if any(kind.noise_multiplier == 0 for kind in kinds):
+        if any(_without_noise(part) for part in self._composed):
             return Profile(lambda delta: math.inf, direct=lambda eps: 1.0)
+        kinds = [part for part in self._composed if isinstance(part, Kind) and math.isfinite(part.noise_multiplier)]
+        others = [part for part in self._composed if not isinstance(part, Kind)]
+        if others:
+            return self._by_renyi([*kinds, *others])
         if all(kind.sampling_probability == 1 and kind.sampler != "truncated-poisson" for kind in kinds):
             each = math.fsum(kind.steps / kind.noise_multiplier**2 for kind in kinds)
             mu = math.sqrt(each) * distance(self.neighboring_relation)
             return Profile(lambda delta: eps_of(mu, delta), mu=mu)
-        steps = tuple((self._loss(kind), kind.steps) for kind in kinds)
-        return profile_of_steps(steps)
+        return profile_of_steps(tuple((self._loss(kind), kind.steps) for kind in kinds))
+
+    def _by_renyi(self, parts: Sequence[Part]) -> Profile:
+        """The profile of parts some of which have no more than a Renyi curve."""
+        from dpexp.privacy.accounting import conversions
+
+        known = [part for part in parts if isinstance(part, ZeroConcentrated)]
+        if len(known) == len(parts):
+            rho = math.fsum(part.steps * part.rho for part in known)
+            xi = math.fsum(part.steps * part.xi for part in known)
+            return Profile(
+                lambda delta: conversions.eps_of_zcdp(rho, xi, delta),
+                direct=lambda eps: conversions.delta_of_zcdp(rho, xi, eps),
+            )
+        rdp = self._curve(parts)
+
+        def eps(delta: float) -> float:
+            return conversions.eps_of_curve(rdp, delta)[0] if 0 < delta < 1 else math.inf if delta == 0 else 0.0
+
+        return Profile(eps)
+
+    def _curve(self, parts: Sequence[Part]) -> Callable[[float], float]:
+        """The sum of the Renyi divergences of parts at an order."""
+        from dpexp.privacy.analyses.private_selection import selection
+
+        def of(part: Part) -> Callable[[float], float]:
+            if isinstance(part, ZeroConcentrated):
+                return lambda order: part.xi + part.rho * order
+            if isinstance(part, Kind):
+                nothing = part.sampling_probability == 0 or math.isinf(part.noise_multiplier)
+                return (lambda order: 0.0) if nothing else self._loss(part).rdp
+            curve = selection(self._curve(part.run), part.mean, part.shape, "", ()).rdp
+            assert curve is not None
+            return curve
+
+        curves = [(of(part), part.steps) for part in parts]
+        return cache(lambda order: math.fsum(steps * curve(order) for curve, steps in curves))
 
     @property
     def history(self) -> list[tuple[float, float, int]]:
-        """(noise multiplier, sampling probability, steps) of all that is composed."""
-        return [(kind.noise_multiplier, kind.sampling_probability, kind.steps) for kind in self._kinds]
+        """(noise multiplier, sampling probability, steps) of all that is composed, which has to be Gaussian steps.
+
+        What is assigned are steps on Poisson batches, in place of all that was composed.
+        """
+        kinds = [part for part in self._composed if isinstance(part, Kind)]
+        if len(kinds) < len(self._composed):
+            raise UsageError("a history is one of Gaussian steps: this accountant has other events", "use ledger")
+        return [(kind.noise_multiplier, kind.sampling_probability, kind.steps) for kind in kinds]
+
+    @history.setter
+    def history(self, entries: Sequence[tuple[float, float, int]]) -> None:
+        other = Accountant(self.neighboring_relation)
+        other._take([Kind("poisson", float(noise), float(rate), int(steps)) for noise, rate, steps in entries])
+        self._replace(other)
 
     @property
     def ledger(self) -> Any:
         """What is composed, as an event of dp_accounting, which has to be installed."""
-        import dp_accounting as dp
+        import dp_accounting
 
-        def event(kind: Kind) -> Any:
-            noise, q = dp.GaussianDpEvent(kind.noise_multiplier), kind.sampling_probability
-            if kind.sampler == "full-batch":
-                return noise
-            if kind.sampler == "poisson":
-                return dp.PoissonSampledDpEvent(q, noise)
-            if kind.sampler == "fixed-size":
-                return dp.SampledWithoutReplacementDpEvent(kind.records, round(q * (kind.records or 0)), noise)
-            return dp.TruncatedSubsampledGaussianDpEvent(kind.records, q, kind.cap, kind.noise_multiplier)
+        def event(tree: Any) -> Any:
+            if not isinstance(tree, list):
+                return tree
+            if tree and tree[0] == "dp_accounting.dp_event":
+                return getattr(dp_accounting.dp_event, tree[1])(*map(event, tree[2:]))
+            return [event(each) for each in tree]
 
-        parts = [dp.SelfComposedDpEvent(event(kind), kind.steps) for kind in self._kinds]
-        return dp.ComposedDpEvent(parts) if parts else dp.NoOpDpEvent()
+        parts = [event(tree_of(part)) for part in self._composed]
+        return dp_accounting.ComposedDpEvent(parts) if parts else dp_accounting.NoOpDpEvent()
 
     def __len__(self) -> int:
         """Steps that are accounted."""
-        return sum(kind.steps for kind in self._kinds)
+        return sum(part.steps for part in self._composed)
 
     @classmethod
     def mechanism(cls) -> str:
         """The name of this way to account, for programs that store it."""
         return "dpexp"
 
-    def state_dict(self) -> dict[str, Any]:
-        """What `load_state_dict` takes, of plain values."""
-        kinds = [list(kind) for kind in self._kinds]
-        return {"history": self.history, "kinds": kinds, "mechanism": "dpexp", "relation": self.neighboring_relation}
+    def state_dict(self, destination: MutableMapping[str, Any] | None = None) -> MutableMapping[str, Any]:
+        """What `load_state_dict` takes, of plain values; written into `destination` where one is given."""
+        state: MutableMapping[str, Any] = {} if destination is None else destination
+        if all(isinstance(part, Kind) for part in self._composed):
+            state["history"] = self.history
+        state["events"] = [tree_of(part) for part in self._composed]
+        state["mechanism"], state["relation"] = self.mechanism(), self.neighboring_relation
+        return state
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Account what another accountant has: one of these, or one of Opacus, whose steps are on Poisson batches."""
-        if "kinds" not in state and "history" not in state:
+        other = Accountant(state_dict.get("relation", self.neighboring_relation))
+        if "events" in state_dict:
+            for tree in state_dict["events"]:
+                other.compose(tree)
+        elif "history" in state_dict:
+            other.history = state_dict["history"]
+        else:
             raise UsageError("a state has a history: [(noise multiplier, sample rate, steps), ...]")
-        given = state["kinds"] if "kinds" in state else [("poisson", *entry) for entry in state["history"]]
-        other = Accountant(state.get("relation", self.neighboring_relation))
-        other._take([Kind(*kind) for kind in given])
-        vars(self).clear()
-        vars(self).update(vars(other))
+        self._replace(other)
 
     def get_optimizer_hook_fn(self, sample_rate: float) -> Callable[[Any], None]:
         """A function that accounts a step of an Opacus optimizer: `optimizer.attach_step_hook(...)`."""
@@ -160,22 +251,31 @@ class Accountant:
 
         return hook
 
-    def _take(self, kinds: list[Kind]) -> None:
-        """Account kinds of steps, all of them or none; those that are there already are counted up."""
-        for kind in kinds:
-            self._check(kind)
-        vars(self).pop("profile", None)
-        for kind in kinds:
-            if kind.steps == 0 or kind.sampling_probability == 0:
-                continue
-            alike = [k for k, own in enumerate(self._kinds) if own._replace(steps=kind.steps) == kind]
-            if alike:
-                self._kinds[alike[0]] = kind._replace(steps=self._kinds[alike[0]].steps + kind.steps)
-            else:
-                self._kinds.append(kind)
+    def _replace(self, other: Accountant) -> None:
+        """Account what another one does, and nothing else."""
+        vars(self).clear()
+        vars(self).update(vars(other))
 
-    def _check(self, kind: Kind) -> None:
+    def _take(self, parts: Sequence[Part]) -> None:
+        """Account parts, all of them or none; those that are there already are counted up."""
+        for part in parts:
+            self._check(part)
+        vars(self).pop("profile", None)
+        for part in parts:
+            if part.steps == 0 or (isinstance(part, Kind) and part.sampling_probability == 0):
+                continue
+            alike = [k for k, own in enumerate(self._composed) if own._replace(steps=part.steps) == part]
+            if alike:
+                self._composed[alike[0]] = part._replace(steps=self._composed[alike[0]].steps + part.steps)
+            else:
+                self._composed.append(part)
+
+    def _check(self, kind: Part) -> None:
         """Raises UsageError for numbers that make no step, and for batches that the relation does not define."""
+        if not isinstance(kind, Kind):
+            for part in kind.run if isinstance(kind, Selection) else ():
+                self._check(part)
+            return
         if not (kind.noise_multiplier >= 0 and 0 <= kind.sampling_probability <= 1 and kind.steps >= 0):
             given = f"noise {kind.noise_multiplier} and share {kind.sampling_probability}, {kind.steps} times"
             raise UsageError(f"a step has noise of 0 or more and a share of records of 0 to 1, not {given}")
@@ -198,7 +298,28 @@ class Accountant:
         )
 
 
-def _tree(event: Any) -> Any:
-    """The tree of an event that can say it, and any other value as it is."""
-    named = getattr(event, "to_named_tuple", None)
-    return event if named is None else named()
+def _without_noise(part: Part) -> bool:
+    if isinstance(part, Selection):
+        return any(map(_without_noise, part.run))
+    return isinstance(part, Kind) and part.noise_multiplier == 0
+
+
+def _one_of(name: str, *given: float | None) -> float:
+    """The one of two names of a number that is given."""
+    values = [value for value in given if value is not None]
+    if len(values) != 1:
+        raise TypeError(f"give {name}, once")
+    return float(values[0])
+
+
+@cache
+def _refusal(loaded: bool) -> type[UsageError]:
+    """The error of an event that is not accounted: that of dp_accounting too, once a program has loaded it."""
+    if not loaded:
+        return UsageError
+    from dp_accounting import UnsupportedEventError
+
+    class Unsupported(UsageError, UnsupportedEventError):  # type: ignore[misc]
+        """An event that is not accounted."""
+
+    return Unsupported

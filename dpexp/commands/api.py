@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal
 # in chunks, and where a loop of calls begins at the end of one, each call asks the system for another.
 import numpy as np
 
+from dpexp.core.errors import PrivateWarning
 from dpexp.core.text import Printed
 
 if TYPE_CHECKING:
@@ -253,7 +255,7 @@ def calibrate(
     force: bool = False,
     **parameters: Any,
 ) -> dict[str, Any]:
-    """The least noise of a mechanism that meets a target, such as {"eps": 1, "delta": 1e-5}."""
+    """The least noise of a mechanism that meets a target: {"eps": 1, "delta": 1e-5}, {"tpr": 0.25, "fpr": 0.1}, ..."""
     from dpexp.commands import calibrate as command
 
     return command.solve(mechanism, _pairs(target), _pairs(parameters), released, analysis, force)[0]
@@ -271,7 +273,7 @@ def receipt(card: str | os.PathLike[str] | object | None = None, **fields: Any) 
 
 
 def fit(
-    data: str | os.PathLike[str] | pd.DataFrame,
+    data: object,
     *,
     target: str = "",
     formula: str | None = None,
@@ -281,7 +283,7 @@ def fit(
     eps: float | None = None,
     delta: float | None = None,
     central: bool = False,
-    public: str | os.PathLike[str] | None = None,
+    public: str | os.PathLike[str] | Mapping[str, object] | None = None,
     level: float = 0.95,
     person: str | None = None,
     force: bool = False,
@@ -294,6 +296,10 @@ def fit(
 ) -> Report:
     """Private regression with confidence intervals on a table of your own; a deployment keeps it in `out`.
 
+    `data` is a path, a frame of pandas, polars or pyarrow, a Series, a mapping of columns or an array [n, k] (columns
+    x[0], x[1] and so on); `public` a path, or a mapping with the keys of such a file. What an owner should know about
+    the table, such as how many records cannot be read, is a warning; it is private.
+
     `str` of it is the text that the command prints, `.document()` the same for programs, `.exit_code` 3 where no
     coefficient is told. `.frame()`, `.covariance`, `.contrasts`, `.predict(table)` and `.forest()` follow from it.
     """
@@ -304,12 +310,15 @@ def fit(
     # As texts, which is how a command line has them: all digits are kept.
     mu_, eps_, delta_ = (None if value is None else repr(float(value)) for value in (mu, eps, delta))
     source = Path(data) if isinstance(data, str | os.PathLike) else data
-    stated = read_public(None if public is None else Path(public))
+    stated = read_public(Path(public) if isinstance(public, str | os.PathLike) else public)
     request = Request(
         source, target, model, mu_, mu_column, eps_, delta_, central, stated, level, person, False, None, force,
         deployment, seed, None if out is None else Path(out), again, weights, tuple(contrasts), formula,
     )  # fmt: skip
-    return command.fit(request)
+    report = command.fit(request)
+    for remark in report.remarks:
+        warnings.warn(remark, PrivateWarning, stacklevel=2)
+    return report
 
 
 def audit(

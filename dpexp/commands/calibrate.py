@@ -28,7 +28,7 @@ TARGETS = {
     "advantage": "advantage=...",
     "tpr": "tpr=...@fpr=...",
 }
-WITH_TARGETS = ("delta", "order")
+WITH_TARGETS = ("delta", "order", "fpr")
 LARGEST_TARGET = 1e6
 """so that the square of a target is a number too"""
 
@@ -106,10 +106,10 @@ def _goal(given: dict[str, Any]) -> Goal:
         )
     measure = measures[0]
     if measure in ("advantage", "tpr"):
-        if unused := [key for key in WITH_TARGETS if key in given]:
+        if unused := [key for key in WITH_TARGETS if key in given and (measure, key) != ("tpr", "fpr")]:
             raise UsageError(f"a target {measure}=... takes no {unused[0]}")
         if measure == "tpr":
-            return _rates(given[measure])
+            return _rates(f"{given['tpr']}@fpr={given['fpr']}" if "fpr" in given else given["tpr"])
         largest = number(measure, given[measure], 0, 1)  # of TPR - FPR of an attacker
         return Goal(lambda a: profile_of(a).advantage, largest, {measure: largest})
     level = number(measure, given[measure], 0, math.inf)
@@ -134,7 +134,7 @@ def _goal(given: dict[str, Any]) -> Goal:
 
 def _rates(value: Any) -> Goal:
     """TPR at FPR: tpr=0.05@fpr=0.01."""
-    parts = str(value).split("@fpr=")
+    parts = str(value).strip('"').split("@fpr=")
     if len(parts) != 2:
         raise UsageError(f"a target tpr=... is tpr=T@fpr=F, not tpr={value}", "for instance tpr=0.05@fpr=0.01")
     tpr, fpr = (number(key, scalar(text), 0, 1) for key, text in zip(("tpr", "fpr"), parts, strict=True))
@@ -162,7 +162,7 @@ def _calibrated(
     }
     safe = up if kind.more_noise_is_larger else down  # so that who copies the printed value does not overspend
     rows = [[a, safe(v, 8) if math.isfinite(v) else "not reachable"] for a, v in found.tried]
-    where = "".join(f" at {key} = {target[key]:g}" for key in (*WITH_TARGETS, "fpr") if key in target)
+    where = "".join(f" at {key} = {target[key]:g}" for key in WITH_TARGETS if key in target)
     text = (
         f"{kind.noise_field} = {safe(found.value, 10)}\n\n"
         f"gives {measure} = {up(found.spent, 6)} <= {target[measure]:g}{where}, {released}, by {found.analysis}.\n\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,9 +15,11 @@ from dpexp.commands.fit_receipt import Receipt
 from dpexp.commands.fit_request import Request, number
 from dpexp.commands.fit_shown import Report
 from dpexp.core.errors import UsageError
-from dpexp.data.encode import FOR_YOU, of_unread
-from dpexp.data.records import Kind, read_header, read_table
-from dpexp.data.regression import by_person, least_budgets, persons_of, read_budgets, read_records, units_of
+from dpexp.data.encode import PRIVATE, unread
+from dpexp.data.records import Header, read_header, read_table
+from dpexp.data.regression import by_person, least_budgets, persons_of, read_records, units_of
+from dpexp.data.remarks import identifiers, losses, none_read
+from dpexp.data.users import read_budgets
 
 if TYPE_CHECKING:
     from dpexp.data.regression import Records, Units
@@ -76,15 +77,15 @@ def _plan(request: Request) -> Report:
     roles = request.roles
     columns = roles.formula.columns if roles.formula else []
     # Without a file the columns are those that are named anywhere.
-    kinds: Mapping[str, Kind] = dict.fromkeys([*request.public.named, *roles.named, *columns], "unknown")
+    header = Header(dict.fromkeys([*request.public.named, *roles.named, *columns], "unknown"))
     if isinstance(request.data, Path):
-        kinds = read_header(request.data).kinds
-    units = units_of(kinds, roles, request.public, request.model == "mallows-logistic")
+        header = read_header(request.data)
+    units = units_of(header, roles, request.public, request.model == "mallows-logistic")
     if request.mu_column is not None:
         if request.data is None:
             raise UsageError("--mu-column is a column of DATA", "name the file")
         table = read_table(request.data)
-        mu = read_budgets(table, request.mu_column)
+        mu = read_budgets(table, request.mu_column, request.public)
         mu = mu if request.person is None else least_budgets(mu, *persons_of(table, request.person))
     else:
         mu = np.array([request.budget()])
@@ -136,18 +137,25 @@ def entering(request: Request, order_seed: int) -> tuple[Records, np.ndarray, li
     roles = request.roles
     table = read_table(request.data)
     records = read_records(table, roles, request.public, request.model == "mallows-logistic")
-    # A deployment reads and prints nothing of single records.
-    quiet = request.deployment or len(records.y) == len(table)
-    remarks = [] if quiet else of_unread(table, records.units.read)
-    # Otherwise nothing but refused coefficients would tell that a column of words was taken for one of numbers.
-    if not (quiet or len(records.y)):
-        why = "no record can be read, so that what is released is noise: --public states the categories of words"
-        remarks.insert(0, f"{why} {FOR_YOU}")
+    gone = len(table) - len(records.y)
+    found = unread(table, records.units.read) if gone else {}
+    lost = losses(table, found, "only noise is sent for them")
+    if outside := gone - len(found):
+        what = "a function of the formula has no finite value, and only noise is sent"
+        lost.append(f"for {outside:,} of {len(table):,} records {what} {PRIVATE}")
+    # Before anything is drawn: a budget would be spent on noise.
+    if not len(records.y):
+        raise none_read(table, lost)
+    remarks = [*identifiers(table, records.units.columns), *lost]
     if roles.person is not None:
+        whose, _ = persons_of(table, roles.person)
+        if alone := int(np.count_nonzero(whose < 0)):
+            remarks.append(f"{alone:,} of {len(table):,} rows have no id in {roles.person} and are left out {PRIVATE}")
         records = by_person(table, records, roles.person)
     records = records.in_order(np.random.Generator(np.random.PCG64(order_seed)).permutation(records.n))
     mu = np.full(records.n, request.budget()) if records.mu is None else records.mu
-    return records, mu, remarks
+    # What a deployment prints may be handed on with its result.
+    return records, mu, [] if request.deployment else remarks
 
 
 def _randomness(request: Request) -> tuple[int, Normals]:

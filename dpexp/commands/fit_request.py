@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from dpexp.core.errors import UsageError
 from dpexp.core.scalars import scalar
@@ -14,9 +13,6 @@ from dpexp.data.formulas import read_formula
 from dpexp.data.public_inputs import PublicInputs
 from dpexp.data.regression import Roles
 from dpexp.privacy.accounting.gdp import mu_within
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SEED = 1
 MU = (1e-6, 1e6)
@@ -29,7 +25,7 @@ WEIGHTS = ("budget", "equal")
 class Request:
     """What the command line says."""
 
-    data: Path | pd.DataFrame | None
+    data: object
     target: str
     model: str = "huber-linear"
     mu: str | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,11 +15,13 @@ import numpy as np
 from dpexp.commands.fit_after import COLUMNS, MANY, Contrasts, Inference, contrasts, forest
 from dpexp.commands.fit_receipt import NOT_COVERED
 from dpexp.commands.fit_request import Request
-from dpexp.core.errors import UsageError
+from dpexp.core.errors import PrivateWarning, UsageError
 from dpexp.core.files import atomically
 from dpexp.core.text import Printed, columns, counted, few, up
+from dpexp.data.encode import unread
 from dpexp.data.records import read_table
 from dpexp.data.regression import Units, covariates
+from dpexp.data.remarks import losses
 from dpexp.inference.fitting import Fitted, Planned
 from dpexp.inference.intervals import FLAT
 from dpexp.inference.newton import standard_errors
@@ -147,7 +150,7 @@ class Report(Printed):
 
         return pd.DataFrame(self.inference.parameters[1], self.units.names, self.units.names)
 
-    def predict(self, table: str | Path | pd.DataFrame) -> pd.DataFrame:
+    def predict(self, table: object) -> pd.DataFrame:
         """The mean of the target for every record of a file or a frame: `mean`, `std_error`, `conf_low`, `conf_high`.
 
         Not the spread of single targets about it. Nothing is said of a record with a value that cannot be read. What is
@@ -158,6 +161,8 @@ class Report(Printed):
         records = read_table(Path(table).expanduser() if isinstance(table, str | Path) else table)
         records.header.require([column.name for column in self.units.columns], records.where)
         x, read = covariates(records, self.units)
+        for sentence in losses(records, unread(records, self.units.columns), "have no prediction"):
+            warnings.warn(sentence, PrivateWarning, stacklevel=2)
         frame = pd.DataFrame(np.nan, range(len(read)), ["mean", "std_error", "conf_low", "conf_high"])
         frame.loc[read] = self.inference.means(x[read])
         return frame

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +21,7 @@ import numpy as np
 
 from dpexp.commands.joint_releases import NOT_PRIVATE
 from dpexp.config.settings import Words, flat, named, varying
-from dpexp.core.errors import UsageError
+from dpexp.core.errors import PrivateWarning, UsageError
 from dpexp.core.files import Damaged, atomically
 from dpexp.core.standard_json import standard_json
 from dpexp.core.terminal import warn
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
 DEPLOYED = "Deployment: the noise was drawn from the operating system, and its seeds are kept nowhere."
 FORMATS = (".npz", ".json")
 PREDICTIONS = (".csv", ".json")
-MOST_SHOWN = 5
-"""records without a prediction that stderr names; the JSON document names all"""
 
 
 @dataclass(frozen=True)
@@ -145,30 +144,32 @@ class ReleasedModel:
         lines.append(self.statement)
         return "\n".join(lines)
 
-    def predict(self, table: str | Path | pd.DataFrame) -> pd.DataFrame:
+    def predict(self, table: object) -> pd.DataFrame:
         """The predicted class of every record of a file or a frame, and the probability of each.
 
-        Of a record that has a value which cannot be read there is no prediction. Raises UsageError.
+        Of a record that has a value which cannot be read there is no prediction, and a warning says how many these are.
+        Raises UsageError.
         """
         import pandas as pd
 
-        predicted, shares, _ = self.predicted(table)
+        predicted, shares, _, lost = self.predicted(table)
+        for sentence in lost:
+            warnings.warn(sentence, PrivateWarning, stacklevel=2)
         frame = pd.DataFrame(shares, columns=self.classes)
         # a class may have any name, this one too
         frame.insert(0, "prediction", predicted, allow_duplicates=True)
         return frame
 
-    def predicted(self, table: str | Path | pd.DataFrame) -> tuple[np.ndarray, np.ndarray, dict[int, str]]:
-        """The class of every record [n], the probabilities [n, classes], and why nothing is said of some records."""
+    def predicted(self, table: object) -> tuple[np.ndarray, np.ndarray, dict[int, str], list[str]]:
+        """Of every record the class [n] and the probabilities [n, classes]; why some have none, and how many."""
         if self.softmax is None:
             raise UsageError(f"{self.experiment}: what these parameters predict is not known")
-        shares, reasons = self.softmax.probabilities(
-            Path(table).expanduser() if isinstance(table, str | Path) else table
-        )
+        source = Path(table).expanduser() if isinstance(table, str | Path) else table
+        shares, reasons, lost = self.softmax.probabilities(source)
         predicted = np.array(self.classes, dtype=object)[shares.argmax(axis=1)]
         # The largest of undefined probabilities would be the first class.
         predicted[list(reasons)] = None
-        return predicted, shares, reasons
+        return predicted, shares, reasons, lost
 
     def save(self, path: str | Path) -> None:
         """Write a file whole: .json is the document, .npz its arrays and the document as text."""
@@ -235,7 +236,9 @@ def released_model(
 
 def predictions(model: ReleasedModel, table: Path) -> tuple[dict[str, Any], str]:
     """What a model predicts: document and csv text. A record without a prediction has its reason, on stderr too."""
-    classes, shares, reasons = model.predicted(table)
+    classes, shares, reasons, lost = model.predicted(table)
+    for sentence in lost:
+        warn(sentence)
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(["record", "prediction", *(f"probability of {name}" for name in model.classes)])
@@ -246,8 +249,6 @@ def predictions(model: ReleasedModel, table: Path) -> tuple[dict[str, Any], str]
         told.append({"record": number, "prediction": name, "probabilities": own if known else None})
         if not known:
             told[-1]["why"] = reasons[number - 1]
-    for reason in [*list(reasons.values())[:MOST_SHOWN], *["..."] * (len(reasons) > MOST_SHOWN)]:
-        warn(f"no prediction: {reason}")
     document = {"experiment": model.experiment, "cell_id": model.cell_id, "classes": model.classes, "predictions": told}
     return document, buffer.getvalue().rstrip("\n")
 

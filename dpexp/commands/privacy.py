@@ -23,6 +23,7 @@ from dpexp.privacy.analyses.private_selection import (
     MOST_SHAPE,
     NumberOfRuns,
     curve_of_run,
+    delta_of_run,
     law,
     looseness,
     selection,
@@ -109,6 +110,7 @@ class Asked(Located):
         # From the largest at every order, which bounds whichever setting was drawn: the adversary may know it.
         analysis = selection(
             lambda order: max(curve(order) for curve in curves),
+            lambda eps: max(delta_of_run(mechanism.analyses(), eps) for mechanism in mechanisms),
             self.drawn.runs,
             self.drawn.shape,
             "the largest Renyi curve of the settings",

@@ -235,6 +235,7 @@ def _reports(experiments: list[Experiment], request: Request) -> Iterator[Report
 
     def asked(experiment: Experiment) -> Options:
         secret = [cell.cell_id for cell in experiment.cells] if request.deployment else []
+        experiment.require_records()
         odd = [] if request.quiet else experiment.remarks()  # they read the table once more
         for notice in (*experiment.notices(own=True), *odd, *cautions(experiment, True, secret)):
             note(f"{experiment.name}: {notice}", request.quiet)

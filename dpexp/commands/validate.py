@@ -46,6 +46,7 @@ def check(path: Path, sets: Sequence[str], profile: str) -> Checked:
         require_room(experiment)
     except ConfigError as error:
         return Checked(path, 0, (), tuple(error.issues))
+    experiment.require_records()
     said = (*experiment.notices(own=True), *experiment.remarks())
     return Checked(path, len(experiment.cells), said, ())
 

@@ -19,7 +19,7 @@ from pydantic import Field, ValidationError, model_validator
 from dpexp.config.messages import explain_fields, suggest
 from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, all_at, read
 from dpexp.core.parameters import Count, Parameters, RecordCount
-from dpexp.privacy.accounting.gaussian_events import NotAccounted, is_event, kinds_of
+from dpexp.privacy.accounting.event_trees import NotAccounted, is_event, kinds_of
 
 Sampler = Literal[
     "poisson", "truncated-poisson", "fixed-size", "k-of-t", "balls-in-bins", "shuffled", "reshuffled", "cyclic",

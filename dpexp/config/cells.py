@@ -234,6 +234,11 @@ class Experiment:
         spoken = [cell.problem.notices() for cell in self.cells if cell.problem.files() or not own]
         return list(dict.fromkeys(notice for notices in spoken for notice in notices))
 
+    def require_records(self) -> None:
+        """Raises DataError where no record of a user's table can be read."""
+        for cell in self.cells:
+            cell.problem.require_records()
+
     def remarks(self) -> list[str]:
         """What is odd about the user's own tables, each sentence once. They are read for it."""
         return list(dict.fromkeys(remark for cell in self.cells for remark in cell.problem.remarks()))

@@ -60,6 +60,8 @@ def matches(expression: str, columns: dict[str, Any], known: Collection[str] = (
         cell["mu"].label = columns.get("budget", "")
     try:
         return bool(_value(ast.parse(python, mode="eval").body, cell))
+    except UsageError:
+        raise
     except (SyntaxError, ValueError) as error:
         raise UsageError(
             f"--only {expression!r}: not an expression ({getattr(error, 'msg', error)})", _EXAMPLE

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
-from dpexp.config.yamlfile import ConfigError, Issue, Located, read
-from dpexp.core.text import guess
-from dpexp.data.encode import limits_of
-from dpexp.data.public_inputs import BLANKS, PublicInputs
+import numpy as np
 
-KEYS = ("ranges", "categories", "missing", "leave_out", "error_scale", "known_error_scale")
+from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, all_at, read
+from dpexp.core.text import guess
+from dpexp.data.encode import letters, limits_of
+from dpexp.data.public_inputs import BLANKS, DECIMALS, THOUSANDS, PublicInputs
+
+KEYS = ("ranges", "categories", "missing", "leave_out", "error_scale", "known_error_scale", "decimal", "thousands")
 FILL_IN = "fill it in from a code book, an earlier public sample or common knowledge, never from these records"
 
 
-def read_public(path: Path | None) -> PublicInputs:
-    """The statements of a file; none without one. Raises ConfigError with all that is wrong, each at its place."""
-    if path is None:
+def read_public(source: Path | Mapping[str, object] | None) -> PublicInputs:
+    """The statements of a file or of a mapping; none without one.
+
+    Raises ConfigError with all that is wrong, each at its place.
+    """
+    if source is None:
         return PublicInputs()
-    root = read(path)
+    root = read(source) if isinstance(source, Path) else all_at(_plain(source), Position("public"))
     issues: list[Issue] = []
     if not isinstance(root.value, dict):
         raise ConfigError([Issue(root.where, "must be keys with values", f"keys: {', '.join(KEYS)}")])
@@ -33,6 +39,11 @@ def read_public(path: Path | None) -> PublicInputs:
     if guessed is not None and known is not None:
         issues.append(Issue(root.keys["known_error_scale"], "error_scale is stated too", "keep one of them"))
     missing = _missing(root, issues)
+    decimal, thousands = _mark(root, "decimal", DECIMALS, issues), _mark(root, "thousands", THOUSANDS, issues)
+    if decimal == thousands:
+        issues.append(
+            Issue(root.keys["thousands"], "decimal and thousands are one mark", "decimal is '.' if not stated")
+        )
     leave_out = tuple(_names(root.value["leave_out"], issues)) if "leave_out" in root.value else ()
     # A column is a number or a category, and which it is must not depend on the records.
     for name in ranges.keys() & categories.keys():
@@ -43,7 +54,31 @@ def read_public(path: Path | None) -> PublicInputs:
     pairs = root.value["ranges"].plain() if ranges else {}
     # A range is kept as numbers, so that its column is remembered as one of days.
     days = tuple(str(name) for name, pair in pairs.items() if isinstance(pair[0], str))
-    return PublicInputs(ranges, categories, missing, leave_out, days, guessed or known, known is not None, str(path))
+    return PublicInputs(
+        ranges, categories, missing, leave_out, days, guessed or known, known is not None, decimal, thousands,
+        str(source) if isinstance(source, Path) else "public",
+    )  # fmt: skip
+
+
+def _plain(value: object) -> object:
+    """A value of Python as a file has it: numbers of numpy as such, days as texts."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, date):
+        return value.isoformat()[:10]
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _mark(root: Located, key: str, known: Sequence[str], issues: list[Issue]) -> str:
+    """How numbers are spelled: one of the known marks, the first of which is the default."""
+    given = root.value.get(key)
+    if given is None or given.value is None or given.value in known:
+        return known[0] if given is None or given.value is None else str(given.value)
+    marks = " or ".join(repr(mark) for mark in known if mark)
+    issues.append(Issue(given.where, f"{key} is {marks}", "in quotes"))
+    return known[0]
 
 
 def _each(
@@ -82,20 +117,13 @@ def _levels(name: str, given: Located, issues: list[Issue]) -> tuple[str, ...]:
         issues.append(Issue(given.where, f"{name}: categories are a list of two or more", "for instance [no, yes]"))
         # As above: two levels that stand for any.
         return ("", "-")
-    texts = tuple(_text(v) for v in values)
+    texts = tuple(map(str, values))
     blank = next((text for text in texts if text in BLANKS and set(texts) <= set(BLANKS)), None)
     if blank is not None:
         issues.append(Issue(given.where, f"{name}: {blank} is not filled in", FILL_IN))
-    if len(set(texts)) < len(texts):
+    if len(set(map(letters, texts))) < len(texts):
         issues.append(Issue(given.where, f"{name}: a category is named twice", "name every level once"))
     return texts
-
-
-def _text(value: Any) -> str:
-    """A level as a text: 1.0 is 1."""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
 
 
 def _names(given: Located, issues: list[Issue]) -> list[str]:

@@ -2,14 +2,14 @@
 
 PyYAML alone reads `1e-5` and `1/3` as strings, `yes` as a truth value, and keeps the last of duplicate keys without a
 word. Here fractions, powers of ten and `inf` are numbers, only `true` and `false` are truth values, and duplicates are
-errors.
+errors. What a user's records spell (categories, names of columns) is the text that is written: 1/2, 01 and true.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,8 @@ _TAGS = {
     f"tag:yaml.org,2002:{name}"
     for name in ("str", "int", "float", "bool", "null", "map", "seq", "timestamp", "value", "merge")
 }
+_TEXTS = frozenset({"categories", "missing", "leave_out"})
+"""keys in whose lists, also further down, every value is the text that is written"""
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -199,14 +201,19 @@ def _at(mark: Any, source: str) -> Position:
     return Position(source, mark.line + 1, mark.column + 1)
 
 
-def _locate(node: yaml.Node, source: str, issues: list[Issue]) -> Located:
+def _item(node: yaml.Node, source: str, issues: list[Issue], texts: bool) -> Located:
+    found = _locate(node, source, issues, texts)
+    return replace(found, value=node.value) if texts and isinstance(node, yaml.ScalarNode) else found
+
+
+def _locate(node: yaml.Node, source: str, issues: list[Issue], texts: bool = False) -> Located:
     where = _at(node.start_mark, source)
     if node.tag not in _TAGS:
         issues.append(Issue(where, f"the tag {node.tag} is not supported", "write the plain value"))
     if isinstance(node, yaml.ScalarNode):
         return Located(node.value if node.style in ("'", '"', "|", ">") else scalar(node.value.strip()), where)
     if isinstance(node, yaml.SequenceNode):
-        return Located([_locate(item, source, issues) for item in node.value], where)
+        return Located([_item(item, source, issues, texts) for item in node.value], where)
     values: dict[str, Located] = {}
     keys: dict[str, Position] = {}
     for key, value in node.value:
@@ -219,5 +226,5 @@ def _locate(node: yaml.Node, source: str, issues: list[Issue]) -> Located:
                 Issue(at, f"the key '{name}' appears twice (first at line {keys[name].line})", "keep one of them")
             )
         else:
-            values[name], keys[name] = _locate(value, source, issues), at
+            values[name], keys[name] = _locate(value, source, issues, texts or name in _TEXTS), at
     return Located(values, where, keys)

@@ -19,7 +19,7 @@ class DpexpError(Exception):
         self.hint = hint
 
 
-class UsageError(DpexpError):
+class UsageError(DpexpError, ValueError):
     """Wrong arguments or a wrong config."""
 
     exit_code = USAGE
@@ -31,8 +31,12 @@ class CellFailed(DpexpError):
     exit_code = REFUTED
 
 
-class DataError(UsageError, ValueError):
+class DataError(UsageError):
     """A data set that cannot be used as it is; the message lists everything that was found."""
+
+
+class PrivateWarning(UserWarning):
+    """What the owner of records should know of them, and nobody else: it is read off the records."""
 
 
 class NoSuchAnalysis(UsageError):

@@ -1,15 +1,18 @@
-"""One value of a record as a number: a pure function of its text and of what is public of its column.
+"""One value of a record as a number, a day, a category or an id: a pure function of its text and of public inputs.
 
 Nothing here sees another record, so what is trained on, what is fitted and what is predicted later go through the same
 lines. What a column holds is stated (a range, categories) or says the file's schema; it is never read off its values.
 
     missing      one of `MISSING` in any case, unless it is a stated category
-    a number     digits with a point and an exponent, no signs but + and -; with a decimal comma where no comma
-                 separates columns; true, yes, false and no are 1 and 0; nothing that is infinite or beyond float32
+    a number     digits with a decimal mark and an exponent, no signs but + and -; where marks of thousands are stated
+                 also 1,234 (three digits a group); true, yes, false and no are 1 and 0; nothing infinite
+    a budget     a number, or inf
     a day        2021-03-01, and what follows it does not count: days since 1970; in a column whose range is two days
-    a category   the stated one with this text; else the only stated one that is the same number (01, 1.0 and 1) or,
-                 where the two stated ones are 0 and 1 or truth words, the same truth (TRUE, yes, 1); else `other`, if
-                 that is stated
+    a category   the stated one with these letters (Unicode's canonical form, blanks collapsed); else the only stated
+                 one that is the same number (01, 1.0 and 1) or, where the two stated ones are 0 and 1 or truth words,
+                 the same truth (TRUE, yes, 1); else `other`, if that is stated
+    an id        letters in Unicode's compatible form without their case, and numbers without their spelling: ids that
+                 are one are protected together, while a person with two ids would have two budgets
     anything else cannot be read, and what becomes of the record is for the caller to say, by a public rule
 """
 
@@ -17,32 +20,96 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Sequence
 from datetime import date
+from decimal import Decimal
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from dpexp.core.errors import DataError
-from dpexp.data.public_inputs import Column, PublicInputs
+from dpexp.data.public_inputs import DECIMALS, THOUSANDS, Column, PublicInputs
 from dpexp.data.records import Header, Table, Values
 
 MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "<na>", "nat"})
 OTHER = "other"
 """the category that stands for all that are not listed"""
-SHOWN = 5
-"""records that cannot be read and are shown to their owner"""
-FOR_YOU = "(read off the records: for you, not for release)"
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+PRIVATE = "(private: do not publish)"
+"""of everything that is read off the records for their owner"""
 _TRUTH = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 _LARGEST = float(np.finfo(np.float32).max)
+_ALIKE = {" ": "[ \u00a0\u202f]", "'": "['\u2019]"}
+"""marks that programs write in several forms"""
 
 
 class Unread(ValueError):
-    """A value that cannot be read; the message says why."""
+    """A value that cannot be read: `fault` says why without the value."""
+
+    def __init__(self, fault: str, value: str = "", more: str = "") -> None:
+        super().__init__(f"{fault}{more}{f': {value[:40]!r}' if value else ''}")
+        self.fault, self.value = fault, value
 
 
-def encode(text: str | None, column: Column, decimal_comma: bool = False) -> float:
+@lru_cache(maxsize=64)
+def _patterns(decimal: str, thousands: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Of a number in this spelling, and of what is left out of it."""
+    point, mark = re.escape(decimal), _ALIKE.get(thousands, re.escape(thousands))
+    whole = rf"(?:\d{{1,3}}(?:{mark}\d{{3}})+|\d+)" if thousands else r"\d+"
+    number = rf"[+-]?(?:{whole}(?:{point}\d*)?|{point}\d+)(?:e[+-]?\d+)?"
+    return re.compile(number, re.ASCII | re.IGNORECASE), re.compile(mark if thousands else r"(?!)")
+
+
+def read_number(text: str, decimal: str = ".", thousands: str = "") -> float | None:
+    """The number that a text is in this spelling; inf where it overflows, None where it is none."""
+    number, marks = _patterns(decimal, thousands)
+    return float(marks.sub("", text).replace(decimal, ".")) if number.fullmatch(text) else None
+
+
+def read_budget(text: str, decimal: str = ".", thousands: str = "") -> float | None:
+    """A number, or inf: a budget that is read wrongly is a false guarantee. None where it is neither, or overflows."""
+    if re.fullmatch(r"\+?inf(inity)?", text, re.ASCII | re.IGNORECASE):
+        return math.inf
+    value = read_number(text, decimal, thousands)
+    return None if value is None or math.isinf(value) else value
+
+
+def readings(text: str) -> dict[str, str]:
+    """How else a text is a number: by the public keys that say so."""
+    found: dict[str, str] = {}
+    for decimal in DECIMALS:
+        for thousands in THOUSANDS:
+            value = None if decimal == thousands else read_number(text, decimal, thousands)
+            if value is not None:
+                keys = [f"decimal: '{decimal}'"] * (decimal != "." or not thousands) + [
+                    f'thousands: "{thousands}"'
+                ] * bool(thousands)
+                # the first spelling of a value has the fewest keys
+                found.setdefault(f"{value:.12g}", " and ".join(keys))
+    return found
+
+
+def read_id(text: str) -> str:
+    """The id that a text spells; empty where there is none."""
+    text = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    if text in MISSING:
+        return ""
+    if read_number(text) is None:
+        return text
+    # exactly: ids have more digits than a float
+    sign, digits, exponent = Decimal(text).as_tuple()
+    figures = "".join(map(str, digits)).lstrip("0")
+    short = figures.rstrip("0")
+    return f"{'-' * sign}{short}e{int(exponent) + len(figures) - len(short)}" if short else "0"
+
+
+def letters(text: str) -> str:
+    """A text in Unicode's canonical form, with one blank where there are several."""
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def encode(text: str | None, column: Column) -> float:
     """The number that a value is: itself, its day, or the place of its category; NaN where it is missing and may be.
 
     Raises Unread. `text` None is a value of a line that could not be taken apart.
@@ -51,21 +118,21 @@ def encode(text: str | None, column: Column, decimal_comma: bool = False) -> flo
         raise Unread("its line does not hold one value for each column; a quoted value ends on its line")
     text = text.strip()
     # a stated category comes first, also one that is spelled like a missing value
-    if column.levels is not None and text in column.levels:
-        return float(column.levels.index(text))
+    if column.levels is not None and (place := _places(column.levels).get(letters(text))) is not None:
+        return float(place)
     if text.lower() in MISSING:
         if column.may_miss:
             return math.nan
         raise Unread(f"{column.name} is missing")
     if column.levels is not None:
-        return _place(text, column, decimal_comma)
+        return _place(text, column)
     if column.days:
         return day(text, column.name)
-    value = _number(text, decimal_comma)
+    value = _number(text, column.decimal, column.thousands)
     if value is None:
-        raise Unread(f"{column.name} is not a number: {text[:40]!r}")
+        raise Unread(f"{column.name} is not a number", text)
     if abs(value) > _LARGEST:
-        raise Unread(f"{column.name} is infinite or above {_LARGEST:.1e}: {text[:40]!r}")
+        raise Unread(f"{column.name} is infinite or above {_LARGEST:.1e}", text)
     return value
 
 
@@ -74,7 +141,7 @@ def day(text: str, name: str = "it") -> float:
     try:
         return float(date.fromisoformat(text[:10]).toordinal() - date(1970, 1, 1).toordinal())
     except ValueError:
-        raise Unread(f"{name} is not a day like 2021-03-01: {text[:40]!r}") from None
+        raise Unread(f"{name} is not a day like 2021-03-01", text) from None
 
 
 def limits_of(name: str, pair: Sequence[float | str]) -> tuple[float, float]:
@@ -85,20 +152,23 @@ def limits_of(name: str, pair: Sequence[float | str]) -> tuple[float, float]:
     return low, high
 
 
-def _number(text: str, decimal_comma: bool = False) -> float | None:
-    # one comma alone can be a decimal one: 1,234,567 is no number
-    if decimal_comma and "." not in text:
-        text = text.replace(",", ".", 1)
-    return float(text) if _NUMBER.fullmatch(text) else _TRUTH.get(text.lower())
+def _number(text: str, decimal: str = ".", thousands: str = "") -> float | None:
+    value = read_number(text, decimal, thousands)
+    return _TRUTH.get(text.lower()) if value is None else value
 
 
-def _place(text: str, column: Column, decimal_comma: bool) -> float:
+@lru_cache(maxsize=64)
+def _places(levels: tuple[str, ...]) -> dict[str, int]:
+    return {letters(level): k for k, level in enumerate(levels)}
+
+
+def _place(text: str, column: Column) -> float:
     """The place of a category that is not spelled as it is stated."""
     levels = column.levels or ()
     stated = {level.lower() for level in levels if level != OTHER}
     truths = len(stated) == 2 and {_number(level) for level in stated} == {0.0, 1.0}
     # yes and no are numbers only between two categories that are 0 and 1: else a category `1` would take them in
-    value = _number(text, decimal_comma)
+    value = _number(text, column.decimal, column.thousands)
     if value is not None and (truths or text.lower() not in _TRUTH):
         alike = [
             k for k, level in enumerate(levels) if _number(level) == value and (truths or level.lower() not in _TRUTH)
@@ -108,7 +178,7 @@ def _place(text: str, column: Column, decimal_comma: bool) -> float:
             return float(alike[0])
     if OTHER in levels:
         return float(levels.index(OTHER))
-    raise Unread(f"{column.name} is {text[:40]!r}, which is not among its categories: {', '.join(levels[:20])}")
+    raise Unread(f"{column.name} is not among its categories", text, f" ({', '.join(levels[:20])})")
 
 
 class Encoded(NamedTuple):
@@ -122,45 +192,37 @@ class Encoded(NamedTuple):
 
 def encoded(table: Table, column: Column) -> Encoded:
     """`encode` of every record."""
-    given, comma = table.columns[column.name], table.decimal_comma
+    given = table.columns[column.name]
     # numbers by a schema: what `encode` says of their texts, all at once
     if isinstance(given, np.ndarray) and column.levels is None and not column.days:
         values = np.where(np.abs(given) <= _LARGEST, given, np.nan)
         return Encoded(values, np.isfinite(values) | (np.isnan(given) & column.may_miss))
     # equal texts have equal numbers, whoever holds them, and are read once
     known: dict[str | None, float | None] = {}
-    for text in set(_texts(given)):
+    for text in set(texts_of(given)):
         try:
-            known[text] = encode(text, column, comma)
+            known[text] = encode(text, column)
         except Unread:
             known[text] = None
-    found = [known[text] for text in _texts(given)]
+    found = [known[text] for text in texts_of(given)]
     return Encoded(np.array(found, dtype=np.float64), np.array([value is not None for value in found]))
 
 
-def unread(table: Table, columns: Sequence[Column]) -> dict[int, str]:
-    """Of every record of which a value cannot be read: where it stands and the first reason.
-
-    For the owner of the table alone: no part of any statement or release.
-    """
-    found: dict[int, str] = {}
+def unread(table: Table, columns: Sequence[Column]) -> dict[int, Unread]:
+    """Of every record of which a value cannot be read, the first reason: for the owner of the table alone."""
+    found: dict[int, Unread] = {}
     for column in columns:
+        texts = texts_of(table.columns[column.name])
         for k in np.flatnonzero(~encoded(table, column).read).tolist():
-            try:
-                encode(_texts(table.columns[column.name][k : k + 1])[0], column, table.decimal_comma)
-            except Unread as error:
-                found.setdefault(k, f"{table.place(k)}: {error}")
+            if k not in found:
+                try:
+                    encode(texts[k], column)
+                except Unread as error:
+                    found[k] = error
     return dict(sorted(found.items()))
 
 
-def of_unread(table: Table, columns: Sequence[Column]) -> list[str]:
-    """The first records of which a value cannot be read, and why."""
-    said = list(unread(table, columns).values())
-    more = [f"... {FOR_YOU}"] if len(said) > SHOWN else []
-    return [f"{one}; this record adds nothing {FOR_YOU}" for one in said[:SHOWN]] + more
-
-
-def _texts(values: Values) -> Sequence[str | None]:
+def texts_of(values: Values) -> Sequence[str | None]:
     """Values as texts; a number by a schema is spelled like one, and empty where there is none."""
     return ["" if v != v else repr(v) for v in values.tolist()] if isinstance(values, np.ndarray) else values
 
@@ -174,14 +236,15 @@ def columns_of(header: Header, used: Sequence[str], public: PublicInputs) -> lis
             levels = ("False", "True")
         if limits is not None and levels is not None:
             wrong.append(f"{name} has a range and categories")
-        elif levels is not None and len(set(levels)) < len(levels):
+        elif levels is not None and len(set(map(letters, levels))) < len(levels):
             wrong.append(f"{name}: its categories name a value twice")
         elif kind == "other":
             wrong.append(f"{name} holds lists, bytes or the like, which are not understood")
         elif levels is None and limits is None and kind in ("text", "day"):
             wrong.append(f"{name} holds {kind}s, and no {'range' if kind == 'day' else 'categories'} of it are stated")
-        days = kind == "day" or name in public.days
-        found.append(Column(name, limits, levels, name in public.centred_if_missing, days and levels is None))
+        days = (kind == "day" or name in public.days) and levels is None
+        may_miss = name in public.centred_if_missing
+        found.append(Column(name, limits, levels, may_miss, days, public.decimal, public.thousands))
     if wrong:
         raise DataError("; ".join(wrong), "state what is known of a column without the records, or leave it out")
     return found

@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+DECIMALS = (".", ",")
+THOUSANDS = ("", ",", ".", " ", "'", "_")
+"""marks between the digits of a number, as they are stated; a blank stands for narrow ones too"""
 BLANKS = frozenset({"LOW", "HIGH", "ONE", "OTHER"})
 """words that a draft holds in place of values; a file that still holds them is refused"""
 
@@ -33,6 +36,10 @@ class PublicInputs:
     """a guess, within a factor 3, of the standard deviation of what the columns do not explain of the target"""
     error_scale_is_known: bool = False
     """whether that is no guess: then it is not estimated"""
+    decimal: str = "."
+    """one of `DECIMALS`"""
+    thousands: str = ""
+    """one of `THOUSANDS`, another one than `decimal`; empty: digits are not grouped"""
     where: str = ""
     """the file that says so"""
 
@@ -54,6 +61,9 @@ class Column(NamedTuple):
     """whether a value may be missing, which then has an entry of its own"""
     days: bool = False
     """whether its values are days"""
+    decimal: str = "."
+    thousands: str = ""
+    """how its numbers are spelled"""
 
     @property
     def entries(self) -> list[str]:

@@ -4,27 +4,33 @@ A record enters alone. What is public is the header: the first line of a csv or 
 file. It says how many columns there are, what they are called, what stands between them and, in a schema, their types.
 Everything else is done to one record at a time, so that no record changes how another one is read.
 
-(a) csv, tsv: a record is one line that is not blank; a quoted field ends on its line. The separator is the one of
-, ; tab | that splits the header into most names.
+(a) csv, tsv: a record is one line that is not blank; a quoted field ends on its line. A line of separators alone is
+blank. The separator is the one of , ; tab | that splits the header into most names, or that of a first line `sep=;`,
+which Excel writes.
 (b) A line is decoded as UTF-8, or where it is none, as Windows-1252.
 (c) A line that does not hold a value for each column has values that cannot be read (None).
 (d) parquet, npz: a value is a number, a truth value, a day or a text by the schema.
+(e) A column without a name, such as the index that pandas writes, is no column: the header says where it stands.
 """
 
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from dpexp.core.errors import DataError
 from dpexp.core.memory import require_readable
 from dpexp.core.text import few, guess
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TEXTS, SCHEMAS = (".csv", ".tsv"), (".parquet", ".npz")
 FORMATS = (*TEXTS, *SCHEMAS)
@@ -39,6 +45,8 @@ KINDS: dict[Kind, tuple[str, ...]] = {
 """of the types of a schema"""
 _SEPARATORS = "\t;|,"
 _BOM = b"\xef\xbb\xbf"
+_STATED = re.compile(r"\"?sep=(.)\"?", re.IGNORECASE)
+_UNNAMED = re.compile(r"Unnamed: \d+(_level_\d+)?")
 
 
 class Header(NamedTuple):
@@ -48,6 +56,20 @@ class Header(NamedTuple):
     """of every column, by its name"""
     separator: str = ""
     """of a csv or tsv file"""
+    line: int = 1
+    """of the names, in a csv or tsv file"""
+    unnamed: tuple[int, ...] = ()
+    """numbers of the columns without a name, from 1"""
+
+    @property
+    def notes(self) -> list[str]:
+        """What of the header is not used."""
+        if not self.unnamed:
+            return []
+        *rest, last = map(str, self.unnamed)
+        which = f"columns {', '.join(rest)} and {last} have" if rest else f"column {last} has"
+        index = " (pandas writes its index so)" * (self.unnamed == (1,))
+        return [f"{which} no name{index}, and {'are' if rest else 'is'} left out"]
 
     def require(self, names: Sequence[str], where: str, speaker: str = "") -> None:
         """Raises DataError where a column is not there; `speaker` is who speaks of it."""
@@ -72,11 +94,6 @@ class Table:
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
 
-    @property
-    def decimal_comma(self) -> bool:
-        """Whether 1,5 is a number: where commas do not separate columns."""
-        return self.header.separator not in ("", ",")
-
     def place(self, k: int) -> str:
         """Where record k stands."""
         return f"{self.where}:{self.lines[k]}" if self.lines is not None else f"{self.where}, row {k + 1}"
@@ -84,15 +101,16 @@ class Table:
 
 def read_header(path: Path) -> Header:
     """Names of columns and what else is public; no record is read. Raises DataError."""
-    if path.suffix not in FORMATS:
+    suffix = path.suffix.lower()
+    if suffix not in FORMATS:
         raise DataError(f"{path}: the format must be one of {', '.join(FORMATS)}")
     if not path.is_file():
         raise DataError(f"{path}: {'is a folder, not a table' if path.is_dir() else 'no such file'}")
     require_readable(path)
-    if path.suffix in TEXTS:
+    if suffix in TEXTS:
         with path.open("rb") as file:
-            return _header_line(file.readline(), path)
-    if path.suffix == ".npz":
+            return _header_line([file.readline(), file.readline()], path)
+    if suffix == ".npz":
         arrays = _arrays(path).items()
         return _once([(name, "number" if isinstance(v, np.ndarray) else "text") for name, v in arrays], str(path))
     import pyarrow.parquet
@@ -104,41 +122,86 @@ def read_header(path: Path) -> Header:
     return _once([(one.name, _kind_of_type(one)) for one in fields if not one.name.startswith(index)], str(path))
 
 
-def read_table(path: Path | Any) -> Table:
-    """The records of a file or of a pandas frame, each by itself.
+def read_table(source: Path | object) -> Table:
+    """The records of a file, or of what holds columns in memory, each by itself.
 
-    Raises DataError for what is wrong with its header, or for no records.
+    In memory: a frame of pandas, polars or pyarrow, a Series, a mapping of columns, or an array [n, k] whose columns
+    are x[0], x[1] and so on. Raises DataError for what is wrong with the header, or for no records.
     """
-    if not isinstance(path, Path):
-        return _of_frame(path)
-    header = read_header(path)
-    if path.suffix in TEXTS:
-        table = _read_lines(path, header)
-    elif path.suffix == ".npz":
-        table = Table(str(path), header, _arrays(path))
+    if not isinstance(source, Path):
+        return _of_memory(source)
+    header, suffix = read_header(source), source.suffix.lower()
+    if suffix in TEXTS:
+        table = _read_lines(source, header)
+    elif suffix == ".npz":
+        table = Table(str(source), header, _arrays(source))
     else:
         import pyarrow.parquet
 
-        with _readable(path):
-            frame = pyarrow.parquet.read_table(path)
+        with _readable(source):
+            frame = pyarrow.parquet.read_table(source)
         columns = {name: _of_type(frame.column(name), kind) for name, kind in header.kinds.items()}
-        table = Table(str(path), header, columns)
+        table = Table(str(source), header, columns)
     if not len(table):
-        raise DataError(f"{path}: holds no records, only a header", "one record a line")
+        raise DataError(f"{source}: holds no records, only a header", "one record a line")
     return table
 
 
-def _of_frame(frame: Any) -> Table:
-    """The records of a pandas frame as a csv file would have them: every value by itself."""
-    # what type a column got may be due to one value of one record, so it is no public kind
-    header = _once([(str(name), "unknown") for name in frame.columns], "frame")
-    if not len(frame):
+# --- in memory ------------------------------------------------------------------------------------------------------
+
+
+def _of_memory(data: object) -> Table:
+    """The records of a frame as a csv file would have them: every value by itself."""
+    names, columns = _columns_in_memory(data)
+    # what type a column got may be due to one value of one record, so it is no public kind; pandas calls a column
+    # without a name `Unnamed: 0`
+    named = [bool(name) and not _UNNAMED.fullmatch(name) for name in names]
+    unnamed = tuple(k for k, own in enumerate(named, 1) if not own)
+    kinds: list[tuple[str, Kind]] = [(name, "unknown") for name, own in zip(names, named, strict=True) if own]
+    header = _once(kinds, "frame")._replace(unnamed=unnamed)
+    values = [one for one, own in zip(columns, named, strict=True) if own]
+    if not values or not len(values[0]):
         raise DataError("the frame holds no records", "one record a row")
-    columns = {name: _of_series(frame.iloc[:, k]) for k, name in enumerate(header.kinds)}
-    return Table("frame", header, columns)
+    return Table("frame", header, dict(zip(header.kinds, _without_blank(values), strict=True)))
 
 
-def _of_series(column: Any) -> Values:
+def _columns_in_memory(data: object) -> tuple[list[str], list[Values]]:
+    """Names and values."""
+    import pandas as pd
+
+    if isinstance(data, pd.Series):
+        data = data.to_frame()
+    if isinstance(data, np.ndarray):
+        if data.dtype.names is None and data.ndim not in (1, 2):
+            raise DataError(f"an array of shape {list(data.shape)} holds no records", "an array [n, k]")
+        width = data.shape[1] if data.ndim > 1 else 1
+        data = pd.DataFrame(data, columns=None if data.dtype.names else [f"x[{k}]" for k in range(width)])
+    if isinstance(data, Mapping):
+        lengths = {len(values) for values in data.values()}
+        if len(lengths) > 1:
+            raise DataError(f"columns have {' and '.join(map(str, sorted(lengths)))} values", "one of every record")
+        data = pd.DataFrame(dict(data))
+    if isinstance(data, pd.DataFrame):
+        return [_name(one) for one in data.columns], [_of_series(data.iloc[:, k]) for k in range(data.shape[1])]
+    import pyarrow as pa
+
+    try:
+        # polars, pyarrow, duckdb and others by the Arrow interface
+        table = pa.table(data)
+    except (TypeError, ValueError, pa.ArrowInvalid):
+        hint = "a path, a frame (pandas, polars, pyarrow), a mapping of columns, or an array [n, k]"
+        raise DataError(f"no table can be read from a {type(data).__name__}", hint) from None
+    numbers = (pa.types.is_floating(column.type) for column in table.columns)
+    kinds: list[Kind] = ["number" if own else "unknown" for own in numbers]
+    return table.column_names, [_of_type(column, kind) for column, kind in zip(table.columns, kinds, strict=True)]
+
+
+def _name(label: object) -> str:
+    """Of a column of a frame; empty where it has none."""
+    return "" if label is None or label != label else str(label)
+
+
+def _of_series(column: pd.Series) -> Values:
     """The values of a column of a frame."""
     # where all of them are floating-point numbers their texts would say the same
     if column.dtype.kind == "f":
@@ -146,45 +209,72 @@ def _of_series(column: Any) -> Values:
     return ["" if gone else str(value) for value, gone in zip(column.tolist(), column.isna(), strict=True)]
 
 
+def _without_blank(columns: list[Values]) -> list[Values]:
+    """The rows that hold a value, as (a) has it for lines."""
+    blank = np.ones(len(columns[0]), dtype=bool)
+    for values in columns:
+        places = np.flatnonzero(blank).tolist()
+        if isinstance(values, np.ndarray):
+            blank[places] = np.isnan(values[places])
+        else:
+            blank[places] = [not (values[k] or "").strip() for k in places]
+        if not blank.any():
+            return columns
+    kept = np.flatnonzero(~blank).tolist()
+    return [v[kept] if isinstance(v, np.ndarray) else [v[k] for k in kept] for v in columns]
+
+
 # --- csv and tsv ----------------------------------------------------------------------------------------------------
 
 
-def _header_line(line: bytes, path: Path) -> Header:
-    if line.startswith((b"\xff\xfe", b"\xfe\xff")):
+def _header_line(lines: Sequence[bytes], path: Path) -> Header:
+    if lines[0].startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DataError(f"{path}:1: is UTF-16 text", "save the file as UTF-8")
-    text = _decoded(line.removeprefix(_BOM).rstrip(b"\r\n"))
+    text, number = _decoded(lines[0].removeprefix(_BOM).rstrip(b"\r\n")), 1
+    separators = "\t" if path.suffix.lower() == ".tsv" else _SEPARATORS
+    if stated := _STATED.fullmatch(text):
+        separators, text, number = stated[1], _decoded(lines[1].rstrip(b"\r\n")), 2
+    where = f"{path}:{number}"
     if "\r" in text:
-        raise DataError(f"{path}:1: lines end with CR alone", "save the file with the line ends of Unix or Windows")
+        raise DataError(f"{where}: lines end with CR alone", "save the file with the line ends of Unix or Windows")
     if not text.strip():
-        raise DataError(f"{path}:1: the first line is blank", "the first line names the columns")
-    separators = "\t" if path.suffix == ".tsv" else _SEPARATORS
-    # (a)
+        raise DataError(f"{where}: the {'first' if number == 1 else 'second'} line is blank", "it names the columns")
     split = {separator: _fields_of(text, separator) or [] for separator in separators}
     separator = max(separators, key=lambda one: len(split[one]))
-    if not split[separator]:
-        raise DataError(f"{path}:1: a quoted name does not end on its line", "the first line names the columns")
-    return _once([(name, "unknown") for name in split[separator]], f"{path}:1", separator)
+    names = split[separator]
+    if not names:
+        raise DataError(f"{where}: a quoted name does not end on its line", "this line names the columns")
+    # (e)
+    unnamed = tuple(k for k, name in enumerate(names, 1) if not name or _UNNAMED.fullmatch(name))
+    kinds: list[tuple[str, Kind]] = [(name, "unknown") for k, name in enumerate(names, 1) if k not in unnamed]
+    if not kinds:
+        raise DataError(f"{where}: no column has a name", "this line names the columns")
+    return _once(kinds, where, separator)._replace(line=number, unnamed=unnamed)
 
 
 def _read_lines(path: Path, header: Header) -> Table:
     lines, rows = [], []
-    width = len(header.kinds)
+    width = len(header.kinds) + len(header.unnamed)
+    places = [k for k in range(width) if k + 1 not in header.unnamed]
     # (c); such a line keeps its place: that it is there changes no other
-    unread: list[str | None] = [None] * width
-    for number, raw in _lines(path):
+    unread: list[str | None] = [None] * len(places)
+    for number, raw in _lines(path, header.line):
         fields = _fields_of(_decoded(raw), header.separator)
+        # (a)
+        if fields is not None and not any(fields):
+            continue
         lines.append(number)
-        rows.append(fields if fields is not None and len(fields) == width else unread)
+        whole = fields is not None and len(fields) == width
+        rows.append([fields[k] for k in places] if whole and fields else unread)
     columns = dict(zip(header.kinds, zip(*rows, strict=True), strict=True)) if rows else dict.fromkeys(header.kinds, ())
     return Table(str(path), header, columns, lines)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def _lines(path: Path, header: int) -> Iterator[tuple[int, bytes]]:
     """Every line below the header that is not blank, and its number."""
     with path.open("rb") as file:
-        next(file, None)
-        for number, line in enumerate(file, 2):
-            if line.strip(b" \r\n"):
+        for number, line in enumerate(file, 1):
+            if number > header and line.strip(b" \r\n"):
                 yield number, line.rstrip(b"\r\n")
 
 

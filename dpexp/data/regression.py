@@ -16,10 +16,11 @@ import numpy as np
 
 from dpexp.core.errors import DataError, UsageError
 from dpexp.core.text import few
-from dpexp.data.encode import columns_of, encoded
+from dpexp.data.encode import columns_of, encoded, read_id, texts_of
 from dpexp.data.formulas import Factor, Formula, applied, limits_of
 from dpexp.data.public_inputs import Column, PublicInputs
-from dpexp.data.records import Header, Kind, Table
+from dpexp.data.records import Header, Table
+from dpexp.data.users import read_budgets
 
 FARTHEST = 1e6
 """a value farther than so many scales from its centre counts as that far: its weight is next to nothing either way"""
@@ -202,18 +203,21 @@ class Records:
         return replace(self, x=self.x[rows], y=self.y[rows], owners=owners[rows], mu=mu)
 
 
-def units_of(kinds: Mapping[str, Kind], roles: Roles, public: PublicInputs, binary: bool) -> Units:
+def units_of(header: Header, roles: Roles, public: PublicInputs, binary: bool) -> Units:
     """The covariates of a table of which only the header is known.
 
     Raises DataError for columns that public inputs must speak of, or that are not there.
     """
-    header = Header(kinds)
     header.require(roles.named, "the table")
     header.require(public.named, "the table", public.where)
-    used = [name for name in kinds if name not in roles.named and name not in public.leave_out]
+    used = [name for name in header.kinds if name not in roles.named and name not in public.leave_out]
     if roles.formula is not None:
         used = roles.formula.columns
         header.require(used, "the table", "the formula")
+    both = [name for name in (roles.target, *used) if name in public.leave_out]
+    if both:
+        which = f"{few(both)}, which {'is the target' if both[0] == roles.target else 'the formula uses'}"
+        raise DataError(f"{which}, is left out by {public.where or 'leave_out'}", "take it out of leave_out")
     columns = columns_of(header, used, public)
     terms = roles.formula.terms if roles.formula else [(Factor(name, name),) for name in used]
     by_name = {column.name: column for column in columns}
@@ -221,9 +225,9 @@ def units_of(kinds: Mapping[str, Kind], roles: Roles, public: PublicInputs, bina
     if not entries:
         raise DataError("there is no column besides the target", "a regression needs a covariate")
     unranged = [column.name for column in columns if column.limits is None and column.levels is None]
-    notes = (
-        [f"no range is stated of {few(unranged, 6)}: most values are taken to lie between -2 and 2"] if unranged else []
-    )
+    notes = header.notes
+    if unranged:
+        notes.append(f"no range is stated of {few(unranged, 6)}: most values are taken to lie between -2 and 2")
     (response,) = columns_of(header, [roles.target], public)
     levels = response.levels or ("0", "1")
     if binary and len(levels) != 2:
@@ -232,7 +236,7 @@ def units_of(kinds: Mapping[str, Kind], roles: Roles, public: PublicInputs, bina
             "state two, or take --model huber-linear",
         )
     if binary:
-        response = Column(roles.target, levels=levels)
+        response = response._replace(limits=None, levels=levels, may_miss=False, days=False)
         return Units(entries, roles.target, 0.0, 1.0, False, tuple(notes), tuple(columns), response)
     if response.levels is not None and roles.target in public.categories:
         raise DataError(
@@ -257,7 +261,7 @@ def units_of(kinds: Mapping[str, Kind], roles: Roles, public: PublicInputs, bina
 def read_records(table: Table, roles: Roles, public: PublicInputs, binary: bool) -> Records:
     """The records of a file. Raises DataError for what is wrong with its header, or with budgets, which are public."""
     try:
-        units = units_of(table.header.kinds, roles, public, binary)
+        units = units_of(table.header, roles, public, binary)
     except DataError as error:
         raise DataError(f"{table.where}: {error.message}", error.hint) from None
     (y, known), (x, read) = encoded(table, units.read[-1]), covariates(table, units)
@@ -265,7 +269,7 @@ def read_records(table: Table, roles: Roles, public: PublicInputs, binary: bool)
     usable = known & read & np.isfinite(y)
     # a value far out is kept at `FARTHEST`: its score is bounded all the same, and no number overflows
     response = y if binary else np.clip((y - units.centre) / units.scale, -FARTHEST, FARTHEST)
-    mu = None if roles.mu is None else read_budgets(table, roles.mu)
+    mu = None if roles.mu is None else read_budgets(table, roles.mu, public)
     # a record that is not usable keeps its place: who holds no usable row is still asked, and sends noise alone
     return Records(units, x[usable], response[usable], np.flatnonzero(usable), len(table), mu)
 
@@ -293,35 +297,19 @@ def _standardised(entry: Entry, values: np.ndarray) -> np.ndarray:
     return np.asarray(z if entry.level == MISSING else np.where(missing, 0.0, z))
 
 
-def read_budgets(table: Table, column: str) -> np.ndarray:
-    """The budgets of a table, which are public: numbers above 0, or inf. Raises DataError at the first that is none."""
-    table.header.require([column], table.where)
-    budgets = np.empty(len(table))
-    for k, value in enumerate(table.columns[column]):
-        # budgets are public: a bad one may be shown, and stops all
-        try:
-            budgets[k] = float(str(value).replace(",", ".") if table.decimal_comma else str(value))
-        except ValueError:
-            budgets[k] = np.nan
-        if not budgets[k] > 0:
-            raise DataError(
-                f"{table.place(k)}: {column} is {str(value)[:40]!r}, and a budget mu is a number above 0, or inf",
-                "leave out users who spend nothing",
-            )
-    return budgets
-
-
 def persons_of(table: Table, column: str) -> tuple[np.ndarray, int]:
     """Whose each line is [lines], by the place of its id among all in their order, and how many persons there are.
 
-    Ids are public; a line without one is nobody's, -1. Raises DataError where all are.
+    Ids are public, and one however they are spelled (`read_id`); a line without one is nobody's, -1. Raises DataError
+    where all are.
     """
-    ids = ["" if value is None or value != value else str(value) for value in table.columns[column]]
+    texts = texts_of(table.columns[column])
+    known = {text: read_id(text or "") for text in set(texts)}
     # ids are public, and so is their order; where their lines stand is not
-    places = {one: k for k, one in enumerate(sorted(set(ids) - {""}))}
+    places = {one: k for k, one in enumerate(sorted(set(known.values()) - {""}))}
     if not places:
         raise DataError(f"{table.where}: no line says whose it is in {column}", "--person names the column of the ids")
-    return np.array([places.get(one, -1) for one in ids]), len(places)
+    return np.array([places.get(known[text], -1) for text in texts]), len(places)
 
 
 def by_person(table: Table, records: Records, column: str) -> Records:

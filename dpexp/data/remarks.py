@@ -1,18 +1,20 @@
-"""What is odd about a user's own table, though it can be used: said to the owner, and to nobody else.
+"""What an owner should know about a table before it is used: said to the owner, and to nobody else.
 
-A column that is far larger than the others, one that numbers the records, and values that cannot be read are not
+Records that cannot be read, a column that is far larger than the others and one that numbers the records are not
 mistakes, but seldom meant, and nothing else shows them. These remarks are read off the records. They are therefore no
 part of the privacy statement, of what is stored or of what is released.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dpexp.data.drafting import LEVELS, RANGE, key_of
-from dpexp.data.encode import FOR_YOU, encoded, of_unread
+from dpexp.core.errors import DataError
+from dpexp.core.text import counted
+from dpexp.data.drafting import RANGE, key_of
+from dpexp.data.encode import PRIVATE, Unread, encoded, readings, unread
 from dpexp.data.public_inputs import Column
 from dpexp.data.records import Table
 
@@ -21,33 +23,21 @@ OF_ONE_SIZE = 10.0
 squared norm of a record each"""
 FEWEST_RECORDS = 20
 """with fewer records it says little that no two have the same whole number"""
+SHOWN = 4
+"""faults that are named; more are counted"""
+TRIED = 200
+"""different values that are tried in another spelling"""
 
 
 def remarks(table: Table, columns: Sequence[Column], classes: Column) -> list[str]:
     """What is odd about a labelled table, each in one line."""
-    found, raw = list[str](), dict[str, np.ndarray]()
-    # a column with a stated range is scaled, and cannot drown the others
-    unscaled = [column for column in columns if column.levels is None and column.limits is None]
-    for column in unscaled:
-        values, name = encoded(table, column).values, key_of(column.name)
-        values = values[np.isfinite(values)]
-        if len(values):
-            raw[name] = values
-        elif not column.may_miss:
-            found.append(
-                f"no value of {name} is a number, so no record adds anything: of a column of words state categories: "
-                f"{{{name}: {LEVELS}}}, or leave it out {FOR_YOU}"
-            )
-    found += [
-        f"{name} is another whole number in every record, as an identifier is; if it is one, leave it out {FOR_YOU}"
-        for name, values in raw.items()
-        if len(np.unique(values)) == len(values) >= FEWEST_RECORDS and np.all(values % 1 == 0)
-    ]
+    raw = _raw(table, columns)
+    found = identifiers(table, columns)
     # every record is scaled to norm 1 by itself, so a column that is a thousand times larger than the others is all
     # that is left of a record: the root of its mean square is what it adds to the norms
-    sizes = {name: float(np.sqrt(np.mean(values**2))) for name, values in raw.items()}
+    sizes = {name: float(np.sqrt(np.mean(values**2))) for name, values in raw.items() if len(values)}
     # by range or as 0 and 1 the others have at most size 1
-    others = [1.0] * (len(columns) - len(unscaled))
+    others = [1.0] * (len(columns) - len(raw))
     rest = {name: [*(size for one, size in sizes.items() if one != name), *others] for name in sizes}
     large = [name for name, size in sizes.items() if rest[name] and size > OF_ONE_SIZE * float(np.median(rest[name]))]
     if large:
@@ -55,9 +45,55 @@ def remarks(table: Table, columns: Sequence[Column], classes: Column) -> list[st
         found.append(
             f"{', '.join(large)} {'are' if len(large) > 1 else 'is'} more than {OF_ONE_SIZE:g} times as large as other "
             "columns. Every record is scaled to norm 1, so that little is left of these others. State limits that are "
-            f"known without the records: ranges: {{{template}}} {FOR_YOU}"
+            f"known without the records: ranges: {{{template}}} {PRIVATE}"
         )
-    return found + of_unread(table, [*columns, classes])
+    return found + losses(table, unread(table, [*columns, classes]))
+
+
+def _raw(table: Table, columns: Sequence[Column]) -> dict[str, np.ndarray]:
+    """The numbers of every column that no range scales."""
+    plain = [column for column in columns if column.levels is None and column.limits is None and not column.days]
+    values = {key_of(column.name): encoded(table, column).values for column in plain}
+    return {name: found[np.isfinite(found)] for name, found in values.items()}
+
+
+def identifiers(table: Table, columns: Sequence[Column]) -> list[str]:
+    """Columns without a range that number the records."""
+    return [
+        f"{name} is another whole number in every record, as an identifier is; if it is one, leave it out {PRIVATE}"
+        for name, values in _raw(table, columns).items()
+        if len(np.unique(values)) == len(values) >= FEWEST_RECORDS and np.all(values % 1 == 0)
+    ]
+
+
+def losses(table: Table, found: Mapping[int, Unread], lost: str = "add nothing") -> list[str]:
+    """The records that were `unread`, in one sentence: how many, why, and what would read them."""
+    if not found:
+        return []
+    faults: dict[str, list[int]] = {}
+    for k, error in found.items():
+        faults.setdefault(error.fault, []).append(k)
+    ordered = sorted(faults.items(), key=lambda one: -len(one[1]))
+    said = [f"{found[ks[0]]} ({counted(len(ks), 'record')}, first {table.place(ks[0])})" for _, ks in ordered[:SHOWN]]
+    more = [f"and {len(ordered) - SHOWN} more reasons"] if len(ordered) > SHOWN else []
+    some = f"{len(found):,} of {counted(len(table), 'record')} cannot be read and {lost}"
+    return [f"{some}: {'; '.join(said + more)}{_other_reading(found)} {PRIVATE}"]
+
+
+def _other_reading(found: Mapping[int, Unread]) -> str:
+    """How the first number in another spelling reads, if one is among the values that are shown no further."""
+    values = dict.fromkeys(error.value for error in found.values() if error.fault.endswith(" a number"))
+    read = next(((text, how) for text in [*values][:TRIED] if (how := readings(text))), None)
+    if read is None:
+        return ""
+    said = " or ".join(f"{value} with {keys}" for value, keys in read[1].items())
+    return f". {read[0]!r} is {said} in the public inputs"
+
+
+def none_read(table: Table, lost: Sequence[str]) -> DataError:
+    """What to raise before anything is drawn, where all records are lost: a budget would be spent on noise."""
+    hint = "state categories of columns of words, and decimal and thousands, among the public inputs"
+    return DataError(f"{table.where}: no record can be read; {'; '.join(lost) or PRIVATE}", hint)
 
 
 def majority(table: Table, classes: Column) -> list[str]:
@@ -67,4 +103,4 @@ def majority(table: Table, classes: Column) -> list[str]:
     if not counts.any():
         return []
     share, name = counts.max() / counts.sum(), (classes.levels or ())[int(counts.argmax())]
-    return [f"{share:.1%} of the records have the class {name}: so accurate is who always says so {FOR_YOU}"]
+    return [f'Always predicting "{name}" would be {share:.1%} accurate {PRIVATE}']

@@ -1,26 +1,27 @@
-"""A file of users' budgets: a table with the columns mu and, if there, uses and group.
+"""Budgets of users: a file with the columns mu and, if there, uses and group; or a column of a table.
 
-Nothing is guessed: every line holds one value for each column, and a number is digits with a point and an exponent, or
-inf. Everything else is an error at its line.
+Nothing is guessed: every line holds one value for each column, and a budget is a number or inf, spelled as all numbers
+are (`encode`). Everything else is an error at its line.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpexp.core.errors import UsageError
+from dpexp.core.errors import DataError, UsageError
 from dpexp.core.text import guess
+from dpexp.data.encode import read_budget
+from dpexp.data.public_inputs import PublicInputs
 from dpexp.data.records import Table, read_table
 
 COLUMNS = ("mu", "uses", "group")
 EVERYONE = "all"
 """the row of all users together, so no group can be called so"""
-# a budget that is read wrongly is a false guarantee
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|\+?inf(inity)?", re.ASCII | re.IGNORECASE)
+HINT = "a budget is written like 0.5, 2e-1 or inf"
 _SHOWN = 5
 """faults that a message lists"""
 
@@ -47,30 +48,45 @@ def read_users(path: Path) -> Users:
     mu = _numbers(table, "mu", found)
     uses = _numbers(table, "uses", found) if "uses" in named else None
     groups = _groups(table, found) if "group" in named else None
-    # a line that does not fit is found in every column, and said once
-    if faults := list(dict.fromkeys(found)):
-        rest = f" (and {len(faults) - _SHOWN} more)" if len(faults) > _SHOWN else ""
-        raise UsageError("; ".join(faults[:_SHOWN]) + rest, "a number is written like 0.5, 2e-1 or inf")
+    if found:
+        raise UsageError(_listed(found), HINT)
     return Users(mu, uses, groups)
 
 
-def _numbers(table: Table, name: str, faults: list[str]) -> np.ndarray:
+def _numbers(table: Table, name: str, faults: list[str], decimal: str = ".", thousands: str = "") -> np.ndarray:
     """A column as numbers >= 0, whole and finite where they are uses; what is wrong with it joins the faults."""
     entries = table.columns[name]
     if isinstance(entries, np.ndarray):
-        values, overflow = entries, np.zeros(len(entries), dtype=bool)
+        values = entries
     else:
         # words of a schema are no numbers, whatever they say
-        texts = [text or "" if table.header.kinds[name] == "unknown" else "" for text in entries]
-        values = np.array([float(text) if _NUMBER.fullmatch(text) else np.nan for text in texts])
-        # 1e999 is read as inf, which nobody wrote
-        overflow = np.isinf(values) & np.array(["inf" not in text.lower() for text in texts])
-    rules = [(np.isnan(values), "is not a number"), (overflow, "is too large"), (values < 0, "must not be negative")]
+        texts = [(text or "").strip() if table.header.kinds[name] == "unknown" else "" for text in entries]
+        read = (read_budget(text, decimal, thousands) for text in texts)
+        values = np.array([np.nan if value is None else value for value in read])
+    rules = [(np.isnan(values), "is not a number"), (values < 0, "must not be negative")]
     if name == "uses":
         with np.errstate(invalid="ignore"):
             rules.append((~np.isnan(values) & ~(values == np.floor(values)) | np.isinf(values), "must be whole"))
     faults += [_fault(table, name, int(k), words) for wrong, words in rules for k in np.flatnonzero(wrong)]
     return values
+
+
+def read_budgets(table: Table, column: str, public: PublicInputs) -> np.ndarray:
+    """The budgets of a table, which are public: numbers above 0, or inf. Raises DataError at what is none."""
+    table.header.require([column], table.where)
+    faults: list[str] = []
+    values = _numbers(table, column, faults, public.decimal, public.thousands)
+    faults += [_fault(table, column, int(k), "must be above 0") for k in np.flatnonzero(values == 0)]
+    if faults:
+        raise DataError(_listed(faults), HINT)
+    return values
+
+
+def _listed(faults: Sequence[str]) -> str:
+    # a line that does not fit is found in every column, and said once
+    different = list(dict.fromkeys(faults))
+    rest = f" (and {len(different) - _SHOWN} more)" if len(different) > _SHOWN else ""
+    return "; ".join(different[:_SHOWN]) + rest
 
 
 def _groups(table: Table, faults: list[str]) -> np.ndarray:

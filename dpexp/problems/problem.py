@@ -31,6 +31,9 @@ class Problem(Named, Protocol):
     def files(self) -> Mapping[str, str]:
         """The user's own data files, path -> hash. Asked by `dpexp.store.fingerprint`; default: none."""
 
+    def require_records(self) -> None:
+        """Raises DataError where no record of a user's can be read: asked by `validate` and `run`."""
+
     def remarks(self) -> Sequence[str]:
         """What is odd about the user's own table, said to its owner by `validate` and `run` alone; default: nothing."""
 
@@ -69,6 +72,9 @@ class ProblemBase(Parameters):
     def files(self) -> Mapping[str, str]:
         """No file of the user is read."""
         return {}
+
+    def require_records(self) -> None:
+        """No table is read."""
 
     def remarks(self) -> Sequence[str]:
         """No table is odd."""

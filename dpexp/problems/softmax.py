@@ -37,6 +37,7 @@ from dpexp.data.labelled import columns_of_file
 from dpexp.data.loading import DATASETS, TEST_FRACTION, load
 from dpexp.data.public_inputs import BLANKS, PublicInputs
 from dpexp.data.records import FORMATS, read_table
+from dpexp.data.remarks import none_read
 from dpexp.problems.problem import ProblemBase
 from dpexp.theory.dp_sgld.softmax import data_lipschitz, minimiser_radius, smoothness_of_norm
 
@@ -94,6 +95,9 @@ class DataSource(Parameters):
     """columns whose values may be missing: an entry of its own says so"""
     leave_out: Names = ()
     """columns that are not used"""
+    decimal: Literal[".", ","] = "."
+    thousands: Literal["", ",", ".", " ", "'", "_"] = ""
+    """marks in the numbers of a table"""
     features: Literal["pixels", "network"] = "pixels"
     by_file_name: Words = ()
     """of image folders: words in file names that split a class"""
@@ -105,7 +109,9 @@ class DataSource(Parameters):
     def _one_source(self) -> DataSource:
         if (self.name is None) == (self.path is None):
             raise ValueError(f"give a name ({', '.join(DATASETS)}) or a path, for instance {{name: digits}}")
-        beside = [key for key, value in self if key not in ("name", "path") and value not in (None, (), "pixels")]
+        beside = [
+            key for key, value in self if key not in ("name", "path") and value not in (None, (), "", ".", "pixels")
+        ]
         if self.path is None:
             if beside:
                 raise ValueError(f"{', '.join(sorted(beside))}: only for data given by path, not for {self.name!r}")
@@ -113,15 +119,18 @@ class DataSource(Parameters):
         place = Path(os.path.expanduser(self.path))
         if not place.exists():
             raise ValueError(f"{self.path}: no such file or folder (a path in a config starts at the config's folder)")
-        if place.is_file() and place.suffix not in FORMATS:
+        if place.is_file() and place.suffix.lower() not in FORMATS:
             raise ValueError(f"{self.path}: the format must be one of {', '.join(FORMATS)}")
         if place.is_file() and self.target is None:
             raise ValueError(f"{self.path}: which column is the target? give target")
-        of_tables, of_folders = ("target", "ranges", "categories", "missing", "leave_out"), ("features", "by_file_name")
+        of_tables = ("target", "ranges", "categories", "missing", "leave_out", "decimal", "thousands")
+        of_folders = ("features", "by_file_name")
         idle = [key for key in beside if key in (of_tables if place.is_dir() else of_folders)]
         if idle:
             kind = "tables" if place.is_dir() else "folders of images"
             raise ValueError(f"{', '.join(idle)}: only for {kind}, not for {self.path}")
+        if self.decimal == self.thousands:
+            raise ValueError("decimal and thousands are one mark: decimal is '.' if it is not stated")
         blank = next((name for name, levels in (self.categories or {}).items() if set(levels) <= BLANKS), None)
         if blank is not None:
             raise ValueError(f"categories of {blank} are not filled in: state what is known without the records")
@@ -131,14 +140,18 @@ class DataSource(Parameters):
     @model_serializer(mode="wrap")
     def _as_stored(self, dumped: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """What is not used is not written, so that cells without it keep their names."""
-        return {k: v for k, v in dumped(self).items() if v or k not in ("missing", "leave_out", "records")}
+        spare = ("missing", "leave_out", "records", "thousands")
+        return {k: v for k, v in dumped(self).items() if v or k not in spare if (k, v) != ("decimal", ".")}
 
     @property
     def public(self) -> PublicInputs:
         """What is stated of a table's columns."""
         ranges = {name: limits_of(name, pair) for name, pair in (self.ranges or {}).items()}
         days = tuple(name for name, pair in (self.ranges or {}).items() if isinstance(pair[0], str))
-        return PublicInputs(ranges, self.categories or {}, self.missing, self.leave_out, days)
+        return PublicInputs(
+            ranges, self.categories or {}, self.missing, self.leave_out, days, decimal=self.decimal,
+            thousands=self.thousands,
+        )  # fmt: skip
 
 
 class Softmax(ProblemBase):
@@ -249,6 +262,13 @@ class Softmax(ProblemBase):
             return (f"{source.note} {source.licence}. {NOT_COVERED} {BY_PLACE}",)
         number = BY_THEMSELVES.format(records=self.data.records) if self.data.records else BY_PLACE
         return (f"{self.train.note} {NOT_COVERED} {number}",)
+
+    def require_records(self) -> None:
+        """Raises DataError where no record of the user's table can be read."""
+        parts = self.split if self.data.path and self.data.target else ()
+        if parts and not any(np.any(part.usable) for part in parts if part.usable is not None):
+            table = read_table(Path(os.path.expanduser(str(self.data.path))))
+            raise none_read(table, self.remarks())
 
     def remarks(self) -> Sequence[str]:
         """What is odd about the user's own table."""

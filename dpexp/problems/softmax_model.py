@@ -25,6 +25,7 @@ from dpexp.data.encode import unread
 from dpexp.data.labelled import entries_of
 from dpexp.data.public_inputs import Column, column_of
 from dpexp.data.records import read_table
+from dpexp.data.remarks import losses
 from dpexp.problems.softmax import expanded
 
 OFFSET, INTERCEPT = "(offset)", "(intercept)"
@@ -73,8 +74,8 @@ class SoftmaxModel:
         offset = 0.0 - (scaled * low).sum(axis=1, keepdims=True)
         return np.concatenate([scaled, offset, intercept], axis=1)
 
-    def probabilities(self, table: Path | Any) -> tuple[np.ndarray, dict[int, str]]:
-        """Of every class for every record of a file or a frame [n, classes], and of which records they are not known.
+    def probabilities(self, table: Path | object) -> tuple[np.ndarray, dict[int, str], list[str]]:
+        """Of every class for every record of a table [n, classes], why some have none, and how many these are.
 
         These have NaN, and the reason says where a value cannot be read. Raises UsageError where a column is not there.
         """
@@ -89,9 +90,10 @@ class SoftmaxModel:
         scores = np.asarray(features, np.float64) @ np.asarray(self.weights, np.float64).T
         shares = np.exp(scores - scores.max(axis=1, keepdims=True))
         shares /= shares.sum(axis=1, keepdims=True)
-        reasons = unread(read, self.columns)
-        shares[list(reasons)] = np.nan
-        return shares, reasons
+        found = unread(read, self.columns)
+        shares[list(found)] = np.nan
+        reasons = {k: f"{read.place(k)}: {error}" for k, error in found.items()}
+        return shares, reasons, losses(read, found, "have no prediction")
 
 
 def softmax_model(weights: np.ndarray, legend: Mapping[str, Any]) -> SoftmaxModel:

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-LEAST, MOST = 1e-3, 1e5
-"""numbers in between are written without a power of ten"""
+LEAST, MOST, LARGE = 1e-3, 1e5, 1e9
+"""numbers between the first two are written without a power of ten, and estimates between the first and the last"""
 _UNCERTAIN = re.compile(r"(-?\d[\d.]*(?:e[-+]?\d+)?) (?:\u00b1 (\d[\d.]*(?:e[-+]?\d+)?)|\((\d[\d.]*(?:e[-+]?\d+)?)\))")
 
 
@@ -90,8 +90,11 @@ def level_in_digits(p: float | None, equals: str = "") -> str:
 
 
 def rounded(value: float, error: float) -> str:
-    """A number with as many decimals as its standard error needs for two digits."""
+    """A number with as many decimals as its standard error needs for two digits, small or large with an exponent."""
     if not math.isfinite(error) or error <= 0:
         return f"{value:.6g}"
-    decimals = max(0, 1 - math.floor(math.log10(error)))
-    return f"{value:.{min(decimals, 12)}f}" if abs(value) < 1e15 else f"{value:.6g}"
+    last = math.floor(math.log10(error)) - 1
+    size = max(abs(value), error)
+    if not LEAST <= size < LARGE:
+        return f"{value:.{min(max(0, math.floor(math.log10(size)) - last), 15)}e}"
+    return f"{value:.{min(max(0, -last), 15)}f}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,7 +21,7 @@ from dpexp.core.seeds import generator
 from dpexp.engine.softmax import batches as drawn
 from dpexp.engine.softmax import loop as engine
 from dpexp.engine.softmax.measuring import tally
-from dpexp.privacy.accounting.gdp import eps_of, rdp_of
+from dpexp.privacy.accounting.gdp import delta_of, eps_of, rdp_of
 from dpexp.privacy.analyses.private_selection import NumberOfRuns, curve_of_run, number_of_runs, selection
 from dpexp.privacy.budgets import Target
 from dpexp.privacy.mechanisms.tuned_runs import TunedRuns
@@ -144,7 +145,7 @@ def test_the_price_covers_a_toy_whose_law_is_enumerated(law):
     """Two outcomes: what the best of K gives away is above what one run does, and never above what is stated."""
     for up in (0.6, 0.75, 0.9):
         coin, drawn_ = Coin(up), number_of_runs(law)
-        stated = selection(coin.rdp, drawn_.runs, drawn_.shape, "", ())
+        stated = selection(coin.rdp, lambda eps: 1.0, drawn_.runs, drawn_.shape, "", ())
         laws = coin.released(law)
         alone = [np.array([1 - up, up]), np.array([up, 1 - up])]
         for delta in (1e-2, 1e-4):
@@ -310,7 +311,7 @@ def test_an_attack_on_the_best_sees_more_than_one_run_gives_away_and_less_than_i
     low = stats.beta.ppf(1e-3, above[1], runs - above[1] + 1)
     high = stats.beta.ppf(1 - 1e-3, above[0] + 1, runs - above[0])
     attacked = math.log((low - delta) / high)
-    stated = selection(lambda a: rdp_of(1.0, a), 10, math.inf, "", ()).eps(delta)
+    stated = selection(lambda a: rdp_of(1.0, a), partial(delta_of, 1.0), 10, math.inf, "", ()).eps(delta)
     assert one.eps < attacked < stated
     # what the attack should see, from the normal law: both worlds have the maximum of a Poisson number of scores
     for world in (0, 1):
@@ -351,13 +352,14 @@ def test_a_section_tune_is_the_tuned_algorithm_and_other_cells_keep_their_names(
         ("tune=3", "'tune' must be a mapping"),
         ("algorithm={name: ldp-sgd}", "algorithm 'ldp-sgd' cannot be tuned"),
         ("algorithm.sampling=balls-in-bins", "times the epsilon of the run's own analysis"),
-        ("privacy.eps=1e-3", "no noise brings the price"),
+        ("privacy.eps=1e-3 & tune.draws=geometric 4", "no noise brings the price"),
     ],
 )
 def test_what_cannot_be_tuned_is_refused_in_a_line(tmp_path, change, said):
     path = tmp_path / "tuned.yaml"
     path.write_text(CONFIG)
-    error = call("validate", str(path), "--set", change, code=2).stderr
+    changes = [word for each in change.split(" & ") for word in ("--set", each)]
+    error = call("validate", str(path), *changes, code=2).stderr
     assert said in error
 
 

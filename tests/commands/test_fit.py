@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,15 +16,16 @@ import dpexp
 from dpexp.commands import init
 from dpexp.config.public_file import read_public
 from dpexp.config.yamlfile import ConfigError
-from dpexp.core.errors import UsageError
+from dpexp.core.errors import PrivateWarning, UsageError
 from dpexp.core.standard_json import standard_json
 from dpexp.data.dataset import DataError
 from dpexp.data.drafting import draft_public
-from dpexp.data.encode import of_unread
+from dpexp.data.encode import unread
 from dpexp.data.formulas import read_formula
 from dpexp.data.public_inputs import PublicInputs
 from dpexp.data.records import read_table
-from dpexp.data.regression import Roles, read_budgets, read_records
+from dpexp.data.regression import Roles, read_records
+from dpexp.data.users import read_budgets, read_users
 from dpexp.inference.central_newton import allocation, central_newton
 from dpexp.inference.fitting import fit_central, plan_central, plan_local, released
 from dpexp.inference.intervals import intervals, level_of
@@ -299,7 +301,8 @@ def test_values_of_any_size_do_no_harm_and_the_order_of_rows_is_the_servers(tmp_
     else:
         frame.loc[4, "age"], frame.loc[5, "age"], frame.loc[6, "y"] = 1e308, -1e300, 1e308
     frame.to_csv(tmp_path / "odd.csv", index=False)
-    report = dpexp.fit(tmp_path / "odd.csv", target="y", mu=3, public=tmp_path / "p.yaml")
+    with nullcontext() if odd == "sorted" else pytest.warns(PrivateWarning, match="3 of 30,000 records"):
+        report = dpexp.fit(tmp_path / "odd.csv", target="y", mu=3, public=tmp_path / "p.yaml")
     assert report.exit_code == 0
     assert abs(report.document()["estimates"][1]["estimate"] - 0.5) < 5 * report.errors[1]
 
@@ -510,7 +513,7 @@ def test_what_is_wrong_with_a_header_is_said(tmp_path, table, public, message):
         ('"1,3', "", "its line does not hold one value for each column"),
         ("2,inf", "", "y is not a number: 'inf'"),
         ("2,1e400", "", "y is infinite"),
-        ("z,3", "categories: {a: ['1', w]}", "a is 'z', which is not among its categories"),
+        ("z,3", "categories: {a: ['1', w]}", "a is not among its categories"),
     ],
 )
 @pytest.mark.parametrize("deployment", [False, True])
@@ -523,10 +526,11 @@ def test_a_value_that_cannot_be_read_moves_its_own_record_alone(tmp_path, line, 
     assert read.n == 3
     assert len(read.x) == len(read.y) == 2
     secret = {"deployment": True, "out": tmp_path / "fit.json"} if deployment else {}
-    report = dpexp.fit(path, target="y", mu=1, public=stated, central=True, force=True, **secret)
+    with nullcontext() if deployment else pytest.warns(PrivateWarning, match="1 of 3 records"):
+        report = dpexp.fit(path, target="y", mu=1, public=stated, central=True, force=True, **secret)
     assert report.planned.n == 3
-    told = [] if deployment else [f"{path}:3: {message}"]
-    assert [one[: len(want)] for one, want in zip(report.remarks, told, strict=True)] == told
+    assert len(report.remarks) == (not deployment)
+    assert all(text in said for said in report.remarks for text in (message, f"first {path}:3", "do not publish"))
     assert message not in report.text() + standard_json(report.document())
 
 
@@ -537,7 +541,9 @@ def test_records_that_cannot_be_read_leave_the_fit_of_the_others(tmp_path, lab, 
     frame = people().astype({"age": object})
     frame.loc[::3, "age"] = "unknown"
     frame.to_csv(tmp_path / "part.csv", index=False)
-    report = dpexp.fit(tmp_path / "part.csv", target="y", mu=math.inf, public=lab / "public.yaml", central=central)
+    given = {"target": "y", "mu": math.inf, "public": lab / "public.yaml", "central": central}
+    with pytest.warns(PrivateWarning, match="of 40,000 records"):
+        report = dpexp.fit(tmp_path / "part.csv", **given)
     assert report.planned.n == N
     frame[frame.age != "unknown"].to_csv(tmp_path / "rest.csv", index=False)
     rest = dpexp.fit(tmp_path / "rest.csv", target="y", mu=math.inf, public=lab / "public.yaml", central=central)
@@ -548,8 +554,21 @@ def test_records_that_cannot_be_read_leave_the_fit_of_the_others(tmp_path, lab, 
 
 def test_budgets_are_public_and_told_at_their_line(tmp_path):
     path = write(tmp_path / "t.csv", "a,y,mu\n1,2,inf\n1,2,x\n")
-    with pytest.raises(DataError, match=r"t\.csv:3: mu is 'x', and a budget mu is a number above 0, or inf"):
-        read_budgets(read_table(path), "mu")
+    with pytest.raises(DataError, match=r"t\.csv:3: mu is not a number, got 'x'"):
+        read_budgets(read_table(path), "mu", PublicInputs())
+
+
+@pytest.mark.parametrize("text", ["1_0", "1e400", "\u0663", "nan", "0x1", "1,5", "0", "-1", ""])
+def test_a_column_of_budgets_is_spelled_as_a_file_of_users_is(tmp_path, text):
+    path = write(tmp_path / "t.csv", f'a,mu\n1,inf\n1,"{text}"\n')
+    with pytest.raises(DataError, match=r"t\.csv:3: mu"):
+        read_budgets(read_table(path), "mu", PublicInputs())
+    if text not in ("0",):  # there it is a user who spends nothing
+        users = write(tmp_path / "u.csv", f'mu,uses\ninf,1\n"{text}",1\n')
+        with pytest.raises(UsageError, match=r"u\.csv:3: mu"):
+            read_users(users)
+    if text == "1,5":
+        assert read_budgets(read_table(path), "mu", PublicInputs(decimal=","))[1] == 1.5
 
 
 @pytest.mark.parametrize(
@@ -606,18 +625,53 @@ def test_a_target_that_is_not_binary_is_told_to_its_owner(tmp_path):
     table = read_table(write(tmp_path / "t.csv", "a,y\n1,2\n2,1\n"))
     records = read_records(table, Roles("y"), PublicInputs(), True)
     assert records.owners.tolist() == [1]
-    assert "t.csv:2: y is '2', which is not among its categories: 0, 1" in of_unread(table, records.units.read)[0]
+    assert [str(one) for one in unread(table, records.units.read).values()] == [
+        "y is not among its categories (0, 1): '2'"
+    ]
     with pytest.raises(DataError, match="y has 3 categories"):
         read_records(table, Roles("y"), PublicInputs(categories={"y": ("1", "2", "3")}), True)
 
 
-def test_a_column_of_words_that_nothing_states_is_said_before_its_records(tmp_path):
+@pytest.mark.parametrize("deployment", [False, True])
+def test_where_no_record_can_be_read_nothing_is_spent(tmp_path, deployment):
     path = write(tmp_path / "t.csv", "g,y\n" + "a,1\nb,2\n" * 20)
-    report = dpexp.fit(path, target="y", mu=1)
-    assert report.remarks[0].startswith("no record can be read, so that what is released is noise: --public")
-    assert "t.csv:2: g is not a number: 'a'" in report.remarks[1]
-    stated = write(tmp_path / "p.yaml", "categories: {g: [a, b]}")
-    assert dpexp.fit(path, target="y", mu=1, public=stated).remarks == []
+    given = {"target": "y", "mu": 1, "deployment": deployment, "out": tmp_path / "fit.json"}
+    with pytest.raises(DataError, match=r"40 of 40 records .* g is not a number: 'a' .*private") as refused:
+        dpexp.fit(path, **given)
+    assert "categories" in refused.value.hint
+    assert list(tmp_path.glob("fit*")) == []
+    assert dpexp.fit(path, **given, public={"categories": {"g": ["a", "b"]}}).remarks == []
+
+
+def test_values_with_marks_of_thousands_are_read_by_the_public_key_or_counted(tmp_path):
+    frame = people(3000)[["age", "y"]]
+    frame.y *= 100
+    dotted = frame.assign(y=[f"{value:,.2f}" for value in frame.y])
+    dotted.to_csv(tmp_path / "t.csv", index=False)
+    given = {"target": "y", "mu": 2, "central": True}
+    public = {"ranges": {"age": [20, 70], "y": [0, 6000]}, "error_scale": 400}
+    plain = dpexp.fit(frame.assign(y=frame.y.round(2)), **given, public=public).frame()
+    assert dpexp.fit(tmp_path / "t.csv", **given, public=public | {"thousands": ","}).frame().equals(plain)
+    with pytest.warns(PrivateWarning, match='is [0-9.]+ with thousands: ","'):
+        dpexp.fit(tmp_path / "t.csv", **given, public=public)
+
+
+def test_every_loss_of_rows_is_counted(tmp_path):
+    frame = people(3000)[["age", "y"]].assign(who=[f"{k // 2}" if k % 10 else None for k in range(3000)], n=range(3000))
+    public = {"ranges": {"age": [20, 70], "y": [0, 60]}, "error_scale": 3}
+    with pytest.warns(PrivateWarning) as said:
+        dpexp.fit(frame, target="y", mu=2, central=True, person="who", public=public)
+    texts = [str(one.message) for one in said]
+    assert any("300 of 3,000 rows have no id in who" in text for text in texts)
+    assert any(text.startswith("n is another whole number in every record") for text in texts)
+
+
+def test_a_column_that_is_left_out_explains_nothing_and_is_not_explained(tmp_path):
+    frame, given = people(300), {"mu": 2, "central": True}
+    for names in ({"target": "y"}, {"formula": "y ~ age"}) if find_spec("formulaic") else ({"target": "y"},):
+        left = "y" if "target" in names else "age"
+        with pytest.raises(DataError, match=f"{left}, which .* is left out"):
+            dpexp.fit(frame, **names, **given, public={"leave_out": [left, "job"]})
 
 
 def test_logistic_fit(tmp_path):
@@ -863,7 +917,8 @@ def test_predictions_are_means_with_their_errors(tmp_path, monkeypatch, model):
     public = write(tmp_path / "p.yaml", "ranges: {a: [-3, 1]}\ncategories: {g: [u, v]}")
     report = dpexp.fit(frame, target="y", mu=3, central=True, model=model, public=public)
     new = pd.DataFrame({"g": ["v", "u", "?"], "a": [0.5, 0.0, 1.0]})
-    found = report.predict(new)
+    with pytest.warns(PrivateWarning, match="1 of 3 records"):
+        found = report.predict(new)
     value = {one["term"]: one["estimate"] for one in report.document()["estimates"]}
     by_hand = [value["(intercept)"] + 0.5 * value["a"] + value["g=v"], value["(intercept)"]]
     row, c = np.array([1, 0.5, 1, 0][: len(value)]), report.covariance.to_numpy()
@@ -878,7 +933,8 @@ def test_predictions_are_means_with_their_errors(tmp_path, monkeypatch, model):
     assert report.frame()["term"].tolist() == list(value)
     monkeypatch.setenv("HOME", str(tmp_path))
     new.to_csv(tmp_path / "new.csv", index=False)
-    assert all(report.predict(path).equals(found) for path in ("~/new.csv", Path("~/new.csv")))
+    with pytest.warns(PrivateWarning):
+        assert all(report.predict(path).equals(found) for path in ("~/new.csv", Path("~/new.csv")))
 
 
 def test_a_frame_is_read_like_its_csv_whatever_type_one_value_gives_a_column(lab, tmp_path):
@@ -891,7 +947,8 @@ def test_a_frame_is_read_like_its_csv_whatever_type_one_value_gives_a_column(lab
     for column, value in (("ok", None), ("age", "old"), ("y", "?")):
         other = frame.astype({column: object})
         other.loc[3, column] = value
-        report = dpexp.fit(other, **given)
+        with pytest.warns(PrivateWarning, match="1 of 2,000 records"):
+            report = dpexp.fit(other, **given)
         assert report.planned.n == 2000
         assert report.frame()["term"].tolist() == there["term"].tolist()
 

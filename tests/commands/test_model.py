@@ -604,16 +604,16 @@ def test_tables_that_cannot_be_predicted(here, table, words):
 
 def test_a_record_that_cannot_be_read_has_no_prediction_and_the_others_have_theirs(here):
     go()
-    lines = ["clerk;70;80,5", "pilot;30;60", "clerk;x;80", "clerk;;80", "clerk;inf;80", '"clerk;1;2', "nurse;40;70"]
+    lines = ["clerk;70;80.5", "pilot;30;60", "clerk;x;80", "clerk;;80", "clerk;inf;80", '"clerk;1;2', "nurse;40;70"]
     (here / "new.csv").write_text("job;age;weight\n" + "\n".join(lines) + "\n")
     done = call("model", "mine", "--predict", "new.csv", "--json", cwd=here)
     found = json.loads(done.stdout)["predictions"]
     assert [one["prediction"] is not None for one in found] == [True, *[False] * 5, True]
-    reasons = ["3: job is 'pilot', which", "4: age is not a number: 'x'", "5: age is missing", "6: age is not a number: 'inf'", "7: its line"]  # fmt: skip
+    reasons = ["3: job is not among its categories", "4: age is not a number: 'x'", "5: age is missing", "6: age is not a number: 'inf'", "7: its line"]  # fmt: skip
     for one, reason in zip(found[1:6], reasons, strict=True):
         assert one["probabilities"] is None
         assert one["why"].startswith(f"new.csv:{reason}")
-        assert one["why"] in done.stderr
+    assert done.stderr.startswith("5 of 7 records cannot be read and have no prediction: ")
     alone = here / "alone.csv"
     alone.write_text("job,weight,age\nclerk,80.5,70\nnurse,70,40\n")
     wanted = released().predict(alone)

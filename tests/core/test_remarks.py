@@ -50,14 +50,10 @@ def test_a_column_that_is_too_large_beside_the_others(factor, found):
     )
 
 
-def test_a_column_of_words_and_names_that_yaml_would_misread_are_spelled_for_the_config():
-    words, *_ = said(table(job=["cook", "nurse"] * (N // 2)))
-    assert words.startswith("no value of job is a number")
-    assert "categories: {job: [ONE, OTHER]}" in words
-    frame = table(**{"": np.arange(N), "x: y": 1000.0})
-    numbered, large = said(frame)
-    assert numbered.startswith('"" is another whole number')
-    assert 'ranges: {a: [LOW, HIGH], b: [LOW, HIGH], "": [LOW, HIGH], "x: y": [LOW, HIGH]}' in large
+def test_names_that_yaml_would_misread_are_spelled_for_the_config():
+    numbered, large = said(table(**{"no": np.arange(N), "x: y": 1000.0}))
+    assert numbered.startswith('"no" is another whole number')
+    assert 'ranges: {a: [LOW, HIGH], b: [LOW, HIGH], "no": [LOW, HIGH], "x: y": [LOW, HIGH]}' in large
 
 
 def test_a_stated_range_or_categories_settle_it():
@@ -78,10 +74,12 @@ def test_an_identifier_is_another_whole_number_in_every_record():
 def test_values_that_cannot_be_read_are_told_to_the_owner():
     frame = table(c=["x", "q"] * (N // 2))
     told = said(frame, categories={"c": ["x", "z"]})
-    assert told[0].startswith("frame, row 2: c is 'q', which is not among its categories: x, z; this record adds")
-    assert len(told) == 6
-    assert told[-1].startswith("...")
-    assert not any(str(N // 2) in text for text in told)
+    assert len(told) == 1
+    assert told[0].startswith(
+        "100 of 200 records cannot be read and add nothing: c is not among its categories (x, z): 'q'"
+    )
+    assert "(100 records, first frame, row 2)" in told[0]
+    assert told[0].endswith("(private: do not publish)")
 
 
 def test_what_is_remarked_reaches_the_owner_and_nothing_that_leaves(tmp_path):
@@ -89,9 +87,7 @@ def test_what_is_remarked_reaches_the_owner_and_nothing_that_leaves(tmp_path):
     rows = [f"{k % 7},{k % 9 * 1000.0},{'benign' if k % 1000 < 613 else 'malign'}" for k in range(2000)]
     (tmp_path / "own.csv").write_text("a,pay,y\n" + "\n".join([*rows, "3,1,unknown"]) + "\n")
     (tmp_path / "own.yaml").write_text(CONFIG.replace("[0, 1]", "[malign, benign]"))
-    share = (
-        "own.csv: 61.3% of the records have the class benign: so accurate is who always says so (read off the records"
-    )
+    share = 'own.csv: Always predicting "benign" would be 61.3% accurate (private: do not publish)'
     validated, ran = call("validate", "own.yaml", cwd=tmp_path).stdout, call("run", "own.yaml", cwd=tmp_path).stderr
     for told in ("own.csv: pay is more than 10 times", share):
         assert told in validated

@@ -202,7 +202,7 @@ def seen_of_fit(*words: str, person: bool = False, deployment: bool = False) -> 
         if isinstance(done.exception, TypeError | AttributeError):
             raise done.exception  # of the test, and alike for all files
         error = None if done.exception is None or isinstance(done.exception, SystemExit) else repr(done.exception)
-        said = [line for line in done.stderr.splitlines() if deployment or "for you, not for release" not in line]
+        said = [line for line in done.stderr.splitlines() if deployment or "private: do not publish" not in line]
         public = {"code": done.exit_code, "error": error, "stdout": done.stdout, "stderr": said, "text": texts}
         public |= {path.name: path.read_bytes() for path in (folder / "kept").glob("*[vg]")}  # .csv and .png
         if not given:
@@ -482,8 +482,8 @@ def quotes_over_lines(right):
 def decoded_as_a_whole(right):
     """Latin-1, unless every line is UTF-8."""
 
-    def fields(path):
-        lines = list(right(path))
+    def fields(path, *more):
+        lines = list(right(path, *more))
         try:
             b"".join(line for _, line in lines).decode()
         except UnicodeDecodeError:

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpexp.config.public_file import read_public
 from dpexp.data.dataset import DataError
-from dpexp.data.encode import Unread, columns_of, encode, encoded, unread
+from dpexp.data.encode import Unread, columns_of, encode, encoded, read_id, readings, unread
 from dpexp.data.public_inputs import Column, PublicInputs, column_of
 from dpexp.data.records import read_header, read_table
 
@@ -39,7 +40,7 @@ def test_a_value_is_read_by_itself(text, column, wanted):
 @pytest.mark.parametrize(
     ("text", "column", "why"),
     [
-        ("2.5", STRICT, "is not among its categories: 1, 2, 3"), ("TRUE", STRICT, "not among"), ("", ZONE, "missing"),
+        ("2.5", STRICT, r"is not among its categories \(1, 2, 3\)"), ("TRUE", STRICT, "not among"), ("", ZONE, "missing"),
         ("maybe", YES, "not among"), ("x", AGE, "is not a number: 'x'"), ("1,5", AGE, "not a number"),
         ("1,000", AGE, "not a number"), ("nan", AGE, "missing"), ("inf", AGE, "not a number"),
         ("1e400", AGE, "infinite"), ("1_0", AGE, "not a number"), ("\u0663", AGE, "not a number"),
@@ -52,13 +53,59 @@ def test_what_cannot_be_read_says_why(text, column, why):
         encode(text, column)
 
 
-def test_a_decimal_comma_where_commas_do_not_separate():
-    assert encode("1,5", AGE, decimal_comma=True) == 1.5
-    assert encode("1.5", AGE, decimal_comma=True) == 1.5
-    assert encode("1,0", YES, decimal_comma=True) == 1
-    for text in ("1.000,5", "1,000,000"):
+@pytest.mark.parametrize(
+    ("decimal", "thousands", "read", "unread"),
+    [
+        (".", "", {"1814.19": 1814.19, "-.5": -0.5}, ["1,814.19", "1,5", "1 000"]),
+        (".", ",", {"1,814.19": 1814.19, "1814.19": 1814.19, "1,234,567": 1234567}, ["1,23", "1,2345", ",5", "1.5,0"]),
+        (",", "", {"1,5": 1.5, "1": 1, ",5": 0.5, "1,5e2": 150}, ["1.5", "1.000,5", "1,000,000"]),
+        (",", ".", {"1.000,5": 1000.5, "1000,5": 1000.5}, ["1.5", "1.00.0"]),
+        (".", " ", {"1 234": 1234, "1\u202f234.5": 1234.5}, ["1 2", " 1  234"]),
+        (".", "'", {"1'234": 1234, "1\u2019234": 1234}, ["1,234"]),
+    ],
+)
+def test_numbers_are_spelled_by_two_public_keys_alone(decimal, thousands, read, unread):
+    column = AGE._replace(decimal=decimal, thousands=thousands)
+    assert {text: encode(text, column) for text in read} == read
+    for text in unread:
         with pytest.raises(Unread):
-            encode(text, AGE, decimal_comma=True)
+            encode(text, column)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("1,814.19", ["1814.19"]),
+        ("1,234", ["1234", "1.234"]),
+        ("1.234,5", ["1234.5"]),
+        ("12 h", []),
+        ("1'000", ["1000"]),
+    ],
+)
+def test_a_number_in_another_spelling_has_its_readings(text, wanted):
+    """Each by keys that, once stated, read it so."""
+    assert sorted(readings(text)) == sorted(wanted)
+
+
+def test_one_id_however_it_is_spelled():
+    for alike in (["7", "07", "7.0", " 7 ", "70e-1"], ["Ann", "ann", "ANN\u00a0"], ["Jos\u00e9", "jose\u0301", "JOS\u00c9"],
+                  ["", "NA", "nan"], ["12345678901234567891", "12345678901234567891.0"]):  # fmt: skip
+        assert len({read_id(one) for one in alike}) == 1
+    assert len({read_id(one) for one in ("7", "70", "-7", "a7", "12345678901234567891", "12345678901234567892")}) == 6
+
+
+@pytest.mark.parametrize("text", ["[1/2, 3/4]", "[01, 1e5]", "[true, other]", "[\u0663, null]", "[1.0, 2]"])
+def test_a_level_is_the_text_of_its_node(tmp_path, text):
+    path = tmp_path / "p.yaml"
+    path.write_text(f"categories: {{zone: {text}}}", encoding="utf-8")
+    levels = read_public(path).categories["zone"]
+    assert list(levels) == text.strip("[]").split(", ")
+    assert [encode(one, Column("zone", levels=levels)) for one in levels] == [0, 1]
+
+
+def test_letters_of_one_category_in_two_forms():
+    column = Column("name", levels=("Jos\u00e9 Luis", "m\u00b2", "m2"))
+    assert [encode(one, column) for one in ("Jose\u0301 Luis", "Jos\u00e9\u00a0 Luis", "m\u00b2", "m2")] == [0, 0, 1, 2]
 
 
 def write(path, content):
@@ -86,14 +133,14 @@ def test_lines_are_read_one_by_one(tmp_path):
     assert list(table.columns["x"]) == ["1", "2", None, "4", None]
     assert [table.place(k).rpartition(":")[2] for k in range(len(table))] == ["2", "3", "4", "6", "7"]
     assert encoded(table, Column("x")).read.tolist() == [True, True, False, True, False]
-    assert [said.split(": ")[0].rpartition(":")[2] for said in unread(table, [Column("x")]).values()] == ["4", "7"]
+    assert [table.place(k).rpartition(":")[2] for k in unread(table, [Column("x")])] == ["4", "7"]
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         ("a,b,a\n1,2,3\n", "repeated columns a"), ("", "first line is blank"), ("\n1,2\n", "first line is blank"),
-        ("a,b\n", "holds no records"), (b"\xff\xfea\x00", "UTF-16"), ('"a,b\n1,2\n', "quoted name does not end"),
+        ("a,b\n", "holds no records"), (",\n1,2\n", "no column has a name"), ("sep=;\n\n", "second line is blank"), (b"\xff\xfea\x00", "UTF-16"), ('"a,b\n1,2\n', "quoted name does not end"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_header(tmp_path, content, message):
@@ -148,3 +195,37 @@ def test_columns_follow_from_what_is_stated_and_from_the_schema_alone(tmp_path):
     assert columns_of(header, ["t"], PublicInputs()) == [Column("t", levels=("False", "True"))]
     with pytest.raises(DataError, match="s holds texts, and no categories"):
         columns_of(header, ["s", "t"], PublicInputs())
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "unnamed", "lines"),
+    [
+        ("t.csv", ",a,b\n0,1,x\n1,2,y\n", (1,), [2, 3]), ("t.csv", "a,b,,\n1,x,,\n2,y,,\n,,,\n", (3, 4), [2, 3]),
+        ("t.csv", "sep=;\na;b\n1;x\n;\n2;y\n", (), [3, 5]), ("T.CSV", "Unnamed: 0,a,b\n0,1,x\n1,2,y\n", (1,), [2, 3]),
+        ("T.TSV", "a\tb\n1\tx\n2\ty\n", (), [2, 3]),
+    ],
+)  # fmt: skip
+def test_what_programs_write_around_a_table(tmp_path, name, content, unnamed, lines):
+    """An index without a name, separators at the end of lines and in lines of their own, a line that says what separates."""
+    table = read_table(write(tmp_path / name, content))
+    assert {key: list(values) for key, values in table.columns.items()} == {"a": ["1", "2"], "b": ["x", "y"]}
+    assert (table.header.unnamed, table.lines) == (unnamed, lines)
+    assert len(table.header.notes) == bool(unnamed)
+
+
+def test_whatever_holds_columns_is_read_as_its_frame_is():
+    pa = pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"x": [1.5, np.nan, 3.0], "g": ["u", "v", None], "n": [1, 2, 3], "t": [True, False, True]})
+    sources = [frame, frame.to_dict("list"), pa.table(frame), {name: frame[name].to_numpy() for name in frame}]
+    for source in sources:
+        table = read_table(source)
+        assert table.header.kinds == dict.fromkeys("xgnt", "unknown")
+        found = [encoded(table, Column(name, may_miss=True)).values for name in "xnt"]
+        assert np.array_equal(found, [[1.5, np.nan, 3], [1, 2, 3], [1, 0, 1]], equal_nan=True)
+        assert encoded(table, Column("g", levels=("v", "u"))).read.tolist() == [True, True, False]
+    assert list(read_table(np.eye(3)).columns) == ["x[0]", "x[1]", "x[2]"]
+    assert list(read_table(frame.x).columns) == ["x"]
+    assert len(read_table(pd.DataFrame({"x": [1, None], "g": ["u", None]}))) == 1
+    for wrong in ([1, 2], 3, None, {"x": [1], "y": [1, 2]}, np.zeros((2, 2, 2))):
+        with pytest.raises(DataError):
+            read_table(wrong)

@@ -208,7 +208,7 @@ run: {{replicates: 2, seed: 1}}
             / run.cell.problem.held_out_records
         )
         assert f"{share:.4g}, class" in said
-    assert said.count("for you, not for release") == 1
+    assert said.count("private: do not publish") == 1
     assert said in command.table(["mine"], False, "md", None, gathered.sources[0].results)
     released = [
         replace(run, generation=SimpleNamespace(deployed={str(run.row["cell_id"]): "now"})) for run in gathered.runs

@@ -15,6 +15,9 @@ ORDERS = 1 + np.geomspace(5e-4, 4e3, 25)
 """orders at which curves are evaluated before the best is refined"""
 _PLACES: list[float] = log(ORDERS - 1).tolist()
 _AROUND = _PLACES[1] - _PLACES[0]
+_LOG_EXCESSES = -30.0, 90.0
+"""between which log(order - 1) of a curve that is a line is searched; both functions have one valley there, since
+epsilon times order - 1, and the logarithm of delta, are convex in the order"""
 
 
 def classic_eps(order: float, rdp: float, delta: float) -> float:
@@ -63,6 +66,29 @@ def eps_of_curve(
     # (c); else the divergence as it was computed, since its logarithm lacks digits
     order, divergence = 1 + math.exp(best.x), divergences[best.x]
     return improved_eps(order, sharp(order) if sharp else divergence, delta), order
+
+
+def eps_of_zcdp(rho: float, xi: float, delta: float) -> float:
+    """The least epsilon at delta of (xi, rho)-zCDP, which is a Renyi divergence of at most xi + rho order."""
+    if delta == 0 or rho == 0:
+        return 0.0 if delta == 1 else math.inf if rho else xi
+
+    def eps(x: float) -> float:
+        excess = math.exp(x)
+        more = (math.log(delta) + math.log1p(excess)) / excess
+        return xi + rho * (1 + excess) - math.log1p(1 / excess) - more
+
+    return max(0.0, least(eps, *_LOG_EXCESSES, xatol=1e-9).value)
+
+
+def delta_of_zcdp(rho: float, xi: float, eps: float) -> float:
+    """The least delta at epsilon >= 0 of (xi, rho)-zCDP (Canonne, Kamath and Steinke, 2020, Proposition 12)."""
+
+    def log_delta(x: float) -> float:
+        excess = math.exp(x)
+        return excess * (xi + rho * (1 + excess) - eps - math.log1p(1 / excess)) - math.log1p(excess)
+
+    return math.exp(min(0.0, least(log_delta, *_LOG_EXCESSES, xatol=1e-9).value)) if eps < math.inf else 0.0
 
 
 def eps_of_few_orders(curve: Callable[[float], float], delta: float) -> float:

@@ -32,6 +32,8 @@ from dpexp.privacy.accounting.tilted import Side
 
 LEAST_KIND = 1e-19
 """probability of the kinds that are left out on either side: a million steps of them are far below any delta"""
+LEAST_OVER = 1e-290
+"""probability of a cut batch below which a double has few digits left, and far below all deltas that are stated"""
 FEW = 4
 """kinds up to which the curve is evaluated at all points"""
 BULK = 400
@@ -173,9 +175,9 @@ def truncated(n: int, q: float, cap: int, multiplier: float) -> MixedStep:
     from scipy.special import bdtrc
 
     # P(K >= cap)
-    over = float(bdtrc(cap - 1, n - 1, q))
-    if cap >= n or over == 0:
-        over, share = 0.0, q
+    over, lost = float(bdtrc(cap - 1, n - 1, q)), 0.0
+    if cap >= n or over < LEAST_OVER:
+        over, share, lost = 0.0, q, over  # (b)
     else:
         # The record is met with the probability q cap / (K + 1). Given K >= cap the others' subset is uniform whatever
         # K is, so that K need not be shown, and the mean over K is (cap / n) P(Bin(n, q) > cap) / P(K >= cap).
@@ -184,5 +186,5 @@ def truncated(n: int, q: float, cap: int, multiplier: float) -> MixedStep:
     weights, shares, mu = (np.array(pair) for pair in ((1 - over, over), (q, share), (1 / multiplier, 2 / multiplier)))
     kept = weights > 0
     return MixedStep(
-        weights[kept], weights[kept], shares[kept], mu[kept], "add-remove", unsampled=float(mu[kept].max())
+        weights[kept], weights[kept], shares[kept], mu[kept], "add-remove", lost, unsampled=float(mu[kept].max())
     )

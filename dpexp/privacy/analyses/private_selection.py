@@ -15,7 +15,8 @@ P(K = k) = (1 - gamma)^k / (k log(1 / gamma)). A config gives the mean, from whi
 (b) Truncated negative binomial (Theorem 2): the Renyi curve of one run at the order asked, plus log E[K] / (order - 1),
 plus a price that does not depend on the order: (1 + h) times the least of (1 - 1 / a) curve(a) + log(1 / gamma) / a.
 
-(c) Poisson (Theorem 6): the same with m times the delta of one run at epsilon log(1 + 1 / (order - 1)) for the price.
+(c) Poisson (Theorem 6): the same with m times the delta of one run at epsilon log(1 + 1 / (order - 1)) for the price:
+the delta of its loss distribution where that is known, and of its Renyi curve elsewhere.
 """
 
 from __future__ import annotations
@@ -32,11 +33,14 @@ from dpexp.core.roots import least, narrow
 from dpexp.privacy.accounting.conversions import ORDERS, eps_of_curve
 from dpexp.privacy.accounting.loss_distributions import Steps
 from dpexp.privacy.accounting.quiet_functions import log
+from dpexp.privacy.accounting.tradeoff import profile_of
 from dpexp.privacy.analyses.analysis import ALL, Analysis
 from dpexp.privacy.analyses.from_curves import renyi_analysis
 
 Curve = Callable[[float], float]
 """order -> Renyi divergence of one run"""
+Delta = Callable[[float], float]
+"""epsilon -> delta of one run"""
 
 
 def mean_runs(shape: float, gamma: float) -> float:
@@ -105,16 +109,16 @@ LOOSE = 2.0
 
 
 def selection(
-    rdp: Curve, runs: float, shape: float, curve: str, assumptions: Sequence[str], scored: str = SCORED
+    rdp: Curve, delta: Delta, runs: float, shape: float, curve: str, assumptions: Sequence[str], scored: str = SCORED
 ) -> Analysis:
-    """The best of K runs, from the Renyi curve of one; `runs` is the mean of K.
+    """The best of K runs, from the Renyi curve of one and its delta; `runs` is the mean of K.
 
     `shape` is that of the truncated negative binomial law of K, or inf for the Poisson law. `curve` says where the
     Renyi curve is from, `scored` by what runs are compared.
     """
     one = cache(rdp)
     theorem = "Theorem 6" if math.isinf(shape) else "Theorem 2"
-    selected = _poisson(one, runs) if math.isinf(shape) else _repeated(one, runs, shape)
+    selected = _poisson(one, delta, runs) if math.isinf(shape) else _repeated(one, runs, shape)
     source = f"Papernot and Steinke (2110.03620), {theorem}, on {curve} of one run"
     return renyi_analysis("private-selection", source, ALL, selected, (*assumptions, DRAWN, scored, SECRET))
 
@@ -129,6 +133,12 @@ def curve_of_run(analyses: Sequence[Analysis]) -> Curve | None:
         _of_steps(a.steps) for a in valid if a.steps and all(s.scheme != "replace-one" for s, _ in a.steps)
     ]
     return (lambda order: min(rdp(order) for rdp in found)) if found else None
+
+
+def delta_of_run(analyses: Sequence[Analysis], eps: float) -> float:
+    """The least delta of one run at epsilon of what is known without a search; 1 where nothing is."""
+    valid = [a for a in analyses if a.valid and a.released == ALL and (a.mu is not None or len(a.steps) == 1)]
+    return min((profile_of(a).delta(eps) for a in valid), default=1.0)
 
 
 def _of_steps(steps: Steps) -> Curve:
@@ -146,17 +156,17 @@ def law(shape: float) -> str:
     return "Poisson" if math.isinf(shape) else f"truncated negative binomial, shape {shape:g}"
 
 
-def _poisson(curve: Callable[[float], float], runs: float) -> Callable[[float], float]:
+def _poisson(curve: Curve, delta: Delta, runs: float) -> Curve:
     """Renyi curve of the best of K runs, K ~ Poisson with mean `runs`, nothing being released where K = 0: (c)."""
 
     def selected(order: float) -> float:
-        delta = delta_of_curve(curve, -math.log1p(-1 / order))  # at log(1 + 1 / (order - 1))
-        return curve(order) + runs * delta + math.log(runs) / (order - 1)
+        eps = -math.log1p(-1 / order)  # log(1 + 1 / (order - 1))
+        return curve(order) + runs * min(delta_of_curve(curve, eps), delta(eps)) + math.log(runs) / (order - 1)
 
     return selected
 
 
-def _repeated(curve: Callable[[float], float], runs: float, shape: float) -> Callable[[float], float]:
+def _repeated(curve: Curve, runs: float, shape: float) -> Curve:
     """The same of K truncated negative binomial: (b)."""
     gamma = gamma_of(shape, runs)
     price, mean = price_of_repeating(curve, shape, gamma), mean_runs(shape, gamma)

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
-from dpexp.privacy.analyses.private_selection import law, selection
+from dpexp.privacy.analyses.private_selection import delta_of_run, law, selection
 from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 
@@ -32,7 +32,8 @@ class PrivateSelection(SampledGaussian):
         if nothing:
             return nothing
         curves = [(a, a.rdp) for a in one if a.rdp is not None and a.valid]
-        found = [selection(rdp, self.runs, self.shape, a.name, a.assumptions) for a, rdp in curves]
+        delta = partial(delta_of_run, one)
+        found = [selection(rdp, delta, self.runs, self.shape, a.name, a.assumptions) for a, rdp in curves]
         return found or [gaussian_analysis("private-selection", "", ALL, math.inf, (), NO_CURVE)]
 
     def lower_bounds(self) -> list[LowerBound]:

@@ -29,10 +29,18 @@ from functools import cached_property
 from typing import Any
 
 from dpexp.core.text import up
-from dpexp.privacy.accounting.gdp import eps_of, rdp_of
+from dpexp.privacy.accounting.gdp import delta_of, eps_of, rdp_of
 from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
 from dpexp.privacy.analyses.composition_of_runs import composable, composition_of_runs
-from dpexp.privacy.analyses.private_selection import Curve, NumberOfRuns, curve_of_run, law, looseness, selection
+from dpexp.privacy.analyses.private_selection import (
+    Curve,
+    NumberOfRuns,
+    curve_of_run,
+    delta_of_run,
+    law,
+    looseness,
+    selection,
+)
 from dpexp.privacy.mechanisms.private_selection import NO_CURVE
 from dpexp.privacy.mechanisms.released import Released
 
@@ -78,7 +86,8 @@ class TunedRuns:
             text for released in self._distinct for a in released.analyses() if a.valid for text in a.assumptions
         )
         scored = PUBLIC if self.score_noise is None else NOISY.format(noise=self.score_noise)
-        return selection(curve, self.drawn.runs, self.drawn.shape, OF_ONE_RUN, tuple(dict.fromkeys(assumed)), scored)
+        runs, shape = self.drawn
+        return selection(curve, self._delta, runs, shape, OF_ONE_RUN, tuple(dict.fromkeys(assumed)), scored)
 
     def analyses(self) -> list[Analysis]:
         """The one of private selection."""
@@ -163,6 +172,13 @@ class TunedRuns:
         # held-out one, so that the curve is the larger of the two and not their sum
         mu = 1 / self.score_noise if self.score_noise else math.inf
         return lambda order: max(rdp_of(mu, order), *(curve(order) for curve in known))
+
+    def _delta(self, eps: float) -> float:
+        """Delta of one run, as its Renyi curve."""
+        found = max(delta_of_run(candidate.analyses(), eps) for candidate in self._distinct)
+        if self.score_noise is None:
+            return found
+        return max(found, delta_of(1 / self.score_noise, eps) if self.score_noise else 1.0)
 
     def _score_eps(self, delta: float, runs: int) -> float:
         """Epsilon for a held-out record of so many noisy scores."""

@@ -207,7 +207,7 @@ def said_of_majority(gathered: Gathered) -> str:
         except (DpexpError, ValueError, OSError):
             continue
         if any(counts.values()):
-            own = " (read off the records: for you, not for release)" if own_files else ""
+            own = " (private: do not publish)" if own_files else ""
             # what a table of accuracies is to be compared with: no model at all
             name = max(counts, key=lambda kind: counts[kind])
             found.append(f"{counts[name] / sum(counts.values()):.4g}, class {name}{own}")

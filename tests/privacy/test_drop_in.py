@@ -1,0 +1,236 @@
+"""`dpexp.accounting.Accountant` inside the programs for which it is written: their own classes and tests call it.
+
+dp_accounting is always there. `make drop-in` installs jax_privacy and Opacus, which are large; without them their tests
+are skipped.
+"""
+
+import importlib.util
+import math
+
+import pytest
+
+from dpexp.accounting import Accountant
+from dpexp.core.errors import UsageError
+
+dp = pytest.importorskip("dp_accounting")
+from dp_accounting import privacy_accountant_test  # noqa: E402 - only where there is dp_accounting
+
+
+class TestAsTheirsSay(privacy_accountant_test.PrivacyAccountantTest):
+    """The 13 tests that dp_accounting has for every accountant."""
+
+    def _make_test_accountants(self):
+        return [Accountant(), Accountant("replace-one")]
+
+
+def test_both_names_of_a_number_are_taken_and_one_has_to_be_given():
+    accountant = Accountant()
+    accountant.step(noise_multiplier=1.0, sample_rate=0.01)
+    assert (
+        accountant.get_epsilon(1e-5) == accountant.get_epsilon(target_delta=1e-5) == accountant.get_epsilon(delta=1e-5)
+    )
+    assert accountant.get_delta(0.5) == accountant.get_delta(target_epsilon=0.5) == accountant.get_delta(epsilon=0.5)
+    for call in (accountant.get_epsilon, accountant.get_delta):
+        with pytest.raises(TypeError):
+            call()
+    with pytest.raises(ValueError, match="delta is between"):
+        accountant.get_epsilon(1.5)
+
+
+def test_a_refusal_is_the_error_of_both():
+    with pytest.raises(dp.UnsupportedEventError) as caught:
+        Accountant().compose(dp.LaplaceDpEvent(1.0))
+    assert isinstance(caught.value, UsageError)
+    assert isinstance(caught.value, ValueError)
+
+
+jax_privacy = pytest.mark.skipif(importlib.util.find_spec("jax_privacy") is None, reason="make drop-in has jax_privacy")
+opacus = pytest.mark.skipif(importlib.util.find_spec("opacus") is None, reason="make drop-in has Opacus")
+
+
+def training(make=Accountant):
+    """jax_privacy's accountant of DP-SGD with ours inside."""
+    from jax_privacy.accounting import accountants, analysis
+
+    class Config(accountants.PldAccountantConfig):
+        def create_accountant(self):
+            return make()
+
+    return analysis.DpsgdTrainingAccountant(dp_accountant_config=Config())
+
+
+PROGRAMS = {
+    "one phase": {"noise_multipliers": 4.0},
+    "noise that changes": {"noise_multipliers": [(0, 4.0), (500, 3.0)]},
+    "batches that grow": {"noise_multipliers": 4.0, "batch_size_scale_schedule": {300: 2, 600: 2}},
+    "a cycle": {"noise_multipliers": 4.0, "batch_size": 100, "cycle_length": 8},
+    "batches that are cut": {"noise_multipliers": 4.0, "truncated_batch_size": 1120},
+    "batches of fixed size": {"noise_multipliers": 8.0, "sampling_method": "FIXED_BATCH_SIZE"},
+}
+
+
+@jax_privacy
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_training_accountant_of_jax_privacy(name):
+    """Its own accountant of loss distributions beside ours, which is better where batches are cut."""
+    from jax_privacy.accounting import accountants, analysis
+
+    given = {"batch_size": 1024, "num_samples": 50_000, "delta": 1e-5} | PROGRAMS[name]
+    if "sampling_method" in given:
+        given["sampling_method"] = analysis.SamplingMethod[given["sampling_method"]]
+    params = analysis.DpParams(**given)
+    theirs = analysis.DpsgdTrainingAccountant(dp_accountant_config=accountants.PldAccountantConfig())
+    eps, beside = (each.compute_epsilon(1000, params) for each in (training(), theirs))
+    assert 0 < eps <= beside * (1 + 1e-3)
+    if "batch_size_scale_schedule" in given:
+        # its schedule gives 32-bit numbers, with which its loss distributions lose their digits (6.85)
+        right = dp.pld.PLDAccountant()
+        for batch, steps in ((1024, 300), (2048, 300), (4096, 400)):
+            right.compose(dp.PoissonSampledDpEvent(batch / 50_000, dp.GaussianDpEvent(4.0)), steps)
+        beside = right.get_epsilon(1e-5)
+    if "truncated_batch_size" not in given:
+        assert eps == pytest.approx(beside, rel=1e-3)
+
+
+@jax_privacy
+def test_calibration_of_jax_privacy():
+    from jax_privacy.accounting import calibrate
+
+    given = {"target_epsilon": 2.0, "target_delta": 1e-5, "num_samples": 50_000, "accountant": training()}
+    noise = calibrate.calibrate_noise_multiplier(batch_sizes=1024, num_updates=1000, **given)
+    spent = Accountant().compose(dp.PoissonSampledDpEvent(1024 / 50_000, dp.GaussianDpEvent(noise)), 1000)
+    assert 1.9 < spent.get_epsilon(1e-5) <= 2
+    updates = calibrate.calibrate_num_updates(noise_multipliers=noise, batch_sizes=1024, **given)
+    assert 1000 <= updates <= 1100
+
+
+@pytest.fixture
+def registered():
+    """Ours under its name in Opacus' registry."""
+    from opacus.accountants import register_accountant
+
+    register_accountant("dpexp", Accountant, force=True)
+
+
+@opacus
+@pytest.mark.filterwarnings("default")  # of torch and of Opacus
+@pytest.mark.parametrize("settings", [{}, {"alphas": [2.0, 3.0]}, {"eps_error": 0.01}])
+def test_noise_of_opacus(registered, settings):
+    from opacus.accountants.utils import get_noise_multiplier
+
+    program = {"target_epsilon": 2.0, "target_delta": 1e-5, "sample_rate": 0.01, "steps": 1000}
+    noise = get_noise_multiplier(accountant="dpexp", **program, **settings)
+    spent = Accountant()
+    spent.history = [(noise, 0.01, 1000)]
+    assert 1.99 <= spent.get_epsilon(1e-5) <= 2
+    assert noise < get_noise_multiplier(accountant="rdp", **program)
+
+
+@opacus
+@pytest.mark.filterwarnings("default")
+def test_engine_of_opacus(registered, tmp_path):
+    """It trains to the epsilon that it was asked for, and a checkpoint goes on from there."""
+    import torch
+    from opacus import PrivacyEngine
+
+    def engine(epochs=2):
+        torch.manual_seed(0)
+        data = torch.utils.data.TensorDataset(torch.randn(400, 3), torch.randn(400, 1))
+        model = torch.nn.Linear(3, 1)
+        made = PrivacyEngine(accountant="dpexp")
+        parts = made.make_private_with_epsilon(
+            module=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1), max_grad_norm=1.0,
+            data_loader=torch.utils.data.DataLoader(data, batch_size=40), target_epsilon=3.0, target_delta=1e-4, epochs=epochs,
+        )  # fmt: skip
+        return made, parts
+
+    made, (model, optimizer, loader) = engine()
+    for _ in range(2):
+        for x, y in loader:
+            optimizer.zero_grad()
+            torch.nn.functional.mse_loss(model(x), y).backward()
+            optimizer.step()
+    assert len(made.accountant) == 20
+    assert 2.9 < made.get_epsilon(1e-4) <= 3
+    assert made.accountant.history == [(optimizer.noise_multiplier, 0.1, 20)]
+    made.save_checkpoint(path=tmp_path / "state.pt", module=model)
+    later, (other, *_) = engine(epochs=3)
+    later.load_checkpoint(path=tmp_path / "state.pt", module=other)
+    assert later.get_epsilon(1e-4) == made.get_epsilon(1e-4)
+    kept: dict[str, object] = {}
+    assert made.accountant.state_dict(kept) is kept
+    assert kept["mechanism"] == "dpexp"
+
+
+# --- events that the generic tests leave out -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 7, 8, 9, 100, 1600])
+def test_a_tree_is_a_gaussian_release_of_the_nodes_that_hold_the_record(steps):
+    """Nodes by enumeration: [a 2^b + 1, (a + 1) 2^b] inside the steps; each moves by one norm."""
+    nodes = [range(a * 2**b, (a + 1) * 2**b) for b in range(12) for a in range(steps // 2**b)]
+    held = max(sum(t in node for node in nodes) for t in range(steps))
+    tree = Accountant().compose(dp.SingleEpochTreeAggregationDpEvent(1.13, steps))
+    gaussian = Accountant().compose(dp.GaussianDpEvent(1.13), held)
+    assert tree.get_epsilon(1e-6) == pytest.approx(gaussian.get_epsilon(1e-6), rel=1e-12)
+    forest = Accountant().compose(dp.SingleEpochTreeAggregationDpEvent(1.13, [1, steps, 1]))
+    assert forest.get_epsilon(1e-6) == tree.get_epsilon(1e-6)
+
+
+def test_the_tree_of_dp_ftrl():
+    """Google prints 19.74 for one epoch of 1,600 steps with noise 1.13, by Renyi divergences."""
+    event = dp.SingleEpochTreeAggregationDpEvent(1.13, 1600)
+    assert Accountant().compose(event).get_epsilon(1e-6) == pytest.approx(17.66675, abs=1e-5)
+
+
+def selected(run, mean, shape):
+    return dp.dp_event.RepeatAndSelectDpEvent(run, mean, shape)
+
+
+STEP = dp.PoissonSampledDpEvent(0.01, dp.GaussianDpEvent(1.0))
+RENYI = {
+    "zCDP": dp.dp_event.ZCDpEvent(0.3, 0.1),
+    "zCDP and steps": dp.ComposedDpEvent([dp.dp_event.ZCDpEvent(0.1), dp.SelfComposedDpEvent(STEP, 30)]),
+    "geometric": selected(dp.GaussianDpEvent(5.0), 10, 1),
+    "Poisson": selected(dp.GaussianDpEvent(5.0), 10, math.inf),
+    "logarithmic, of steps": selected(dp.SelfComposedDpEvent(STEP, 500), 10, 0),
+    "of zCDP, and a step": dp.ComposedDpEvent([selected(dp.dp_event.ZCDpEvent(0.02), 3, 2.5), STEP]),
+}
+
+
+@pytest.mark.parametrize("name", RENYI)
+def test_renyi_events_beside_dp_accounting(name):
+    """Its orders are few, so that it is no smaller; all else is the same theorem. What is kept is what was composed."""
+    from dp_accounting.rdp import RdpAccountant
+
+    ours, theirs = Accountant().compose(RENYI[name], 2), RdpAccountant().compose(RENYI[name], 2)
+    for delta in (1e-3, 1e-5, 1e-9):
+        beside = theirs.get_epsilon(delta)
+        assert beside * (1 - 2e-3) <= ours.get_epsilon(delta) <= beside * (1 + 1e-9)
+    eps = ours.get_epsilon(1e-5)
+    assert ours.get_delta(eps) == pytest.approx(1e-5, rel=2e-3)
+    again = Accountant()
+    again.load_state_dict(ours.state_dict())
+    assert again.get_epsilon(1e-5) == eps == Accountant().compose(ours.ledger).get_epsilon(1e-5)
+    with pytest.raises(UsageError, match="history"):
+        _ = ours.history
+
+
+@pytest.mark.parametrize(("rho", "xi", "delta"), [(0.5, 0.0, 1e-6), (1e-7, 0.0, 1e-9), (40.0, 0.3, 1e-200)])
+def test_zcdp_has_the_least_epsilon_of_any_order(rho, xi, delta):
+    """The conversion at the best order by a search of another kind, with 30 digits."""
+    mp = pytest.importorskip("mpmath").mp
+    accountant = Accountant().compose(["", "ZCDpEvent", rho, xi])
+    with mp.workdps(30):
+
+        def slope(x):
+            return mp.diff(converted, x)
+
+        def converted(x):
+            order = 1 + mp.exp(x)
+            return xi + rho * order + mp.log(1 - 1 / order) - mp.log(mp.mpf(delta) * order) / (order - 1)
+
+        best = mp.findroot(slope, mp.log(mp.sqrt(-mp.log(delta) / rho)))
+        right = float(converted(best))
+    assert accountant.get_epsilon(delta) == pytest.approx(right, rel=1e-12)
+    assert accountant.get_delta(right) == pytest.approx(delta, rel=1e-9)
