@@ -25,7 +25,7 @@ accounted_as: poisson     # what the accountant was told
 phases: [{noise_multiplier: 1.0, sampling_probability: 0.01, steps: 1000}]
 clipping: flat            # flat, per-layer (noise over the norm of all layers), microbatch (microbatch_size), none
 normaliser: public        # the sum is divided by a public number, by q n (expected), or by the batch's size (drawn)
-releases: last            # last, all, average, best-of-k
+releases: all             # all, last, average, best-of-k; what is left out is taken as all
 batch_sizes_logged: false # progress bars and loggers release them too
 tuning_runs: 0            # runs on the private data beside this one
 stated: [{eps: 1.83, delta: 1.0e-5}]
@@ -45,18 +45,7 @@ def of_arguments(arguments: Sequence[str]) -> Receipt:
 
 def of_card(path: Path | None, given: Mapping[str, Any], tree: Any = None) -> Receipt:
     """The receipt of a card file or of an event tree with further fields; eps=... or mu=... is what is stated."""
-    values = dict(given)
-    stated = [{"mu": values.pop("mu")}] if "mu" in values else []
-    if "eps" in values:
-        # Stated at the delta of the card, or else at the usual one.
-        stated.append({"eps": values.pop("eps"), "delta": _first(values.get("delta", 1e-5))})
-    if stated:
-        values["stated"] = stated
-    return Receipt(read_card(path, values, tree))
-
-
-def _first(value: Any) -> Any:
-    return value[0] if isinstance(value, list | tuple) and value else value
+    return Receipt(read_card(path, given, tree))
 
 
 def of_anything(card: object, fields: Mapping[str, Any]) -> Receipt:

@@ -20,6 +20,7 @@ from dpexp.config.messages import explain_fields, suggest
 from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, all_at, read
 from dpexp.core.parameters import Count, Parameters, RecordCount
 from dpexp.privacy.accounting.event_trees import NotAccounted, is_event, kinds_of
+from dpexp.privacy.mechanisms.vocabulary import share_and_steps
 
 Sampler = Literal[
     "poisson", "truncated-poisson", "fixed-size", "k-of-t", "balls-in-bins", "shuffled", "reshuffled", "cyclic",
@@ -30,6 +31,8 @@ NEEDS: Mapping[str, Sequence[str]] = {
     "truncated-poisson": ("cap", "records"), "k-of-t": ("selected", "steps_per_epoch"), "cyclic-poisson": ("groups",),
 }  # fmt: skip
 """fields without which a sampler is not known"""
+SYNONYMS: Mapping[str, str] = {"n": "records", "sampling": "sampler", "neighboring_relation": "relation"}
+"""names of `dpexp privacy` -> fields of a card"""
 Delta = Annotated[float, Field(gt=0, lt=1)]
 NoiseMultiplier = Annotated[float, Field(gt=0, le=1e6)]
 Probability = Annotated[float, Field(gt=0, le=1)]
@@ -71,6 +74,8 @@ class Card(Parameters):
     accounted_as: Sampler | None = None
     phases: tuple[Phase, ...]
     batch_size: RecordCount | None = None
+    epochs: RecordCount | None = None
+    """stands for the steps: a short last batch of an epoch is one more"""
     steps_per_epoch: RecordCount | None = None
     """of k-of-t"""
     selected: RecordCount | None = None
@@ -86,7 +91,7 @@ class Card(Parameters):
     """what the noisy sum is divided by: a public number, q n, or the size of the batch that was drawn"""
     dimension: RecordCount | None = None
     """trainable parameters"""
-    releases: Literal["last", "all", "average", "best-of-k"] = "last"
+    releases: Literal["last", "all", "average", "best-of-k"] = "all"
     batch_sizes_logged: bool = False
     tuning_runs: Annotated[int, Field(ge=0, le=10_000)] = 0
     """runs on the private data beside the one that is released"""
@@ -98,8 +103,18 @@ class Card(Parameters):
         for name in NEEDS.get(self.sampler, ()):
             if getattr(self, name) is None:
                 raise ValueError(f"sampler {self.sampler} needs {name}")
-        if self.clipping == "microbatch" and self.microbatch_size == 1:
-            raise ValueError("clipping: microbatch needs microbatch_size, the records that are clipped as one")
+        if (self.clipping == "microbatch") != (self.microbatch_size > 1):
+            raise ValueError(
+                f"clipping: {self.clipping} with microbatch_size: {self.microbatch_size}; "
+                "records that are clipped as one need clipping: microbatch and a microbatch_size above 1"
+            )
+        if self.sampler == "full-batch" and any(phase.sampling_probability < 1 for phase in self.phases):
+            raise ValueError("sampler full-batch uses all records: sampling_probability is 1, or left out")
+        # a field of another sampler would be ignored; the accountant may have been told of it
+        for name in ("cap", "selected", "groups"):
+            owner = next(sampler for sampler, needs in NEEDS.items() if name in needs)
+            if getattr(self, name) is not None and not {owner, "unknown"} & {self.sampler, self.accounted_as}:
+                raise ValueError(f"{name} is a field of sampler {owner}, not of {self.sampler}")
         for phase in self.phases:
             if self.batch_size is None or self.records is None:
                 break
@@ -118,7 +133,10 @@ class Card(Parameters):
             "records", "records_public", "relation", "sampler", "clipping", "normaliser", "releases",
             "batch_sizes_logged", "tuning_runs",
         )  # fmt: skip
-        return [f"{name}: {_word(getattr(self, name))}" for name in asked if name not in self.model_fields_set]
+        found = [f"{name}: {_word(getattr(self, name))}" for name in asked if name not in self.model_fields_set]
+        if self.epochs is not None:
+            found.append(f"steps: {sum(phase.steps for phase in self.phases):,}, with a short last batch of an epoch")
+        return found
 
 
 class CardRead(NamedTuple):
@@ -129,6 +147,7 @@ class CardRead(NamedTuple):
 
 
 ONE_PHASE = ("noise_multiplier", "sampling_probability", "steps")
+STATED = ("eps", "mu")
 
 
 def read_card(path: Path | None, given: Mapping[str, Any], tree: Any = None) -> CardRead:
@@ -150,46 +169,83 @@ def read_card(path: Path | None, given: Mapping[str, Any], tree: Any = None) -> 
 
 def card_of(root: Located) -> Card:
     """The card that a mapping is. Raises ConfigError with everything that is wrong, each at its place."""
-    names = [*Card.model_fields, *ONE_PHASE]
-    issues = [
+    issues: list[Issue] = []
+    root = _own_names(root, issues)
+    names = [*Card.model_fields, *ONE_PHASE, *STATED, *SYNONYMS]
+    issues += [
         Issue(root.keys.get(key, root.where), f"unknown field '{key}'", suggest(key, names))
         for key in root.value
         if key not in names
     ]
-    values = {key: value.plain() for key, value in root.value.items() if key in Card.model_fields}
-    for name in ("delta", "stated", "phases"):
+    values = {key: value for key, value in root.value.items() if key in Card.model_fields}
+    if stated := _stated(root):
+        values["stated"] = stated
+    for name in ("delta", "stated"):
         # One value may stand for a list of one.
-        if name in values and not isinstance(values[name], tuple):
-            values[name] = (values[name],)
-    if "phases" not in values:
-        values["phases"] = _phases(root, issues)
+        if name in values and not isinstance(values[name].value, list):
+            values[name] = replace(values[name], value=[values[name]])
+    if phases := _phases(root, issues):
+        values["phases"] = phases
     if issues:
         raise ConfigError(issues)
+    located = replace(root, value=values)
     try:
-        return Card(**values)
+        return Card(**located.plain())
     except ValidationError as error:
         hint = "`dpexp init --card` says what each field means"
-        raise ConfigError(list(explain_fields(error, "card", root, hint))) from None
+        raise ConfigError(list(explain_fields(error, "card", located, hint))) from None
 
 
-def _phases(root: Located, issues: list[Issue]) -> tuple[dict[str, Any], ...]:
-    """Phases from lists of one length; the share of a batch from its size where that is given instead."""
-    columns = {name: root.value[name].plain() for name in ONE_PHASE if name in root.value}
-    if "sampling_probability" not in columns and {"batch_size", "records"} <= root.value.keys():
-        size, records = root.value["batch_size"].plain(), root.value["records"].plain()
-        if all(isinstance(x, int) and x > 0 for x in (size, records)):
-            columns["sampling_probability"] = size / records
-    absent = [name for name in ONE_PHASE if name not in columns]
+def _own_names(root: Located, issues: list[Issue]) -> Located:
+    """The mapping with the names of a card's fields in place of their synonyms."""
+    values, keys = dict(root.value), dict(root.keys)
+    for synonym, name in SYNONYMS.items():
+        if synonym in values and name in values:
+            issues.append(Issue(keys.get(synonym, root.where), f"{synonym} and {name} are one field", "give it once"))
+        elif synonym in values:
+            values[name], keys[name] = values.pop(synonym), keys.pop(synonym, root.where)
+    return replace(root, value=values, keys=keys)
+
+
+def _stated(root: Located) -> Located | None:
+    """What `eps` or `mu` beside the other fields states, at the first delta of the card or the usual one."""
+    found = [{"mu": root.value["mu"]}] if "mu" in root.value else []
+    if "eps" in root.value:
+        delta = root.value.get("delta", Located(1e-5, root.where))
+        first = delta.value[0] if isinstance(delta.value, list) and delta.value else delta
+        found.append({"eps": root.value["eps"], "delta": first})
+    return Located([Located(one, root.where) for one in found], root.where) if found else None
+
+
+def _phases(root: Located, issues: list[Issue]) -> Located | None:
+    """Phases from a list of them, or from lists of one length; what is given beside them replaces their fields."""
+    own, given = {name: root.value[name] for name in ONE_PHASE if name in root.value}, root.value.get("phases")
+    rows = [] if given is None else given.value if isinstance(given.value, list) else [given]
+    if rows and not (own or "epochs" in root.value):
+        return Located(rows, given.where)
+    columns = {name: [row.value[name] for row in rows if row.is_mapping and name in row.value] for name in ONE_PHASE}
+    columns |= {name: value.value if isinstance(value.value, list) else [value] for name, value in own.items()}
+    single = {name: column[0].value for name, column in columns.items() if len({c.value for c in column}) == 1}
+    others = {name: root.value.get(SYNONYMS.get(name, name)) for name in ("n", "batch_size", "epochs", "sampling")}
+    try:
+        known = share_and_steps(single | {name: value.value for name, value in others.items() if value is not None})
+    except ValueError as error:
+        issues.append(Issue(root.keys.get("epochs", root.where), str(error)))
+        return None
+    columns |= {
+        name: [Located(value, root.where)] for name, value in known.items() if name == "steps" or not columns[name]
+    }
+    absent = [name for name in ONE_PHASE if not columns[name]]
     if absent:
         hint = "or phases: [{noise_multiplier: 1.0, sampling_probability: 0.01, steps: 1000}]"
         issues.append(Issue(root.where, f"a card needs {', '.join(absent)}", hint))
-        return ()
-    lists = {name: column if isinstance(column, tuple) else (column,) for name, column in columns.items()}
-    length = max(map(len, lists.values()))
-    if any(len(column) not in (1, length) for column in lists.values()):
+        return None
+    length = max(map(len, columns.values()))
+    if any(len(column) not in (1, length) for column in columns.values()):
         issues.append(Issue(root.where, "phases are lists of one length", ""))
-        return ()
-    return tuple({name: column[k % len(column)] for name, column in lists.items()} for k in range(length))
+        return None
+    each = ({name: column[k % len(column)] for name, column in columns.items()} for k in range(length))
+    return Located([Located(row, root.where) for row in each], root.where)
 
 
 def _word(value: object) -> str:
@@ -213,15 +269,29 @@ def imported(root: Located) -> tuple[Located, tuple[str, ...]]:
 
 def _of_history(root: Located) -> tuple[Located, tuple[str, ...]]:
     """`{"history": [[sigma, q, steps], ...], "mechanism": "rdp"}`."""
-    entries = root.value["history"].plain()
-    good = isinstance(entries, tuple) and entries and all(isinstance(e, tuple) and len(e) == 3 for e in entries)
-    if not good or not all(isinstance(x, int | float) for entry in entries for x in entry):
-        raise ConfigError([Issue(root.value["history"].where, "a history is [[sigma, sample_rate, steps], ...]")])
+    history, rows, issues = root.value["history"], [], []
+    shape = "a history is [[sigma, sample_rate, steps], ...]"
+    if not isinstance(history.value, list) or not history.value:
+        what = "is empty: no step was accounted" if history.value == [] else f"is {history.value!r}"
+        raise ConfigError([Issue(history.where, f"the history {what}", shape)])
+    for k, entry in enumerate(history.value, 1):
+        if not isinstance(entry.value, list) or len(entry.value) != len(ONE_PHASE):
+            issues.append(Issue(entry.where, f"row {k} of the history is {entry.plain()!r}", shape))
+            continue
+        row = replace(entry, value=dict(zip(ONE_PHASE, entry.value, strict=True)))
+        try:
+            rows.append(Phase(**row.plain()))
+        except ValidationError as error:
+            said = f"row {k} of the history, {list(entry.plain())}"
+            issues += [replace(one, message=f"{said}: {one.message}") for one in explain_fields(error, "row", row)]
+    if issues:
+        raise ConfigError(issues)
     # Fields may stand beside a history, which tells little.
     own = {key: value for key, value in root.value.items() if key not in ("history", "mechanism")}
     notes = [HISTORY]
     if "mechanism" in root.value and root.value["mechanism"].value == "gdp":
         notes.append(CENTRAL_LIMIT)
+    entries = [(row.noise_multiplier, row.sampling_probability, row.steps) for row in rows]
     return _fields(entries, {"accounted_as": "poisson"}, own, root), tuple(notes)
 
 

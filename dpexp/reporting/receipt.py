@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +19,7 @@ from dpexp.core.text import Printed, columns, counted, down, up
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.accounting.tradeoff import Profile, profile_of
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
-from dpexp.privacy.analyses.composition import batches_of, divides
+from dpexp.privacy.analyses.composition import batches_above, batches_of, divides
 from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 from dpexp.privacy.mechanisms.epoch_gaussian import SAMPLING
@@ -34,9 +34,10 @@ MU_LEVELS = tuple(10.0**-k for k in range(2, 11))
 """deltas at which a stated mu is held against what is attained"""
 PRIVATE_N = "sampling probability, steps and divisor are not computed from the number of records, which is private"
 OTHER_GROUPS = "the microbatches of all other records stay as they are"
+TURNED = "; records of its microbatch pull the other way, and the number of microbatches is the same in every step"
+ONE_CHANGE = ("full-batch", "fixed-size", "cyclic", "shuffled", "reshuffled")
+"""samplers with which a replaced record changes one vector of a sum, be it its own or that of its microbatch"""
 ALL_LAYERS = "the noise is over the norm of all layers together"
-CUT = ("shuffled", "reshuffled", "balls-in-bins")
-"""batches of an epoch, of the share q each"""
 DRAWN = ("drawn", "drawn-visible")
 """divisors that are the size of the batch"""
 ROUNDED = 1 + 1e-9
@@ -112,7 +113,9 @@ def _reading(card: Card, sampler: Sampler, condition: str) -> Reading:
     try:
         # what is guaranteed covers the tuning runs; what is attained is of the one that is released
         every = _mechanism(card, sampler, card.tuning_runs + 1)
-        one = _mechanism(card, sampler, 1)
+        # of a microbatch that a replaced record turns around, the other record leaves it as its mates do
+        alone = card.model_copy(update={"relation": "add-remove"}) if _turns(card, sampler) else card
+        one = _mechanism(alone, sampler, 1)
     except ValueError as error:
         return Reading(condition, None, word=UNSUPPORTED, reason=f"{sampler} batches of these numbers: {error}")
     # under replace-one the number of records is public
@@ -120,6 +123,8 @@ def _reading(card: Card, sampler: Sampler, condition: str) -> Reading:
     more += [OTHER_GROUPS] if card.clipping == "microbatch" else []
     more += [ALL_LAYERS] if card.clipping == "per-layer" else []
     lower = one.lower_bounds() if _pairs_are_the_programs(card, sampler) else []
+    if _turns(card, sampler):
+        lower = [replace(b, pair=b.pair + TURNED) for b in lower]
     # the last iterate adds up means, and the pairs' adds up sums
     if card.normaliser in DRAWN:
         lower = [b for b in lower if b.released == ALL]
@@ -134,16 +139,23 @@ def _reading(card: Card, sampler: Sampler, condition: str) -> Reading:
 def _pairs_are_the_programs(card: Card, sampler: Sampler) -> bool:
     """Whether the pairs of the mechanism are those of the program.
 
-    Not where a drawn divisor hides the sizes that tell, where records are clipped in groups that move with a record,
-    and where epochs are not cut evenly.
+    Not where a drawn divisor hides the sizes that tell, and where records choose among parts of an epoch that may be
+    cut in several ways.
     """
     # the pair is told apart by the sizes, which nobody sees here
     hidden = card.normaliser == "drawn" and not card.batch_sizes_logged
-    # a pair of neighbours is that of epochs that are cut evenly
-    uneven = sampler in CUT and not divides(card.phases[0].sampling_probability)
-    if sampler == "k-of-t":
-        uneven = phase_steps(card) % (card.steps_per_epoch or 1) > 0
-    return not (hidden or uneven or card.clipping == "microbatch")
+    uneven = sampler == "k-of-t" and phase_steps(card) % (card.steps_per_epoch or 1) > 0
+    return not (hidden or uneven)
+
+
+def _turns(card: Card, sampler: Sampler) -> bool:
+    """Whether a record can turn the vector of its microbatch around, and so move a sum by two norms where it is one.
+
+    Not where the sum moves by two norms anyway: a record stands in another one's place, or the sizes are known.
+    """
+    if card.clipping != "microbatch" or _shows(card):
+        return False
+    return card.relation != "replace-one" or sampler not in ONE_CHANGE
 
 
 def _shows(card: Card) -> bool:
@@ -170,8 +182,7 @@ def _not_covered(card: Card, sampler: Sampler) -> tuple[str, str]:
 
 def _mechanism(card: Card, sampler: Sampler, runs: int) -> Mechanism:
     """The mechanism of so many runs in a row. Raises ValueError where its numbers make none."""
-    # a record that comes, goes or changes can turn the vector of its microbatch around: twice one record's norm
-    noise = [p.noise_multiplier / (2 if card.clipping == "microbatch" else 1) for p in card.phases] * runs
+    noise = [p.noise_multiplier / (2 if _turns(card, sampler) else 1) for p in card.phases] * runs
     shares = [p.sampling_probability for p in card.phases] * runs
     steps = [p.steps for p in card.phases] * runs
     # a record that is set to zero adds nothing to a sum, as one that is not there
@@ -193,6 +204,10 @@ def _mechanism(card: Card, sampler: Sampler, runs: int) -> Mechanism:
         values |= {"batches": batches, "epochs": epochs, "sampling": sampler}
         if sampler == "cyclic-poisson":
             values["sampling_probability"] = shares[0]
+        elif not divides(shares[0]):
+            # a record of a last batch that is cut short may be in none; bins of such a share are one more or one less
+            cut = sampler in ("shuffled", "reshuffled")
+            values["left_out"] = max(0.0, 1 - batches * shares[0]) if cut else 1 / batches_above(shares[0])
         # an epoch that ends early counts as a whole one
         if runs > 1:
             values["epochs"] = (epochs + (rest > 0)) * runs
@@ -293,16 +308,37 @@ class Receipt(Printed):
             if all(r.verdict(stated, self.released) == HOLDS for r in readings(card.model_copy(update=told))):
                 said = "; ".join(["; ".join(text for _, _, text in changes[: k + 1]), *([attains] if attains else [])])
                 return (verdict if verdict == REFUTED else word), said
-        if verdict == REFUTED:
-            return REFUTED, attains
-        return UNSUPPORTED, "no analysis here reaches it, and no pair that is known attains more"
+        return (verdict, attains) if verdict == REFUTED else (UNSUPPORTED, self._known(stated))
+
+    def _known(self, stated: Stated) -> str:
+        """Why a number is neither reached nor refuted: the bounds of the table, at its delta."""
+        if stated.mu is not None:
+            return "no analysis here gives this mu, and no known pair of neighbours refutes it"
+        assert stated.delta is not None
+        upper = max(reading.best(stated.delta)[0] for reading in self.readings)
+        lower = {
+            kind: self._least_attained(stated.delta, of) for kind, of in (("", self.released), ("all", (ALL, LAST)))
+        }
+        of_all = (
+            "" if self.card.releases == "all" else f" for what is released, and {down(lower['all'])} for all iterates"
+        )
+        return f"the best upper bound is eps {up(upper)}, the best lower bound {down(lower[''])}{of_all}"
 
     def _attains(self, stated: Stated) -> str:
-        delta = stated.delta or min(self.card.delta)
-        # refuted under every condition, so that the least of them is what is attained
-        least = min(reading.attained(delta, self.released)[0] for reading in self.readings)
-        shown = "" if self.card.releases == "all" else " by the last iterate alone"
-        return f"a pair of neighbours attains eps {down(least)} at delta {delta:g}{shown}"
+        shown, allowed, delta = "", "", stated.delta
+        if stated.mu is not None:
+            mu = stated.mu
+            delta = max(MU_LEVELS, key=lambda level: self._least_attained(level, self.released) - eps_of(mu, level))
+            allowed = f", where mu allows {up(eps_of(mu, delta))}"
+        assert delta is not None
+        if self.card.releases != "all":
+            shown = " by the last iterate alone"
+        attained = down(self._least_attained(delta, self.released))
+        return f"a pair of neighbours attains eps {attained} at delta {delta:g}{shown}{allowed}"
+
+    def _least_attained(self, delta: float, released: Sequence[str]) -> float:
+        """What is attained under every condition."""
+        return min(reading.attained(delta, released)[0] for reading in self.readings)
 
     def document(self) -> dict[str, Any]:
         """With the keys of `dpexp receipt --json`."""

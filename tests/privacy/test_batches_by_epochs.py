@@ -196,8 +196,9 @@ def test_an_epoch_that_ends_early_is_counted_and_what_is_attained_is_not(samplin
     more = EpochGaussian(noise_multiplier=1.0, batches=5, epochs=3, sampling=sampling, unfinished=2)
     whole = [EpochGaussian(noise_multiplier=1.0, batches=5, epochs=k, sampling=sampling) for k in (3, 4)]
     assert more.analyses()[0].eps(1e-5) == whole[1].analyses()[0].eps(1e-5)
-    (low,) = more.lower_bounds()
+    low, last = more.lower_bounds()
     assert low.eps(1e-5) == whole[0].lower_bounds()[0].eps(1e-5) < more.analyses()[0].eps(1e-5)
+    assert last.eps(1e-5) == pytest.approx(eps_of(3 / math.sqrt(17), 1e-5))  # the noise of all 17 steps
     assert any("ends early" in text for _, text in more.describe())
     assert any("all 17 noisy sums" in text for _, text in more.describe())
     with pytest.raises(ValueError, match="has fewer of them"):

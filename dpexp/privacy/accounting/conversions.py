@@ -27,7 +27,10 @@ def classic_eps(order: float, rdp: float, delta: float) -> float:
 
 def improved_eps(order: float, rdp: float, delta: float) -> float:
     """rdp + log(1 - 1 / order) - log(delta order) / (order - 1), at least 0 (Canonne, Kamath and Steinke, 2020)."""
-    return max(0.0, rdp + math.log1p(-1 / order) - math.log(delta * order) / (order - 1))
+    product = delta * order
+    # a product that is no number with all its digits is taken apart
+    logarithm = math.log(product) if product > 1e-290 else math.log(delta) + math.log(order)
+    return max(0.0, rdp + math.log1p(-1 / order) - logarithm / (order - 1))
 
 
 def eps_near(curve: Callable[[float], float], order: float, delta: float) -> float:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
-from dpexp.privacy.accounting.discrete_losses import from_below
+from dpexp.privacy.accounting.discrete_losses import UNIT, from_below
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.accounting.random_allocation import (
     LARGEST,
@@ -40,12 +40,15 @@ Groups = tuple[tuple[float, int], ...]
 
 
 class EpochLoss:
-    """One epoch of `batches` noisy sums; `mu` is how far one record moves its sum, in deviations of the noise."""
+    """One epoch of `batches` noisy sums; `mu` is how far one record moves its sum, in deviations of the noise.
 
-    def __init__(self, mu: float, batches: int) -> None:
-        if not (0 < mu < math.inf and batches >= 1):
+    With the probability `left_out` the record is in none of the batches; from above that is taken to be 0.
+    """
+
+    def __init__(self, mu: float, batches: int, left_out: float = 0.0) -> None:
+        if not (0 < mu < math.inf and batches >= 1 and 0 <= left_out < 1):
             raise ValueError(f"need a finite distance above 0 and a batch, not {mu} and {batches}")
-        self.mu, self.batches = float(mu), batches
+        self.mu, self.batches, self.left_out = float(mu), batches, left_out
 
     @property
     def written(self) -> bool:
@@ -105,7 +108,11 @@ class EpochLoss:
     @cached_property
     def dominated(self) -> Atoms:
         """The same from below."""
-        return one_epoch_below(self.mu, self.batches)
+        pair = one_epoch_below(self.mu, self.batches)
+        if not self.left_out:
+            return pair
+        # the order of p / q stays
+        return Atoms((1 - self.left_out) * pair.p + self.left_out * pair.q, pair.q, pair.relative + 4 * UNIT)
 
 
 @lru_cache(maxsize=64)
@@ -173,6 +180,6 @@ def coarser(groups: Groups, most: int) -> Groups:
 
 
 @lru_cache(maxsize=32)
-def epoch_loss(mu: float, batches: int) -> EpochLoss:
+def epoch_loss(mu: float, batches: int, left_out: float = 0.0) -> EpochLoss:
     """An epoch that is shared by all who ask for it, so that its law is computed once."""
-    return EpochLoss(mu, batches)
+    return EpochLoss(mu, batches, left_out)

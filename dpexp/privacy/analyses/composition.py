@@ -63,6 +63,11 @@ def batches_of(q: float) -> int:
     return max(1, round(1 / q) if divides(q) else math.floor(1 / q))
 
 
+def batches_above(q: float) -> int:
+    """Batches in an epoch of batches of the share q, with a short last one where q does not cut evenly."""
+    return round(1 / q) if divides(q) else math.ceil(1 / q)
+
+
 def visits(steps: int, q: float) -> int:
     """How often a record that is used once an epoch is used at most in `steps` steps."""
     return math.ceil(steps / batches_of(q))

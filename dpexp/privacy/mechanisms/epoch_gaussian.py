@@ -50,12 +50,16 @@ class EpochGaussian(Mechanism):
     """of cyclic-poisson: of a record of the group whose turn it is"""
     unfinished: Records | None = None
     """batches of one more epoch, which ends early"""
+    left_out: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """share of the records that whole batches leave out: they are in a short last batch of an epoch, or in none"""
     neighboring_relation: Relation = "add-remove"
 
     @model_validator(mode="after")
     def _fits(self) -> EpochGaussian:
         if self.sampling_probability < 1 and self.sampling != "cyclic-poisson":
             raise ValueError(f"sampling_probability is for cyclic-poisson; with {self.sampling} it is 1 / batches")
+        if self.left_out and self.sampling == "cyclic-poisson":
+            raise ValueError("left_out is for batches that are cut from all records, and not for cyclic-poisson")
         if self.unfinished is not None and self.unfinished >= self.batches:
             raise ValueError(f"unfinished: an epoch of {self.batches} batches that ends early has fewer of them")
         return self
@@ -116,18 +120,26 @@ class EpochGaussian(Mechanism):
             found = attained(q, z, self._begun, relation)
             # the noise of all steps is in the last iterate, the record in those of its group alone
             return [found, *linear_last(q, z * math.sqrt(self._steps / self._begun), self._begun, relation)]
-        if not self.epochs:
+        if not self._whole_epochs:
             return []
-        # the finished epochs alone attain this; the last iterate of an unfinished one has more noise than they have
-        order = self._secret_order()
-        if self.unfinished:
-            return [order]
-        # linear losses add up: which batches of whole epochs the record is in does not matter to the last iterate
-        return [order, linear_cyclic(self.epochs, z, self._steps, distance(relation))]
+        # linear losses add up: the last iterate has the record once an epoch, and the noise of all steps; a record that
+        # an unfinished epoch has too is told more easily: one sum is larger, and the other is not
+        if not self.left_out:
+            return [self._secret_order(), linear_cyclic(self._whole_epochs, z, self._steps, distance(relation))]
+        of_visits = z * math.sqrt(self._steps / self._whole_epochs)
+        return [self._secret_order(), *linear_last(1 - self.left_out, of_visits, self._whole_epochs, relation)]
+
+    @property
+    def _whole_epochs(self) -> int:
+        """Epochs that are surely finished: a short last batch, which an epoch may have, is one more step."""
+        return self._steps // (self.batches + 1) if self.left_out else self.epochs
 
     def _secret_order(self) -> LowerBound:
-        """All noisy sums of whole epochs, constant gradients: balls in bins, rounded down."""
-        z, replaced = self.noise_multiplier, self.neighboring_relation == "replace-one"
+        """The whole batches of whole epochs, constant gradients: balls in bins, rounded down.
+
+        What is left out of the release, an epoch that ends early and short batches, could only help.
+        """
+        z, replaced, epochs = self.noise_multiplier, self.neighboring_relation == "replace-one", self._whole_epochs
         if replaced and self._ordered:
             # records are cut into batches of equal size: every sum is -b C, and the record makes one of them 2 C more
             mu, pair = 2 / z, "constant gradients: the record's C against -C; all others' are -C"
@@ -137,8 +149,8 @@ class EpochGaussian(Mechanism):
             mu, pair = 1 / z, f"constant gradients: the record's C against {other}; all others' are 0"
         # one secret batch for all epochs: its sums over the epochs are one epoch with the noise over sqrt(epochs)
         fresh = self.sampling in ("balls-in-bins", "reshuffled")
-        loss = epoch_loss(mu if fresh else mu * math.sqrt(self.epochs), self.batches)
-        return LowerBound("exact-composition", ALL, pair, partial(loss.attained, self.epochs if fresh else 1))
+        loss = epoch_loss(mu if fresh else mu * math.sqrt(epochs), self.batches, self.left_out)
+        return LowerBound("exact-composition", ALL, pair, partial(loss.attained, epochs if fresh else 1))
 
     def describe(self) -> list[tuple[str, str]]:
         share = f"; probability {self.sampling_probability:g}" if self.sampling == "cyclic-poisson" else ""
