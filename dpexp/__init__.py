@@ -8,11 +8,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from dpexp.core.bytecode import compile_from_text
-
-compile_from_text("dpexp")  # first, since it sees to what is imported after it
-
-from dpexp.core.version import VERSION as __version__  # noqa: E402
+from dpexp.core.version import VERSION as __version__
 
 API = (
     "Result", "advise", "audit", "calibrate", "check", "claims", "diff", "fit", "judge", "load", "model", "plot",

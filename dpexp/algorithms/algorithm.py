@@ -72,12 +72,6 @@ class Algorithm(Named, Protocol):
         """The estimators whose parameters a guarantee covers, and which are therefore kept where the records are a
         user's own. Asked by `dpexp.store.simulating`; default: none."""
 
-    def resolve(self, problem: Any, schedule: Schedule, budget: Budget, n: int) -> None:
-        """Ask for every number that a run of n steps receives, as its simulation will: `dpexp.core.stages` notes them.
-
-        Asked by `dpexp.store.simulating`, of algorithms of dpexp alone; default: none.
-        """
-
     def simulate(
         self, problem: Any, settings: Settings, steps: np.ndarray, seed: int, replicates: Sequence[int]
     ) -> Passed:
@@ -122,9 +116,6 @@ class AlgorithmBase(Parameters):
     def releases(self, problem: Any, schedule: Schedule, budget: Budget, n: int) -> tuple[str, ...]:
         """No parameters leave a run."""
         return ()
-
-    def resolve(self, problem: Any, schedule: Schedule, budget: Budget, n: int) -> None:
-        """A run receives nothing but its parameters."""
 
     def common(self, problem: Any) -> dict[str, Any]:
         """Cells of a pass differ in schedule and budget only."""

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field
 
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan, gradient_seconds, looking_seconds
-from dpexp.core.stages import first_stage, received
 from dpexp.problems.finite_sum import FiniteSum
 
 if TYPE_CHECKING:
@@ -57,7 +56,6 @@ class BatchDescent(FiniteSumAlgorithm):
             )
         return found
 
-    @received
     def multiplier(self, steps: int, budget: Budget) -> float:
         """sigma, the noise on the sum over G, with which the ledger states no more than the budget; 0 without noise."""
         mu = self.mu(budget)
@@ -68,7 +66,6 @@ class BatchDescent(FiniteSumAlgorithm):
             return _poisson_multiplier(self, steps, eps, delta)
         return _full_multiplier(self, steps, mu, eps, delta)
 
-    @first_stage
     def released(self, steps: int, sigma: float) -> SampledGaussian:
         """What a run of so many steps with noise sigma releases."""
         from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
@@ -96,10 +93,6 @@ class BatchDescent(FiniteSumAlgorithm):
         std = self.multiplier(plan.steps, budget) * problem.lipschitz / (q * problem.count)
         return DescentSteps(data, problem.start(), noise, sampling, q, plan.eta, std)
 
-    def resolve(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> None:
-        self.multiplier(self.plan(problem, schedule, budget, n).steps, budget)
-
-    @first_stage
     def mechanism(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Stated:
         from dpexp.privacy.mechanisms.released import Stated
 
@@ -107,7 +100,6 @@ class BatchDescent(FiniteSumAlgorithm):
         return Stated("sampled-gaussian", released, self.accountant if released.noise_multiplier else "no-noise")
 
 
-@first_stage
 @lru_cache(maxsize=512)
 def _full_multiplier(algorithm: BatchDescent, steps: int, mu: float, eps: float, delta: float) -> float:
     """2 sqrt(T) / mu, since replacing a record moves a sum by 2 G; raised until rounding spends no more."""
@@ -123,7 +115,6 @@ def _full_multiplier(algorithm: BatchDescent, steps: int, mu: float, eps: float,
     return raised(2 * math.sqrt(steps) / mu, excess, 0.0)
 
 
-@first_stage
 @lru_cache(maxsize=512)
 def _poisson_multiplier(algorithm: BatchDescent, steps: int, eps: float, delta: float) -> float:
     """The least multiplier with which the ledger states (eps, delta), to a relative 1e-6, from above and rounded up."""

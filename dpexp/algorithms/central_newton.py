@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from dpexp.algorithms.covering import Seen, Shown, Trial, shown
-from dpexp.core.stages import first_stage
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ class CentralNewton(Shown):
             found.append("one owner has one budget: mu is a number")
         return found
 
-    @first_stage
     def mechanism(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> Stated:
         """Every release is a Gaussian mechanism of its own."""
         from dpexp.inference.central_newton import allocation

@@ -21,7 +21,6 @@ import numpy as np
 from pydantic import Field
 
 from dpexp.algorithms.algorithm import AlgorithmBase, Settings
-from dpexp.core.stages import first_stage
 from dpexp.engine.result import Passed
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.linear_predictor import LinearPredictorProblem
@@ -131,7 +130,6 @@ class Covering(AlgorithmBase):
         """Bytes of the records of eight replicates, where a fit needs all of them at once."""
         return 8 * 8 * n * (3 * problem.d + 4)
 
-    @first_stage
     def mechanism(
         self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int
     ) -> LocalGaussian | Stated:

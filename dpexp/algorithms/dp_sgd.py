@@ -19,7 +19,6 @@ from pydantic import Field
 
 from dpexp.algorithms.softmax_runs import Noise, SoftmaxAlgorithm, no_target, target
 from dpexp.core.parameters import Positive
-from dpexp.core.stages import first_stage, received
 from dpexp.engine.softmax.loop import gradient_noise_scale
 from dpexp.problems.softmax import Softmax
 
@@ -45,7 +44,6 @@ class DpSgd(SoftmaxAlgorithm):
 
     estimators: ClassVar[tuple[str, ...]] = ("last", "average")
 
-    @first_stage
     def complaints(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """What does not fit: no target, batches, or an accountant for another sampling scheme."""
         from dpexp.privacy.mechanisms.langevin_accounting import sampling_complaints
@@ -55,13 +53,11 @@ class DpSgd(SoftmaxAlgorithm):
         wrong = sampling_complaints(problem.n, self.batch_size, self.sampling, self.accountant)
         return list(dict.fromkeys([*no_target(budget), *found, *wrong]))
 
-    @received
     def multiplier(self, problem: Softmax, budget: Budget, n: int) -> float:
         """z for the target; 0 without privacy."""
         eps, delta = target(budget)
         return 0.0 if math.isinf(eps) else _multiplier(self, problem.n, n, eps, delta)
 
-    @first_stage
     def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> Stated:
         from dpexp.privacy.mechanisms.noisy_batches import called
         from dpexp.privacy.mechanisms.released import Stated
@@ -82,14 +78,12 @@ class DpSgd(SoftmaxAlgorithm):
         all_of_them = (self.groups or 1) * self.batch_size == records
         return ANALYSES["once-an-epoch" if all_of_them else self.accountant]
 
-    @first_stage
     def _released(self, records: int, n: int, multiplier: float) -> SampledGaussian | EpochGaussian:
         from dpexp.privacy.mechanisms.noisy_batches import noisy_batches
 
         return noisy_batches(self.sampling, self.batch_size / records, n, multiplier, self.by_epochs(records))
 
 
-@first_stage
 @lru_cache(maxsize=256)
 def _multiplier(algorithm: DpSgd, records: int, n: int, eps: float, delta: float) -> float:
     from dpexp.privacy.accounting.calibration import calibrate, rounded_up

@@ -17,7 +17,6 @@ import numpy as np
 
 from dpexp.algorithms.softmax_runs import MOST_STEPS, Noise, SoftmaxAlgorithm, no_target, step_sizes, target
 from dpexp.core.parameters import Positive
-from dpexp.core.stages import first_stage, received
 from dpexp.engine.softmax.loop import langevin_scale
 from dpexp.privacy.batch_sampling import BatchSampling
 from dpexp.problems.softmax import Softmax
@@ -43,7 +42,6 @@ class DpSgld(SoftmaxAlgorithm):
     start: Literal["prescribed", "zero"] = "prescribed"
     """zero: theta_0 = 0. What holds of all iterates holds for any start, the printed bounds do not"""
 
-    @first_stage
     def complaints(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """What does not fit: no target, batches, or an accountant for another sampling scheme or other steps."""
         from dpexp.privacy.mechanisms.langevin_accounting import complaints
@@ -59,7 +57,6 @@ class DpSgld(SoftmaxAlgorithm):
             found += complaints(self._run(problem, schedule, n, ends=True), self.accountant)
         return list(dict.fromkeys(found))
 
-    @received
     def sigma(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> float:
         """The noise with which the accountant states the target; 0 without privacy."""
         from dpexp.privacy.mechanisms.langevin_accounting import sigma_for
@@ -67,7 +64,6 @@ class DpSgld(SoftmaxAlgorithm):
         eps, delta = target(budget)
         return 0.0 if math.isinf(eps) else sigma_for(self._run(problem, schedule, n), self.accountant, eps, delta)
 
-    @first_stage
     def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> AccountedLangevin:
         from dpexp.privacy.mechanisms.langevin_accounting import AccountedLangevin
 
@@ -84,7 +80,6 @@ class DpSgld(SoftmaxAlgorithm):
     def _radius(self, problem: Softmax) -> float:
         return problem.radius if self.radius is None else self.radius
 
-    @first_stage
     def _run(self, problem: Softmax, schedule: Schedule, n: int, ends: bool = False) -> LangevinRun:
         """The run in the words of the accountants; with `ends`, its first and last step stand for all."""
         from dpexp.privacy.mechanisms.langevin_accounting import LangevinRun, grouped

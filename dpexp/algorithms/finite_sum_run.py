@@ -14,7 +14,6 @@ import numpy as np
 from dpexp.algorithms.algorithm import AlgorithmBase, Settings
 from dpexp.core.caches import kept_per_thread
 from dpexp.core.parameters import Count
-from dpexp.core.stages import first_stage
 from dpexp.engine.result import Passed
 from dpexp.problems.finite_sum import FiniteSum
 
@@ -71,7 +70,6 @@ class FiniteSumAlgorithm(AlgorithmBase):
         """A run at its start, with its noise calibrated."""
         raise NotImplementedError
 
-    @first_stage
     def prescribed(self, problem: FiniteSum, budget: Budget) -> Prescription | None:
         """What the algorithm's theorem prescribes; None where it has none or the budget is no finite target."""
         return None

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan, gradient_seconds, looking_seconds
 from dpexp.core.parameters import Share
-from dpexp.core.stages import first_stage, received
 from dpexp.problems.finite_sum import FiniteSum
 
 if TYPE_CHECKING:
@@ -52,7 +51,6 @@ class GradientRecursion(FiniteSumAlgorithm):
     def seconds(self, problem: FiniteSum, n: int) -> float:
         return n * gradient_seconds(problem) + looking_seconds(problem, n)
 
-    @received
     def stds(self, problem: FiniteSum, plan: Plan, budget: Budget) -> tuple[float, float]:
         """Standard deviations of the noise on the first gradient and on later changes; zeros without noise."""
         from dpexp.privacy.mechanisms.gradient_recursion import recursion_stds
@@ -65,9 +63,6 @@ class GradientRecursion(FiniteSumAlgorithm):
         first, later = recursion_stds(*size, plan.steps, plan.eta, plan.gamma)
         return first / mu, later / mu
 
-    def resolve(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> None:
-        self.stds(problem, self.plan(problem, schedule, budget, n), budget)
-
     def stepper(self, problem: FiniteSum, plan: Plan, budget: Budget, seed: int, replicate: int, data: Data) -> Stepper:
         from dpexp.core.seeds import generator
         from dpexp.engine.finite_sum.batch_descent import RecursionSteps
@@ -76,7 +71,6 @@ class GradientRecursion(FiniteSumAlgorithm):
         noise = generator(seed, replicate, "noise")
         return RecursionSteps(data, problem.start(), noise, plan.gamma, plan.eta, first, later)
 
-    @first_stage
     def mechanism(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Stated:
         from dpexp.privacy.mechanisms.gradient_recursion import NoisyGradientRecursion
         from dpexp.privacy.mechanisms.released import Stated

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 
 from dpexp.algorithms.algorithm import AlgorithmBase, Settings
-from dpexp.core.stages import first_stage
 from dpexp.engine.result import Passed
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
@@ -82,7 +81,6 @@ class OnePassAlgorithm(AlgorithmBase):
         # the risk takes as many, and four metrics are handed on.
         return states * 8 * (2 * problem.p + 16) + segment + remembered + kept
 
-    @first_stage
     def mechanism(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> LocalGaussian:
         """The mechanism that n users run, from which the privacy statement is computed."""
         # Whatever the rule's server side does is a function of what users send, so it changes nothing here.

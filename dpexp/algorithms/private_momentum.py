@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan
 from dpexp.core.parameters import Share
-from dpexp.core.stages import first_stage, received
 from dpexp.core.text import up
 from dpexp.problems.finite_sum import FiniteSum
 
@@ -41,19 +40,16 @@ class PrivateMomentum(FiniteSumAlgorithm):
 
     schedules: ClassVar[tuple[str, ...]] = ("prescribed", "path-length", "constant")
 
-    @first_stage
     def printed(self) -> Printed:
         """What the paper prints for it."""
         raise NotImplementedError
 
-    @first_stage
     def prescribed(self, problem: FiniteSum, budget: Budget) -> Prescription | None:
         # theorems are stated for (eps, delta)
         if budget.target is None or math.isinf(budget.target[0]):
             return None
         return self.printed().schedule(problem.count, problem.dimension, *budget.target)
 
-    @received
     def plan(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Plan:
         theory = self.prescribed(problem, budget) if schedule.name == "prescribed" else None
         if theory is not None:
@@ -66,14 +62,12 @@ class PrivateMomentum(FiniteSumAlgorithm):
         """gamma where no theorem prescribes it; 1 without streams to mix."""
         return 1.0
 
-    @received
     def printed_sigma(self, budget: Budget) -> float:
         """The theorem's multiplier for a target; sqrt(streams) / mu for a budget that is no target."""
         if budget.target is None:
             return math.sqrt(self.printed().streams) / budget.largest
         return self.printed().sigma(*budget.target)
 
-    @first_stage
     def mechanism(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Stated:
         from dpexp.privacy.mechanisms.released import Stated
 

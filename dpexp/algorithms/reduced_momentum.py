@@ -19,7 +19,6 @@ import numpy as np
 from dpexp.algorithms.finite_sum_run import Plan, drawn_order
 from dpexp.algorithms.private_momentum import Printed, PrivateMomentum
 from dpexp.core.parameters import Share
-from dpexp.core.stages import first_stage, received
 from dpexp.problems.finite_sum import FiniteSum
 
 if TYPE_CHECKING:
@@ -41,19 +40,10 @@ class ReducedMomentum(PrivateMomentum):
 
     microseconds: ClassVar[float] = 0.35
 
-    @first_stage
     def printed(self) -> Printed:
         from dpexp.theory.momentum.formulas import theorem8_sigma, theorem9_schedule
 
         return Printed(theorem9_schedule, theorem8_sigma, 3)
-
-    def resolve(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> None:
-        """The schedule, and the noise where the order repeats; another one is a part of the run."""
-        plan = self.plan(problem, schedule, budget, n)
-        if self.order == "fixed":
-            self.repeating_stds(problem, plan, budget)
-        elif self.calibration == "paper" and not math.isinf(self.mu(budget)):
-            self.printed_sigma(budget)
 
     def mixing(self, problem: FiniteSum, eta: float) -> float:
         return self.gamma or min(0.5, problem.smoothness * eta * problem.count / problem.lipschitz)
@@ -79,7 +69,6 @@ class ReducedMomentum(PrivateMomentum):
             return self.repeating_stds(problem, plan, budget)
         return self._stds(problem, plan, budget, order.items.tobytes())
 
-    @received
     def repeating_stds(self, problem: FiniteSum, plan: Plan, budget: Budget) -> tuple[np.ndarray, float]:
         """`unit_stds` of an order that repeats."""
         return self._stds(problem, plan, budget, None)
@@ -110,13 +99,11 @@ class ReducedMomentum(PrivateMomentum):
             return Momentum(data, start, order, noise, plan.alpha, plan.eta, steps=plan.steps)
         return Reconstruction(data, start, order, noise, plan.alpha, plan.eta, plan.gamma)
 
-    @first_stage
     def released(self) -> type[Mechanism]:
         from dpexp.privacy.mechanisms.reduced_momentum import NoisyReducedMomentum
 
         return NoisyReducedMomentum
 
-    @first_stage
     def own_settings(self, problem: FiniteSum, plan: Plan) -> dict[str, Any]:
         found = {"order": self.order, "step_size": plan.eta, "smoothness": problem.smoothness, "gamma": plan.gamma}
         if self.calibration == "exact" and self.order == "fixed":
@@ -140,7 +127,6 @@ def unit_deviations(plan: Plan, n: int, G: float, L: float, items: bytes | None 
     return stds if certified is None else stds * certified.mu
 
 
-@first_stage
 def covering(plan: Plan, n: int, G: float, L: float) -> Certificate | None:
     """What the iterates give away with one order that repeats; None where not every position is known."""
     from dpexp.privacy.momentum.certificates import Setting, certificate

@@ -9,7 +9,6 @@ import numpy as np
 from pydantic import Field
 
 from dpexp.algorithms.softmax_runs import Noise, SoftmaxAlgorithm
-from dpexp.core.stages import first_stage
 from dpexp.problems.softmax import Softmax
 
 if TYPE_CHECKING:
@@ -38,7 +37,6 @@ class Sgd(SoftmaxAlgorithm):
     def noise(self, problem: Softmax, schedule: Schedule, budget: Budget, sizes: np.ndarray) -> Noise:
         return Noise(momentum=self.momentum)
 
-    @first_stage
     def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> Stated:
         """All iterates without noise."""
         from dpexp.privacy.mechanisms.noisy_batches import called, noisy_batches

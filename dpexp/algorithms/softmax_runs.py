@@ -12,7 +12,6 @@ import numpy as np
 from dpexp.algorithms.algorithm import AlgorithmBase, Member, Settings
 from dpexp.core.parameters import Count
 from dpexp.core.seeds import generator
-from dpexp.core.stages import first_stage
 from dpexp.engine.result import Passed
 from dpexp.engine.softmax import batches as drawn
 from dpexp.engine.softmax import loop as engine
@@ -165,14 +164,12 @@ class SoftmaxAlgorithm(AlgorithmBase):
             return Epochs(self.groups, min(1.0, self.groups * self.batch_size / records))
         return Epochs(drawn.batches_of(records, self.batch_size)) if self.sampling in INTO_BINS else None
 
-    @first_stage
     def mechanism(
         self, problem: Softmax, schedule: Schedule, budget: Budget, n: int
     ) -> Stated | AccountedLangevin | TunedRuns:
         """What n steps release, and by which analysis."""
         raise NotImplementedError
 
-    @first_stage
     def releases(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> tuple[str, ...]:
         """The last iterate, and the average where all iterates are covered; nothing without a guarantee."""
         from dpexp.privacy.analyses.analysis import ALL
@@ -181,10 +178,6 @@ class SoftmaxAlgorithm(AlgorithmBase):
         if not stated.row(())["guarantee"]:
             return ()
         return self.estimators if stated.analysis.released == ALL else ("last",)
-
-    def resolve(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> None:
-        """How the steps differ from plain SGD."""
-        self.noise(problem, schedule, budget, step_sizes(problem, schedule, n))
 
     def seconds(self, problem: Softmax, n: int) -> float:
         """Estimated time of one replicate: products over the batch, noise, and a fixed cost a step."""

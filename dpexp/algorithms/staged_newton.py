@@ -15,7 +15,6 @@ from pydantic import Field
 
 from dpexp.algorithms.covering import GRID, Seen, Shown, Trial, shown
 from dpexp.core.parameters import Positive
-from dpexp.core.stages import first_stage
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 if TYPE_CHECKING:
@@ -65,7 +64,6 @@ class StagedNewton(Shown):
             found.append("persons are tried with one budget for all")
         return found
 
-    @first_stage
     def mechanism(
         self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int
     ) -> LocalGaussian | Stated:

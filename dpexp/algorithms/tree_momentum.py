@@ -17,7 +17,6 @@ import numpy as np
 from dpexp.algorithms.finite_sum_run import Plan, drawn_order
 from dpexp.algorithms.private_momentum import Printed, PrivateMomentum
 from dpexp.core.caches import kept_per_thread
-from dpexp.core.stages import first_stage
 from dpexp.problems.finite_sum import FiniteSum
 
 if TYPE_CHECKING:
@@ -43,17 +42,10 @@ class TreeMomentum(PrivateMomentum):
 
     microseconds: ClassVar[float] = 0.2
 
-    @first_stage
     def printed(self) -> Printed:
         from dpexp.theory.momentum.formulas import theorem4_sigma, theorem6_schedule
 
         return Printed(theorem6_schedule, theorem4_sigma, 1)
-
-    def resolve(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> None:
-        """The schedule and the printed multiplier. How a record is met by an order is counted in the run itself."""
-        self.plan(problem, schedule, budget, n)
-        if self.calibration == "paper" and not math.isinf(self.mu(budget)):
-            self.printed_sigma(budget)
 
     def seconds(self, problem: FiniteSum, n: int) -> float:
         """The steps, and the making of noise where it takes long."""
@@ -117,7 +109,6 @@ class TreeMomentum(PrivateMomentum):
         noise = Noise(self.node_std(problem, plan, budget, order), DESIGNS[self.design], given)
         return Momentum(data, problem.start(), order, noise, plan.alpha, plan.eta, self.normalised, plan.steps)
 
-    @first_stage
     def released(self) -> type[Mechanism]:
         from dpexp.privacy.mechanisms.tree_momentum import NoisyTreeMomentum
 

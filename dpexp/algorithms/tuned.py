@@ -28,7 +28,6 @@ from dpexp.algorithms.sgd import Sgd
 from dpexp.algorithms.softmax_runs import SoftmaxAlgorithm, learnt, measured, run_of, step_sizes, target
 from dpexp.core.roots import root
 from dpexp.core.seeds import generator
-from dpexp.core.stages import first_stage, received
 from dpexp.engine.result import Passed
 from dpexp.privacy.analyses.private_selection import NumberOfRuns, number_of_runs
 from dpexp.privacy.batch_sampling import BatchSampling
@@ -170,7 +169,6 @@ class Tuned(SoftmaxAlgorithm):
             return list(found)
         return self._without_a_price(problem, candidates, *budget.target)
 
-    @first_stage
     def _without_a_price(
         self, problem: Softmax, candidates: tuple[Candidate, ...], eps: float, delta: float
     ) -> list[str]:
@@ -206,7 +204,6 @@ class Tuned(SoftmaxAlgorithm):
             raise ValueError(f"no noise brings the price of {self.draws} runs down to eps = {eps:g}")
         return Target(eps=one, delta=delta)
 
-    @received
     def score_noise(self, one: Budget) -> float:
         """Standard deviation of the noise on the score: a held-out record then has the target of one run, exactly."""
         from dpexp.privacy.accounting.gdp import mu_of
@@ -216,21 +213,11 @@ class Tuned(SoftmaxAlgorithm):
         # one held-out record changes the number of correct ones by at most 1
         return 1 / mu_of(*one.target)
 
-    def resolve(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> None:
-        """The budget of a run, and then the noise of every candidate and of the score."""
-        candidates = self.candidates(problem, schedule, budget, n)
-        one = self.budget_of_a_run(problem, candidates, budget)
-        self.score_noise(one)
-        for algorithm, own, steps in candidates:
-            algorithm.resolve(problem, own, one, steps)
-
-    @first_stage
     def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> TunedRuns:
         candidates = self.candidates(problem, schedule, budget, n)
         one = self.budget_of_a_run(problem, candidates, budget)
         return self.release_of(problem, candidates, one)
 
-    @first_stage
     def release_of(self, problem: Softmax, candidates: tuple[Candidate, ...], one: Budget) -> TunedRuns:
         """What is released where `one` is the budget of each run."""
         from dpexp.privacy.mechanisms.tuned_runs import TunedRuns
@@ -333,7 +320,6 @@ def _fields(kind: type[object]) -> list[str]:
     return list(getattr(kind, "model_fields", ()))
 
 
-@received
 @lru_cache(maxsize=256)
 def _one_run(
     algorithm: str, kind: type[Tuned], candidates: tuple[Candidate, ...], problem: str, eps: float, delta: float

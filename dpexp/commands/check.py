@@ -12,6 +12,7 @@ from dpexp.commands import advise, diff, model, plot, report, table
 from dpexp.commands.config_statement import of_experiment
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.shipped import FOLDER
+from dpexp.conformance.alone import ALONE
 from dpexp.conformance.check import Check, Failed, NotTried, Subject, ToyExperiments, carry_out
 from dpexp.conformance.settings import toy_of
 from dpexp.core.errors import DpexpError, UsageError
@@ -84,16 +85,18 @@ def check(file: Path | None) -> Verdict:
     here: tuple[Path, ...] = (Path("configs"), Path(), FOLDER)
     with tempfile.TemporaryDirectory(prefix="dpexp-check-") as folder:
         if file is None:
-            subjects, places = list(built_in()), here
+            plugin, subjects, places = None, list(built_in()), here
         else:
             from dpexp.plugins.loading import use
 
-            subjects = list(subjects_of(use(file)))
+            plugin = use(file)
+            subjects = list(subjects_of(plugin))
             if not subjects:
                 raise UsageError(f"{file}: its PLUGIN adds nothing", "give it algorithms, problems, figures or claims")
             places = (file.parent, file.parent / "configs", *here)
         toys = ToyExperiments(Path(folder), places)
-        results = list(hold(subjects, toys))
+        results = [carry_out(ALONE, Subject("plug-in", file.name, plugin), toys)] if file and plugin else []
+        results += hold(subjects, toys)
         # Last, since each of them runs seven commands.
         own = [subject for subject in subjects if subject.kind in ("problem", "algorithm")]
         results += [carry_out(SHOWN, subject, toys) for subject in each(own, "shown", lambda subject: subject.name)]

@@ -13,7 +13,7 @@ from dpexp.core.files import state_of
 from dpexp.plugins.loaded import LOADED
 from dpexp.reporting.figure import keep, load_kept
 from dpexp.reporting.table import fitting_columns, in_lines
-from dpexp.store.fingerprint import hash_of_all
+from dpexp.store.fingerprint import code_of_verdict
 from dpexp.store.provenance import versions
 
 
@@ -41,7 +41,7 @@ def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
     kept = load_kept(place)
     # With plug-ins the names differ between two calls of one folder.
     found: dict[str, Any] = json.loads(kept["found"]) if kept and not LOADED else {}
-    code = [hash_of_all(), versions()]
+    code = [code_of_verdict(), versions()]
 
     def states(own: Sequence[str]) -> str:
         """Changes with dpexp, its libraries, the configs, the results and some data of the user."""

@@ -203,16 +203,12 @@ def run(request: Request) -> tuple[dict[str, Any], str, int]:
 
 def confirm_all(experiments: list[Experiment], request: Request) -> tuple[dict[str, Any], str, int]:
     """Say of stored cells if today's code gives their numbers, and stamp those: document, text, exit code."""
-    from dpexp.store.confirming import Known, confirm
-    from dpexp.store.run import Options
+    from dpexp.store.confirming import confirm
 
     chosen = _chosen(experiments, request.only)
     rows, cells = [], []
-    known: Known = {}
-    for number, experiment in enumerate(experiments, 1):
-        # The experiments that follow may hold cells of the same numbers, which are confirmed with these.
-        options = Options(request.results, request.jobs, quiet=request.quiet, only=chosen[experiment.name])
-        found = confirm(experiment, options, known, experiments[number:] if request.only is None else ())
+    for experiment in experiments:
+        found = confirm(experiment, request.results, request.jobs, chosen[experiment.name], request.quiet)
         for cell in experiment.cells:
             if told := found.get(cell.cell_id):
                 named = {"experiment": experiment.name, **identity(cell)}

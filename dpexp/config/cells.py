@@ -15,9 +15,7 @@ from pydantic import Field
 from dpexp.core.digests import digest
 from dpexp.core.errors import ResultsMissing
 from dpexp.core.parameters import Checkpoints, Count, Parameters, Replicates, Seed
-from dpexp.core.stages import Values, plain, resolving
 from dpexp.core.text import short
-from dpexp.plugins.loaded import owners_of
 from dpexp.privacy.budgets import PrivacySettings
 
 if TYPE_CHECKING:
@@ -121,37 +119,6 @@ class Cell:
         """Cells with equal keys are computed in one pass over the random numbers."""
         # What cells of one pass share: the algorithm says what, and seed, steps and checkpoints are the run's.
         return digest([_jsonable(self.algorithm.common(self.problem)), self.parameters["run"]])
-
-    @property
-    def in_two_stages(self) -> bool:
-        """Whether it is simulated with resolved numbers: not where a plug-in takes part, which knows of no stages, and
-        not on a user's own records, whose models count with all code."""
-        parts = (self.problem, self.algorithm, self.schedule, self.privacy.mu)
-        return not self.problem.files() and not any(owners_of(kind) for part in parts for kind in type(part).__mro__)
-
-    @cached_property
-    def received(self) -> Values | None:
-        """Every number that the simulation takes from accounting, theory and calibration; None without stages.
-
-        Found once, and sent along to the worker that simulates the cell.
-        """
-        if not self.in_two_stages:
-            return None
-        with resolving() as values:
-            # Asking is what resolves a number and notes it down.
-            _ = self.privacy.mu.constant  # a target's mu
-            self.algorithm.resolve(self.problem, self.schedule, self.privacy.mu, self.run.n)
-        return values
-
-    @property
-    def received_numbers(self) -> dict[str, list[Any]] | None:
-        """`received` as JSON: the values of every function, in the order in which they were asked for."""
-        if self.received is None:
-            return None
-        found: dict[str, list[Any]] = {}
-        for asked, value in self.received.items():
-            found.setdefault(asked.split(" ")[0].removeprefix("dpexp."), []).append(plain(value))
-        return found
 
     @cached_property
     def own_parameters(self) -> tuple[Parameter, ...]:

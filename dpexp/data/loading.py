@@ -12,12 +12,13 @@ import numpy as np
 from dpexp.core.errors import DataError
 from dpexp.core.seeds import generator
 from dpexp.data import adult, fashion
-from dpexp.data.dataset import TEST, Builtin, Dataset, Shape, Split, split, split_by_draws, with_draws
+from dpexp.data.dataset import TEST, Builtin, Dataset, Shape, Split, load_shipped, split, split_by_draws, with_draws
 from dpexp.data.images import CIFAR_FILES, read_cifar10, read_image_folder
 from dpexp.data.labelled import read_labelled
 from dpexp.data.public_inputs import PublicInputs
 
 DIGITS = Path(__file__).parent / "files" / "digits.npz"
+DIGITS_SHA256 = "0d464708788fc3b5fba6acd51327d3df6c4b4b82345584f2142cc27b937b3314"
 DIGITS_LICENCE = (
     "BSD-3-Clause as shipped with scikit-learn; CC BY 4.0: Alpaydin and Kaynak (1998), Optical Recognition of "
     "Handwritten Digits, UCI Machine Learning Repository, doi 10.24432/C50P49"
@@ -27,7 +28,7 @@ DIGITS_NOTE = "The 1797 records of scikit-learn's digits (the test part of the U
 
 def digits() -> Dataset:
     """`digits`: 1797 handwritten digits of 8 x 8 pixels, small enough for tests, in the published order."""
-    with np.load(DIGITS) as stored:
+    with load_shipped(DIGITS, DIGITS_SHA256) as stored:
         features, labels = stored["features"].astype(np.float32) / 16, stored["labels"].astype(np.int64)
     return Dataset("digits", features, labels, tuple("0123456789"), DIGITS_LICENCE, DIGITS_NOTE)
 

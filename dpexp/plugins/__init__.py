@@ -40,3 +40,5 @@ class Plugin:
     """figures, tables and claims that belong to no paper of the plug-in"""
     tables: tuple[Any, ...] = ()
     claims: tuple[Any, ...] = ()
+    inputs: tuple[str, ...] = ()
+    """files that its code reads, beside the Python files of its folder: paths or patterns from there"""

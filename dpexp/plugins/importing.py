@@ -1,152 +1,157 @@
-"""Importing a plug-in's code: the folder of its file becomes a package of its own in this process.
+"""The Python files of a plug-in, and importing its file: its folder is the last place where Python looks for modules.
 
-Two plug-ins may therefore both have a `helper.py`. Inside the folder, `import helper` and `from .helper import f` both
-mean the file beside the plug-in; everything else is imported as usual. Nothing is read from or written to
-`__pycache__`, so what runs is what the files say. Whatever goes wrong is a UsageError that begins with file and line.
+Whatever goes wrong is a UsageError that begins with file and line.
 """
 
 from __future__ import annotations
 
 import ast
-import builtins
 import importlib
-import re
 import sys
 import traceback
 from collections.abc import Iterable
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, SourceFileLoader
-from importlib.util import spec_from_file_location
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import CodeType, ModuleType
-from typing import Any, NoReturn
+from types import ModuleType
+from typing import NoReturn
 
-from dpexp.core.digests import digest
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.text import guess
-from dpexp.plugins.loaded import inside_folder, module_file
-from dpexp.plugins.observed import follow_pandas, require_followed, watch
 
-PREFIX = "dpexp_plugin_"
-"""how Python's names of plug-ins' folders begin"""
-FOLDERS: dict[str, Path] = {}
-"""package -> the folder that it stands for"""
+MOST_FILES = 500
+_FOLDERS: set[str] = set()
+"""places where Python looks because of a plug-in"""
 
 
-def package_of(folder: Path) -> str:
-    """Python's name for a plug-in's folder: the same in every process of this machine."""
-    # The digest tells two folders of one name apart.
-    package = f"{PREFIX}{re.sub('[^A-Za-z0-9]', '_', folder.name)}_{digest(str(folder), 8)}"
-    FOLDERS[package] = folder
-    watch(package)
-    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        # Before all other finders, so that nothing installed can have the name of a plug-in's folder.
-        sys.meta_path.insert(0, _Finder())
-    return package
+def sources(file: Path, shown: Path) -> tuple[Path, ...]:
+    """The Python files beside a plug-in's file, and those of the packages there that one of these imports.
+
+    Raises UsageError beyond `MOST_FILES`.
+    """
+    # a clone of dpexp may be the folder, and dpexp is no part of a plug-in
+    root, seen = file.parent, {"dpexp"}
+    found = waiting = sorted(path for path in root.glob("*.py") if path.is_file())
+    while waiting:
+        names = {name for path in waiting for name in _imports(path)} - seen
+        seen |= names
+        waiting = [path for name in sorted(names) for path in sorted((root / name).rglob("*.py"))]
+        found = [*found, *waiting]
+        if len(found) > MOST_FILES:
+            raise UsageError(
+                f"{shown}: its folder has over {MOST_FILES} Python files, which all count as the plug-in's",
+                "move the plug-in into a folder of its own",
+            )
+    return tuple(found)
 
 
-class _Finder(MetaPathFinder):
-    """Finds the modules of plug-ins' folders."""
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        package, _, inside = name.partition(".")
-        folder = FOLDERS.get(package)
-        if folder is None:
-            return None
-        file = module_file(folder, inside)
-        if file is not None:
-            inner = [str(file.parent)] if file.name == "__init__.py" else None
-            loader = _Loader(name, str(file), package, folder)
-            return spec_from_file_location(name, file, loader=loader, submodule_search_locations=inner)
-        place = folder.joinpath(*inside.split(".")) if inside else folder
-        if not place.is_dir():
-            return None
-        # a folder without __init__.py is a package too, as in Python
-        spec = ModuleSpec(name, None, is_package=True)
-        spec.submodule_search_locations = [str(place)]
-        return spec
+def _nodes(file: Path) -> list[ast.AST]:
+    """What a file consists of; nothing where it cannot be parsed."""
+    try:
+        return list(ast.walk(ast.parse(file.read_bytes())))
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return []
 
 
-class _Loader(SourceFileLoader):
-    """Compiles a plug-in's file as it is now, and lets it import the files beside it by their plain names."""
-
-    def __init__(self, name: str, path: str, package: str, folder: Path) -> None:
-        super().__init__(name, path)
-        self.package, self.folder = package, folder
-
-    def get_code(self, fullname: str) -> CodeType | None:
-        """From the source, never from `__pycache__`."""
-        # what is kept there is found by the file's time, and that may have been written within the clock's last tick
-        source = self.get_data(self.path)
-        _refuse_cached_kernels(source, self.path)
-        return self.source_to_code(source, self.path)
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Run the module with an `import` of its own."""
-        # Python looks that up in the module's `__builtins__`
-        module.__dict__["__builtins__"] = {**vars(builtins), "__import__": self._import}
-        super().exec_module(module)
-
-    def _import(self, name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
-        inside = inside_folder(self.folder, name) if level == 0 else None
-        if inside is None:
-            require_followed(name)
-            module = builtins.__import__(name, globals, locals, fromlist, level)
-            # Whatever was imported may have brought pandas with it.
-            follow_pandas()
-            return module
-        full = f"{self.package}.{inside}".rstrip(".")
-        module = builtins.__import__(full, globals, locals, fromlist, 0)
-        if fromlist:
-            return module
-        # `import a.b` binds a: the name that the statement begins with
-        above = "." * name.count(".")
-        return sys.modules[full.rsplit(".", len(above))[0] if above else full]
+def _imports(file: Path) -> set[str]:
+    """The first names of the modules that a file imports."""
+    nodes = _nodes(file)
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module and not node.level}
+    return {name.partition(".")[0] for name in names}
 
 
-def _refuse_cached_kernels(source: bytes, path: str) -> None:
-    """Raise SyntaxError where numba is asked to keep compiled code: it would run on after edits of what it calls."""
-    for node in ast.walk(ast.parse(source, path)):
+def _refuse_cached_kernels(file: Path, shown: str) -> None:
+    """Raises UsageError where numba is asked to keep compiled code: it would run on after edits of what it calls."""
+    for node in _nodes(file):
         if not isinstance(node, ast.Call):
             continue
         kept = any(word.arg == "cache" and ast.unparse(word.value) != "False" for word in node.keywords)
         if kept and ast.unparse(node.func).rpartition(".")[2] in ("jit", "njit", "vectorize"):
-            message = "numba's cache does not notice edits of functions that are called: leave out `cache`"
-            raise SyntaxError(message, (path, node.lineno, node.col_offset, None))
+            message = "numba's cache does not notice edits of functions that are called"
+            raise UsageError(f"{shown}:{node.lineno}: {message}", "leave out `cache`")
 
 
-def imported(name: str, root: Path, shown: Path) -> ModuleType:
-    """Import a plug-in's module. Whatever goes wrong is a UsageError at the line of the plug-in that it comes from."""
+def imported(file: Path, shown: Path, files: Iterable[Path]) -> ModuleType:
+    """Import a plug-in's file. Whatever goes wrong is a UsageError at the line of the plug-in that it comes from."""
+    root = file.parent
+    _require_own_names(file, shown, files)
+    for path in files:
+        _refuse_cached_kernels(path, shown_below(path, root, shown))
+    if str(root) not in sys.path:
+        sys.path.append(str(root))
+        _FOLDERS.add(str(root))
+    importlib.invalidate_caches()
+    spec = spec_from_file_location(file.stem, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[file.stem] = module_from_spec(spec)
     try:
-        return importlib.import_module(name)
+        spec.loader.exec_module(module)
     except SyntaxError as error:
         place = shown_below(Path(error.filename or ""), root, shown)
         raise UsageError(f"{place}:{error.lineno}: {error.msg}", "mend the plug-in") from error
-    # An import runs the file, which may raise anything, or end the process.
+    # an import runs the file, which may raise anything, or end the process
     except (Exception, SystemExit) as error:
-        _raise_at(error, root, shown)
+        raise_at(error, files, root, shown)
+    return module
 
 
-def _raise_at(error: BaseException, root: Path, shown: Path) -> NoReturn:
-    # The last of the plug-in's own lines: further in are those of libraries, which it called wrongly.
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).is_relative_to(root)]
+def _require_own_names(file: Path, shown: Path, files: Iterable[Path]) -> None:
+    """Raises UsageError where Python would take another module for one of the folder's: its folder comes last."""
+    asked = {name for path in files for name in _imports(path)} - {"dpexp"}
+    own = [file, *(path for name in sorted(asked) for path in (file.parent / f"{name}.py", file.parent / name))]
+    for path in own:
+        if path.exists() and (path.suffix or any(path.glob("*.py"))) and (other := _module_elsewhere(path)):
+            raise UsageError(
+                f"{shown_below(path, file.parent, shown)}: another module is called {path.stem}: {other}",
+                "rename the file",
+            )
+
+
+def _module_elsewhere(own: Path) -> str:
+    """The module that Python knows by the name of a file or folder, if it is another one; else empty."""
+    if own.stem in sys.stdlib_module_names:
+        return "one of Python's"
+    try:
+        spec = find_spec(own.stem)
+    except (ImportError, ValueError):
+        spec = getattr(sys.modules.get(own.stem), "__spec__", None)
+    if spec is None:
+        return ""
+    places = [spec.origin] if spec.origin else list(spec.submodule_search_locations or ())
+    return "" if any(Path(place).is_relative_to(own) for place in places) else str(places[0] if places else spec.name)
+
+
+def raise_at(error: BaseException, files: Iterable[Path], root: Path, shown: Path) -> NoReturn:
+    """UsageError at the last of the plug-in's own lines: further in are those of libraries, which it called wrongly."""
+    own = {*files}
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) in own]
     place = f"{shown_below(Path(frames[-1].filename), root, shown)}:{frames[-1].lineno}" if frames else str(shown)
     # of libraries that add where to read on, the first line
     what = error.message if isinstance(error, DpexpError) else f"{type(error).__name__}: {error}".splitlines()[0]
     hint = "--debug shows the traceback"
     if isinstance(error, ModuleNotFoundError) and error.name:
-        near = guess(error.name.rpartition(".")[2], [file.stem for file in root.glob("*.py")])
-        hint = near.strip() or f"{error.name} is neither installed nor in {shown}"
+        near = guess(error.name.rpartition(".")[2], [one.stem for one in root.glob("*.py")])
+        hint = near.strip() or f"{error.name} is neither installed nor in {shown.parent}"
     elif isinstance(error, ImportError) and "relative import" in str(error):
-        hint = "a plug-in's own files are those in its folder: write `from helper import f` for helper.py beside it"
+        hint = "write `from helper import f` for helper.py beside the plug-in"
+    elif isinstance(error, FileNotFoundError):
+        hint = "list the files that it reads as Plugin(inputs=...), and open them by their path from its own file"
     raise UsageError(f"{place}: {what}", hint) from error
 
 
 def shown_below(file: Path, root: Path, shown: Path) -> str:
-    """A file below the root as the user would write it."""
-    return str(shown / file.relative_to(root)) if file.is_relative_to(root) else str(file)
+    """A file below the root as the user would write it; `shown` is a file there, or the root."""
+    above = shown if shown.suffix != ".py" else shown.parent
+    return str(above / file.relative_to(root)) if file.is_relative_to(root) else str(file)
 
 
-def drop_modules(names: Iterable[str]) -> None:
-    for name in list(names):
-        del sys.modules[name]
+def drop_modules(files: Iterable[Path]) -> None:
+    """Have what these files define be imported anew, and look no more in their folders."""
+    gone = {*files}
+    folders = _FOLDERS & {str(file.parent) for file in gone}
+    _FOLDERS.difference_update(folders)
+    sys.path[:] = [place for place in sys.path if place not in folders]
+    for name, module in list(sys.modules.items()):
+        if (file := getattr(module, "__file__", None)) and Path(file) in gone:
+            del sys.modules[name]

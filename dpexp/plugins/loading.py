@@ -18,12 +18,11 @@ from pkgutil import resolve_name
 from types import ModuleType
 from typing import Any
 
-from dpexp.core.bytecode import altered, compile_from_text
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import BUILT_IN, Registry
 from dpexp.core.text import guess
-from dpexp.plugins import Plugin, observed
-from dpexp.plugins.importing import FOLDERS, drop_modules, imported, package_of
+from dpexp.plugins import Plugin
+from dpexp.plugins.importing import drop_modules, imported, sources
 from dpexp.plugins.loaded import LOADED, Loaded
 from dpexp.plugins.shape import complaints, place_of
 
@@ -52,16 +51,14 @@ def use(path: Path | str) -> Plugin:
             f"{shown}: another plug-in is called {file.name} too: {other.shown}", "rename one of the files"
         )
     # taken before anything is read: an edit while the plug-in is imported is then one after it was read
-    package = package_of(file.parent)
-    begun = time.time_ns()
-    before, ours = frozenset(sys.modules), altered()
+    begun, files = time.time_ns(), sources(file, shown)
     try:
-        module = imported(f"{package}.{file.stem}", file.parent, shown.parent)
-        plugin = _plugin_in(module, "PLUGIN", file, shown)
-        patches = altered() != ours
-        _register(Loaded(file.name, plugin, file, shown, file.parent, package, False, begun, patches))
+        plugin = _plugin_in(imported(file, shown, files), "PLUGIN", file, shown)
+        loaded = Loaded(file.name, plugin, file, shown, files, False, begun)
+        loaded.inputs()
+        _register(loaded)
     except BaseException:
-        _withdraw(file.name, package, before)
+        _withdraw(file.name, files)
         raise
     return plugin
 
@@ -69,29 +66,24 @@ def use(path: Path | str) -> Plugin:
 @lru_cache(maxsize=1)
 def use_installed() -> None:
     """Load and register what installed packages offer."""
-    # Sorted, so that the order of names does not follow from the order of installation.
+    # sorted, so that the order of names does not follow from the order of installation
     for entry in sorted(metadata.entry_points(group=GROUP), key=lambda e: e.module):
         if entry.module in LOADED:
             continue
-        begun, ours = time.time_ns(), altered()
-        top = entry.module.split(".")[0]
-        # From here on what runs is what the files say, and what they read is heard of.
-        compile_from_text(top)
-        observed.watch(top)
+        begun = time.time_ns()
         try:
             module = importlib.import_module(entry.module)
         except (Exception, SystemExit) as error:
             told = f"installed plug-in {entry.module} cannot be imported: {type(error).__name__}: {error}"
             raise UsageError(told, "mend the package, or uninstall it") from error
         file = Path(str(module.__file__)).resolve()
-        plugin = _plugin_in(module, entry.attr or "PLUGIN", file, file)
-        place = getattr(sys.modules[top], "__path__", None)
-        root = file.parent if place is None else Path(next(iter(place))).resolve()
-        own, patches = "" if place is None else top, altered() != ours
+        place = getattr(sys.modules[entry.module.split(".")[0]], "__path__", None)
+        files = [file] if place is None else sorted(Path(next(iter(place))).resolve().rglob("*.py"))
         try:
-            _register(Loaded(entry.module, plugin, file, file, root, own, True, begun, patches))
+            plugin = _plugin_in(module, entry.attr or "PLUGIN", file, file)
+            _register(Loaded(entry.module, plugin, file, file, tuple(files), True, begun))
         except BaseException:
-            _withdraw(entry.module, own, frozenset(sys.modules))
+            _withdraw(entry.module, ())
             raise
 
 
@@ -113,23 +105,17 @@ def _register(loaded: Loaded) -> None:
             raise UsageError(f"{where(loaded, name)}: the analysis '{name}': no mechanism '{mechanism}'", hint)
 
 
-def _withdraw(name: str, package: str, kept: frozenset[str] = frozenset()) -> None:
-    """Take out what a plug-in has added, and no name that it was refused; and its modules but for some."""
+def _withdraw(name: str, files: Sequence[Path]) -> None:
+    """Take out what a plug-in has added, and its modules, unless another plug-in shares them."""
     LOADED.pop(name, None)
     for registry, one in _ADDED.pop(name, []):
         registry.remove(one)
-    drop_modules({module for module in sys.modules if module.split(".")[0] == package} - kept)
-    if package in FOLDERS and package not in {other.package for other in LOADED.values()}:
-        del FOLDERS[package]
-        observed.forget(package)
+    drop_modules({*files}.difference(*(other.files for other in LOADED.values())))
 
 
 def forget(name: str) -> None:
     """Take out everything that a plug-in added, and its modules."""
-    loaded = LOADED[name]
-    # a folder with several plug-ins has its modules until the last of them goes
-    shared = any(other.package == loaded.package and other is not loaded for other in LOADED.values())
-    _withdraw(name, loaded.package, frozenset(sys.modules) if shared or loaded.installed else frozenset())
+    _withdraw(name, () if LOADED[name].installed else LOADED[name].files)
 
 
 @contextmanager
@@ -159,11 +145,9 @@ def use_only(files: Sequence[str]) -> bool:
 
 
 def _is_outdated(loaded: Loaded) -> bool:
-    """Whether one of the modules that were imported from a plug-in's folder was written to since."""
-    modules = [module for name, module in sys.modules.items() if name.split(".")[0] == loaded.package]
-    files = [Path(module.__file__) for module in modules if module.__file__]
-    # A file that is gone counts as one that was edited.
-    return any(not file.exists() or file.stat().st_mtime_ns > loaded.read_at for file in files)
+    """Whether a file of its was written to since, or has gone."""
+    read = (*loaded.files, *loaded.inputs())
+    return any(not file.exists() or file.stat().st_mtime_ns > loaded.read_at for file in read)
 
 
 def files_in_use() -> tuple[str, ...]:

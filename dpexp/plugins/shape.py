@@ -28,7 +28,7 @@ def place_of(what: str | type, file: Path, shown: Path) -> str:
             own, (_, line) = Path(inspect.getfile(what)).resolve(), inspect.getsourcelines(what)
         except (OSError, TypeError):
             return str(shown)
-        return f"{shown_below(own, file.parent, shown.parent)}:{line}"
+        return f"{shown_below(own, file.parent, shown)}:{line}"
     tree = ast.parse(file.read_text(encoding="utf-8"))
     for node in tree.body:
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
@@ -80,12 +80,15 @@ INTERFACES = BASES | {
 def complaints(plugin: Plugin) -> Iterator[Complaint]:
     """What is wrong with the shape of a plug-in: types, names and missing members."""
     for entry in fields(Plugin):
-        value, one = getattr(plugin, entry.name), ONE_OF[entry.name]
-        if entry.name in SHOWN:
+        value, one = getattr(plugin, entry.name), ONE_OF.get(entry.name, "")
+        if entry.name in (*SHOWN, "inputs"):
             if not isinstance(value, tuple | list):
                 wrong = f"{entry.name} is a value of type {type(value).__name__}, not a tuple"
                 yield wrong, f"write {entry.name}=(ONE, ANOTHER)", "PLUGIN"
-            continue  # what they hold is checked where they are listed, by `dpexp.papers`
+            elif entry.name == "inputs" and not all(isinstance(one, str) and one and one[0] != "/" for one in value):
+                hint = "paths or patterns from the folder of the plug-in, such as inputs=('data/*.csv',)"
+                yield f"inputs are not all relative paths: {value!r}", hint, "PLUGIN"
+            continue  # what papers and the like hold is checked where they are listed, by `dpexp.papers`
         if not isinstance(value, Mapping):
             wrong = f"{entry.name} is a value of type {type(value).__name__}, not a dict"
             yield wrong, f"write {entry.name}={{'name': ...}}", "PLUGIN"
@@ -107,7 +110,9 @@ def complaints(plugin: Plugin) -> Iterator[Complaint]:
 
 
 SHOWN = ("papers", "figures", "tables", "claims")
-ONE_OF = {entry.name: entry.name.removesuffix("s") for entry in fields(Plugin)} | {"analyses": "analysis"}
+ONE_OF = {entry.name: entry.name.removesuffix("s") for entry in fields(Plugin) if entry.name != "inputs"} | {
+    "analyses": "analysis"
+}
 
 
 def _wrong_class(one: str, name: str, kind: Any) -> Iterator[Complaint]:

@@ -16,7 +16,6 @@ import numpy as np
 from pydantic import AfterValidator, Field, SerializeAsAny, model_validator
 
 from dpexp.core.parameters import OrInfinite, Parameters, Registry
-from dpexp.core.stages import received
 
 Mu = Annotated[float, Field(ge=1e-6), AfterValidator(OrInfinite(1e6))]
 """a budget, or inf for no privacy"""
@@ -258,7 +257,6 @@ class Target(Budget):
         return np.full(u.shape, self.constant)
 
 
-@received
 @lru_cache(maxsize=256)
 def _mu(eps: float, delta: float) -> float:
     """`mu_within`, found once: every replicate asks."""

@@ -99,7 +99,7 @@ def stamp(figure: Figure, results: Path) -> str:
     """
     import matplotlib as mpl
 
-    from dpexp.store.fingerprint import closure
+    from dpexp.store.fingerprint import code_of_verdict
 
     function = figure.draw.func if isinstance(figure.draw, partial) else figure.draw
     modules = [str(function.__module__), "dpexp.reporting.figure", *figure.follows]
@@ -120,7 +120,7 @@ def stamp(figure: Figure, results: Path) -> str:
             # slopes need the trajectories, so that which of them are there decides too
             stored = [cell_id for cell_id in cells if generation.folder.trajectory(cell_id).exists()]
             told += [sorted(generation.manifest["code"]), stored]
-    return digest([*told, closure(tuple(modules)), mpl.__version__])
+    return digest([*told, code_of_verdict()["dpexp"].split()[0], mpl.__version__])
 
 
 def drawn(figure: Figure, results: Path) -> Drawing:

@@ -24,7 +24,7 @@ from dpexp.core.digests import digest
 from dpexp.core.files import Damaged
 from dpexp.engine.result import CellData
 from dpexp.store.files import Sealed, coded, column, read_sealed, write_table
-from dpexp.store.fingerprint import statement_of
+from dpexp.store.fingerprint import code_of
 from dpexp.store.folder import Folder
 from dpexp.store.stats import too_far, with_distance
 
@@ -204,7 +204,7 @@ def due(cell: Cell, replicates: int, model: Model | None) -> Due:
     if not cell.problem.files():
         return Due((), 0)
     # asking the algorithm may calibrate its noise first, which takes long
-    if model is not None and model.metadata["statement"] == digest(statement_of(cell)):
+    if model is not None and model.metadata["statement"] == digest(code_of(cell)):
         return Due(model.estimators, count)
     names = cell.algorithm.releases(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
     return Due(tuple(names), count if names else 0)
@@ -258,7 +258,7 @@ def write_model(
         "estimators": list(wanted.estimators),
         "shape": list(kept.shape),
         # it depends on the records, of which a deployment's file says nothing
-        "statement": None if metadata["deployment"] else digest(statement_of(cell)),
+        "statement": None if metadata["deployment"] else digest(code_of(cell)),
         "legend": dict(cell.problem.legend()),
     }
     write_table(at or folder.model(cell.cell_id), pa.table(columns), {**metadata, **more})

@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.text import counted
-from dpexp.plugins import observed
 from dpexp.store.executors import Task
 from dpexp.store.worker import CODE, EDITED, PLUGINS, Asked, Memory, Parcel, Unlike, answer, compute, facts
 
@@ -85,9 +84,7 @@ def on_cluster(
             if isinstance(result, Unlike):
                 wrong = _complaints((result.facts, None), expected, room, result.address)
                 raise UsageError("; ".join(wrong), f"{_advice(wrong[0])}; {GIVEN_BACK}")
-            value, read = result
-            observed.add(read)
-            yield number, value
+            yield number, result
 
 
 class _Call(NamedTuple):

@@ -24,7 +24,7 @@ from dpexp.core.text import counted
 from dpexp.engine.result import CellData
 from dpexp.store.cell_files import Due, Stored, digest_of, due, model_if_whole
 from dpexp.store.files import SCHEMA_VERSION
-from dpexp.store.fingerprint import changed, code_of, statement_of, summary_code
+from dpexp.store.fingerprint import changed, code_of
 from dpexp.store.folder import Folder
 from dpexp.store.stats import CI_NAME, summary_columns
 
@@ -37,13 +37,7 @@ class Stamp(NamedTuple):
     """What a cell's numbers are known to come from."""
 
     code: dict[str, str]
-    """of the simulation"""
-    received: dict[str, list[Any]] | None
-    """what the simulation received from the first stage; None where a plug-in took part, which has one stage"""
-    witness: dict[str, Any] | None
-    """None for results of a dpexp that kept none"""
-    statement: dict[str, str] | None = None
-    """of both stages and of the row; None where no manifest tells"""
+    witness: dict[str, Any]
     confirmed: str = ""
     """how it was found that this code gives these numbers; empty where it computed them"""
 
@@ -71,43 +65,16 @@ def confirmed_by(witness: Mapping[str, Any]) -> str:
 def stamp_in(manifest: Mapping[str, Any], cell_id: str) -> Stamp:
     """What a manifest says of a cell that it holds."""
     origin = manifest["computed_from"][cell_id]
-    code, statement = (manifest["code"][origin[name]] for name in ("code", "statement"))
-    return Stamp(code, origin.get("received"), origin.get("witness"), statement, origin.get("confirmed", ""))
+    return Stamp(manifest["code"][origin["code"]], origin["witness"], origin.get("confirmed", ""))
 
 
 def stamp_of(cell: Cell, file: Stored, manifest: Mapping[str, Any] | None) -> Stamp:
-    """What is known of a trajectory file: by the manifest, where it speaks of these numbers and knows more."""
-    own = Stamp(file.code, file.metadata.get("received"), file.metadata.get("witness"))
+    """What is known of a trajectory file: by the manifest, where it speaks of these numbers and the file is not new."""
     origin = {} if manifest is None else manifest["computed_from"].get(cell.cell_id, {})
-    if manifest is None or (origin.get("numbers"), origin.get("replicates")) != (file.numbers, file.replicates):
-        return own
-    # the file's own word counts where the manifest names the same code, or where that of the file is today's
-    told = stamp_in(manifest, cell.cell_id)
-    if told.code == own.code or own.code == code_of(cell):
-        return own._replace(statement=told.statement if told.received == own.received else None)
-    return told
-
-
-def moved(cell: Cell, stamp: Stamp, resolve: bool = True) -> tuple[list[str], list[str]]:
-    """Files of the simulation that have changed since; and where none has, what the run receives that is another one.
-
-    (a) Files of the simulation decide. (b) Where those of both stages and of the row are the same too, no question is
-    left. (c) Where only the first stage has changed it is resolved again, and its values alone decide; unless `resolve`
-    says to spare that: then its files count.
-    """
-    # (a)
-    if files := changed(stamp.code, code_of(cell)):
-        return files, []
-    # (b)
-    if stamp.statement == statement_of(cell):
-        return [], []
-    # (c)
-    if not resolve and stamp.statement is not None:
-        return changed(stamp.statement, statement_of(cell)), []
-    if (now := cell.received_numbers) == stamp.received:
-        return [], []
-    then, now = stamp.received or {}, now or {}
-    return [], sorted(name for name in then.keys() | now.keys() if then.get(name) != now.get(name))
+    told = (origin.get("numbers"), origin.get("replicates")) == (file.numbers, file.replicates)
+    if manifest is None or not told or not changed(file.code, code_of(cell)):
+        return Stamp(file.code, file.metadata["witness"])
+    return stamp_in(manifest, cell.cell_id)
 
 
 def describe(
@@ -134,8 +101,6 @@ def describe(
             "numbers": file.numbers,
             "replicates": file.replicates,
             "code": key(stamp.code),
-            "statement": key(file.code if file.deployment else statement_of(cell)),  # a deployment's row is kept
-            "received": stamp.received,
             "witness": stamp.witness,
             "confirmed": stamp.confirmed,
             **_released(cell, experiment.replicates, folder, file),
@@ -152,7 +117,6 @@ def describe(
         "cells": {cell.cell_id: cell.parameters for cell in experiment.cells},
         "computed_from": origins,
         "code": dict(sorted(codes.items())),
-        "summary_code": summary_code(),
     }
 
 

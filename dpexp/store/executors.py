@@ -15,7 +15,7 @@ from typing import Any
 
 from dpexp.core.memory import keep_freed_memory
 from dpexp.core.workers import end_with
-from dpexp.plugins import loading, observed
+from dpexp.plugins import loading
 from dpexp.store import fingerprint
 
 Task = tuple[Callable[..., Any], tuple[Any, ...]]
@@ -47,13 +47,13 @@ def opened(plugins: tuple[str, ...], sealed: bytes) -> Task:
     return task
 
 
-def _pinned(number: int, place: str, plugins: tuple[str, ...], sealed: bytes) -> tuple[int, Any, dict[str, str]]:
-    """In a process of its own, with what plug-ins have read there."""
+def _pinned(number: int, place: str, plugins: tuple[str, ...], sealed: bytes) -> tuple[int, Any]:
+    """In a process of its own."""
     # processes are kept for the next call, and the caller may have changed its working folder in between
     os.chdir(place)
     with _ready_to_compute():
         function, arguments = opened(plugins, sealed)
-        return number, function(*arguments), observed.report()
+        return number, function(*arguments)
 
 
 @contextmanager
@@ -131,9 +131,8 @@ def loky(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Any]]:
                     results = parallel(
                         delayed(_pinned)(number, place, *seal(task)) for number, task in list(waiting.items())
                     )
-                for number, result, read in results:
+                for number, result in results:
                     waiting.pop(number)
-                    observed.add(read)
                     yield number, result
             return
         except TerminatedWorkerError:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -109,6 +109,14 @@ def coded(codes: np.ndarray, labels: Sequence[str]) -> pa.Array:
     import pyarrow as pa
 
     return pa.DictionaryArray.from_arrays(column(codes.astype(np.int32)), column(list(labels)))
+
+
+def table_of(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """Rows as a table, with the columns in the order in which they are first met; a row may lack some."""
+    import pyarrow as pa
+
+    names = list(dict.fromkeys(name for row in rows for name in row)) or ["cell_id", "status"]
+    return pa.table({name: column([row.get(name) for row in rows]) for name in names})
 
 
 def column(values: np.ndarray | Sequence[Any]) -> pa.Array:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,8 +17,7 @@ from dpexp.config.resources import CHUNK_SETTINGS
 from dpexp.core.digests import digest
 from dpexp.core.files import Damaged, read_bytes_sealed, write_bytes_sealed
 from dpexp.engine.result import Passed
-from dpexp.plugins import observed
-from dpexp.store.fingerprint import code_of, statement_of
+from dpexp.store.fingerprint import code_of
 from dpexp.store.provenance import arithmetic
 from dpexp.store.simulating import Done
 
@@ -45,8 +43,8 @@ class Chunk:
     def key(self) -> str:
         """Names the chunk by all that its content depends on: cells, code, data, replicates and arithmetic; and what
         decides which parameters are released, where any can be."""
-        content = [[cell.cell_id, digest(code_of(cell)), cell.received_numbers] for cell in self.cells]
-        released = [[cell.run.release, statement_of(cell)] for cell in self.cells if cell.problem.files()]
+        content = [[cell.cell_id, code_of(cell)] for cell in self.cells]
+        released = [cell.run.release for cell in self.cells if cell.problem.files()]
         return digest([content, self.replicates, arithmetic(), *released, *["deployment"] * self.deployment], 20)
 
     @property
@@ -57,9 +55,8 @@ class Chunk:
 
 def save(folder: Path, chunk: Chunk, done: Done) -> None:
     """Keep a finished chunk, in numpy's own format."""
-    read = json.dumps(observed.found({name for cell in chunk.cells for name in code_of(cell)}))
     passed, stored = done.passed, io.BytesIO()
-    arrays: dict[str, Any] = {"steps": passed.steps, "wall_s": done.wall_s, "read": read, "values": passed.values}
+    arrays: dict[str, Any] = {"steps": passed.steps, "wall_s": done.wall_s, "values": passed.values}
     arrays |= {f"model {k}": model for k, model in enumerate(done.models) if model is not None}
     np.savez(stored, **arrays)
     write_bytes_sealed(folder / f"{chunk.key}.chunk", stored.getbuffer())
@@ -103,11 +100,6 @@ def load(folder: Path, chunk: Chunk) -> Done | None:
     path, algorithm = folder / f"{chunk.key}.chunk", chunk.cells[0].algorithm
     try:
         stored = np.load(io.BytesIO(read_bytes_sealed(path)))
-        read: dict[str, str] = json.loads(str(stored["read"]))
-        # the key knows the code and the records; what plug-ins read is known only once they have run
-        if observed.again(read) != read:
-            return None
-        observed.add(read)
         passed = Passed(stored["steps"], algorithm.estimators, algorithm.metrics, stored["values"])
         names = (f"model {k}" for k in range(len(chunk.cells)))
         return Done(passed, float(stored["wall_s"]), tuple(stored.get(name) for name in names))

@@ -22,7 +22,7 @@ from dpexp.core.digests import digest
 from dpexp.core.files import Damaged, atomically, cache_folder, read_ordinary
 from dpexp.core.text import counted, few
 from dpexp.store.cell_files import Stored, lacking, stored_cell_file, stored_model
-from dpexp.store.description import describe, moved, stamp_of
+from dpexp.store.description import describe, stamp_of
 from dpexp.store.files import read_document
 from dpexp.store.fingerprint import changed, code_of, what_changed
 from dpexp.store.folder import Folder
@@ -115,11 +115,8 @@ def _plan_cell(
         return anew("stale", "a reproducible run is stored, whose noise is no secret", file=file)
     # (d)
     stamp = stamp_of(cell, file, manifest)
-    files, received = moved(cell, stamp, resolve)
-    if received:
-        return anew("stale", f"what the run receives changed: {few(received)}", file=file)
-    if files:
-        status = "unconfirmed" if stamp.witness is not None and not cell.problem.files() else "stale"
+    if files := changed(stamp.code, code_of(cell)):
+        status = "unconfirmed" if not cell.problem.files() else "stale"
         return anew(status, f"{what_changed(files)} changed: {few(files)}", file=file)
     # (e)
     stored = file.replicates

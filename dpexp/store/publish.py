@@ -20,7 +20,6 @@ import numpy as np
 from dpexp.config.cells import Cell, Experiment
 from dpexp.core.files import Damaged, settle
 from dpexp.engine.result import CellData
-from dpexp.plugins import observed
 from dpexp.store.cell_files import (
     Stored,
     digest_of,
@@ -31,7 +30,7 @@ from dpexp.store.cell_files import (
     write_model,
 )
 from dpexp.store.description import describe, witness_of
-from dpexp.store.files import column, write_document, write_table
+from dpexp.store.files import column, table_of, write_document, write_table
 from dpexp.store.fingerprint import code_of, data_of
 from dpexp.store.folder import Folder
 from dpexp.store.generation import Generation, read_generation
@@ -82,15 +81,11 @@ def publish(
     """Bring the folder in line with the config; writes nothing where nothing has changed. How the new cells ended."""
     import pyarrow as pa
 
-    observed.require_unaltered()
     # (a)
     written = {}
-    # what plug-ins read for the replicates that are stored counts for the file that holds them and the new ones
-    extended = {p.cell.cell_id: observed.again(p.file.code) for p in plans if p.file is not None and p.stored}
     for cell in experiment.cells:
         if cell.cell_id in fresh:
-            read = extended.get(cell.cell_id, {})
-            written[cell.cell_id] = _write(folder, experiment, cell, fresh[cell.cell_id], started, read)
+            written[cell.cell_id] = _write(folder, experiment, cell, fresh[cell.cell_id], started)
         elif cell.problem.files() and cell.cell_id not in failures:
             keep_what_is_due(folder, cell, experiment.replicates)
     outcomes = {cell_id: one.ended for cell_id, one in written.items()}
@@ -116,9 +111,7 @@ def publish(
             # what a deployment stated belongs to the noise that it drew, whatever today's code would draw
             rows.append(file.deployment.get("row") or row_of(cell, experiment.deltas, new.ended))
             pieces.append(new.summary)
-    names = list(dict.fromkeys(name for row in rows for name in row)) or ["cell_id", "status"]
-    table = pa.table({name: column([row.get(name) for row in rows]) for name in names})
-    seals = {"cells.parquet": write_table(folder.cells, table, {}), "summary.parquet": ""}
+    seals = {"cells.parquet": write_table(folder.cells, table_of(rows), {}), "summary.parquet": ""}
     if pieces:
         seals["summary.parquet"] = write_table(folder.summary, pa.concat_tables(pieces).combine_chunks(), {})
     finished = datetime.now(UTC)
@@ -144,15 +137,9 @@ def publish(
     return outcomes
 
 
-def _write(
-    folder: Folder, experiment: Experiment, cell: Cell, computed: Computed, started: datetime, read: dict[str, str]
-) -> Written:
-    """Write a cell's released parameters, where it has any, and then its trajectory; a deployment's at once.
-
-    `read` is what plug-ins read for the replicates that it had before.
-    """
+def _write(folder: Folder, experiment: Experiment, cell: Cell, computed: Computed, started: datetime) -> Written:
+    """Write a cell's released parameters, where it has any, and then its trajectory; a deployment's at once."""
     data, code = computed.data(), code_of(cell)
-    code |= read | observed.found(code)
     at = started.isoformat(timespec="seconds") if computed.deployment else None
     # (d): a hash of the records tells neighbouring files apart, and no noise is in it
     if at:
@@ -168,7 +155,7 @@ def _write(
         write_model(folder, cell, wanted, computed.model, tied, places["model"])
     else:
         model.unlink(missing_ok=True)
-    made = {"code": code, "received": cell.received_numbers, "witness": witness_of(cell, data), "versions": versions(),
+    made = {"code": code, "witness": witness_of(cell, data), "versions": versions(),
             "arithmetic": arithmetic(), "cpu_s": computed.cpu_s}  # fmt: skip
     if at:
         made["deployment"] = {"at": at, "row": row_of(cell, experiment.deltas, ended(cell, data), deployment=True)}

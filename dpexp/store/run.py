@@ -33,8 +33,9 @@ from dpexp.core.terminal import compiling, note, tell
 from dpexp.engine.result import CellData
 from dpexp.store import partials
 from dpexp.store.cell_files import model_if_whole
+from dpexp.store.confirming import confirm_held
 from dpexp.store.executors import EXECUTORS, Task
-from dpexp.store.fingerprint import changed, edited_after, forget, source_states, statement_of
+from dpexp.store.fingerprint import code_of, edited_after
 from dpexp.store.folder import Folder, NotWritable
 from dpexp.store.partials import Chunk, Keeping, chunks_of
 from dpexp.store.planning import CellPlan, derived_state, kinds, learn, plan
@@ -118,6 +119,10 @@ def run(experiment: Experiment, options: Options) -> Report:
         with folder.locked():
             _sort_out(folder, {cell.cell_id for cell in experiment.cells}, options)
             plans = plan(experiment, options.results, options.force, options.deployment)
+            # after an edit a chunk of every pass may say that no number has moved
+            if any(p.status == "unconfirmed" for p in _choose(plans, options)):
+                confirm_held(experiment, folder, options.jobs, options.only, options.quiet)
+                plans = plan(experiment, options.results, options.force, options.deployment)
             chosen = _choose(plans, options)
             ended, failures = _bring_up_to_date(report, experiment, folder, plans, chosen, options, started)
     except NotWritable:
@@ -167,25 +172,16 @@ def _bring_up_to_date(
             note(f"{experiment.name}: {p.cell.cell_id} is {p.status}: {p.reason}", quiet)
     for warning in sorted({p.warning for p in chosen if p.warning}):
         note(f"{experiment.name}: some stored cells were {warning}; --force recomputes them", options.quiet)
-    # (b): the code of both stages, of which none may change under a run
-    codes = {p.cell.cell_id: statement_of(p.cell) for p in todo}
-    sources = source_states(codes.values())
-    if late := edited_after(codes.values(), experiment.read_at):
+    # (b): no code may change under a run
+    codes = [code_of(p.cell) for p in todo]
+    if late := edited_after(experiment.read_at, codes):
         raise DpexpError(f"{experiment.name}: {', '.join(late)} changed after this process had read it", AGAIN)
 
     def check() -> None:
         """Raise DpexpError where code, data or the folder have changed meanwhile: nothing is kept of such a run."""
         folder.require_held()
-        # files that nobody has touched are not read again: this is asked once a chunk
-        if (now := source_states(codes.values())) == sources:
-            return
-        forget()
-        files = {name for p in todo for name in changed(codes[p.cell.cell_id], statement_of(p.cell))}
-        # data that were touched count even if they hold the same again: they may have been read in between
-        files |= {name[5:] for name in now if name.startswith("file ") and now[name] != sources[name]}
-        if files:
-            names = ", ".join(sorted(files))
-            raise DpexpError(f"{experiment.name}: {names} changed while the run was using it", AGAIN)
+        if late := edited_after(experiment.read_at, codes):
+            raise DpexpError(f"{experiment.name}: {', '.join(late)} changed while the run was using it", AGAIN)
 
     with Keeping(folder.partial) as keeping:
         results = _compute(experiment, todo, keeping, options, check)
@@ -304,7 +300,7 @@ def _executed(
     from dpexp.store.cluster import Room, on_cluster
     from dpexp.store.worker import asked_of
 
-    names = {name for chunk in chunks for cell in chunk.cells for name in statement_of(cell)}
+    names = {name for chunk in chunks for cell in chunk.cells for name in code_of(cell)}
     yield from on_cluster(tasks, options.scheduler, asked_of(names), Room(*needs_of_worker(experiment)))
 
 

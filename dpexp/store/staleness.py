@@ -18,10 +18,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp.core.digests import hash_of_data
 from dpexp.core.files import MOST_OF_DOCUMENT, read_ordinary
 from dpexp.core.text import few
-from dpexp.store.fingerprint import changed, closure, summary_code, what_changed
+from dpexp.store.fingerprint import changed, what_changed
+from dpexp.store.fingerprint import today as today_of
 from dpexp.store.generation import Generation, config_path, own_data
 
 if TYPE_CHECKING:
@@ -36,23 +36,18 @@ def why_stale(generation: Generation) -> str:
     if kept and len(kept) == len(m["cells"]):
         return ""
     # (b)
-    origins = [origin for cell_id, origin in m["computed_from"].items() if cell_id not in kept]
-    of_stages = {(one["code"], one.get("received") is not None) for one in origins}
-    # a row comes from both stages, so that its code is followed without leaving the first one out
-    of_stages |= {(one["statement"], False) for one in origins}
-    files = [file for key, simulated in sorted(of_stages) for file in _stale_files(m["code"][key], simulated)]
-    files += changed(m["summary_code"], summary_code())
+    keys = {one["code"] for cell_id, one in m["computed_from"].items() if cell_id not in kept}
+    files = [name for key in sorted(keys) for name in changed(m["code"][key], today_of(m["code"][key]))]
     # (c), asked last: a config is read for it
     if not files:
         return _other_config(generation)
-    witnessed = all(origin.get("witness") for origin in m["computed_from"].values())
-    state = "unconfirmed" if witnessed and not own_data(m) and not _other_config(generation) else "stale"
+    state = "unconfirmed" if not own_data(m) and not _other_config(generation) else "stale"
     return f"{state}, {what_changed(files)} changed since: {few(list(dict.fromkeys(files)))}"
 
 
 def changed_since(model: Model) -> list[str]:
     """Modules and data files that are not what a model was computed with any more."""
-    return list(dict.fromkeys(_stale_files(dict(model.metadata["code"]), simulated=False)))
+    return changed(dict(model.metadata["code"]), today_of(dict(model.metadata["code"])))
 
 
 def absent(generation: Generation) -> list[str]:
@@ -65,19 +60,6 @@ def absent(generation: Generation) -> list[str]:
         if today is not None and today.name != m["experiment"]:
             gone = [f"the experiment '{m['experiment']}' in {path}"]
     return gone + sorted(path for path in own_data(m) if not _there(path))
-
-
-def _stale_files(code: dict[str, str], simulated: bool) -> list[str]:
-    """Modules and data files whose contents are not the recorded ones.
-
-    `simulated` says that the code is that of the second stage alone.
-    """
-    now = closure(tuple(name for name in code if " " not in name), simulated=simulated)
-    then = {name: digest for name, digest in code.items() if not name.startswith("file ")}
-    paths = {name[5:]: digest for name, digest in code.items() if name.startswith("file ")}
-    # (d)
-    data = [path for path, digest in paths.items() if _there(path) and hash_of_data(path) != digest]
-    return changed(then, now) + data
 
 
 def _there(path: str) -> bool:

@@ -19,7 +19,7 @@ from uuid import uuid4
 from dpexp.core.digests import hash_of_data
 from dpexp.core.errors import UsageError
 from dpexp.core.memory import memory_of_machine
-from dpexp.plugins import loading, observed
+from dpexp.plugins import loading
 from dpexp.plugins.loaded import LOADED
 from dpexp.store import fingerprint
 from dpexp.store.provenance import arithmetic, versions
@@ -48,10 +48,9 @@ def asked_of(names: Iterable[str]) -> Asked:
     """What a run asks whose cells have these names in their fingerprints (`dpexp.store.fingerprint.code_of`)."""
     code = sorted(name for name in names if not name.startswith("file "))
     records = sorted(name.removeprefix("file ") for name in names if name.startswith("file "))
-    named = {name for name, loaded in LOADED.items() if not loaded.installed}  # by its path, not installed
-    modules = [name for name in code if fingerprint.plugin_of(name) in named and not name.startswith("data ")]
-    sources = filter(None, map(fingerprint.source_of, modules))
-    return Asked(uuid4().hex, loading.files_in_use(), tuple(code), (*map(str, sources), *records))
+    named = [loaded for loaded in LOADED.values() if not loaded.installed and f"plugin {loaded.name}" in code]
+    sources = [str(file) for loaded in named for file in (*loaded.files, *loaded.inputs())]
+    return Asked(uuid4().hex, loading.files_in_use(), tuple(code), (*sources, *records))
 
 
 class Unlike(NamedTuple):
@@ -77,12 +76,12 @@ def facts(asked: Asked) -> dict[str, str]:
     Of files it says what they held when this process first read them, as the fingerprints do.
     """
     # (b)
-    late = fingerprint.edited_after([dict.fromkeys(asked.code, "")], 0)
+    late = fingerprint.edited_after(0, [dict.fromkeys(asked.code, "")])
     return {
         **versions(),
         "distributed": version("distributed"),
         **arithmetic(),
-        CODE: fingerprint.hash_of_all()[:16],
+        CODE: fingerprint.code_of_verdict()["dpexp"].split()[0],
         EDITED: ", ".join(late) or NOTHING,
         PLUGINS: NOTHING,
         THREADS: "1",
@@ -155,7 +154,7 @@ def compute(parcel: Parcel) -> Any:
 
             return Unlike(get_worker().address, found)
         function, arguments = pickle.loads(parcel.task)
-        result = function(*arguments), observed.report()
+        result = function(*arguments)
     # (c): asked again afterwards, since another task of this process may have asked for more meanwhile
     if threads_of_linear_algebra() > 1:
         raise UsageError("something else in this worker gave linear algebra several threads", "use other workers")

@@ -104,7 +104,6 @@ class World:
         else:
             self.config.write_text(CONFIG.format(eta=eta, replicates=replicates))
         new_code(changed and self.scenario == "code changed")
-        fingerprint._closure.cache_clear()  # the files of the package stay as they are, and `_read` may keep them
         hash_of_data.cache_clear()
         softmax._loaded.cache_clear()
 
@@ -116,7 +115,7 @@ class World:
 
 
 _STEP_SIZES = Power.step_sizes
-_READ = fingerprint._read
+_OF_ROOMS = fingerprint._of_rooms
 
 
 def new_code(changed: bool) -> None:
@@ -125,13 +124,12 @@ def new_code(changed: bool) -> None:
     def longer(self: Power, first: int, count: int) -> np.ndarray:
         return 1.5 * _STEP_SIZES(self, first, count)
 
-    def read(path: Path, module: str, read_at: int, simulated: bool) -> tuple[str, tuple[str, ...]]:
-        digest, imported = _READ(path, module, read_at, simulated)
-        return (f"new {digest}" if module == "dpexp.algorithms.schedules.power" else digest), imported
+    def of_rooms(rooms: tuple[str, ...]) -> str:
+        return " ".join(f"new{one}" for one in _OF_ROOMS(rooms).split())
 
     Power.step_sizes = longer if changed else _STEP_SIZES  # type: ignore[method-assign]
-    read.cache_clear = _READ.cache_clear  # type: ignore[attr-defined]
-    fingerprint._read = read if changed else _READ  # type: ignore[assignment]
+    of_rooms.cache_clear = _OF_ROOMS.cache_clear  # type: ignore[attr-defined]
+    fingerprint._of_rooms = of_rooms if changed else _OF_ROOMS  # type: ignore[assignment]
 
 
 def models() -> bytes:

@@ -19,9 +19,8 @@ from dpexp.core import files as whole
 from dpexp.core.errors import DpexpError
 from dpexp.engine.result import Passed
 from dpexp.problems.huber_linear import HuberLinear
-from dpexp.store import Folder, description, partials, planning
+from dpexp.store import Folder, partials, planning
 from dpexp.store import run as module
-from dpexp.store.cell_files import stored_cell_file
 from dpexp.store.executors import EXECUTORS
 from dpexp.store.planning import plan
 from dpexp.store.run import Options, run
@@ -218,17 +217,6 @@ def test_damaged_files_are_named_and_rebuilt(config, done, capsys):
     assert numbers(done.root) == before
     assert len(pd.read_parquet(done.cells)) == 6
     assert done.manifest.exists()
-
-
-def test_code_changes_make_cells_stale(config, done, monkeypatch):
-    code = stored_cell_file(done, next((done.root / "trajectories").glob("*.parquet")).stem).code
-    assert "dpexp.problems.huber_linear" in code
-    assert "dpexp.engine.linear.kernel" in code
-    assert "dpexp.problems.logistic" not in code
-    assert "dpexp.privacy.mechanisms.local_gaussian" not in code
-    code["dpexp.engine.lanes.streams"] = "changed"
-    monkeypatch.setattr(description, "code_of", lambda cell: code)
-    assert set(states(config, done.root.parent)) == {("unconfirmed", "code changed: dpexp/engine/lanes/streams.py")}
 
 
 def test_another_librarys_version_is_only_warned_of(config, done, monkeypatch):

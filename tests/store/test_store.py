@@ -23,7 +23,6 @@ from dpexp.core.files import Damaged, read_bytes_sealed, write_bytes_sealed
 from dpexp.store import (
     Folder,
     cell_of,
-    description,
     fingerprint,
     load_cells,
     load_generation,
@@ -192,27 +191,13 @@ def test_what_the_command_line_changed_belongs_to_the_config(tiny, done):
     assert "--set schedule.eta=0.3" in refusal(done).hint
 
 
-def test_statements_are_computed_again_when_their_code_changes(tiny, done, monkeypatch):
-    def other(cell):
-        return {**original(cell), "dpexp.privacy.accounting.gdp": "other"}
-
-    original = description.statement_of
-    monkeypatch.setattr(description, "statement_of", other)
-    before = done.cells.stat().st_mtime_ns
-    report, _ = go(tiny, done.root.parent)
-    assert report.computed == 0  # the trajectories do not depend on it
-    assert done.cells.stat().st_mtime_ns > before
-    monkeypatch.undo()
-    assert "code changed since: dpexp/privacy/accounting/gdp.py" in refusal(done).message
-
-
 def test_stale_cells_that_a_run_leaves_out_are_not_stamped_as_current(tiny, done, monkeypatch):
     experiment = load_experiment(tiny)
     try:
         new_code(True)
         fingerprint.forget()
         go(tiny, done.root.parent, only=frozenset([experiment.cells[0].cell_id]))
-        assert "unconfirmed, code changed since: dpexp/algorithms/schedules/power.py" in refusal(done).message
+        assert "unconfirmed, code changed since: dpexp" in refusal(done).message
         go(tiny, done.root.parent)
         load_summary(done.root.parent, "small")
     finally:

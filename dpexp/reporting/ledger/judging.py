@@ -10,7 +10,6 @@ from pathlib import Path
 from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.core.terminal import each
 from dpexp.core.text import few
-from dpexp.plugins import observed
 from dpexp.plugins.loaded import shell
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
@@ -60,13 +59,13 @@ def judge(claims: Sequence[Claim], results: Path, carry: Carry = one_by_one) -> 
     before = numbers_held(results, experiments_of(claims))
     found = dict(carry(claims, results))
     # the process has read its modules, and hashes are those of the files
-    if late := edited_after(codes.values(), 0):
+    if late := edited_after(0, codes.values()):
         raise DpexpError(f"{few(late)} changed after this process had read it", "judge the claims again")
     if now := {name for name, held in numbers_held(results, before).items() if held != before[name]}:
         raise DpexpError(f"results of {few(sorted(now))} changed while they were judged", "judge the claims again")
     rows = {}
     for claim in claims:
-        code = codes[claim.id] | observed.found(codes[claim.id])
+        code = codes[claim.id]
         read = {name: before[name][0] for name in claim.experiments}
         rows[claim.id] = Judgement(said(claim), asdict(found[claim.id]), code, read)
     return rows

@@ -7,8 +7,7 @@ is compared with the code of its check and with the results that it was judged f
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from dpexp.plugins.loaded import LOADED
 from dpexp.reporting.ledger.judgement import Judgement, said
 from dpexp.reporting.ledger.verdicts import Ledger
 from dpexp.store.files import read_document
-from dpexp.store.fingerprint import REGISTRIES, changed, closure, hash_of_all, plugin_of, plugins_missing
+from dpexp.store.fingerprint import changed, code_of_verdict, plugins_missing
 from dpexp.store.folder import Folder
 from dpexp.store.generation import own_data
 
@@ -29,10 +28,6 @@ if TYPE_CHECKING:
 
 CODE = "dpexp"
 """stands for all code and shipped data among the files of `hashes`"""
-CARRIED_OUT = "dpexp.reporting.claim"
-"""what carries every check out"""
-READING = frozenset({"dpexp.reporting.evidence"})
-"""what reads stored results: it does not count for a claim that declares none, since `Evidence.only` gives it none"""
 
 
 def at_once(results: Path, ledger: Ledger) -> list[Judgement] | None:
@@ -57,14 +52,14 @@ def hashes(results: Path, rows: Sequence[Judgement]) -> dict[str, str]:
         if config := manifest["config"]["path"]:
             # also where it is not there now: it may come back as another one
             names.append(f"{experiment}/{config}")
-    of_plugins = LOADED or any(plugin_of(name) for one in rows for name in one.code)
+    of_plugins = LOADED or any(name.startswith("plugin ") for one in rows for name in one.code)
     return {} if of_plugins else {name: _hash(results, name) for name in names}
 
 
 def _hash(results: Path, name: str) -> str:
     """Of a file; empty where it is not there."""
     if name == CODE:
-        return hash_of_all()
+        return code_of_verdict()["dpexp"].split()[0]
     with suppress(OSError):
         return hash_of_file(results / name)
     return ""
@@ -103,26 +98,12 @@ def experiments_of(claims: Iterable[Claim]) -> list[str]:
 
 
 def code_of_claim(claim: Claim) -> dict[str, str]:
-    """Hashes of the modules and shipped data that a claim's verdict comes from, by name, sorted.
-
-    It starts where the check is made and where a check is carried out. All that these import counts, as it does for a
-    cell: what a check is handed, the module that makes it has imported.
-    """
-    modules = tuple(sorted({CARRIED_OUT, *_made_in(claim)}))
-    return closure(modules, leave_out=frozenset() if claim.experiments else READING)
-
-
-def _made_in(claim: Claim) -> Iterator[str]:
-    """Where the check of a claim is made, with the numbers that it is made from: of ours the modules that list it.
-
-    A claim of a plug-in counts with the plug-in's file. Its words, which no verdict comes from, are no code.
-    """
-    for loaded in LOADED.values():
-        lists = (loaded.plugin.claims, *(paper.claims for paper in loaded.plugin.papers))
-        if any(one is claim for some in lists for one in some):
-            yield loaded.key(loaded.inside)
-            return
-    # modules may be imported while they are gone through
-    for name, module in list(sys.modules.items()):
-        if name.startswith("dpexp.papers.") and name not in REGISTRIES and claim.id in vars(module).get("CHECKS", ()):
-            yield name
+    """What a claim's verdict comes from; a claim of a plug-in counts with that."""
+    owners = [
+        name
+        for name, loaded in LOADED.items()
+        if any(
+            one is claim for some in (loaded.plugin.claims, *(p.claims for p in loaded.plugin.papers)) for one in some
+        )
+    ]
+    return code_of_verdict(owners)

@@ -1,0 +1,79 @@
+"""A plug-in tried alone: a copy of its Python files and its `inputs`, in an empty folder, without the environment.
+
+What it reads elsewhere is missing there, and named with the line that asks for it. Results say that they come from
+these files, so that what they depend on besides is its author's word.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from dpexp.conformance.check import Check, NotTried, Subject, ToyExperiments
+from dpexp.core.errors import UsageError
+from dpexp.plugins.loaded import LOADED
+
+KEPT = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DPEXP_CACHE", "XDG_CACHE_HOME")
+"""of the environment, with the numbers of threads: what Python and its libraries need"""
+HINT = "list files in Plugin(inputs=...) and open them by their path from the plug-in's own file"
+
+
+def alone(subject: Subject[Any], toys: ToyExperiments) -> str:
+    """Load the copy, and simulate a toy cell of each of its problems and algorithms. Raises UsageError, NotTried."""
+    loaded = next(one for one in LOADED.values() if one.plugin is subject.value)
+    if loaded.installed:
+        raise NotTried("it is installed, as a package with what it needs")
+    files = [*loaded.files, *loaded.inputs()]
+    base = Path(os.path.commonpath([file.parent for file in files]))
+    with TemporaryDirectory(prefix="dpexp-alone-") as place:
+        copy, empty = Path(place).resolve() / "copy", Path(place) / "empty"
+        empty.mkdir()
+        for file in files:
+            target = copy / file.relative_to(base)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file, target)
+        kept = {name: value for name, value in os.environ.items() if name in KEPT or name.endswith("_NUM_THREADS")}
+        done = subprocess.run(
+            [sys.executable, "-m", __name__, str(copy / loaded.file.relative_to(base))],
+            cwd=empty, env={**kept, "PYTHONPATH": str(Path(__file__).parents[2])}, capture_output=True, text=True,
+        )  # fmt: skip
+        if done.returncode:
+            last = (done.stdout.strip() or done.stderr.strip() or f"it ended with {done.returncode}").splitlines()[-1]
+            shown = os.path.relpath(base, loaded.file.parent)
+            message = last.replace(f"{copy}/", "" if shown == "." else f"{shown}/")
+            raise UsageError(str(loaded.shown.parent / message) if ".py:" in message[:200] else message, HINT)
+    return f"{len(files)} files, and nothing else"
+
+
+ALONE: Check[Any] = Check("alone", "Its Python files and its inputs are all that it needs.", alone)
+
+
+def main(file: Path) -> str:
+    """What is wrong where only this file and what lies beside it are there; empty for nothing."""
+    from dpexp.conformance.settings import toy_of
+    from dpexp.conformance.suite import subjects_of
+    from dpexp.plugins.loading import use
+    from dpexp.store.simulating import Failed, simulate
+
+    try:
+        subjects = [one for one in subjects_of(use(file)) if one.kind in ("problem", "algorithm")]
+    except UsageError as error:
+        return error.message
+    for subject in subjects:
+        toy = toy_of(subject.kind, subject.name)
+        if toy is not None and (cell := toy.some()) is not None:
+            done = simulate([cell], [0])
+            if isinstance(done, Failed):
+                return done.error
+    return ""
+
+
+if __name__ == "__main__":
+    wrong = main(Path(sys.argv[1]))
+    print(wrong)
+    sys.exit(bool(wrong))
