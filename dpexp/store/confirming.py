@@ -16,7 +16,7 @@ from dpexp.core.errors import DpexpError
 from dpexp.core.files import Damaged
 from dpexp.core.terminal import note
 from dpexp.core.text import few
-from dpexp.store.description import config_today, confirmed_by, stamp_in, witness_of
+from dpexp.store.description import ORIGIN, SAID, config_today, confirmed_by, stamp_in, witness_of
 from dpexp.store.executors import Task, threads
 from dpexp.store.files import table_of, write_document, write_table
 from dpexp.store.fingerprint import changed, code_of, edited_after, what_changed
@@ -146,7 +146,8 @@ def _stamp(experiment: Experiment, generation: Generation, found: Found, rows: l
     for cell in confirmed:
         code, origin = code_of(cell), origins[cell.cell_id]
         codes[name := digest(code, 12)] = code
-        origins[cell.cell_id] = {**origin, "code": name, "confirmed": confirmed_by(origin["witness"])}
+        kept = {key: value for key, value in origin.items() if key in ORIGIN}
+        origins[cell.cell_id] = {**kept, "code": name, "confirmed": confirmed_by(origin["witness"])}
     used = {origin["code"] for origin in origins.values()}
     changes = {"computed_from": origins, "code": {name: codes[name] for name in sorted(used)}}
     # the config is said to be that of today only where every cell is
@@ -156,4 +157,6 @@ def _stamp(experiment: Experiment, generation: Generation, found: Found, rows: l
     if rows:
         seal = write_table(generation.folder.cells, table_of(rows), {})
         changes["seals"] = manifest["seals"] | {"cells.parquet": seal}
-    write_document(generation.folder.manifest, manifest | changes)
+    write_document(
+        generation.folder.manifest, {key: value for key, value in (manifest | changes).items() if key in SAID}
+    )

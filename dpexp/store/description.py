@@ -5,8 +5,7 @@ same numbers. For that it holds a witness of every cell, the digests of its firs
 process without trajectories can then compute these replicates again and compare (`dpexp.store.confirming`).
 
 A generation of derived files says what every cell's rows were computed from: the digest of the trajectory's numbers,
-the replicates, the code of both stages, what a run received, the witness, and what it releases. Nothing in it differs
-between two reproductions.
+the replicates, the code, the witness, and what it releases. Nothing in it differs between two reproductions.
 """
 
 from __future__ import annotations
@@ -42,6 +41,13 @@ class Stamp(NamedTuple):
     """how it was found that this code gives these numbers; empty where it computed them"""
 
 
+SAID = (
+    *("schema_version", "experiment", "profile", "replicates", "deltas", "confidence_interval", "seeds", "config"),
+    *("cells", "computed_from", "code", "seals"),
+)
+"""what a manifest says"""
+ORIGIN = ("numbers", "replicates", "code", "witness", "confirmed", "released", "deployment")
+"""what it says of a cell under `computed_from`"""
 _TYPES = {"O": "string", "i": "int64", "f": "double"}
 """of columns, by numpy's kinds, as the summary's file calls them"""
 
