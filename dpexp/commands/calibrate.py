@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
-from dpexp.commands.mechanism_arguments import LEAST, kind_of, mechanism_of, number, understood, values_of
+from dpexp.commands.mechanism_arguments import LEAST, kind_of, mechanism_of, number, own_values, understood, values_of
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.scalars import scalar
 from dpexp.core.terminal import tell
@@ -46,7 +46,7 @@ def solve(
     # delta and order may stand beside the parameters, where `dpexp privacy` has them.
     given = [pair for pair in pairs if _of_target(pair, kind)]
     goal = _goal(values_of([*targets, *given]))
-    values = values_of([pair for pair in pairs if pair not in given])
+    values = own_values(name, values_of([pair for pair in pairs if pair not in given]))
     if released not in ("all-iterates", "last-iterate"):
         raise UsageError(f"--released is all-iterates or last-iterate, not {released!r}")
     if kind.noise_field in values:

@@ -15,6 +15,7 @@ from dpexp.core.text import guess
 from dpexp.privacy.accounting.calibration import Unreachable
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.mechanisms.mechanism import Mechanism
+from dpexp.privacy.mechanisms.vocabulary import own_fields
 
 DELTAS = (1e-5, 1e-6)
 EPOCHS = "epoch-gaussian"
@@ -108,9 +109,17 @@ def _out_of_range(name: str, values: dict[str, Any]) -> dict[str, str]:
     return found
 
 
+def own_values(name: str, values: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of a mechanism, where n, batch_size and epochs stand for them. Raises UsageError."""
+    try:
+        return own_fields(kind_of(name).model_fields, values)
+    except ValueError as error:
+        raise UsageError(f"{name}: {error}") from None
+
+
 def mechanism_of(name: str, values: dict[str, Any]) -> Mechanism:
     """The mechanism of these parameters. Raises UsageError that says all that is wrong with them, and not the first."""
-    kind = kind_of(name)
+    kind, values = kind_of(name), own_values(name, values)
     fields = kind.model_fields
     unknown = [key for key in values if key not in fields]
     missing = [key for key, field in fields.items() if field.is_required() and key not in values]

@@ -19,11 +19,12 @@ from dpexp.core.text import Printed, columns, counted, down, up
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.accounting.tradeoff import Profile, profile_of
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
-from dpexp.privacy.analyses.composition import batches_above, batches_of, divides
+from dpexp.privacy.analyses.composition import batches_of
 from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 from dpexp.privacy.mechanisms.epoch_gaussian import SAMPLING
 from dpexp.privacy.mechanisms.mechanism import Mechanism
+from dpexp.privacy.mechanisms.vocabulary import epochs_of
 from dpexp.reporting.guarantee_in_words import gaussian_of, gaussian_words
 
 HOLDS, REFUTED, UNSUPPORTED = "holds", "refuted", "unsupported"
@@ -199,20 +200,21 @@ def _mechanism(card: Card, sampler: Sampler, runs: int) -> Mechanism:
         drawn = {"steps_per_epoch": card.steps_per_epoch, "selected": card.selected, "epochs": epochs}
         return MECHANISMS[sampler].model_validate(values | drawn)
     if sampler in SAMPLING:
-        batches = card.groups if sampler == "cyclic-poisson" and card.groups else batches_of(shares[0])
-        epochs, rest = divmod(phase_steps(card), batches)
-        values |= {"batches": batches, "epochs": epochs, "sampling": sampler}
         if sampler == "cyclic-poisson":
-            values["sampling_probability"] = shares[0]
-        elif not divides(shares[0]):
-            # a record of a last batch that is cut short may be in none; bins of such a share are one more or one less
-            cut = sampler in ("shuffled", "reshuffled")
-            values["left_out"] = max(0.0, 1 - batches * shares[0]) if cut else 1 / batches_above(shares[0])
-        # an epoch that ends early counts as a whole one
+            batches = card.groups or batches_of(shares[0])
+            epochs, rest = divmod(phase_steps(card), batches)
+            values |= {
+                "sampling_probability": shares[0],
+                "batches": batches,
+                "epochs": epochs,
+                "unfinished": rest or None,
+            }
+        else:
+            values |= epochs_of(phase_steps(card), shares[0], sampler in ("shuffled", "reshuffled"))
+        # of several runs an epoch that ends early counts as a whole one
         if runs > 1:
-            values["epochs"] = (epochs + (rest > 0)) * runs
-        elif rest:
-            values["unfinished"] = rest
+            values |= {"epochs": (values["epochs"] + (values["unfinished"] is not None)) * runs, "unfinished": None}
+        values["sampling"] = sampler
         return MECHANISMS["epoch-gaussian"].model_validate(values)
     values |= sampled | {"sampling": sampler}
     if len({*zip(noise, shares, strict=True)}) > 1:

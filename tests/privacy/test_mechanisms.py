@@ -238,6 +238,26 @@ def test_everything_that_is_wrong_with_a_mechanism_is_said_at_once():
         mechanism_of("sampled-gaussian", {"steps": [1, 2, 3], "noise_multiplier": [1, 2], "sampling_probability": 0.1})
 
 
+def test_sizes_and_epochs_stand_for_shares_and_steps():
+    sizes = {"n": 60_000, "batch_size": 256, "noise_multiplier": 1.1}
+    assert mechanism_of("sampled-gaussian", {**sizes, "epochs": 60}) == mechanism_of(
+        "sampled-gaussian", {"sampling_probability": 256 / 60_000, "steps": 14_100, "noise_multiplier": 1.1}
+    )
+    assert mechanism_of("shown-sizes", {**sizes, "steps": 9}).n == 60_000
+    cut = mechanism_of("epoch-gaussian", {**sizes, "epochs": 60, "sampling": "reshuffled"})
+    # 234 whole batches; at most 61 epochs of them, and 96 records of 60,000 in none
+    assert (cut.batches, cut.epochs, cut.unfinished, cut.left_out) == (234, 60, 60, pytest.approx(96 / 60_000))
+    full = mechanism_of("sampled-gaussian", {"sampling": "full-batch", "steps": 5, "noise_multiplier": 1.0})
+    assert full.sampling_probability == 1
+    for wrong in (
+        {"steps": 9, "epochs": 60},
+        {"sampling_probability": 0.1, "steps": 9},
+        {"batch_size": 10**6, "steps": 9},
+    ):
+        with pytest.raises(UsageError):
+            mechanism_of("sampled-gaussian", {**sizes, **wrong})
+
+
 def test_symbols_of_papers_are_told_their_names():
     with pytest.raises(UsageError, match="has no parameter 'sigma'") as caught:
         mechanism_of("sampled-gaussian", {"sigma": 1, "q": 0.01, "T": 100})

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
-from dpexp.privacy.analyses.composition import batches_above
+from dpexp.privacy.analyses.composition import batches_above, batches_of, divides
 
 
 def share_and_steps(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -19,7 +19,9 @@ def share_and_steps(given: Mapping[str, Any]) -> dict[str, Any]:
     if "sampling_probability" not in given:
         if given.get("sampling") == "full-batch":
             found["sampling_probability"] = 1.0
-        elif isinstance(size, int) and isinstance(n, int) and 0 < size <= n:
+        elif isinstance(size, int) and isinstance(n, int) and min(size, n) > 0:
+            if size > n:
+                raise ValueError(f"batch_size = {size} is larger than n = {n}")
             found["sampling_probability"] = size / n
     if epochs is None:
         return found
@@ -30,3 +32,36 @@ def share_and_steps(given: Mapping[str, Any]) -> dict[str, Any]:
     if given.get("steps", steps) != steps:
         raise ValueError(f"{epochs:,} epochs are {steps:,} steps, not {given['steps']}")
     return found | {"steps": steps}
+
+
+def epochs_of(steps: int, q: float, cut: bool) -> dict[str, Any]:
+    """The fields of `epoch-gaussian` for so many steps on batches of the share q, which may not divide the records.
+
+    `cut`: batches are cut from an order of the records, so that those of a short last batch may be in none. Bins of
+    such a share are one more or one less.
+    """
+    batches = batches_of(q)
+    epochs, rest = divmod(steps, batches)
+    found: dict[str, Any] = {"batches": batches, "epochs": epochs, "unfinished": rest or None}
+    if not divides(q):
+        found["left_out"] = max(0.0, 1 - batches * q) if cut else 1 / batches_above(q)
+    return found
+
+
+def own_fields(fields: Container[str], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a mechanism with such fields, from those of another vocabulary. Raises ValueError."""
+    if not ("sampling_probability" in fields or "batch_size" in fields):
+        return dict(given)
+    found = share_and_steps(given)
+    of_epochs = "batches" in fields and given.get("sampling") != "cyclic-poisson"
+    if of_epochs and "batches" not in given and {"steps", "sampling_probability"} <= {**given, **found}.keys():
+        both = {**given, **found}
+        cut = both.get("sampling") in ("shuffled", "reshuffled")
+        found = epochs_of(both["steps"], both["sampling_probability"], cut)
+        given = {
+            name: value for name, value in given.items() if name not in ("steps", "sampling_probability", "epochs")
+        }
+    known = {name: value for name, value in found.items() if name in fields and name not in given}
+    # n, batch_size and epochs have been used where they are no fields
+    used = ("n", "batch_size", "epochs") if found else ()
+    return {name: value for name, value in given.items() if name in fields or name not in used} | known
