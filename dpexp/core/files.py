@@ -49,8 +49,9 @@ def held(lock: Path, mark: Path | None = None) -> Iterator[None]:
     without one that is an OSError.
     (c) Who locked a file that has another one in its place by now holds nothing that others meet.
     """
-    # a pipe in its place is not waited for
-    with open(lock, "ab", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK, 0o666)) as handle:
+    # a pipe in its place is not waited for, and a link is not followed
+    flags = os.O_NONBLOCK | os.O_NOFOLLOW
+    with open(lock, "ab", opener=lambda path, mode: os.open(path, mode | flags, 0o666)) as handle:
         try:
             # (a)
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -115,6 +116,7 @@ def atomically(path: Path, write: Callable[[Path], object], over: bool = True) -
     # (a)
     temporary = path.parent / f".{path.name}.{_HOST}.{os.getpid()}.tmp"
     try:
+        temporary.unlink(missing_ok=True)  # a link of that name would be followed
         write(temporary)
         # (b)
         with temporary.open("rb") as handle:
@@ -147,7 +149,8 @@ def clear_leftovers(folder: Path) -> None:
     for leftover in folder.glob(".*.tmp"):
         named = re.fullmatch(rf"\..*\.{re.escape(_HOST)}\.(\d+)\.tmp", leftover.name)
         if named and not is_alive(int(named[1])):
-            leftover.unlink(missing_ok=True)
+            with suppress(OSError):  # a folder of that name is not ours
+                leftover.unlink(missing_ok=True)
 
 
 def is_alive(pid: int) -> bool:

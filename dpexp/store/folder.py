@@ -3,7 +3,9 @@
 (a) Whether a folder is held the kernel alone says, which lets go of what a dead process held.
 (b) The note beside the lock is for people. It is locked too: readers may ask for that lock, and are in nobody's way.
 (c) Where a file system knows no locks, a mark stands for the lock. That of a killed process is taken away by a person.
-(d) Nothing that is in the way is deleted: it is renamed, and kept beside what takes its place.
+(d) Nothing that is in the way is deleted: it is renamed, and kept beside what takes its place. Folders are entered for
+writing only where they are real ones: a link would lead to the user's other files. Only names of ours are deleted or
+moved in them.
 (e) A release is one rename, that of a cell's folder `released/<cell>` to this name: before it nothing has left the run,
 and after it everything has, and is brought to its places, by this run or by the next one.
 """
@@ -14,9 +16,10 @@ import fcntl
 import itertools
 import json
 import os
-import shutil
+import re
+import shlex
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,7 +31,9 @@ from dpexp.store.files import read_document
 
 LOCK, NOTE, MARK = ".lock", ".lock-holder.json", ".lock-mark"
 """what the kernel locks; what tells people who has done so; and what stands for the lock where there are none"""
-
+SUBFOLDERS = ("trajectories", "models", "orphaned", "partial", "released")
+CELL = r"[0-9a-f]{12}"
+"""a cell's id"""
 
 OURS: dict[Path, os.stat_result] = {}
 """folders that this process holds, and the locks in them"""
@@ -72,29 +77,48 @@ class Folder:
     def finish_releases(self) -> None:
         """Put what deployments have released into its places."""
         # (e)
-        for cell in self.released.iterdir() if self.released.is_dir() else ():
+        for cell in _named(self.released, rf"\.?{CELL}"):
+            if cell.is_symlink() or not cell.is_dir():
+                continue
             # of a run that ended before its rename: nothing of it has been released
             if cell.name.startswith("."):
-                shutil.rmtree(cell)
+                _remove(cell, r"(model|trajectory)\.parquet")
                 continue
             for name, place in (("model", self.model(cell.name)), ("trajectory", self.trajectory(cell.name))):
                 place.parent.mkdir(parents=True, exist_ok=True)
                 with suppress(FileNotFoundError):  # that one is in its place already
                     os.replace(cell / f"{name}.parquet", place)
                 settle(place.parent, self.root)
-            cell.rmdir()
+            with suppress(OSError):  # somebody else's files are in it
+                cell.rmdir()
+
+    def stored_in(self, name: str) -> list[Path]:
+        """The trajectory files in a subfolder of ours."""
+        return list(_named(self.root / name, rf"{CELL}\.parquet"))
+
+    def remove_partial(self) -> None:
+        """Delete the chunks of a run that has ended well."""
+        _remove(self.partial, r"[0-9a-f]{20}\.chunk")
+
+    def _require_real(self) -> None:
+        """Raises DpexpError where the folder, or one of ours in it, is a link: what it leads to is not ours."""
+        for path in (self.root, *(self.root / name for name in SUBFOLDERS)):
+            if path.is_symlink():
+                raise DpexpError(
+                    f"{path} is a link to {os.readlink(path)}, and dpexp writes only into real folders",
+                    f"remove the link: rm {shlex.quote(str(path))}; or use --results DIR for another folder",
+                )
 
     def _make_room(self) -> None:
         """Rename what stands where a file or folder of ours belongs and is the other of the two."""
         # (d)
-        folders = [self.root / name for name in ("trajectories", "models", "orphaned", "partial", "released")]
+        folders = [self.root / name for name in SUBFOLDERS]
         for path in folders:
             if os.path.lexists(path) and not path.is_dir():
                 _set_aside(path)
-        inside = (path for folder in folders if folder.is_dir() for path in folder.iterdir())
-        files = (path for path in inside if path.suffix in (".parquet", ".chunk"))
-        for path in (self.manifest, self.cells, self.summary, self.provenance, *files):
-            if path.is_dir():
+        inside = (path for folder in folders for path in _named(folder, r"[0-9a-f]+\.(parquet|chunk)"))
+        for path in (self.manifest, self.cells, self.summary, self.provenance, *inside):
+            if path.is_dir() and not path.is_symlink():
                 _set_aside(path)
 
     @contextmanager
@@ -105,6 +129,7 @@ class Folder:
         """
         with ExitStack() as stack:
             try:
+                self._require_real()
                 self.root.mkdir(parents=True, exist_ok=True)
                 # a link would let us write elsewhere
                 for path in (self.root / name for name in (LOCK, NOTE, MARK)):
@@ -113,7 +138,7 @@ class Folder:
                 # (a); all that follows is done by the one who holds it
                 stack.enter_context(held(self.root / LOCK, self.root / MARK))
                 self._make_room()
-                for place in (self.root, *(p for p in self.root.iterdir() if p.is_dir())):
+                for place in (self.root, *(self.root / name for name in SUBFOLDERS)):
                     clear_leftovers(place)
                 self.finish_releases()
                 stack.enter_context(self._noted())
@@ -146,7 +171,8 @@ class Folder:
 
     def require_held(self) -> None:
         """Raises DpexpError where the folder that is held here is not under its name any more: another one is there, or
-        can be at any time, and somebody else may hold that."""
+        can be at any time, and somebody else may hold that; or where a link has taken the place of a folder in it."""
+        self._require_real()
         with suppress(OSError):
             if os.path.samestat(OURS[self.root.absolute()], (self.root / LOCK).stat()):
                 return
@@ -155,7 +181,7 @@ class Folder:
     @property
     def is_held(self) -> bool:
         """Whether another process is writing here; a hint for readers, never a promise."""
-        if self.root.absolute() in OURS:
+        if self.root.absolute() in OURS or (self.root / NOTE).is_symlink():
             return False
         try:
             with opened(self.root / NOTE) as note:
@@ -170,6 +196,7 @@ class Folder:
         A person says that the process is gone: nothing here can know it. Raises DpexpError where the kernel says that
         the folder is held: that process has to end.
         """
+        self._require_real()
         # (a) goes before (c)
         try:
             with held(self.root / LOCK):
@@ -198,6 +225,25 @@ def deployments(manifest: dict[str, Any]) -> dict[str, str]:
     """When deployments released cells, by cell id."""
     origins = manifest["computed_from"].items()
     return {cell_id: str(origin["deployment"]) for cell_id, origin in origins if origin.get("deployment")}
+
+
+def _named(folder: Path, pattern: str) -> Iterable[Path]:
+    """What a folder holds under names of a pattern; nothing where it is a link, or not there."""
+    if folder.is_symlink() or not folder.is_dir():
+        return ()
+    return (path for path in list(folder.iterdir()) if re.fullmatch(pattern, path.name))
+
+
+def _remove(folder: Path, pattern: str) -> None:
+    """Delete the files of these names in a real folder, and the folder where nothing else is in it."""
+    if folder.is_symlink():
+        return
+    for path in _named(folder, pattern):
+        if path.is_symlink() or not path.is_dir():
+            path.unlink(missing_ok=True)
+    clear_leftovers(folder)
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def _set_aside(path: Path) -> None:

@@ -12,7 +12,6 @@ written: nothing is kept of a run under which they changed.
 from __future__ import annotations
 
 import secrets
-import shutil
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
@@ -198,7 +197,7 @@ def _bring_up_to_date(
         fresh, failures = _assemble(todo, results, folder, options.deployment)
         ended = publish(experiment, folder, plans, fresh, failures, started)
     if not failures:
-        shutil.rmtree(folder.partial, ignore_errors=True)
+        folder.remove_partial()
     return ended, failures
 
 
@@ -207,8 +206,8 @@ def _sort_out(folder: Folder, wanted: set[str], options: Options) -> None:
     nothing is deleted."""
     there, aside = folder.root / "trajectories", folder.root / "orphaned"
     # where a cell lies in both folders, the file in its own place counts
-    back = [path for path in aside.glob("[!.]*.parquet") if path.stem in wanted and not (there / path.name).exists()]
-    leaving = [path for path in there.glob("[!.]*.parquet") if path.stem not in wanted]
+    back = [path for path in folder.stored_in(aside.name) if path.stem in wanted and not (there / path.name).exists()]
+    leaving = [path for path in folder.stored_in(there.name) if path.stem not in wanted]
     for path, place in (*((one, there) for one in back), *((one, aside) for one in leaving)):
         place.mkdir(parents=True, exist_ok=True)
         path.replace(place / path.name)

@@ -69,6 +69,8 @@ def keep(results: Path) -> str:
         return f"{results} holds nothing to keep"
     # a copy that was broken off is not taken for one
     making = results / f"{KEPT}.new"
+    if making.is_symlink():  # what it leads to is not ours
+        making.unlink()
     shutil.rmtree(making, ignore_errors=True)
     for name, content in files.items():
         (making / name).parent.mkdir(parents=True, exist_ok=True)
