@@ -188,7 +188,7 @@ def of_mechanism(
     deltas, orders = deltas_of(values), orders_of(values)
     mechanism = mechanism_of(name, values)
     with understood(name):
-        place = folder()
+        place = folder(made=seconds is not None)
         # Before the statement, which then holds its guarantees against what was found.
         fresh = _searched(mechanism, deltas, seconds, place) if seconds is not None else []
         found = Understood(name, mechanism, deltas, orders or ORDERS, force, place, fresh)

@@ -215,13 +215,15 @@ def _secret() -> bytes:
 
     They lie in the home, wherever caches are: a folder that a project names can come with it.
     """
-    with suppress(OSError, RuntimeError):  # no home
-        place = Path.home() / ".cache" / "dpexp" / "secret"
+    if (own := home()) is None:
+        return os.urandom(32)
+    with suppress(OSError):
+        place = own / ".cache" / "dpexp" / "secret"
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not place.exists():  # a process that comes meanwhile must not find half of it, and the first one's stays
             atomically(place, lambda temporary: _write(temporary, [os.urandom(32)], private=True), over=False)
-        with opened(place) as kept:
-            state, content = os.fstat(kept.fileno()), kept.read(33)
+        with opened(place) as file:
+            state, content = os.fstat(file.fileno()), file.read(33)
         if is_ours_alone(state) and not state.st_mode & (stat.S_IRGRP | stat.S_IROTH) and len(content) == 32:
             return content
     return os.urandom(32)
@@ -245,39 +247,48 @@ OFF = ("0", "off", "no")
 """values of DPEXP_CACHE that say: keep nothing"""
 
 
-def cache_folder(own: str, inside: str = "") -> Path | None:
-    """The folder called `own`; None where nothing is to be kept, or nobody has a home.
-
-    DPEXP_CACHE names the folder of compiled code itself, so whatever else is kept has a place `inside` it.
-    """
-    asked = os.environ.get("DPEXP_CACHE", "")
-    if asked.lower() in OFF:
-        return None
+def home() -> Path | None:
+    """The user's home; None where HOME is empty, relative or the root of the disk, which is nobody's."""
     try:
-        if asked:
-            return Path(asked).expanduser() / inside
-        base = os.environ.get("XDG_CACHE_HOME", "")
-        return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "dpexp" / own
-    except RuntimeError:  # no home
+        place = Path.home()
+    except RuntimeError:
         return None
+    return place if place.is_absolute() and os.path.realpath(place) != "/" else None
+
+
+def cache_folder(own: str, inside: str = "") -> Path | None:
+    """The folder called `own` in DPEXP_CACHE or in the user's cache folder; None where nothing is to be kept, or nobody
+    has a home."""
+    asked, base, own_home = os.environ.get("DPEXP_CACHE", ""), os.environ.get("XDG_CACHE_HOME", ""), home()
+    if asked.lower() in OFF or (own_home is None and (asked.startswith("~") or not (asked or base.startswith("/")))):
+        return None
+    place = Path(asked).expanduser() if asked else Path(base) if base.startswith("/") else Path("~/.cache").expanduser()
+    # nothing of ours belongs in the root of the disk
+    return None if os.path.realpath(place) == "/" else place / own if asked else place / "dpexp" / own
 
 
 def own_folder(own: str, inside: str = "", made: bool = True) -> Path | None:
-    """`cache_folder`, made where it is to be written; None where it is not there, or others may write to it."""
-    place = cache_folder(own, inside)
+    """`cache_folder`, made where it is to be written; None where it is not there, is a link, or others may write to it
+    or to the folder it is in."""
+    place = cache_folder(own)
     if place is None:
         return None
     try:
-        if made:
-            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in (place.parent, place):
+            if made:
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not is_ours_alone(folder.stat()):
+                return None
         wanted = os.R_OK | os.X_OK | (os.W_OK if made else 0)
-        return place if is_ours_alone(place.stat()) and os.access(place, wanted) else None
+        # what a link of this name leads to is no cache of ours
+        return place if os.access(place, wanted) and not place.is_symlink() else None
     except OSError:
         return None
 
 
 def forget_oldest(place: Path, most: int) -> None:
-    """Leave so many files of a folder, those of the latest times."""
-    files = sorted((path for path in place.iterdir() if path.is_file()), key=lambda path: path.stat().st_mtime)
+    """Leave so many of the files that are named by a key, those of the latest times; others are not ours."""
+    ours = (path for path in place.iterdir() if re.fullmatch(r"\.?[0-9a-f]{32}", path.name) and path.is_file())
+    files = sorted(ours, key=lambda path: path.stat().st_mtime)
     for path in files[: max(0, len(files) - most)]:
         path.unlink(missing_ok=True)

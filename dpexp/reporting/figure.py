@@ -155,7 +155,7 @@ def key_of(stamp: str) -> str:
 
 def load_kept(key: str) -> Files:
     """The files of a figure in the order in which they were kept; empty where there are none that can be trusted."""
-    place = own_folder("figures", "figures", made=False)
+    place = own_folder("figures", made=False)
     if place is None or not key:
         return {}
     try:
@@ -168,7 +168,7 @@ def load_kept(key: str) -> Files:
 
 def keep(key: str, files: Files) -> None:
     """Keep the files of a figure; a disk that is full or read-only keeps nothing."""
-    place = own_folder("figures", "figures")
+    place = own_folder("figures")
     if place is None or not key:
         return
     content = io.BytesIO()

@@ -129,7 +129,7 @@ def place(tmp_path, forks):
         value, hits, misses = printed.split()
         return float(value), int(hits), int(misses)
 
-    return run, kept
+    return run, kept / "kernels"
 
 
 def started(folder, cache, *arguments, program="kernel.py"):
@@ -144,10 +144,11 @@ def test_processes_from_the_start_on_keep_and_find(place):
     """As the others, which are copies of one process that has imported numba, and read the same files."""
     run, kept = place
     assert run() == (right(), 0, 1)
-    code = kept.parent / "code"
-    for cache, expected in ((kept, ["1", "0"]), (kept.parent / "other", ["0", "1"])):
+    top = kept.parent.parent
+    code = top / "code"
+    for cache, expected in ((kept.parent, ["1", "0"]), (top / "other", ["0", "1"])):
         assert started(code, cache).stdout.split() == [repr(right()), *expected]
-    assert run(cache=kept.parent / "other") == (right(), 1, 0)
+    assert run(cache=top / "other") == (right(), 1, 0)
 
 
 TOGETHER = """
@@ -196,7 +197,7 @@ def test_of_processes_that_begin_together_one_compiles(tmp_path):
         said = [process.communicate(timeout=100)[0].split() for process in processes]
         assert [words[0] for words in said] == [printed] * 3
         assert sum(int(words[1]) for words in said) == misses
-        assert not list((folder / "kept").glob(".*"))
+        assert not list((folder / "kept" / "kernels").glob(".*"))
 
 
 @pytest.mark.slow
@@ -291,15 +292,18 @@ def test_the_options_of_a_function_that_is_an_argument_count():
     assert key() != key(fastmath=True)
 
 
-@pytest.mark.parametrize("way", ["ours", "of another user", "open to the group", "open to all", "a file"])
+@pytest.mark.parametrize("way", ["ours", "of another user", "open to the group", "open to all", "a file", "a link"])
 def test_a_folder_is_used_only_if_it_is_ours_alone(way, tmp_path, monkeypatch):
     place = tmp_path / "kernels"
-    place.touch() if way == "a file" else place.mkdir(mode=0o700)
+    if way == "a link":
+        place.symlink_to(tmp_path)
+    else:
+        place.touch() if way == "a file" else place.mkdir(mode=0o700)
     if way == "of another user":
         monkeypatch.setattr(os, "getuid", lambda: place.stat().st_uid + 1)
     if way.startswith("open"):
         place.chmod(0o770 if way == "open to the group" else 0o707)
-    monkeypatch.setenv("DPEXP_CACHE", str(place))
+    monkeypatch.setenv("DPEXP_CACHE", str(tmp_path))
     assert compiled_code.folder.__wrapped__() == (place if way == "ours" else None)
 
 
@@ -414,13 +418,27 @@ def test_a_closure_of_another_process_takes_no_place_where_a_third_function_call
         assert found.returncode == 0, (argument, found.stderr)
 
 
-def test_the_folder_keeps_what_was_used_last(tmp_path):
-    for age in range(5):
-        (tmp_path / str(age)).touch()
-        os.utime(tmp_path / str(age), (0, time.time() - age * 86400))
-    os.utime(tmp_path / "4")
+def test_the_folder_keeps_what_was_used_last_and_what_is_not_its_own(tmp_path):
+    names = [f"{age:032x}" for age in range(5)]
+    for age, name in enumerate([*names, "notes.txt", "9"]):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (0, time.time() - age * 86400))
+    os.utime(tmp_path / names[4])
     forget_oldest(tmp_path, 3)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1", "4"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [names[0], names[1], names[4], "9", "notes.txt"]
+
+
+@pytest.mark.parametrize("home", ["", "/", "relative", "usual"])
+@pytest.mark.parametrize("cache", ["", "/", "//", "/tmp/..", "~", "~/x"])
+def test_nothing_is_kept_in_the_root_of_the_disk(tmp_path, monkeypatch, home, cache):
+    """Wherever HOME is nobody's home, or DPEXP_CACHE the root, however either is spelled."""
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path) if home == "usual" else home)
+    monkeypatch.setenv("DPEXP_CACHE", cache)
+    kept = home == "usual" and not cache.startswith("/")
+    assert (whole.cache_folder("kernels") is not None) == kept
+    if kept:
+        assert tmp_path in whole.cache_folder("kernels").parents
 
 
 @pytest.mark.slow
@@ -515,9 +533,9 @@ def test_processes_that_compile_at_once_do_not_harm_each_other(place):
     run()
     (file,) = kept.iterdir()
     file.unlink()
-    code = file.parent.parent / "code"
+    code = kept.parent.parent / "code"
     with ThreadPoolExecutor(3) as pool:
-        found = list(pool.map(lambda _: started(code, kept), range(3)))
+        found = list(pool.map(lambda _: started(code, kept.parent), range(3)))
     assert {float(f.stdout.split()[0]) for f in found} == {right()}
     assert [f.name for f in kept.iterdir() if f.is_file()] == [file.name]
 

@@ -25,7 +25,7 @@ from typing import Any
 
 from dpexp.core.digests import digest
 from dpexp.core.errors import UsageError
-from dpexp.core.files import Damaged, cache_folder, read_bytes_sealed, write_bytes_sealed
+from dpexp.core.files import Damaged, own_folder, read_bytes_sealed, write_bytes_sealed
 from dpexp.privacy.exact.projected_run import Pair, ProjectedRun
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.mechanisms.mechanism import Mechanism
@@ -35,9 +35,9 @@ MOST_PAIRS, MOST_KNOTS = 24, 200
 """of a file: more than a search leaves"""
 
 
-def folder() -> Path | None:
-    """Where pairs are kept, None where that is turned off."""
-    return cache_folder("pairs", "pairs")
+def folder(made: bool = False) -> Path | None:
+    """Where pairs are kept, None where that is turned off, or where it is not there and not to be `made`."""
+    return own_folder("pairs", made=made)
 
 
 def decade(delta: float) -> int:
