@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
+import shutil
 import signal
 import sys
+import tempfile
 from collections.abc import Callable
 from functools import partial, wraps
 from pathlib import Path
@@ -15,6 +18,7 @@ import typer
 from typer import Argument, Option
 
 from dpexp.core.errors import CLOSED, INTERRUPTED, UNEXPECTED, USAGE, DpexpError, UsageError
+from dpexp.core.files import home
 from dpexp.core.terminal import say, warn
 
 app = typer.Typer(
@@ -722,6 +726,15 @@ OF_A_PATH = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirector
 def main() -> None:
     """Entry point: errors that a user can act on are a line or two on stderr, with the contract's exit codes."""
     debug = "--debug" in sys.argv
+    # cron and systemd may start a program without these: what is opened next would take their place
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))
+    # Figures are drawn into files, and matplotlib's own caches belong in no root of a disk.
+    os.environ["MPLBACKEND"] = "agg"
+    if home() is None and "MPLCONFIGDIR" not in os.environ:
+        os.environ["MPLCONFIGDIR"] = place = tempfile.mkdtemp(prefix="dpexp-matplotlib-")
+        atexit.register(shutil.rmtree, place, ignore_errors=True)
     # The matrices are small: threads of a library for linear algebra would wait for each other, for a fifth of the time
     # of a statement, and add in another order. It reads this when numpy is imported, which happens later.
     for library in ("OPENBLAS", "MKL"):

@@ -35,9 +35,11 @@ def require_compiler() -> str | None:
     if _release(found) < _release(OLDEST):
         raise CompilerMismatch(f"numba {found} is too old", advice)
     try:
-        import numba  # noqa: F401  it refuses a numpy that it does not know
+        import numba  # it refuses a numpy that it does not know
     except ImportError as error:
         raise CompilerMismatch(f"numba {found} cannot be imported: {error}", advice) from None
+    if numba.config.DISABLE_JIT:
+        raise CompilerMismatch("NUMBA_DISABLE_JIT is set, and the loops of dpexp have to be compiled", "unset it")
     if lacks := _lacks(found).get("lanes"):
         both = f"numba {found} with llvmlite {_installed('llvmlite')}"
         raise CompilerMismatch(f"{both} cannot compile lanes: {lacks}", advice)
