@@ -43,6 +43,7 @@ ONLY = (
 Replicates = Annotated[int | None, Option("--replicates", metavar="N", help="Replicates of every cell.")]
 Jobs = Annotated[int, Option("-j", "--jobs", metavar="N", show_default=False, help="Workers.  [default: all cores]")]
 Quiet = Annotated[bool, Option("-q", "--quiet", help="No progress.")]
+Raw = Annotated[bool, Option("--raw", help="CSV without the quote before texts such as =1+1, which spreadsheets run.")]
 Metric = Annotated[str | None, Option(metavar="NAME", help="What is shown.  [default: the error]")]
 Estimators = Annotated[list[str] | None, Option(metavar="NAME", help="Only this estimator; repeatable.")]
 Only = Annotated[str | None, Option(metavar="EXPR", help="Only cells for which this holds.")]
@@ -198,6 +199,7 @@ def table(
     estimator: Estimators = None,
     only: Only = None,
     columns: Annotated[str, Option(metavar="A,B", help="Columns of md and tex.", show_default=False)] = "",
+    raw: Raw = False,
     results: Results = None,
     as_json: Json = False,
 ) -> None:
@@ -205,7 +207,7 @@ def table(
     from dpexp.commands import table as command
 
     form = "json" if as_json else form
-    say(command.table(names or [], every, form, out, _folder(results), metric, estimator or (), only, columns))
+    say(command.table(names or [], every, form, out, _folder(results), metric, estimator or (), only, columns, raw))
 
 
 @app.command()
@@ -222,13 +224,14 @@ def model(
     out: Annotated[
         Path | None, Option(metavar="FILE", help="Write .npz or .json; with --predict .csv or .json.")
     ] = None,
+    raw: Raw = False,
     results: Results = None,
     as_json: Json = False,
 ) -> None:
     """Print the parameters that a run on your own records has released, or predict with them."""
     from dpexp.commands import model as command
 
-    _answer(as_json, *command.model(result, _folder(results), cell, estimator, replicate, out, predict))
+    _answer(as_json, *command.model(result, _folder(results), cell, estimator, replicate, out, predict, raw))
 
 
 Pairs = Annotated[list[str] | None, Argument(metavar="[KEY=VALUE]...", help="Parameters.", show_default=False)]
@@ -349,6 +352,7 @@ def fit(
         Path | None, Option("--audit", metavar="FILE", help="Audit fits of DATA and a neighbour.")
     ] = None,
     runs: Annotated[int, Option(metavar="N", help="Runs of --audit.")] = 2000,
+    raw: Raw = False,
     as_json: Json = False,
 ) -> None:
     """Private regression with confidence intervals on your own records; exit code 3 if it tells no coefficient."""
@@ -358,7 +362,7 @@ def fit(
 
     request = Request(
         data, target, model, mu, mu_column, eps, delta, central, read_public(public), level, person, plan, n, force,
-        deployment, seed, out, again, weights, tuple(contrasts or ()), formula,
+        deployment, seed, out, again, weights, tuple(contrasts or ()), formula, raw,
     )  # fmt: skip
     if neighbour is not None:
         from dpexp.commands import audit_files

@@ -46,6 +46,8 @@ class Request:
     weights: str = "budget"
     contrasts: tuple[str, ...] = ()
     formula: str | None = None
+    raw: bool = False
+    """for `csv_cell`"""
 
     @property
     def rehearsed(self) -> int:

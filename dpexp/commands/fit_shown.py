@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from dpexp.commands.fit_receipt import NOT_COVERED
 from dpexp.commands.fit_request import Request
 from dpexp.core.errors import PrivateWarning, UsageError
 from dpexp.core.files import atomically
-from dpexp.core.text import Printed, columns, counted, few, up
+from dpexp.core.text import Printed, columns, counted, csv_cell, few, up
 from dpexp.data.encode import unread
 from dpexp.data.records import read_table
 from dpexp.data.regression import Units, covariates
@@ -173,8 +173,10 @@ class Report(Printed):
 
     def write_beside(self, result: Path) -> None:
         """The estimates and their covariance as csv, and the forest plot, beside a result."""
-        atomically(result.with_suffix(".csv"), lambda path: self.frame().to_csv(path, index=False))
-        atomically(result.with_suffix(".covariance.csv"), lambda path: self.covariance.to_csv(path))
+        raw, covariance = self.request.raw, self.covariance.rename_axis("").reset_index()
+        for ending, frame in ((".csv", self.frame()), (".covariance.csv", covariance)):
+            safe = frame.map(csv_cell, raw=raw).rename(columns=partial(csv_cell, raw=raw))
+            atomically(result.with_suffix(ending), partial(safe.to_csv, index=False))
         atomically(result.with_suffix(".png"), lambda path: self.forest().savefig(path, format="png"))
 
     def estimates(self) -> list[dict[str, Any]]:

@@ -25,7 +25,7 @@ from dpexp.core.errors import PrivateWarning, UsageError
 from dpexp.core.files import Damaged, atomically
 from dpexp.core.standard_json import standard_json
 from dpexp.core.terminal import warn
-from dpexp.core.text import columns, few, guess, up
+from dpexp.core.text import columns, csv_cell, few, guess, up
 from dpexp.problems.softmax_model import SoftmaxModel, softmax_model
 from dpexp.reporting.statement import stated_by
 from dpexp.store import load_generation
@@ -234,7 +234,7 @@ def released_model(
     )  # fmt: skip
 
 
-def predictions(model: ReleasedModel, table: Path) -> tuple[dict[str, Any], str]:
+def predictions(model: ReleasedModel, table: Path, raw: bool = False) -> tuple[dict[str, Any], str]:
     """What a model predicts: document and csv text. A record without a prediction has its reason, on stderr too."""
     classes, shares, reasons, lost = model.predicted(table)
     for sentence in lost:
@@ -245,7 +245,7 @@ def predictions(model: ReleasedModel, table: Path) -> tuple[dict[str, Any], str]
     told: list[dict[str, Any]] = []
     for number, (name, own) in enumerate(zip(classes, shares.tolist(), strict=True), 1):
         known = name is not None
-        writer.writerow([number, name, *(f"{share:.6g}" if known else "" for share in own)])
+        writer.writerow([number, csv_cell(name, raw), *(f"{share:.6g}" if known else "" for share in own)])
         told.append({"record": number, "prediction": name, "probabilities": own if known else None})
         if not known:
             told[-1]["why"] = reasons[number - 1]
@@ -261,6 +261,7 @@ def model(
     replicate: int,
     out: Path | None,
     predict: Path | None,
+    raw: bool = False,
 ) -> tuple[dict[str, Any], str]:
     """Document and text; with `out` a file is written, and the text is its path."""
     formats = FORMATS if predict is None else PREDICTIONS
@@ -272,7 +273,7 @@ def model(
         if out is not None:
             found.save(out)
         return found.document(), found.text() if out is None else str(out)
-    document, text = predictions(found, predict)
+    document, text = predictions(found, predict, raw)
     if out is not None:
         content = json.dumps(document, indent=2) if out.suffix == ".json" else text
         _write(out, f"{content}\n".encode())

@@ -26,10 +26,11 @@ def table(
     estimators: Sequence[str] = (),
     only: str | None = None,
     columns: str = "",
+    raw: bool = False,
 ) -> str:
     """Tables as text, or the paths written. All results among the names make one table.
 
-    `columns` are names with commas between them. Without a name and `every`: each table that the stored results allow,
+    `columns` are names with commas between them; `raw` is for `csv_cell`. Without a name and `every`: each table that the stored results allow,
     see `at_hand`.
     """
     from dpexp.papers import tables
@@ -44,7 +45,7 @@ def table(
     # A file is as wide as its rows, whoever's terminal wrote it.
     width = 0 if out is not None else terminal_width()
     selection, whole = _selection(results, metric, estimators, only), list(tables()) if every else []
-    arguments = (metric, tuple(estimators), only, results, form, width, chosen_columns)
+    arguments = (metric, tuple(estimators), only, results, form, width, chosen_columns, raw)
     return _written(dict(selection.made(_rendered, names, whole, arguments)), form, out)
 
 

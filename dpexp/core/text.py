@@ -105,3 +105,14 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def csv_cell(value: Any, raw: bool = False) -> Any:
+    """A cell of a CSV file: a text that a spreadsheet would run as a formula gets a quote before it, unless `raw`."""
+    if raw or not isinstance(value, str) or len(value) < 2 or value[0] not in "=+-@\t\r":
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpexp.core.files import atomically
+from dpexp.core.text import csv_cell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +52,8 @@ class Drawing(NamedTuple):
             for form in formats:
                 about = {"Title": name, "Description": self.caption} if form == "svg" else {}
                 found[f"{name}.{form}"] = self._picture(form, about)
-        found[f"{name}.csv"] = self.data.to_csv(index=False, float_format="%.6g").encode("utf-8")
+        data = self.data.map(csv_cell).rename(columns=csv_cell)
+        found[f"{name}.csv"] = data.to_csv(index=False, float_format="%.6g").encode("utf-8")
         found[f"{name}.caption.txt"] = f"{self.caption}\n".encode()
         return found
 

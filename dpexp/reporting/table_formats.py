@@ -10,18 +10,20 @@ from pathlib import Path
 
 from dpexp.core.errors import UsageError
 from dpexp.core.standard_json import standard_json
-from dpexp.core.text import guess
+from dpexp.core.text import csv_cell, guess
 from dpexp.reporting import latex
 from dpexp.reporting.table import Content, Table, fit, markdown_table
 
 FORMATS = ("md", "tex", "csv", "json")
 
 
-def render(table: Table, results: Path, form: str, width: int = 0, only: Sequence[str] = ()) -> str:
+def render(
+    table: Table, results: Path, form: str, width: int = 0, only: Sequence[str] = (), raw: bool = False
+) -> str:
     """The table in one of FORMATS; CSV and JSON hold the numbers in long form.
 
     `width` is that of a terminal, which Markdown is made to fit; 0 for one without end. `only` names the columns of
-    Markdown and LaTeX, in this order; all where it is empty. Raises ResultsMissing, UsageError for an unknown column.
+    Markdown and LaTeX, in this order; all where it is empty. `raw` is for `csv_cell`. Raises ResultsMissing, UsageError for an unknown column.
     """
     content = table.build(results)
     if only:
@@ -37,9 +39,9 @@ def render(table: Table, results: Path, form: str, width: int = 0, only: Sequenc
         return standard_json(document)
     if form == "csv":
         buffer = io.StringIO()
-        writer = csv.DictWriter(buffer, list(content.records[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(content.records)
+        names = list(content.records[0])
+        rows = [names, *([record.get(name) for name in names] for record in content.records)]
+        csv.writer(buffer, lineterminator="\n").writerows([csv_cell(one, raw) for one in row] for row in rows)
         return buffer.getvalue().rstrip("\n")
     if form == "md":
         return _markdown(table, content, width)
