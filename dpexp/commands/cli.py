@@ -733,7 +733,7 @@ def main() -> None:
     # cron and systemd may start a program without these: what is opened next would take their place
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode))
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115  for as long as the process lives
     # Figures are drawn into files, and matplotlib's own caches belong in no root of a disk.
     os.environ["MPLBACKEND"] = "agg"
     if home() is None and "MPLCONFIGDIR" not in os.environ:

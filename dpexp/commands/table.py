@@ -30,8 +30,8 @@ def table(
 ) -> str:
     """Tables as text, or the paths written. All results among the names make one table.
 
-    `columns` are names with commas between them; `raw` is for `csv_cell`. Without a name and `every`: each table that the stored results allow,
-    see `at_hand`.
+    `columns` are names with commas between them; `raw` is for `csv_cell`. Without a name and `every`: each table that
+    the stored results allow, see `at_hand`.
     """
     from dpexp.papers import tables
     from dpexp.reporting.table_formats import FORMATS

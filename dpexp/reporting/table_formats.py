@@ -17,13 +17,12 @@ from dpexp.reporting.table import Content, Table, fit, markdown_table
 FORMATS = ("md", "tex", "csv", "json")
 
 
-def render(
-    table: Table, results: Path, form: str, width: int = 0, only: Sequence[str] = (), raw: bool = False
-) -> str:
+def render(table: Table, results: Path, form: str, width: int = 0, only: Sequence[str] = (), raw: bool = False) -> str:
     """The table in one of FORMATS; CSV and JSON hold the numbers in long form.
 
     `width` is that of a terminal, which Markdown is made to fit; 0 for one without end. `only` names the columns of
-    Markdown and LaTeX, in this order; all where it is empty. `raw` is for `csv_cell`. Raises ResultsMissing, UsageError for an unknown column.
+    Markdown and LaTeX, in this order; all where it is empty. `raw` is for `csv_cell`. Raises ResultsMissing, UsageError
+    for an unknown column.
     """
     content = table.build(results)
     if only:
@@ -40,8 +39,9 @@ def render(
     if form == "csv":
         buffer = io.StringIO()
         names = list(content.records[0])
-        rows = [names, *([record.get(name) for name in names] for record in content.records)]
-        csv.writer(buffer, lineterminator="\n").writerows([csv_cell(one, raw) for one in row] for row in rows)
+        writer = csv.writer(buffer, lineterminator="\n")
+        writer.writerow([csv_cell(name, raw) for name in names])
+        writer.writerows([csv_cell(record.get(name), raw) for name in names] for record in content.records)
         return buffer.getvalue().rstrip("\n")
     if form == "md":
         return _markdown(table, content, width)

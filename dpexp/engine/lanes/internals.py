@@ -35,10 +35,10 @@ def require_compiler() -> str | None:
     if _release(found) < _release(OLDEST):
         raise CompilerMismatch(f"numba {found} is too old", advice)
     try:
-        import numba  # it refuses a numpy that it does not know
+        import numba  # noqa: F401  it refuses a numpy that it does not know
     except ImportError as error:
         raise CompilerMismatch(f"numba {found} cannot be imported: {error}", advice) from None
-    if numba.config.DISABLE_JIT:
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         raise CompilerMismatch("NUMBA_DISABLE_JIT is set, and the loops of dpexp have to be compiled", "unset it")
     if lacks := _lacks(found).get("lanes"):
         both = f"numba {found} with llvmlite {_installed('llvmlite')}"
