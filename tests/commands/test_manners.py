@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import random
+import subprocess
+import sys
 
 import pytest
 
 from dpexp.config.yamlfile import ConfigError
 from dpexp.reporting.table import fitting_columns, in_lines
-from tests.conftest import call
+from tests.conftest import call, installed
 
 ODD = """experiment: odd
 problem: {name: huber-linear, d: 5}
@@ -136,3 +139,55 @@ def test_columns_are_folded_only_for_a_terminal(monkeypatch):
     assert "The same in every row: one = " in " ".join(folded.split())
     assert all(str(k) * 30 in folded for k in range(3))
     assert in_lines([("names", "a, b, " * 20)]).count("\n") == 2
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_error(closed, odd):
+    """As cron and systemd may start a program; what it opens first does not take their place."""
+    command = f"{sys.executable} -m dpexp table odd --out tables {closed}"
+    assert subprocess.run(["sh", "-c", command], cwd=odd, capture_output=True, check=False).returncode == 0
+    assert (odd / "tables/odd.md").read_text().startswith("**Results")
+
+
+def test_an_odd_environment_is_no_error(odd):
+    installed("plot", "odd", "--format", "svg", cwd=odd, env={"MPLBACKEND": "junk"})
+    assert "unset it" in call("run", "odd.yaml", "--force", cwd=odd, env={"NUMBA_DISABLE_JIT": "1"}, code=1).stderr
+
+
+def test_a_text_that_a_spreadsheet_would_run_is_quoted(tmp_path):
+    """Of a table's classes and columns, in what predict and fit write, unless --raw; numbers are not."""
+    draws = random.Random(1)
+    rows = [(draws.random(), draws.random(), draws.gauss(0, 0.1)) for _ in range(3000)]
+    lines = [f"{x},{z},{'=1+1' if x > 0.5 else '@no'},{x + noise}" for x, z, noise in rows]
+    (tmp_path / "t.csv").write_text("\n".join(["=x,+z,y,-w", *lines]))
+    (tmp_path / "public.yaml").write_text('ranges: {"=x": [0, 1], "+z": [0, 1], "-w": [-1, 2]}\nleave_out: [y]\n')
+    (tmp_path / "own.yaml").write_text("""experiment: own
+problem:
+  name: softmax
+  data: {path: t.csv, target: y, ranges: {"=x": [0, 1], "+z": [0, 1], "-w": [-1, 2]}, categories: {y: ["@no", "=1+1"]},
+         records: 3000}
+algorithm: {name: dp-sgd, batch_size: 64, epochs: 1}
+privacy: {eps: 2, delta: 1e-5}
+run: {replicates: 1, seed: 1, checkpoints: 2}
+""")
+    call("run", "own.yaml", "-q", cwd=tmp_path)
+    texts = [call("model", "own", "--predict", "t.csv", *raw, cwd=tmp_path).stdout for raw in ((), ("--raw",))]
+    assert {line.split(",")[1][:2] for line in texts[0].splitlines()[1:]} <= {"'@", "'="}
+    assert texts[0].replace("'", "") == texts[1]
+    for raw in ((), ("--raw",)):
+        words = (
+            "fit",
+            "t.csv",
+            "--target",
+            "-w",
+            "--mu",
+            "50",
+            "--central",
+            "--public",
+            "public.yaml",
+            "--out",
+            "fits",
+        )
+        call(*words, *raw, cwd=tmp_path)
+        found = [(tmp_path / "fits" / name).read_text() for name in ("fit.csv", "fit.covariance.csv")]
+        assert all(("\n'=x," in text) != bool(raw) and ("\n=x," in text) == bool(raw) for text in found)
