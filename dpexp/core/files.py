@@ -256,7 +256,7 @@ def home() -> Path | None:
     return place if place.is_absolute() and os.path.realpath(place) != "/" else None
 
 
-def cache_folder(own: str, inside: str = "") -> Path | None:
+def cache_folder(own: str) -> Path | None:
     """The folder called `own` in DPEXP_CACHE or in the user's cache folder; None where nothing is to be kept, or nobody
     has a home."""
     asked, base, own_home = os.environ.get("DPEXP_CACHE", ""), os.environ.get("XDG_CACHE_HOME", ""), home()
@@ -267,7 +267,7 @@ def cache_folder(own: str, inside: str = "") -> Path | None:
     return None if os.path.realpath(place) == "/" else place / own if asked else place / "dpexp" / own
 
 
-def own_folder(own: str, inside: str = "", made: bool = True) -> Path | None:
+def own_folder(own: str, made: bool = True) -> Path | None:
     """`cache_folder`, made where it is to be written; None where it is not there, is a link, or others may write to it
     or to the folder it is in."""
     place = cache_folder(own)

@@ -132,7 +132,7 @@ def _hashes(root: Path, files: tuple[Path, ...]) -> str:
         repr([(name, hashlib.sha256(held).digest()) for name, held in contents]).encode()
     ).hexdigest()[:16]
     # parsing all of dpexp takes half a second, so what comes out is kept by what went in
-    kept = None if (folder := own_folder("code", "code")) is None else folder / of_bytes
+    kept = None if (folder := own_folder("code")) is None else folder / of_bytes
     with suppress(OSError, AttributeError):
         if len(found := kept.read_text()) == 16:  # type: ignore[union-attr]
             return f"{of_bytes} {found}"

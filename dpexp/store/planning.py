@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from dpexp.config.cells import Cell, Experiment
 from dpexp.core.digests import digest
-from dpexp.core.files import Damaged, atomically, cache_folder, read_ordinary
+from dpexp.core.files import Damaged, atomically, own_folder, read_ordinary
 from dpexp.core.text import counted, few
 from dpexp.store.cell_files import Stored, lacking, stored_cell_file, stored_model
 from dpexp.store.description import describe, stamp_of
@@ -234,10 +234,9 @@ def _keep(ratios: Mapping[str, float]) -> None:
     every = {kind: value for kind, value in factors().items() if kind not in new} | new
     text = json.dumps(dict([*every.items()][-MOST_KEPT:]))
     with suppress(OSError):
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         atomically(place, lambda temporary: temporary.write_text(text, encoding="utf-8"))
 
 
 def _file() -> Path | None:
-    place = cache_folder("speeds", "speeds")
+    place = own_folder("speeds")
     return None if place is None else place / "factors.json"
