@@ -15,6 +15,7 @@ import gc
 import logging
 import os
 import pickle
+import socket
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -35,6 +36,10 @@ WAIT = "DPEXP_CLUSTER_WAIT"
 """the variable that says how many seconds to wait for workers and for their answers"""
 AHEAD = 2
 """tasks that are handed out for each thread: one to compute, and one so that no thread waits for the parent"""
+HELLO_S = 10.0
+"""how long a scheduler may take to say its first words"""
+LONGEST_HELLO = 1_000_000
+"""bytes of these words; what another service says, read as a number, is as large as it happens to be"""
 GIVEN_BACK = "finished chunks are kept, run again to continue"
 
 
@@ -114,12 +119,33 @@ def _silence() -> Iterator[None]:
         logging.disable(before)
 
 
+def _hear(scheduler: str) -> None:
+    """Wait for the first words of a scheduler. Raises OSError or ValueError where what is there is none.
+
+    A client would wait for a service that says nothing for ever, and take the words of another one for a size.
+    """
+    from distributed.comm.addressing import parse_address, parse_host_port
+
+    protocol, place = parse_address(scheduler)
+    if protocol != "tcp":
+        return
+    with socket.create_connection(parse_host_port(place), timeout=HELLO_S) as talk:
+        try:
+            first = talk.recv(8, socket.MSG_WAITALL)
+        except TimeoutError:
+            raise OSError(f"what listens there says nothing in {HELLO_S:g} s") from None
+    # dask's first eight bytes are the length of the message
+    if len(first) < 8 or int.from_bytes(first, "little") > LONGEST_HELLO:
+        raise OSError("what listens there is no dask scheduler")
+
+
 @contextmanager
 def _connected(scheduler: str) -> Iterator[Client]:
     from distributed import Client
 
     with _undisturbed():
         try:
+            _hear(scheduler)
             client = Client(scheduler, set_as_default=False, name="dpexp", timeout=min(patience(), 30.0))
         except (OSError, ValueError, TypeError, ImportError) as error:
             why = str(error).split("\n")[0] or type(error).__name__

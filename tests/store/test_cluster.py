@@ -1,9 +1,11 @@
 """A dask cluster: the same bits, whoever dies or joins; what is unlike is refused with its address; nothing hangs."""
 
 import signal
+import socket
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from importlib.util import find_spec
 
 import pytest
@@ -98,6 +100,25 @@ def test_an_address_where_no_scheduler_is_ends_soon(config, address, monkeypatch
     assert f"--scheduler {address}: no dask scheduler answers" in message
     lines = [line for line in message.splitlines() if not line.startswith("run: ")]  # progress, on a slow machine
     assert len(lines) == 2
+
+
+@needs_dask
+@pytest.mark.parametrize("said", [b"", b"SSH-2.0-OpenSSH_9.2\r\n", b"HTTP"])
+def test_a_service_that_is_no_scheduler_is_refused_after_a_stated_time(said, monkeypatch):
+    """One that says nothing until it is asked, as the dashboard of a scheduler, and others that say something else."""
+    monkeypatch.setattr(cluster, "HELLO_S", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as service:
+
+        def greet():
+            talk, _ = service.accept()
+            with talk, suppress(OSError):
+                talk.sendall(said)
+                talk.recv(1)
+
+        threading.Thread(target=greet, daemon=True).start()
+        address = f"tcp://127.0.0.1:{service.getsockname()[1]}"
+        with pytest.raises(UsageError, match=r"no dask scheduler answers: what listens there"):
+            list(on_cluster(squares(1), address, asked_of([]), LITTLE))
 
 
 NO_ONE_THERE = """
