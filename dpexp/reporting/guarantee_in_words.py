@@ -25,9 +25,8 @@ from dpexp.privacy.analyses.analysis import ALL, Analysis
 
 ALWAYS = 0.9995
 """from here on a probability is printed as no limit"""
-OTHERS = "Of other settings below nothing is promised."
 SEES = {ALL: "all iterates", "last-iterate": "the last iterate alone"}
-UNKNOWN = {"add-remove": "whether your row is in it", "replace-one": "which of two rows is yours"}
+UNKNOWN = {"add-remove": "whether your record is in the data", "replace-one": "which of two records is yours"}
 NEIGHBOURS = {
     "add-remove": "add-remove: two data sets of which one has a row more",
     "replace-one": "replace-one: two data sets that differ in one row, which is replaced by any other",
@@ -36,10 +35,12 @@ MEANS = "whatever is seen is at most e^epsilon times as likely under one neighbo
 RECORD = "one row, which stands for one person; who has k rows is promised k times epsilon, more than k times delta"
 
 
-def success(analysis: Analysis | None, deltas: Sequence[float]) -> float:
-    """The largest probability of a right guess that the analysis allows: (b) at each delta and, if known, (c)."""
-    if analysis is None or not analysis.valid:
-        return 1.0
+def success(analyses: Sequence[Analysis], deltas: Sequence[float]) -> float:
+    """The largest probability of a right guess that all of these allow: (b) at each delta and, if known, (c)."""
+    return min((_success(analysis, deltas) for analysis in analyses if analysis.valid), default=1.0)
+
+
+def _success(analysis: Analysis, deltas: Sequence[float]) -> float:
     profile = profile_of(analysis)
     known = profile.mu is not None or profile.direct is not None
     pairs = [(eps, delta) for eps, delta in zip(analysis.at(deltas), deltas, strict=True) if eps < math.inf]
@@ -47,12 +48,12 @@ def success(analysis: Analysis | None, deltas: Sequence[float]) -> float:
     return min(1.0, (1 + least) / 2)
 
 
-def sentence(probability: float, relation: str, sees: str) -> str:
-    """The probability, rounded up, in words."""
-    told = f"Someone who knows everything about the data but {UNKNOWN[relation]}, and sees {sees}, can be right "
+def sentence(probability: float, relation: str, sees: str, of: str = "") -> str:
+    """The probability, rounded up, in words; `of` says of which of several mechanisms."""
+    told = f"{f'{of}: an' if of else 'An'} attacker who knows every other record and sees {sees} guesses "
     if probability >= ALWAYS:
-        return told + "practically always, as far as is guaranteed here: this protects nobody."
-    return told + f"at most {up(100 * probability, 3)}% of the time; without seeing it, 50%."
+        return f"{told}{UNKNOWN[relation]} with any success up to 100%: nothing is guaranteed here (50% is chance)."
+    return f"{told}{UNKNOWN[relation]} with at most {up(100 * probability, 3)}% success (50% is chance)."
 
 
 ROUGH = 1e-3

@@ -94,7 +94,8 @@ class MechanismStatement(Printed):
         """What the best guarantee means, in a sentence; another one where less is seen and less can be told."""
         kinds = [kind for kind in (ALL, LAST) if kind == ALL or self.best.get(LAST) is not self.best.get(ALL)]
         relation = self.mechanism.neighboring_relation
-        return [sentence(success(self.best.get(kind), self.deltas), relation, SEES[kind]) for kind in kinds]
+        covering = {ALL: [a for a in self.analyses if a.released == ALL], LAST: self.analyses}
+        return [sentence(success(covering[kind], self.deltas), relation, SEES[kind]) for kind in kinds]
 
     def text_of_parameters(self) -> str:
         """The mechanism's parameters with their names."""

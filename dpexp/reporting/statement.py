@@ -23,7 +23,6 @@ from dpexp.reporting.guarantee_in_words import (
     ALWAYS,
     MEANS,
     NEIGHBOURS,
-    OTHERS,
     RECORD,
     SEES,
     gaussian_of,
@@ -37,12 +36,11 @@ if TYPE_CHECKING:
 
 LOCAL = "local-gaussian"
 NO_GUARANTEE = "NOT A GUARANTEE"
+MOST_SENTENCES = 6
+"""guarantees that a page begins with; of more it is the weakest"""
 WEAK = 8.0
 """an epsilon above which the page says that the guarantee is weak: e^8 is a factor of 3000 between two probabilities"""
-WARNING = (
-    "the noise is smaller than the budgets ask for: the nominal mu_i-GDP does not hold;\n"
-    "epsilon is that of the guarantee that does."
-)
+WARNING = "the noise is smaller than the budgets ask for: the nominal mu_i-GDP does not hold."
 NOT_COVERED = "a user who takes part twice; budgets chosen from the data; floating-point side channels."
 
 
@@ -84,13 +82,20 @@ class ConfigStatement(Printed):
 
     @cached_property
     def plain(self) -> list[str]:
-        """What the guarantees mean: of the mechanism whose releases tell most, of those that promise anything."""
-        told = [(success(a, self.deltas), "replace-one", "all that is sent") for a in self._best_of_budgets().values()]
-        for label, best in self._best_of_runs().items():
-            sees = SEES[ALL if best is None else best.released] + " of a run"
-            told.append((success(best, self.deltas), self.central[label].neighboring_relation, sees))
-        some = [one for one in told if one[0] < ALWAYS] or told
-        return [sentence(*max(some)), *([OTHERS] if len(some) < len(told) else [])]
+        """What the guarantees mean: a sentence for each budget and mechanism that promises anything; of many, one."""
+        told = [
+            (success([a], self.deltas), "replace-one", "all that is sent", f"mu = {budget}{_exact(a)}")
+            for budget, a in self._best_of_budgets().items()
+        ]
+        for label, analyses in self.analyses.items():
+            every = _covering(analyses)
+            sees = SEES[every[0].released if every else ALL] + " of a run"
+            told.append((success(every, self.deltas), self.central[label].neighboring_relation, sees, label))
+        some = [one for one in told if one[0] < ALWAYS] or [max(told)]
+        if len(some) > MOST_SENTENCES:
+            probability, relation, sees, label = max(some)
+            return [sentence(probability, relation, sees, f"Weakest of {len(some)} guarantees below, {label}")]
+        return [sentence(*one) if len(told) > 1 or "exact" in one[3] else sentence(*one[:3]) for one in some]
 
     def document(self) -> dict[str, Any]:
         """With the keys of `dpexp privacy --json`; every statement says of which mechanism it is.
@@ -146,16 +151,14 @@ class ConfigStatement(Printed):
 
     def _best_of_runs(self) -> dict[str, Analysis | None]:
         """The tightest valid analysis of each that is not local: of all that a run releases, where there is one."""
-        best = {}
-        for label, analyses in self.analyses.items():
-            valid = [a for a in analyses if a.valid]
-            every = [a for a in valid if a.released == ALL] or valid
-            best[label] = min(every, key=lambda a: a.at(self.deltas)[0], default=None)
-        return best
+        return {
+            label: min(_covering(analyses), key=lambda a: a.at(self.deltas)[0], default=None)
+            for label, analyses in self.analyses.items()
+        }
 
     def text(self) -> str:
         """A page to read."""
-        blocks = [" ".join(self.plain), *([_local_block(self.local, self.who, self.deltas)] if self.local else [])]
+        blocks = ["\n".join(self.plain), *([_local_block(self.local, self.who, self.deltas)] if self.local else [])]
         blocks += [_block(label, m, self.analyses[label], self.deltas) for label, m in self.central.items()]
         if self.central:
             relations = dict.fromkeys(m.neighboring_relation for m in self.central.values())
@@ -277,7 +280,7 @@ def _local_block(mechanisms: Sequence[LocalGaussian], who: Sequence[str], deltas
             **({"Delta": f"{m.noise_sensitivity:.4g}", "exact": f"{m.exact_sensitivity:.4g}"} if several else {}),
             "max mu": up(m.mu.largest, 4) + ("" if m.holds else " (NOT met)"),
             "with exact sens.": up(m.exact_mu, 4),
-            **{f"eps at {d:g}": up(eps_of(m.sound_mu, d), 4) for d in deltas},
+            **{f"eps at {d:g}": up(eps_of(m.exact_mu, d), 4) for d in deltas},
         }
         for label, m in zip(who, mechanisms, strict=True)
     ]
@@ -289,7 +292,7 @@ def _local_block(mechanisms: Sequence[LocalGaussian], who: Sequence[str], deltas
     said = [("Holds if", "\n".join(f"{a};" for a in ASSUMPTIONS))]
     if any(math.isinf(m.mu.largest) for m in mechanisms):
         said.append(("Non-private", "a budget of inf adds no noise: no guarantee at all."))
-    if any(WEAK < eps_of(m.sound_mu, min(deltas)) < math.inf for m in mechanisms):
+    if any(WEAK < eps_of(m.exact_mu, min(deltas)) < math.inf for m in mechanisms):
         said.append(("Weak", "an epsilon above about 8 protects little in the (epsilon, delta) sense."))
     if not all(m.holds for m in mechanisms):
         said.append(("WARNING", WARNING))
@@ -323,6 +326,17 @@ def table_of(rows: Sequence[Sequence[str]], deltas: Sequence[float]) -> list[str
     """The lines of a table of analyses below its head."""
     head = ["analysis", "released", *(f"eps at {d:g}" for d in deltas), ""]
     return ["  " + line for line in columns(rows, head).splitlines()]
+
+
+def _covering(analyses: Iterable[Analysis]) -> list[Analysis]:
+    """The valid ones of all that a run releases, where there are any."""
+    valid = [a for a in analyses if a.valid]
+    return [a for a in valid if a.released == ALL] or valid
+
+
+def _exact(analysis: Analysis) -> str:
+    """The mu of a local mechanism whose noise is not set by the exact sensitivity, which is what is promised."""
+    return f" ({up(_mu(analysis), 4)} with the exact sensitivity)" if analysis.remark else ""
 
 
 def _listed(words: Iterable[str]) -> str:

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from dpexp.commands.privacy import of_config
 from dpexp.privacy.accounting.gdp import eps_of
@@ -14,7 +15,7 @@ from dpexp.reporting.guarantee_in_words import sentence, success
 from dpexp.reporting.mechanism_statement import MechanismStatement
 from tests.privacy.test_mechanisms import EXAMPLES
 
-KNOWS = "Someone who knows everything about the data but "
+KNOWS = "An attacker who knows every other record"
 
 
 def stated(eps, **changes):
@@ -33,7 +34,7 @@ def test_epsilon_and_delta_allow_what_the_worst_pair_of_them_does_and_no_more(ep
     p, q = (delta, high, low, 0.0), (0.0, low, high, delta)
     for one, other in ((p, q), (q, p)):
         assert sum(max(0.0, a - math.exp(eps) * b) for a, b in zip(one, other, strict=True)) == pytest.approx(delta)
-    bound = success(stated(lambda _: eps), (delta,))
+    bound = success([stated(lambda _: eps)], (delta,))
     assert best_guess(p, q) == pytest.approx(bound, rel=1e-12)
     assert bound == pytest.approx(1 - (1 - delta) / (1 + math.exp(eps)), rel=1e-12)
 
@@ -43,29 +44,30 @@ def test_guesses_about_a_gaussian_are_right_as_often_as_the_sentence_says(seed):
     rng, mu, guesses = np.random.default_rng(seed), 0.8, 200_000
     coins = rng.random(guesses) < 0.5
     right = np.mean((rng.normal(mu * coins, 1.0) > mu / 2) == coins)
-    bound = success(gaussian_analysis("gauss", "", "all-iterates", mu, ()), (1e-5,))
+    bound = success([gaussian_analysis("gauss", "", "all-iterates", mu, ())], (1e-5,))
     assert abs(right - bound) < 4 * 0.5 / math.sqrt(guesses)
     # and through epsilon and delta alone the same guarantee allows more: still true, and far from the truth
-    assert success(stated(lambda delta: eps_of(mu, delta)), (1e-5,)) > bound + 0.2
+    assert success([stated(lambda delta: eps_of(mu, delta))], (1e-5,)) > bound + 0.2
 
 
 def test_the_least_of_all_deltas_counts_and_a_loss_distribution_knows_its_advantage():
     pairs = {1e-5: 3.0, 1e-2: 0.5}
-    both, one = (success(stated(pairs.__getitem__), deltas) for deltas in (tuple(pairs), (1e-5,)))
+    both, one = (success([stated(pairs.__getitem__)], deltas) for deltas in (tuple(pairs), (1e-5,)))
     assert both == pytest.approx(1 - 0.99 / (1 + math.exp(0.5)))
     assert one > both
     mechanism = MECHANISMS["sampled-gaussian"](**EXAMPLES["sampled-gaussian"])
     pld = next(a for a in mechanism.analyses() if a.steps)
     ((loss, steps),) = pld.steps
-    assert success(pld, (1e-5,)) == pytest.approx((1 + loss.delta(steps, 0.0)) / 2)
+    assert success([pld], (1e-5,)) == pytest.approx((1 + loss.delta(steps, 0.0)) / 2)
 
 
 def test_no_promise_and_a_refused_one_limit_nothing():
-    assert success(None, (1e-5,)) == success(stated(lambda _: 0.1, refused="so"), (1e-5,)) == 1
-    assert success(stated(lambda _: math.inf), (1e-5, 1e-6)) == 1
-    assert success(gaussian_analysis("nothing", "", "all-iterates", 0.0, ()), (1e-5,)) == 0.5
-    assert "%" not in sentence(0.9996, "add-remove", "all iterates")
-    assert "at most 73.2% of the time" in sentence(0.73106, "add-remove", "all iterates")  # rounded up
+    assert success([], (1e-5,)) == success([stated(lambda _: 0.1, refused="so")], (1e-5,)) == 1
+    assert success([stated(lambda _: math.inf)], (1e-5, 1e-6)) == 1
+    nothing = gaussian_analysis("nothing", "", "all-iterates", 0.0, ())
+    assert success([stated(lambda _: 1.0), nothing], (1e-5,)) == 0.5  # the least of all that hold
+    assert "at most" not in sentence(0.9996, "add-remove", "all iterates")
+    assert "at most 73.2% success" in sentence(0.73106, "add-remove", "all iterates")  # rounded up
 
 
 @pytest.mark.slow
@@ -92,14 +94,29 @@ run:       {n: 1000, replicates: 2}
 """
 
 
-@pytest.mark.parametrize(("mu", "words"), [("[1, 2]", 1), ("[1, 2, inf]", 2), ("inf", 1)])
-def test_a_config_has_the_sentence_of_the_setting_that_tells_most(tmp_path, mu, words):
+@pytest.mark.parametrize(("mu", "promised"), [("[1, 2]", (1, 2)), ("[1, 2, inf]", (1, 2)), ("inf", ())])
+def test_a_config_has_a_sentence_for_each_budget_that_promises_anything(tmp_path, mu, promised):
+    """Of one mechanism: the probability is that of the mu whose epsilon stands in the same row."""
     path = tmp_path / "plain.yaml"
     path.write_text(CONFIG.replace("MU", mu))
-    document = of_config(path, []).document()
-    assert len(document["plain"]) == words
-    assert of_config(path, []).text().startswith(" ".join(document["plain"]) + "\n\n")
-    assert ("protects nobody" if mu == "inf" else "at most 83.5%") in document["plain"][0]
+    document, text = of_config(path, []).document(), of_config(path, []).text()
+    assert text.startswith("\n".join(document["plain"]) + "\n\n")
+    assert len(document["plain"]) == max(1, len(promised))
+    for budget, line in zip(promised, document["plain"], strict=False):
+        exact = document["best"][str(budget)]["mu"]
+        assert exact < budget
+        assert line.startswith(f"mu = {budget} ({exact:.4g} with the exact sensitivity)")
+        assert f"at most {100 * norm.cdf(exact / 2):.1f}% success" in line
+        (row,) = (row.split() for row in text.splitlines() if row.startswith(f"  {budget} "))
+        assert float(row[-2]) == pytest.approx(eps_of(exact, 1e-5), rel=1e-3)
+    assert ("nothing is guaranteed" in document["plain"][0]) == (not promised)
+
+
+def test_of_many_budgets_the_weakest_is_named(tmp_path):
+    path = tmp_path / "plain.yaml"
+    path.write_text(CONFIG.replace("MU", "[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, inf]"))
+    (line,) = of_config(path, []).document()["plain"]
+    assert line.startswith("Weakest of 7 guarantees below, mu = 0.7 ")
 
 
 def test_an_uncertainty_that_is_rounding_is_not_printed():

@@ -101,4 +101,4 @@ def test_document_has_the_contracts_keys():
         assert statement["rdp"][1][1] == pytest.approx(statement["mu"] ** 2)
     page = text([mechanism(budget=b) for b in BUDGET_CASES], [1e-5])
     assert "replace-one" in page
-    assert max(len(line) for line in page.splitlines() if not line.startswith("Someone who ")) <= 110
+    assert max(len(line) for line in page.splitlines() if "attacker who" not in line) <= 110
