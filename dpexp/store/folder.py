@@ -101,10 +101,10 @@ class Folder:
         _remove(self.partial, r"[0-9a-f]{20}\.chunk")
 
     def _require_real(self) -> None:
-        """Raises DpexpError where the folder, or one of ours in it, is a link: what it leads to is not ours."""
+        """Raises UsageError where the folder, or one of ours in it, is a link: what it leads to is not ours."""
         for path in (self.root, *(self.root / name for name in SUBFOLDERS)):
             if path.is_symlink():
-                raise DpexpError(
+                raise UsageError(
                     f"{path} is a link to {os.readlink(path)}, and dpexp writes only into real folders",
                     f"remove the link: rm {shlex.quote(str(path))}; or use --results DIR for another folder",
                 )

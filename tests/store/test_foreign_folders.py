@@ -41,7 +41,7 @@ def test_no_link_is_entered(lab, name):
         shutil.rmtree(place)
     place.symlink_to(lab / "home")
     for words in ((), ("--force",), ("--unlock",)):
-        assert f"{place.relative_to(lab)} is a link" in call("run", "k.yaml", *words, cwd=lab, code=1).stderr
+        assert f"{place.relative_to(lab)} is a link" in call("run", "k.yaml", *words, cwd=lab, code=2).stderr
     assert contents(lab / "home") == before
     place.unlink()
     call("run", "k.yaml", "-q", cwd=lab)
