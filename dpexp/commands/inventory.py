@@ -73,7 +73,7 @@ def inventory(configs: Path, results: Path) -> dict[str, Any]:
             refused[str(path)] = len(error.issues)
             continue
         # Without solving for noise: a list is to answer at once.
-        plans = plan(experiment, results, resolve=False)
+        plans = plan(experiment, results)
         states = Counter(p.status for p in plans)
         state = ", ".join(f"{n} {status}" for status, n in states.items())
         stored = Folder(results, experiment.name)

@@ -251,7 +251,7 @@ def _nothing_to_compute(experiments: list[Experiment], request: Request) -> bool
     if request.force or request.deployment or sum(len(experiment.cells) for experiment in experiments) > LOOKED_AT:
         return False
     for experiment in experiments:
-        plans = plan(experiment, request.results, resolve=False)
+        plans = plan(experiment, request.results)
         there = all(p.status in ("current", "deployed") for p in plans)
         if not there or derived_state(experiment, Folder(request.results, experiment.name), plans):
             return False

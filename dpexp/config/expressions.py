@@ -123,6 +123,8 @@ def _equal(a: Any, b: Any) -> bool:
     if isinstance(a, int | float) and isinstance(b, int | float):
         # 1/3 is typed and read as a fraction, and stored as a double.
         return math.isclose(a, b, rel_tol=1e-9)
+    if isinstance(a, str) and not isinstance(b, str):
+        return _equal(b, a)
     if isinstance(b, str) and not isinstance(a, str):
         return b in (a.label if isinstance(a, _Budget) else None, spelled("", a))
     return bool(a == b)

@@ -1,5 +1,5 @@
 """Finished chunks of a run in progress, kept so that a killed run loses little: the chunks that were running, and at
-most a second of computing."""
+most a second of computing. A cell is found in a kept chunk whatever other cells were computed with it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,13 +39,21 @@ class Chunk:
         """Estimated time on one core."""
         return len(self.replicates) * sum(cell.algorithm.seconds(cell.problem, cell.run.n) for cell in self.cells)
 
+    def key_of(self, cell: Cell) -> str:
+        """Names a cell's part by all that it depends on: the cell, code, data, replicates and arithmetic; and what
+        decides which parameters are released, where any can be."""
+        released = [cell.run.release] if cell.problem.files() else []
+        deployment = ["deployment"] * self.deployment
+        return digest([cell.cell_id, code_of(cell), self.replicates, arithmetic(), released, deployment], 20)
+
+    @property
+    def keys(self) -> list[str]:
+        return [self.key_of(cell) for cell in self.cells]
+
     @property
     def key(self) -> str:
-        """Names the chunk by all that its content depends on: cells, code, data, replicates and arithmetic; and what
-        decides which parameters are released, where any can be."""
-        content = [[cell.cell_id, code_of(cell)] for cell in self.cells]
-        released = [cell.run.release for cell in self.cells if cell.problem.files()]
-        return digest([content, self.replicates, arithmetic(), *released, *["deployment"] * self.deployment], 20)
+        """Names the chunk."""
+        return digest(self.keys, 20)
 
     @property
     def alone(self) -> list[Chunk]:
@@ -56,7 +64,7 @@ class Chunk:
 def save(folder: Path, chunk: Chunk, done: Done) -> None:
     """Keep a finished chunk, in numpy's own format."""
     passed, stored = done.passed, io.BytesIO()
-    arrays: dict[str, Any] = {"steps": passed.steps, "wall_s": done.wall_s, "values": passed.values}
+    arrays: dict[str, Any] = {"steps": passed.steps, "wall_s": done.wall_s, "values": passed.values, "keys": chunk.keys}
     arrays |= {f"model {k}": model for k, model in enumerate(done.models) if model is not None}
     np.savez(stored, **arrays)
     write_bytes_sealed(folder / f"{chunk.key}.chunk", stored.getbuffer())
@@ -95,20 +103,35 @@ class Keeping(contextlib.AbstractContextManager["Keeping"]):
         self._seconds = 0.0
 
 
-def load(folder: Path, chunk: Chunk) -> Done | None:
-    """A kept chunk, or None where there is none or it is damaged."""
-    path, algorithm = folder / f"{chunk.key}.chunk", chunk.cells[0].algorithm
-    try:
-        stored = np.load(io.BytesIO(read_bytes_sealed(path)))
-        passed = Passed(stored["steps"], algorithm.estimators, algorithm.metrics, stored["values"])
-        names = (f"model {k}" for k in range(len(chunk.cells)))
-        return Done(passed, float(stored["wall_s"]), tuple(stored.get(name) for name in names))
-    except FileNotFoundError:
-        return None
-    # but for the first, another version of dpexp wrote it
-    except (Damaged, ValueError, IndexError, KeyError):
-        path.unlink(missing_ok=True)
-        return None
+class Part(NamedTuple):
+    """What was kept of one cell."""
+
+    steps: np.ndarray
+    values: np.ndarray
+    """[1, estimators, K, metrics, replicates]"""
+    wall_s: float
+    model: np.ndarray | None
+
+    def done(self, cell: Cell) -> Done:
+        passed = Passed(self.steps, cell.algorithm.estimators, cell.algorithm.metrics, self.values)
+        return Done(passed, self.wall_s, (self.model,))
+
+
+def kept_in(folder: Path) -> dict[str, Part]:
+    """What is kept, by `Chunk.key_of`; a file that is damaged is removed."""
+    found = {}
+    for path in sorted(folder.glob("[0-9a-f]" * 20 + ".chunk")):
+        try:
+            stored = np.load(io.BytesIO(read_bytes_sealed(path)))
+            steps, values, wall_s = stored["steps"], stored["values"], float(stored["wall_s"])
+            for k, key in enumerate(stored["keys"].tolist()):
+                found[key] = Part(steps, values[k : k + 1], wall_s, stored.get(f"model {k}"))
+        except FileNotFoundError:
+            continue
+        # but for the first, another version of dpexp wrote it
+        except (Damaged, ValueError, IndexError, KeyError):
+            path.unlink(missing_ok=True)
+    return found
 
 
 def chunks_of(

@@ -39,7 +39,7 @@ class CellPlan:
     cell: Cell
     status: str
     """current, missing, incomplete, stale or damaged; unconfirmed, where other code may give the same numbers, which
-    `dpexp run --confirm` finds out; or deployed, which is kept whatever has changed since"""
+    a run finds out; or deployed, which is kept whatever has changed since"""
     reason: str
     replicates: range
     """replicates to compute"""
@@ -57,12 +57,8 @@ class CellPlan:
         return len(self.replicates) * estimated * factor(known, kinds(self.cell, settings))
 
 
-def plan(
-    experiment: Experiment, results: Path, force: bool = False, deployment: bool = False, resolve: bool = True
-) -> list[CellPlan]:
+def plan(experiment: Experiment, results: Path, force: bool = False, deployment: bool = False) -> list[CellPlan]:
     """The plan of every cell, in the order of the config; `deployment` asks for secret noise.
-
-    Without `resolve` cells are called unconfirmed whose run might receive other values, which takes long to find out.
 
     A run makes it while it holds the folder: what another process writes in between would not be seen.
     """
@@ -70,7 +66,7 @@ def plan(
     manifest: dict[str, Any] = {"computed_from": {}}
     with suppress(FileNotFoundError, Damaged):
         manifest = read_document(folder.manifest)
-    asked = experiment.replicates, folder, manifest, force, deployment, resolve
+    asked = experiment.replicates, folder, manifest, force, deployment
     return [_plan_cell(cell, *asked) for cell in experiment.cells]
 
 
@@ -88,10 +84,10 @@ def derived_state(experiment: Experiment, folder: Folder, plans: Sequence[CellPl
 
 
 def _plan_cell(
-    cell: Cell, wanted: int, folder: Folder, manifest: dict[str, Any], force: bool, deployment: bool, resolve: bool
+    cell: Cell, wanted: int, folder: Folder, manifest: dict[str, Any], force: bool, deployment: bool
 ) -> CellPlan:
     """(a) What a deployment released is kept. (b) What cannot be read is computed, and (c) what a user asks for anew.
-    (d) Then code and what the run receives decide, and at last (e) what is missing of replicates and released models.
+    (d) Then code decides, and at last (e) what is missing of replicates and released models.
     """
     # (a)
     everything = range(wanted)

@@ -7,6 +7,7 @@ written: nothing is kept of a run under which they changed.
 (c) A chunk is some cells of one pass and some replicates. Those that a killed run left behind are taken as they are.
 (d) Where a chunk fails its cells are tried one by one, since only one of them may be the reason.
 (e) Replicates are put together in their own order, after those that are stored: numbers depend on no order of work.
+(f) A failure takes the place of no good result: of none where nothing could be computed, nor where `--force` asked.
 """
 
 from __future__ import annotations
@@ -195,9 +196,19 @@ def _bring_up_to_date(
                 ]
             )
         fresh, failures = _assemble(todo, results, folder, options.deployment)
-        ended = publish(experiment, folder, plans, fresh, failures, started)
-    if not failures:
+        written, ended = failures, dict[str, Ended]()
+        # (f)
+        if failures and options.force:
+            good = {p.cell.cell_id for p in plan(experiment, options.results) if p.status in ("current", "deployed")}
+            written = {cell_id: error for cell_id, error in failures.items() if cell_id not in good}
+        if fresh or not failures or not folder.manifest.exists():
+            ended = publish(experiment, folder, plans, fresh, written, started)
+    if not failures and options.only is None:
         folder.remove_partial()
+    elif not failures:
+        # what a killed run has finished of other cells stays
+        for chunk, _ in results:
+            (folder.partial / f"{chunk.key}.chunk").unlink(missing_ok=True)
     return ended, failures
 
 
@@ -250,15 +261,22 @@ def _finished(
     done: list[tuple[Chunk, Done | Failed]] = []
     waiting = []
     # The longest come first: what is begun last is then short, and no worker waits long for another at the end.
+    # (c); a deployment's are kept nowhere, since another run with their noise would be a second release
+    kept = {} if options.force or options.deployment else partials.kept_in(keeping.folder)
     for chunk in sorted(chunks, key=lambda chunk: -chunk.seconds):
-        # (c); a deployment's are kept nowhere, since another run with their noise would be a second release
-        kept = None if options.force or chunk.deployment else partials.load(keeping.folder, chunk)
-        if kept is None:
-            waiting.append(chunk)
-        else:
-            done.append((chunk, kept))
+        missing = []
+        for cell in chunk.cells:
+            if (part := kept.get(chunk.key_of(cell))) is None:
+                missing.append(cell)
+            else:
+                done.append((replace(chunk, cells=(cell,)), part.done(cell)))
+        if missing:
+            waiting.append(replace(chunk, cells=tuple(missing)))
     if done:
-        note(f"{experiment.name}: {len(done)} of {len(chunks)} chunks were finished before", options.quiet)
+        note(
+            f"{experiment.name}: {len(chunks) - len(waiting)} of {len(chunks)} chunks were finished before",
+            options.quiet,
+        )
     # no worker is asked for: a cluster may not be there, and need not be
     if not waiting:
         return done

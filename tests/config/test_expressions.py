@@ -13,7 +13,7 @@ CELL = {"alpha": 1 / 3, "mu": 2.0, "budget": "2", "problem": "huber-linear", "d"
 @pytest.mark.parametrize(
     ("expression", "want"),
     [
-        ("alpha == 1/3", True), ("alpha == 0.3333333333333333 and mu == 2", True), ("mu > 2", False), ("mu >= 2", True),
+        ("alpha == 1/3", True), ("'2' == mu", True), ("mu == '2'", True), ("'1' == mu", False), ("alpha == 0.3333333333333333 and mu == 2", True), ("mu > 2", False), ("mu >= 2", True),
         ("0.3 < alpha <= 1/3", True), ("mu in [1, 2, inf]", True), ("not mu == inf", True), ("d not in (10, 20)", True),
         ("problem == 'huber-linear' or d == 99", True), ("-mu < -1", True), ("d * 2 == 10", True), ("mu != 2", False),
     ],

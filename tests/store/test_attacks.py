@@ -280,19 +280,24 @@ def test_data_that_changed_after_they_were_read_are_refused(table):
     assert not list(table.parent.glob("r/toy/*/*"))
 
 
-def test_data_that_change_and_are_put_back_while_a_run_computes_are_noticed(table, monkeypatch):
-    """With the time of their last change set back as well: what was read in between may be the other content."""
-    experiment, before = load_experiment("toy.yaml"), table.stat()
-    original = running.simulate
+def test_data_that_change_while_a_run_computes_are_noticed_and_a_backup_of_them_is_no_change(table, monkeypatch):
+    """Nor are permissions: a backup by hard links changes the inode alone."""
+    original, meanwhile = running.simulate, []
 
-    def meanwhile(*arguments):
-        table.write_text(people(True))
-        result = original(*arguments)
-        table.write_text(people(False))
-        os.utime(table, ns=(before.st_atime_ns, before.st_mtime_ns))
-        return result
+    def simulate(*arguments):
+        for act in meanwhile:
+            act()
+        return original(*arguments)
 
-    monkeypatch.setattr(running, "simulate", meanwhile)
+    monkeypatch.setattr(running, "simulate", simulate)
+    meanwhile[:] = [
+        lambda: (table.parent / f"backup{len(list(table.parent.glob('backup*')))}").hardlink_to(table),
+        lambda: table.chmod(0o600),
+    ]
+    assert run(load_experiment("toy.yaml"), Options(table.parent / "linked", quiet=True)).computed
+    assert list(table.parent.glob("backup*"))
+    meanwhile[:] = [lambda: table.write_text(people(True)), lambda: table.write_text(people(False))]
+    experiment = load_experiment("toy.yaml")
     with pytest.raises(DpexpError, match=r"people\.csv changed while the run was using it"):
         run(experiment, Options(table.parent / "r", quiet=True))
     assert not list(table.parent.glob("r/toy/partial/*"))  # nothing of it is picked up by the next run

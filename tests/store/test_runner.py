@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from subprocess import PIPE
 
@@ -143,6 +144,10 @@ def test_interruption_keeps_finished_chunks_and_the_next_run_goes_on_with_the_sa
     assert "Traceback" not in stderr
     assert len(list(folder.partial.glob("*.chunk"))) == 1
     assert not folder.cells.exists()
+    # a run of some cells uses what is finished of these, and leaves what is finished of others
+    some = call(*arguments, "--only", "mu == 1").stderr
+    assert "1 of 3 chunks were finished before" in some
+    assert len(list(folder.partial.glob("*.chunk"))) == 1
     assert "1 of 3 chunks were finished before" in call(*arguments).stderr
     assert numbers(folder.root) == numbers(done.root)
     assert not folder.partial.exists()
@@ -156,16 +161,21 @@ def test_a_kept_chunk_comes_back_as_it_was(config, tmp_path):
     models = (None, draws.normal(size=(2, 1, 4)), None, None, draws.normal(size=(1, 1, 4)).T, None)
     done = Done(Passed(np.array([1, 5, 9]), algorithm.estimators, algorithm.metrics, values), 0.125, models)
     partials.save(tmp_path, chunk, done)
-    found = partials.load(tmp_path, chunk)
-    assert (found.wall_s, found.passed.estimators, found.passed.metrics) == (0.125, *done.passed[1:3])
-    assert np.array_equal(found.passed.values, values)
-    assert found.passed.steps.tolist() == [1, 5, 9]
-    for old, new in zip(models, found.models, strict=True):
+    kept = partials.kept_in(tmp_path)
+    assert len(kept) == 6
+    for number, cell in enumerate(chunk.cells):
+        # whatever is computed with it
+        key = replace(chunk, cells=(cell,)).keys[0]
+        found = kept[key].done(cell)
+        assert (found.wall_s, found.passed.estimators, found.passed.metrics) == (0.125, *done.passed[1:3])
+        assert np.array_equal(found.passed.of(0).values, values[number])
+        assert found.passed.steps.tolist() == [1, 5, 9]
+        (old, new) = models[number], found.models[0]
         assert (old is None) == (new is None)
         assert old is None or np.array_equal(old, new)
     (kept,) = tmp_path.glob("*.chunk")
     whole.write_bytes_sealed(kept, b"PK of another version")
-    assert partials.load(tmp_path, chunk) is None
+    assert partials.kept_in(tmp_path) == {}
     assert not kept.exists()
 
 
@@ -247,6 +257,9 @@ def test_a_failing_cell_does_not_stop_the_others(config, tmp_path, monkeypatch, 
             raise RuntimeError("no such weather")
         return original(self)
 
+    def broken(self):
+        raise RuntimeError("no compiler")
+
     original = HuberLinear.model
     monkeypatch.setattr(HuberLinear, "model", fail)
     report, folder = go(config, tmp_path / "r", overrides=["problem.d=[5, 10]"])
@@ -266,6 +279,14 @@ def test_a_failing_cell_does_not_stop_the_others(config, tmp_path, monkeypatch, 
     monkeypatch.undo()
     report, folder = go(config, tmp_path / "r", overrides=["problem.d=[5, 10]"])
     assert (report.computed, report.reused, report.failed) == (6, 6, 0)
+    # a failure takes the place of no good result, whether some or all of what is forced fails
+    before = numbers(folder.root)
+    for failing in (10, 5):
+        monkeypatch.setattr(HuberLinear, "model", fail if failing == 10 else broken)
+        report, _ = go(config, tmp_path / "r", overrides=["problem.d=[5, 10]"], force=True)
+        assert (report.computed, report.failed) == ((6, 6) if failing == 10 else (0, 12))
+        assert numbers(folder.root) == before
+        assert set(pd.read_parquet(folder.cells).status) == {"done"}
 
 
 def test_a_cell_that_fails_in_a_shared_pass_fails_alone(config, tmp_path, monkeypatch):
