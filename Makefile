@@ -5,7 +5,7 @@ PYTHON_LOWEST ?= python3.11
 VENV_LOWEST ?= .venv-lowest
 VENV_RELEASE ?= .venv-release
 VENV_ACCOUNTANTS ?= .venv-accountants
-VENV_DROP_IN ?= .venv-drop-in
+VENV_PEERS ?= .venv-peers
 TORCH ?= torch==2.13.0
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # what Python has compiled is kept in __pycache__, also where the environment forbids it: 4 s of each worker of the tests
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: reproduce confirm test test-fast test-lowest reproduce-afresh smoke lint check bench soak mutants review build build-data docs paper accountants drop-in clean
+.PHONY: reproduce confirm test test-fast test-lowest reproduce-afresh smoke lint check bench soak mutants review build build-data docs paper accountants peers clean
 
 # Every experiment at full size, then every figure and table, the ledger of claims and the page of it all, into results/; at
 # the end every file beside the published one.
@@ -94,7 +94,7 @@ soak: $(READY) reproduce-afresh
 	$(BIN)/python -m tests.campaigns.other_seeds
 	$(BIN)/python -m tools.shipped_pairs recheck
 	DPEXP_TESTS=all $(BIN)/python -m pytest -n 2 --dist loadfile
-	$(MAKE) drop-in
+	$(MAKE) peers
 	$(BIN)/python -m tests.campaigns.survey_of_bounds --comparisons 21000 --out results/tables/judged.md
 
 # What nothing would notice: stored results that are altered on purpose, and lines of the theorems, altered in a clone. The
@@ -138,10 +138,10 @@ accountants: $(READY) $(VENV_ACCOUNTANTS)/.ready
 	$(VENV_ACCOUNTANTS)/bin/python -m tools.accountants ask build/accountants.json
 	$(BIN)/python -m tools.accountants build/accountants.json
 
-# The accountant inside the training programs for which it is written: Opacus and jax_privacy, which are large.
-drop-in: $(VENV_DROP_IN)/.ready
-	$(VENV_DROP_IN)/bin/python -c 'import jax_privacy, opacus'
-	$(VENV_DROP_IN)/bin/python -m pytest tests/privacy/test_drop_in.py
+# What needs large programs of others: the accountant inside Opacus and jax_privacy, fits beside statsmodels and scikit-learn.
+peers: $(VENV_PEERS)/.ready
+	$(VENV_PEERS)/bin/python -c 'import jax_privacy, opacus, sklearn, statsmodels'
+	$(VENV_PEERS)/bin/python -m pytest tests/privacy/test_drop_in.py tests/peers
 
 # The article, and a summary of each reproduction from the ledger's rows, as PDF where pandoc and xelatex are there (on
 # Debian: apt-get install pandoc texlive-xetex texlive-latex-recommended lmodern); into build/paper.
@@ -160,7 +160,7 @@ review: $(VENV_RELEASE)/.ready
 	$(VENV_RELEASE)/bin/zizmor --offline --quiet .github
 
 clean:
-	rm -rf $(VENV) $(VENV_LOWEST) $(VENV_RELEASE) $(VENV_ACCOUNTANTS) $(VENV_DROP_IN) site build dist *.egg-info results-smoke .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV_LOWEST) $(VENV_RELEASE) $(VENV_ACCOUNTANTS) $(VENV_PEERS) site build dist *.egg-info results-smoke .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # What has to be there before anything is installed; each line says what to do where it is not.
@@ -190,11 +190,11 @@ $(VENV_ACCOUNTANTS)/.ready:
 	PIP_CONSTRAINT= $(VENV_ACCOUNTANTS)/bin/python -m pip install --quiet --no-deps opacus==1.6.0  # one of its files is asked
 	touch $@
 
-$(VENV_DROP_IN)/.ready: pyproject.toml
+$(VENV_PEERS)/.ready: pyproject.toml
 	$(call REQUIRE,$(PYTHON))
-	$(PYTHON) -m venv $(VENV_DROP_IN)
-	PIP_CONSTRAINT= $(VENV_DROP_IN)/bin/python -m pip install --quiet $(TORCH) opacus==1.6.0 jax-privacy==2.0.0
-	PIP_CONSTRAINT= $(VENV_DROP_IN)/bin/python -m pip install --quiet --editable '.[test]'
+	$(PYTHON) -m venv $(VENV_PEERS)
+	PIP_CONSTRAINT= $(VENV_PEERS)/bin/python -m pip install --quiet $(TORCH) opacus==1.6.0 jax-privacy==2.0.0 statsmodels scikit-learn
+	PIP_CONSTRAINT= $(VENV_PEERS)/bin/python -m pip install --quiet --editable '.[test]'
 	touch $@
 
 $(VENV_RELEASE)/.ready:

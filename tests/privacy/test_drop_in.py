@@ -1,6 +1,6 @@
 """`dpexp.accounting.Accountant` inside the programs for which it is written: their own classes and tests call it.
 
-dp_accounting is always there. `make drop-in` installs jax_privacy and Opacus, which are large; without them their tests
+dp_accounting is always there. `make peers` installs jax_privacy and Opacus, which are large; without them their tests
 are skipped.
 """
 
@@ -44,8 +44,8 @@ def test_a_refusal_is_the_error_of_both():
     assert isinstance(caught.value, ValueError)
 
 
-jax_privacy = pytest.mark.skipif(importlib.util.find_spec("jax_privacy") is None, reason="make drop-in has jax_privacy")
-opacus = pytest.mark.skipif(importlib.util.find_spec("opacus") is None, reason="make drop-in has Opacus")
+jax_privacy = pytest.mark.skipif(importlib.util.find_spec("jax_privacy") is None, reason="make peers has jax_privacy")
+opacus = pytest.mark.skipif(importlib.util.find_spec("opacus") is None, reason="make peers has Opacus")
 
 
 def training(make=Accountant):
