@@ -173,9 +173,9 @@ class Accountant:
             if isinstance(part, Kind):
                 nothing = part.sampling_probability == 0 or math.isinf(part.noise_multiplier)
                 return (lambda order: 0.0) if nothing else self._loss(part).rdp
-            one = Accountant(self.neighboring_relation)
-            one._composed = list(part.run)
-            curve = selection(self._curve(part.run), one.profile.delta, part.mean, part.shape, "", ()).rdp
+            run = Accountant(self.neighboring_relation)
+            run._take(part.run)
+            curve = selection(self._curve(part.run), run.profile.delta, part.mean, part.shape, "", ()).rdp
             assert curve is not None
             return curve
 

@@ -11,6 +11,7 @@ import pytest
 
 from dpexp.accounting import Accountant
 from dpexp.core.errors import UsageError
+from dpexp.privacy.mechanisms.private_selection import PrivateSelection
 
 dp = pytest.importorskip("dp_accounting")
 from dp_accounting import privacy_accountant_test  # noqa: E402 - only where there is dp_accounting
@@ -206,7 +207,9 @@ def test_renyi_events_beside_dp_accounting(name):
     ours, theirs = Accountant().compose(RENYI[name], 2), RdpAccountant().compose(RENYI[name], 2)
     for delta in (1e-3, 1e-5, 1e-9):
         beside = theirs.get_epsilon(delta)
-        assert beside * (1 - 2e-3) <= ours.get_epsilon(delta) <= beside * (1 + 1e-9)
+        assert ours.get_epsilon(delta) <= beside * (1 + 1e-9)
+        if name != "Poisson":  # there ours takes the exact delta of one run
+            assert ours.get_epsilon(delta) >= beside * (1 - 2e-3)
     eps = ours.get_epsilon(1e-5)
     assert ours.get_delta(eps) == pytest.approx(1e-5, rel=2e-3)
     again = Accountant()
@@ -214,6 +217,16 @@ def test_renyi_events_beside_dp_accounting(name):
     assert again.get_epsilon(1e-5) == eps == Accountant().compose(ours.ledger).get_epsilon(1e-5)
     with pytest.raises(UsageError, match="history"):
         _ = ours.history
+
+
+@pytest.mark.parametrize("shape", [0.0, 1.0, math.inf])
+def test_the_best_of_several_runs_is_the_mechanism(shape):
+    mechanism = PrivateSelection(noise_multiplier=1.3, sampling_probability=0.02, steps=50, runs=7.0, shape=shape)
+    run = dp.SelfComposedDpEvent(dp.PoissonSampledDpEvent(0.02, dp.GaussianDpEvent(1.3)), 50)
+    (analysis,) = mechanism.analyses()
+    assert Accountant().compose(selected(run, 7.0, shape)).get_epsilon(1e-6) == pytest.approx(
+        analysis.eps(1e-6), rel=1e-6
+    )
 
 
 @pytest.mark.parametrize(("rho", "xi", "delta"), [(0.5, 0.0, 1e-6), (1e-7, 0.0, 1e-9), (40.0, 0.3, 1e-200)])
