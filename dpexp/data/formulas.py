@@ -6,6 +6,7 @@ products. What looks at other records (center, scale, poly, bs) is refused.
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ FUNCTIONS = {"log": np.log, "log10": np.log10, "sqrt": np.sqrt, "exp": np.exp}
 _FACTOR = re.compile(
     r"(?:(?:np\.)?(C|log|log10|sqrt|exp)\()?(`[^`]+`|[^\W\d]\w*)(\))?|I\((`[^`]+`|[^\W\d]\w*) \*\* (\d)\)"
 )
+_MISREAD = re.compile(rf"`([^`]+)`|(?<![\w%])(?:{'|'.join(keyword.kwlist)})(?![\w%])")
+"""a name in backquotes, or a word of Python"""
 GRID = 257
 """points of a range at which a function is looked at"""
 
@@ -69,20 +72,30 @@ def read_formula(text: str) -> Formula:
         from formulaic.errors import FormulaicError
     except ImportError:
         raise UsageError("--formula needs formulaic", "pip install 'dpexp[formula]'") from None
+    hidden, names = _hidden(text)
     try:
-        found = formulaic.Formula(text)
-        left, right = [list(found.lhs), list(found.rhs)] if hasattr(found, "lhs") else [[], []]
-        terms = [[str(factor.expr) for factor in term.factors] for term in right]
-    except (FormulaicError, AttributeError) as error:
+        found = formulaic.Formula(hidden)
+        sides = (found.lhs, found.rhs) if isinstance(found, formulaic.formula.StructuredFormula) else ((), ())
+        left, right = [
+            [[_restored(str(factor.expr), names) for factor in term.factors] for term in side] for side in sides
+        ]
+    except SyntaxError as error:
+        part = _restored((error.text or hidden).strip(), names)
+        hint = "a name that is no word of letters stands in backquotes: log(`my column`)"
+        raise UsageError(f"--formula {text!r}: {part} is not understood", hint) from None
+    except AttributeError:
+        hint = "one target, ~ and terms: 'y ~ x + C(g)'"
+        raise UsageError(f"--formula {text!r}: parts between | are not understood", hint) from None
+    except FormulaicError as error:
         raise UsageError(
             f"--formula {text!r}: {str(error).split('. ')[0].splitlines()[0]}", "for instance 'y ~ x + C(g)'"
         ) from None
-    if len(left) != 1 or len(left[0].factors) != 1:
+    if len(left) != 1 or len(left[0]) != 1:
         raise UsageError(f"--formula {text!r}: one target stands before ~", "for instance 'log(y) ~ x + C(g)'")
-    if ["1"] not in terms:
+    if ["1"] not in right:
         raise UsageError(f"--formula {text!r}: the intercept cannot be left out", "leave out - 1 and + 0")
-    read = tuple(tuple(one for text in term for one in _factors(text)) for term in terms if term != ["1"])
-    target = _factors(str(left[0].factors[0].expr))
+    read = tuple(tuple(one for text in term for one in _factors(text)) for term in right if term != ["1"])
+    target = _factors(left[0][0])
     if len(target) > 1 or target[0].function == "C" or target[0].column in {f.column for term in read for f in term}:
         raise UsageError(
             f"--formula: the target is {text.partition('~')[0].strip()}", "a column, or log(y), sqrt(y), ..."
@@ -91,18 +104,33 @@ def read_formula(text: str) -> Formula:
     return Formula(target[0], read)
 
 
+def _hidden(text: str) -> tuple[str, list[str]]:
+    """A formula in which no column has a name that Python reads as something else, and these names."""
+    names: list[str] = []
+
+    def place(match: re.Match[str]) -> str:
+        name = match[1] or match[0]
+        if name not in names:
+            names.append(name)
+        return f"column_{names.index(name)}_"
+
+    return _MISREAD.sub(place, text), names
+
+
+def _restored(text: str, names: Sequence[str]) -> str:
+    return re.sub(r"\bcolumn_(\d+)_\b", lambda match: f"`{names[int(match[1])]}`", text)
+
+
 def _factors(text: str) -> list[Factor]:
     """What stands between two colons; a power is a product of a column with itself."""
     match = _FACTOR.fullmatch(text)
-    # a name in backquotes, of which formulaic takes these away
-    if match is None and re.fullmatch(r"[\w .,/%$€-]+", text):
-        return [Factor(text, text)]
     if match is None or bool(match[1]) != bool(match[3]):
         hint = f"understood: a column, C(g), I(x**2), {', '.join(f'{name}(x)' for name in FUNCTIONS)}, and products"
         raise UsageError(f"--formula: {text} is not understood, or looks at other records", hint)
     if match[4]:
         return [Factor(match[4].strip("`"), match[4].strip("`"))] * int(match[5])
-    return [Factor(text, match[2].strip("`"), match[1] or "")]
+    column = match[2].strip("`")
+    return [Factor(text.replace(match[2], column), column, match[1] or "")]
 
 
 def _require_lower(terms: Sequence[tuple[Factor, ...]]) -> None:
