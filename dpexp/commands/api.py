@@ -196,10 +196,15 @@ def table(
     estimator: Sequence[str] = (),
     only: str | None = None,
 ) -> pd.DataFrame:
-    """The numbers of the table of one or several results, or of a shipped table, with all their digits."""
+    """The numbers of the table of one or several results or files of fits, or of a shipped table, with all digits."""
     import pandas as pd
 
     from dpexp.commands import table as command
+
+    if fits := command.fit_files([os.fspath(name) for name in names]):
+        from dpexp.commands.fit_table import records
+
+        return pd.DataFrame(records(fits))
 
     chosen, home = command.one_table([os.fspath(name) for name in names], Path(results), metric, estimator, only)
     return pd.DataFrame(chosen.build(home).records)

@@ -190,10 +190,12 @@ def plot(
 def table(
     names: Annotated[
         list[str] | None,
-        Argument(metavar="[NAME]...", help="Experiments, folders or shipped tables.", show_default=False),
+        Argument(
+            metavar="[NAME]...", help="Experiments, folders, shipped tables, or files of fits.", show_default=False
+        ),
     ] = None,
     every: Annotated[bool, Option("--all", help="Every shipped table.")] = False,
-    form: Annotated[str, Option("--format", metavar="md|tex|csv|json", help="How to print.")] = "md",
+    form: Annotated[str, Option("--format", metavar="md|tex|csv|json", help="How to print; fits also as text.")] = "md",
     out: Annotated[Path | None, Option(metavar="DIR", help="Write files instead of printing.")] = None,
     metric: Metric = None,
     estimator: Estimators = None,
@@ -232,6 +234,29 @@ def model(
     from dpexp.commands import model as command
 
     _answer(as_json, *command.model(result, _folder(results), cell, estimator, replicate, out, predict, raw))
+
+
+@app.command()
+def predict(
+    result: Annotated[str, Argument(help="FIT.json of dpexp fit --out, or an experiment.", show_default=False)],
+    table: Annotated[
+        Path | None, Argument(metavar="[TABLE]", help="Records to predict; without it the released parameters.")
+    ] = None,
+    out: Annotated[Path | None, Option(metavar="FILE", help="Write predictions as .csv or .json.")] = None,
+    results: Results = None,
+    raw: Raw = False,
+    as_json: Json = False,
+) -> None:
+    """Print what a released fit or run predicts for a table, or its released parameters."""
+    from dpexp.commands.table import fit_files
+
+    if paths := fit_files([result]):
+        from dpexp.commands.predict import predict_of_fit
+
+        _answer(as_json, *predict_of_fit(paths[0], table, out))
+    from dpexp.commands import model as command
+
+    _answer(as_json, *command.model(result, _folder(results), None, None, 0, out, table, raw))
 
 
 Pairs = Annotated[list[str] | None, Argument(metavar="[KEY=VALUE]...", help="Parameters.", show_default=False)]

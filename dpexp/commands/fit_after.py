@@ -14,7 +14,7 @@ import numpy as np
 from dpexp.core.errors import UsageError
 from dpexp.core.text import Printed, columns, guess
 from dpexp.data.regression import Units
-from dpexp.inference.intervals import Release, intervals, inverted, joint_level, judged, level_of
+from dpexp.inference.intervals import Release, finite_level, intervals, inverted, joint_level, judged, level_of
 from dpexp.inference.public_numbers import normal
 from dpexp.reporting.digits import estimate_row, level_in_digits
 
@@ -51,6 +51,7 @@ class Inference:
         for one, a, o in zip(found, own, shift.tolist(), strict=True):
             value, bounded = one.value + o, math.isfinite(one.high - one.low)
             told.append(dict.fromkeys(COLUMNS) | {"estimate": value, "interval": "unbounded", "bounded": bounded})
+            told[-1]["finite_level"] = None if one.kind == "wald" else finite_level(self.release)
             if bounded:
                 z = value / max(one.se, 1e-300)
                 p = float(2 * ndtr(-abs(z)))

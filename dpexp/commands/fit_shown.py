@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,15 +15,13 @@ import numpy as np
 from dpexp.commands.fit_after import COLUMNS, MANY, Contrasts, Inference, contrasts, forest
 from dpexp.commands.fit_receipt import NOT_COVERED
 from dpexp.commands.fit_request import Request
-from dpexp.core.errors import PrivateWarning, UsageError
+from dpexp.commands.fit_result import FitResult, release_document
+from dpexp.core.errors import UsageError
 from dpexp.core.files import atomically
-from dpexp.core.text import Printed, columns, counted, csv_cell, few, up
-from dpexp.data.encode import unread
-from dpexp.data.records import read_table
-from dpexp.data.regression import Units, covariates
-from dpexp.data.remarks import losses
+from dpexp.core.text import columns, counted, csv_cell, few, up
+from dpexp.data.regression import TYPICAL_RANGE, Units
 from dpexp.inference.fitting import Fitted, Planned
-from dpexp.inference.intervals import FLAT
+from dpexp.inference.intervals import FLAT, finite_level
 from dpexp.inference.newton import standard_errors
 from dpexp.inference.public_numbers import normal
 from dpexp.inference.pure_messages import PureModel
@@ -33,7 +31,6 @@ from dpexp.privacy.accounting.gdp import eps_of, mu_within
 from dpexp.reporting.digits import estimate_row
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 DELTAS = (1e-5, 1e-6)
@@ -43,6 +40,10 @@ CAREFUL = (
 NARROWER = (
     "A fit says of each coefficient whether it is told. The n are those of columns that vary as stated, and are "
     "independent: one that varies half as much needs {} times as many, a level that 1 in 20 hold {} times."
+)
+AR = (
+    "(AR): interval and p come from the test of Anderson and Rubin, which the noise of the curvature decides, and se "
+    "from Wald's; such intervals are finite up to a level of {:.1f}%."
 )
 WEIGHED = {
     False: "They weigh the messages, so they must not depend on the data; if they may, take --weights equal.",
@@ -73,7 +74,7 @@ TARGETS = {
 
 
 @dataclass(frozen=True)
-class Report(Printed):
+class Report(FitResult):
     """A fit, a plan, or a refusal."""
 
     request: Request
@@ -93,15 +94,23 @@ class Report(Printed):
         """Whom the budget is for."""
         return "person" if self.request.person else "record"
 
-    @property
-    def exit_code(self) -> int:
-        """3 where no coefficient is told, or nothing was fitted."""
-        return 3 if len(self.lost) == len(self.units.names) else 0
+    @cached_property
+    def released(self) -> bool:
+        """Whether estimates have intervals: something was fitted, and converged."""
+        return self.fitted is not None and len(self.lost) < len(self.units.names)
 
     @property
     def lost(self) -> set[int]:
-        """Places of the parameters that are not told, whatever their intervals would be."""
+        """Places of the parameters that are not estimated, whatever their intervals would be."""
         return self.checked.lost(len(self.units.names))
+
+    @cached_property
+    def exit_code(self) -> int:
+        """3 where no coefficient has a finite interval, or a fit would be refused."""
+        if not self.released:
+            return 3 if len(self.lost) == len(self.units.names) else 0
+        coefficients = self.estimates()[: -1 if self.units.has_scale else None]
+        return 0 if any(one["bounded"] for one in coefficients) else 3
 
     @property
     def method(self) -> str:
@@ -110,15 +119,15 @@ class Report(Printed):
     @cached_property
     def errors(self) -> np.ndarray:
         """Standard errors [p] on the user's scale: those of the fit, or where it tells nothing, those expected."""
-        if self.fitted is None or self.exit_code:
+        if not self.released:
             return self._on_users_scale(self.planned.errors)
         return standard_errors(self.inference.parameters[1])
 
     @cached_property
     def inference(self) -> Inference:
         """What follows from the release. Raises UsageError where there is none."""
-        if self.fitted is None or self.exit_code:
-            raise UsageError("no coefficient was told, so nothing follows")
+        if self.fitted is None or not self.released:
+            raise UsageError("nothing was released from which anything follows", "see the refusal in its text")
         return Inference(self.fitted.release, self.fitted.theta, self.units, self.request.level)
 
     @cached_property
@@ -134,38 +143,8 @@ class Report(Printed):
     @cached_property
     def contrasts(self) -> Contrasts | None:
         """Those that were asked for, and the test of all of them."""
-        told = self.request.contrasts and self.fitted and not self.exit_code
-        return contrasts(self.inference, self.request.contrasts) if told else None
-
-    def frame(self) -> pd.DataFrame:
-        """The estimates as a table, a row each."""
-        import pandas as pd
-
-        return pd.DataFrame(self.estimates())
-
-    @property
-    def covariance(self) -> pd.DataFrame:
-        """Of all parameters on the user's scale. Raises UsageError where nothing was released."""
-        import pandas as pd
-
-        return pd.DataFrame(self.inference.parameters[1], self.units.names, self.units.names)
-
-    def predict(self, table: object) -> pd.DataFrame:
-        """The mean of the target for every record of a file or a frame: `mean`, `std_error`, `conf_low`, `conf_high`.
-
-        Not the spread of single targets about it. Nothing is said of a record with a value that cannot be read. What is
-        predicted costs no privacy of the records of the fit; that of the table is its owner's affair.
-        """
-        import pandas as pd
-
-        records = read_table(Path(table).expanduser() if isinstance(table, str | Path) else table)
-        records.header.require([column.name for column in self.units.columns], records.where)
-        x, read = covariates(records, self.units)
-        for sentence in losses(records, unread(records, self.units.columns), "have no prediction"):
-            warnings.warn(sentence, PrivateWarning, stacklevel=2)
-        frame = pd.DataFrame(np.nan, range(len(read)), ["mean", "std_error", "conf_low", "conf_high"])
-        frame.loc[read] = self.inference.means(x[read])
-        return frame
+        asked = self.request.contrasts if self.released else ()
+        return contrasts(self.inference, asked) if asked else None
 
     def forest(self) -> Figure:
         """What each column does, with intervals, as a figure. Raises UsageError where nothing was told."""
@@ -184,14 +163,14 @@ class Report(Printed):
         matrix, offset = self.units.to_user()
         values = np.full(len(offset), np.nan) if self.fitted is None else matrix @ self.fitted.theta + offset
         found = []
-        for j, (name, value) in enumerate(zip(self.units.names, values.tolist(), strict=True)):
-            one: dict[str, Any] = {"term": name, **dict.fromkeys(COLUMNS)}
-            one["estimate"] = value if math.isfinite(value) else None
+        for j in self.units.shown:
+            one: dict[str, Any] = {"term": self.units.names[j], **dict.fromkeys(COLUMNS)}
+            one["estimate"] = float(values[j]) if math.isfinite(values[j]) else None
             if self.fitted is not None:
-                one |= {"interval": "unbounded", "bounded": False}
+                one |= {"interval": "unbounded", "bounded": False, "finite_level": None}
                 one |= {} if j in self.lost else self.inference.parameters[0][j]
                 # A test that it is 0 says nothing: it is above 0.
-                if self.units.has_scale and name == self.units.names[-1]:
+                if self.units.has_scale and j == len(values) - 1:
                     one["statistic"] = one["p_value"] = None
             found.append(one)
         return found
@@ -201,6 +180,7 @@ class Report(Printed):
         checked, eps = self.checked, [[delta, self.eps(delta)] for delta in (*([0.0] * (self.pure > 0)), *DELTAS)]
         document: dict[str, Any] = {
             "estimates": self.estimates(),
+            "glance": self._glance(),
             "level": self.request.level,
             "method": self.method,
             "model": self.request.model,
@@ -217,15 +197,16 @@ class Report(Printed):
                 "column": self.request.mu_column,
                 "weights": "equal" if self.planned.equal else "budget",
             }
-        if self.fitted is not None and self.exit_code == 0:
-            document["covariance"] = self.inference.parameters[1].tolist()
+        if self.released:
+            document["covariance"] = self.covariance.to_numpy().tolist()
+            document["release"] = release_document(self.inference)
             if self.contrasts:
                 document["contrasts"] = self.contrasts.document()
         if self.fitted is None:
             z = normal(self.request.level)
             document["expected"] = [
                 {"term": name, "std_error": float(e), "length": 2 * z * float(e), "careful_std_error": float(c)}
-                for name, e, c in zip(self.units.names, self.errors, self.careful, strict=True)
+                for name, e, c in self._expected()
             ]
         document["public"] = self.public()
         return document
@@ -238,6 +219,7 @@ class Report(Printed):
                 {"name": e.name, "centre": e.centre, "scale": e.scale} for e in units.entries
             ],
             "target": {"name": units.target, "centre": units.centre, "scale": units.scale},
+            "units": units.document(),
             **self.planned.model.bounds,
             "messages": "cap sampling" if self.pure else "Gaussian",
             "order_seed": None if request.plan else self.order_seed,
@@ -275,15 +257,23 @@ class Report(Printed):
         low, middle, high = np.quantile(self.mu, [0.05, 0.5, 0.95], method="inverted_cdf")
         return {"cap": self.largest, "q05": float(low), "median": float(middle), "q95": float(high)}
 
-    @cached_property
-    def names(self) -> list[str]:
-        """Names of the parameters on one line each."""
-        return [" ".join(name.split()) for name in self.units.names]
+    def _expected(self) -> list[tuple[str, float, float]]:
+        """Of each parameter its name in one line, and its standard errors: expected, and of a careful plan."""
+        names = [" ".join(name.split()) for name in self.units.names]
+        return [(names[j], float(self.errors[j]), float(self.careful[j])) for j in self.units.shown]
+
+    def _glance(self) -> dict[str, Any]:
+        """The fit as a whole: what broom calls so."""
+        rows = self.estimates()
+        return {
+            "model": self.request.model, "method": self.method, "target": self.units.modelled, "nobs": self.planned.n,
+            "df_model": len(rows) - 1 - self.units.has_scale, "level": self.request.level,
+            "sigma": rows[-1]["estimate"] if self.units.has_scale else None, "mu": self.largest,
+            "eps": self.eps(DELTAS[0]), "delta": 0.0 if self.pure else DELTAS[0],
+            "unbounded": sum(not one.get("bounded", False) for one in rows), "converged": self.released,
+        }  # fmt: skip
 
     # --- text --------------------------------------------------------------------------------------------------
-
-    def __str__(self) -> str:
-        return self.text()
 
     def text(self) -> str:
         """The page that is printed."""
@@ -293,9 +283,10 @@ class Report(Printed):
             self._refusals(),
             self._unbounded(),
             self.contrasts.text() if self.contrasts else "",
-            MANY if self.fitted is not None and not self.exit_code else "",
+            MANY if self.released and not self.exit_code else "",
+            self._inverted(),
             self._budget(),
-            TARGETS[self.request.model],
+            self._target(),
             PERSONS if self.request.person else "",
             self._remarks(),
         ]
@@ -309,7 +300,7 @@ class Report(Printed):
         head = "plan of a fit, for which no record was read" if asked.plan else asked.file
         size = f"n = {self.planned.n:,}{' persons' * bool(asked.person)}"
         size += f", {counted(len(self.units.entries), 'covariate')}"
-        return f"{asked.model}, {head}: {size}; {kind} ({self.method})"
+        return f"{asked.model} of {self.units.modelled}, {head}: {size}; {kind} ({self.method})"
 
     def _table(self) -> str:
         percent = f"{100 * self.request.level:.4g}%"
@@ -318,12 +309,12 @@ class Report(Printed):
             z = normal(self.request.level)
             rows = [
                 [name, f"{error:.3g}", f"+- {z * error:.3g}", f"+- {z * careful:.3g}"]
-                for name, error, careful in zip(self.names, self.errors, self.careful, strict=True)
+                for name, error, careful in self._expected()
             ]
             table = columns(rows, ["name", "expected se", "interval", "careful"])
             return f"{title}\n\n{table}\n\n{CAREFUL}"
-        found = zip(self.names, self.estimates(), self.errors, strict=True)
-        rows = [[name, *estimate_row(one, error)] for name, one, error in found]
+        found = zip(self._expected(), self.estimates(), strict=True)
+        rows = [[name, *estimate_row(one, error)] for (name, error, _), one in found]
         return columns(rows, ["name", "estimate", "se", f"{percent} from", "to", "p"])
 
     def _refusals(self) -> str:
@@ -338,23 +329,47 @@ class Report(Printed):
         return "\n".join(lines) if self.checked.reasons else ""
 
     def _unbounded(self) -> str:
-        """Which parameters this release does not tell, and from which n on it might; "" where it tells all."""
-        if self.fitted is None or self.exit_code:
+        """Which parameters have no finite interval, why, and from which n on they might; "" where all have one."""
+        if not self.released or self.fitted is None:
             return ""
-        found = enumerate(zip(self.names, self.estimates(), strict=True))
-        names = [name for j, (name, one) in found if not one["bounded"] and j not in self.lost]
+        names = [" ".join(one["term"].split()) for one in self.estimates() if not one["bounded"]]
         if not names:
             return ""
         ratio = self.fitted.release.hessian_ratio
-        said = f"Unbounded: this release does not tell {few(names)}."
+        said = f"No finite interval for {few(names)} at this budget."
         if math.isinf(ratio):
-            return f"{said} Columns there cannot be told apart, or one is constant."
+            return f"{said} Columns are collinear, or one is constant."
         # The eigenvalues are known to 1.96 errors, which fall like 1 / n, and with a message of every user like n^-1/2.
         least = math.ceil(self.planned.n * (FLAT / (ratio + 1.96)) ** (1 if self.request.central else 2))
+        finite = finite_level(self.fitted.release)
         return (
-            f"{said} The curvature there is {ratio:.1f} standard errors from 0: columns can hardly be told apart, one "
-            f"is nearly constant, or varies less than was stated. At least n = {least:,} is needed, maybe far more."
+            f"{said} The data cannot separate these columns: the least curvature is {ratio:.1f} standard errors from "
+            f"0, so intervals are finite up to a level of {100 * finite:.1f}%. Usual causes: a rare level, collinear "
+            f"columns, a range that is too wide. At least n = {least:,} is needed, maybe far more."
         )
+
+    def _inverted(self) -> str:
+        """From which tests the columns of a row come, where they differ."""
+        if not self.released or self.fitted is None:
+            return ""
+        rows = [*self.estimates(), *(self.contrasts.rows if self.contrasts else [])]
+        if all(one["interval"] != "anderson-rubin" for one in rows):
+            return ""
+        return AR.format(100 * finite_level(self.fitted.release))
+
+    def _target(self) -> str:
+        """What is estimated: the target, where the intercept is, and the unit of days."""
+        where, days = [], [column.name for column in self.units.columns if column.days]
+        for column in self.units.columns:
+            low, high = column.limits or TYPICAL_RANGE
+            middle = f"{(low + high) / 2:g}"
+            if column.days:
+                middle = date.fromordinal(date(1970, 1, 1).toordinal() + round((low + high) / 2)).isoformat()
+            where.append(f"{column.name} = {middle if column.levels is None else column.levels[0]}")
+        mean = "fitted log odds" if self.units.binary else "fitted value"
+        at = f" at the centre of the ranges and the first categories ({few(where, 8)})" if where else ""
+        unit = f" The unit of {few(days)} is a day." if days else ""
+        return f"(intercept): the {mean} of {self.units.modelled}{at}.{unit}\n{TARGETS[self.request.model]}"
 
     def _budget(self) -> str:
         eps = ", ".join(f"eps = {up(eps_of(self.largest, d))} at delta = {d:g}" for d in DELTAS)

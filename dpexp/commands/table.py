@@ -36,6 +36,12 @@ def table(
     from dpexp.papers import tables
     from dpexp.reporting.table_formats import FORMATS
 
+    if fits := fit_files(names):
+        from dpexp.commands.fit_table import fit_table
+
+        if given := every or metric or estimators or only or columns:
+            raise UsageError(f"{given} is for results", "fits stand side by side as they are")
+        return _written({"fits": fit_table(fits, form, raw)}, form, out)
     if form not in FORMATS:
         raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {form!r}")
     chosen_columns = tuple(name.strip() for name in columns.split(",") if name.strip())
@@ -47,6 +53,12 @@ def table(
     selection, whole = _selection(results, metric, estimators, only), list(tables()) if every else []
     arguments = (metric, tuple(estimators), only, results, form, width, chosen_columns, raw)
     return _written(dict(selection.made(_rendered, names, whole, arguments)), form, out)
+
+
+def fit_files(names: Sequence[str]) -> list[Path]:
+    """The names as files, if they are files of fits by their ending; none where nobody means fits."""
+    paths = [Path(name).expanduser() for name in names]
+    return paths if paths and all(path.suffix.lower() == ".json" for path in paths) else []
 
 
 def _selection(results: Path, metric: str | None, estimators: Sequence[str], only: str | None) -> Selection:

@@ -3,14 +3,21 @@
 A covariate is z = (value - centre) / (scale sqrt d) and the response (y - centre) / scale, with public centres and
 scales. Each record is transformed by itself: no statistic of the records is used. One of which a value cannot be read
 is not usable.
+
+(a) The intercept that users see is the target's mean at the centre of all ranges and at the first category: at 0 of a
+column of years or days a release says next to nothing.
+(b) A product is that of the columns about their centres; coefficients are those of the columns as they are.
+(c) `y ~ 1` has no covariate. Then z is +1 for one half of the holders and -1 for the other by their public order. It
+is independent of y, its coefficient is 0 by design and not shown, and |x|^2 is 2, for which all bounds are made.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import compress, product
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +25,7 @@ from dpexp.core.errors import DataError, UsageError
 from dpexp.core.text import few
 from dpexp.data.encode import columns_of, encoded, read_id, texts_of
 from dpexp.data.formulas import Factor, Formula, applied, limits_of
-from dpexp.data.public_inputs import Column, PublicInputs
+from dpexp.data.public_inputs import Column, PublicInputs, column_of
 from dpexp.data.records import Header, Table
 from dpexp.data.users import read_budgets
 
@@ -26,8 +33,8 @@ FARTHEST = 1e6
 """a value farther than so many scales from its centre counts as that far: its weight is next to nothing either way"""
 
 
-MISSING = -1
-"""in place of a level: the covariate is 1 where the value is missing"""
+MISSING, SIGN = -1, -2
+"""in place of a level: the covariate is 1 where the value is missing, or (c)"""
 
 
 @dataclass(frozen=True)
@@ -138,6 +145,21 @@ class Units:
     """of the response (`formulas`)"""
 
     @property
+    def modelled(self) -> str:
+        """The target, or the class of it whose probability is modelled."""
+        levels = self.response.levels if self.response else None
+        return f"{self.target} = {levels[1]}" if levels else self.target
+
+    @property
+    def shown(self) -> list[int]:
+        """Places of the parameters that mean something: all but that of (c)."""
+        return [
+            0,
+            *(j for j, e in enumerate(self.entries, 1) if e.level != SIGN),
+            *[len(self.names) - 1] * self.has_scale,
+        ]
+
+    @property
     def binary(self) -> bool:
         """Whether the mean of the target is a probability."""
         return self.response is not None and self.response.levels is not None
@@ -155,12 +177,12 @@ class Units:
     def to_user(self) -> tuple[np.ndarray, np.ndarray]:
         """L [p, p] and o [p]: the parameters on the user's scale are L theta + o, so their covariance is L C L'.
 
-        y = centre_y + s0 (beta_0 + sum_j beta_j (col_j - centre_j) / (scale_j sqrt d)) + s0 s e.
+        y = centre_y + s0 (beta_0 + sum_j beta_j (col_j - centre_j) / (scale_j sqrt d)) + s0 s e, the intercept by (a).
         """
         d, p = len(self.entries), len(self.names)
         matrix, offset = np.zeros((p, p)), np.zeros(p)
         matrix[0, 0], offset[0] = self.scale, self.centre
-        # a formula holds every part of its products (`formulas`), so that each has a place
+        # (b); a formula holds every part of its products (`formulas`), so that each has a place
         places = {_key(entry.factors): j for j, entry in enumerate(self.entries, 1)} | {(): 0}
         for j, entry in enumerate(self.entries, 1):
             factors = entry.factors
@@ -169,9 +191,38 @@ class Units:
             for kept in product((True, False), repeat=len(factors)):
                 rest = math.prod(-one.centre for one, stays in zip(factors, kept, strict=True) if not stays)
                 matrix[places[_key(compress(factors, kept))], j] += own * rest
+        # (a)
+        matrix[0] += sum(self._at_centre(entry) * matrix[j] for j, entry in enumerate(self.entries, 1))
         if self.has_scale:
             matrix[-1, -1] = self.scale
         return matrix, offset
+
+    def _at_centre(self, entry: Entry) -> float:
+        """The value of a covariate, on the user's scale, at the centre of all ranges and the first categories."""
+        limits = {column.name: column.limits or TYPICAL_RANGE for column in self.columns}
+        values = []
+        for one in entry.factors:
+            middle = np.array(sum(limits[one.column]) / 2 if one.level is None else 0.0)
+            values.append(float(applied(one.function, middle) if one.function else middle))
+        return math.prod(values)
+
+    def document(self) -> dict[str, Any]:
+        """As JSON keeps it; `units_from` reads it back."""
+        return {**asdict(self), "columns": [c.document() for c in self.columns],
+                "response": self.response and self.response.document()}  # fmt: skip
+
+
+def units_from(document: Mapping[str, Any]) -> Units:
+    """The units that `Units.document` wrote."""
+    columns = tuple(column_of(one) for one in document["columns"])
+    response = document["response"] and column_of(document["response"])
+    entries = tuple(map(_entry_from, document["entries"]))
+    return Units(**{**document, "entries": entries, "notes": tuple(document["notes"]), "columns": columns,
+                    "response": response})  # fmt: skip
+
+
+def _entry_from(document: Mapping[str, Any]) -> Entry:
+    return Entry(**{**document, "times": tuple(map(_entry_from, document["times"]))})
 
 
 def _key(factors: Iterable[Entry]) -> tuple[str, ...]:
@@ -200,7 +251,12 @@ class Records:
         owners = np.argsort(order)[self.owners]
         rows = np.argsort(owners, kind="stable")
         mu = None if self.mu is None else self.mu[order]
-        return replace(self, x=self.x[rows], y=self.y[rows], owners=owners[rows], mu=mu)
+        x, owners = self.x[rows], owners[rows]
+        # (c)
+        for j, entry in enumerate(self.units.entries):
+            if entry.level == SIGN:
+                x[:, j] = 1.0 - 2.0 * (owners % 2)
+        return replace(self, x=x, y=self.y[rows], owners=owners, mu=mu)
 
 
 def units_of(header: Header, roles: Roles, public: PublicInputs, binary: bool) -> Units:
@@ -222,8 +278,11 @@ def units_of(header: Header, roles: Roles, public: PublicInputs, binary: bool) -
     terms = roles.formula.terms if roles.formula else [(Factor(name, name),) for name in used]
     by_name = {column.name: column for column in columns}
     entries = tuple({e.name: e for term in terms for e in entries_of_term(term, by_name)}.values())
-    if not entries:
-        raise DataError("there is no column besides the target", "a regression needs a covariate")
+    if not entries and not roles.formula:
+        hint = "a regression needs a covariate; for the mean alone, --formula 'y ~ 1'"
+        raise DataError("there is no column besides the target", hint)
+    # (c)
+    entries = entries or (Entry("(sign)", "", 0.0, 1.0, SIGN),)
     unranged = [column.name for column in columns if column.limits is None and column.levels is None]
     notes = header.notes
     if unranged:
@@ -277,9 +336,14 @@ def read_records(table: Table, roles: Roles, public: PublicInputs, binary: bool)
 def covariates(table: Table, units: Units) -> tuple[np.ndarray, np.ndarray]:
     """The covariates of every record [n, d], and whether all of them could be read [n]."""
     found = {column.name: encoded(table, column) for column in units.columns}
-    usable = np.all([one.read for one in found.values()], axis=0)
-    x = np.empty((len(table), len(units.entries)))
+    usable = np.ones(len(table), dtype=bool)
+    for one in found.values():
+        usable &= one.read
+    x = np.zeros((len(table), len(units.entries)))
     for j, entry in enumerate(units.entries):
+        # that of (c) is 0 in a prediction, and follows from the order in a fit
+        if entry.level == SIGN:
+            continue
         z = math.prod(_standardised(one, found[one.column].values) for one in entry.factors)
         usable = usable & np.isfinite(z)
         # so that |x|^2 = 1 + |z|^2 is about 2 and hardly any record loses weight

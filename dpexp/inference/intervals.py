@@ -169,6 +169,11 @@ def judged(release: Release, combinations: np.ndarray, level: float) -> tuple[np
     return np.sqrt(variances) * lengthened(uneven), kinds
 
 
+def finite_level(release: Release) -> float:
+    """The level up to which inverted intervals are finite, by (a)."""
+    return 1.0 if math.isinf(release.hessian_ratio) else math.erf(release.hessian_ratio / math.sqrt(2))
+
+
 def level_of(release: Release, theta: np.ndarray, combinations: np.ndarray, values: np.ndarray) -> float:
     """The p-value of the test that `combinations` [k, p] of the target have these `values` [k], all at once.
 

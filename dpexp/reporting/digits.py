@@ -81,7 +81,8 @@ def estimate_row(one: dict[str, Any], error: float) -> list[str]:
     if one["conf_low"] is None:
         return [value, "", "unbounded", "", ""]
     ends = [rounded(one[key], error) for key in ("conf_low", "conf_high")]
-    return [value, f"{error:.2g}", *ends, level_in_digits(one["p_value"])]
+    test = " (AR)" * (one.get("interval") == "anderson-rubin" and one["p_value"] is not None)
+    return [value, f"{error:.2g}", *ends, level_in_digits(one["p_value"]) + test]
 
 
 def level_in_digits(p: float | None, equals: str = "") -> str:
