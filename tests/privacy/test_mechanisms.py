@@ -247,6 +247,7 @@ def test_sizes_and_epochs_stand_for_shares_and_steps():
     cut = mechanism_of("epoch-gaussian", {**sizes, "epochs": 60, "sampling": "reshuffled"})
     # 234 whole batches; at most 61 epochs of them, and 96 records of 60,000 in none
     assert (cut.batches, cut.epochs, cut.unfinished, cut.left_out) == (234, 60, 60, pytest.approx(96 / 60_000))
+    assert mechanism_of("epoch-gaussian", {"noise_multiplier": 1.0, "batches": 10, "epochs": 2}).left_out == 0
     full = mechanism_of("sampled-gaussian", {"sampling": "full-batch", "steps": 5, "noise_multiplier": 1.0})
     assert full.sampling_probability == 1
     for wrong in (

@@ -50,11 +50,11 @@ def epochs_of(steps: int, q: float, cut: bool) -> dict[str, Any]:
 
 def own_fields(fields: Container[str], given: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of a mechanism with such fields, from those of another vocabulary. Raises ValueError."""
-    if not ("sampling_probability" in fields or "batch_size" in fields):
+    of_epochs = "batches" in fields
+    if not ("sampling_probability" in fields or "batch_size" in fields) or (of_epochs and "batch_size" not in given):
         return dict(given)
     found = share_and_steps(given)
-    of_epochs = "batches" in fields and given.get("sampling") != "cyclic-poisson"
-    if of_epochs and "batches" not in given and {"steps", "sampling_probability"} <= {**given, **found}.keys():
+    if of_epochs and {"steps", "sampling_probability"} <= {**given, **found}.keys():
         both = {**given, **found}
         cut = both.get("sampling") in ("shuffled", "reshuffled")
         found = epochs_of(both["steps"], both["sampling_probability"], cut)
