@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 from dpexp.commands.fit_result import FitResult, read_fit
 from dpexp.core.errors import UsageError
 from dpexp.core.files import atomically
-from dpexp.core.terminal import say
+from dpexp.core.terminal import warn
 
 FORMATS = (".csv", ".json")
 
@@ -39,7 +38,7 @@ def predict_of_fit(path: Path, table: Path | None, out: Path | None) -> tuple[di
 def _predictions(fit: FitResult, table: Path) -> tuple[dict[str, Any], str]:
     frame, lost = fit.predicted(table)
     for sentence in lost:
-        say(sentence, file=sys.stderr)
+        warn(sentence)
     return {"target": fit.units.modelled, "predictions": frame.to_dict("records")}, frame.to_csv(index=False).rstrip(
         "\n"
     )
