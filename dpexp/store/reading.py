@@ -259,4 +259,15 @@ def _trajectory(generation: Generation, cell_id: str, read: Callable[[Stored], T
         lacking = missing(generation.folder, ONLY_SUMMARIES)
         raise OnlySummaries(lacking.message, lacking.hint) from None
     except Damaged as error:
+        if generation.folder.is_held or _replaced(generation):
+            what = f"{generation.folder.root}: a run wrote these results while they were read"
+            raise ResultsMissing(what, "wait until it has ended, then ask again") from None
         raise missing(generation.folder, str(error)) from None
+
+
+def _replaced(generation: Generation) -> bool:
+    """Whether another generation is stored by now."""
+    try:
+        return read_document(generation.folder.manifest) != generation.manifest
+    except (Damaged, FileNotFoundError):
+        return True

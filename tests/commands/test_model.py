@@ -392,7 +392,7 @@ def test_a_deployment_is_marked_valid_and_never_run_again_unasked(here, monkeypa
     try:
         again = released()
         assert np.array_equal(again.parameters, found.parameters)
-        assert "Changed since then: dpexp/" in again.statement
+        assert "Changed since then: dpexp." in again.statement
         report = go()
         assert (report.computed, report.cells[0]["status"]) == (0, "deployed")
         assert "changed since" in report.cells[0]["reason"]

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dpexp.commands import table
 from dpexp.config.experiment_file import load_experiment
 from dpexp.core import files as whole
 from dpexp.core.errors import DpexpError, ResultsMissing
@@ -142,6 +143,10 @@ def test_a_trajectory_that_is_newer_than_the_summaries_is_not_mixed_with_them(ti
     message = refusal(done, load_trajectories).message
     assert "is not what the summary was computed from" in message
     assert set(load_summary(done.root.parent, "small").n) == {4}  # whole, and right for four replicates
+    with pytest.raises(
+        ResultsMissing, match="is not what the summary was computed from"
+    ):  # and no table without slopes
+        table.table(["small"], False, "md", None, done.root.parent)
     report, _ = go(tiny, done.root.parent)
     assert report.computed == 0
     assert set(load_summary(done.root.parent, "small").n) == {7}

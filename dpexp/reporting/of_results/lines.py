@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dpexp.config.settings import Settings
-from dpexp.core.errors import ResultsMissing
 from dpexp.reporting.of_results.choose import ESTIMATOR
 from dpexp.reporting.of_results.gather import Gathered, Run
 from dpexp.reporting.of_results.metrics import metric_of
@@ -88,7 +87,8 @@ def lines_of(gathered: Gathered, metric: str) -> list[Line]:
 def fitted(lines: Sequence[Line], metric: str) -> list[Rate | str]:
     """The slope of every line over its last decade, and whether it has settled; or why there is none.
 
-    The errors come from the replicates, so the trajectories are needed, and not only their summaries.
+    The errors come from the replicates, so the trajectories are needed, and not only their summaries. Raises
+    ResultsMissing where they are there and are not those of the summaries: a run may be writing beside.
     """
     if not metric_of(metric).error:
         return ["no slope: the metric is no error"] * len(lines)
@@ -104,8 +104,6 @@ def _slopes(lines: Sequence[Line], metric: str) -> list[Rate | str]:
             data = cell_of(lines[0].run.generation, str(lines[0].run.row["cell_id"]))
         except OnlySummaries:
             data = "no slope: the trajectories are not there"
-        except ResultsMissing as error:
-            data = f"no slope: {error.message}"
     # of the distance the square alone is stored by replicate
     stored = "param_distance_sq" if metric == "param_distance" else metric
 
