@@ -264,7 +264,7 @@ class Accountant:
             self._check(part)
         vars(self).pop("profile", None)
         for part in parts:
-            if part.steps == 0 or (isinstance(part, Kind) and part.sampling_probability == 0):
+            if _releases_nothing(part):
                 continue
             alike = [k for k, own in enumerate(self._composed) if own._replace(steps=part.steps) == part]
             if alike:
@@ -298,6 +298,12 @@ class Accountant:
         return step_loss(
             *random_step(kind.sampling_probability, kind.noise_multiplier, sampling, self.neighboring_relation)
         )
+
+
+def _releases_nothing(part: Part) -> bool:
+    if isinstance(part, Selection) and all(map(_releases_nothing, part.run)):
+        return True
+    return part.steps == 0 or (isinstance(part, Kind) and part.sampling_probability == 0)
 
 
 def _without_noise(part: Part) -> bool:

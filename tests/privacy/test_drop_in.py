@@ -219,6 +219,20 @@ def test_renyi_events_beside_dp_accounting(name):
         _ = ours.history
 
 
+@pytest.mark.parametrize(
+    "event",
+    [
+        dp.dp_event.ZCDpEvent(0.0),
+        selected(dp.NoOpDpEvent(), 3, 1),
+        selected(dp.SelfComposedDpEvent(STEP, 0), 3, math.inf),
+    ],
+)
+def test_nothing_is_nothing_by_renyi_too(event):
+    accountant = Accountant().compose(event)
+    assert [accountant.get_epsilon(delta) for delta in (0, 1e-5, 1)] == [0, 0, 0]
+    assert [accountant.get_delta(eps) for eps in (0, 1, math.inf)] == [0, 0, 0]
+
+
 @pytest.mark.parametrize("shape", [0.0, 1.0, math.inf])
 def test_the_best_of_several_runs_is_the_mechanism(shape):
     mechanism = PrivateSelection(noise_multiplier=1.3, sampling_probability=0.02, steps=50, runs=7.0, shape=shape)

@@ -86,12 +86,14 @@ def eps_of_zcdp(rho: float, xi: float, delta: float) -> float:
 
 def delta_of_zcdp(rho: float, xi: float, eps: float) -> float:
     """The least delta at epsilon >= 0 of (xi, rho)-zCDP (Canonne, Kamath and Steinke, 2020, Proposition 12)."""
+    if eps == math.inf or (rho == 0 and xi <= eps):
+        return 0.0
 
     def log_delta(x: float) -> float:
         excess = math.exp(x)
         return excess * (xi + rho * (1 + excess) - eps - math.log1p(1 / excess)) - math.log1p(excess)
 
-    return math.exp(min(0.0, least(log_delta, *_LOG_EXCESSES, xatol=1e-9).value)) if eps < math.inf else 0.0
+    return math.exp(min(0.0, least(log_delta, *_LOG_EXCESSES, xatol=1e-9).value))
 
 
 def eps_of_few_orders(curve: Callable[[float], float], delta: float) -> float:
