@@ -84,7 +84,7 @@ class Run:
 def labels(runs: Sequence[Run]) -> list[str]:
     """Names of runs without what they all share."""
     traits = [run.traits for run in runs]
-    shared = set.intersection(*(set(own.items()) for own in traits))
+    shared = set.intersection(*(set(own.items()) for own in traits)) if traits else set()
     different = [[words for key, words in own.items() if (key, words) not in shared] for own in traits]
     return [", ".join(own) or run.name for own, run in zip(different, runs, strict=True)]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dpexp.core.errors import ResultsMissing, UsageError
-from dpexp.core.files import MOST_OF_DOCUMENT, Damaged, read_ordinary
+from dpexp.core.files import MOST_OF_DOCUMENT, Damaged, State, read_ordinary, state_of
 from dpexp.core.terminal import note
 from dpexp.plugins.loaded import LOADED, as_options
 from dpexp.store.cell_files import Stored
@@ -23,6 +23,7 @@ from dpexp.store.files import Filter, Sealed, read_document
 from dpexp.store.fingerprint import plugins_missing
 from dpexp.store.folder import Folder
 from dpexp.store.generation import Generation, config_path, identity_of, read_generation
+from dpexp.store.provenance import versions
 from dpexp.store.staleness import absent, why_stale
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from dpexp.engine.result import CellData
 
 T = TypeVar("T")
+TOLD = ("dpexp", "numba", "numpy")
+"""packages whose other version is told of results"""
 ONLY_SUMMARIES = "the summaries are there, but not the trajectories that this needs"
 
 
@@ -153,7 +156,11 @@ def load_generation(results: Path, experiment: str, renamed: bool = False) -> Ge
         raise missing(folder, f"{len(lacking)} of {len(wanted)} cells are not computed yet")
     if not renamed and (why := why_stale(generation)):
         raise missing(folder, why, confirm=why.startswith("unconfirmed"))
-    _say_once(str(folder.root), tuple(absent(generation)))
+    if gone := absent(generation):
+        _say_once(f"{folder.root}: {', '.join(gone)} is not there now: these numbers cannot be held against it")
+    with suppress(Damaged, OSError):
+        for other in _made_with(folder.provenance, state_of(folder.provenance)):
+            _say_once(f"these results were made with {other}: last digits may differ")
     return generation
 
 
@@ -169,9 +176,16 @@ def numbers_held(results: Path, experiments: Iterable[str]) -> dict[str, tuple[s
 
 
 @lru_cache(maxsize=256)
-def _say_once(root: str, gone: tuple[str, ...]) -> None:
-    if gone:
-        note(f"{root}: {', '.join(gone)} is not there now: these numbers cannot be held against it")
+def _say_once(remark: str) -> None:
+    note(remark)
+
+
+@lru_cache(maxsize=64)
+def _made_with(provenance: Path, state: State) -> list[str]:
+    """Versions by which numbers were made and that are others here, in words; `state` is that of the file."""
+    here, cells = versions(), read_document(provenance)["cells"].values()
+    made = {(name, cell["versions"][name]) for cell in cells for name in TOLD if cell["versions"]}
+    return [f"{name} {then}, and {here[name]} is here" for name, then in sorted(made) if then != here[name]]
 
 
 def _frame(sealed: Sealed, columns: Sequence[str] | None = None) -> pd.DataFrame:

@@ -170,6 +170,19 @@ def test_another_experiments_folder_is_not_taken_for_this_ones(done):
     assert len(load_cells(done.root.parent, "other", renamed=True)) == 6  # a copy that is kept for a comparison
 
 
+def test_results_that_other_versions_made_are_shown_with_one_word(done, capsys):
+    document = read_document(done.provenance)
+    for cell in document["cells"].values():
+        cell["versions"] |= {"numpy": "1.0.0", "pandas": "1.0.0"}
+    write_document(done.provenance, document)
+    for _ in range(2):
+        assert len(load_summary(done.root.parent, "small"))
+    assert capsys.readouterr().err.count("numpy 1.0.0") == 1
+    done.provenance.unlink()  # as in a clone, which has no word of it
+    assert len(load_summary(done.root.parent, "small"))
+    assert capsys.readouterr().err == ""
+
+
 def test_results_of_another_config_than_todays_are_refused(tiny, done):
     tiny.write_text(TINY + "# a comment changes nothing\n")
     load_summary(done.root.parent, "small")
