@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import re
@@ -28,10 +29,16 @@ from dpexp.plugins import loading as plugins
 from dpexp.privacy.budgets import BUDGETS
 from dpexp.privacy.mechanisms import MECHANISMS, NoisySgd
 from dpexp.problems import PROBLEMS
-from tests.conftest import ROOT
+from tests.conftest import ROOT, call
 from tests.test_layout import LEVELS
 
 PAGES = [ROOT / name for name in ("README.md", "NOTATION.md", "CONTRIBUTING.md")] + sorted((ROOT / "docs").glob("*.md"))
+TEXTS = [
+    *sorted((ROOT / "docs/gallery").glob("*.py")),
+    *sorted((ROOT / "results").glob("**/*.md")),
+    *sorted((ROOT / "results/figures").glob("*.txt")),
+]
+"""other texts that name commands: sources of the gallery, the ledger, tables and captions"""
 IN_ORDER = ROOT / "docs/tutorial.md"
 """its commands and its Python follow from one another: `test_docs_in_order.py` runs it"""
 LANGUAGES = {"sh", "console", "yaml", "python", "text"}
@@ -95,6 +102,12 @@ class Block(NamedTuple):
     def of_the_package(self) -> bool:
         """Whether it shows a file of the package, and not one that a reader writes."""
         return self.file.startswith("dpexp/")
+
+
+def is_whole(words: list[str]) -> bool:
+    """Whether a command can be run as it stands, and takes seconds."""
+    cheap = words[0] == "dpexp" and words[1] in ("calibrate", "privacy", "receipt", "init", "list", "validate")
+    return cheap and any("=" in word for word in words) and not re.search(r"\.\.\.|[A-Z]{2}|\||@", " ".join(words))
 
 
 @cache
@@ -236,12 +249,49 @@ def test_commands_and_options_exist(block):
             check_command(words)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def within(page: Path) -> list[list[str]]:
+    """Commands within the text of a page."""
+    texts = re.findall(r"`((?:dpexp|make) [^`]+)`", prose(page))
+    found = [words for text in texts for words in commands(text.replace("\\|", "|").replace("\n", " "))]
+    return [words for words in found if words[0] in ("dpexp", "make")]
+
+
+@pytest.mark.parametrize("page", [*PAGES, *TEXTS], ids=lambda page: page.name)
 def test_commands_within_the_text_exist(page):
-    for text in re.findall(r"`((?:dpexp|make) [^`]+)`", prose(page)):
-        for words in commands(text.replace("\\|", "|")):
-            if words[0] in ("dpexp", "make"):
-                check_command(words, strict=False)
+    for words in within(page):
+        check_command(words, strict=False)
+
+
+WHOLE = {" ".join(words): words for page in (*PAGES, *TEXTS) for words in within(page) if is_whole(words)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", sorted(WHOLE))
+def test_whole_commands_within_the_text_run(command, desk):
+    done = call(*WHOLE[command][1:], cwd=desk, code=None)
+    assert done.returncode in (0, 1, 3), done.stderr
+
+
+def sentences(module: Path) -> Iterator[str]:
+    """What a file of the package may print: its texts, with X for what is filled in."""
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(part.value if isinstance(part, ast.Constant) else "X" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def test_commands_of_hints_exist_with_their_options():
+    known, seen = parser().commands, set()
+    for module in sorted((ROOT / "dpexp").rglob("*.py")):
+        for sentence in sentences(module):
+            for name, rest in re.findall(r"\bdpexp ([a-z]+)\b([^`.;,:)\n]*)", sentence):
+                named = re.findall(r"(?<!\S)--[a-z][a-z-]*", rest)
+                if name in known:
+                    options = {word for one in known[name].params for word in (*one.opts, *one.secondary_opts)}
+                    assert {*named} <= options | {"--plugin", "--debug", "--help"}, f"{module}: {sentence}"
+                    seen.add(name)
+    assert len(seen) > 10
 
 
 def test_a_wrong_command_is_noticed():

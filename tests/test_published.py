@@ -90,7 +90,7 @@ print(sorted(name for name, file in files.items() if file.startswith(home)))
     [
         "privacy('sampled-gaussian', noise_multiplier=1.0, sampling_probability=0.01, steps=1000)",
         "privacy('local-gaussian', mu=1.0)",
-        "calibrate('sampled-gaussian', target={'eps': 1, 'delta': 1e-5}, sampling_probability=0.01, steps=100)",
+        "calibrate('sampled-gaussian', eps=1, delta=1e-5, sampling_probability=0.01, steps=100)",
     ],
 )
 def test_a_first_statement_needs_numpy_and_pydantic_alone(question):

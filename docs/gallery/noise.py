@@ -15,9 +15,9 @@ rates = [0.001, 0.003, 0.01, 0.03, 0.1]
 picture, axes = plt.subplots(figsize=(5.2, 3.4))
 for relation in ("add-remove", "replace-one"):
     noise = [
-        dpexp.calibrate(
-            target={"eps": 1, "delta": 1e-5}, sampling_probability=rate, steps=1000, neighboring_relation=relation
-        )["value"]
+        dpexp.calibrate(eps=1, delta=1e-5, sampling_probability=rate, steps=1000, neighboring_relation=relation)[
+            "value"
+        ]
         for rate in rates
     ]
     axes.loglog(rates, noise, "o-", label=relation)

@@ -254,16 +254,15 @@ def privacy(
 def calibrate(
     mechanism: str = "sampled-gaussian",
     *,
-    target: Mapping[str, float],
     released: Literal["all-iterates", "last-iterate"] = "all-iterates",
     analysis: str | None = None,
     force: bool = False,
     **parameters: Any,
 ) -> dict[str, Any]:
-    """The least noise of a mechanism that meets a target: {"eps": 1, "delta": 1e-5}, {"tpr": 0.25, "fpr": 0.1}, ..."""
+    """The least noise of a mechanism that meets a target among the parameters, such as eps=1, delta=1e-5."""
     from dpexp.commands import calibrate as command
 
-    return command.solve(mechanism, _pairs(target), _pairs(parameters), released, analysis, force)[0]
+    return command.solve(mechanism, _pairs(parameters), released, analysis, force)[0]
 
 
 def receipt(card: str | os.PathLike[str] | object | None = None, **fields: Any) -> Receipt:

@@ -34,18 +34,19 @@ LARGEST_TARGET = 1e6
 
 
 def solve(
-    name: str, targets: Sequence[str], pairs: Sequence[str], released: str, analysis: str | None, force: bool = False
+    name: str, pairs: Sequence[str], released: str, analysis: str | None, force: bool = False
 ) -> tuple[dict[str, Any], str]:
     """The least noise of a mechanism that meets a target: document and text.
+
+    The target stands among the parameters: eps=1 delta=1e-5 beside sampling_probability=0.01 steps=1000.
 
     `force` accepts a refused analysis, which has to be named.
     """
     if force and analysis is None:
         raise UsageError("--force accepts a refused analysis", "name it with --analysis")
     kind = kind_of(name)
-    # delta and order may stand beside the parameters, where `dpexp privacy` has them.
     given = [pair for pair in pairs if _of_target(pair, kind)]
-    goal = _goal(values_of([*targets, *given]))
+    goal = _goal(values_of(given))
     values = own_values(name, values_of([pair for pair in pairs if pair not in given]))
     if released not in ("all-iterates", "last-iterate"):
         raise UsageError(f"--released is all-iterates or last-iterate, not {released!r}")
@@ -84,7 +85,8 @@ def solve(
 def _of_target(pair: str, kind: type[Mechanism]) -> bool:
     """Whether key=value belongs to the target; a mechanism's own `order` is a word, a Renyi order a number."""
     key, _, text = pair.partition("=")
-    return key in WITH_TARGETS and (key not in kind.model_fields or isinstance(scalar(text), int | float))
+    free = key not in kind.model_fields or isinstance(scalar(text), int | float)
+    return key in TARGETS or (key in WITH_TARGETS and free)
 
 
 class Goal(NamedTuple):
@@ -98,12 +100,8 @@ class Goal(NamedTuple):
 def _goal(given: dict[str, Any]) -> Goal:
     """One of eps=... with delta=..., mu=..., rho=... (zCDP), rdp=... with order=...."""
     measures = [key for key in TARGETS if key in given]
-    # A word such as epsilon=1 would else be ignored.
-    stray = next((key for key in given if key not in TARGETS and key not in WITH_TARGETS), None)
-    if len(measures) != 1 or stray:
-        raise UsageError(
-            f"a target is {', '.join(TARGETS.values())}" + (f", not {stray}" if stray else ""), "give exactly one"
-        )
+    if len(measures) != 1:
+        raise UsageError(f"a target is {', '.join(TARGETS.values())}", "give exactly one beside the parameters")
     measure = measures[0]
     if measure in ("advantage", "tpr"):
         if unused := [key for key in WITH_TARGETS if key in given and (measure, key) != ("tpr", "fpr")]:

@@ -403,12 +403,15 @@ def fit(
 
 @app.command()
 def calibrate(
-    arguments: Pairs = None,
-    mechanism: Named = None,
-    target: Annotated[
+    arguments: Annotated[
         list[str] | None,
-        Option("--target", metavar="eps=E|mu=M|rho=R|rdp=D|advantage=A|tpr=T@fpr=F", help="What to meet."),
+        Argument(
+            metavar="TARGET [KEY=VALUE]...",
+            help="eps=E delta=D, mu=M, rho=R, rdp=R order=A, advantage=A or tpr=T@fpr=F, and parameters.",
+            show_default=False,
+        ),
     ] = None,
+    mechanism: Named = None,
     released: Annotated[str, Option(metavar="KIND", help="all-iterates or last-iterate.")] = "all-iterates",
     analysis: Annotated[str | None, Option(metavar="NAME", help="One analysis.  [default: the best]")] = None,
     force: Annotated[bool, Option("--force", help="Accept a named analysis that is no guarantee.")] = False,
@@ -418,7 +421,7 @@ def calibrate(
     from dpexp.commands import calibrate as command
 
     name = mechanism or "sampled-gaussian"
-    _answer(as_json, *command.solve(name, target or [], arguments or [], released, analysis, force))
+    _answer(as_json, *command.solve(name, arguments or [], released, analysis, force))
 
 
 @app.command()

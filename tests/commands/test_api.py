@@ -164,7 +164,7 @@ def test_privacy_is_the_command(result):
 
 
 def test_calibrate_meets_its_target():
-    found = dpexp.calibrate(target={"eps": 1, "delta": 1e-5}, sampling_probability=0.01, steps=100)
+    found = dpexp.calibrate(eps=1, delta=1e-5, sampling_probability=0.01, steps=100)
     spent = dpexp.privacy("sampled-gaussian", **MECHANISM | {"noise_multiplier": found["value"], "delta": 1e-5})
     best = [s for s in spent.document()["statements"] if s["valid"] and s["released"] == "all-iterates"]
     assert min(s["eps"][0][1] for s in best if s["eps"]) == pytest.approx(1, rel=1e-3)

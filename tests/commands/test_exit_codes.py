@@ -21,6 +21,8 @@ CODES = [
     (0, "--version"),
     (0, "privacy", "--mechanism", "local-gaussian", "mu=1"),
     (0, "receipt", *STEPS, "eps=1.83", "delta=1e-5"),
+    (0, "calibrate", "eps=1", "delta=1e-5", "sampling_probability=0.01", "steps=1000"),
+    (2, "calibrate", "epsilon=1", "sampling_probability=0.01", "steps=1000"),
     (0, "privacy", "--mechanism", "sampled-gaussian", *STEPS[:3], "delta=1e-300"),
     (3, "receipt", *STEPS, "eps=1.5", "delta=1e-5"),
     (1, "receipt", *STEPS, "eps=1.83", "delta=1e-300"),

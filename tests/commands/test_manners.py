@@ -48,8 +48,8 @@ def odd(tmp_path_factory):
         ("list", "--shipped"), ("diff", "results/odd", "results/odd"), ("env",), ("claims",), ("table", "sgld_table4"),
         ("privacy", "--mechanism", "local-gaussian", "mu=inf"),
         ("privacy", "--mechanism", "sampled-gaussian", "noise_multiplier=0", "sampling_probability=0.1", "steps=2"),
-        ("calibrate", "--target", "eps=1", "sampling_probability=0.01", "steps=10"),
-        ("calibrate", "--target", "mu=1", "--mechanism", "local-gaussian"),
+        ("calibrate", "eps=1", "sampling_probability=0.01", "steps=10"),
+        ("calibrate", "mu=1", "--mechanism", "local-gaussian"),
     ],
     ids=lambda words: " ".join(words)[:40],
 )  # fmt: skip

@@ -174,7 +174,7 @@ def at_once(monkeypatch):
 
 COMMANDS = [
     (("privacy", *MECHANISM, "noise_multiplier=1"), "privacy: analysis 1 of "),
-    (("calibrate", *MECHANISM, "--target", "eps=1"), "calibrate: value 2 of noise_multiplier: "),
+    (("calibrate", *MECHANISM, "eps=1"), "calibrate: value 2 of noise_multiplier: "),
     (("table", "sgld_table4"), "table: table 1 of 1: sgld_table4"),
 ]
 
