@@ -105,9 +105,13 @@ class Block(NamedTuple):
 
 
 def is_whole(words: list[str]) -> bool:
-    """Whether a command can be run as it stands, and takes seconds."""
+    """Whether a command can be run as it stands, takes seconds, and writes nothing."""
     cheap = words[0] == "dpexp" and words[1] in ("calibrate", "privacy", "receipt", "init", "list", "validate")
-    return cheap and any("=" in word for word in words) and not re.search(r"\.\.\.|[A-Z]{2}|\||@", " ".join(words))
+    return (
+        cheap
+        and any("=" in word for word in words)
+        and not re.search(r"\.\.\.|[A-Z]{2}|\||@|--tradeoff", " ".join(words))
+    )
 
 
 @cache
