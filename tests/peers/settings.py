@@ -15,6 +15,7 @@ from pathlib import Path
 import dpexp
 from dpexp.accounting import Accountant
 from dpexp.privacy.accounting.gdp import eps_of
+from dpexp.privacy.accounting.loss_distributions import step_loss
 from dpexp.privacy.analyses import last_iterate
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.reporting.tradeoff import group_profile
@@ -141,6 +142,13 @@ def of_analysis(given, name, place):
         case "upper eps":
             return min(a.eps(place) for a in found)
     raise LookupError(name)
+
+
+def attained(row):
+    """Epsilon that one pair of neighbours attains, of a row whose steps are on Poisson batches of one kind."""
+    setting = json.loads(row["setting"])
+    ((_, noise, q, steps),) = setting["steps"]
+    return step_loss(q, noise, setting["relation"]).attained(steps, float(row["quantity"].partition("@")[2]))
 
 
 def of_group(k, z, q, T, delta):
