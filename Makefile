@@ -87,6 +87,7 @@ soak: $(READY) reproduce-afresh
 	$(BIN)/python -m tests.campaigns.audit_faults
 	$(BIN)/python -m tests.campaigns.sound_mechanisms
 	$(BIN)/python -m tests.campaigns.statements
+	$(BIN)/python -m tests.campaigns.documents
 	$(BIN)/python -m tests.campaigns.worst_pairs
 	$(BIN)/python -m tests.campaigns.random_numbers
 	$(BIN)/python -m tests.campaigns.machines

@@ -30,6 +30,7 @@ from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.mechanisms.tree_momentum import NoisyTreeMomentum
 from dpexp.privacy.pairs.stated import every_lower_bound
 from dpexp.reporting.mechanism_statement import MechanismStatement
+from tests.campaigns.documents import of_headline
 
 SIZES = {
     "steps": (1, 1e8), "n": (1, 1e7), "batch_size": (1, 1e4), "batches": (1, 300), "epochs": (1, 50), "runs": (1, 40),
@@ -141,6 +142,7 @@ def of_one_table(drawn: Drawn, deltas: Sequence[float]) -> Iterator[str]:
         )
         if every < last:
             yield f"at {delta:g} all iterates attain {every!r}, and the last one {last!r}"
+    yield from of_headline(document, text)
     later, sooner = reversed(asked(drawn, deltas, text_first=True))
     if document != later or text != sooner:
         yield "text and document say other numbers when they are asked for in the other order"

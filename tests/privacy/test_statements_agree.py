@@ -68,7 +68,8 @@ def test_numbers_that_cannot_be_right_are_seen(monkeypatch):
 
 def test_lines_that_contradict_each_other_are_seen(monkeypatch):
     drawn = Drawn("sampled-gaussian", SAMPLED, 1e-5)
-    answers = {"statements": [{"analysis": "slack", "valid": True, "eps": [[1e-5, 3.0], [1e-6, 2.9]]}], "lower": []}
+    slack = {"analysis": "slack", "released": "all-iterates", "valid": True, "eps": [[1e-5, 3.0], [1e-6, 2.9]]}
+    answers = {"statements": [slack], "lower": [], "best": {}, "plain": []}
     monkeypatch.setattr(statements, "asked", lambda *_, text_first=False: (answers, "")[:: -1 if text_first else 1])
     assert list(of_one_table(drawn, (1e-5, 1e-6))) == ["slack states 3.0 at 1e-05, and 2.9 at 1e-06"]
     answers["statements"] = []
@@ -77,7 +78,7 @@ def test_lines_that_contradict_each_other_are_seen(monkeypatch):
     assert list(of_one_table(drawn, (1e-5, 1e-6))) == ["at 1e-05 all iterates attain 1.0, and the last one 1.1"]
     pages = iter(["one", "another"])
     monkeypatch.setattr(
-        statements, "asked", lambda *_, text_first=False: ({"statements": [], "lower": []}, next(pages))[:: -1 if text_first else 1]
+        statements, "asked", lambda *_, text_first=False: ({"statements": [], "lower": [], "best": {}, "plain": []}, next(pages))[:: -1 if text_first else 1]
     )  # fmt: skip
     (said,) = of_one_table(drawn, (1e-5, 1e-6))
     assert "other order" in said

@@ -308,7 +308,9 @@ def _composed(parts: Steps, reach: float, side: Side, finer: int = 1) -> tuple[C
     interval = max(grid(spread, top, steps, len(parts)), 17 * math.sqrt(steps) * spread / MOST_CELLS) / finer
     laws = [_laws(step, interval, reach, side) for step, _ in parts]
     kinds = [[(own[k], count) for own, (_, count) in zip(laws, parts, strict=True)] for k in range(len(laws[0]))]
-    return tuple(Composed(kind, interval, side) for kind in kinds)
+    # steps that show nothing on this grid from below are left out: whoever sees the others sees no more
+    shown = ([(law, n) for law, n in kind if side == "above" or law.masses.any()] for kind in kinds)
+    return tuple(Composed(kind, interval, side) for kind in shown)
 
 
 @lru_cache(maxsize=8)

@@ -1,0 +1,236 @@
+"""Sentences against their own tables: random cards, mechanisms and targets through the doors of the privacy commands.
+
+Of every document: what is attained is nowhere above what is guaranteed, the verdict on a number is that of the rows
+beside it, the headline allows all that a row attains and no more than a row does, and `privacy`, `receipt` and
+`dpexp.accounting` state one number.
+
+    python -m tests.campaigns.documents --count 600
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+import dpexp
+from dpexp.accounting import Accountant
+from dpexp.core.errors import DpexpError
+from dpexp.privacy.accounting.loss_distributions import step_loss
+from dpexp.privacy.analyses.analysis import ALL, LAST
+from dpexp.privacy.judge import judge
+from dpexp.privacy.mechanisms import MECHANISMS
+from dpexp.reporting.mechanism_statement import MechanismStatement
+
+ROUNDING = 1e-9
+SAME = 1e-6
+"""relative difference of one number behind two doors"""
+SAMPLERS = (
+    "poisson", "truncated-poisson", "fixed-size", "k-of-t", "balls-in-bins", "shuffled", "reshuffled", "cyclic",
+    "cyclic-poisson", "full-batch", "unknown",
+)  # fmt: skip
+
+
+class Draw:
+    """Random cards and phases."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+
+    def between(self, low: float, high: float) -> float:
+        return float(np.exp(self.rng.uniform(math.log(low), math.log(high))))
+
+    def one_of(self, *values: Any) -> Any:
+        return values[self.rng.integers(len(values))]
+
+    def card(self) -> dict[str, Any]:
+        """A card that is not refused as contradictory; most have sizes that divide each other."""
+        sampler, n = self.one_of(*SAMPLERS), int(self.between(200, 20_000))
+        size = max(1, int(n * self.between(0.003, 0.9)))
+        if self.rng.random() < 0.6:
+            n = size * max(1, n // size)
+        delta = self.between(1e-9, 1e-3)
+        found = {
+            "records": n, "sampler": sampler, "relation": self.one_of("add-remove", "replace-one", "zero-out"),
+            "noise_multiplier": self.between(0.3, 5.0), "batch_size": size, "steps": int(self.between(1, 2000)),
+            "records_public": self.one_of(True, False), "releases": self.one_of("all", "last", "average", "best-of-k"),
+            "normaliser": self.one_of("public", "public", "public", "drawn", "drawn-visible", "expected"),
+            "batch_sizes_logged": bool(self.rng.random() < 0.1), "tuning_runs": self.one_of(0, 0, 0, 1),
+            "delta": [delta, delta / 100], "stated": [{"eps": self.between(1e-2, 1e2), "delta": delta} for _ in range(4)],
+        }  # fmt: skip
+        if sampler == "full-batch":
+            found["batch_size"] = n
+        elif sampler == "truncated-poisson":
+            found["cap"] = int(self.rng.integers(size, n + 1))
+        elif sampler == "k-of-t":
+            found["steps_per_epoch"] = max(1, n // size)
+            found["selected"] = int(self.rng.integers(1, found["steps_per_epoch"] + 1))
+        elif sampler == "cyclic-poisson":
+            found["groups"] = self.one_of(1, 2, 7)
+        elif sampler == "unknown":
+            found["accounted_as"] = self.one_of("poisson", "full-batch", None)
+        if self.rng.random() < 0.2:
+            found |= {"clipping": "microbatch", "microbatch_size": self.one_of(2, 10)}
+        return found
+
+    def phases(self) -> dict[str, Any]:
+        """The parameters of `sampled-gaussian` in one to five phases."""
+        count = self.one_of(1, 1, 2, 3, 5)
+        shares = [1.0 if self.rng.random() < 0.1 else self.between(1e-3, 0.5) for _ in range(count)]
+        return {
+            "noise_multiplier": [self.between(0.5, 4.0) for _ in range(count)],
+            "sampling_probability": shares,
+            "steps": [int(self.between(1, 1000)) for _ in range(count)],
+            "neighboring_relation": self.one_of("add-remove", "replace-one"),
+        }
+
+
+def of_card(card: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong in the receipt of a card."""
+    receipt = dpexp.receipt(**card)
+    document, released = receipt.document(), card["releases"]
+    attains = {"all": "attained", "average": None}.get(released, "attained_last")
+    for reading in document["readings"]:
+        rows = reading["eps"]
+        for row in rows:
+            if not 0 <= row["attained_last"] <= row["attained"] <= row["eps"] * (1 + ROUNDING) + 1e-12:
+                yield f"attained {row['attained']!r}, by the last {row['attained_last']!r}, of {row['eps']!r}"
+        for key in ("eps", "attained"):
+            if rows[1][key] < rows[0][key] * (1 - ROUNDING):
+                yield f"{key} {rows[0][key]!r} at the larger delta, and {rows[1][key]!r} at the smaller one"
+        for most, shown in [reading.get("advantage", [1, None]), *(rate[1:] for rate in reading.get("tpr", ()))]:
+            if shown is not None and shown > most * (1 + SAME):
+                yield f"an attacker has {shown!r}, and at most {most!r}"
+    verdicts = set()
+    for stated in document["stated"]:
+        rows = [next(row for row in one["eps"] if row["delta"] == stated["delta"]) for one in document["readings"]]
+        refuted = [bool(attains) and row[attains] > stated["eps"] * (1 + ROUNDING) for row in rows]
+        holds = [row["eps"] <= stated["eps"] * (1 + ROUNDING) for row in rows]
+        right = "refuted" if all(refuted) else "holds" if all(holds) and released != "best-of-k" else "unsupported"
+        if stated["verdict"] != right:
+            yield f"{stated} is called so, and by its rows {right}"
+        verdicts.add(right)
+    exit_code = 1 if "refuted" in verdicts else 3 if "unsupported" in verdicts else 0
+    if receipt.exit_code != exit_code:
+        yield f"exit code {receipt.exit_code}, not {exit_code}"
+
+
+def of_headline(document: Mapping[str, Any], text: str) -> Iterator[str]:
+    """What is wrong with the sentences and the best lines of a mechanism's statement."""
+    valid = [row for row in document["statements"] if row["valid"]]
+    covering = {ALL: [row for row in valid if row["released"] == ALL], LAST: valid}
+    for kind, best in document["best"].items():
+        least = [min(row["eps"][k][1] for row in covering[kind]) for k in range(len(best["eps"]))]
+        if best["eps"][0][1] != least[0]:
+            yield f"best of {kind} is {best['eps']}, and a row has {least}"
+    if not text.startswith("\n".join(document["plain"])):
+        yield "the page begins with other sentences than the document"
+    for line, kind in zip(document["plain"], (ALL, LAST), strict=False):
+        percent = re.search(r"at most ([\d.]+)% success", line)
+        most = float(percent[1]) / 100 if percent else 1.0
+        # (epsilon, delta) allows a guess that is right with 1 - (1 - delta) / (1 + e^epsilon); printed with 3 digits
+        for row in covering[kind]:
+            for delta, eps in row["eps"]:
+                allowed = 1 - (1 - delta) / (1 + math.exp(min(eps, 700.0)))
+                if most > allowed + 1e-3:
+                    yield f"{line} And {row['analysis']} allows {allowed!r}"
+        # a pair that attains (epsilon, delta) is guessed with (1 + delta) / 2 at least, and mu with Phi(mu / 2)
+        for row in document["lower"]:
+            if kind in (ALL, row["released"]) and any(eps > 0 and most < (1 + d) / 2 for d, eps in row["eps"]):
+                yield f"{line} And {row['analysis']} attains {row['eps']}"
+
+
+def of_doors(phases: Mapping[str, Any], delta: float) -> Iterator[str]:
+    """What is not the same behind `privacy`, `receipt` and the accountant."""
+    mechanism = MECHANISMS["sampled-gaussian"](**phases)
+    statement = MechanismStatement("sampled-gaussian", mechanism, (delta,)).document()
+    (reading,) = dpexp.receipt(**phases, sampling="poisson", delta=delta).document()["readings"]
+    (row,) = reading["eps"]
+    accountant = Accountant(phases["neighboring_relation"])
+    for z, q, steps in mechanism.phases:
+        for _ in range(steps):
+            accountant.step(noise_multiplier=z, sample_rate=q)
+    stated = statement["best"][ALL]["eps"][0][1], row["eps"], accountant.get_epsilon(delta)
+    attained = max(one["eps"][0][1] for one in statement["lower"]), row["attained"]
+    for name, doors in (("guaranteed", stated), ("attained", attained)):
+        if max(doors) > min(doors) * (1 + SAME) + 1e-12:
+            yield f"{name}: {doors}"
+    if max(attained) > min(stated) * (1 + ROUNDING) + 1e-12:
+        yield f"attained {attained}, guaranteed {stated}"
+
+
+def of_target(phases: Mapping[str, Any], delta: float, eps: float) -> Iterator[str]:
+    """What is wrong with the noise that `calibrate` finds, by the statement at that noise."""
+    one = {key: value[0] if isinstance(value, list) else value for key, value in phases.items()} | {"delta": delta}
+    noise = one.pop("noise_multiplier")
+    found = dpexp.calibrate(target={"eps": eps, "delta": delta}, **{k: v for k, v in one.items() if k != "delta"})
+    for factor, keeps in ((1.0, True), (0.99, False)):
+        stated = dpexp.privacy("sampled-gaussian", **one, noise_multiplier=factor * found["value"]).document()
+        spent = stated["best"][ALL]["eps"][0][1]
+        if (spent <= eps * (1 + ROUNDING)) != keeps or (keeps and abs(spent - found["eps"]) > SAME * eps):
+            yield f"noise {factor} times {found['value']!r} spends {spent!r} of {eps!r}, said to be {found['eps']!r}"
+    if noise >= found["value"]:
+        stated = dpexp.privacy("sampled-gaussian", **one, noise_multiplier=noise).document()
+        if stated["best"][ALL]["eps"][0][1] > eps * (1 + SAME):
+            yield f"more noise than {found['value']!r}, {noise!r}, spends more than {eps!r}"
+
+
+ASSUMES = {"relation": "add-remove", "sampling": "poisson", "released": "all-iterates"}
+
+
+def of_judge(factor: float, seed: int) -> Iterator[str]:
+    """What is wrong with the judgement of the guaranteed epsilon times a factor: it is refuted by its worst row alone."""
+
+    def eps(delta: float, *, sampling_probability: float, noise_multiplier: float, steps: int) -> float:
+        return factor * step_loss(sampling_probability, noise_multiplier, "add-remove").eps(steps, delta)
+
+    document = judge(eps, ASSUMES, comparisons=4, seconds=1e6, seed=seed).document
+    worst = document["worst"]
+    above = worst is not None and worst["exact"] > worst["bound"] * (1 + SAME)
+    if (document["verdict"] == "refuted") != above or above != (factor < 1):
+        yield f"{factor} times the guarantee is {document['verdict']}, and the worst comparison is {worst}"
+    least = min(document["looseness"].values(), default=math.inf)
+    if worst is not None and least < worst["bound"] / worst["exact"] * (1 - SAME):
+        yield f"looseness {document['looseness']}, and the worst comparison is {worst}"
+
+
+def faults(draw: Draw) -> Iterator[str]:
+    """What is wrong with the documents of one card, and of one list of phases."""
+    card, phases = draw.card(), draw.phases()
+    delta, eps = draw.between(1e-9, 1e-3), draw.between(0.1, 10)
+    yield from (f"{card}: {fault}" for fault in of_card(card))
+    yield from (f"{phases} at {delta!r}: {fault}" for fault in of_doors(phases, delta))
+    statement = MechanismStatement("sampled-gaussian", MECHANISMS["sampled-gaussian"](**phases), (delta, delta / 10))
+    yield from (f"{phases}: {fault}" for fault in of_headline(statement.document(), statement.text()))
+    if draw.rng.random() < 0.2:
+        yield from (f"{phases} at {delta!r}: {fault}" for fault in of_target(phases, delta, eps))
+    if draw.rng.random() < 0.1:
+        yield from of_judge(draw.one_of(0.9, 1.0, 1.1), int(draw.rng.integers(1000)))
+
+
+def main() -> None:
+    """Draw documents, and print what is wrong with any of them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=600)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    draw, wrong, refused = Draw(arguments.seed), 0, 0
+    for _ in range(arguments.count):
+        try:
+            for fault in faults(draw):
+                wrong += 1
+                print(fault, flush=True)
+        except DpexpError as error:
+            refused += 1
+            print(f"refused: {error}", flush=True)
+    print(f"{wrong} faults in the documents of {arguments.count} cards and mechanisms; {refused} refused")
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""No sentence against its own table: random cards and mechanisms, a share of the campaign of `make soak`."""
+
+import pytest
+
+from tests.campaigns.documents import Draw, faults, of_card, of_headline
+from tests.conftest import AT_LENGTH
+
+SEEDS = range(40 if AT_LENGTH else 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+def test_documents_agree_with_their_tables_and_with_each_other(seed):
+    draw = Draw(seed)
+    assert [fault for _ in range(8) for fault in faults(draw)] == []
+
+
+CARD = {"sampler": "poisson", "relation": "add-remove", "noise_multiplier": 1.0, "sampling_probability": 0.01,
+        "steps": 1000, "releases": "all", "delta": [1e-5, 1e-6], "stated": [{"eps": 1.7, "delta": 1e-5}]}  # fmt: skip
+
+
+def test_a_verdict_against_its_rows_is_seen(monkeypatch):
+    from dpexp.reporting.receipt import Reading
+
+    assert list(of_card(CARD)) == []
+    for verdict in ("holds", "unsupported"):
+        monkeypatch.setattr(Reading, "verdict", lambda *_, said=verdict: said)
+        assert any("by its rows refuted" in fault for fault in of_card(CARD))
+        assert any("exit code" in fault for fault in of_card(CARD))
+
+
+def test_a_headline_against_its_rows_is_seen():
+    rows = [{"analysis": "one", "released": "all-iterates", "valid": True, "eps": [[1e-5, 1.0]]}]
+    lower = [{"analysis": "pair", "released": "all-iterates", "eps": [[0.5, 0.1]]}]
+    best = {"all-iterates": {"eps": [[1e-5, 1.0]]}}
+    for percent, fault in (("73.2", False), ("73.9", True), ("60", False)):
+        plain = [f"An attacker guesses with at most {percent}% success"]
+        document = {"statements": rows, "lower": [], "best": best, "plain": plain}
+        assert bool([*of_headline(document, plain[0])]) == fault
+        assert bool([*of_headline({**document, "lower": lower}, plain[0])])  # 75% at least
+    assert [*of_headline({**document, "plain": ["One."]}, "Another.")]
