@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpexp.commands.joint_releases import cautions, require_private_records
-from dpexp.config.cells import Cell, Experiment
+from dpexp.config.cells import Experiment
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.expressions import matches
-from dpexp.config.resources import CHUNK_SETTINGS, processes_pay, require_room
+from dpexp.config.resources import processes_pay, require_room
 from dpexp.config.settings import identity, label
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import UsageError
-from dpexp.core.files import own_folder
 from dpexp.core.terminal import note
 from dpexp.core.text import columns, counted, duration, few
 from dpexp.reporting.table import fitting_columns
 from dpexp.store.executors import BACKENDS
 from dpexp.store.folder import Folder
-from dpexp.store.planning import CellPlan, derived_state, factor, factors, kinds_beside, learn, plan
+from dpexp.store.partials import chunks_to_compute
+from dpexp.store.planning import CellPlan, derived_state, plan
 
 if TYPE_CHECKING:
     from dpexp.store.run import Report
@@ -133,33 +132,26 @@ def dry_run(request: Request) -> tuple[dict[str, Any], str, int]:
     cells: list[dict[str, Any]] = []
     rows: list[list[str]] = []
     rewritten: list[str] = []
-    waiting: list[Cell] = []
-    known = factors()
+    waiting: list[CellPlan] = []
     for experiment in experiments:
         only = chosen[experiment.name]
         plans: list[CellPlan] = plan(experiment, request.results, request.force, request.deployment)
         if all(p.status == "current" for p in plans):
             why = derived_state(experiment, Folder(request.results, experiment.name), plans)
             rewritten += [f"{experiment.name}: summaries to write again: {why}"] if why else []
-        # Cells of one pass share the time of their random numbers.
-        passes = Counter(p.cell.pass_key for p in plans if len(p.replicates))
         for p in plans:
             if only is not None and p.cell.cell_id not in only:
                 continue
-            waiting += [] if p.status in ("current", "deployed") else [p.cell]
-            seconds = p.seconds(known, min(passes[p.cell.pass_key], CHUNK_SETTINGS)) if len(p.replicates) else 0.0
+            waiting += [] if p.status in ("current", "deployed") else [p]
             named = {"experiment": experiment.name, **identity(p.cell)}
-            cells.append({**named, "status": p.status, "reason": p.reason, "estimate_s": seconds})
+            cells.append({**named, "status": p.status, "reason": p.reason})
             rows.append([experiment.name, p.cell.cell_id, label(p.cell), p.status, p.reason])
-    # Not divided by the number of workers: most of it is done once.
-    overhead = START_S + overhead_s(waiting) * factor(known, kinds_beside(waiting)) if waiting else 0.0
-    total = sum(cell["estimate_s"] for cell in cells) + overhead
+    chunks, steps = chunks_to_compute(waiting), sum(len(p.replicates) * p.cell.run.n for p in waiting)
     text = fitting_columns(rows, ["experiment", "cell", "setting", "status", "reason"])
-    text += f"\n\n{len(waiting)} of {counted(len(cells), 'cell')} to compute: {duration(total)} of CPU"
-    if request.jobs > 1:
-        text += f", {duration((total - overhead) / request.jobs + overhead)} on {request.jobs} cores"
+    text += f"\n\n{len(waiting)} of {counted(len(cells), 'cell')} to compute"
+    text += f": {counted(len(chunks), 'chunk')}, {counted(steps, 'step')}" if waiting else ""
     text += "".join(f"\n{line}" for line in rewritten)
-    return {"cells": cells, "estimate_s": total, "overhead_s": overhead, "summaries": rewritten}, text, 0
+    return {"cells": cells, "chunks": len(chunks), "steps": steps, "summaries": rewritten}, text, 0
 
 
 def unlock(request: Request) -> tuple[dict[str, Any], str, int]:
@@ -171,28 +163,6 @@ def unlock(request: Request) -> tuple[dict[str, Any], str, int]:
 
 LOOKED_AT = 200
 """cells that are looked at before a run, for whether it needs a compiler"""
-START_S = 0.8
-"""of a processor, to start with all that a run needs"""
-
-
-def overhead_s(cells: Sequence[Cell]) -> float:
-    """Estimated time of a run beside start and simulation: reading records, setting noise, writing, and compiling.
-
-    Measured on one core of a server of 2023: what is loaded 0.4 s; a cell's files 0.03 s; reading and preparing
-    records 10 ns a byte; noise of a softmax run for a target 0.5 s; compiling 1.5 s (momentum) to 5.5 s (linear
-    problems), where no compiled code is kept.
-    """
-    # Cells on one table read it once.
-    sources = {str(cell.parameters["problem"].get("data")): cell.problem.memory() for cell in cells}
-    read = sum(sources.values())
-    calibrated = sum(cell.privacy.eps is not None and cell.problem.held_out_records > 0 for cell in cells)
-    return 0.4 + 0.03 * len(cells) + 1e-8 * read + 0.5 * calibrated + (0.0 if _kernels() else 3.7)
-
-
-def _kernels() -> set[str]:
-    """Names of the compiled functions that are kept."""
-    kept = own_folder("kernels", made=False)  # as `dpexp.engine.compiled` has it, without the compiler
-    return set() if kept is None else {one.name for one in kept.iterdir() if one.is_file()}
 
 
 def run(request: Request) -> tuple[dict[str, Any], str, int]:
@@ -266,15 +236,7 @@ def run_all(experiments: list[Experiment], request: Request) -> tuple[dict[str, 
         for remark in (internals.require_compiler(), internals.keep_only_what_fits()):
             if remark:
                 note(remark, request.quiet)
-    begin, kernels = time.process_time(), _kernels()
     reports = list(_reports(experiments, request))
-    # Only a whole run in this process says what its start and its end have cost, and only where no kernel is new: what
-    # is compiled and kept now is not compiled again, and what was imported for that is not needed.
-    alone = _kernels() <= kernels and len(reports) == 1 and backend_of(experiments[0], request) == "threads"
-    if alone and reports[0].computed == len(experiments[0].cells):
-        cells_of = experiments[0].cells
-        beside = time.process_time() - begin - reports[0].simulated_s
-        learn([(kinds_beside(cells_of), beside, overhead_s(cells_of))])
     rows = [
         [
             r.experiment,

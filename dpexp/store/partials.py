@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from dpexp.engine.result import Passed
 from dpexp.store.fingerprint import code_of
 from dpexp.store.provenance import arithmetic
 from dpexp.store.simulating import Done
+
+if TYPE_CHECKING:
+    from dpexp.store.planning import CellPlan
 
 MOST_LOST_S = 1.0
 """of computing, in chunks that are finished and not on disk yet"""
@@ -145,3 +148,12 @@ def chunks_of(
         for c in range(0, len(cells), settings)
         for r in range(0, len(replicates), lanes)
     ]
+
+
+def chunks_to_compute(plans: Iterable[CellPlan]) -> list[Chunk]:
+    """The chunks of what these plans miss."""
+    groups: dict[tuple[str, range], list[Cell]] = {}
+    for p in plans:
+        if len(p.replicates):
+            groups.setdefault((p.cell.pass_key, p.replicates), []).append(p.cell)
+    return [chunk for (_, replicates), cells in groups.items() for chunk in chunks_of(cells, replicates)]

@@ -1,16 +1,8 @@
-"""What has to be computed: the state of every cell in the results folder, and how long the rest will take.
-
-An estimate begins with what computing took on this machine when it was last done, beside what was estimated of it. A
-file beside the compiled code holds, for each kind of work, the processor's seconds over the estimated ones. The same
-work on the same machine takes about the same time again, whatever runs beside it. Nothing but estimates is read from
-it, so that a file which is damaged, old or someone else's makes an estimate wrong and no number.
-"""
+"""What has to be computed: the state of every cell in the results folder."""
 
 from __future__ import annotations
 
-import json
-import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -18,8 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dpexp.config.cells import Cell, Experiment
-from dpexp.core.digests import digest
-from dpexp.core.files import Damaged, atomically, own_folder, read_ordinary
+from dpexp.core.files import Damaged
 from dpexp.core.text import counted, few
 from dpexp.store.cell_files import Stored, lacking, stored_cell_file, stored_model
 from dpexp.store.description import describe, stamp_of
@@ -50,11 +41,6 @@ class CellPlan:
     warning: str = ""
     refused: str = ""
     """why a run may not go on: a deployment has released this cell, and it cannot be read any more"""
-
-    def seconds(self, known: Mapping[str, float], settings: int) -> float:
-        """Estimated time on one core, in a pass of so many settings, with what is `known` of this machine."""
-        estimated = self.cell.algorithm.seconds(self.cell.problem, self.cell.run.n)
-        return len(self.replicates) * estimated * factor(known, kinds(self.cell, settings))
 
 
 def plan(experiment: Experiment, results: Path, force: bool = False, deployment: bool = False) -> list[CellPlan]:
@@ -163,76 +149,3 @@ def _mixture(stored: dict[str, Any]) -> str:
     now = arithmetic()
     differing = [f"{name} {stored.get(name)} (now {now[name]})" for name in now if stored.get(name) != now[name]]
     return f"computed with {', '.join(differing)}" if differing else ""
-
-
-# --- how long it takes ---
-
-MOST_KEPT = 2000
-"""kinds of work; the oldest are forgotten first"""
-MOST_BYTES = 1_000_000
-SHORT_S = 0.2
-"""seconds of all work of a kind that are too few to tell of more: loading compiled code takes as long"""
-
-
-def kinds(cell: Cell, settings: int) -> tuple[str, str]:
-    """Of the work on a cell in a pass of so many settings: the very same, and what is like it.
-
-    Settings share random numbers, so that one of few takes several times as long as one of many. From sixteen on, what
-    they share is little beside what each takes: they are of one kind.
-    """
-    like = f"{cell.algorithm.name} {cell.problem.name} {min(settings, 16).bit_length()}"
-    return digest([str(cell.algorithm.common(cell.problem)), cell.run.n, cell.run.checkpoints, settings], 20), like
-
-
-def kinds_beside(cells: Sequence[Cell]) -> tuple[str, str]:
-    """Of what a run of these cells does beside its simulation."""
-    names = sorted({cell.algorithm.name for cell in cells})
-    return digest(sorted(cell.cell_id for cell in cells), 20), f"beside {' '.join(names)} {len(cells).bit_length()}"
-
-
-def factors() -> dict[str, float]:
-    """The factors by kind; none where nothing is kept."""
-    place = _file()
-    if place is not None:
-        with suppress(OSError, ValueError, AttributeError, TypeError):
-            found = json.loads(read_ordinary(place, MOST_BYTES))
-            return {str(kind): float(factor) for kind, factor in found.items() if 0 < float(factor) < 1e6}
-    return {}
-
-
-def factor(known: Mapping[str, float], of: Iterable[str]) -> float:
-    """By how much an estimate is wrong here, as far as is known."""
-    return next((known[kind] for kind in of if kind in known), 1.0)
-
-
-def learn(measured: Sequence[tuple[tuple[str, ...], float, float]]) -> float:
-    """Keep what chunks took: their kinds, seconds and estimated seconds. Returns the seconds that this explains."""
-    by_kind: dict[tuple[str, bool], list[tuple[float, float]]] = {}
-    for of, seconds, estimated in measured:
-        for kind in of if estimated > 0 else ():
-            by_kind.setdefault((kind, kind == of[0]), []).append((seconds, estimated))
-    ratios: dict[str, float] = {}
-    for (kind, same), found in by_kind.items():
-        # Of kinds with little work what is beyond the estimate belongs to what is beside the work. The very same work
-        # has it again, whatever it is; what is only like it may be longer, and have it once all the same.
-        if max(sum(estimated for _, estimated in found), same * sum(seconds for seconds, _ in found)) >= SHORT_S:
-            # a chunk that had to load or compile is one among others of its kind: the median is not changed by it
-            ratios[kind] = statistics.median_low(seconds / estimated for seconds, estimated in found)
-    _keep(ratios)
-    return sum(estimated * factor(ratios, of) for of, _, estimated in measured)
-
-
-def _keep(ratios: Mapping[str, float]) -> None:
-    place = _file()
-    if place is None or not ratios:
-        return
-    new = {kind: float(f"{ratio:.4g}") for kind, ratio in ratios.items()}
-    every = {kind: value for kind, value in factors().items() if kind not in new} | new
-    text = json.dumps(dict([*every.items()][-MOST_KEPT:]))
-    with suppress(OSError):
-        atomically(place, lambda temporary: temporary.write_text(text, encoding="utf-8"))
-
-
-def _file() -> Path | None:
-    place = own_folder("speeds")
-    return None if place is None else place / "factors.json"

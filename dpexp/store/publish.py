@@ -49,7 +49,7 @@ class Computed(NamedTuple):
     pieces: Sequence[CellData]
     """in the order of the replicates; at least one"""
     cpu_s: float
-    """of the processor that computed it, compiling apart: those of a clock say what ran beside it"""
+    """of the processor that computed it: those of a clock say what ran beside it"""
     model: np.ndarray | None
     """parameters to release [estimators, replicates, ...]"""
     deployment: bool

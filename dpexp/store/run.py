@@ -19,17 +19,16 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import get_ident
 from typing import Any
 
 import numpy as np
 
-from dpexp.config.cells import Cell, Experiment
+from dpexp.config.cells import Experiment
 from dpexp.config.resources import needs_of_worker
 from dpexp.config.settings import identity
 from dpexp.core.errors import CellFailed, DpexpError
 from dpexp.core.files import Damaged
-from dpexp.core.terminal import compiling, note, tell
+from dpexp.core.terminal import note, tell
 from dpexp.engine.result import CellData
 from dpexp.store import partials
 from dpexp.store.cell_files import model_if_whole
@@ -37,8 +36,8 @@ from dpexp.store.confirming import confirm_held
 from dpexp.store.executors import EXECUTORS, Task
 from dpexp.store.fingerprint import code_of, edited_after
 from dpexp.store.folder import Folder, NotWritable
-from dpexp.store.partials import Chunk, Keeping, chunks_of
-from dpexp.store.planning import CellPlan, derived_state, kinds, learn, plan
+from dpexp.store.partials import Chunk, Keeping, chunks_to_compute
+from dpexp.store.planning import CellPlan, derived_state, plan
 from dpexp.store.publish import Computed, Fresh, publish
 from dpexp.store.rows import Ended
 from dpexp.store.simulating import Done, Failed, simulate
@@ -78,31 +77,16 @@ class Report:
     diverged: int = 0
     failed: int = 0
     wall_s: float = 0.0
-    simulated_s: float = 0.0
-    """processor's seconds of the chunks, as far as their work explains them"""
 
 
 def simulate_chunk(chunk: Chunk) -> tuple[Done | Failed, str]:
-    """Compute a chunk, and say what this process takes its numbers to depend on: a worker may have begun later.
-
-    What compiling took is no part of its seconds: the next chunk of the kind compiles nothing.
-    """
-    cells, thread, compiled = chunk.cells, get_ident(), list[float]()
-
-    def told(begins: bool) -> None:
-        # other threads tell of theirs here too
-        if get_ident() == thread:
-            compiled.append(-time.thread_time() if begins else time.thread_time())
-
+    """Compute a chunk, and say what this process takes its numbers to depend on: a worker may have begun later."""
+    cells = chunk.cells
     if chunk.deployment:
         # who is held out is drawn in secret too and kept nowhere: where records are replaced, places decide, and if
         # their order is secret and uniform the statement holds whatever the order of the file is (docs/data.md)
         cells = tuple(replace(cell, problem=cell.problem.dealt_anew(secrets.randbits(63))) for cell in cells)
-    with compiling.listening(told):
-        result = simulate(cells, chunk.replicates, chunk.deployment)
-    if isinstance(result, Done):
-        result = result._replace(wall_s=result.wall_s - sum(compiled) / len(cells))
-    return result, chunk.key
+    return simulate(cells, chunk.replicates, chunk.deployment), chunk.key
 
 
 def run(experiment: Experiment, options: Options) -> Report:
@@ -186,15 +170,6 @@ def _bring_up_to_date(
     with Keeping(folder.partial) as keeping:
         results = _compute(experiment, todo, keeping, options, check)
         check()
-        # other machines tell nothing of this one
-        if options.backend != "dask":
-            report.simulated_s = learn(
-                [
-                    (kinds(chunk.cells[0], len(chunk.cells)), result.wall_s * len(chunk.cells), chunk.seconds)
-                    for chunk, result in results
-                    if isinstance(result, Done)
-                ]
-            )
         fresh, failures = _assemble(todo, results, folder, options.deployment)
         written, ended = failures, dict[str, Ended]()
         # (f)
@@ -231,14 +206,7 @@ def _compute(
     experiment: Experiment, todo: Sequence[CellPlan], keeping: Keeping, options: Options, check: Callable[[], None]
 ) -> list[tuple[Chunk, Done | Failed]]:
     """Compute all chunks, those that a killed run left behind excepted; `check` is asked before one is kept."""
-    groups: dict[tuple[str, range], list[Cell]] = {}
-    for p in todo:
-        groups.setdefault((p.cell.pass_key, p.replicates), []).append(p.cell)
-    chunks = [
-        replace(chunk, deployment=options.deployment)
-        for (_, replicates), cells in groups.items()
-        for chunk in chunks_of(cells, replicates)
-    ]
+    chunks = [replace(chunk, deployment=options.deployment) for chunk in chunks_to_compute(todo)]
     found = _finished(experiment, chunks, keeping, options, check)
     # (d)
     shared = [chunk for chunk, result in found if isinstance(result, Failed) and len(chunk.cells) > 1]

@@ -129,7 +129,7 @@ def test_dry_run_says_what_and_why_and_writes_nothing(tmp_path):
     assert not results.exists()
     document = json.loads(said("run", config, "--results", results, "--dry-run", "--json", "--only", "mu == inf"))
     assert [(c["status"], c["mu"]) for c in document["cells"]] == [("missing", "non-private")] * 2
-    assert document["estimate_s"] > 0
+    assert document["steps"] == 2 * 100 * 8 * document["chunks"]
     assert not results.exists()
 
 

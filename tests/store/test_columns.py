@@ -158,7 +158,7 @@ def test_parameters_that_are_called_alike_have_two_names_in_the_dry_run(register
     planned, text, _ = command.dry_run(request(path, tmp_path))
     assert len(planned["cells"]) == 16
     for cell in planned["cells"]:
-        assert [key for key in cell if key not in ("experiment", "cell_id", "status", "reason", "estimate_s")] == names
+        assert [key for key in cell if key not in ("experiment", "cell_id", "status", "reason")] == names
     assert "problem.beta=2 algorithm.beta=4 schedule.alpha=1/3 mu=non-private" in text
 
 

@@ -21,7 +21,6 @@ from dpexp.core.errors import DpexpError
 from dpexp.engine.result import Passed
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.store import Folder, partials, planning
-from dpexp.store import run as module
 from dpexp.store.executors import EXECUTORS
 from dpexp.store.planning import plan
 from dpexp.store.run import Options, run
@@ -63,7 +62,8 @@ def test_same_bits_for_any_jobs_and_backend(way, config, done, tmp_path):
 
 
 def test_same_bits_for_any_chunks(config, done, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "chunks_of", lambda cells, r: partials.chunks_of(cells, r, lanes=3, settings=2))
+    original = partials.chunks_of
+    monkeypatch.setattr(partials, "chunks_of", lambda cells, r: original(cells, r, lanes=3, settings=2))
     _, folder = go(config, tmp_path / "other")
     assert numbers(folder.root) == numbers(done.root)
 
