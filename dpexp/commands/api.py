@@ -233,12 +233,14 @@ def privacy(
     *,
     force: bool = False,
     search: float | None = None,
+    results: str | os.PathLike[str] = RESULTS,
     **parameters: Any,
 ) -> Statement:
     """The privacy statement of a config, or of a mechanism by its name and parameters.
 
     `.text()` is what the command prints, `.document()` the same for programs. `search` are seconds that are spent on
-    finding the pair of neighbours of a mechanism that tells most.
+    finding the pair of neighbours of a mechanism that tells most. `results` is the folder whose deployments of a config
+    are known.
     """
     from dpexp.commands import privacy as command
     from dpexp.commands.config_statement import of_experiment
@@ -248,7 +250,7 @@ def privacy(
         return command.of_mechanism(what, _pairs(parameters), force, seconds=search)
     if parameters or force or search is not None:
         raise TypeError("parameters belong to a mechanism, and what a config says is changed by load(..., set=[...])")
-    return of_experiment(load(what))
+    return of_experiment(load(what), results=Path(results))
 
 
 def calibrate(
@@ -346,13 +348,15 @@ def diff(
     by: str = "",
     only: str | None = None,
     metric: str | None = None,
+    results: str | os.PathLike[str] = RESULTS,
 ) -> pd.DataFrame:
     """Final errors of two results, or of the levels of the setting `by` of one: a row for each comparison."""
     import pandas as pd
 
     from dpexp.commands import diff as command
 
-    return pd.DataFrame(command.diff(Path(a), None if b is None else Path(b), metric, by, only).document["rows"])
+    compared = command.diff(Path(a), None if b is None else Path(b), metric, by, only, Path(results))
+    return pd.DataFrame(compared.document["rows"])
 
 
 def check(file: str | os.PathLike[str] | None = None) -> Verdict:

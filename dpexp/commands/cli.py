@@ -279,11 +279,12 @@ def privacy(
         bool, Option("--tradeoff", help="Error rates of an attacker, as a table and a figure.")
     ] = False,
     out: Annotated[
-        Path | None, Option(metavar="DIR", help="Where that figure goes.  [default: results/figures]")
+        Path | None, Option(metavar="DIR", help="Where that figure goes.  [default: RESULTS/figures]")
     ] = None,
     search: Annotated[
         float | None, Option("--search", metavar="SECONDS", help="Search for the worst pair of neighbours.")
     ] = None,
+    results: Results = None,
     as_json: Json = False,
 ) -> None:
     """State the privacy of a config's mechanisms, or of one given by --mechanism."""
@@ -296,11 +297,13 @@ def privacy(
         raise UsageError("--tradeoff and --out go with a config or --mechanism", "not with --users")
     statement: command.Statement
     if mechanism is not None:
-        statement = command.of_mechanism(mechanism, arguments or [], force, tradeoff, out, search)
+        statement = command.of_mechanism(
+            mechanism, arguments or [], force, tradeoff, out or _folder(results) / "figures", search
+        )
     elif users is not None:
         statement = command.of_users(users, arguments or [])
     else:
-        statement = command.of_config_asked(arguments or [], sets or [], deployment, tradeoff, out)
+        statement = command.of_config_asked(arguments or [], sets or [], deployment, tradeoff, out, _folder(results))
     _answer(as_json, statement.document, statement.text)
 
 
@@ -557,19 +560,20 @@ def advise(
 
 @app.command()
 def diff(
-    a: Annotated[Path, Argument(help="A results folder, such as results/linear_d5.", show_default=False)],
+    a: Annotated[Path, Argument(help="An experiment, or its folder, such as results/linear_d5.", show_default=False)],
     b: Annotated[Path | None, Argument(help="Another.", show_default=False)] = None,
     by: Annotated[str, Option(metavar="NAME", help="Compare the levels of this setting within A.")] = "",
     only: Only = None,
     metric: Annotated[
         str | None, Option(metavar="NAME", help="What to compare.  [default: the error, or every metric]")
     ] = None,
+    results: Results = None,
     as_json: Json = False,
 ) -> None:
     """Compare the final errors, or other metrics, of two results, or of the settings of one."""
     from dpexp.commands import diff as command
 
-    _answer(as_json, *command.diff(a, b, metric, by, only))
+    _answer(as_json, *command.diff(a, b, metric, by, only, _folder(results)))
 
 
 @app.command(name="list")

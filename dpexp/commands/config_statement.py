@@ -35,9 +35,11 @@ class Located(ConfigStatement):
         deployed = every if deployment else Folder(results, experiment.name).deployed.keys()
         self.path, self.deployment, self.name = path, every <= deployed, experiment.name
         self.settings = len(experiment.cells)
-        said = cautions(experiment, deployed=deployed)
+        said, together = cautions(experiment, deployed=deployed), joint(experiment)
+        if together:
+            said.append(f"Only releases in the results folder {results} are known here: add those of other folders.")
         super().__init__(released(experiment), experiment.deltas, experiment.notices(), said)
-        self.together = [one.document(experiment.deltas) for one in joint(experiment)]
+        self.together = [one.document(experiment.deltas) for one in together]
 
     def document(self) -> dict[str, Any]:
         """With `together`, what all releases of the user's own records give away, and whether the noise is secret."""

@@ -27,7 +27,14 @@ class Compared(NamedTuple):
     exit_code: int
 
 
-def diff(a: Path, b: Path | None = None, metric: str | None = None, by: str = "", only: str | None = None) -> Compared:
+def diff(
+    a: Path,
+    b: Path | None = None,
+    metric: str | None = None,
+    by: str = "",
+    only: str | None = None,
+    results: Path = Path("results"),
+) -> Compared:
     """Compare A with B, setting by setting, or within A the levels of the setting `by`, pair by pair.
 
     Settings match that agree in what varies within A or B. A comparison is paired where random numbers are shared. A
@@ -37,7 +44,7 @@ def diff(a: Path, b: Path | None = None, metric: str | None = None, by: str = ""
     """
     if bool(by) == (b is not None):
         raise UsageError("diff compares two results, or the levels of one setting", "dpexp diff A B, or A --by NAME")
-    paths = [_folder(path) for path in (a, b) if path is not None]
+    paths = [_folder(path, results) for path in (a, b) if path is not None]
     for path in paths:
         if not holds_results(path):
             near = guess(str(path), [str(path.parent / name) for name in experiments_in(path.parent)])
@@ -85,10 +92,10 @@ def diff(a: Path, b: Path | None = None, metric: str | None = None, by: str = ""
     return Compared(document, "\n".join(lines), 3 if any(not kept for _, kept in stale.values()) else 0)
 
 
-def _folder(path: Path) -> Path:
+def _folder(path: Path, results: Path) -> Path:
     """A folder with a name; of one word also the experiment of that name in `results`."""
-    if not path.exists() and len(path.parts) == 1 and holds_results(Path("results") / path):
-        return Path("results") / path
+    if not path.exists() and len(path.parts) == 1 and holds_results(results / path):
+        return results / path
     return path if path.name not in ("", "..") else path.resolve()
 
 

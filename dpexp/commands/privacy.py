@@ -52,23 +52,31 @@ __all__ = ["Statement", "of_config", "of_mechanism", "of_users"]
 
 
 def of_config_asked(
-    words: Sequence[str], sets: Sequence[str], deployment: bool, tradeoff: bool, out: Path | None
+    words: Sequence[str],
+    sets: Sequence[str],
+    deployment: bool,
+    tradeoff: bool,
+    out: Path | None,
+    results: Path = RESULTS,
 ) -> Asked:
     """The statement of the one config file among these words; the others are questions about an attacker."""
     rest, asked = questions_among(words, tradeoff)
     rest, drawn = number_of_runs_among(rest)
     if len(rest) != 1:
         raise UsageError("privacy takes one config file, --mechanism NAME key=value ..., or --users FILE")
-    found = of_config(Path(rest[0]), sets, deployment)
-    found.asked, found.drawn, found.out = asked, drawn, out or FIGURES
+    found = of_config(Path(rest[0]), sets, deployment, results)
+    found.asked, found.drawn, found.out = asked, drawn, out or results / "figures"
     return found
 
 
-def of_config(path: Path, sets: Sequence[str], deployment: bool = False) -> Asked:
-    """The privacy statement of a config's mechanisms, each once; of a deployment, where that is asked for."""
+def of_config(path: Path, sets: Sequence[str], deployment: bool = False, results: Path = RESULTS) -> Asked:
+    """The privacy statement of a config's mechanisms, each once; of a deployment, where that is asked for.
+
+    `results` is the folder that may hold deployments of it.
+    """
     from dpexp.config.experiment_file import load_experiment
 
-    return Asked(path, load_experiment(path, sets), deployment, RESULTS)
+    return Asked(path, load_experiment(path, sets), deployment, results)
 
 
 class Asked(Located):
