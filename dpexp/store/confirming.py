@@ -16,7 +16,7 @@ from dpexp.core.errors import DpexpError
 from dpexp.core.files import Damaged
 from dpexp.core.terminal import note
 from dpexp.core.text import few
-from dpexp.store.description import ORIGIN, SAID, config_today, confirmed_by, stamp_in, witness_of
+from dpexp.store.description import ORIGIN, SAID, config_today, stamp_in, witness_of
 from dpexp.store.executors import Task, threads
 from dpexp.store.files import table_of, write_document, write_table
 from dpexp.store.fingerprint import changed, code_of, edited_after, what_changed
@@ -26,6 +26,7 @@ from dpexp.store.partials import Chunk, chunks_of
 from dpexp.store.rows import Ended, agree, row_of
 from dpexp.store.simulating import Done, simulate
 from dpexp.store.staleness import why_stale
+from dpexp.store.stamps import confirmed_by, stamp
 
 CURRENT, CONFIRMED, STALE = "current", "confirmed", "stale"
 Found = dict[str, tuple[str, str]]
@@ -137,10 +138,19 @@ def _computed(cells: Sequence[Cell], manifest: dict[str, Any], jobs: int) -> dic
 
 
 def _stamp(experiment: Experiment, generation: Generation, found: Found, rows: list[dict[str, Any]]) -> None:
-    """Write today's code beside what was confirmed, and rows that state something else; numbers stay as they are."""
+    """Say that today's code gives what was confirmed, and write rows that state something else; numbers stay.
+
+    Where all cells hold and only dpexp's code is another one, a stamp says so, and the manifest stays as it is.
+    """
     manifest = generation.manifest
     confirmed = [cell for cell in experiment.cells if found.get(cell.cell_id, ("",))[0] == CONFIRMED]
     if not confirmed:
+        return
+    generation.folder.require_held()
+    whole = found.keys() == manifest["computed_from"].keys()
+    whole = whole and all(status in (CURRENT, CONFIRMED) for status, _ in found.values())
+    if whole and not rows and all(_differs_in_dpexp(cell, manifest) for cell in confirmed):
+        stamp(generation.folder, code_of(confirmed[0])["dpexp"])
         return
     origins, codes = dict(manifest["computed_from"]), dict(manifest["code"])
     for cell in confirmed:
@@ -151,12 +161,17 @@ def _stamp(experiment: Experiment, generation: Generation, found: Found, rows: l
     used = {origin["code"] for origin in origins.values()}
     changes = {"computed_from": origins, "code": {name: codes[name] for name in sorted(used)}}
     # the config is said to be that of today only where every cell is
-    if set(found) == set(origins) and all(status in (CURRENT, CONFIRMED) for status, _ in found.values()):
+    if whole:
         changes["config"] = config_today(experiment, generation.folder)
-    generation.folder.require_held()
     if rows:
         seal = write_table(generation.folder.cells, table_of(rows), {})
         changes["seals"] = manifest["seals"] | {"cells.parquet": seal}
     write_document(
         generation.folder.manifest, {key: value for key, value in (manifest | changes).items() if key in SAID}
     )
+
+
+def _differs_in_dpexp(cell: Cell, manifest: dict[str, Any]) -> bool:
+    """Whether code and data of a cell are what is stored, but for dpexp's own code."""
+    then, now = stamp_in(manifest, cell.cell_id).code, code_of(cell)
+    return then.keys() == now.keys() and changed(then, now) == ["dpexp"]

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dpexp.core.digests import digest
-from dpexp.core.text import counted
 from dpexp.engine.result import CellData
 from dpexp.store.cell_files import Due, Stored, digest_of, due, model_if_whole
 from dpexp.store.files import SCHEMA_VERSION
@@ -61,11 +60,6 @@ def witness_of(cell: Cell, data: CellData) -> dict[str, Any]:
         hashed.update(f"{name} {_TYPES[column.dtype.kind]}".encode())
         hashed.update("\n".join(column).encode() if column.dtype == object else np.ascontiguousarray(column).data)
     return {"replicates": count, "numbers": digest_of(few), "summary": hashed.hexdigest()[:32]}
-
-
-def confirmed_by(witness: Mapping[str, Any]) -> str:
-    """How a cell was confirmed, in words."""
-    return f"one chunk of {counted(witness['replicates'], 'replicate')}"
 
 
 def stamp_in(manifest: Mapping[str, Any], cell_id: str) -> Stamp:

@@ -17,8 +17,10 @@ from typing import Any
 from dpexp.core.digests import digest
 from dpexp.core.files import Damaged, State, state_of
 from dpexp.store.cell_files import Model, Stored, stored_cell_file, stored_model
-from dpexp.store.files import Sealed, read_document, read_sealed
+from dpexp.store.files import Sealed, read_sealed
 from dpexp.store.folder import Folder, deployments
+from dpexp.store.stamps import FILE as STAMPS
+from dpexp.store.stamps import stamped
 
 PATIENCE_S = 5.0
 """how long a reader waits for a writer that is between two files; a generation is put in place within milliseconds"""
@@ -79,10 +81,10 @@ class Generation:
 
 def read_generation(folder: Folder) -> Generation:
     """The stored generation. Raises FileNotFoundError where there is none, Damaged where files do not agree."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline, stamps = time.monotonic() + PATIENCE_S, folder.root.parent / STAMPS
     while True:
         try:
-            return _read(folder.root, tuple(map(state_of, (folder.manifest, folder.cells, folder.summary))))
+            return _read(folder.root, tuple(map(state_of, (folder.manifest, folder.cells, folder.summary, stamps))))
         except (Damaged, FileNotFoundError):
             # (b): without a writer nothing will change
             if not folder.is_held or time.monotonic() > deadline:
@@ -92,10 +94,10 @@ def read_generation(folder: Folder) -> Generation:
 
 @lru_cache(maxsize=64)
 def _read(root: Path, states: tuple[State, ...]) -> Generation:
-    """`states` are those of the derived files."""
+    """`states` are those of the derived files and of the stamps."""
     # the states are part of the key: files that have changed are another question, whose answer is not kept yet
     folder = Folder(root.parent, root.name)
-    manifest = read_document(folder.manifest)
+    manifest = stamped(folder)
     # (a)
     cells = _sealed(folder.cells, manifest)
     summary = _sealed(folder.summary, manifest) if manifest["seals"]["summary.parquet"] else None

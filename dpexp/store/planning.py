@@ -14,11 +14,11 @@ from dpexp.core.files import Damaged
 from dpexp.core.text import counted, few
 from dpexp.store.cell_files import Stored, lacking, stored_cell_file, stored_model
 from dpexp.store.description import describe, stamp_of
-from dpexp.store.files import read_document
 from dpexp.store.fingerprint import changed, code_of, what_changed
 from dpexp.store.folder import Folder
 from dpexp.store.generation import read_generation
 from dpexp.store.provenance import arithmetic
+from dpexp.store.stamps import stamped
 
 T = TypeVar("T")
 
@@ -51,7 +51,7 @@ def plan(experiment: Experiment, results: Path, force: bool = False, deployment:
     folder = Folder(results, experiment.name)
     manifest: dict[str, Any] = {"computed_from": {}}
     with suppress(FileNotFoundError, Damaged):
-        manifest = read_document(folder.manifest)
+        manifest = stamped(folder)
     asked = experiment.replicates, folder, manifest, force, deployment
     return [_plan_cell(cell, *asked) for cell in experiment.cells]
 

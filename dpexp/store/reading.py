@@ -25,6 +25,7 @@ from dpexp.store.folder import Folder
 from dpexp.store.generation import Generation, config_path, identity_of, read_generation
 from dpexp.store.provenance import versions
 from dpexp.store.staleness import absent, why_stale
+from dpexp.store.stamps import stamped
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -282,6 +283,6 @@ def _trajectory(generation: Generation, cell_id: str, read: Callable[[Stored], T
 def _replaced(generation: Generation) -> bool:
     """Whether another generation is stored by now."""
     try:
-        return read_document(generation.folder.manifest) != generation.manifest
+        return stamped(generation.folder) != generation.manifest
     except (Damaged, FileNotFoundError):
         return True

@@ -24,6 +24,7 @@ import numpy as np
 
 from dpexp.core.errors import UsageError
 from dpexp.store.rows import STATED as AGREEING
+from dpexp.store.stamps import FILE as STAMPS
 
 # --- what is published ---
 
@@ -31,6 +32,8 @@ KEPT = ".published"
 """the copy that is made before results are computed anew where there is no git; it is not committed"""
 LOCAL = frozenset({"trajectories", "partial", "orphaned"})
 """folders of an experiment that are not published"""
+UNCOMPARED = ("provenance.json", STAMPS)
+"""files that say when and how numbers came about"""
 
 
 class Published(NamedTuple):
@@ -83,7 +86,7 @@ def _in_folder(folder: Path) -> Iterator[tuple[str, bytes]]:
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder)
         hidden = any(part.startswith(".") for part in inside.parts) or bool(LOCAL & set(inside.parts))
-        if path.is_file() and not hidden and path.name != "provenance.json" and path.suffix != ".csv":
+        if path.is_file() and not hidden and path.name not in UNCOMPARED and path.suffix != ".csv":
             yield inside.as_posix(), path.read_bytes()
 
 
@@ -97,7 +100,7 @@ def _in_git(results: Path) -> dict[str, bytes]:
         return {}
     with tarfile.open(fileobj=io.BytesIO(told.stdout)) as archive:
         opened = {m.name.removeprefix("./"): archive.extractfile(m) for m in archive if m.isfile()}
-        return {name: content.read() for name, content in opened.items() if content is not None}
+        return {name: file.read() for name, file in opened.items() if file is not None and name not in UNCOMPARED}
 
 
 # --- how far a number may be from it ---
@@ -149,9 +152,9 @@ def tolerance(metric: str, estimator: str) -> Tolerance:
 # --- one file beside the published one ---
 
 Status = Literal["identical", "within tolerance", "different", "missing"]
-NAMES = frozenset({"seals", "checksum", "numbers", "results", "unchanged", "witness", "confirmed"})
-"""keys of documents whose values are digests of other files' numbers, which are compared themselves, or say how often
-these were computed"""
+NAMES = frozenset({"seals", "checksum", "numbers", "results", "unchanged", "witness", "confirmed", "code"})
+"""keys of documents whose values are digests of other files' numbers, which are compared themselves, or say with which
+code these were computed and confirmed"""
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 

@@ -1,6 +1,6 @@
 """An edit costs a chunk where it moves no number: this is proved, rows are stated anew, and nothing false is stamped."""
 
-import json
+import contextlib
 import shutil
 from dataclasses import replace
 
@@ -57,10 +57,6 @@ def states(config, options):
     return {status for status, _ in confirm(experiment, options.results).values()}
 
 
-def manifest(config, options):
-    return json.loads(Folder(options.results, load_experiment(config).name).manifest.read_text())
-
-
 def refused(config, options):
     with pytest.raises(ResultsMissing) as caught:
         load_summary(options.results, load_experiment(config).name)
@@ -85,6 +81,49 @@ def test_an_edit_that_moves_no_number_is_confirmed_without_trajectories(edited, 
     edited()  # the edit is taken back: the code that computed them is another one than the stamp's
     assert refused(config, options)
     assert states(config, options) == {"confirmed"}
+
+
+def test_an_edit_that_moves_nothing_changes_one_file_of_all_results(edited, tmp_path):
+    """What one edit's stamp says of a manifest ends with the manifest and with the next edit; damage confirms nothing."""
+    results, configs = tmp_path / "results", [tmp_path / "small.yaml", tmp_path / "other.yaml"]
+    configs[0].write_text(TINY)
+    configs[1].write_text(TINY.replace("experiment: small", "experiment: other").replace("mu: [1, ", "mu: [3, "))
+    for config in configs:
+        run(load_experiment(config), Options(results, quiet=True))
+    before = {path: path.read_bytes() for path in results.rglob("*") if path.is_file()}
+
+    def confirmed():
+        return [{status for status, _ in confirm(load_experiment(config), results).values()} for config in configs]
+
+    def readable():
+        found = []
+        for name in ("small", "other"):
+            with contextlib.suppress(ResultsMissing):
+                found.append(load_generation(results, name).folder.root.name)
+        return found
+
+    edited("engine")
+    assert readable() == []
+    assert confirmed() == [{"confirmed"}] * 2
+    after = {path: path.read_bytes() for path in results.rglob("*") if path.is_file() and path.suffix != ".lock"}
+    assert {path.name for path in after if after[path] != before.get(path)} == {"stamps.json"}
+    assert readable() == ["small", "other"]
+    # a run with nothing to do leaves it so
+    assert [run(load_experiment(config), Options(results, quiet=True)).computed for config in configs] == [0, 0]
+    assert all(path.read_bytes() == content for path, content in after.items())
+    # another manifest is not what was confirmed
+    run(load_experiment(configs[1], ["run.replicates=13"]), Options(results, quiet=True))
+    manifest = results / "other" / "manifest.json"
+    manifest.write_bytes(before[manifest])
+    assert "other" not in readable()
+    # the next edit is confirmed for one of them
+    edited("comment")
+    assert states(configs[0], Options(results)) == {"confirmed"}
+    assert readable() == ["small"]
+    (results / "stamps.json").write_text("{")
+    assert readable() == []
+    assert states(configs[0], Options(results)) == {"confirmed"}
+    assert readable() == ["small"]
 
 
 def test_stored_trajectories_are_current_by_the_stamp_and_a_run_keeps_it(edited, tmp_path):

@@ -22,6 +22,7 @@ from dpexp.store.files import read_document
 from dpexp.store.fingerprint import changed, code_of_verdict, plugins_missing
 from dpexp.store.folder import Folder
 from dpexp.store.generation import own_data
+from dpexp.store.stamps import FILE as STAMPS
 
 if TYPE_CHECKING:
     from dpexp.reporting.claim import Claim
@@ -42,7 +43,7 @@ def hashes(results: Path, rows: Sequence[Judgement]) -> dict[str, str]:
 
     It is nothing where plug-ins or the user's own data take part, which may lie anywhere and be large.
     """
-    names = [CODE]
+    names = [CODE, STAMPS]
     for experiment in sorted({name for one in rows for name in one.results}):
         folder = Folder(results, experiment)
         manifest = read_document(folder.manifest)
