@@ -64,8 +64,8 @@ PERSONS = (
 TARGETS = {
     "huber-linear": (
         "The target is the minimiser of the weighted Huber risk. Its slopes are those of the linear model if errors "
-        "are symmetric given the columns, or independent of them. It is no mean where errors are skewed, as those of counts "
-        "and spending are."
+        "are symmetric given the columns, or independent of them. It is no mean where errors are skewed, as those of "
+        "counts and spending are."
     ),
     "mallows-logistic": (
         "The target is the minimiser of the weighted logistic risk: the log odds for a unit of each column where the "
