@@ -131,6 +131,9 @@ def run(
     confirm: Annotated[
         bool, Option("--confirm", help="After an edit: prove on one chunk that no number moved.")
     ] = False,
+    part: Annotated[
+        str, Option(metavar="K/N", help="Compute the K-th of N shares for a later run, as in an array job.")
+    ] = "",
     dry_run: Annotated[bool, Option("--dry-run", help="Say what would be computed, and why.")] = False,
     deployment: Annotated[
         bool, Option("--deployment", help="Release on private records: secret noise, not to be reproduced.")
@@ -151,7 +154,7 @@ def run(
     options = command.Request(
         tuple(configs), tuple(sets or ()), only, jobs or here, backend, scheduler, replicates, profile,
         _folder(results, profile), force, fail_fast, quiet or as_json, verbose,
-        "--debug" in sys.argv, deployment, confirm,
+        "--debug" in sys.argv, deployment, confirm, part,
     )  # fmt: skip
     act = command.unlock if unlock else command.dry_run if dry_run else command.run
     _answer(as_json, *act(options))

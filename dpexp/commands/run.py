@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ from dpexp.store.partials import chunks_to_compute
 from dpexp.store.planning import CellPlan, derived_state, plan
 
 if TYPE_CHECKING:
-    from dpexp.store.run import Report
+    from dpexp.store.run import Options, Report
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,8 @@ class Request:
     """draw noise from the operating system, and forget its seeds"""
     confirm: bool = False
     """compute a chunk of what code changes have touched, and no more"""
+    part: str = ""
+    """K/N: compute the K-th of N shares of the chunks, and keep them for a run that publishes"""
 
 
 def load_all(request: Request) -> list[Experiment]:
@@ -75,6 +78,8 @@ def load_all(request: Request) -> list[Experiment]:
             raise UsageError(f"two configs describe the experiment '{name}'", "their results would share a folder")
     if request.confirm and (request.deployment or request.force or request.backend not in ("", "threads")):
         raise UsageError("--confirm goes with no --force, --deployment or --backend: it computes one chunk, here")
+    if request.part and (request.deployment or request.force or request.confirm):
+        raise UsageError("--part goes with no --deployment, --force or --confirm: it keeps chunks for a later run")
     if request.deployment:
         for experiment in experiments:
             require_private_records(experiment)
@@ -168,7 +173,44 @@ LOOKED_AT = 200
 def run(request: Request) -> tuple[dict[str, Any], str, int]:
     """Run, or confirm what is stored: document, text, exit code."""
     experiments = load_all(request)
+    if request.part:
+        return run_share(experiments, request, *_part(request.part))
     return confirm_all(experiments, request) if request.confirm else run_all(experiments, request)
+
+
+def _part(text: str) -> tuple[int, int]:
+    """K and N of K/N. Raises UsageError."""
+    found = re.fullmatch(r"(\d{1,9})/(\d{1,9})", text)
+    if found is None or not 1 <= int(found[1]) <= int(found[2]):
+        raise UsageError(f"--part is K/N with K from 1 to N, not {text!r}", "for instance --part 3/64")
+    return int(found[1]), int(found[2])
+
+
+def run_share(
+    experiments: list[Experiment], request: Request, part: int, parts: int
+) -> tuple[dict[str, Any], str, int]:
+    """Compute a share of the chunks: document, text, exit code."""
+    from dpexp.store.run import run_part
+
+    _check_compiler(request)
+    shares = [run_part(one, options, part, parts) for one, options in _options(experiments, request)]
+    rows = [
+        [one.experiment, f"{one.own - one.failed} of {one.own}", str(one.done), str(one.chunks - one.done)]
+        for one in shares
+    ]
+    text = fitting_columns(rows, ["experiment", f"part {part}/{parts}", "chunks done", "missing"])
+    if all(one.done == one.chunks for one in shares):
+        text += "\n\nAll chunks are there: the same command without --part writes the results."
+    document = {"part": part, "parts": parts, "experiments": [asdict(one) for one in shares]}
+    return document, text, int(any(one.failed for one in shares))
+
+
+def _check_compiler(request: Request) -> None:
+    from dpexp.engine.lanes import internals
+
+    for remark in (internals.require_compiler(), internals.keep_only_what_fits()):
+        if remark:
+            note(remark, request.quiet)
 
 
 def confirm_all(experiments: list[Experiment], request: Request) -> tuple[dict[str, Any], str, int]:
@@ -193,9 +235,9 @@ def confirm_all(experiments: list[Experiment], request: Request) -> tuple[dict[s
     return {"cells": cells}, text, 3 if open_ones else 0
 
 
-def _reports(experiments: list[Experiment], request: Request) -> Iterator[Report]:
-    """Run experiments, one after the other; of each it is said first what should be known of it."""
-    from dpexp.store.run import Options, run
+def _options(experiments: list[Experiment], request: Request) -> Iterator[tuple[Experiment, Options]]:
+    """How each experiment is run; of each it is said first what should be known of it."""
+    from dpexp.store.run import Options
 
     chosen = _chosen(experiments, request.only)
 
@@ -210,7 +252,14 @@ def _reports(experiments: list[Experiment], request: Request) -> Iterator[Report
             request.quiet, chosen[experiment.name], request.debug, request.deployment, request.scheduler or "",
         )  # fmt: skip
 
-    yield from (run(experiment, asked(experiment)) for experiment in experiments)
+    yield from ((experiment, asked(experiment)) for experiment in experiments)
+
+
+def _reports(experiments: list[Experiment], request: Request) -> Iterator[Report]:
+    """Run experiments, one after the other."""
+    from dpexp.store.run import run
+
+    yield from (run(experiment, options) for experiment, options in _options(experiments, request))
 
 
 def _nothing_to_compute(experiments: list[Experiment], request: Request) -> bool:
@@ -231,11 +280,7 @@ def _nothing_to_compute(experiments: list[Experiment], request: Request) -> bool
 def run_all(experiments: list[Experiment], request: Request) -> tuple[dict[str, Any], str, int]:
     """Run experiments that are loaded: document, text, exit code."""
     if not _nothing_to_compute(experiments, request):
-        from dpexp.engine.lanes import internals
-
-        for remark in (internals.require_compiler(), internals.keep_only_what_fits()):
-            if remark:
-                note(remark, request.quiet)
+        _check_compiler(request)
     reports = list(_reports(experiments, request))
     rows = [
         [

@@ -100,7 +100,7 @@ class Folder:
         """Delete the chunks of a run that has ended well."""
         _remove(self.partial, r"[0-9a-f]{20}\.chunk")
 
-    def _require_real(self) -> None:
+    def require_real(self) -> None:
         """Raises UsageError where the folder, or one of ours in it, is a link: what it leads to is not ours."""
         for path in (self.root, *(self.root / name for name in SUBFOLDERS)):
             if path.is_symlink():
@@ -129,7 +129,7 @@ class Folder:
         """
         with ExitStack() as stack:
             try:
-                self._require_real()
+                self.require_real()
                 self.root.mkdir(parents=True, exist_ok=True)
                 # a link would let us write elsewhere
                 for path in (self.root / name for name in (LOCK, NOTE, MARK)):
@@ -172,7 +172,7 @@ class Folder:
     def require_held(self) -> None:
         """Raises DpexpError where the folder that is held here is not under its name any more: another one is there, or
         can be at any time, and somebody else may hold that; or where a link has taken the place of a folder in it."""
-        self._require_real()
+        self.require_real()
         with suppress(OSError):
             if os.path.samestat(OURS[self.root.absolute()], (self.root / LOCK).stat()):
                 return
@@ -196,7 +196,7 @@ class Folder:
         A person says that the process is gone: nothing here can know it. Raises DpexpError where the kernel says that
         the folder is held: that process has to end.
         """
-        self._require_real()
+        self.require_real()
         # (a) goes before (c)
         try:
             with held(self.root / LOCK):

@@ -70,7 +70,7 @@ def save(folder: Path, chunk: Chunk, done: Done) -> None:
     arrays: dict[str, Any] = {"steps": passed.steps, "wall_s": done.wall_s, "values": passed.values, "keys": chunk.keys}
     arrays |= {f"model {k}": model for k, model in enumerate(done.models) if model is not None}
     np.savez(stored, **arrays)
-    write_bytes_sealed(folder / f"{chunk.key}.chunk", stored.getbuffer())
+    write_bytes_sealed(place_of(folder, chunk), stored.getbuffer())
 
 
 class Keeping(contextlib.AbstractContextManager["Keeping"]):
@@ -84,6 +84,10 @@ class Keeping(contextlib.AbstractContextManager["Keeping"]):
         self._waiting: list[tuple[Chunk, Done]] = []
         self._seconds = 0.0
         """that the waiting ones took to compute"""
+
+    def flush(self) -> None:
+        """Keep what waits."""
+        self._write()
 
     def keep(self, chunk: Chunk, done: Done) -> None:
         """Keep a chunk, now or when there is more that could be lost."""
@@ -120,10 +124,15 @@ class Part(NamedTuple):
         return Done(passed, self.wall_s, (self.model,))
 
 
-def kept_in(folder: Path) -> dict[str, Part]:
-    """What is kept, by `Chunk.key_of`; a file that is damaged is removed."""
+def place_of(folder: Path, chunk: Chunk) -> Path:
+    return folder / f"{chunk.key}.chunk"
+
+
+def kept_in(folder: Path, chunks: Iterable[Chunk] | None = None) -> dict[str, Part]:
+    """What is kept, of all or of these chunks as they are, by `Chunk.key_of`; a file that is damaged is removed."""
     found = {}
-    for path in sorted(folder.glob("[0-9a-f]" * 20 + ".chunk")):
+    every = sorted(folder.glob("[0-9a-f]" * 20 + ".chunk"))
+    for path in every if chunks is None else [place_of(folder, chunk) for chunk in chunks]:
         try:
             stored = np.load(io.BytesIO(read_bytes_sealed(path)))
             steps, values, wall_s = stored["steps"], stored["values"], float(stored["wall_s"])

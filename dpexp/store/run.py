@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -36,7 +36,7 @@ from dpexp.store.confirming import confirm_held
 from dpexp.store.executors import EXECUTORS, Task
 from dpexp.store.fingerprint import code_of, edited_after
 from dpexp.store.folder import Folder, NotWritable
-from dpexp.store.partials import Chunk, Keeping, chunks_to_compute
+from dpexp.store.partials import Chunk, Keeping, Part, chunks_to_compute
 from dpexp.store.planning import CellPlan, derived_state, plan
 from dpexp.store.publish import Computed, Fresh, publish
 from dpexp.store.rows import Ended
@@ -127,6 +127,44 @@ def run(experiment: Experiment, options: Options) -> Report:
     return report
 
 
+@dataclass(frozen=True)
+class Share:
+    """What a part of a run did."""
+
+    experiment: str
+    own: int
+    """chunks of this part"""
+    failed: int
+    done: int
+    """chunks of all parts that are there now"""
+    chunks: int
+
+
+def run_part(experiment: Experiment, options: Options, part: int, parts: int) -> Share:
+    """Compute every `parts`-th chunk, from the `part`-th on (1 is the first), and keep it for a run that publishes.
+
+    The folder is not held: parts run anywhere at any time, beside each other, and in any order. Chunks have names that
+    say all that they depend on, and are written whole. Raises DpexpError where code or data change meanwhile.
+    """
+    folder = Folder(options.results, experiment.name)
+    folder.require_real()
+    chunks = chunks_to_compute(_choose(plan(experiment, options.results), options))
+    own = chunks[part - 1 :: parts]
+    codes = [code_of(cell) for chunk in own for cell in chunk.cells]
+
+    def check() -> None:
+        if late := edited_after(experiment.read_at, codes):
+            raise DpexpError(f"{experiment.name}: {', '.join(late)} changed after this process had read it", AGAIN)
+
+    check()
+    with Keeping(folder.partial) as keeping:
+        found = _finished(experiment, own, partials.kept_in(folder.partial, own), keeping, options, check)
+        keeping.flush()
+    failed = sum(isinstance(result, Failed) for _, result in found)
+    done = sum(partials.place_of(folder.partial, chunk).exists() for chunk in chunks)
+    return Share(experiment.name, len(own), failed, done, len(chunks))
+
+
 def _choose(plans: Sequence[CellPlan], options: Options) -> list[CellPlan]:
     return [p for p in plans if options.only is None or p.cell.cell_id in options.only]
 
@@ -183,7 +221,7 @@ def _bring_up_to_date(
     elif not failures:
         # what a killed run has finished of other cells stays
         for chunk, _ in results:
-            (folder.partial / f"{chunk.key}.chunk").unlink(missing_ok=True)
+            partials.place_of(folder.partial, chunk).unlink(missing_ok=True)
     return ended, failures
 
 
@@ -207,7 +245,9 @@ def _compute(
 ) -> list[tuple[Chunk, Done | Failed]]:
     """Compute all chunks, those that a killed run left behind excepted; `check` is asked before one is kept."""
     chunks = [replace(chunk, deployment=options.deployment) for chunk in chunks_to_compute(todo)]
-    found = _finished(experiment, chunks, keeping, options, check)
+    # (c); a deployment's are kept nowhere, since another run with their noise would be a second release
+    there = {} if options.force or options.deployment else partials.kept_in(keeping.folder)
+    found = _finished(experiment, chunks, there, keeping, options, check)
     # (d)
     shared = [chunk for chunk, result in found if isinstance(result, Failed) and len(chunk.cells) > 1]
     if not shared:
@@ -215,22 +255,21 @@ def _compute(
     alone = [one for chunk in shared for one in chunk.alone]
     note(f"{experiment.name}: {len(alone)} parts of the cells that failed together are tried one by one", options.quiet)
     kept = [(chunk, result) for chunk, result in found if chunk not in shared]
-    return kept + _finished(experiment, alone, keeping, options, check)
+    return kept + _finished(experiment, alone, {}, keeping, options, check)
 
 
 def _finished(
     experiment: Experiment,
     chunks: Sequence[Chunk],
+    kept: Mapping[str, Part],
     keeping: Keeping,
     options: Options,
     check: Callable[[], None],
 ) -> list[tuple[Chunk, Done | Failed]]:
-    """Compute chunks, those that are there already excepted."""
+    """Compute chunks, but for cells of which they are kept."""
     done: list[tuple[Chunk, Done | Failed]] = []
     waiting = []
     # The longest come first: what is begun last is then short, and no worker waits long for another at the end.
-    # (c); a deployment's are kept nowhere, since another run with their noise would be a second release
-    kept = {} if options.force or options.deployment else partials.kept_in(keeping.folder)
     for chunk in sorted(chunks, key=lambda chunk: -chunk.seconds):
         missing = []
         for cell in chunk.cells:

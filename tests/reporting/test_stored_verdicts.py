@@ -293,7 +293,7 @@ def test_a_folder_that_cannot_be_written_is_said(few, tmp_path):
 def test_verdicts_of_claims_that_are_gone_and_of_plug_ins_that_are_not_loaded(few, tmp_path):
     call("claims", *THEORY, "--judge", "-q", "--results", tmp_path)
     rows = dict(verdicts.read(tmp_path).rows)
-    rows["p"] = Judgement({**rows[THEORY[0]].claim, "id": "p"}, {"verdict": "false"}, {"theirs.py:theirs": "0"})
+    rows["p"] = Judgement({**rows[THEORY[0]].claim, "id": "p"}, {"verdict": "false"}, {"plugin theirs.py": "0"})
     verdicts.write(tmp_path, verdicts.Ledger(rows))
     keep(tmp_path, {}, [claim for claim in few if claim.id != THEORY[0]], {})
     assert list(verdicts.read(tmp_path).rows) == [THEORY[1], "p"]

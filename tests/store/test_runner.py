@@ -1,6 +1,8 @@
 """Running: the same bits whatever happens, nothing lost, and what is stale is known."""
 
 import contextlib
+import json
+import re
 import signal
 import subprocess
 import sys
@@ -23,7 +25,7 @@ from dpexp.problems.huber_linear import HuberLinear
 from dpexp.store import Folder, partials, planning
 from dpexp.store.executors import EXECUTORS
 from dpexp.store.planning import plan
-from dpexp.store.run import Options, run
+from dpexp.store.run import Options, run, run_part
 from dpexp.store.simulating import Done
 from tests.conftest import ROOT, SMALL, call, numbers
 
@@ -66,6 +68,40 @@ def test_same_bits_for_any_chunks(config, done, tmp_path, monkeypatch):
     monkeypatch.setattr(partials, "chunks_of", lambda cells, r: original(cells, r, lanes=3, settings=2))
     _, folder = go(config, tmp_path / "other")
     assert numbers(folder.root) == numbers(done.root)
+
+
+def test_parts_of_an_array_job_give_the_bits_of_one_run(config, done, tmp_path):
+    """In any order, two at once and twice, one of them killed: a later run computes what is missing and publishes."""
+    results, experiment = tmp_path / "r", load_experiment(config)
+    for k in (3, 1, 3):
+        share = run_part(experiment, Options(results, quiet=True), k, 4)
+        assert (share.own, share.failed, share.chunks) == (len(range(k - 1, 3, 4)), 0, 3)
+    assert share.done == 2
+    folder = Folder(results, "small")
+    assert not folder.manifest.exists()
+    assert "1 of 1" in call("run", config, "--results", results, "--part", "2/4").stdout
+    (killed, *_) = folder.partial.glob("*.chunk")
+    killed.unlink()
+    together = [
+        subprocess.Popen(
+            [sys.executable, "-m", "dpexp", "run", config, "-q", "--results", results, "--part", "1/3"], cwd=ROOT
+        )
+        for _ in "ab"
+    ]
+    assert [process.wait() for process in together] == [0, 0]
+    told = call("run", config, "--results", results).stderr
+    assert re.search(r"small: [23] of 3 chunks were finished before", told)
+    assert numbers(folder.root) == numbers(done.root)
+    assert not folder.partial.exists()
+    said = json.loads(call("run", config, "--results", results, "--part", "1/4", "--json").stdout)
+    assert said["experiments"] == [{"experiment": "small", "own": 0, "failed": 0, "done": 0, "chunks": 0}]
+
+
+@pytest.mark.parametrize("options", [("0/4",), ("5/4",), ("1",), ("a/b",), ("1/2", "--force"), ("1/2", "--confirm")])
+def test_parts_that_do_not_exist_are_refused(options, config, tmp_path):
+    refused = call("run", config, "--results", tmp_path / "r", "--part", *options, code=2).stderr
+    assert "--part" in refused
+    assert not (tmp_path / "r").exists()
 
 
 def test_same_bits_for_a_part_of_the_grid(config, done, tmp_path):
