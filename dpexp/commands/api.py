@@ -256,15 +256,19 @@ def privacy(
 def calibrate(
     mechanism: str = "sampled-gaussian",
     *,
+    target: Mapping[str, Any] | None = None,
     released: Literal["all-iterates", "last-iterate"] = "all-iterates",
     analysis: str | None = None,
     force: bool = False,
     **parameters: Any,
 ) -> dict[str, Any]:
-    """The least noise of a mechanism that meets a target among the parameters, such as eps=1, delta=1e-5."""
+    """The least noise of a mechanism that meets a target, such as eps=1, delta=1e-5.
+
+    It stands among the parameters, or apart: target={"tpr": 0.25, "fpr": 0.1}.
+    """
     from dpexp.commands import calibrate as command
 
-    return command.solve(mechanism, _pairs(parameters), released, analysis, force)[0]
+    return command.solve(mechanism, [*_pairs(target or {}), *_pairs(parameters)], released, analysis, force)[0]
 
 
 def receipt(card: str | os.PathLike[str] | object | None = None, **fields: Any) -> Receipt:

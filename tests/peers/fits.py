@@ -51,7 +51,11 @@ def by_dpexp(folder, setting):
         pd.concat([frame] * setting.get("times", 1), ignore_index=True),
         target=target, model=setting["model"], mu=math.inf, central=True, public=public, force=True,
     )  # fmt: skip
-    return {row["term"]: row for row in fit.document()["estimates"]}
+    rows = {row["term"]: row for row in fit.document()["estimates"]}
+    # its intercept is at the centre of the ranges, and theirs at 0
+    slopes = sum(row["estimate"] * middle[term] for term, row in rows.items() if term in middle)
+    rows["(intercept)"] = rows["(intercept)"] | {"estimate": rows["(intercept)"]["estimate"] - slopes}
+    return rows
 
 
 def by_reweighting(setting):

@@ -173,7 +173,8 @@ def test_rates_are_a_target_as_two_numbers_and_as_one_word():
     """A Gaussian release has TPR = Phi(Phi^-1(FPR) + 1 / noise)."""
     quantile = statistics.NormalDist().inv_cdf
     for target in ({"tpr": 0.25, "fpr": 0.1}, {"tpr": "0.25@fpr=0.1"}):
-        found = dpexp.calibrate("sampled-gaussian", **target, sampling_probability=1.0, steps=1)
+        found = dpexp.calibrate("sampled-gaussian", target=target, sampling_probability=1.0, steps=1)
+        assert found == dpexp.calibrate("sampled-gaussian", **target, sampling_probability=1.0, steps=1)
         assert found["value"] == pytest.approx(1 / (quantile(0.25) - quantile(0.1)), rel=1e-7)
         assert found["target"] == {"tpr": 0.25, "fpr": 0.1}
     for target in ({"tpr": 0.25}, {"fpr": 0.1}, {"eps": 1, "fpr": 0.1}):
