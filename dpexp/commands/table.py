@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpexp.commands.selecting import Selection, Work
 from dpexp.core.errors import UsageError
+from dpexp.core.standard_json import standard_json
 from dpexp.reporting.of_results.gather import Source, mark, name_of
 from dpexp.reporting.table import terminal_width
 
@@ -28,7 +30,7 @@ def table(
     columns: str = "",
     raw: bool = False,
 ) -> str:
-    """Tables as text, or the paths written. All results among the names make one table.
+    """Tables as text, or the paths written. All results among the names make one table; JSON of several is a list.
 
     `columns` are names with commas between them; `raw` is for `csv_cell`. Without a name and `every`: each table that
     the stored results allow, see `at_hand`.
@@ -52,7 +54,10 @@ def table(
     width = 0 if out is not None else terminal_width()
     selection, whole = _selection(results, metric, estimators, only), list(tables()) if every else []
     arguments = (metric, tuple(estimators), only, results, form, width, chosen_columns, raw)
-    return _written(dict(selection.made(_rendered, names, whole, arguments)), form, out)
+    texts = dict(selection.made(_rendered, names, whole, arguments))
+    if form == "json" and out is None and (len(texts) != 1 or not names):
+        return standard_json({"tables": [json.loads(text) for text in texts.values()]})
+    return _written(texts, form, out)
 
 
 def fit_files(names: Sequence[str]) -> list[Path]:

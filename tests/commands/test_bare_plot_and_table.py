@@ -1,5 +1,6 @@
 """`dpexp plot` and `dpexp table` without a name: all that the results of a folder allow, and a line for what they do not."""
 
+import json
 import shutil
 
 import pytest
@@ -46,6 +47,11 @@ def test_what_a_folder_allows_is_made_and_the_rest_has_a_line_each(tmp_path):
     assert "Results of linear_d5" in done.stdout, "no table shows it with these results alone"
     lines = done.stderr.splitlines()
     assert sum("table1: not made, because it shows logistic_d5 too" in line for line in lines) == 1
+    for names in ((), ("mine", "results/linear_d5")):
+        document = json.loads(call("table", *names, "--json", cwd=tmp_path).stdout)
+        tables = document["tables"] if "tables" in document else [document]
+        assert all(table["rows"] for table in tables)
+        assert len(tables) == (1 if names else 2)
     done = call("table", "--out", "tables", "--format", "csv", cwd=tmp_path)
     assert sorted(done.stdout.split()) == ["tables/linear_d5.csv", "tables/mine.csv"]
 
