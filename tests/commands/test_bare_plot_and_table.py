@@ -49,7 +49,7 @@ def test_what_a_folder_allows_is_made_and_the_rest_has_a_line_each(tmp_path):
     assert sum("table1: not made, because it shows logistic_d5 too" in line for line in lines) == 1
     for names in ((), ("mine", "results/linear_d5")):
         document = json.loads(call("table", *names, "--json", cwd=tmp_path).stdout)
-        tables = document["tables"] if "tables" in document else [document]
+        tables = document.get("tables", [document])
         assert all(table["rows"] for table in tables)
         assert len(tables) == (1 if names else 2)
     done = call("table", "--out", "tables", "--format", "csv", cwd=tmp_path)
