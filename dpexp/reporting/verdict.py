@@ -21,16 +21,14 @@ Verdict = Literal[
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 
-POWER = Path("results/power.json")
-"""a sentence for every claim that was tried, by the claim's id"""
-SEEDS = Path("results/seeds.json")
-"""the same: how many of five seeds gave its verdict"""
+FILES = ("seeds.json", "power.json")
+"""of a results folder: how many of five seeds gave a claim's verdict, and what it would notice, by the claim's id"""
 
 
-def power_and_seeds(claim_id: str) -> str | None:
+def power_and_seeds(results: Path, claim_id: str) -> str | None:
     """The sentences of a claim; None where no file has it."""
-    said = [_sentences(path)[claim_id] for path in (SEEDS, POWER) if claim_id in _sentences(path)]
-    return "; ".join(said) or None
+    known = [_sentences(results / name) for name in FILES]
+    return "; ".join(said[claim_id] for said in known if claim_id in said) or None
 
 
 @cache

@@ -286,7 +286,7 @@ def test_a_process_that_dies_while_it_writes(few, tmp_path):
 
 def test_a_folder_that_cannot_be_written_is_said(few, tmp_path):
     (tmp_path / "results").write_text("a file")
-    told = call("claims", THEORY[0], "--judge", "-q", "--results", tmp_path / "results", code=1)
+    told = call("claims", THEORY[0], "--judge", "-q", "--results", tmp_path / "results", code=2)
     assert "cannot be written" in told.stderr
 
 

@@ -22,7 +22,8 @@ from dpexp.reporting.of_results.table import said_of_majority
 from dpexp.reporting.table import Content, Table, fit, markdown_table, without_constants
 from dpexp.reporting.table_formats import render
 from dpexp.store import load_summary
-from tests.conftest import COSTLY, share
+from tests.conftest import COSTLY, call, share
+from tests.plugin_lab import write_lab
 from tests.reporting.test_figures_of_any_result import TOY, stored
 
 # --- digits ----------------------------------------------------------------------------------------------------------
@@ -161,6 +162,24 @@ def test_a_table_holds_the_last_step_of_every_line(toy, monkeypatch):
     with pytest.raises(UsageError, match="no table and no experiment 'tabel1'") as caught:
         command.table(["tabel1"], False, "md", None, toy.results)
     assert "did you mean 'table1'?" in caught.value.hint
+
+
+@pytest.mark.parametrize("metric", ["slope", "n", "step", "mu"])
+def test_a_metric_of_a_plug_in_may_have_the_name_of_a_column(metric, tmp_path):
+    steps = write_lab(tmp_path).parent / "inner" / "steps.py"
+    text = steps.read_text().replace('("param_distance_sq",)', f'("param_distance_sq", "{metric}")')
+    text = text.replace("len(steps), 1, len(replicates)", "len(steps), 2, len(replicates)")
+    steps.write_text(
+        text.replace("[row, 0, :, 0, column] = [found[k - 1] for", "[row, 0, :, :, column] = [[found[k - 1]] for")
+    )
+    call("run", "lab.yaml", "-q", "--plugin", "lab.py", cwd=tmp_path)
+    words = "table", "lab", "--plugin", "lab.py", "--metric", metric
+    rows = json.loads(call(*words, "--json", cwd=tmp_path).stdout)["rows"]
+    name = metric if f"{metric}_ci_half" in rows[0] else f"metric.{metric}"
+    assert name in call(*words, cwd=tmp_path).stdout
+    for row in rows:
+        assert row[f"{name}_ci_lo"] <= row[name] <= row[f"{name}_ci_hi"]
+        assert isinstance(row["n"], int)
 
 
 def test_a_swept_n_is_that_of_the_settings_and_not_the_number_of_replicates(tmp_path):

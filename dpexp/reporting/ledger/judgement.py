@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dpexp.plugins.loaded import shell
-from dpexp.reporting.verdict import power_and_seeds
 
 if TYPE_CHECKING:
     from dpexp.reporting.claim import Claim
@@ -50,6 +49,8 @@ class Judgement:
     """what today's code and results say; not kept"""
     reason: str = ""
     """why it is not current"""
+    noticed: str | None = None
+    """how far the verdict can be trusted: `power_and_seeds`; not kept"""
 
     @property
     def id(self) -> str:
@@ -101,7 +102,7 @@ class Judgement:
         return {
             **self.claim,
             **(self.found if self.is_current else dict.fromkeys(FOUND)),
-            "noticed": power_and_seeds(self.id),
+            "noticed": self.noticed,
             "state": self.state,
             "reason": self.reason,
             "run": "" if self.is_current else shell(["claims", self.id, how], results),

@@ -14,7 +14,7 @@ from dpexp.core.text import columns, few
 from dpexp.reporting.ledger.judgement import FACTS, Judgement
 from dpexp.reporting.table import markdown_table
 from dpexp.reporting.templates import filled
-from dpexp.reporting.verdict import VERDICTS, power_and_seeds
+from dpexp.reporting.verdict import VERDICTS
 
 if TYPE_CHECKING:
     from dpexp.reporting.paper import Paper, ToKnow
@@ -67,7 +67,7 @@ def section(one: Judgement) -> str:
     """Everything about one claim, under a heading that is its id."""
     claim, why = one.claim, one.claim["why"] if one.is_current else one.reason
     told = claim | (one.found if one.is_current else {})
-    told |= {"hypotheses": "; ".join(claim["hypotheses"]), "noticed": power_and_seeds(one.id)}
+    told |= {"hypotheses": "; ".join(claim["hypotheses"]), "noticed": one.noticed}
     told |= {"configs": ", ".join(f"`{name}`" for name in one.experiments), "rerun": one.command}
     lines = [f"### {one.id}", "", f"{claim['place']}: {claim['statement']}", "", f"> {claim['quote'] or 'Ours.'}", ""]
     lines.append(f"- **{one.verdict.strip('[]')}**" + (f": {why}" if why else ""))

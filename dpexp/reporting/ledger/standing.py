@@ -18,6 +18,7 @@ from dpexp.core.text import few
 from dpexp.plugins.loaded import LOADED
 from dpexp.reporting.ledger.judgement import Judgement, said
 from dpexp.reporting.ledger.verdicts import Ledger
+from dpexp.reporting.verdict import power_and_seeds
 from dpexp.store.files import read_document
 from dpexp.store.fingerprint import changed, code_of_verdict, plugins_missing
 from dpexp.store.folder import Folder
@@ -35,7 +36,7 @@ def at_once(results: Path, ledger: Ledger) -> list[Judgement] | None:
     """All rows as current, where no byte has changed since they all were; None where that cannot be said."""
     if LOADED or not ledger.unchanged or ledger.unchanged != {one: _hash(results, one) for one in ledger.unchanged}:
         return None
-    return list(ledger.rows.values())
+    return [replace(one, noticed=power_and_seeds(results, name)) for name, one in ledger.rows.items()]
 
 
 def hashes(results: Path, rows: Sequence[Judgement]) -> dict[str, str]:
@@ -90,7 +91,7 @@ def standing(
             return replace(stored, state="unconfirmed", reason=f"code changed: {few(files)}")
         return stored
 
-    return [row(claim) for claim in claims]
+    return [replace(row(claim), noticed=power_and_seeds(results, claim.id)) for claim in claims]
 
 
 def experiments_of(claims: Iterable[Claim]) -> list[str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dpexp.core.digests import digest
-from dpexp.core.errors import DpexpError
+from dpexp.core.errors import UsageError
 from dpexp.core.files import Damaged
 from dpexp.reporting.ledger.judgement import Judgement
 from dpexp.store.files import SCHEMA_VERSION, read_document, write_document
@@ -62,7 +62,7 @@ def read(results: Path) -> Ledger:
 
 @contextmanager
 def held(results: Path) -> Iterator[None]:
-    """Hold the file for a change. Raises DpexpError where another process does, or nothing can be written."""
+    """Hold the file for a change. Raises UsageError where another process does, or nothing can be written."""
     from filelock import FileLock
 
     try:
@@ -70,7 +70,7 @@ def held(results: Path) -> Iterator[None]:
         with FileLock(results / LOCK, timeout=PATIENCE_S):
             yield
     except OSError as error:
-        raise DpexpError(
+        raise UsageError(
             f"{results / FILE} cannot be written: {error.strerror or error}", "use --results DIR for another folder"
         ) from None
 

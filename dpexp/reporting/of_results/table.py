@@ -34,6 +34,9 @@ BESIDE = {
 }
 """what stands beside a metric, where the results have it: a reader of the one asks for the other"""
 NO_GUARANTEE = "*"
+OTHERS = {"cell_id", ESTIMATOR, "step", "slope", "slope_ci_lo", "slope_ci_hi", "slope_state", "state", "guarantee", "n",
+          "n_diverged", "diverged", "saved", "replicates_saved"}  # fmt: skip
+"""columns besides settings and metrics; a metric of such a name, or of that of a setting, is `metric.NAME`"""
 
 
 def content_of(gathered: Gathered, metric: str | None = None, estimators: Sequence[str] = ()) -> Content:
@@ -43,18 +46,20 @@ def content_of(gathered: Gathered, metric: str | None = None, estimators: Sequen
     shown = [main, *(name for name in BESIDE.get(main, ()) if name in gathered.metrics)]
     lines = {name: lines_of(gathered, name) for name in shown}
     names = _names(gathered, [line.settings for line in lines[main]])
+    taken = {*OTHERS, *map(column_of, names)}
+    called = [f"metric.{name}" if name in taken else name for name in shown]
     slopes = fitted(lines[main], main)
     beside = main + CONTROLLED
     # the same rate from fewer replicates, beside the plain one and never in its place
     more = fitted(lines[beside], beside) if beside in shown else [""] * len(slopes)
     deltas = _deltas(gathered)
     records = [
-        _record(names, [lines[name][k] for name in shown], shown, slopes[k], deltas)
+        _record(names, [lines[name][k] for name in shown], called, slopes[k], deltas)
         | (_slope_of("slope_controlled", more[k]) if beside in shown else {})
         for k in range(len(lines[main]))
     ]
     columns: dict[str, Column] = {name: partial(_setting, gathered.words, name) for name in names}
-    columns |= {name: partial(_mean, name) for name in shown}
+    columns |= {name: partial(_mean, name) for name in called}
     if "replicates_saved" in records[0]:
         columns["saved"] = lambda r: _saved(r["replicates_saved"])
     if any(isinstance(found, Rate) for found in slopes):
@@ -64,7 +69,7 @@ def content_of(gathered: Gathered, metric: str | None = None, estimators: Sequen
     columns |= {f"eps at {delta}": partial(_eps, delta) for delta in deltas}
     head, rows, *_ = by_column({**columns, "diverged": "{n_diverged} of {n}"}, records, "")
     # what is the same in every row stands in the note
-    head, rows, same = without_constants(head, rows, but=shown)
+    head, rows, same = without_constants(head, rows, but=called)
     return Content(head, rows, _note(gathered, shown, names, same, slopes, rows, lines[main]), records)
 
 
