@@ -184,7 +184,9 @@ def test_a_limit_on_the_kinds_of_steps_keeps_both_sides(relation, monkeypatch):
     parts = tuple((step_loss(*scheme), 1 + k % 2) for k, scheme in enumerate(schemes))
     low, high = attained_by_steps(parts, 1e-5), eps_of_steps(parts, 1e-5)
     monkeypatch.setattr(loss_distributions, "MOST_KINDS", 60)
+    few_kinds.cache_clear()
     assert len(few_kinds(parts, "above")) <= 60
     assert sum(count for _, count in few_kinds(parts, "below")) == sum(count for _, count in parts)
     fewer_low, fewer_high = (of.__wrapped__(parts, 1e-5) for of in (attained_by_steps, eps_of_steps))
+    few_kinds.cache_clear()
     assert 0.9 * low < fewer_low < low < high < fewer_high < 1.1 * high

@@ -200,7 +200,7 @@ Steps = tuple[tuple[StepLoss, int], ...]
 """kinds of steps, of one scheme, and how many of each"""
 
 
-MOST_KINDS = 500
+MOST_KINDS = 256
 """kinds of steps that are composed as they are: each takes 7 ms and 0.8 MB"""
 
 
@@ -248,6 +248,7 @@ def attained_by_steps(parts: Steps, delta: float) -> float:
     return 0.0
 
 
+@lru_cache(maxsize=64)
 def few_kinds(parts: Steps, side: Side) -> Steps:
     """At most `MOST_KINDS` kinds of plain steps: similar ones become one that dominates them, or is dominated by them.
 
