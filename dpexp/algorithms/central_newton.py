@@ -23,8 +23,8 @@ class CentralNewton(Shown):
     estimators: ClassVar[tuple[str, ...]] = ("central-newton",)
 
     def seconds(self, problem: LinearPredictorProblem, n: int) -> float:
-        """Of one replicate: about sixteen passes over the records."""
-        return 2e-3 + n * problem.p * 2e-7
+        """Of one replicate: about thirty passes over the records."""
+        return 2e-3 + n * problem.p * 4e-7
 
     def memory(self, problem: LinearPredictorProblem, n: int, checkpoints: int, settings: int) -> int:
         return super().memory(problem, n, checkpoints, settings) + self.held(problem, n)

@@ -209,7 +209,7 @@ class Shown(Covering):
 
     persons: bool = False
     """whether records are persons, who hold 1 + Poisson(2) rows that depend on each other"""
-    steep: Annotated[float, Field(ge=0, le=32)] = 0.0
+    steep: Annotated[float, Field(ge=0, le=128)] = 0.0
     """the true slopes are steep, -steep, steep / 2 and again, times those of the problem; 0: those of the problem"""
 
     schedules: ClassVar[tuple[str, ...]] = ("prescribed",)

@@ -5,11 +5,14 @@ the squares of their parameters add up, and `Allocation` says which share of mu^
 
     (a) A = mean(w x x') + noise                          sensitivity 2 sqrt 2 / n in the Frobenius norm
     (b) quasi-Newton steps with noisy mean D_a g          sensitivity Delta / n each; preconditioned by A
-    (c) H_1 = mean Hessian at the point reached + noise   sensitivity Delta_H(s) / n
-    (d) Newton steps, preconditioned by H_1               sensitivity Delta / n each
+    (c) H_1 = mean Hessian at the point reached + noise   sensitivity Delta_H(s) / n, each time
+    (d) Newton steps, preconditioned by the last H_1      sensitivity Delta / n each
     (e) H_2 = mean Hessian at the mean of the used points sensitivity Delta_H(s) / n
     (f) Shat = mean of g g' there + noise                 sensitivity sqrt 2 C0^2 / n
     (g) theta~ = mean of the used points - Hr^-1 times the mean of their gradients
+
+Where n mu is large there are no steps (b), and H_1 is measured anew before each of the first steps (d): a logistic risk
+with one class in 1,000 has a curvature of .25 at the start and of .001 at the target, and no fixed matrix steers there.
 
 D_a multiplies the gradient's entry for the scale by `Model.stretch`, which costs no sensitivity; the server divides. No
 step changes predictions by more than some scales.
@@ -54,7 +57,15 @@ STEERABLE, STEERABLE_LOGISTIC = 7.5, 12.0
 """lambda_min / se of H_1, as guessed, from which Newton steps are made. Logistic: with 8 they cover .88 to .93 where
 quasi-Newton steps cover .94 to .97"""
 PRECISE = 2e4
-"""n mu from which three more Newton steps are made: the number of right digits about doubles with each"""
+"""n mu from which a Hessian costs so little that it is measured before every step that is not used"""
+NEWTON_STEPS, EXACT_STEPS = 11, 25
+"""these steps, and where nothing is noisy: from 100 scales away, or to one class in 1,000, eight to ten are needed"""
+SATURATED, GROWTH = 0.9, 4.0
+"""share of the largest mean of psi^2 from which residuals are taken to be clipped, and what the scale is then times"""
+SHRINKAGE = 10.0
+"""the scale becomes at most so many times smaller in a step, and at most two where the gradient does not say more"""
+LEAST_SCALE = 1e-3
+"""over its guess, below which no scale is tried"""
 CHUNK = 65_536
 """rows of one matrix product, and what more the last person holds: memory stays small"""
 FEW = 50
@@ -69,12 +80,12 @@ class Allocation:
     moments: float
     quasi_newton: tuple[float, ...]
     """one for each step"""
-    first_hessian: float
-    """0 where there are no Newton steps"""
+    hessians: tuple[float, ...]
+    """measured before each Newton step; 0: that of the step before is used again"""
     newton: tuple[float, ...]
     used: int
     """the last so many steps enter the estimate, with equal shares"""
-    second_hessian: float
+    last_hessian: float
     scores: float
 
     @property
@@ -83,9 +94,14 @@ class Allocation:
         return (*self.quasi_newton, *self.newton)
 
     @property
+    def kept_hessian(self) -> float:
+        """Of the last Hessian that steers Newton steps; 0 where there is none."""
+        return next((share for share in reversed(self.hessians) if share), 0.0)
+
+    @property
     def releases(self) -> tuple[float, ...]:
         """Of everything that is released."""
-        found = (self.moments, *self.steps, self.first_hessian, self.second_hessian, self.scores)
+        found = (self.moments, *self.steps, *self.hessians, self.last_hessian, self.scores)
         return tuple(share for share in found if share)
 
 
@@ -94,11 +110,13 @@ def allocation(model: Model, n: int, mu: float) -> Allocation:
     error = _deviation(float(model.hessian_sensitivity(model.problem.fixed_scale)), n, mu, 0.07)
     # where H_1 would be too noisy to steer by, (c) and (d) are left out
     if error * (STEERABLE if model.has_scale else STEERABLE_LOGISTIC) > model.least_curvature:
-        return Allocation(0.06, (0.06,) * 12, 0.0, (), 6, 0.16, 0.06)
-    # three more steps cost a hundredth each, and those that are used have equal shares of what is left
-    more = 3 if n * mu >= PRECISE else 0
-    newton = (*(0.01,) * more, 0.05, *((0.46 - 0.01 * more) / 4,) * 4)
-    return Allocation(0.05, (0.03,) * 7, 0.07, newton, 4, 0.10, 0.06)
+        return Allocation(0.06, (0.06,) * 12, (), (), 6, 0.16, 0.06)
+    if n * mu < PRECISE:
+        return Allocation(0.05, (0.01,) * 6 + (0.03,) * 5, (0.07, 0, 0, 0, 0), (0.05, *(0.115,) * 4), 4, 0.10, 0.06)
+    # 22 of these cost a ninth of mu^2: they are far from the target, where a rough direction is enough
+    far = NEWTON_STEPS if math.isfinite(mu) else EXACT_STEPS
+    each = (0.11 / far,) * far
+    return Allocation(0.05, (), (*each, 0.07, 0, 0, 0, 0), (*each, 0.04, *(0.115,) * 4), 4, 0.10, 0.06)
 
 
 def _deviation(sensitivity: float, n: int, mu: float, share: float) -> float:
@@ -109,7 +127,7 @@ def _deviation(sensitivity: float, n: int, mu: float, share: float) -> float:
 def hessian_deviation(model: Model, n: int, mu: float, shares: Allocation, scale: float) -> float:
     """se_H of the Hessian that the fit uses. That of a logistic model is the second alone: the first is measured where
     the risk is more curved than at the target, and with both together steep models were covered .90 and not .94."""
-    share = shares.second_hessian + (shares.first_hessian if model.has_scale else 0.0)
+    share = shares.last_hessian + (shares.kept_hessian if model.has_scale else 0.0)
     return _deviation(float(model.hessian_sensitivity(scale)), n, mu, share)
 
 
@@ -126,8 +144,10 @@ class Central(NamedTuple):
     """theta~ [p]"""
     release: Release
     """the mean of the used points and of their noisy gradients, and the noisy Hessian"""
-    moved_predictions: float
-    """how far the correction of step (g) goes as a change of predictions, in scales"""
+    moved: float
+    """how far used points lie from theta~, their median, as a change of predictions, or of the scale, in scales"""
+    thrown: float
+    """how far the noise of the gradient of one used step goes, in the root mean square"""
 
 
 class _Owner:
@@ -228,11 +248,12 @@ def central_newton(
     # (b), (c), (d)
     theta, points, gradients = np.array(start, dtype=np.float64), list[np.ndarray](), list[np.ndarray]()
     first, steering, most = np.zeros_like(both), _guessed_curvature(model, moments), FARTHEST_STEP
+    quasi = len(shares.quasi_newton)
     for number, share in enumerate(shares.steps):
         # (c) is made once, where the steps of (b) have arrived, and steers those of (d)
-        if number == len(shares.quasi_newton):
-            first = noisy_hessian(theta, shares.first_hessian)
-            error = _deviation(float(model.hessian_sensitivity(1.0)), n, mu, shares.first_hessian)
+        if number >= quasi and (own := shares.hessians[number - quasi]):
+            first = noisy_hessian(theta, own)
+            error = _deviation(float(model.hessian_sensitivity(1.0)), n, mu, own)
             steering, most = regularise(first, np.array(error)) / both, FARTHEST_NEWTON_STEP
         noise = _deviation(model.gradient_sensitivity, n, mu, share)
         points.append(theta)
@@ -244,13 +265,13 @@ def central_newton(
         heard = slice(min(number, len(shares.steps) - shares.used - 1), number + 1)
         point, gradient = (np.average(part[heard], axis=0, weights=shares.steps[heard]) for part in (points, gradients))
         change = theta - point + np.linalg.solve(steering / model.scale_of(theta), gradient)
-        theta = _stepped(model, theta, change, moments, most)
+        theta = _stepped(model, theta, change, gradients[-1], moments, most)
 
     # (e): at one scale the two have errors whose squares are inverse to their shares
     point, gradient = (np.mean(part[-shares.used :], axis=0) for part in (points, gradients))
-    hessian, scale = noisy_hessian(point, shares.second_hessian), float(model.scale_of(point))
+    hessian, scale = noisy_hessian(point, shares.last_hessian), float(model.scale_of(point))
     if model.has_scale:
-        both_shares = shares.first_hessian, shares.second_hessian
+        both_shares = shares.kept_hessian, shares.last_hessian
         hessian = np.average([first, hessian], axis=0, weights=both_shares)
     hessian, error = hessian / scale, hessian_deviation(model, n, mu, shares, scale)
 
@@ -265,10 +286,14 @@ def central_newton(
     # (g)
     middle_noise = scores_noise / counted
     release = Release(point, gradient, of_gradient, hessian, error, model.hessian_scaling, middle_noise, debiased=True)
-    _, change, _ = release.sandwich()
-    coefficients = change[: model.d + 1]
-    predictions = math.sqrt(coefficients @ moments @ coefficients) / scale
-    return Central(point - change, release, predictions)
+    inverse, change, _ = release.sandwich()
+    # the scale counts as a prediction does
+    metric = np.pad(moments, (0, int(model.has_scale)))
+    metric[model.d + 1 :, model.d + 1 :] = 1.0
+    thrown = math.sqrt(np.trace(metric @ (inverse * step_noise**2) @ inverse)) / scale
+    away = np.array(points[-shares.used :]) - (point - change)
+    moved = math.sqrt(np.median(np.sum((away @ metric) * away, axis=1))) / scale
+    return Central(point - change, release, moved, thrown)
 
 
 def _guessed_curvature(model: Model, moments: np.ndarray) -> np.ndarray:
@@ -284,15 +309,25 @@ def _guessed_curvature(model: Model, moments: np.ndarray) -> np.ndarray:
     return found
 
 
-def _stepped(model: Model, theta: np.ndarray, change: np.ndarray, moments: np.ndarray, most: float) -> np.ndarray:
-    """theta - change [p], shortened to `most` scales in predictions; the scale at most doubles or is halved."""
+def _stepped(
+    model: Model, theta: np.ndarray, change: np.ndarray, gradient: np.ndarray, moments: np.ndarray, most: float
+) -> np.ndarray:
+    """theta - change [p], shortened to `most` scales in predictions; the scale as far as `gradient` [p] says."""
     q, scale = model.d + 1, float(model.scale_of(theta))
     # sqrt(step' A step): the Euclidean length of the coefficients grows like sqrt d for the same change of predictions
     length = math.sqrt(change[:q] @ moments @ change[:q])
     beta = theta[:q] - change[:q] * min(1.0, most * scale / max(length, 1e-300))
-    if not model.has_scale:
+    if not isinstance(model.problem, HuberRegression) or not model.has_scale:
         return beta
-    return np.append(beta, max(float(np.clip(scale - change[q], scale / 2, 2 * scale)), model.problem.scale_min / 2))
+    # the scale's entry is (kappa - psi^2) / 2, so that the mean of psi^2 over kappa is known
+    normal = normal_moments(model.problem.c)
+    square = 1 - 2 * float(gradient[q]) / (normal.kappa * moments[0, 0])
+    # nearly all residuals are clipped, and no curvature is left
+    if square > SATURATED * model.problem.c**2 / normal.kappa:
+        return np.append(beta, GROWTH * scale)
+    # if nothing is clipped that ratio is what is missing; near the target it is 1
+    least = scale * float(np.clip(math.sqrt(max(square, 0.0)), 1 / SHRINKAGE, 1 / 2))
+    return np.append(beta, max(float(np.clip(scale - change[q], least, 2 * scale)), LEAST_SCALE))
 
 
 def _raised(matrix: np.ndarray, least: float) -> np.ndarray:

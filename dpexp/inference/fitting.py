@@ -24,15 +24,22 @@ from dpexp.inference.predicted import (
     noise_of,
 )
 from dpexp.inference.pure_messages import PureModel, PureServer
-from dpexp.inference.refusals import Checked, Reason, after, before, of_guess, too_few, two_digits
+from dpexp.inference.refusals import (
+    MOST_THROWN,
+    Checked,
+    Reason,
+    after,
+    before,
+    of_arrival,
+    of_guess,
+    too_few,
+    two_digits,
+)
 from dpexp.inference.staged_newton import Design, Outcome, staged_newton
 from dpexp.inference.users import Normals, Records
 
 FEWEST_TO_COMPUTE = 150
 """users below which the stages of the local model lack users of one kind, and not even estimates can be computed"""
-MOST_MOVED = 1.0
-"""scales by which the last correction of the central fit may change predictions, in the root mean square. Standard
-errors are no unit for this: they fall with more records, while what the steps left does not"""
 MOST_CENTRAL = 0.25
 """se_H / lambda_min of the guessed D H D above which a plan warns that some coefficients may not be told"""
 MOST_EVERY = 5
@@ -148,11 +155,12 @@ def fit_central(
     found = central_newton(model, model.problem.start(), x, y, mu, normals, plan.n, owners)
     if not np.isfinite(found.theta).all():
         return Fitted(found.theta, Checked({}, (Reason("diverged", "the estimates are not finite"),)), found.release)
-    reasons = list[Reason]()
-    warnings = of_guess(model, float(found.theta[-1])) if model.has_scale else ()
-    moved = found.moved_predictions
-    values = {"hessian_ratio": found.release.hessian_ratio, "moved_predictions": moved}
-    if not moved <= MOST_MOVED:
-        why = f"the last correction changes predictions by {moved:.2g} scales, more than {MOST_MOVED:g}"
-        reasons.append(Reason("not-arrived", f"{why}: the public guesses are far off"))
-    return Fitted(found.theta, Checked(values, tuple(reasons), warnings), found.release)
+    scale = float(model.scale_of(found.theta))
+    reasons = of_arrival(model, found.moved, found.thrown, scale)
+    if not reasons and not found.thrown <= MOST_THROWN:
+        why = f"noise changes predictions by {found.thrown:.2g} scales, more than {MOST_THROWN:g}"
+        n = two_digits(plan.n * found.thrown / MOST_THROWN)
+        reasons = (Reason("too-noisy", f"{why}: the risk is not quadratic so far about the target", n),)
+    warnings = of_guess(model, scale) if model.has_scale and not reasons else ()
+    values = {"hessian_ratio": found.release.hessian_ratio, "moved": found.moved}
+    return Fitted(found.theta, Checked(values, reasons, warnings), found.release)

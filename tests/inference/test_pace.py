@@ -220,10 +220,13 @@ def test_a_step_goes_to_what_the_last_gradients_say_together(name, n, mu):
         newton = k >= len(shares.quasi_newton)
         preconditioner = guess
         if newton:
-            error = float(model.hessian_sensitivity(1.0)) / (n * mu * math.sqrt(shares.first_hessian))
-            scale = asked[len(shares.quasi_newton)][-1] if model.has_scale else 1.0
+            own = shares.hessians[: k - len(shares.quasi_newton) + 1]
+            last = max(j for j, share in enumerate(own) if share)
+            error = float(model.hessian_sensitivity(1.0)) / (n * mu * math.sqrt(own[last]))
+            scale = asked[len(shares.quasi_newton) + last][-1] if model.has_scale else 1.0
             both = np.outer(model.hessian_scaling, model.hessian_scaling)
-            preconditioner = regularise(scale * matrices[1], np.array(error)) / both
+            measured = matrices[sum(share > 0 for share in own)]
+            preconditioner = regularise(scale * measured, np.array(error)) / both
         scale = asked[k][-1] if model.has_scale else 1.0
         first = min(k, len(shares.steps) - shares.used - 1)
         total = sum(shares.steps[first : k + 1])

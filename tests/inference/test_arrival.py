@@ -1,0 +1,94 @@
+"""Whether a central fit converges: against another library, far from its start, for rare classes, or it is refused."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpexp.inference.fitting import fit_central, plan_central
+from dpexp.inference.intervals import intervals
+from dpexp.inference.models import unit_model
+from tests.campaigns.fit_coverage import linear, logistic
+
+HUBER, LOGIT, KNOWN = (
+    unit_model("huber-linear", 2),
+    unit_model("mallows-logistic", 2),
+    unit_model("huber-linear", 2, True),
+)
+
+
+def fits(model, draw, n, mu, runs, seed=5):
+    plan = plan_central(model, mu, n)
+    for r in range(runs):
+        rng = np.random.default_rng([seed, r])
+        x, y = draw(rng, n)
+        yield fit_central(plan, x, y, mu, rng.standard_normal)
+
+
+@pytest.mark.parametrize(("model", "unit", "wanted"), [
+    (HUBER, 1.0, (1.058977419199, 0.703078529755, -0.426662911697, 0.710119156155)),
+    (KNOWN, 0.5, (1.065683335820, 0.702305903274, -0.426832742338)),
+])  # fmt: skip
+def test_without_privacy_it_is_the_robust_regression_of_statsmodels(model, unit, wanted):
+    """RLM 0.15.0 with HuberT(1.345), no row of which loses weight; the scale is known, or solves E psi^2 = kappa."""
+    i = np.arange(1, 301)
+    x, z = np.sin(i), np.cos(2 * i)
+    y = 1 + 0.5 * x - 0.3 * z + 0.8 * np.sin(3 * i) + np.where(i % 17 == 0, 6.0, 0)
+    plan = plan_central(model, math.inf, len(i))
+    found = fit_central(plan, np.column_stack([x, z]) / math.sqrt(2), y / unit, math.inf, np.zeros)
+    assert not found.checked.reasons
+    assert found.theta * unit == pytest.approx(wanted, abs=1e-8)
+
+
+def _binary(p):
+    def draw(rng, n):
+        z = rng.standard_normal((n, 2))
+        return z / math.sqrt(2), 4 * (rng.random(n) < p) - 2.0
+
+    return draw
+
+
+@pytest.mark.parametrize(("n", "mu"), [(4000, 1.0), (40_000, 1.0), (4000, math.inf)])
+@pytest.mark.parametrize("r2", [0.99, 0.999, 0.9999])
+def test_intervals_hold_however_much_is_explained(r2, n, mu):
+    """With the right scale the start is 100 scales away; with the range of the target the scale is a hundredth."""
+    size, runs = math.sqrt(r2 / (1 - r2) / 2), 12 if n == 4000 and math.isfinite(mu) else 3
+    for sd in (1.0, 1 / math.hypot(size * math.sqrt(2), 1)):
+        slopes, hits = (size * sd, -size * sd), []
+        truth = [0, slopes[0] * math.sqrt(2), slopes[1] * math.sqrt(2), sd]
+        for found in fits(HUBER, linear(slopes, sd), n, mu, runs):
+            assert not found.checked.reasons
+            each, _ = intervals(found.release, found.theta, np.eye(4), 0.95)
+            hits.append([one.low <= t <= one.high for one, t in zip(each, truth, strict=True)])
+        assert np.mean(hits) >= 0.95 - 4 * math.sqrt(0.05 * 0.95 / np.size(hits))
+
+
+def test_a_class_of_one_in_a_thousand_is_covered():
+    hits = []
+    for found in fits(LOGIT, logistic((0.5, 0.0), -7.0), 100_000, 2.0, 4):
+        assert not found.checked.reasons
+        each, _ = intervals(found.release, found.theta, np.eye(3), 0.95)
+        hits.append([one.low <= t <= one.high for one, t in zip(each, (-7, 0.5 * math.sqrt(2), 0), strict=True)])
+    assert np.mean(hits) >= 0.75
+
+
+@pytest.mark.parametrize(("model", "draw", "n", "rules"), [
+    # 80% and more have one value, and the equation of the scale has no root above 0: 1 - kappa / c^2 is .61
+    (HUBER, _binary(0.2), 5000, {"not-arrived", "no-scale"}),
+    (HUBER, _binary(0.1), 5000, {"not-arrived", "no-scale"}),
+    (HUBER, linear((1.0, 1.0), 0.0), 5000, {"not-arrived", "no-scale"}),
+    (KNOWN, linear((100.0, 1.0), 1.0), 5000, {"not-arrived"}),
+    # five ones
+    (LOGIT, logistic((0.5, 0.0), -9.0), 39_000, {"not-arrived", "too-noisy"}),
+])  # fmt: skip
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_fit_that_did_not_arrive_is_refused(model, draw, n, rules, seed):
+    for found in fits(model, draw, n, 1.0, 3, seed):
+        assert {reason.rule for reason in found.checked.reasons} & rules
+
+
+def test_a_binary_target_of_which_no_class_is_rare_has_a_scale():
+    """The scale is that of least squares where no residual is clipped."""
+    for found in fits(HUBER, _binary(0.3), 5000, 1.0, 4):
+        assert not found.checked.reasons
+        assert found.theta[-1] == pytest.approx(4 * math.sqrt(0.21 / 0.7101645), rel=0.05)
