@@ -285,6 +285,17 @@ def sentences(module: Path) -> Iterator[str]:
             yield node.value
 
 
+def test_what_is_printed_names_no_file_that_a_wheel_lacks():
+    for module in sorted((ROOT / "dpexp").rglob("*.py")):
+        tree = ast.parse(module.read_text())
+        documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+        said = {ast.get_docstring(node, clean=False) for node in ast.walk(tree) if isinstance(node, documented)}
+        for sentence in sentences(module):
+            assert sentence in said or not re.search(r"\bdocs/[\w-]+\.md", sentence), f"{module}: {sentence}"
+    for text in (path.read_text() for path in (ROOT / "dpexp/papers").rglob("*.yaml")):
+        assert not re.search(r"\bdocs/[\w-]+\.md", text)
+
+
 def test_commands_of_hints_exist_with_their_options():
     known, seen = parser().commands, set()
     for module in sorted((ROOT / "dpexp").rglob("*.py")):

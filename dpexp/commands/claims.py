@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from dpexp.core.errors import UsageError
+from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.standard_json import standard_json
 from dpexp.core.text import guess
 from dpexp.plugins.loaded import shell
@@ -69,16 +69,22 @@ def checked(request: Request) -> None:
 def claims(request: Request, held: Held) -> Shown:
     """The ledger from stored verdicts. What is not current is marked, with the reason.
 
-    `held` is asked for the numbers that stand in results folders where files have changed since all was current.
+    `held` is asked for the numbers that stand in results folders where files have changed since all was current. Raises
+    ResultsMissing, with the command to run, where everything is asked for and nothing was ever judged.
     """
     checked(request)
-    ledger = verdicts.read(request.results)
+    ledger, bare = verdicts.read(request.results), request == Request((), None, (), None, None, request.results)
+    if bare and not ledger.rows and not ledger.fault:
+        hint = (
+            f"run: {shell(['claims', '--rerun'], request.results)}   (every experiment; or name a claim)"
+        )
+        raise ResultsMissing(f"no claim has been judged in {request.results}", hint)
     # Where no file has changed since, the stored verdicts are the answer, and no paper is loaded.
     fast = at_once(request.results, ledger)
     known = [] if fast else registered()
     everything = fast or standing(request.results, ledger, known, held(request.results, experiments_of(known)))
     # A bare command shows what to see first, and not hundreds of rows.
-    if request == Request((), None, (), None, None, request.results):
+    if bare:
         first = ledger.headlines if fast else headlines()
         return shown(request, everything, everything)._replace(text=pages.overview(everything, first))
     ids = selected(request, [one.id for one in everything], ledger)

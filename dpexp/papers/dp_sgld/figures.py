@@ -37,7 +37,7 @@ PANELS = ((0.5, 1), (0.5, 10))
 SHIFTS = np.geomspace(0.2, 16, 23)
 PROBABILITIES = np.geomspace(1e-4, 0.5, 14)
 SHIFT_TICKS = (0.25, 0.5, 1, 2, 4, 8, 16)
-MARKED = "settings of docs/dp-sgld.md"
+MARKED = "settings of the counterexamples"
 LEVELS = (1.5, 2, 4, 8, 16, 32, 64, 128)
 
 

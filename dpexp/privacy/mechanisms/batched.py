@@ -104,8 +104,8 @@ class BatchedMechanism(Mechanism):
 
         source = "hidden-state, main result"
         if poisson:
-            source = "ours: the recursion of hidden-state over the sizes of Poisson batches (docs/privacy.md)"
-        ours = "ours: composition of the last steps, contraction before (docs/privacy.md)"
+            source = "ours: the recursion of hidden-state over the sizes of Poisson batches (docs page privacy)"
+        ours = "ours: composition of the last steps, contraction before (docs page privacy)"
         either = _bounded(gradients, "no convexity of the losses")
         losses = either if convex is None else _bounded(gradients, "every loss is convex and smooth")
         return [

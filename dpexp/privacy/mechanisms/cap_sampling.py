@@ -12,7 +12,7 @@ from dpexp.privacy.analyses.analysis import ALL, Analysis
 from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 
-SOURCE = "Bhowmick and others (2018), Asi, Feldman and Talwar (2022); delta from opposite directions, docs/privacy.md"
+SOURCE = "Bhowmick and others (2018), Asi, Feldman and Talwar (2022); delta from opposite directions, docs page privacy"
 HOLDS = (
     "a record sends one message, whose vector is no longer than stated",
     "directions are drawn and compared in floating point: their caps differ in probability by a relative 1e-10 at most",

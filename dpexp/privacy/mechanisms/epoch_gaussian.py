@@ -31,7 +31,7 @@ SAMPLING: dict[EpochSampling, str] = {
     "reshuffled": "a new random order of the records in every epoch, cut into batches of equal size",
 }
 INDEPENDENT = "every record draws its batches independently of all others, and nobody sees which"
-ALLOCATION = "privacy loss distribution of a random allocation, by pairwise combination, rounded up (docs/privacy.md)"
+ALLOCATION = "privacy loss distribution of a random allocation, by pairwise combination, rounded up (docs page privacy)"
 REPLACED = "; the record is removed, and then the other one added"
 SHOWN = "Gaussian composition (Dong, Roth and Su, 2022), with every record's batches shown"
 

@@ -17,7 +17,7 @@ from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Steps
 SUBSET = "every record draws its k steps of an epoch uniformly, independently of all others, and nobody sees which"
 BLOCKS = (
     "the steps cut into k random blocks, one step drawn of each: a uniform subset, by joint convexity no worse than k "
-    "epochs of one step each (an upper bound; docs/privacy.md)"
+    "epochs of one step each (an upper bound; docs page privacy)"
 )
 GIVEN = "Gaussian composition (Dong, Roth and Su, 2022), with every record's steps shown"
 

@@ -60,7 +60,7 @@ SPEAKS_OF: dict[Accountant, tuple[BatchSampling, ...]] = {
 }
 """accountant -> the sampling schemes that it is stated, or was used, for"""
 REFUSED: dict[str, str] = {
-    "theorem-3-1": "unsound for mini-batches: the theorem is false there (exact counterexamples: docs/dp-sgld.md)",
+    "theorem-3-1": "unsound for mini-batches: the theorem is false there (exact counterexamples: docs page dp-sgld)",
     "published": "invalid: the bound with K = epochs, where it counts iterations; and false for mini-batches",
 }
 """why an accountant is no guarantee"""
@@ -270,7 +270,7 @@ def analysis_of(run: LangevinRun, accountant: Accountant, sigma: float) -> Analy
     if accountant != "last-iterate":
         return composition
     both = [composition, *(a for a in as_mechanism(run, sigma).analyses() if a.name == "hybrid")]
-    source = "the smaller of composition and our hybrid bound (docs/privacy.md)"
+    source = "the smaller of composition and our hybrid bound (docs page privacy)"
     last = ("projection on the stated ball", "convex losses", "only the last iterate is released")
     assumed = (*composition.assumptions, *last)
     return Analysis("last-iterate", source, LAST, lambda d: min(a.eps(d) for a in both), assumed)

@@ -23,7 +23,7 @@ from dpexp.privacy.momentum.tree_streams import (
     stream_sensitivities,
 )
 
-ITERATES = "ours: the iterates alone, over all positions of a record, as Gaussian DP (docs/momentum.md)"
+ITERATES = "ours: the iterates alone, over all positions of a record, as Gaussian DP (docs page momentum)"
 REPEATED = (
     "one order of the records, repeated in every epoch and independent of the data",
     "every step has length `step_size`; the noisy sums stay secret",

@@ -30,7 +30,7 @@ from dpexp.privacy.analyses.composition import NOISE, distance, trivial
 from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise
 
-SOURCE = "Gaussian composition of a lower triangular matrix (Denisov and others, 2022), exact; docs/privacy.md"
+SOURCE = "Gaussian composition of a lower triangular matrix (Denisov and others, 2022), exact; docs page privacy"
 APART = "a record's steps are at least `separation` apart and at most `participations` many, whatever the data are"
 MOST_STEPS = 10**6
 

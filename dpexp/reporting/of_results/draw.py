@@ -45,7 +45,7 @@ def draw(gathered: Gathered, request: Request | None = None) -> Drawing:
     if overlay and not overlay.names:
         raise UsageError(
             f"no theory says anything of {scene.metric} in these results",
-            "theory of ldp-sgd is of param_distance_sq and loss_gap on linear predictors; see docs/figures.md",
+            "theory of ldp-sgd is of param_distance_sq and loss_gap on linear predictors; see docs page figures",
         )
     handles = entries(scene, overlay)
     columns, rows = _grid(scene)
