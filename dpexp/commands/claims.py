@@ -75,9 +75,7 @@ def claims(request: Request, held: Held) -> Shown:
     checked(request)
     ledger, bare = verdicts.read(request.results), request == Request((), None, (), None, None, request.results)
     if bare and not ledger.rows and not ledger.fault:
-        hint = (
-            f"run: {shell(['claims', '--rerun'], request.results)}   (every experiment; or name a claim)"
-        )
+        hint = f"run: {shell(['claims', '--rerun'], request.results)}   (every experiment; or name a claim)"
         raise ResultsMissing(f"no claim has been judged in {request.results}", hint)
     # Where no file has changed since, the stored verdicts are the answer, and no paper is loaded.
     fast = at_once(request.results, ledger)
