@@ -209,7 +209,9 @@ def check_dpexp(words: list[str], strict: bool) -> None:
     known = {} if with_plugins else {"plot": {**figures(), **overlays()}, "table": tables()}.get(name, {})
     for word in given.get("names") or [] if known else []:
         experiment = Path(word).name in experiments()
-        assert word in known or experiment or word.isupper(), f"no {name} and no experiment of the name {word}"
+        assert word in known or experiment or Path(word).stem.isupper(), (
+            f"no {name} and no experiment of the name {word}"
+        )
     assert with_plugins or given.get("paper") in (None, "ID", *our_papers())
     named = given.get("mechanism")
     if named and named != "NAME":

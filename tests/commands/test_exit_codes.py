@@ -30,7 +30,6 @@ CODES = [
     (2, "privacy", "--mechanism", "nothing"),
     (2, "run", "there-is-none.yaml"),
     (2, "plot", "--nothing"),
-    (2, "plot", "linear_d5", "--out", "e.yaml"),
     (2, "run", "e.yaml", "--results", "e.yaml"),
     (3, "plot", "figure2"),
     (3, "table", "table1"),

@@ -422,6 +422,12 @@ def test_options_change_the_figure_and_its_file(toy, tmp_path):
     assert len(data) == 4  # mu is a number at mu = 1 and inf
 
 
+def test_a_file_in_place_of_a_folder_is_an_error_of_usage(toy, tmp_path):
+    (tmp_path / "a.yaml").write_text("")
+    said = call("plot", "toy", "--results", toy.results, "--out", tmp_path / "a.yaml", code=2).stderr
+    assert "a.yaml" in said
+
+
 def test_other_options_make_other_files(toy, tmp_path):
     """Nor does a figure of one result take the place of one of another, whose name is like an option."""
     options = [asked(), asked("loss_gap"), asked(x="mu"), asked(hue="alpha"), asked(facet=["alpha"]), asked(log="none"),
