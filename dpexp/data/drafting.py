@@ -33,6 +33,9 @@ REST = """
 # missing: [COLUMN]
 # Columns that are not used, such as names and numbers of persons:
 # leave_out: [COLUMN]
+# Marks in numbers such as 1.234,5; without these keys 1234.5 is one:
+# decimal: ","
+# thousands: "."
 # The standard deviation of what the columns do not explain of the target, within a factor 3. Without it, it is taken
 # to be a quarter of the width of the target's range:
 # error_scale: 1

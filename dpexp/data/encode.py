@@ -31,7 +31,7 @@ import numpy as np
 
 from dpexp.core.errors import DataError
 from dpexp.data.public_inputs import DECIMALS, THOUSANDS, Column, PublicInputs
-from dpexp.data.records import Header, Table, Values
+from dpexp.data.records import Header, Table, Value, Values
 
 MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "<na>", "nat"})
 OTHER = "other"
@@ -109,14 +109,17 @@ def letters(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
-def encode(text: str | None, column: Column) -> float:
+def encode(given: Value, column: Column) -> float:
     """The number that a value is: itself, its day, or the place of its category; NaN where it is missing and may be.
 
-    Raises Unread. `text` None is a value of a line that could not be taken apart.
+    Raises Unread. None is a value of a line that could not be taken apart.
     """
-    if text is None:
+    if given is None:
         raise Unread("its line does not hold one value for each column; a quoted value ends on its line")
-    text = text.strip()
+    # the public keys say how texts spell numbers, and a number in memory is none
+    if not isinstance(given, str):
+        given, column = repr(given), column._replace(decimal=".", thousands="")
+    text = given.strip()
     # a stated category comes first, also one that is spelled like a missing value
     if column.levels is not None and (place := _places(column.levels).get(letters(text))) is not None:
         return float(place)
@@ -198,13 +201,14 @@ def encoded(table: Table, column: Column) -> Encoded:
         values = np.where(np.abs(given) <= _LARGEST, given, np.nan)
         return Encoded(values, np.isfinite(values) | (np.isnan(given) & column.may_miss))
     # equal texts have equal numbers, whoever holds them, and are read once
-    known: dict[str | None, float | None] = {}
-    for text in set(texts_of(given)):
+    each = listed(given)
+    known: dict[Value, float | None] = {}
+    for value in set(each):
         try:
-            known[text] = encode(text, column)
+            known[value] = encode(value, column)
         except Unread:
-            known[text] = None
-    found = [known[text] for text in texts_of(given)]
+            known[value] = None
+    found = [known[value] for value in each]
     return Encoded(np.array(found, dtype=np.float64), np.array([value is not None for value in found]))
 
 
@@ -212,7 +216,7 @@ def unread(table: Table, columns: Sequence[Column]) -> dict[int, Unread]:
     """Of every record of which a value cannot be read, the first reason: for the owner of the table alone."""
     found: dict[int, Unread] = {}
     for column in columns:
-        texts = texts_of(table.columns[column.name])
+        texts = listed(table.columns[column.name])
         for k in np.flatnonzero(~encoded(table, column).read).tolist():
             if k not in found:
                 try:
@@ -222,9 +226,9 @@ def unread(table: Table, columns: Sequence[Column]) -> dict[int, Unread]:
     return dict(sorted(found.items()))
 
 
-def texts_of(values: Values) -> Sequence[str | None]:
-    """Values as texts; a number by a schema is spelled like one, and empty where there is none."""
-    return ["" if v != v else repr(v) for v in values.tolist()] if isinstance(values, np.ndarray) else values
+def listed(values: Values) -> Sequence[Value]:
+    """Values one by one; one that is not there is an empty text."""
+    return ["" if v != v else v for v in values.tolist()] if isinstance(values, np.ndarray) else values
 
 
 def columns_of(header: Header, used: Sequence[str], public: PublicInputs) -> list[Column]:

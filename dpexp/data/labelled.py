@@ -54,7 +54,7 @@ def read_labelled(path: Path, target: str, public: PublicInputs) -> Dataset:
     levels = tuple(classes.levels or ())
     # features of 0 predict the first class, so that the last one is wrong
     found = np.where(usable, labels.values, len(levels) - 1).astype(np.int64)
-    note = _note(path, columns)
+    note = _note(path, columns, table.header)
     return Dataset(path.stem, features, found, levels, "the user's", note, tuple(columns), usable=usable)
 
 
@@ -75,13 +75,13 @@ def entries_of(table: Table, columns: Sequence[Column]) -> tuple[np.ndarray, np.
     return np.stack(entries, axis=1).astype(np.float32), usable
 
 
-def _note(path: Path, columns: Sequence[Column]) -> str:
+def _note(path: Path, columns: Sequence[Column], header: Header) -> str:
     said = {
         "scaled by stated ranges": [c.name for c in columns if c.limits is not None],
         "used as they are": [c.name for c in columns if c.limits is None and c.levels is None],
         "one entry a category": [c.name for c in columns if c.levels is not None],
     }
-    parts = [f"{few(names, 12)}: {how}" for how, names in said.items() if names]
+    parts = [*header.notes, *(f"{few(names, 12)}: {how}" for how, names in said.items() if names)]
     return (
         f"{path.name}. {'; '.join(parts)}. Each record is read by itself, and one of which a value cannot be read adds "
         "nothing. No statistic of the records is used."

@@ -20,6 +20,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -36,8 +37,10 @@ TEXTS, SCHEMAS = (".csv", ".tsv"), (".parquet", ".npz")
 FORMATS = (*TEXTS, *SCHEMAS)
 Kind = Literal["number", "truth", "day", "text", "unknown", "other"]
 """what a column holds; a csv file says nothing of it, so that there it is unknown; other: lists, bytes and the like"""
-Values = Sequence[str | None] | np.ndarray
-"""of a column [n]: texts, None where a line could not be taken apart; or numbers by a schema, NaN for none"""
+Value = str | float | None
+"""a text, empty where there is none; a number that is no text; None where a line could not be taken apart"""
+Values = Sequence[Value] | np.ndarray
+"""of a column [n]; an array of numbers has NaN for none"""
 KINDS: dict[Kind, tuple[str, ...]] = {
     "number": ("integer", "floating", "decimal"), "truth": ("boolean",), "day": ("date", "timestamp"),
     "text": ("string", "large_string", "null"),
@@ -206,7 +209,12 @@ def _of_series(column: pd.Series) -> Values:
     # where all of them are floating-point numbers their texts would say the same
     if column.dtype.kind == "f":
         return np.asarray(column.to_numpy(np.float64, na_value=np.nan))
-    return ["" if gone else str(value) for value, gone in zip(column.tolist(), column.isna(), strict=True)]
+    return ["" if gone else _value(value) for value, gone in zip(column.tolist(), column.isna(), strict=True)]
+
+
+def _value(value: object) -> Value:
+    """A value in memory: a number stays one, since no public key says how a text of it is spelled."""
+    return float(value) if isinstance(value, float | Decimal) else "" if value is None else str(value)
 
 
 def _without_blank(columns: list[Values]) -> list[Values]:
@@ -217,7 +225,7 @@ def _without_blank(columns: list[Values]) -> list[Values]:
         if isinstance(values, np.ndarray):
             blank[places] = np.isnan(values[places])
         else:
-            blank[places] = [not (values[k] or "").strip() for k in places]
+            blank[places] = [not str(values[k]).strip() for k in places]
         if not blank.any():
             return columns
     kept = np.flatnonzero(~blank).tolist()
@@ -354,6 +362,7 @@ def _of_type(column: Any, kind: Kind) -> Values:
     """The values of a column of a schema: numbers, or texts in which a value that is not there is empty."""
     import pyarrow as pa
 
-    if kind == "number" and not pa.types.is_dictionary(column.type):
+    # an integer stays a text: ids have more digits than a float
+    if kind == "number" and pa.types.is_floating(column.type):
         return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), np.float64)
-    return ["" if value is None else str(value) for value in column.to_pylist()]
+    return [_value(value) for value in column.to_pylist()]

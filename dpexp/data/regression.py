@@ -23,7 +23,7 @@ import numpy as np
 
 from dpexp.core.errors import DataError, UsageError
 from dpexp.core.text import few
-from dpexp.data.encode import columns_of, encoded, read_id, texts_of
+from dpexp.data.encode import columns_of, encoded, listed, read_id
 from dpexp.data.formulas import Factor, Formula, applied, limits_of
 from dpexp.data.public_inputs import Column, PublicInputs, column_of
 from dpexp.data.records import Header, Table
@@ -367,13 +367,13 @@ def persons_of(table: Table, column: str) -> tuple[np.ndarray, int]:
     Ids are public, and one however they are spelled (`read_id`); a line without one is nobody's, -1. Raises DataError
     where all are.
     """
-    texts = texts_of(table.columns[column])
-    known = {text: read_id(text or "") for text in set(texts)}
+    values = listed(table.columns[column])
+    known = {value: read_id("" if value is None else str(value)) for value in set(values)}
     # ids are public, and so is their order; where their lines stand is not
     places = {one: k for k, one in enumerate(sorted(set(known.values()) - {""}))}
     if not places:
         raise DataError(f"{table.where}: no line says whose it is in {column}", "--person names the column of the ids")
-    return np.array([places.get(known[text], -1) for text in texts]), len(places)
+    return np.array([places.get(known[value], -1) for value in values]), len(places)
 
 
 def by_person(table: Table, records: Records, column: str) -> Records:

@@ -60,9 +60,9 @@ def _numbers(table: Table, name: str, faults: list[str], decimal: str = ".", tho
         values = entries
     else:
         # words of a schema are no numbers, whatever they say
-        texts = [(text or "").strip() if table.header.kinds[name] == "unknown" else "" for text in entries]
-        read = (read_budget(text, decimal, thousands) for text in texts)
-        values = np.array([np.nan if value is None else value for value in read])
+        own = table.header.kinds[name] != "text"
+        read = (read_budget(one.strip(), decimal, thousands) if isinstance(one, str) else one for one in entries)
+        values = np.array([np.nan if value is None or not own else value for value in read])
     rules = [(np.isnan(values), "is not a number"), (values < 0, "must not be negative")]
     if name == "uses":
         with np.errstate(invalid="ignore"):

@@ -39,6 +39,8 @@ import dpexp.data.records as records_module
 import dpexp.data.regression as regression_module
 import dpexp.inference.fitting as fitting
 from dpexp.commands.cli import app
+from dpexp.commands.fit_after import Inference
+from dpexp.commands.fit_result import StoredFit, release_document
 from dpexp.commands.fit_shown import Report
 from dpexp.commands.init import init
 from dpexp.commands.model import ReleasedModel, predictions
@@ -47,6 +49,7 @@ from dpexp.core.standard_json import standard_json
 from dpexp.data.encode import Encoded
 from dpexp.data.labelled import read_labelled
 from dpexp.data.public_inputs import Column, PublicInputs
+from dpexp.data.regression import Units, entries_of
 from dpexp.inference.intervals import Release
 from dpexp.inference.refusals import Checked
 
@@ -270,6 +273,20 @@ def _unnumbered(document: dict[str, Any]) -> list[dict[str, Any]]:
     return [{k: v for k, v in one.items() if k != "record"} for one in document["predictions"]]
 
 
+def seen_of_means(folder: Path, file: File) -> Seen:
+    """What a stored fit predicts for the records of a table."""
+    (folder / "t.csv").write_bytes(file.content())
+    columns = (Column("age", (20.0, 70.0)), Column("zone", levels=("1", "2", "3", "other")), Column("job"))
+    entries = tuple(entry for column in columns for entry in entries_of(column))
+    units = Units(entries, "y", 1.0, 2.0, True, columns=columns, response=Column("y"))
+    p = len(units.names)
+    release = Release(np.linspace(1, 2, p), np.zeros(p), np.eye(p), np.eye(p), 0.1, np.ones(p))
+    stored = {"level": 0.95, "release": release_document(Inference(release, release.point, units, 0.95))}
+    frame, _ = StoredFit(units, Path("fit.json"), stored).predicted(folder / "t.csv")
+    rows = {name: bytes_of(*row) for name, row in zip(file.lines, frame.to_numpy(), strict=False)}
+    return Seen(rows, {"columns": list(frame), "rest": len(frame) - len(rows)})
+
+
 def seen_of_init(folder: Path, file: File) -> Seen:
     (folder / "t.csv").write_bytes(file.content())
     public = {str(k): init(None, None, folder / "t.csv", "y", None, None, bool(k)) for k in range(2)}
@@ -298,6 +315,7 @@ ENTRIES = {
     "softmax, replace-one": Entry(replaced, seen_of_labelled, 60),
     "softmax, add-remove": Entry(removed, seen_of_labelled, 60),
     "predict": Entry(replaced, seen_of_predictions, 60),
+    "predict, fit": Entry(replaced, seen_of_means, 30),
     "init": Entry(replaced, seen_of_init, 4),
 }
 
