@@ -269,7 +269,9 @@ class Receipt(Printed):
     def _judged(self, stated: Stated) -> tuple[str, str, str]:
         each = [reading.verdict(stated, self.released) for reading in self.readings]
         if self.card.releases == "best-of-k" and HOLDS in each:
-            said = "the best of several was chosen by a score that nothing is charged for; a public score costs nothing"
+            said = (
+                "the best iterate is chosen by a score whose privacy cost is not stated; a public score costs nothing"
+            )
             return UNSUPPORTED, "selection-not-charged", said
         # one condition keeps it and another does not: then the card does not say enough
         if len({*each}) > 1:
@@ -290,16 +292,16 @@ class Receipt(Printed):
         card = self.card
         changes: list[tuple[str, dict[str, Any], str]] = []
         if card.accounted_as not in (None, "unknown", card.sampler):
-            said = f"it is the number of {card.accounted_as} batches, and the code's are {card.sampler}"
+            said = f"the stated number is for {card.accounted_as} batches, but the code's batches are {card.sampler}"
             changes.append(("sampler", {"sampler": card.accounted_as}, said))
         if _shows(card):
-            said = "it is the number of sizes that nobody sees; shown or divided by, they double the sensitivity"
+            said = "the stated number assumes secret batch sizes; logging or dividing by them doubles the sensitivity"
             changes.append(("normaliser", {"batch_sizes_logged": False, "normaliser": "public"}, said))
         if card.relation != "add-remove":
-            said = f"it is an add-remove number, and the neighbours are {card.relation}"
+            said = f"the stated number is for add-remove neighbours, but the card's are {card.relation}"
             changes.append(("wrong-relation", {"relation": "add-remove"}, said))
         if card.tuning_runs:
-            said = f"{counted(card.tuning_runs, 'tuning run')} on the private data not charged in it"
+            said = f"the stated number does not cover {counted(card.tuning_runs, 'tuning run')} on the private data"
             changes.append(("selection-not-charged", {"tuning_runs": 0}, said))
         told: dict[str, Any] = {}
         attains = self._attains(stated) if verdict == REFUTED else ""
