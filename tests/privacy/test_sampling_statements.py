@@ -2,7 +2,9 @@
 
 import math
 
+import numpy as np
 import pytest
+from scipy.stats import binom, norm
 
 from dpexp.privacy.accounting import loss_distributions
 from dpexp.privacy.accounting.loss_distributions import attained_by_steps, eps_of_steps, few_kinds, step_loss
@@ -169,9 +171,17 @@ def test_phases_have_a_loss_distribution():
     assert replaced["pld-composition"].valid
     assert not replaced["renyi-composition"].valid
     for mechanism, pairs in ((sampled(**phases), ("remove", "add")), (replaced_phases, ("opposite",))):
-        (bound,) = mechanism.lower_bounds()
+        bound, last = mechanism.lower_bounds()
         exact = epsilon(parts, 1e-5, pairs)
         assert exact * 0.999 <= bound.eps(1e-5) <= exact
+        # the sums of 500 and 200 coins with the noise of all steps, over half lines
+        counts = np.convolve(binom.pmf(np.arange(501), 500, 0.01), binom.pmf(np.arange(201), 200, 0.02))
+        x, spread = np.linspace(-150, 250, 4001), math.sqrt(500 * 1.1**2 + 200 * 1.4**2)
+        p, r = (norm.sf((x[:, None] - sign * np.arange(701)) / spread) @ counts for sign in (1, -1))
+        q = r if mechanism is replaced_phases else norm.sf(x / spread)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            exact = np.nanmax(np.log((p - 1e-5) / q))
+        assert 0.7 * exact < last.eps(1e-5) < exact
     twice = named(sampled(noise_multiplier=(1.0, 1.0), steps=(600, 400)))["pld-composition"]
     assert twice.eps(1e-5) == pytest.approx(named(sampled())["pld-composition"].eps(1e-5), rel=1e-4)
 

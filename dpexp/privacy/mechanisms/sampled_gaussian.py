@@ -29,7 +29,7 @@ from dpexp.privacy.analyses.composition import (
     partition_complaint,
     random_step,
 )
-from dpexp.privacy.attained.lower_bounds import CONSTANT, LowerBound
+from dpexp.privacy.attained.lower_bounds import CONSTANT, LowerBound, linear_last
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Steps
 
 
@@ -150,7 +150,12 @@ class SampledGaussian(Mechanism):
             return []
         mu = self._gaussian_mu(kinds)
         eps = partial(attained_by_steps, self._steps(kinds)) if mu is None else partial(eps_of, mu)
-        return [LowerBound("exact-composition", ALL, CONSTANT[self.neighboring_relation], cache(eps))]
+        found = [LowerBound("exact-composition", ALL, CONSTANT[self.neighboring_relation], cache(eps))]
+        # The last iterate of linear losses has the noise of all steps, and the record at least as often as with the
+        # least q in each: of the one data set the sum is then larger, and of the other it is not.
+        total, least = sum(kinds.values()), 1.0 if self.sampling == "full-batch" else min(q for _, q in kinds)
+        noise = math.sqrt(math.fsum(steps * multiplier**2 for (multiplier, _), steps in kinds.items()) / total)
+        return [*found, *linear_last(least, noise, total, self.neighboring_relation)] if noise < math.inf else found
 
     def describe(self) -> list[tuple[str, str]]:
         def listed(column: int, form: str) -> str:
