@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.messages import listed
@@ -19,7 +20,8 @@ from dpexp.plugins.loading import registries
 from dpexp.store import Folder, load_generation
 from dpexp.store.files import read_document
 from dpexp.store.fingerprint import changed, code_of, plugins_missing
-from dpexp.store.generation import read_generation
+from dpexp.store.folder import experiments_in
+from dpexp.store.generation import config_path, read_generation
 from dpexp.store.planning import CellPlan, derived_state, plan
 
 
@@ -39,14 +41,32 @@ def _trouble(results: Path, experiment: str) -> str:
     return f", {told}" if told else ""
 
 
-def _needs(folder: Path) -> str:
+class Named(NamedTuple):
+    """A config file, and how it was run: what the command line changed, and the size."""
+
+    path: Path
+    sets: tuple[str, ...] = ()
+    profile: str = "paper"
+
+
+def _named(folder: Folder) -> Named | None:
+    """The config that stored results name; None where it is not there, they cannot be read, or plug-ins are missing."""
+    with suppress(Damaged, OSError):
+        manifest = read_document(folder.manifest)
+        # whoever lists results has not asked to run the code of their plug-ins
+        if (path := config_path(manifest, folder)) and not plugins_missing(manifest["code"].values()):
+            return Named(path, tuple(manifest["config"]["set"]), manifest["profile"])
+    return None
+
+
+def _needs(folder: Folder) -> str:
     """Which plug-ins stored results need that are not loaded; empty where there are none."""
     try:
-        codes = read_document(folder / "manifest.json")["code"].values()
+        codes = read_document(folder.manifest)["code"].values()
     except (Damaged, OSError):
         return ""
     names = plugins_missing(codes)
-    return f"; computed with {', '.join(names)}, not loaded here" if names else ""
+    return f"computed with {', '.join(names)}, not loaded here" if names else ""
 
 
 def changed_files(plans: Iterable[CellPlan]) -> list[str]:
@@ -63,9 +83,15 @@ def inventory(configs: Path, results: Path) -> dict[str, Any]:
     rows, cells, experiments = [], [], []
     own: dict[str, None] = {}
     refused: dict[str, int] = {}
-    for path in sorted(configs.glob("*.yaml")):
+    known = [Named(path) for path in sorted(configs.glob("*.yaml"))]
+    # a result knows its config, which need not lie in that folder
+    by_name = {name: _named(Folder(results, name)) for name in experiments_in(results)}
+    here = {one.path.resolve() for one in known}
+    elsewhere = [one for one in by_name.values() if one and one.path.resolve() not in here]
+    own |= dict.fromkeys(str(one.path) for one in elsewhere)
+    for path, sets, profile in (*known, *elsewhere):
         try:
-            experiment = load_experiment(path)
+            experiment = load_experiment(path, sets, profile=profile)
         # One config that is wrong must not hide the others.
         except ConfigError as error:
             problems = counted(len(error.issues), "problem")
@@ -99,12 +125,10 @@ def inventory(configs: Path, results: Path) -> dict[str, Any]:
             cells.append({**named, "status": p.status, "reason": p.reason})
             # A list that is kept has to notice edits of these too.
             own |= dict.fromkeys(p.cell.problem.files())
-    known = {row[0] for row in rows}
-    if results.is_dir():
-        for folder in sorted(results.iterdir()):
-            if (folder / "manifest.json").exists() and folder.name not in known:
-                state = f"results without a config in {configs} (--configs DIR looks elsewhere)"
-                rows.append([folder.name, "", "", state + _needs(folder)])
+    shown = {row[0] for row in rows}
+    for name in by_name.keys() - shown:
+        rows.append([name, "", "", _needs(Folder(results, name)) or "results whose config is not here"])
+    rows.sort(key=lambda row: row[0])
     names = names_in_use()
     loaded = {one.name: str(one.shown) for one in LOADED.values()}
     registered = {kind: list(entries) for kind, entries in names.items()}

@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -157,6 +156,17 @@ def test_run_reports_on_stdout_and_progress_on_stderr(tmp_path):
     assert len(inventory["cells"]) == 4
 
 
+def test_a_result_is_listed_with_its_own_config_wherever_it_lies(tmp_path):
+    (tmp_path / "mine").mkdir()
+    for name in ("one", "two"):
+        (tmp_path / "mine" / f"{name}.yaml").write_text(GOOD.replace("experiment: good", f"experiment: {name}"))
+        call("run", f"mine/{name}.yaml", "-q", "--set", "run.n=40", cwd=tmp_path)
+    (tmp_path / "mine/two.yaml").unlink()
+    rows = call("list", cwd=tmp_path).stdout.splitlines()
+    assert any(re.match(r"one +mine/one\.yaml +4 +4 current", row) for row in rows)
+    assert any(re.match(r"two +results whose config is not here", row) for row in rows)
+
+
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("not a folder")
     config = tmp_path / "c.yaml"
@@ -231,7 +241,7 @@ def test_a_list_is_shown_again_until_something_that_it_follows_from_changes(tmp_
         lambda: config.write_text(GOOD.replace("eta: 0.2", "eta: 0.3")),
         lambda: config.with_name("another.yaml").write_text(GOOD.replace("experiment: good", "experiment: other")),
         lambda: call("run", config, "-q", cwd=tmp_path, env=kernels),
-        lambda: monkeypatch.setattr("dpexp.commands.list.hash_of_all", lambda: "of edited code"),
+        lambda: monkeypatch.setattr("dpexp.commands.list.code_of_verdict", lambda: {"dpexp": "of edited code"}),
     ):
         change()
         before = len(read)
@@ -252,10 +262,10 @@ def test_a_list_with_a_wrong_config_is_shown_again_while_that_has_as_many_proble
     (tmp_path / "configs" / "large.yaml").write_text(GOOD.replace("experiment: good", "experiment: large"))
     read, too_much = [], ["it takes 1 PB", "and a year"]
 
-    def load(path):
+    def load(path, *changed, **named):
         if path.stem == "large" and too_much:
             raise ConfigError([Issue(Position(str(path), 1, 1), one) for one in too_much])
-        return load_experiment(path)
+        return load_experiment(path, *changed, **named)
 
     monkeypatch.setattr(inventory, "load_experiment", load)
     monkeypatch.setattr("dpexp.config.experiment_file.load_experiment", load)
@@ -269,14 +279,3 @@ def test_a_list_with_a_wrong_config_is_shown_again_while_that_has_as_many_proble
         before, line = len(read), next(line for line in said("list").splitlines() if line.startswith("large"))
         assert state in line
         assert len(read) > before
-
-
-def test_list_names_every_changed_file_for_programs(monkeypatch):
-    """A message names the first three; `--json` has them all, once each, and those of stale cells alone."""
-    old, other = ({f"dpexp.module_{k}": "then" for k in range(5)}, {"dpexp.other": "then"})
-    plans = [
-        SimpleNamespace(status=status, file=SimpleNamespace(code=code), cell=None)
-        for status, code in (("stale", old), ("stale", old), ("current", other))
-    ]
-    monkeypatch.setattr(inventory, "code_of", lambda cell: {})
-    assert inventory.changed_files(plans) == [f"dpexp/module_{k}.py" for k in range(5)]
