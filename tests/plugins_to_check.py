@@ -17,7 +17,7 @@ from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
 from dpexp.privacy.budgets import Budget, ConstantBudget
 from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
-from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Steps
+from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Part, Steps
 from dpexp.problems.pinball_linear import PinballLinear
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
@@ -106,6 +106,10 @@ class Repeated(Mechanism):
 
     def describe(self):
         return [("Protected", "every record")]
+
+    def law(self, data):
+        sums = [sum(record[t] / 2 for record in data) / self.sigma for t in range(self.steps)]
+        return [Part(1.0, tuple(sums))]
 
 
 def doubled(mechanism):
@@ -299,6 +303,9 @@ WRONG = {
     ),
     "epsilon falls with the steps": (
         "math.sqrt(self.steps) / self.sigma", "1 / math.sqrt(self.steps) / self.sigma", "mechanism", "in steps"
+    ),
+    "one norm in place of two": (
+        "record[t] / 2 for", "record[t] for", "mechanism", "literal law"
     ),
     "a division by no noise": (
         "math.inf if self.sigma == 0 else math.sqrt", "math.sqrt", "mechanism", "edges"

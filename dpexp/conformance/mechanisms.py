@@ -9,7 +9,10 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from dpexp.conformance.check import Check, Failed, NotTried, Subject, ToyExperiments
+from dpexp.conformance.literal_law import largest, masses, neighbours
 from dpexp.conformance.settings import examples, literal_fields, optional_numbers
 from dpexp.core.text import counted
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
@@ -21,6 +24,8 @@ from dpexp.privacy.pairs.stated import every_lower_bound
 DELTAS = (1e-9, 1e-5, 1e-2, 0.5)
 DIGITS = 1 + 1e-9
 """rounding of the computation of epsilon"""
+SMALL_SETTINGS = 60
+"""random ones of a few records, for which the law of what is released is enumerated"""
 MOST_SETTINGS = 3
 """of one mechanism: the analyses of some take a second each"""
 
@@ -172,6 +177,36 @@ def above_attained(subject: Subject[Any], toys: ToyExperiments) -> str:
     return counted(count, "comparison") if count else "no pair of neighbours is known exactly"
 
 
+def literal_law(subject: Subject[Any], toys: ToyExperiments) -> str:
+    """No statement is below what all pairs of neighbours of a few records attain by the law that a mechanism gives."""
+    checked, count, generator = _Analyses(subject), 0, np.random.default_rng(0)
+    given = {name: getattr(checked.settings()[0], name) for name in checked.kind.model_fields}
+    deltas = (1e-2, 1e-5)
+    for _ in range(SMALL_SETTINGS):
+        sizes = {"n": int(generator.integers(1, 5)), "batch_size": 1, "steps": int(generator.integers(1, 3))}
+        change = {key: value for key, value in sizes.items() if key in given}
+        noise = checked.kind.noise_field
+        scaled = {noise: given[noise] * 2.0 ** generator.uniform(-1, 1)} if isinstance(given[noise], float) else {}
+        with suppress(ValueError):  # a mechanism may refuse it by its fields
+            value = checked.kind.model_validate(given | change | scaled)
+            pairs = neighbours(sizes["n"], change.get("steps", 1), value.neighboring_relation, generator, 20)
+            every = list(dict.fromkeys(data for pair in pairs for data in pair))
+            try:
+                laws = masses([value.law(data) for data in every])
+            except NotImplementedError:
+                raise NotTried("gives no `law` of a few records") from None
+            low = largest(laws, [(every.index(a), every.index(b)) for a, b in pairs], deltas)
+            for analysis in checked.of(value):
+                for delta, eps in zip(deltas, low, strict=True):
+                    if analysis.valid and analysis.released == ALL and eps > analysis.eps(delta) * DIGITS + 1e-12:
+                        said = f"states eps {analysis.eps(delta):.6g} at delta {delta:g}, and two data sets of "
+                        raise Failed(
+                            f"{_shown(value, analysis)}: {said}{sizes['n']} records attain {eps:.6g}", checked.at
+                        )
+                count += 2
+    return counted(count, "comparison")
+
+
 def edges(subject: Subject[Any], toys: ToyExperiments) -> str:
     """Nothing dies at the ends: no noise or all of it, no step, delta close to 0 and to 1; and epsilon is a number."""
     checked, count = _Analyses(subject), 0
@@ -201,5 +236,6 @@ CHECKS: tuple[Check[Any], ...] = (
     Check("in noise", "Epsilon falls as the noise grows.", in_noise),
     Check("in steps", "Epsilon grows with the number of steps.", in_steps),
     Check("attained", "No guarantee is below what a pair of neighbours attains.", above_attained),
+    Check("literal law", "No guarantee is below what a few records attain by the algorithm as written.", literal_law),
     Check("edges", "No noise, all noise, no step, delta close to 0 and to 1: a number, and no error.", edges),
 )

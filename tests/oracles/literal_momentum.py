@@ -115,6 +115,26 @@ def iterates_alone(rng: np.random.Generator) -> tuple[Mechanism, dict[str, float
     }
 
 
+def attacked_iterates(rng: np.random.Generator, runs: int) -> tuple[Mechanism, np.ndarray, np.ndarray]:
+    """Algorithm 2 with the printed noise, run so often: the best linear test statistic of its estimates, [runs] each.
+
+    The record's gradients are G in the first runs and -G in the second ones; the noise of every node is drawn.
+    """
+    n, epochs, alpha = 2 * int(rng.integers(1, 3)) + 1, int(rng.integers(1, 4)), float(rng.uniform(0.1, 1))
+    steps, sigma, eta = n * epochs, float(10 ** rng.uniform(-1, 0)), float(10 ** rng.uniform(-2, 0))
+    mechanism = MECHANISMS["reduced-momentum"](
+        n=n, steps=steps, momentum=alpha, step_size=eta, lipschitz=1.0, smoothness=1.0, sigma=sigma
+    )
+    later = 4 * steps / n * math.log2(n)
+    scale = sigma * np.array([4.0, 4.0, 2 * eta * n, 2 * eta * n])
+    noise = estimate_noise(n, steps, alpha, min(0.5, eta * n), scale * np.sqrt([3 * math.log2(n), later, later, later]))
+    used = np.arange(steps)[:, None] - np.arange(0, steps, n)  # steps since the record's uses
+    moved = 2 * np.where(used >= 0, (1 - alpha) ** np.maximum(used, 0), 0.0).sum(axis=1)
+    test = np.linalg.solve(noise @ noise.T, moved) @ noise
+    shift = np.linalg.solve(noise @ noise.T, moved) @ moved
+    return mechanism, *(at + test @ rng.standard_normal((len(test), runs)) for at in (shift, 0.0))
+
+
 def estimate_noise(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray) -> np.ndarray:
     """C [T, nodes] by equation (3) as printed: the noise of the estimate for unit normals at the nodes of each tree."""
     beta, columns = 1 - alpha, dict[tuple[str, int, int], int]()

@@ -9,7 +9,8 @@ step (`dp-sgld`: sqrt(2 eta) sigma on the parameter).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
 
 from pydantic import BeforeValidator, Field
 
@@ -31,6 +32,20 @@ Noise = Annotated[float, Field(ge=0)]
 Size = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Length = Annotated[float, Field(gt=0)]
 Curvature = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+Data = tuple[tuple[float, ...] | None, ...]
+"""a few records, each as its gradient in every step, in units of the largest norm; None in the place of one removed"""
+
+
+class Part(NamedTuple):
+    """One Gaussian of the mixture that is released."""
+
+    probability: float
+    means: tuple[float, ...]
+    """in standard deviations of the noise, which is independent in every coordinate"""
+    shown: Hashable = ()
+    """what is released beside it, such as the sizes of the batches"""
 
 
 class Mechanism(Parameters):
@@ -57,6 +72,14 @@ class Mechanism(Parameters):
     def lower_bounds(self) -> list[LowerBound]:
         """What pairs of neighbours attain, where that is known exactly."""
         return []
+
+    def law(self, data: Data) -> Sequence[Part]:
+        """What a run on these few records releases, by enumeration of the algorithm as it is written.
+
+        `dpexp check` compares epsilon with what all pairs of neighbours of a few records attain by it. Raises
+        NotImplementedError where it is not given; those of dpexp's own mechanisms are in its tests.
+        """
+        raise NotImplementedError
 
     def projected_run(self) -> ProjectedRun:
         """It in one dimension, where a pair of neighbours can be searched for. Raises NotSearched: why not."""
