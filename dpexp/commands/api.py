@@ -311,7 +311,8 @@ def fit(
     the table, such as how many records cannot be read, is a warning; it is private.
 
     `str` of it is the text that the command prints, `.document()` the same for programs, `.exit_code` 3 where no
-    coefficient is told. `.frame()`, `.covariance`, `.contrasts`, `.predict(table)` and `.forest()` follow from it.
+    interval is finite. `.params`, `.bse`, `.pvalues`, `.conf_int()`, `.frame()`, `.glance()`, `.covariance`,
+    `.contrasts`, `.predict(table)` and `.forest()` follow from it.
     """
     from dpexp.commands import fit as command
     from dpexp.commands.fit_request import Request

@@ -386,7 +386,7 @@ def fit(
     raw: Raw = False,
     as_json: Json = False,
 ) -> None:
-    """Private regression with confidence intervals on your own records; exit code 3 if it tells no coefficient."""
+    """Private regression with confidence intervals on your own records; exit code 3 if no interval is finite."""
     from dpexp.commands import fit as command
     from dpexp.commands.fit_request import Request
     from dpexp.config.public_file import read_public

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpexp.commands.fit_after import Inference
+from dpexp.commands.fit_after import COLUMNS, Inference
 from dpexp.core.errors import PrivateWarning, UsageError
 from dpexp.core.files import read_ordinary
 from dpexp.core.text import Printed, columns, up
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 MOST_OF_FIT = 50_000_000
 """bytes of a file that can be a fit"""
-FIELDS = ("estimate", "std_error", "statistic", "p_value", "conf_low", "conf_high")
 
 
 class FitResult(Printed):
@@ -63,7 +62,7 @@ class FitResult(Printed):
         import pandas as pd
 
         frame = pd.DataFrame(self.estimates())
-        return frame.astype(dict.fromkeys(FIELDS, float))
+        return frame.astype({name: float for name in (*COLUMNS, "finite_level") if name in frame})
 
     @property
     def params(self) -> pd.Series:

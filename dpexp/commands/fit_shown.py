@@ -38,8 +38,8 @@ CAREFUL = (
     "careful: if errors have tails like Student's t with 3 degrees of freedom, or any two columns are correlated by .5"
 )
 NARROWER = (
-    "A fit says of each coefficient whether it is told. The n are those of columns that vary as stated, and are "
-    "independent: one that varies half as much needs {} times as many, a level that 1 in 20 hold {} times."
+    "The n are those of columns that vary as stated and are independent: one that varies half as much needs {} times "
+    "as many, a level that 1 in 20 hold {} times."
 )
 AR = (
     "(AR): interval and p come from the test of Anderson and Rubin, which the noise of the curvature decides, and se "
@@ -300,7 +300,7 @@ class Report(FitResult):
             kind = "central model: the owner publishes one fit"
         head = "plan of a fit, for which no record was read" if asked.plan else asked.file
         size = f"n = {self.planned.n:,}{' persons' * bool(asked.person)}"
-        size += f", {counted(len(self.units.entries), 'covariate')}"
+        size += f", {counted(len(self.units.shown) - 1 - self.units.has_scale, 'covariate')}"
         return f"{asked.model} of {self.units.modelled}, {head}: {size}; {kind} ({self.method})"
 
     def _table(self) -> str:
@@ -319,9 +319,7 @@ class Report(FitResult):
         return columns(rows, ["name", "estimate", "se", f"{percent} from", "to", "p"])
 
     def _refusals(self) -> str:
-        lines = [
-            "No data were used; nothing was spent:" if self.fitted is None else "This release tells no coefficient:"
-        ]
+        lines = ["No data were used; nothing was spent:" if self.fitted is None else "No coefficient has an interval:"]
         for reason in self.checked.reasons:
             more = f"; n = {reason.n_needed:,} would do" if reason.n_needed else ""
             lines.append(f"  {reason.rule}: {reason.why}{more}")
