@@ -494,7 +494,7 @@ def test_links_lead_somewhere(page):
 
 PATH = re.compile(r"(?<![\w/.-])((?:dpexp|tests|configs|results|benchmarks|docs)/[\w./*<>-]*)")
 STORED = re.compile(
-    r"results/[^/]+/(trajectories|partial|orphaned|provenance)|\.csv$|results/figures|report\.html|\.published"
+    r"results/[^/]+/(trajectories|partial|orphaned|provenance)|results/stamps|\.csv$|results/figures|report\.html|\.published"
 )
 
 
