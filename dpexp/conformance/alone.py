@@ -39,7 +39,7 @@ def alone(subject: Subject[Any], toys: ToyExperiments) -> str:
             shutil.copy(file, target)
         kept = {name: value for name, value in os.environ.items() if name in KEPT or name.endswith("_NUM_THREADS")}
         done = subprocess.run(
-            [sys.executable, "-m", __name__, str(copy / loaded.file.relative_to(base))],
+            [sys.executable, "-m", __name__, str(copy / loaded.file.relative_to(base)), str(loaded.file.parent)],
             cwd=empty, env={**kept, "PYTHONPATH": str(Path(__file__).parents[2])}, capture_output=True, text=True,
         )  # fmt: skip
         if done.returncode:
@@ -74,6 +74,8 @@ def main(file: Path) -> str:
 
 
 if __name__ == "__main__":
+    # at the root of a clone dpexp lies beside the plug-in, whose own place is not to be looked at
+    sys.path[:] = [place for place in sys.path if Path(place).resolve() != Path(sys.argv[2])]
     wrong = main(Path(sys.argv[1]))
     print(wrong)
     sys.exit(bool(wrong))

@@ -21,6 +21,8 @@ from dpexp.config.cells import stored_cell
 from dpexp.config.experiment_file import load_experiment, resolved_yaml
 from dpexp.config.schema import json_schema
 from dpexp.config.yamlfile import ConfigError
+from dpexp.conformance.alone import ALONE
+from dpexp.conformance.check import Subject, ToyExperiments, carry_out
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.papers import claims, figures, papers, tables
 from dpexp.plugins import loaded as plugin
@@ -204,6 +206,28 @@ def test_ordinary_lines_work_and_the_environment_leaves_no_trace(lab, monkeypatc
     # and so another shell finds them current
     monkeypatch.setenv("A_PASSWORD", "another")
     call("table", "lab", "--plugin", "lab.py", cwd=folder)
+
+
+@pytest.mark.parametrize(
+    ("reads", "inputs", "said"),
+    [
+        ("__import__('pathlib').Path('table.csv').read_text()", "()", r"lab\.py:1: FileNotFoundError.*table\.csv.*inputs"),
+        ("__import__('pathlib').Path(__file__).with_name('table.csv').read_text()", "()", r"lab\.py:1: FileNotFoundError"),
+        ("__import__('pathlib').Path(__file__).with_name('table.csv').read_text()", "('*.csv',)", None),
+        ("__import__('os').environ['A_TABLE']", "()", r"lab\.py:1: KeyError: 'A_TABLE'"),
+    ],
+)
+def test_check_tries_a_plug_in_with_what_it_declares_and_nothing_else(lab, reads, inputs, said, monkeypatch):
+    monkeypatch.chdir(lab.parent)
+    monkeypatch.setenv("A_TABLE", "1")
+    write(lab.parent, "table.csv", "1,2\n")
+    text = lab.read_text().replace("PLUGIN = Plugin(", f"PLUGIN = Plugin(inputs={inputs}, ")
+    write(lab.parent, "lab.py", f"TABLE = {reads}\n{text}")
+    with plugins.using("lab.py"):
+        (loaded,) = plugin.LOADED.values()
+        result = carry_out(ALONE, Subject("plug-in", "lab.py", loaded.plugin), ToyExperiments(lab.parent / "toys"))
+    assert result.outcome == ("failed" if said else "ok"), result.detail
+    assert said is None or re.search(said, f"{result.where}: {result.detail}")
 
 
 def test_what_a_plug_in_says_that_it_reads_is_there(lab):
