@@ -15,6 +15,7 @@ Problem    dpexp.problems.problem                an interface, what is learnt fr
     legend            what released parameters mean; asked by `dpexp.store.cell_files`, of files; default: {}
     fresh_users       whether steps are users who come once; asked by figures; default: False
     remarks           what is odd about the user's own table; asked by `validate` and `run`; default: nothing
+    require_records   refuses a table of which no record can be read; asked by `validate` and `run`; default: nothing
     held_out_records, held_out_classes   on what an accuracy is measured; asked by tables; default: nothing
     dealt_anew        the same records, held out by another seed; asked by deployments; default: the problem
 Algorithm  dpexp.algorithms.algorithm            an interface, an update rule and the mechanism that it is
@@ -30,7 +31,6 @@ Algorithm  dpexp.algorithms.algorithm            an interface, an update rule an
     seconds, memory   what a run costs; asked by `dpexp.config.resources` and `run --dry-run`
     mechanism         what a run releases, a `Released`; asked by `dpexp.store.rows` and `dpexp privacy`
     releases          the estimators whose parameters are kept where the records are a user's own; default: none
-    resolve           asks for what a run receives from accounting; asked by `dpexp.config.cells`; default: none
     simulate          the computation, of settings that differ in schedule and budget
     common            what cells of a pass agree in; asked by `dpexp.config.cells`; default: all but schedule and budget
     together          the computation of a pass; asked by `dpexp.store.simulating`; default: `simulate`

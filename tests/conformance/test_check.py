@@ -219,12 +219,12 @@ def test_the_command(tmp_path):
     path = plugin_of(tmp_path, SHORT)
     page = call("check", path).stdout
     assert "schedule slow" in page
-    assert "3 checks: 3 ok" in page
+    assert "4 checks: 4 ok" in page
     wrong = plugin_of(tmp_path, SHORT.replace("1.0 /", "-1.0 /"))
     found = said(wrong, "--json")
     assert found.exit_code == 1
     done = json.loads(found.stdout)
-    assert done["counts"] == {"ok": 2, "failed": 1, "not tried": 0}
+    assert done["counts"] == {"ok": 3, "failed": 1, "not tried": 0}
     (failed,) = [check for check in done["checks"] if check["result"] == "failed"]
     assert failed["check"] == "positive"
     assert failed["where"].startswith(f"{wrong}:")

@@ -79,13 +79,12 @@ def test_the_members_of_a_kind_are_those_that_the_page_names(kind):
 DEFAULTS = {
     page.Problem: (
         ProblemBase,
-        {"memory", "prepare", "notices", "files", "legend", "remarks", "fresh_users"}
+        {"memory", "prepare", "notices", "files", "legend", "remarks", "require_records", "fresh_users"}
         | {"held_out_records", "held_out_classes", "dealt_anew"},
     ),
     page.Algorithm: (
         AlgorithmBase,
-        {"smoke_size", "lanes", "witnesses", "in_python", "steps", "complaints", "releases", "resolve", "common"}
-        | {"together"},
+        {"smoke_size", "lanes", "witnesses", "in_python", "steps", "complaints", "releases", "common"} | {"together"},
     ),
 }
 

@@ -211,8 +211,16 @@ def test_ordinary_lines_work_and_the_environment_leaves_no_trace(lab, monkeypatc
 @pytest.mark.parametrize(
     ("reads", "inputs", "said"),
     [
-        ("__import__('pathlib').Path('table.csv').read_text()", "()", r"lab\.py:1: FileNotFoundError.*table\.csv.*inputs"),
-        ("__import__('pathlib').Path(__file__).with_name('table.csv').read_text()", "()", r"lab\.py:1: FileNotFoundError"),
+        (
+            "__import__('pathlib').Path('table.csv').read_text()",
+            "()",
+            r"lab\.py:1: FileNotFoundError.*table\.csv.*inputs",
+        ),
+        (
+            "__import__('pathlib').Path(__file__).with_name('table.csv').read_text()",
+            "()",
+            r"lab\.py:1: FileNotFoundError",
+        ),
         ("__import__('pathlib').Path(__file__).with_name('table.csv').read_text()", "('*.csv',)", None),
         ("__import__('os').environ['A_TABLE']", "()", r"lab\.py:1: KeyError: 'A_TABLE'"),
     ],
@@ -320,7 +328,7 @@ def test_budgets_mechanisms_and_theorems_of_a_plug_in_are_used_like_ours(tmp_pat
         assert "plugin own.py" in code_of(cell)
         assert stored_cell("c", cell.parameters).privacy.mu == cell.privacy.mu
         assert privacy.of_mechanism("laboratory", ["noise=2"]).document()["statements"][0]["mu"] == 0.5
-        assert calibrate.solve("laboratory", ["mu=0.25"], [], "all-iterates", None)[0]["value"] == pytest.approx(4)
+        assert calibrate.solve("laboratory", ["mu=0.25"], "all-iterates", None)[0]["value"] == pytest.approx(4)
         assert THEOREMS["lab/theorem-1"]({"x": 3}) == 9
     assert "laboratory" not in MECHANISMS
     with pytest.raises(ConfigError, match="double"):
