@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from dpexp.config.messages import explain_fields, suggest
 from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, all_at, read
@@ -34,8 +34,16 @@ NEEDS: Mapping[str, Sequence[str]] = {
 SYNONYMS: Mapping[str, str] = {"n": "records", "sampling": "sampler", "neighboring_relation": "relation"}
 """names of `dpexp privacy` -> fields of a card"""
 Delta = Annotated[float, Field(gt=0, lt=1)]
-NoiseMultiplier = Annotated[float, Field(gt=0, le=1e6)]
-Probability = Annotated[float, Field(gt=0, le=1)]
+
+
+def _ordinary(value: float) -> float:
+    if value < 1e-9:
+        raise ValueError(f"{value:g} is smaller than 1e-9")
+    return value
+
+
+NoiseMultiplier = Annotated[float, Field(gt=0, le=1e6), AfterValidator(_ordinary)]
+Probability = Annotated[float, Field(gt=0, le=1), AfterValidator(_ordinary)]
 
 
 class Phase(Parameters):
@@ -225,7 +233,7 @@ def _phases(root: Located, issues: list[Issue]) -> Located | None:
         return Located(rows, given.where)
     columns = {name: [row.value[name] for row in rows if row.is_mapping and name in row.value] for name in ONE_PHASE}
     columns |= {name: value.value if isinstance(value.value, list) else [value] for name, value in own.items()}
-    single = {name: column[0].value for name, column in columns.items() if len({c.value for c in column}) == 1}
+    single = {name: column[0].value for name, column in columns.items() if len({str(c.plain()) for c in column}) == 1}
     others = {name: root.value.get(SYNONYMS.get(name, name)) for name in ("n", "batch_size", "epochs", "sampling")}
     try:
         known = share_and_steps(single | {name: value.value for name, value in others.items() if value is not None})

@@ -431,7 +431,8 @@ class Receipt(Printed):
             ]
             for r in found["eps"]
         ]
-        head = ["delta", "eps", "attained by all iterates", "by the last", "analysis"]
+        hidden = "" if self.card.releases == "all" else " (not released)"
+        head = ["delta", "eps", f"attained by all iterates{hidden}", "by the last", "analysis"]
         yield from ("  " + line for line in columns(rows, head).splitlines())
         gdp, (advantage, shown) = found["gdp"], found["advantage"]
         yield f"  Gaussian DP: {gaussian_words(gdp)}"
