@@ -783,7 +783,7 @@ def main() -> None:
     # Half of a short command are imports, which leave next to no garbage: looking for it takes a tenth of a start.
     gc.set_threshold(50_000, 20, 20)
     signal.signal(signal.SIGINT, _interrupt)
-    stdout, sys.stderr = sys.stdout, sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    stdout = sys.stdout
     try:
         _command()(standalone_mode=True)
     except SystemExit:

@@ -9,7 +9,6 @@ an escape sequence in them recolours, retitles or rewrites the terminal. Everyth
 
 from __future__ import annotations
 
-import errno
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -92,8 +91,6 @@ def plain(text: str) -> str:
 def say(text: object, end: str = "\n") -> None:
     """Print to stdout; what its encoding lacks is written as escapes too. Raises BrokenPipeError."""
     hush()
-    if sys.stdout is None:  # closed before this process began
-        raise BrokenPipeError(errno.EPIPE, "stdout is closed")
     _write(text, end, sys.stdout)
 
 
