@@ -270,7 +270,7 @@ def test_collinear_and_constant_columns_are_unbounded(tmp_path, mu, central):
                 (one["conf_low"] is None) == (one["std_error"] is None) == (not one["bounded"]) for one in estimates
             )
             assert str(report).count(" unbounded") == len(estimates) - len(bounded)
-            assert ("does not tell" in str(report)) == (len(bounded) < len(estimates))
+            assert ("No finite interval for" in str(report)) == (len(bounded) < len(estimates))
             assert "would do" not in str(report)  # no number of records helps
             assert report.exit_code == 0
             covariance = np.array(report.document()["covariance"])
