@@ -303,12 +303,17 @@ def fit(
     again: bool = False,
     weights: Literal["budget", "equal"] = "budget",
     contrasts: Sequence[str] = (),
+    plan: int | None = None,
+    widths: Mapping[str, float] | None = None,
 ) -> Report:
     """Private regression with confidence intervals on a table of your own; a deployment keeps it in `out`.
 
     `data` is a path, a frame of pandas, polars or pyarrow, a Series, a mapping of columns or an array [n, k] (columns
     x[0], x[1] and so on); `public` a path, or a mapping with the keys of such a file. What an owner should know about
     the table, such as how many records cannot be read, is a warning; it is private.
+
+    With `plan`, a number of records, no record is read and `data` may be None: what is returned says how long intervals
+    will be, and how many records it takes for all of them to be finite, and for those of `widths` to be +- so much.
 
     `str` of it is the text that the command prints, `.document()` the same for programs, `.exit_code` 3 where no
     interval is finite. `.params`, `.bse`, `.pvalues`, `.conf_int()`, `.frame()`, `.glance()`, `.covariance`,
@@ -323,8 +328,10 @@ def fit(
     source = Path(data) if isinstance(data, str | os.PathLike) else data
     stated = read_public(Path(public) if isinstance(public, str | os.PathLike) else public)
     request = Request(
-        source, target, model, mu_, mu_column, eps_, delta_, central, stated, level, person, False, None, force,
+        source, target, model, mu_, mu_column, eps_, delta_, central, stated, level, person, plan is not None,
+        None if plan is None else str(plan), force,
         deployment, seed, None if out is None else Path(out), again, weights, tuple(contrasts), formula,
+        widths=tuple(f"{name}={width!r}" for name, width in (widths or {}).items()),
     )  # fmt: skip
     report = command.fit(request)
     for remark in report.remarks:

@@ -355,6 +355,10 @@ def fit(
     ] = None,
     plan: Annotated[bool, Option("--plan", help="Expected lengths, before any record is read.")] = False,
     n: Annotated[str | None, Option("-n", "--n", metavar="N", help="Records or persons, with --plan.")] = None,
+    widths: Annotated[
+        list[str] | None,
+        Option("--width", metavar="NAME=W", help="With --plan: how many records for NAME +- W; repeatable."),
+    ] = None,
     force: Annotated[bool, Option("--force", help="Fit fewer records than were ever tried.")] = False,
     deployment: Annotated[bool, Option("--deployment", help="Noise from the operating system, kept nowhere.")] = False,
     seed: Annotated[int | None, Option(metavar="N", help="Seed of a rehearsal.", show_default=False)] = None,
@@ -393,7 +397,7 @@ def fit(
 
     request = Request(
         data, target, model, mu, mu_column, eps, delta, central, read_public(public), level, person, plan, n, force,
-        deployment, seed, out, again, weights, tuple(contrasts or ()), formula, raw,
+        deployment, seed, out, again, weights, tuple(contrasts or ()), formula, raw, tuple(widths or ()),
     )  # fmt: skip
     if neighbour is not None:
         from dpexp.commands import audit_files

@@ -11,6 +11,7 @@ import numpy as np
 
 from dpexp.commands import fit_receipt
 from dpexp.commands.fit_after import row_of
+from dpexp.commands.fit_plan import outlook, without_advice
 from dpexp.commands.fit_receipt import Receipt
 from dpexp.commands.fit_request import Request, number
 from dpexp.commands.fit_shown import Report
@@ -94,8 +95,14 @@ def _plan(request: Request) -> Report:
         unit = "records" if request.person is None else "persons"
         raise UsageError(f"--plan reads no data: how many {unit} are there?", "for instance --n 100000")
     n = len(mu) if request.n is None else round(number("--n", request.n, 0, 1e12))
-    planned, mu = _planned(request, units, mu, n)
-    return Report(request, units, planned, mu, planned.checked)
+    planned, used = _planned(request, units, mu, n)
+    planned = without_advice(planned)
+
+    def planner(records: int) -> tuple[Planned, np.ndarray]:
+        return _planned(request, units, np.resize(mu, records) if len(mu) > 1 else mu, records)
+
+    found = outlook(planner, units, request.public, n, request.level, request.central, request.half_lengths)
+    return Report(request, units, planned, used, planned.checked, outlook=found)
 
 
 def _fit(request: Request) -> tuple[Report, Receipt | None]:

@@ -48,6 +48,8 @@ class Request:
     formula: str | None = None
     raw: bool = False
     """for `csv_cell`"""
+    widths: tuple[str, ...] = ()
+    """of a plan: NAME=W, half the length that the interval of a parameter should have"""
 
     @property
     def rehearsed(self) -> int:
@@ -103,8 +105,21 @@ class Request:
             raise UsageError(f"--seed is a whole number from 0, not {self.seed}")
         if self.n is not None and not self.plan:
             raise UsageError("--n belongs to --plan", "a fit counts the records of its file")
+        if self.widths and not self.plan:
+            raise UsageError("--width belongs to --plan", "for instance --plan --n 10000 --width age=0.1")
         if self.data is None and not self.plan:
             raise UsageError("which file holds the records?", "dpexp fit DATA --target COLUMN --mu 1")
+
+    @property
+    def half_lengths(self) -> dict[str, float]:
+        """Those of `widths`. Raises UsageError."""
+        found = {}
+        for text in self.widths:
+            name, _, width = text.rpartition("=")
+            if not name:
+                raise UsageError(f"--width is NAME=W, not {text!r}", "for instance --width age=0.1")
+            found[name.strip()] = number("--width", width, 0, math.inf)
+        return found
 
     def budget(self) -> float:
         """mu of every record, from --mu or from --eps and --delta."""

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpexp.commands import fit_plan
 from dpexp.commands.fit_after import COLUMNS, MANY, Contrasts, Inference, contrasts, forest
+from dpexp.commands.fit_plan import Outlook
 from dpexp.commands.fit_receipt import NOT_COVERED
 from dpexp.commands.fit_request import Request
 from dpexp.commands.fit_result import FitResult, release_document
@@ -34,9 +36,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DELTAS = (1e-5, 1e-6)
-CAREFUL = (
-    "careful: if errors have tails like Student's t with 3 degrees of freedom, or any two columns are correlated by .5"
-)
 NARROWER = (
     "The n are those of columns that vary as stated and are independent: one that varies half as much needs {} times "
     "as many, a level that 1 in 20 hold {} times."
@@ -89,6 +88,8 @@ class Report(FitResult):
     remarks: Sequence[str] = ()
     """of a rehearsal, read off the records: for their owner on stderr, and no part of text or document"""
     spent: str = ""
+    outlook: Outlook | None = None
+    """of a plan"""
 
     @property
     def unit(self) -> str:
@@ -130,11 +131,6 @@ class Report(FitResult):
         if self.fitted is None or not self.released:
             raise UsageError("nothing was released from which anything follows", "see the refusal in its text")
         return Inference(self.fitted.release, self.fitted.theta, self.units, self.request.level)
-
-    @cached_property
-    def careful(self) -> np.ndarray:
-        """Expected standard errors [p] if errors have heavier tails than a normal law, or columns are correlated."""
-        return self._on_users_scale(self.planned.careful)
 
     def _on_users_scale(self, errors: np.ndarray) -> np.ndarray:
         # As if the errors in the units of the computation were independent, which is what a plan knows.
@@ -203,11 +199,12 @@ class Report(FitResult):
             document["release"] = release_document(self.inference)
             if self.contrasts:
                 document["contrasts"] = self.contrasts.document()
-        if self.fitted is None:
+        if self.outlook is not None:
+            document |= fit_plan.document(self.outlook, self.units)
+        elif self.fitted is None:
             z = normal(self.request.level)
             document["expected"] = [
-                {"term": name, "std_error": float(e), "length": 2 * z * float(e), "careful_std_error": float(c)}
-                for name, e, c in self._expected()
+                {"term": name, "std_error": float(e), "length": 2 * z * float(e)} for name, e in self._expected()
             ]
         document["public"] = self.public()
         return document
@@ -258,10 +255,10 @@ class Report(FitResult):
         low, middle, high = np.quantile(self.mu, [0.05, 0.5, 0.95], method="inverted_cdf")
         return {"cap": self.largest, "q05": float(low), "median": float(middle), "q95": float(high)}
 
-    def _expected(self) -> list[tuple[str, float, float]]:
-        """Of each parameter its name in one line, and its standard errors: expected, and of a careful plan."""
+    def _expected(self) -> list[tuple[str, float]]:
+        """Of each parameter its name in one line, and its standard error."""
         names = [" ".join(name.split()) for name in self.units.names]
-        return [(names[j], float(self.errors[j]), float(self.careful[j])) for j in self.units.shown]
+        return [(names[j], float(self.errors[j])) for j in self.units.shown]
 
     def _glance(self) -> dict[str, Any]:
         """The fit as a whole: what broom calls so."""
@@ -305,18 +302,45 @@ class Report(FitResult):
 
     def _table(self) -> str:
         percent = f"{100 * self.request.level:.4g}%"
+        if self.outlook is not None:
+            return self._rehearsed(self.outlook)
         if self.fitted is None:
-            title = f"Expected {percent} intervals" + ("" if self.request.plan else "; nothing was spent")
+            title = f"Expected {percent} intervals; nothing was spent"
             z = normal(self.request.level)
-            rows = [
-                [name, f"{error:.3g}", f"+- {z * error:.3g}", f"+- {z * careful:.3g}"]
-                for name, error, careful in self._expected()
-            ]
-            table = columns(rows, ["name", "expected se", "interval", "careful"])
-            return f"{title}\n\n{table}\n\n{CAREFUL}"
+            rows = [[name, f"{error:.3g}", f"+- {z * error:.3g}"] for name, error in self._expected()]
+            return f"{title}\n\n{columns(rows, ['name', 'expected se', 'interval'])}"
         found = zip(self._expected(), self.estimates(), strict=True)
-        rows = [[name, *estimate_row(one, error)] for (name, error, _), one in found]
+        rows = [[name, *estimate_row(one, error)] for (name, error), one in found]
         return columns(rows, ["name", "estimate", "se", f"{percent} from", "to", "p"])
+
+    def _rehearsed(self, plan: Outlook) -> str:
+        """The table of a plan, and how many records are needed."""
+        asked, level = plan.asked, f"{100 * self.request.level:.4g}%"
+        rows = []
+        for j in self.units.shown:
+            told = [f"{asked.errors[j]:.3g}", f"+- {asked.widths[j]:.3g}"]
+            told = told if math.isfinite(asked.widths[j]) else ["", "not finite"]
+            rows.append([" ".join(self.units.names[j].split()), *told, f"{100 * asked.finite[j]:.0f}%"])
+        lines = [
+            f"{level} intervals of {asked.runs} rehearsals on simulated tables (medians)\n",
+            columns(rows, ["name", "expected se", "interval", "finite"]),
+            "",
+        ]
+        most = f"more than {fit_plan.MOST:,} records are needed for every interval to be finite in 9 of 10 fits"
+        n = plan.finite_from
+        lines.append(f"n = {n:,}: every interval is finite in 9 of 10 fits." if n else f"{most[0].upper()}{most[1:]}.")
+        for name, (width, needed) in plan.wanted.items():
+            said = f"n = {needed:,}" if needed else f"More than {fit_plan.MOST:,} records"
+            lines.append(f"{said} for {name} +- {width:g}.")
+        shares, rho = self.request.public.shares, self.request.public.correlation
+        unstated = [c.name for c in self.units.columns if c.levels and c.name not in shares]
+        lines.append(f"Numbers are simulated as normal with a correlation of {rho:g} (key correlation).")
+        if unstated:
+            said = f"The categories of {few(unstated)} are simulated as equally frequent (key shares)"
+            lines.append(f"{said}: for a rarer one the plan cannot know the interval, which is longer.")
+        if self.units.binary:
+            lines.append("Columns are simulated as moving the log odds by 1: steeper ones have longer intervals.")
+        return "\n".join(lines)
 
     def _refusals(self) -> str:
         lines = ["No data were used; nothing was spent:" if self.fitted is None else "No coefficient has an interval:"]

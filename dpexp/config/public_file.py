@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from dpexp.core.text import guess
 from dpexp.data.encode import letters, limits_of
 from dpexp.data.public_inputs import BLANKS, DECIMALS, THOUSANDS, PublicInputs
 
-KEYS = ("ranges", "categories", "missing", "leave_out", "error_scale", "known_error_scale", "decimal", "thousands")
+KEYS = ("ranges", "categories", "missing", "leave_out", "error_scale", "known_error_scale", "decimal", "thousands",
+        "shares", "correlation")  # fmt: skip
 FILL_IN = "fill it in from a code book, an earlier public sample or common knowledge, never from these records"
 
 
@@ -44,6 +46,8 @@ def read_public(source: Path | Mapping[str, object] | None) -> PublicInputs:
         issues.append(
             Issue(root.keys["thousands"], "decimal and thousands are one mark", "decimal is '.' if not stated")
         )
+    shares = _each(root, "shares", partial(_shares, categories), issues)
+    correlation = _fraction(root.value.get("correlation"), issues)
     leave_out = tuple(_names(root.value["leave_out"], issues)) if "leave_out" in root.value else ()
     # A column is a number or a category, and which it is must not depend on the records.
     for name in ranges.keys() & categories.keys():
@@ -56,7 +60,7 @@ def read_public(source: Path | Mapping[str, object] | None) -> PublicInputs:
     days = tuple(str(name) for name, pair in pairs.items() if isinstance(pair[0], str))
     return PublicInputs(
         ranges, categories, missing, leave_out, days, guessed or known, known is not None, decimal, thousands,
-        str(source) if isinstance(source, Path) else "public",
+        str(source) if isinstance(source, Path) else "public", shares, correlation,
     )  # fmt: skip
 
 
@@ -91,6 +95,30 @@ def _each(
         issues.append(Issue(given.where, f"{key} must map columns to values", "for instance {age: [20, 70]}"))
         return {}
     return {str(name): read_one(str(name), one, issues) for name, one in given.value.items()}
+
+
+def _shares(
+    categories: Mapping[str, tuple[str, ...]], name: str, given: Located, issues: list[Issue]
+) -> dict[str, float]:
+    """Of some categories of a column; together at most 1."""
+    found = {} if not isinstance(given.value, dict) else {str(key): one.value for key, one in given.value.items()}
+    numbers = all(type(one) in (int, float) and 0 < one < 1 for one in found.values())
+    if not found or not numbers or sum(found.values()) > 1 + 1e-9:
+        issues.append(Issue(given.where, "shares are above 0 and add up to at most 1", "shares: {smoker: {yes: 0.05}}"))
+        return {}
+    levels = categories.get(name, ("0", "1"))
+    for level in found.keys() - set(levels):
+        issues.append(Issue(given.where, f"{name} has no category {level!r}", f"categories: {', '.join(levels)}"))
+    return found
+
+
+def _fraction(given: Located | None, issues: list[Issue]) -> float:
+    if given is None or given.value is None:
+        return 0.0
+    if type(given.value) not in (int, float) or not 0 <= given.value < 1:
+        issues.append(Issue(given.where, "correlation is a number from 0 to below 1", "correlation: 0.5"))
+        return 0.0
+    return float(given.value)
 
 
 def _range(name: str, given: Located, issues: list[Issue]) -> tuple[float, float]:

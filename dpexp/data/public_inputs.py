@@ -42,6 +42,10 @@ class PublicInputs:
     """one of `THOUSANDS`, another one than `decimal`; empty: digits are not grouped"""
     where: str = ""
     """the file that says so"""
+    shares: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """of plans: how many of the records are thought to have a category, of some or all of a column"""
+    correlation: float = 0.0
+    """of plans: what is thought of any two columns of numbers"""
 
     @property
     def named(self) -> tuple[str, ...]:

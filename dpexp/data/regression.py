@@ -336,15 +336,20 @@ def read_records(table: Table, roles: Roles, public: PublicInputs, binary: bool)
 def covariates(table: Table, units: Units) -> tuple[np.ndarray, np.ndarray]:
     """The covariates of every record [n, d], and whether all of them could be read [n]."""
     found = {column.name: encoded(table, column) for column in units.columns}
-    usable = np.ones(len(table), dtype=bool)
+    x, usable = covariates_of({name: one.values for name, one in found.items()}, units, len(table))
     for one in found.values():
-        usable &= one.read
-    x = np.zeros((len(table), len(units.entries)))
+        usable = usable & one.read
+    return x, usable
+
+
+def covariates_of(values: Mapping[str, np.ndarray], units: Units, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Those of the values of each column [n], NaN where one is missing, and where they are finite [n]."""
+    x, usable = np.zeros((n, len(units.entries))), np.ones(n, dtype=bool)
     for j, entry in enumerate(units.entries):
         # that of (c) is 0 in a prediction, and follows from the order in a fit
         if entry.level == SIGN:
             continue
-        z = math.prod(_standardised(one, found[one.column].values) for one in entry.factors)
+        z = math.prod(_standardised(one, values[one.column]) for one in entry.factors)
         usable = usable & np.isfinite(z)
         # so that |x|^2 = 1 + |z|^2 is about 2 and hardly any record loses weight
         x[:, j] = np.clip(z, -FARTHEST, FARTHEST) / math.sqrt(len(units.entries))

@@ -18,7 +18,6 @@ from dpexp.inference.newton import mean_hessian, standard_errors
 from dpexp.inference.predicted import (
     FEWEST_FOR_EACH,
     best_every,
-    careful_errors,
     expected_errors,
     guessed_curvature,
     noise_of,
@@ -56,8 +55,6 @@ class Planned:
     errors: np.ndarray
     """expected standard errors [p], in the units of the computation"""
     checked: Checked
-    careful: np.ndarray
-    """those under heavier tails or correlated columns, whichever is worse [p]"""
     every: int = 0
     """local: every k-th user sends a Hessian"""
     equal: bool = False
@@ -89,8 +86,7 @@ def plan_local(model: Model, mu: np.ndarray, n: int, equal: bool = False) -> Pla
     every = min(MOST_EVERY, best_every(model, n, noise))
     design = Design(n, guessed_curvature(model), every)
     expected = expected_errors(model, design, noise, debiased=True)
-    careful_ones = careful_errors(model, design, noise)
-    return Planned(model, n, expected, before(model, design, noise), careful_ones, every, equal)
+    return Planned(model, n, expected, before(model, design, noise), every, equal)
 
 
 def fit_local(
@@ -134,8 +130,8 @@ def plan_central(model: Model, mu: float, n: int) -> Planned:
     shares = allocation(model, n, mu)
     known = np.diag(step_deviation(model, n, mu, shares) ** 2) / shares.used
     message = model.guessed_covariance / n + known
-    inverses = np.linalg.inv([law.guessed_hessian for law in model.laws])
-    errors = standard_errors(inverses @ message @ inverses)
+    inverse = np.linalg.inv(model.guessed_hessian)
+    errors = standard_errors(inverse @ message @ inverse)
     ratio = hessian_deviation(model, n, mu, shares, model.problem.fixed_scale) / model.least_curvature
     advice = []
     if ratio > MOST_CENTRAL:
@@ -144,7 +140,7 @@ def plan_central(model: Model, mu: float, n: int) -> Planned:
     # so few records were never tried: the fit is refused before the data are used, which costs nobody anything
     few = too_few(model, n, FEWEST_FOR_EACH // 5)
     checked = Checked({"expected_hessian_error": ratio}, few, (), tuple(advice))
-    return Planned(model, n, errors[0], checked, errors.max(axis=0))
+    return Planned(model, n, errors, checked)
 
 
 def fit_central(

@@ -4,8 +4,7 @@ A record is a row x = (1, z) with a response y. Its loss is w(x) rho(y, x'beta, 
 `dpexp.problems.weighted_regression`, whose scores and sensitivities are used here. What this file adds is the second
 derivative of the loss of one record: bounded as it is, so that a user can send it with noise and without clipping.
 
-Plans follow from a public guess: normal errors and independent columns. Where it is wrong intervals come out longer, by
-a third or a half in the cases that are measured.
+Steps follow from a public guess: normal errors and independent columns.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
-from typing import Any, Literal, get_args
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 
@@ -22,56 +21,10 @@ from dpexp.core.errors import UsageError
 from dpexp.engine.lanes.elementwise import Value, logistic, where
 from dpexp.inference.public_numbers import rounded
 from dpexp.inference.small_matrices import eigenvalues
-from dpexp.problems.mallows import mallows_weight, moment_matrix
-from dpexp.problems.regression_models import HuberRegression, LogisticRegression, largest_stretch, normal_moments
+from dpexp.problems.mallows import moment_matrix
+from dpexp.problems.regression_models import HuberRegression, LogisticRegression, largest_stretch
 from dpexp.problems.weighted_regression import WeightedRegression
 
-CORRELATION = 0.5
-"""of any two columns"""
-DRAWS = 50_000
-
-
-@lru_cache(maxsize=16)
-def heavy_tails(c: float, scale_is_estimated: bool) -> tuple[float, float]:
-    """Factors of the curvature of coefficients and of the scale if errors are Student's t with 3 degrees of freedom.
-
-    Errors are sigma e, where sigma is the guess. The target of the scale is s = k sigma with E min((e / k)^2, c^2) =
-    kappa, or sigma where it is known. Then the curvatures are P(|e| <= c k) / s and E (e / k)^2 1{|e| <= c k} / s,
-    against those of a normal e with k = 1.
-    """
-    normal = normal_moments(c)
-    low, high = 0.5, 4.0
-    k = 1.0
-    # the mean of the clipped square falls in k, and 60 halvings leave no digit
-    for _ in range(60 if scale_is_estimated else 0):
-        k = (low + high) / 2
-        inside, square = _inside_of_t(c * k)
-        low, high = (k, high) if square / k**2 + c * c * (1 - inside) > normal.kappa else (low, k)
-    inside, square = _inside_of_t(c * k)
-    return rounded(inside / k / normal.inside), rounded(square / k**3 / normal.square_inside)
-
-
-def _inside_of_t(a: float) -> tuple[float, float]:
-    # With e = sqrt 3 tan t the density of t is (2 / pi) cos^2 t. So P(|e| <= a) is (2 / pi) (f + sin f cos f), and
-    # E e^2 1{|e| <= a} is (6 / pi) (f - sin f cos f), with tan f = a / sqrt 3.
-    f = math.atan(a / math.sqrt(3))
-    both = math.sin(f) * math.cos(f)
-    return 2 / math.pi * (f + both), 6 / math.pi * (f - both)
-
-
-@lru_cache(maxsize=16)
-def correlated(d: int, sigma_z: float) -> np.ndarray:
-    """E w z z' [d, d] for correlated normal columns, over E w z_1^2 for independent ones; by simulation."""
-    g = np.random.Generator(np.random.PCG64(29)).standard_normal((DRAWS, d + 1))
-    z = math.sqrt(1 - CORRELATION) * g[:, :d] + math.sqrt(CORRELATION) * g[:, d:]
-    weighted, plain = (sigma_z * part for part in (z, g[:, :d]))
-    # the weight sees all of a row, so that correlated columns lose more of it
-    both = (weighted * mallows_weight(1 + np.sum(weighted**2, axis=1))[:, None]).T @ weighted
-    alone = np.mean(np.sum(plain**2, axis=1) * mallows_weight(1 + np.sum(plain**2, axis=1))) / d
-    return rounded(both / DRAWS / alone)
-
-
-Doubt = Literal["heavy tails", "correlated columns"]
 ModelName = Literal["huber-linear", "mallows-logistic"]
 MODELS: tuple[ModelName, ...] = ("huber-linear", "mallows-logistic")
 GUESSED_VARIANCE = 0.15
@@ -113,8 +66,6 @@ class Model:
     """whether gradient messages hold the scale's entry `stretch` times, which costs no sensitivity"""
     variance: float = GUESSED_VARIANCE
     """mean of p (1 - p) that is guessed of a logistic model"""
-    doubt: Doubt | None = None
-    """in what the public guess of H differs from the law of the problem"""
 
     @property
     def p(self) -> int:
@@ -199,18 +150,9 @@ class Model:
     @cached_property
     def guessed_hessian(self) -> np.ndarray:
         """H [p, p] if the law of the problem were the true one: the public guess from which steps and sizes follow."""
-        # made from the guess of the same model without its doubt
-        if self.doubt:
-            return doubted_hessian(replace(self, doubt=None).guessed_hessian, self)
         if isinstance(self.problem, HuberRegression):
             return rounded(self.problem.curvature().hessian)
         return self.variance * rounded(moment_matrix(self.d, self.problem.sigma_z))
-
-    @property
-    def laws(self) -> list[Model]:
-        """The model as guessed, and with every doubt."""
-        # a careful plan takes the worse of two other laws: errors with heavier tails, and correlated columns
-        return [self, *(replace(self, doubt=doubt) for doubt in get_args(Doubt))]
 
     @property
     def guessed_message(self) -> np.ndarray:
@@ -240,20 +182,6 @@ class Model:
             found[..., :q, q] = found[..., q, :q] = (w * ts)[..., None] * x
             found[..., q, q] = w * ss
         return found
-
-
-def doubted_hessian(hessian: np.ndarray, model: Model) -> np.ndarray:
-    """The guessed Hessian [p, p] where the errors have heavy tails, or columns are correlated."""
-    if model.doubt == "heavy tails":
-        if not isinstance(model.problem, HuberRegression):
-            return hessian
-        coefficients, scale = heavy_tails(model.problem.c, model.has_scale)
-        factors = np.append(np.full(model.d + 1, coefficients), [scale] * model.has_scale)
-        return hessian * np.sqrt(np.outer(factors, factors))
-    found = hessian.copy()
-    slopes = slice(1, model.d + 1)
-    found[slopes, slopes] = hessian[1, 1] * correlated(model.d, model.problem.sigma_z)
-    return found
 
 
 def model_of(problem: WeightedRegression) -> Model:

@@ -128,11 +128,6 @@ def expected_errors(model: Model, design: Design, noise: Noise, debiased: bool =
     return np.asarray((own * longer(covariance, inverse, errors, scaling)).mean(axis=0))
 
 
-def careful_errors(model: Model, design: Design, noise: Noise) -> np.ndarray:
-    """`expected_errors`, as shown, [p] under the worst of the guessed law and those of `Doubt`, in each coordinate."""
-    return np.asarray(np.max([expected_errors(law, design, noise, True) for law in model.laws], axis=0))
-
-
 @lru_cache(maxsize=256)
 def best_every(model: Model, n: int, noise: Noise) -> int:
     """The k with the shortest intervals if every k-th of n users sends a Hessian and all others a gradient.

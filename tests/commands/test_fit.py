@@ -242,13 +242,6 @@ def test_a_plan_advises_and_a_fit_says_what_it_did_not_tell(tmp_path, central):
     assert "unbounded" in str(report)
     assert "would do" not in str(report)
     assert "Advice" not in str(report)
-    words = ("--target", "y", "--mu", mu, "--n", n, "--public", public, *["--central"] * central)
-    plan = call("fit", "--plan", *words, "--json")
-    needed = json.loads(plan.stdout)["diagnostics"]["n_needed"]
-    assert needed > n
-    planned = (lambda k: plan_central(report.planned.model, mu, k)) if central else (
-        lambda k: plan_local(report.planned.model, np.array([mu]), k))  # fmt: skip
-    assert planned(needed).checked.advice == () != planned(needed // 2).checked.advice
 
 
 @pytest.mark.slow
@@ -742,16 +735,12 @@ def test_a_plan_reads_no_record(lab, tmp_path):
     document = json.loads(plan.stdout)
     fitted = dpexp.fit(lab / "people.csv", target="y", mu=4, public=right).document()
     expected = {one["term"]: one["std_error"] for one in document["expected"]}
-    careful = {one["term"]: one["careful_std_error"] for one in document["expected"]}
     for one in fitted["estimates"]:
-        if one["term"] in ("age", "(scale)"):
-            assert one["std_error"] == pytest.approx(expected[one["term"]], rel=0.3)
-        else:  # levels of one column are far from independent normals: no more than the order of magnitude is planned
-            assert 0.3 * expected[one["term"]] < one["std_error"] < 2 * careful[one["term"]]
+        assert one["std_error"] == pytest.approx(expected[one["term"]], rel=0.3)
     alone = command("--plan", "--target", "y", "--mu", "4", "--n", "40000", "--public", right, "--json")
     assert sorted(json.loads(alone.stdout)["expected"], key=str) == sorted(document["expected"], key=str)
     little = command("--plan", "--target", "y", "--mu", ".1", "--n", "4e4", "--public", lab / "public.yaml")
-    assert "Advice: the curvature would be measured too noisily" in little.stdout
+    assert "More than 200,000 records are needed" in little.stdout
     assert command("--plan", "--target", "y", "--mu", "1", "--public", lab / "public.yaml").returncode == 2
 
 

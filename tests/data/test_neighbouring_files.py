@@ -215,7 +215,7 @@ def seen_of_fit(*words: str, person: bool = False, deployment: bool = False) -> 
         seed = 12345 if deployment else 1
         order = np.random.Generator(np.random.PCG64(seed)).permutation(len(names))
         public |= {"n": given["plan"].n, "mu": bytes_of(given["mu"])}
-        public["planned"] = bytes_of(given["plan"].errors, given["plan"].careful), given["plan"].every
+        public["planned"] = bytes_of(given["plan"].errors), given["plan"].every
         rows = {
             names[k]: bytes_of(given["x"][given["owners"] == j], given["y"][given["owners"] == j])
             for j, k in enumerate(order)

@@ -1,0 +1,200 @@
+"""What a fit would give: the fit itself, rehearsed on simulated tables of the shape that public inputs state.
+
+Nothing is read. Columns of numbers are normal about the middle of their ranges, any two with the stated correlation;
+categories have the stated shares, or equal ones; no column explains anything of a number, and all together move the
+log odds of a category by 1. How many records are needed is found by rehearsing other numbers of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpexp.core.errors import UsageError
+from dpexp.core.text import guess
+from dpexp.data.regression import SHARE_MISSING, TYPICAL_RANGE, Units, covariates_of
+from dpexp.inference.intervals import inverted, judged
+from dpexp.inference.public_numbers import normal
+from dpexp.inference.refusals import two_digits
+
+if TYPE_CHECKING:
+    from dpexp.data.public_inputs import Column, PublicInputs
+    from dpexp.inference.fitting import Planned
+
+Planner = Callable[[int], tuple["Planned", np.ndarray]]
+"""of a number of records: what is planned of it, and their budgets, or one of all"""
+ROWS, FEWEST_RUNS, MOST_RUNS = 400_000, 6, 20
+"""simulated records of one rehearsal, and the number of fits that share them"""
+MOST = 200_000
+"""records of one fit; what more give is scaled by the formula of the plan"""
+
+
+@dataclass(frozen=True)
+class Rehearsed:
+    """Of every parameter on the user's scale."""
+
+    n: int
+    runs: int
+    errors: np.ndarray
+    """median standard errors [p]; inf where most intervals are not finite"""
+    widths: np.ndarray
+    """medians of half the lengths [p]"""
+    finite: np.ndarray
+    """shares of fits in which the interval is finite [p]"""
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """A rehearsal of the number of records that was asked for, and the numbers that were searched."""
+
+    asked: Rehearsed
+    finite_from: int | None
+    """records from which every interval is finite in 9 of 10 fits; None: more than can be rehearsed"""
+    wanted: Mapping[str, tuple[float, int | None]]
+    """of a parameter half a length, and how many records it takes"""
+
+
+def simulated(units: Units, public: PublicInputs, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Covariates [n, d] and responses [n] in the units of the computation."""
+    common = rng.standard_normal(n)
+    values = {column.name: _values(column, public, common, rng) for column in units.columns}
+    x, _ = covariates_of(values, units, n)
+    if not units.binary or units.response is None:
+        return x, rng.standard_normal(n)
+    share = _shares(units.response, public)[1]
+    # about the stated share, as far as slopes that add up to log odds of variance 1 allow
+    t = x.sum(axis=1)
+    base = math.log(share / (1 - share)) * math.sqrt(1 + math.pi / 8)
+    return x, (rng.random(n) < 1 / (1 + np.exp(-base - t))).astype(float)
+
+
+def _values(column: Column, public: PublicInputs, common: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    n = len(common)
+    if column.levels is not None:
+        found = rng.choice(len(column.levels), n, p=_shares(column, public)).astype(float)
+    else:
+        low, high = column.limits or TYPICAL_RANGE
+        own, shared = math.sqrt(1 - public.correlation), math.sqrt(public.correlation)
+        found = (low + high) / 2 + (high - low) / 4 * (own * rng.standard_normal(n) + shared * common)
+    return np.where(rng.random(n) < SHARE_MISSING, np.nan, found) if column.may_miss else found
+
+
+def _shares(column: Column, public: PublicInputs) -> np.ndarray:
+    """Of each level; those that are not stated have equal parts of what is left."""
+    levels, stated = column.levels or (), public.shares.get(column.name, {})
+    rest = (1 - sum(stated.values())) / max(1, len(levels) - len(stated))
+    shares = np.array([stated.get(level, rest) for level in levels])
+    return np.asarray(shares / shares.sum())
+
+
+def rehearse(
+    planner: Planner, units: Units, public: PublicInputs, n: int, level: float, central: bool, rows: Collection[int]
+) -> Rehearsed:
+    """Fits of n records, `MOST` at most; tests are inverted for the widths of `rows` alone, which takes time."""
+    from dpexp.inference.fitting import fit_central, fit_local
+
+    # as if the errors of both numbers were in the ratio that the formula says
+    wanted, n = n, min(n, MOST)
+    (planned, mu), p, (matrix, _) = planner(n), len(units.names), units.to_user()
+    runs = int(np.clip(ROWS // n, FEWEST_RUNS, MOST_RUNS))
+    errors, widths = np.full((runs, p), np.inf), np.full((runs, p), np.inf)
+    # fewer than were ever tried are refused
+    for r in range(0 if planned.checked.reasons else runs):
+        rng = np.random.default_rng([n, r])
+        x, y = simulated(units, public, n, rng)
+        if central:
+            fitted = fit_central(planned, x, y, float(mu[0]), rng.standard_normal)
+        else:
+            fitted = fit_local(planned, x, y, np.resize(mu, n), rng.standard_normal)
+        if any(not reason.parameters for reason in fitted.checked.reasons):
+            continue
+        found, kinds = judged(fitted.release, matrix, level)
+        for j, kind in enumerate(kinds):
+            if kind != "unbounded":
+                errors[r, j], widths[r, j] = found[j], normal(level) * found[j]
+            if kind == "anderson-rubin" and j in rows:
+                low, high = inverted(fitted.release, fitted.theta, matrix[j], level)
+                widths[r, j] = (high - low) / 2
+    factor = 1.0 if wanted == n else _scaled(planner, wanted, n)
+    return Rehearsed(
+        wanted, runs, np.median(errors, axis=0) * factor, np.median(widths, axis=0) * factor,
+        np.isfinite(widths).mean(axis=0),
+    )  # fmt: skip
+
+
+def _scaled(planner: Planner, wanted: int, n: int) -> float:
+    return float(np.mean(planner(wanted)[0].errors / planner(n)[0].errors))
+
+
+def outlook(
+    planner: Planner, units: Units, public: PublicInputs, n: int, level: float, central: bool,
+    widths: Mapping[str, float],
+) -> Outlook:  # fmt: skip
+    """Raises UsageError for a width of what is no parameter."""
+    names = [units.names[j] for j in units.shown]
+    for name in widths:
+        if name not in names:
+            raise UsageError(f"--width: no parameter {name!r}", f"{guess(name, names)}parameters: {', '.join(names)}")
+
+    @lru_cache(maxsize=64)
+    def at(records: int, *rows: int) -> Rehearsed:
+        return rehearse(planner, units, public, records, level, central, rows)
+
+    def enough(records: int) -> bool:
+        # all of 20 and not 18: a search ends where chance was kind
+        return bool((at(records).finite[units.shown] == 1).all())
+
+    def narrow(name: str, width: float) -> Callable[[int], bool]:
+        j = units.names.index(name)
+        return lambda records: bool(at(records, j).widths[j] <= width)
+
+    fewest = next(k for k in (10 * 2**e for e in range(40)) if not planner(k)[0].checked.reasons)
+    wanted = {name: (width, _least(narrow(name, width), max(n, fewest), fewest)) for name, width in widths.items()}
+    return Outlook(at(n, *units.shown), _least(enough, max(n, fewest), fewest), wanted)
+
+
+def _least(holds: Callable[[int], bool], start: int, fewest: int) -> int | None:
+    """About the least number of records for which it holds, between `fewest` and `MOST`, to a tenth or so."""
+    low, high = 0, min(start, MOST)
+    if holds(high):
+        # down by halves, then between the last two
+        while high > fewest and holds(max(high // 2, fewest)):
+            high = max(high // 2, fewest)
+        low = max(high // 2, fewest)
+    else:
+        while not holds(high):
+            if high >= MOST:
+                return None
+            low, high = high, min(2 * high, MOST)
+    for _ in range(3 if low < high else 0):
+        middle = round(math.sqrt(low * high))
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return two_digits(high)
+
+
+def without_advice(planned: Planned) -> Planned:
+    """The plan with one number of records, that of the rehearsal: what formulas say of others goes."""
+    checked = planned.checked
+    reasons = tuple(replace(reason, n_needed=None) for reason in checked.reasons)
+    return replace(planned, checked=replace(checked, reasons=reasons, advice=()))
+
+
+def document(plan: Outlook, units: Units) -> dict[str, Any]:
+    """As JSON has it."""
+    asked = plan.asked
+    rows = [
+        {"term": units.names[j], "std_error": _or_none(asked.errors[j]), "length": _or_none(2 * asked.widths[j]),
+         "finite": float(asked.finite[j])}
+        for j in units.shown
+    ]  # fmt: skip
+    wanted = {name: {"width": width, "n": n} for name, (width, n) in plan.wanted.items()}
+    return {"expected": rows, "rehearsals": asked.runs, "n_finite": plan.finite_from, "n_width": wanted}
+
+
+def _or_none(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

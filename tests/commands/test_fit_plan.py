@@ -1,0 +1,78 @@
+"""`dpexp fit --plan`: what it expects is what fits of such tables give, and its numbers of records are kept."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpexp
+from dpexp.core.errors import UsageError
+
+RANGES = {"ranges": {"a": [-2, 2], "b": [-2, 2], "y": [-4, 4]}, "categories": {"g": ["no", "yes"]}, "error_scale": 1}
+
+
+def table(n, seed, rho=0.0, share=0.5, binary=False):
+    rng = np.random.default_rng(seed)
+    common = np.sqrt(rho) * rng.standard_normal(n)
+    frame = pd.DataFrame({name: common + np.sqrt(1 - rho) * rng.standard_normal(n) for name in "ab"})
+    frame["g"] = np.where(rng.random(n) < share, "yes", "no")
+    t = 0.5 * frame.a - 0.5 * frame.b + (frame.g == "yes")
+    frame["y"] = (rng.random(n) < 1 / (1 + np.exp(-t))).astype(int) if binary else t + rng.standard_normal(n)
+    return frame
+
+
+def plan(public, n, central=True, **more):
+    return dpexp.fit(None, target="y", mu=1.0 if central else 3.0, central=central, public=public, plan=n, **more)
+
+
+@pytest.mark.parametrize(("rho", "share", "n", "central", "model"), [
+    (0.0, 0.03, 4000, True, "huber-linear"), (0.85, 0.5, 4000, True, "huber-linear"),
+    (0.0, 0.05, 6000, True, "mallows-logistic"), (0.0, 0.5, 40_000, False, "huber-linear"),
+])  # fmt: skip
+def test_a_plan_is_within_a_quarter_of_what_comes(rho, share, n, central, model):
+    public = RANGES | {"shares": {"g": {"yes": share}}, "correlation": rho}
+    expected = {one["term"]: one["std_error"] for one in plan(public, n, central, model=model).document()["expected"]}
+    found, mu = [], 1.0 if central else 3.0
+    if model == "mallows-logistic":
+        public = {key: value for key, value in public.items() if key != "error_scale"}
+        public["ranges"] = {"a": [-2, 2], "b": [-2, 2]}
+    for seed in range(7):
+        frame = table(n, seed, rho, share, model == "mallows-logistic")
+        fit = dpexp.fit(frame, target="y", mu=mu, central=central, public=public, model=model, seed=seed)
+        found.append([one["std_error"] for one in fit.document()["estimates"]])
+    assert list(expected.values()) == pytest.approx(np.median(np.array(found, dtype=float), axis=0), rel=0.25)
+
+
+def test_numbers_of_records_are_kept():
+    """As many as it says: every interval is finite in nearly all fits, and that of `a` as narrow as was asked."""
+    public = RANGES | {"shares": {"g": {"yes": 0.02}}}
+    document = plan(public, 1000, widths={"a": 0.05}).document()
+    finite, narrow = document["n_finite"], document["n_width"]["a"]["n"]
+    fits = [
+        dpexp.fit(table(finite, s, 0, 0.02), target="y", mu=1, central=True, public=public, seed=s) for s in range(10)
+    ]
+    assert sum(all(one["bounded"] for one in fit.document()["estimates"]) for fit in fits) >= 7
+    halves = [
+        (one["conf_high"] - one["conf_low"]) / 2
+        for s in range(5)
+        for one in dpexp.fit(table(narrow, s, 0, 0.02), target="y", mu=1, central=True, public=public, seed=s)
+        .document()["estimates"][1:2]
+    ]  # fmt: skip
+    assert np.median(halves) == pytest.approx(0.05, rel=0.2)
+
+
+def test_without_shares_it_says_that_it_cannot_know():
+    assert "(key shares)" in str(plan(RANGES, 2000))
+    assert "(key shares)" not in str(plan(RANGES | {"shares": {"g": {"yes": 0.1}}}, 2000))
+
+
+@pytest.mark.parametrize("more", [
+    {"shares": {"g": {"maybe": 0.1}}}, {"shares": {"g": {"yes": 1.5}}}, {"correlation": 1.5}, {"correlation": "high"},
+])  # fmt: skip
+def test_shares_and_correlation_that_cannot_be(more):
+    with pytest.raises(UsageError):
+        plan(RANGES | more, 2000)
+
+
+def test_a_width_is_of_a_parameter():
+    with pytest.raises(UsageError):
+        plan(RANGES, 2000, widths={"nope": 0.1})
