@@ -32,7 +32,7 @@ class Problem(Named, Protocol):
         """The user's own data files, path -> hash. Asked by `dpexp.store.fingerprint`; default: none."""
 
     def require_records(self) -> None:
-        """Raises DataError where no record of a user's can be read: asked by `validate` and `run`."""
+        """Raises DataError where no record of a user's can be read. Asked by `validate` and `run`; default: nothing."""
 
     def remarks(self) -> Sequence[str]:
         """What is odd about the user's own table, said to its owner by `validate` and `run` alone; default: nothing."""
