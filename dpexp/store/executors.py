@@ -7,10 +7,7 @@ import pickle
 import signal
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
-from contextlib import contextmanager, suppress
-from queue import Empty, SimpleQueue
-from threading import Thread
+from contextlib import closing, contextmanager
 from typing import Any
 
 from dpexp.core.memory import keep_freed_memory
@@ -66,40 +63,22 @@ def _no_word_of_the_rest() -> Iterator[None]:
         yield
 
 
+def _numbered(number: int, task: Task) -> tuple[int, Any]:
+    function, arguments = task
+    return number, function(*arguments)
+
+
 def threads(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Any]]:
-    """Threads of this process, in the order of the tasks; kernels release Python's lock."""
-    waiting: SimpleQueue[tuple[int, Task]] = SimpleQueue()
-    outcomes: SimpleQueue[tuple[int, Future[Any]]] = SimpleQueue()
+    """Threads of this process; kernels release Python's lock. Where a run is given up, tasks that nobody has begun are
+    dropped, and those that compute are left to themselves."""
+    if not tasks:
+        return
+    from joblib import Parallel, delayed
 
-    def work() -> None:
-        with suppress(Empty):
-            while True:
-                number, (function, arguments) = waiting.get_nowait()
-                outcome: Future[Any] = Future()
-                try:
-                    outcome.set_result(function(*arguments))
-                except BaseException as error:
-                    outcome.set_exception(error)
-                outcomes.put((number, outcome))
-                # a result may be large, and the next task may take long
-                del outcome, arguments
-
-    for given in enumerate(tasks):
-        waiting.put(given)
-    with _ready_to_compute():
-        # Python waits at its end for the threads of its own pools, and for those of daemons it does not: where a run is
-        # given up, those that compute are left to themselves
-        for _ in range(jobs):
-            Thread(target=work, daemon=True).start()
-        try:
-            for _ in tasks:
-                number, outcome = outcomes.get()
-                yield number, outcome.result()
-        finally:
-            # tasks that nobody has begun are dropped
-            with suppress(Empty):
-                while True:
-                    waiting.get_nowait()
+    with _ready_to_compute(), _no_word_of_the_rest():
+        parallel = Parallel(n_jobs=jobs, backend="threading", return_as="generator_unordered")
+        with closing(parallel(delayed(_numbered)(number, task) for number, task in enumerate(tasks))) as results:
+            yield from results
 
 
 @contextmanager
