@@ -170,9 +170,9 @@ def _not_covered(card: Card, sampler: Sampler) -> tuple[str, str]:
     if card.normaliser == "expected" and card.relation == "add-remove" and card.records_public is not True:
         return "private-n", _scale(card)
     if len({(p.noise_multiplier, p.sampling_probability) for p in card.phases}) > 1 and (
-        sampler not in ("poisson", "full-batch") or _shows(card)
+        sampler not in ("poisson", "full-batch", "fixed-size") or _shows(card)
     ):
-        return UNSUPPORTED, "several phases are composed for Poisson batches alone, and without their sizes"
+        return UNSUPPORTED, "several phases are composed for Poisson, fixed-size and full batches, without their sizes"
     if _shows(card) and (sampler != "poisson" or card.relation == "zero-out" or card.records is None):
         covered = "Poisson batches of a stated number of records, with add-remove or replace-one"
         return "normaliser", f"batch sizes that are shown or divided by are covered for {covered}"

@@ -28,12 +28,21 @@ from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.reporting.mechanism_statement import MechanismStatement
 
 ROUNDING = 1e-9
+RECORDS = 10_000
+"""of batches of fixed size; shares are whole numbers of them"""
 SAME = 1e-6
 """relative difference of one number behind two doors"""
 SAMPLERS = (
     "poisson", "truncated-poisson", "fixed-size", "k-of-t", "balls-in-bins", "shuffled", "reshuffled", "cyclic",
     "cyclic-poisson", "full-batch", "unknown",
 )  # fmt: skip
+
+
+BATCHES = (
+    {"sampling": "poisson", "neighboring_relation": "add-remove"},
+    {"sampling": "poisson", "neighboring_relation": "replace-one"},
+    {"sampling": "fixed-size", "neighboring_relation": "replace-one"},
+)
 
 
 class Draw:
@@ -82,11 +91,12 @@ class Draw:
         """The parameters of `sampled-gaussian` in one to five phases."""
         count = self.one_of(1, 1, 2, 3, 5)
         shares = [1.0 if self.rng.random() < 0.1 else self.between(1e-3, 0.5) for _ in range(count)]
+        shares = [round(share * RECORDS) / RECORDS for share in shares]
         return {
             "noise_multiplier": [self.between(0.5, 4.0) for _ in range(count)],
             "sampling_probability": shares,
             "steps": [int(self.between(1, 1000)) for _ in range(count)],
-            "neighboring_relation": self.one_of("add-remove", "replace-one"),
+            **self.one_of(*BATCHES),
         }
 
 
@@ -149,12 +159,14 @@ def of_doors(phases: Mapping[str, Any], delta: float) -> Iterator[str]:
     """What is not the same behind `privacy`, `receipt` and the accountant."""
     mechanism = MECHANISMS["sampled-gaussian"](**phases)
     statement = MechanismStatement("sampled-gaussian", mechanism, (delta,)).document()
-    (reading,) = dpexp.receipt(**phases, sampling="poisson", delta=delta).document()["readings"]
+    (reading,) = dpexp.receipt(**phases, delta=delta).document()["readings"]
     (row,) = reading["eps"]
     accountant = Accountant(phases["neighboring_relation"])
     for z, q, steps in mechanism.phases:
-        for _ in range(steps):
-            accountant.step(noise_multiplier=z, sample_rate=q)
+        step = ["", "GaussianDpEvent", z]
+        of_fixed_size = ["", "SampledWithoutReplacementDpEvent", RECORDS, round(q * RECORDS), step]
+        of_poisson = ["", "PoissonSampledDpEvent", q, step]
+        accountant.compose(of_fixed_size if phases["sampling"] == "fixed-size" else of_poisson, steps)
     stated = statement["best"][ALL]["eps"][0][1], row["eps"], accountant.get_epsilon(delta)
     attained = max(one["eps"][0][1] for one in statement["lower"]), row["attained"]
     for name, doors in (("guaranteed", stated), ("attained", attained)):

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from dpexp.privacy.accounting import loss_distributions
+from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.accounting.loss_distributions import attained_by_steps, eps_of_steps, few_kinds, step_loss
 from dpexp.privacy.analyses.composition import batches_of, divides, random_step, visits
 from dpexp.privacy.mechanisms import MECHANISMS
@@ -200,3 +201,18 @@ def test_a_limit_on_the_kinds_of_steps_keeps_both_sides(relation, monkeypatch):
     fewer_low, fewer_high = (of.__wrapped__(parts, 1e-5) for of in (attained_by_steps, eps_of_steps))
     few_kinds.cache_clear()
     assert 0.9 * low < fewer_low < low < high < fewer_high < 1.1 * high
+
+
+def test_phases_of_batches_of_fixed_size():
+    """Between a pair of neighbours, by inversion, and no sampling; one kind in two phases is that kind."""
+    given = {"sampling": "fixed-size", "neighboring_relation": "replace-one"}
+    both = sampled(noise_multiplier=(2.0, 3.0), sampling_probability=(0.1, 0.2), steps=(30, 40), **given)
+    pld, bound = named(both)["pld-composition"].eps(1e-5), both.lower_bounds()[0].eps(1e-5)
+    # the record's C against -C among others at C
+    pair = epsilon([(0.1, 1.0, 30), (0.2, 1.5, 40)], 1e-5)
+    assert 0.999 * pair < bound < pair < pld < eps_of(2 * math.sqrt(30 / 4 + 40 / 9), 1e-5)
+    assert pld < named(both)["renyi-composition"].eps(1e-5)
+    twice = sampled(noise_multiplier=(2.0, 2.0), sampling_probability=0.1, steps=(30, 10), **given)
+    once = sampled(noise_multiplier=2.0, sampling_probability=0.1, steps=40, **given)
+    assert named(twice)["pld-composition"].eps(1e-5) == named(once)["pld-composition"].eps(1e-5)
+    assert not any(a.valid for a in sampled(**{**given, "neighboring_relation": "add-remove"}, noise_multiplier=(1.0, 2.0)).analyses())  # fmt: skip

@@ -11,11 +11,12 @@ from pydantic import Field, PlainSerializer, WrapValidator, model_validator
 
 from dpexp.privacy.accounting.conversions import eps_of_few_orders
 from dpexp.privacy.accounting.gdp import eps_of
+from dpexp.privacy.accounting.loss_distributions import Scheme, attained_by_steps, eps_of_steps, few_kinds, step_loss
 from dpexp.privacy.accounting.loss_distributions import Steps as ComposedSteps
-from dpexp.privacy.accounting.loss_distributions import attained_by_steps, eps_of_steps, few_kinds, step_loss
 from dpexp.privacy.analyses.analysis import ALL, Analysis, Relation, gaussian_analysis
 from dpexp.privacy.analyses.composition import (
     DIVIDED,
+    FIXED,
     NOISE,
     ONCE_AN_EPOCH,
     PLD,
@@ -64,8 +65,8 @@ class SampledGaussian(Mechanism):
         lengths = {len(v) for v in self._given if isinstance(v, tuple)}
         if len(lengths) > 1:
             raise ValueError(f"phases are lists of one length, not of {' and '.join(map(str, sorted(lengths)))}")
-        if lengths and self.sampling not in ("poisson", "full-batch"):
-            raise ValueError(f"several phases need Poisson sampling or full batches, not {self.sampling}")
+        if lengths and self.sampling in ONCE_AN_EPOCH:
+            raise ValueError(f"several phases need fresh random batches or full ones, not {self.sampling}")
         for _, q, _ in self.phases:
             complaint = partition_complaint(q, self.sampling)
             if complaint:
@@ -94,7 +95,8 @@ class SampledGaussian(Mechanism):
 
     def analyses(self) -> list[Analysis]:
         kinds = self._kinds
-        if len(kinds) > 1:
+        undefined = self.sampling == "fixed-size" and self.neighboring_relation == "add-remove"
+        if len(kinds) > 1 and not undefined:
             return self._phased(kinds)
         ((multiplier, q), steps) = next(iter(kinds.items()), ((self.phases[0][0], 0.0), 0))
         return composition(q, multiplier, steps, self.sampling, self.neighboring_relation)
@@ -105,10 +107,11 @@ class SampledGaussian(Mechanism):
         if mu is not None:
             source = "Gaussian composition (Dong, Roth and Su, 2022), exact"
             return [gaussian_analysis("gaussian-composition", source, ALL, mu, (NOISE,))]
-        refused = ""
-        if self.neighboring_relation != "add-remove":
+        refused, fixed = "", self.sampling == "fixed-size"
+        if self.neighboring_relation != "add-remove" and not fixed:
             refused = "several phases are composed by Renyi divergences, which are those of add-remove neighbours"
-        source = "Mironov, Talwar and Zhang (2019) for every phase, real orders by quadrature"
+        author = "Dong, Roth and Su (2022)" if fixed else "Mironov, Talwar and Zhang (2019)"
+        source = f"{author} for every phase, real orders by quadrature"
         noiseless = min(multiplier for multiplier, _ in kinds) == 0
         parts = () if noiseless else few_kinds(self._steps(kinds), "above")
 
@@ -116,7 +119,8 @@ class SampledGaussian(Mechanism):
         def rdp(order: float) -> float:
             return math.inf if refused or noiseless else math.fsum(n * step.rdp(order) for step, n in parts)
 
-        assumptions, eps = (NOISE, POISSON, DIVIDED), cache(partial(eps_of_few_orders, rdp))
+        assumptions = (NOISE, FIXED) if fixed else (NOISE, POISSON, DIVIDED)
+        eps = cache(partial(eps_of_few_orders, rdp))
         found = [Analysis("renyi-composition", source, ALL, eps, assumptions, rdp, refused=refused)]
         if not noiseless:
             found.append(
@@ -148,14 +152,20 @@ class SampledGaussian(Mechanism):
             return linear_lower(q, multiplier, steps, self.sampling, self.neighboring_relation)
         if not kinds or min(multiplier for multiplier, _ in kinds) == 0:
             return []
-        mu = self._gaussian_mu(kinds)
-        eps = partial(attained_by_steps, self._steps(kinds)) if mu is None else partial(eps_of, mu)
+        mu, parts = self._gaussian_mu(kinds), self._steps(kinds)
+        scheme: Scheme = self.neighboring_relation
+        if self.sampling == "fixed-size":
+            if self.neighboring_relation == "add-remove":
+                return []
+            # a record that is turned round among others of one gradient is there or not, at half of the noise
+            parts, scheme = tuple((step_loss(s.q, 1 / s.mu, "add-remove"), n) for s, n in parts), "fixed-size"
+        eps = partial(attained_by_steps, parts) if mu is None else partial(eps_of, mu)
         found = [LowerBound("exact-composition", ALL, CONSTANT[self.neighboring_relation], cache(eps))]
         # The last iterate of linear losses has the noise of all steps, and the record at least as often as with the
         # least q in each: of the one data set the sum is then larger, and of the other it is not.
         total, least = sum(kinds.values()), 1.0 if self.sampling == "full-batch" else min(q for _, q in kinds)
-        noise = math.sqrt(math.fsum(steps * multiplier**2 for (multiplier, _), steps in kinds.items()) / total)
-        return [*found, *linear_last(least, noise, total, self.neighboring_relation)] if noise < math.inf else found
+        noise = math.sqrt(math.fsum(n * multiplier**2 for (multiplier, _), n in kinds.items()) / total)
+        return [*found, *linear_last(least, noise, total, scheme)] if noise < math.inf else found
 
     def describe(self) -> list[tuple[str, str]]:
         def listed(column: int, form: str) -> str:
