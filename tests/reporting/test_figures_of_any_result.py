@@ -422,6 +422,20 @@ def test_options_change_the_figure_and_its_file(toy, tmp_path):
     assert len(data) == 4  # mu is a number at mu = 1 and inf
 
 
+def test_a_line_that_did_not_quite_diverge_leaves_the_others_their_axis(tmp_path):
+    """A step size of 10^6 throws the average to 10^12, and no replicate of it counts as diverged."""
+    text = TOY.replace("eta: 0.2, alpha: [1/3, 1/2]", "eta: [0.5, 1e6, 1e30], alpha: 0")
+    text = text.replace("[1, {uniform: [1, 2]}, inf]", "[1, inf]").replace("replicates: 4", "replicates: 8")
+    gathered = gather([stored(tmp_path, text)])
+    scene = Scene(gathered, asked())
+    low, high = scene.limits()
+    sane = [line for line in scene.lines if line.settings["eta"] == 0.5]
+    assert all(low <= line.rows.mean[-1] <= high for line in sane)
+    assert high < 1e6
+    assert scene.above()
+    assert "Above the axis: eta=1000000" in draw(gathered).caption  # and a layout that collapses would warn
+
+
 def test_a_file_in_place_of_a_folder_is_an_error_of_usage(toy, tmp_path):
     (tmp_path / "a.yaml").write_text("")
     said = call("plot", "toy", "--results", toy.results, "--out", tmp_path / "a.yaml", code=2).stderr

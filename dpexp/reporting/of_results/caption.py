@@ -20,7 +20,7 @@ def caption_of(scene: Scene, theory: Sequence[str]) -> str:
     """One paragraph of whole sentences."""
     return " ".join(filter(None, [
         _what(scene), _places(scene), _band(scene), _slopes(scene), _theory(scene, theory),
-        _diverged(scene), _below(scene), _coinciding(scene), _implied(scene), _constants(scene),
+        _diverged(scene), _beyond(scene), _coinciding(scene), _implied(scene), _constants(scene),
         *(f"{remark}." for remark in scene.gathered.remarks),
     ]))  # fmt: skip
 
@@ -113,9 +113,12 @@ def _diverged(scene: Scene) -> str:
     return f"Replicates diverged, marked by crosses: {named}; no mean is taken over survivors."
 
 
-def _below(scene: Scene) -> str:
-    named = [f"{scene.name(line)} ({line.rows.mean[-1]:.2g})" for line in scene.below()]
-    return f"Below the axis: {_some(named)}." if named else ""
+def _beyond(scene: Scene) -> str:
+    found = []
+    for where, lines in (("Below", scene.below()), ("Above", scene.above())):
+        named = [f"{scene.name(line)} ({line.rows.mean[-1]:.2g})" for line in lines]
+        found += [f"{where} the axis: {_some(named)}."] * bool(named)
+    return " ".join(found)
 
 
 def _some(named: Sequence[str]) -> str:

@@ -208,6 +208,11 @@ def _panel(scene: Scene, overlay: Overlay | None, axes: Axes, members: Sequence[
         _scales(scene, axes, ticks)
         for line in lines:
             _curve(scene, axes, line)
+        if limits := scene.limits():
+            out = [line for line in lines if not line.diverged and line.rows.mean[-1] > limits[1]]
+            for number, line in enumerate(out):
+                axes.plot([0.97 - 0.04 * number], [0.95], marker=looks.ABOVE, color=scene.colour(line), markersize=5,
+                          transform=axes.transAxes)  # fmt: skip
     else:
         _scales(scene, axes, ticks)
         _sweep(scene, axes, members)
@@ -298,9 +303,10 @@ def _points(scene: Scene, axes: Axes, lines: Sequence[Line], linestyle: Any) -> 
     if lost.any():
         axes.errorbar(x[lost], mean[lost], [bar[lost] for bar in bars], linestyle="none", **look)
         axes.plot(x[lost], mean[lost], "x", color=look["color"], markersize=7, markeredgewidth=1.6, zorder=4)
-    for place in x[mean < low]:
-        axes.plot([place], [0.05], marker=looks.BELOW, color=look["color"], markersize=5,
-                  transform=axes.get_xaxis_transform())  # fmt: skip
+    for beyond, marker, height in ((mean < low, looks.BELOW, 0.05), ((mean > high) & ~wild, looks.ABOVE, 0.95)):
+        for place in x[beyond]:
+            axes.plot([place], [height], marker=marker, color=look["color"], markersize=5,
+                      transform=axes.get_xaxis_transform())  # fmt: skip
 
 
 def _end(scene: Scene, line: Line) -> tuple[float, float, float]:
@@ -335,8 +341,11 @@ def _dots(scene: Scene, axes: Axes, members: Sequence[int]) -> None:
         if math.isfinite(mean):
             axes.errorbar([mean], [y], xerr=[[bar] for bar in bars], fmt=scene.marker(line), color=colour, markersize=4,
                           elinewidth=0.9, capsize=2)  # fmt: skip
+        across = axes.get_yaxis_transform()
         if mean < low_end:
-            axes.plot([0.01], [y], marker=looks.LEFT, color=colour, markersize=5, transform=axes.get_yaxis_transform())
+            axes.plot([0.01], [y], marker=looks.LEFT, color=colour, markersize=5, transform=across)
+        if mean > high_end and not line.diverged:
+            axes.plot([0.99], [y], marker=looks.RIGHT, color=colour, markersize=5, transform=across)
         if line.diverged:
             right = not math.isfinite(mean) or mean > high_end
             where: Any = axes.get_yaxis_transform() if right else axes.transData

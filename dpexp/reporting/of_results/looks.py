@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 COLOURS = ("#2b6cb8", "#e0701a", "#2a9d6f", "#a50f4c", "#7a4fa3", "#111111", "#8fb8de", "#5c5c5c")
 """differ in lightness and under colour-vision deficiency; markers tell more of them apart"""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "h", "p")
-BELOW, LEFT = "$\\downarrow$", "$\\leftarrow$"
+BELOW, LEFT, ABOVE, RIGHT = "$\\downarrow$", "$\\leftarrow$", "$\\uparrow$", "$\\rightarrow$"
 """markers at the edge of a panel of a value beyond it"""
 STYLES: tuple[Any, ...] = ("-", (0, (4, 1.6)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)))
 FEW = 4

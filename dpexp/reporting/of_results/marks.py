@@ -48,8 +48,11 @@ def mark_slopes(scene: Scene, axes: Axes, members: Sequence[int], width: float, 
     marked = []
     for k in members:
         found, end = scene.slopes[k], float(scene.lines[k].rows.mean[-1])
-        if isinstance(found, Rate) and end > 0:
+        # a leader to an end beyond the panel would cross what stands there
+        if isinstance(found, Rate) and low <= end <= high:
             marked.append((k, found, math.log(end / low) / math.log(high / low)))
+    if not marked:
+        return
     # the digits of neighbouring curves would lie on each other
     places = spread([place for *_, place in marked], LINE_HEIGHT / height)
     leader, dot, digits = (1 + inches / width for inches in (0.08, 0.11, 0.15))

@@ -47,6 +47,8 @@ class Request:
     """an expression that picks cells"""
 
 
+WILD = 1e6
+"""value of a line after one step, over the least of all lines, from which it sets no limit: it has all but diverged"""
 MOST_DECADES = 1e8
 """largest over smallest value of an axis"""
 
@@ -157,8 +159,15 @@ class Scene:
         return line.rows.at(line.rows.step > 0 if self.plan.x == STEP else slice(-1, None))
 
     def sound(self) -> list[Line]:
-        """Lines without a diverged replicate, which set the limits; all of them where there are none."""
-        return [line for line in self.lines if not line.diverged] or self.lines
+        """Lines that set the limits: no replicate has diverged, nor been thrown far off by the first step.
+
+        Without one, lines without a diverged replicate, or all of them.
+        """
+        whole = [line for line in self.lines if not line.diverged]
+        # all begin at one place, so that after a single step they are near each other
+        first = {k: float(line.rows.mean[0]) for k, line in enumerate(whole) if line.rows.step[0] <= 1}
+        least = min((value for value in first.values() if value > 0), default=math.inf)
+        return [line for k, line in enumerate(whole) if first.get(k, 0.0) <= WILD * least] or whole or self.lines
 
     def _logarithmic(self) -> tuple[bool, bool]:
         """Whether the axis of values is logarithmic, and the other one."""
@@ -203,6 +212,12 @@ class Scene:
         """Lines whose last value lies below the axis of values, where arrows stand for them."""
         limits = self.limits()
         return [] if limits is None else [line for line in self.lines if line.rows.mean[-1] < limits[0]]
+
+    def above(self) -> list[Line]:
+        """Lines without a diverged replicate whose last value lies above that axis; arrows stand for them too."""
+        limits = self.limits()
+        whole = [line for line in self.lines if not line.diverged]
+        return [] if limits is None else [line for line in whole if line.rows.mean[-1] > limits[1]]
 
     # --- slopes
 
