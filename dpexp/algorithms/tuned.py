@@ -16,6 +16,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ from dpexp.algorithms.sgd import Sgd
 from dpexp.algorithms.softmax_runs import SoftmaxAlgorithm, learnt, measured, run_of, step_sizes, target
 from dpexp.core.roots import root
 from dpexp.core.seeds import generator
+from dpexp.data.places import paths_from
 from dpexp.engine.result import Passed
 from dpexp.privacy.analyses.private_selection import NumberOfRuns, number_of_runs
 from dpexp.privacy.batch_sampling import BatchSampling
@@ -191,7 +193,8 @@ class Tuned(SoftmaxAlgorithm):
 
     def _one_run(self, problem: Softmax, candidates: tuple[Candidate, ...], eps: float, delta: float) -> float | None:
         """Epsilon of one run, with which the best has the target; None where there is none."""
-        return _one_run(self.model_dump_json(), type(self), candidates, problem.model_dump_json(), eps, delta)
+        texts = self.model_dump_json(), problem.model_dump_json()
+        return _one_run(texts[0], type(self), candidates, texts[1], problem.folder, eps, delta)
 
     def budget_of_a_run(self, problem: Softmax, candidates: tuple[Candidate, ...], budget: Budget) -> Budget:
         """The target of each run; the budget itself without privacy. Raises ValueError where none is enough."""
@@ -322,7 +325,13 @@ def _fields(kind: type[object]) -> list[str]:
 
 @lru_cache(maxsize=256)
 def _one_run(
-    algorithm: str, kind: type[Tuned], candidates: tuple[Candidate, ...], problem: str, eps: float, delta: float
+    algorithm: str,
+    kind: type[Tuned],
+    candidates: tuple[Candidate, ...],
+    problem: str,
+    folder: Path | None,
+    eps: float,
+    delta: float,
 ) -> float | None:
     """The largest epsilon of one run whose price is at most (eps, delta); None where there is none.
 
@@ -331,7 +340,8 @@ def _one_run(
     """
     # as texts, which can be kept as keys; validated again they are the same
     tuned = kind.model_validate_json(algorithm, strict=False)
-    data = Softmax.model_validate_json(problem, strict=False)
+    with paths_from(folder):
+        data = Softmax.model_validate_json(problem, strict=False)
 
     def rounded(log_eps: float) -> float:
         return math.floor(1e9 * math.exp(log_eps)) / 1e9

@@ -122,6 +122,7 @@ def run(
     force: bool = False,
     quiet: bool = True,
     deployment: bool = False,
+    again: bool = False,
     scheduler: str | None = None,
     replicates: int | None = None,
 ) -> Result:
@@ -130,6 +131,7 @@ def run(
     `replicates` is another number of them than the config has, of a config that is not loaded yet.
     `scheduler` is the address of a dask cluster that computes, in place of threads of this process.
     `deployment` releases on private records: its noise is drawn from the operating system and cannot be drawn again.
+    Records that were released into these results before are refused, unless `again` spends a further budget.
     """
     from dpexp.commands import run as command
     from dpexp.commands.joint_releases import require_private_records
@@ -143,6 +145,7 @@ def run(
     request = command.Request(
         only=only, jobs=jobs, backend="dask" if scheduler else "", scheduler=scheduler,
         profile=experiment.profile, results=Path(results), force=force, quiet=quiet, deployment=deployment,
+        again=again,
     )  # fmt: skip
     command.check_workers(request)
     require_room(experiment, jobs, cluster=scheduler is not None)

@@ -138,6 +138,9 @@ def run(
     deployment: Annotated[
         bool, Option("--deployment", help="Release on private records: secret noise, not to be reproduced.")
     ] = False,
+    again: Annotated[
+        bool, Option("--again", help="Release once more, although these records were released before.")
+    ] = False,
     unlock: Annotated[
         bool, Option("--unlock", help="Free a folder whose run was killed, where the disk knows no locks.")
     ] = False,
@@ -154,7 +157,7 @@ def run(
     options = command.Request(
         tuple(configs), tuple(sets or ()), only, jobs or here, backend, scheduler, replicates, profile,
         _folder(results, profile), force, fail_fast, quiet or as_json, verbose,
-        "--debug" in sys.argv, deployment, confirm, part,
+        "--debug" in sys.argv, deployment, again, confirm, part,
     )  # fmt: skip
     act = command.unlock if unlock else command.dry_run if dry_run else command.run
     _answer(as_json, *act(options))

@@ -21,6 +21,7 @@ from dpexp.data.records import Header, read_header, read_table
 from dpexp.data.regression import by_person, least_budgets, persons_of, read_records, units_of
 from dpexp.data.remarks import identifiers, losses, none_read
 from dpexp.data.users import read_budgets
+from dpexp.store.receipts import records_in, records_of
 
 if TYPE_CHECKING:
     from dpexp.data.regression import Records, Units
@@ -126,7 +127,13 @@ def _fit(request: Request) -> tuple[Report, Receipt | None]:
             "method": before.method, "unit": request.person or "record", "not_covered": before.not_covered,
         }  # fmt: skip
         # Before any noise is drawn: a fit that dies from here on counts as spent.
-        receipt = fit_receipt.begin(request.out, before.largest, before.pure, before.public(), words)
+        # of a frame what is used of it
+        named = records_of(repr(sorted(map(bytes, np.column_stack([records.x, records.y])))).encode())
+        if isinstance(request.data, Path):
+            named = records_in([request.data])
+        receipt = fit_receipt.begin(
+            request.out, before.largest, before.pure, before.public(), words, named, request.again
+        )
         spent = f"Kept in {receipt.result}, with its receipt {receipt.path.name}. Spent by the receipts there: "
         spent += f"{fit_receipt.together(fit_receipt.receipts(request.out))}."
     if request.central:

@@ -22,6 +22,8 @@ from dpexp.core.files import atomically
 from dpexp.core.standard_json import standard_json
 from dpexp.core.text import counted, up
 from dpexp.privacy.accounting.gdp import eps_of
+from dpexp.store.folder import experiments_in
+from dpexp.store.receipts import Records, alone, why_refused
 
 DELTA = 1e-5
 NOT_COVERED = "floating-point noise: its last digits could tell of the records what exact noise would not"
@@ -63,11 +65,29 @@ def check(out: Path, deployment: bool, again: bool) -> None:
         raise UsageError(f"{said} ({found[-1]['status']})", hint)
 
 
-def begin(out: Path, mu: float, pure_eps: float, public: Mapping[str, Any], words: Mapping[str, Any]) -> Receipt:
+def begin(
+    out: Path,
+    mu: float,
+    pure_eps: float,
+    public: Mapping[str, Any],
+    words: Mapping[str, Any],
+    records: Records,
+    again: bool,
+) -> Receipt:
     """Write down what is about to be spent: mu, and an epsilon that holds with delta = 0, or 0.
 
-    Raises UsageError where another process does the same.
+    Raises UsageError where another process does the same, and unless it is `again` where a fit or a run released these
+    records into the same results before.
     """
+    beside = out.parent.parent
+    results = beside if experiments_in(beside) else out.parent
+    with alone(results):
+        if not again and (refusal := why_refused(results, records))[0]:
+            raise UsageError(*refusal)
+        return _begun(out, mu, pure_eps, {**words, "records": records, "public_inputs": digest(public)})
+
+
+def _begun(out: Path, mu: float, pure_eps: float, words: Mapping[str, Any]) -> Receipt:
     number = len(receipts(out)) + 1
     result = _named(out, number)
     path = result.with_suffix(".receipt.json")
@@ -75,7 +95,6 @@ def begin(out: Path, mu: float, pure_eps: float, public: Mapping[str, Any], word
         "status": "begun", "at": datetime.now(UTC).isoformat(timespec="seconds"), "result": result.name, **words,
         "mu": mu, "eps": [[DELTA, pure_eps or eps_of(mu, DELTA)]], "pure_eps": pure_eps or None,
         "neighboring_relation": "replace-one",
-        "public_inputs": digest(public),
     }  # fmt: skip
     path.parent.mkdir(parents=True, exist_ok=True)
     try:

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.messages import listed
 from dpexp.config.settings import identity
-from dpexp.config.yamlfile import ConfigError
+from dpexp.config.yamlfile import ConfigError, NotChecked
 from dpexp.core.errors import ResultsMissing
 from dpexp.core.files import Damaged
 from dpexp.core.text import counted
@@ -41,32 +41,16 @@ def _trouble(results: Path, experiment: str) -> str:
     return f", {told}" if told else ""
 
 
-class Named(NamedTuple):
-    """A config file, and how it was run: what the command line changed, and the size."""
-
-    path: Path
-    sets: tuple[str, ...] = ()
-    profile: str = "paper"
-
-
-def _named(folder: Folder) -> Named | None:
-    """The config that stored results name; None where it is not there, they cannot be read, or plug-ins are missing."""
+def _stored(results: Path, name: str) -> list[str]:
+    """The row of results whose config is not among those that are listed, by their manifest alone."""
+    folder = Folder(results, name)
     with suppress(Damaged, OSError):
         manifest = read_document(folder.manifest)
-        # whoever lists results has not asked to run the code of their plug-ins
-        if (path := config_path(manifest, folder)) and not plugins_missing(manifest["code"].values()):
-            return Named(path, tuple(manifest["config"]["set"]), manifest["profile"])
-    return None
-
-
-def _needs(folder: Folder) -> str:
-    """Which plug-ins stored results need that are not loaded; empty where there are none."""
-    try:
-        codes = read_document(folder.manifest)["code"].values()
-    except (Damaged, OSError):
-        return ""
-    names = plugins_missing(codes)
-    return f"computed with {', '.join(names)}, not loaded here" if names else ""
+        path, cells = config_path(manifest, folder), str(len(manifest["cells"]))
+        state = _trouble(results, name).removeprefix(", ") or f"{cells} current"
+        needs = [f"not checked: needs {one}" for one in plugins_missing(manifest["code"].values())]
+        return [name, str(path or ""), cells, "; ".join([state, *needs])]
+    return [name, "", "", "results whose config is not here"]
 
 
 def changed_files(plans: Iterable[CellPlan]) -> list[str]:
@@ -76,22 +60,22 @@ def changed_files(plans: Iterable[CellPlan]) -> list[str]:
 
 
 def inventory(configs: Path, results: Path) -> dict[str, Any]:
-    """`rows` and `names` to show, the `document`, and which data of the user they follow from, as paths in `own`.
+    """`rows` and `names` to show, and the `document`.
 
     They follow from more than files where configs are `refused`, which are there with the numbers of their problems.
+    No code and no data that a config names are loaded: it may be anybody's.
     """
     rows, cells, experiments = [], [], []
-    own: dict[str, None] = {}
     refused: dict[str, int] = {}
-    known = [Named(path) for path in sorted(configs.glob("*.yaml"))]
-    # a result knows its config, which need not lie in that folder
-    by_name = {name: _named(Folder(results, name)) for name in experiments_in(results)}
-    here = {one.path.resolve() for one in known}
-    elsewhere = [one for one in by_name.values() if one and one.path.resolve() not in here]
-    own |= dict.fromkeys(str(one.path) for one in elsewhere)
-    for path, sets, profile in (*known, *elsewhere):
+    for path in sorted(configs.glob("*.yaml")):
+        if path.is_symlink() or not path.name.isprintable():
+            continue
         try:
-            experiment = load_experiment(path, sets, profile=profile)
+            experiment = load_experiment(path, trusted=False)
+        except NotChecked as error:
+            rows.append([path.stem, str(path), "", error.issues[0].message])
+            refused[str(path)] = 1
+            continue
         # One config that is wrong must not hide the others.
         except ConfigError as error:
             problems = counted(len(error.issues), "problem")
@@ -123,15 +107,14 @@ def inventory(configs: Path, results: Path) -> dict[str, Any]:
         for p in plans:
             named = {"experiment": experiment.name, **identity(p.cell)}
             cells.append({**named, "status": p.status, "reason": p.reason})
-            # A list that is kept has to notice edits of these too.
-            own |= dict.fromkeys(p.cell.problem.files())
     shown = {row[0] for row in rows}
-    for name in by_name.keys() - shown:
-        rows.append([name, "", "", _needs(Folder(results, name)) or "results whose config is not here"])
+    for name in experiments_in(results):
+        if name not in shown:
+            rows.append(_stored(results, name))
     rows.sort(key=lambda row: row[0])
     names = names_in_use()
     loaded = {one.name: str(one.shown) for one in LOADED.values()}
     registered = {kind: list(entries) for kind, entries in names.items()}
     document = {"cells": cells, "experiments": experiments, "registries": registered, "plugins": loaded}
     listing = {kind: listed(entries) for kind, entries in names.items()}
-    return {"rows": rows, "names": listing, "document": document, "own": list(own), "refused": refused}
+    return {"rows": rows, "names": listing, "document": document, "refused": refused}

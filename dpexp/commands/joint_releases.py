@@ -15,6 +15,7 @@ Simulated users (`ldp-sgd`) and made-up records are nobody's, so nothing is said
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from dpexp.config.cells import Cell, Experiment, is_noisy
@@ -49,6 +50,8 @@ class Joint(NamedTuple):
 
     records: str
     """by path"""
+    places: Sequence[Path]
+    """the files"""
     settings: int
     """that release anything"""
     releases: int
@@ -88,7 +91,7 @@ def joint(experiment: Experiment) -> list[Joint]:
             ]
             analysis = composition_of_runs(runs)
         relation = relations.pop() if len(relations) == 1 else ""
-        found.append(Joint(records, len(cells), sum(counts), relation, analysis))
+        found.append(Joint(records, cells[0].problem.places(), len(cells), sum(counts), relation, analysis))
     return found
 
 
@@ -139,13 +142,17 @@ def _of_own_records(
         what = f"Released: nothing of {records}. No guarantee covers these runs, so their parameters are not stored."
     else:
         what = _what_is_released(records, cells, experiment, released)
-    secret = sum(cell.cell_id in deployed for cell in cells)
+    return [what, *who_knows_the_noise(len(cells), sum(cell.cell_id in deployed for cell in cells))]
+
+
+def who_knows_the_noise(settings: int, secret: int) -> list[str]:
+    """Of some settings on own records, the noise of so many of which is secret."""
     if not secret:
-        return [what, REPRODUCIBLE]
+        return [REPRODUCIBLE]
     # A config that was changed after a deployment has settings of both kinds.
-    if secret == len(cells):
-        return [what, f"Deployment: {SECRET}"]
-    return [what, f"Deployment of {secret} of {len(cells)} settings: {SECRET}", f"The others. {REPRODUCIBLE}"]
+    if secret == settings:
+        return [f"Deployment: {SECRET}"]
+    return [f"Deployment of {secret} of {settings} settings: {SECRET}", f"The others. {REPRODUCIBLE}"]
 
 
 def _what_is_released(records: str, cells: Sequence[Cell], experiment: Experiment, released: Joint) -> str:

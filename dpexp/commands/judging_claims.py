@@ -23,7 +23,6 @@ from dpexp.reporting.ledger.standing import experiments_of, standing
 from dpexp.reporting.worker_processes import in_processes
 from dpexp.store.files import read_document
 from dpexp.store.folder import Folder
-from dpexp.store.generation import config_path
 from dpexp.store.reading import numbers_held
 
 TOGETHER = 5
@@ -131,22 +130,20 @@ def _run(claims: Sequence[Claim], results: Path, how: Anew) -> str:
 
 
 def _as_stored(results: Path, experiment: str) -> tuple[Path, str]:
-    """The config of an experiment, and its size, which is kept: toy results are not replaced by full ones.
+    """The config of an experiment, the shipped one or one that lies here, and the size of what is stored.
 
-    The config is that of the stored results, or the shipped one, or one that lies here. Raises ResultsMissing.
+    Toy results are not replaced by full ones. Raises ResultsMissing.
     """
-    folder = Folder(results, experiment)
-    config, profile = None, "paper"
+    profile = "paper"
     with suppress(Damaged, OSError):
-        manifest = read_document(folder.manifest)
-        config, profile = config_path(manifest, folder), manifest["profile"]
+        profile = read_document(Folder(results, experiment).manifest)["profile"]
     local = Path("configs") / f"{experiment}.yaml"
-    if config is None and not spelled(experiment) and not local.is_file():
+    if not spelled(experiment) and not local.is_file():
         raise ResultsMissing(
             f"no config of the experiment '{experiment}' is here, so that it cannot be run again",
             f"put it at {local}; with results that are stored, --judge needs none",
         )
-    return config or Path(spelled(experiment) or local), profile
+    return Path(spelled(experiment) or local), profile
 
 
 def beside(before: verdicts.Ledger, fresh: Mapping[str, Judgement]) -> str:

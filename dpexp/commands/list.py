@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dpexp.core.digests import digest, files_below
+from dpexp.core.digests import digest
 from dpexp.core.files import state_of
 from dpexp.plugins.loaded import LOADED
 from dpexp.reporting.figure import keep, load_kept
@@ -35,7 +34,7 @@ def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
     """Document and text.
 
     Reading every cell takes seconds. What was found is kept with the states of all files that it follows from, and
-    shown again while none is another one: neither code of dpexp, nor a config, a result or the user's own data.
+    shown again while none is another one: neither code of dpexp, nor a config or a result.
     """
     place = digest(["list", os.getcwd(), str(configs), str(results)])
     kept = load_kept(place)
@@ -43,20 +42,19 @@ def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
     found: dict[str, Any] = json.loads(kept["found"]) if kept and not LOADED else {}
     code = [code_of_verdict(), versions()]
 
-    def states(own: Sequence[str]) -> str:
-        """Changes with dpexp, its libraries, the configs, the results and some data of the user."""
-        places = [configs, results, *(Path(path).expanduser() for path in own)]
-        return digest([code, [(str(path), state_of(path)) for place in places for path in files_below(place)]])
+    def states() -> str:
+        """Changes with dpexp, its libraries, the configs and the results; links are not followed."""
+        return digest([code, [(str(path), state_of(path)) for place in (configs, results) for path in _below(place)]])
 
-    changed = found.get("from") != states(found.get("own", ()))
+    changed = found.get("from") != states()
     if changed or any(_problems(path) != number for path, number in found["refused"].items()):
         from dpexp.commands import inventory as reading
 
-        before = states([])
+        before = states()
         found = reading.inventory(configs, results)
         # What changed while it was read would be kept with the state of afterwards.
-        if not LOADED and before == states([]):
-            keep(place, {"found": json.dumps({**found, "from": states(found["own"])}).encode()})
+        if not LOADED and before == states():
+            keep(place, {"found": json.dumps({**found, "from": before}).encode()})
     rows = found["rows"]
     text = fitting_columns(rows, ["experiment", "config", "cells", "state"]) if rows else f"no configs in {configs}"
     if not configs.is_dir():
@@ -66,13 +64,17 @@ def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
     )
 
 
+def _below(place: Path) -> list[Path]:
+    return sorted(path for path in place.rglob("*") if path.is_file() and not path.is_symlink())
+
+
 def _problems(path: str) -> int:
     """How many a config has: it may ask too much of this machine, which is no file."""
     from dpexp.config.experiment_file import load_experiment
     from dpexp.config.yamlfile import ConfigError
 
     try:
-        load_experiment(Path(path))
+        load_experiment(Path(path), trusted=False)
     except ConfigError as error:
         return len(error.issues)
     return 0

@@ -28,7 +28,7 @@ from dpexp.core.terminal import warn
 from dpexp.core.text import columns, csv_cell, few, guess, up
 from dpexp.problems.softmax_model import SoftmaxModel, softmax_model
 from dpexp.reporting.statement import stated_by
-from dpexp.store import load_generation
+from dpexp.store import load_generation, receipts
 from dpexp.store.folder import experiments_in
 from dpexp.store.reading import missing
 from dpexp.store.staleness import changed_since
@@ -36,6 +36,7 @@ from dpexp.store.staleness import changed_since
 if TYPE_CHECKING:
     import pandas as pd
 
+    from dpexp.store.cell_files import Model
     from dpexp.store.generation import Generation
 
 DEPLOYED = "Deployment: the noise was drawn from the operating system, and its seeds are kept nowhere."
@@ -61,7 +62,9 @@ class ReleasedModel:
     changed: tuple[str, ...] = ()
     """what has changed since a deployment released it"""
     earlier: tuple[str, ...] = ()
-    """when deployments released this setting before"""
+    """when deployments released these records into the same results, where that was more than once"""
+    together: str = ""
+    """what all of them spend"""
 
     @cached_property
     def softmax(self) -> SoftmaxModel | None:
@@ -91,7 +94,8 @@ class ReleasedModel:
         since = f" Changed since then: {few(list(self.changed))}." if self.changed else ""
         before = ""
         if self.earlier:
-            before = f" This setting was released before, on {few(list(self.earlier))}: each time spends its budget."
+            others = f"these records were released on {few(list(self.earlier))}"
+            before = f" In these results {others}: {self.together} together."
         return f"{DEPLOYED} Released on {self.deployment}.{since}{before}"
 
     @property
@@ -230,8 +234,16 @@ def released_model(
     changed = tuple(changed_since(model)) if model.deployment else ()
     return ReleasedModel(
         experiment, cell_id, chosen, replicate, model.values[model.estimators.index(chosen), replicate], model.legend,
-        row, model.deployment, changed, model.earlier,
+        row, model.deployment, changed, *_others(model, generation.folder.root.parent),
     )  # fmt: skip
+
+
+def _others(model: Model, results: Path) -> tuple[tuple[str, ...], str]:
+    """When the records of a deployment were released into these results, where more than once, and what that spends."""
+    told = receipts.of_records(receipts.receipts(results), model.records) if model.records else []
+    if len(told) < 2:
+        return (), ""
+    return tuple(str(one["at"]) for one in told), receipts.together(told)
 
 
 def predictions(model: ReleasedModel, table: Path, raw: bool = False) -> tuple[dict[str, Any], str]:

@@ -108,7 +108,9 @@ def _page(results: Path, names: Sequence[str], alone: bool) -> Any:
 
 def _fit_files(results: Path) -> list[Path]:
     """What `dpexp fit --out FOLDER` wrote in folders of the results folder, and not their receipts."""
-    return sorted(path for path in results.glob("*/fit*.json") if not path.name.endswith(".receipt.json"))
+    found = (path for path in results.glob("*/fit*.json") if not path.name.endswith(".receipt.json"))
+    # a link may lead anywhere
+    return sorted(path for path in found if not path.is_symlink() and not path.parent.is_symlink())
 
 
 def _fit(path: Path, results: Path) -> Fit:
@@ -119,7 +121,9 @@ def _fit(path: Path, results: Path) -> Fit:
     try:
         document = json.loads(read_ordinary(path, MOST_OF_TEXT))
         rows = [[one["term"], *estimate_row(one, one.get("std_error") or math.nan)] for one in document["estimates"]]
-        return fit_of(name, document, rows, read_ordinary(plot, MOST_OF_TEXT) if plot.exists() else b"")
+        return fit_of(
+            name, document, rows, read_ordinary(plot, MOST_OF_TEXT) if plot.exists() and not plot.is_symlink() else b""
+        )
     except Exception as error:  # one file that is no fit is a line of the page
         return Fit(name, f"{path} cannot be read as a fit: {said(error)[0]}")
 
@@ -219,21 +223,24 @@ def _statements(experiments: Sequence[Stored], alone: bool) -> dict[str, str]:
     which current results are.
     """
     from dpexp.commands.config_statement import of_experiment
-    from dpexp.commands.joint_releases import cautions
-    from dpexp.config.experiment_file import load_experiment
+    from dpexp.commands.joint_releases import cautions, who_knows_the_noise
+    from dpexp.config.cells import stored_experiment
     from dpexp.store.folder import Folder
 
     found = {}
     for one in each(experiments, "privacy of experiment", lambda one: one.name):
         path, _ = one.config
-        if one.gathered is None or not path:
+        if one.gathered is None:
+            continue
+        manifest, deployed = one.manifest, Folder(one.results, one.name).deployed
+        if one.is_private:  # its records are not opened for a page
+            words = who_knows_the_noise(len(manifest["cells"]), len(deployed))
+            found[one.name] = "\n\n".join([*words, f"What it guarantees: dpexp privacy {path or 'CONFIG'}"])
             continue
         try:
-            manifest = one.manifest
-            experiment = load_experiment(path, manifest["config"]["set"], profile=manifest["profile"])
+            experiment = stored_experiment(manifest, Path(path or one.name))
             local = all(run.row.get("gdp_valid") in (True, False) for run in one.gathered.runs)
             if not (local or alone):  # to name its mechanisms alone would calibrate the noise of every one again
-                deployed = Folder(one.results, one.name).deployed
                 found[one.name] = _beside(experiment.notices(), cautions(experiment, deployed=deployed))
                 continue
             statement = of_experiment(experiment, results=one.results)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp.commands.joint_releases import cautions, require_private_records
-from dpexp.config.cells import Experiment
+from dpexp.commands.joint_releases import cautions, joint, require_private_records
+from dpexp.config.cells import Cell, Experiment
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.expressions import matches
 from dpexp.config.resources import processes_pay, require_room
@@ -51,6 +52,8 @@ class Request:
     debug: bool = False
     deployment: bool = False
     """draw noise from the operating system, and forget its seeds"""
+    again: bool = False
+    """release although these records were released before"""
     confirm: bool = False
     """compute a chunk of what code changes have touched, and no more"""
     part: str = ""
@@ -80,6 +83,8 @@ def load_all(request: Request) -> list[Experiment]:
         raise UsageError("--confirm goes with no --force, --deployment or --backend: it computes one chunk, here")
     if request.part and (request.deployment or request.force or request.confirm):
         raise UsageError("--part goes with no --deployment, --force or --confirm: it keeps chunks for a later run")
+    if request.again and not request.deployment:
+        raise UsageError("--again is for --deployment", "--force computes anew what is no release")
     if request.deployment:
         for experiment in experiments:
             require_private_records(experiment)
@@ -141,13 +146,18 @@ def dry_run(request: Request) -> tuple[dict[str, Any], str, int]:
     for experiment in experiments:
         only = chosen[experiment.name]
         plans: list[CellPlan] = plan(experiment, request.results, request.force, request.deployment)
+        if request.deployment and not request.again:
+            new, _ = _to_release(experiment, request, only)
+            if new and (refusal := _refusal(new, request.results)):
+                ids = {cell.cell_id for cell in new}
+                plans = [replace(p, status="refused", reason=refusal[0]) if p.cell.cell_id in ids else p for p in plans]
         if all(p.status == "current" for p in plans):
             why = derived_state(experiment, Folder(request.results, experiment.name), plans)
             rewritten += [f"{experiment.name}: summaries to write again: {why}"] if why else []
         for p in plans:
             if only is not None and p.cell.cell_id not in only:
                 continue
-            waiting += [] if p.status in ("current", "deployed") else [p]
+            waiting += [] if p.status in ("current", "deployed", "refused") else [p]
             named = {"experiment": experiment.name, **identity(p.cell)}
             cells.append({**named, "status": p.status, "reason": p.reason})
             rows.append([experiment.name, p.cell.cell_id, label(p.cell), p.status, p.reason])
@@ -235,6 +245,61 @@ def confirm_all(experiments: list[Experiment], request: Request) -> tuple[dict[s
     return {"cells": cells}, text, 3 if open_ones else 0
 
 
+@contextmanager
+def _counted(experiment: Experiment, request: Request, only: frozenset[str] | None) -> Iterator[bool]:
+    """What a deployment is about to release is counted before; gives whether cells are released that were before.
+
+    Raises UsageError where their records were, unless a release is asked for `again`: that is of the cells which are
+    not released yet or, where all are, of them all.
+    """
+    if not request.deployment:
+        yield False
+        return
+    from dpexp.store import receipts
+
+    with receipts.alone(request.results):
+        new, anew = _to_release(experiment, request, only)
+        if new and not request.again and (refusal := _refusal(new, request.results)):
+            raise UsageError(f"{experiment.name}: {refusal[0]}", refusal[1])
+        begun = [
+            receipts.begin(
+                request.results / experiment.name,
+                {
+                    "result": experiment.name,
+                    "cells": [cell.cell_id for cell in new],
+                    "eps": [
+                        [delta, None if one.analysis is None else one.analysis.eps(delta)]
+                        for delta in experiment.deltas
+                    ],
+                    "neighboring_relation": one.relation or "several",
+                    "records": receipts.records_in(one.places),
+                },
+            )
+            for one in joint(replace(experiment, cells=tuple(new)))
+        ]
+    yield anew
+    for receipt in begun:
+        receipt.done()
+
+
+def _to_release(experiment: Experiment, request: Request, only: frozenset[str] | None) -> tuple[list[Cell], bool]:
+    """The cells that a deployment releases, and whether they were released before."""
+    for anew in (False, True) if request.again else (False,):
+        plans = plan(experiment, request.results, request.force, True, anew)
+        new = [p.cell for p in plans if len(p.replicates) and (only is None or p.cell.cell_id in only)]
+        if new:
+            return new, anew
+    return [], False
+
+
+def _refusal(cells: Sequence[Cell], results: Path) -> tuple[str, str] | None:
+    """Why records may not be released, and a hint; None where they may."""
+    from dpexp.store.receipts import records_in, why_refused
+
+    named = {str(places): places for cell in cells if (places := cell.problem.places())}
+    return next((why for places in named.values() if (why := why_refused(results, records_in(places)))[0]), None)
+
+
 def _options(experiments: list[Experiment], request: Request) -> Iterator[tuple[Experiment, Options]]:
     """How each experiment is run; of each it is said first what should be known of it."""
     from dpexp.store.run import Options
@@ -249,7 +314,8 @@ def _options(experiments: list[Experiment], request: Request) -> Iterator[tuple[
             note(f"{experiment.name}: {notice}", request.quiet)
         return Options(
             request.results, request.jobs, backend_of(experiment, request), request.force, request.fail_fast,
-            request.quiet, chosen[experiment.name], request.debug, request.deployment, request.scheduler or "",
+            request.quiet, chosen[experiment.name], request.debug, request.deployment,
+            scheduler=request.scheduler or "",
         )  # fmt: skip
 
     yield from ((experiment, asked(experiment)) for experiment in experiments)
@@ -259,7 +325,10 @@ def _reports(experiments: list[Experiment], request: Request) -> Iterator[Report
     """Run experiments, one after the other."""
     from dpexp.store.run import run
 
-    yield from (run(experiment, options) for experiment, options in _options(experiments, request))
+    for experiment, options in _options(experiments, request):
+        with _counted(experiment, request, options.only) as again:
+            report = run(experiment, replace(options, again=again))
+        yield report
 
 
 def _nothing_to_compute(experiments: list[Experiment], request: Request) -> bool:

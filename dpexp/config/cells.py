@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
@@ -16,6 +16,7 @@ from dpexp.core.digests import digest
 from dpexp.core.errors import ResultsMissing
 from dpexp.core.parameters import Checkpoints, Count, Parameters, Replicates, Seed
 from dpexp.core.text import short
+from dpexp.data.places import paths_from
 from dpexp.privacy.budgets import PrivacySettings
 
 if TYPE_CHECKING:
@@ -182,8 +183,8 @@ class Experiment:
     """swept (section, key) -> values, where the cells are exactly their product; empty with `cases`"""
     overrides: tuple[str, ...] = ()
     """what the command line changed in the config file, as `section.key=value`"""
-    sha256: str = ""
-    """of the config file, as it was read; empty for an experiment that was not read from a file"""
+    text: str = ""
+    """the config file, as it was read; empty for an experiment that was not read from a file"""
     read_at: int = 0
     """when reading the config, and the data that it names, began: nanoseconds since 1970"""
     where: Position | None = None
@@ -260,12 +261,17 @@ def stored_cell(experiment: str, parameters: dict[str, Any]) -> Cell:
     Raises ResultsMissing where they name something that is not there, as after a plug-in has lost it, and ValueError
     where this version does not take them.
     """
+    # what the results of somebody else name is not opened
+    with paths_from(None):
+        return _stored_cell(experiment, _numbers(parameters))
+
+
+def _stored_cell(experiment: str, values: dict[str, Any]) -> Cell:
     from dpexp.algorithms import ALGORITHMS
     from dpexp.algorithms.schedules import SCHEDULES
     from dpexp.privacy.budgets import BUDGETS, Budget, Target
     from dpexp.problems import PROBLEMS
 
-    values = _numbers(parameters)
     problem, algorithm, schedule = (values[section] for section in ("problem", "algorithm", "schedule"))
     kinds: list[type[Budget]] = [*BUDGETS.values(), Target]
     budgets = {" and ".join(sorted(kind.model_fields)): kind for kind in kinds}
@@ -278,6 +284,14 @@ def stored_cell(experiment: str, parameters: dict[str, Any]) -> Cell:
         PrivacySettings(mu=budget(**values["budget"])),
         RunSettings(**values["run"]),
     )
+
+
+def stored_experiment(manifest: Mapping[str, Any], path: Path) -> Experiment:
+    """The experiment that a manifest describes, without its sweeps. Raises as `stored_cell`."""
+    deltas = tuple(manifest["deltas"])
+    cells = [stored_cell(manifest["experiment"], parameters) for parameters in manifest["cells"].values()]
+    cells = [replace(cell, privacy=cell.privacy.model_copy(update={"deltas": deltas})) for cell in cells]
+    return Experiment(manifest["experiment"], path, tuple(cells), manifest["replicates"], manifest["profile"], {})
 
 
 def _known(experiment: str, section: str, name: str, there: Mapping[str, type[T]]) -> type[T]:

@@ -7,7 +7,6 @@ changes the tree from the command line, and a resolved config is written as YAML
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections.abc import Iterable
@@ -23,6 +22,7 @@ from dpexp.config.shipped import MARK, shipped
 from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, all_at, parse, read_bytes
 from dpexp.core.errors import UsageError
 from dpexp.core.scalars import yaml_in_line
+from dpexp.data.places import paths_from
 
 PROFILES = ("smoke", "paper")
 
@@ -32,20 +32,20 @@ def load_experiment(
     overrides: Iterable[str] = (),
     replicates: int | None = None,
     profile: str = "paper",
-    accepted: bool = False,
+    trusted: bool = True,
 ) -> Experiment:
     """Read and validate a config: a file, or a shipped one as `@NAME`.
 
     `overrides` are `section.key=value` (value in YAML), `replicates` and `profile` ("paper", "smoke") those of the
-    command line. Algorithms do not check again what they `accepted` before, which may take a search. Raises UsageError
-    for an unknown profile, ConfigError with every problem found, each at its place.
+    command line. Of a config that is not `trusted` no plug-in is loaded and no data file opened. Raises UsageError for
+    an unknown profile, ConfigError with every problem found, each at its place, or NotChecked.
     """
     # Before the file is opened: what changes while it is read has changed since.
     read_at = time.time_ns()
     path = located(path)
     data = read_bytes(path)
-    experiment = _resolve(parse(data, str(path)), path, overrides, replicates, profile, accepted)
-    return replace(experiment, sha256=hashlib.sha256(data).hexdigest(), read_at=read_at)
+    experiment = _resolve(parse(data, str(path)), path, overrides, replicates, profile, trusted)
+    return replace(experiment, text=data.decode("utf-8-sig", "replace"), read_at=read_at)
 
 
 def read_experiment(
@@ -72,7 +72,7 @@ def located(path: Path | str) -> Path:
 
 
 def _resolve(
-    root: Located, path: Path, overrides: Iterable[str], replicates: int | None, profile: str, accepted: bool = False
+    root: Located, path: Path, overrides: Iterable[str], replicates: int | None, profile: str, trusted: bool = True
 ) -> Experiment:
     if profile not in PROFILES:
         raise UsageError(f"--profile is smoke or paper, not {profile!r}")
@@ -86,7 +86,9 @@ def _resolve(
             root = override(root, text, Position(source or f"--set {text}"))
         except ConfigError as error:
             issues += error.issues
-    return replace(Reader(path, profile, issues, accepted).experiment(root), overrides=tuple(shown))
+    with paths_from(path.parent if trusted else None):
+        experiment = Reader(path, profile, issues, trusted).experiment(root)
+    return replace(experiment, overrides=tuple(shown))
 
 
 def override(root: Located, text: str, where: Position) -> Located:

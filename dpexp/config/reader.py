@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -36,11 +37,12 @@ from dpexp.config.cells import (
     smoke,
 )
 from dpexp.config.messages import allowed, explain, kind, listed, show, suggest
-from dpexp.config.sections import OVER, TUNE, completed, merged, place, seen_from_here
+from dpexp.config.sections import OVER, TUNE, completed, from_its_folder, merged, place
 from dpexp.config.settings import differences
-from dpexp.config.yamlfile import ConfigError, Issue, Located, Position
+from dpexp.config.yamlfile import ConfigError, Issue, Located, NotChecked, Position
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Parameters
+from dpexp.plugins.loaded import LOADED
 from dpexp.plugins.loading import use, use_installed
 from dpexp.privacy.budgets import BUDGETS, PrivacySettings, Target, as_budget
 from dpexp.problems import PROBLEMS
@@ -82,8 +84,8 @@ class _Variant(NamedTuple):
 class Reader:
     """Turns a located YAML tree into an Experiment, collecting what is wrong on the way."""
 
-    def __init__(self, path: Path, profile: str, issues: list[Issue], accepted: bool = False) -> None:
-        self.path, self.profile, self.issues, self.accepted = path, profile, issues, accepted
+    def __init__(self, path: Path, profile: str, issues: list[Issue], trusted: bool = True) -> None:
+        self.path, self.profile, self.issues, self.trusted = path, profile, issues, trusted
 
     def complain(self, where: Position, message: str, hint: str = "") -> None:
         self.issues.append(Issue(where, message, hint))
@@ -101,7 +103,7 @@ class Reader:
         self.unknown(root, ("experiment", "plugins", *SECTIONS, TUNE, "cases"), "section")
         # (a)
         name, plugins = self.name(root), self.plugins(root)
-        root = seen_from_here(root, self.path.parent)
+        root = from_its_folder(root, self.path.parent)
         cases = root.value.get("cases")
         base = {s: root.value[s] for s in (*SECTIONS, TUNE) if s in root.value}
         # (b)
@@ -178,6 +180,9 @@ class Reader:
             if not isinstance(file.value, str):
                 self.complain(file.where, f"a plug-in is the path of a Python file, not {kind(file)}", PLUGINS_EXAMPLE)
                 continue
+            if not self.trusted and Path(file.value).name not in LOADED:
+                message = f"not checked: needs --plugin {shlex.quote(file.value)}"
+                raise NotChecked([Issue(file.where, message, "a list loads no code that a config names")])
             try:
                 use(self.path.parent / Path(file.value).expanduser())
             except (UsageError, RuntimeError) as error:
@@ -336,6 +341,9 @@ class Reader:
         # asked in this order: the algorithm's own questions take parts for granted that go together
         if len(self.issues) > before or not self.compatible(problem, algorithm, schedule, given):
             return None
+        if not self.trusted and problem.files():
+            message = f"not checked: reads {', '.join(problem.files())}"
+            raise NotChecked([Issue(given["problem"].where, message, "a list opens no data that a config names")])
         try:
             problem.prepare()
         except UsageError as error:
@@ -353,7 +361,7 @@ class Reader:
         run: RunSettings | None = self.build("run", variant, given) if len(self.issues) == before else None
         if run is None:
             return None
-        for message in [] if self.accepted else algorithm.complaints(problem, schedule, privacy.mu, run.n):
+        for message in algorithm.complaints(problem, schedule, privacy.mu, run.n):
             self.complain(given["algorithm"].keys.get(OVER, given["algorithm"].where), message)
         # After everything was asked at full size, which is what the config says.
         if self.profile == "smoke":

@@ -7,7 +7,6 @@ keeps the best.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 from dpexp.algorithms import ALGORITHMS
 from dpexp.config.messages import kind, suggest
 from dpexp.config.yamlfile import Located, Position
+from dpexp.data.places import as_named
 
 TUNE = "tune"
 OVER = "over"
@@ -74,18 +74,18 @@ def completed(base: Located | None, over: Located) -> Located:
     return Located(base.value | over.value, over.where, base.keys | over.keys)
 
 
-def seen_from_here(root: Located, folder: Path) -> Located:
-    """The file with its data paths as seen from the working directory: in a config they start at its own folder."""
+def from_its_folder(root: Located, folder: Path) -> Located:
+    """The file with its data paths as they start at its own folder."""
 
-    def moved(path: Located) -> Located:
+    def named(path: Located) -> Located:
         # a path given on the command line, which has no line, starts where the command is run
-        if not isinstance(path.value, str) or not path.value or not path.where.line:
-            return path
-        if Path(path.value).is_absolute() or path.value.startswith("~"):
-            return path
-        return replace(path, value=os.path.normpath(folder / path.value))
+        return (
+            replace(path, value=as_named(path.value, folder, not path.where.line))
+            if isinstance(path.value, str)
+            else path
+        )
 
-    return _changed(_changed(root, ("problem", "data", "path"), moved), ("cases", "problem", "data", "path"), moved)
+    return _changed(_changed(root, ("problem", "data", "path"), named), ("cases", "problem", "data", "path"), named)
 
 
 def _changed(tree: Located, keys: Sequence[str], change: Callable[[Located], Located]) -> Located:

@@ -102,6 +102,10 @@ class ConfigError(UsageError):
         super().__init__("\n".join(map(str, self.issues)))
 
 
+class NotChecked(ConfigError):
+    """A config that is not trusted, and needs code or data of whoever wrote it."""
+
+
 def _wrong(where: Position, message: str, hint: str = "") -> ConfigError:
     """One problem, after which no more can be read."""
     return ConfigError([Issue(where, message, hint)])

@@ -10,6 +10,7 @@ import re
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
 from pathlib import Path
@@ -18,8 +19,8 @@ from typing import Any, Generic, Literal, TypeVar
 from dpexp.config.shipped import FOLDER
 from dpexp.core.digests import digest
 from dpexp.core.errors import DpexpError
+from dpexp.core.files import MOST_OF_DOCUMENT, read_ordinary
 from dpexp.core.text import counted
-from dpexp.store.reading import config_of
 
 T = TypeVar("T")
 Outcome = Literal["ok", "failed", "not tried"]
@@ -49,8 +50,15 @@ class ToyExperiments:
         """folders of config files, looked through in this order"""
 
     def config_of(self, experiment: str) -> Path | None:
-        """The config file of an experiment."""
-        return config_of(experiment, self.configs)
+        """The config file of an experiment, in the first folder that has one, the file of its name before others."""
+        # read as text: none of these files need be a config, and parsing them all would take long
+        named = re.compile(rf"""^experiment:\s*["']?{re.escape(experiment)}["']?\s*(#.*)?$""", re.MULTILINE)
+        for folder in self.configs:
+            for path in (folder / f"{experiment}.yaml", *sorted(folder.glob("*.yaml"))):
+                with suppress(OSError, UnicodeDecodeError):
+                    if named.search(read_ordinary(path, MOST_OF_DOCUMENT).decode("utf-8-sig")):
+                        return path
+        return None
 
     def results(self, experiments: Sequence[str]) -> Path:
         """A results folder that holds exactly these experiments. Raises Failed for one that has no config."""

@@ -85,17 +85,23 @@ def opened(path: Path, most: int | None = None) -> Iterator[BinaryIO]:
     Raises OSError, for what it cannot be read as too: a device could be read for ever, and a pipe waited for. It is
     asked of the file that is open, so nobody can put another one in its place between the question and the reading.
     """
+    # to open a device may do something, so its kind is asked before, too
+    _require_ordinary(os.stat(path), path)
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(handle, "rb") as file:
         state = os.fstat(handle)
-        if stat.S_ISDIR(state.st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        if not stat.S_ISREG(state.st_mode):
-            raise OSError(errno.EINVAL, "it is no ordinary file", str(path))
+        _require_ordinary(state, path)
         most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if most is None else most
         if state.st_size > most:
             raise OSError(errno.EFBIG, f"it has {state.st_size:,} bytes; at most {most:,} are read", str(path))
         yield file
+
+
+def _require_ordinary(state: os.stat_result, path: Path) -> None:
+    if stat.S_ISDIR(state.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(state.st_mode):
+        raise OSError(errno.EINVAL, "it is no ordinary file", str(path))
 
 
 def read_ordinary(path: Path, most: int | None = None) -> bytes:
@@ -207,6 +213,11 @@ def read_bytes_sealed(path: Path, private: bool = False) -> bytes:
 
 def _hash(private: bool) -> hashlib._Hash | hmac.HMAC:
     return hmac.new(_secret(), digestmod="sha256") if private else hashlib.sha256()
+
+
+def keyed(content: bytes) -> str:
+    """A hash that nobody can compute who does not have this user's secret."""
+    return hmac.new(_secret(), content, "sha256").hexdigest()
 
 
 @lru_cache(maxsize=1)

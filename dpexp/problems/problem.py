@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from dpexp.core.parameters import Named, Parameters
@@ -30,6 +31,9 @@ class Problem(Named, Protocol):
 
     def files(self) -> Mapping[str, str]:
         """The user's own data files, path -> hash. Asked by `dpexp.store.fingerprint`; default: none."""
+
+    def places(self) -> Sequence[Path]:
+        """Where these files are; default: their paths as seen from the working directory."""
 
     def require_records(self) -> None:
         """Raises DataError where no record of a user's can be read. Asked by `validate` and `run`; default: nothing."""
@@ -72,6 +76,10 @@ class ProblemBase(Parameters):
     def files(self) -> Mapping[str, str]:
         """No file of the user is read."""
         return {}
+
+    def places(self) -> Sequence[Path]:
+        """Their paths as seen from the working directory."""
+        return [Path(path).expanduser() for path in self.files()]
 
     def require_records(self) -> None:
         """No table is read."""

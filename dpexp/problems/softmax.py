@@ -6,16 +6,23 @@ constants: L of the data part and the smoothness of every record's loss. Nothing
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PrivateAttr,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from dpexp.core.digests import hash_of_data
+from dpexp.core.errors import DataError
 from dpexp.core.files import State, state_of
 from dpexp.core.parameters import Parameters, RecordCount, Seed, integral
 from dpexp.core.seeds import generator
@@ -35,6 +42,7 @@ from dpexp.data.dataset import (
 from dpexp.data.encode import limits_of
 from dpexp.data.labelled import columns_of_file
 from dpexp.data.loading import DATASETS, TEST_FRACTION, load
+from dpexp.data.places import FOLDER, paths_from, place_of
 from dpexp.data.public_inputs import BLANKS, PublicInputs
 from dpexp.data.records import FORMATS, read_table
 from dpexp.data.remarks import none_read
@@ -80,7 +88,8 @@ Names = Annotated[tuple[str, ...], BeforeValidator(_texts)]
 class DataSource(Parameters):
     """A shipped data set by `name`, or the user's by `path`: a table with a `target` column, or a folder of images.
 
-    A path that starts with ~ is kept as it is written and means the home of whoever reads it.
+    A path starts at the folder of the config, or ~ at the home of whoever reads it, and is kept as it is written: where
+    the config is run from is no part of it.
     """
 
     name: Literal["adult", "digits", "fashion"] | None = None
@@ -105,8 +114,11 @@ class DataSource(Parameters):
     """about how many there are, a number that is public and not counted in the file. Sampling for records that are
     added or removed needs it: probabilities, steps and noise follow from it, and each record is held out by itself"""
 
+    _folder: Path | None = PrivateAttr(None)
+
     @model_validator(mode="after")
     def _one_source(self) -> DataSource:
+        self._folder = None if self.path is None else FOLDER.get()
         if (self.name is None) == (self.path is None):
             raise ValueError(f"give a name ({', '.join(DATASETS)}) or a path, for instance {{name: digits}}")
         beside = [
@@ -116,7 +128,9 @@ class DataSource(Parameters):
             if beside:
                 raise ValueError(f"{', '.join(sorted(beside))}: only for data given by path, not for {self.name!r}")
             return self
-        place = Path(os.path.expanduser(self.path))
+        if self._folder is None:
+            return self
+        place = self.place
         if not place.exists():
             raise ValueError(f"{self.path}: no such file or folder (a path in a config starts at the config's folder)")
         if place.is_file() and place.suffix.lower() not in FORMATS:
@@ -142,6 +156,13 @@ class DataSource(Parameters):
         """What is not used is not written, so that cells without it keep their names."""
         spare = ("missing", "leave_out", "records", "thousands")
         return {k: v for k, v in dumped(self).items() if v or k not in spare if (k, v) != ("decimal", ".")}
+
+    @property
+    def place(self) -> Path:
+        """The file or folder. Raises DataError where this comes from stored results, which open none."""
+        if self._folder is None:
+            raise DataError(f"{self.path}: the records of stored results are not read", "dpexp run CONFIG reads them")
+        return place_of(str(self.path), self._folder)
 
     @property
     def public(self) -> PublicInputs:
@@ -177,7 +198,12 @@ class Softmax(ProblemBase):
 
         Raises DataError, which lists all that is wrong.
         """
-        return _loaded(self.model_dump_json(include=_OF_THE_RECORDS))
+        return _loaded(self.model_dump_json(include=_OF_THE_RECORDS), self.folder)
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the path of the data starts; None where there is none, or it is not to be opened."""
+        return self.data._folder
 
     @property
     def train(self) -> Dataset:
@@ -241,7 +267,13 @@ class Softmax(ProblemBase):
 
     def files(self) -> Mapping[str, str]:
         """Hashes of the user's files, by path, as they were when they were first read; empty for shipped data."""
-        return {} if self.data.path is None else {self.data.path: hash_of_data(self.data.path)}
+        if self.data.path is None:
+            return {}
+        return {self.data.path: "" if self.folder is None else hash_of_data(str(self.data.place))}
+
+    def places(self) -> Sequence[Path]:
+        """Where these files are."""
+        return () if self.data.path is None else (self.data.place,)
 
     def legend(self) -> Mapping[str, Any]:
         """Classes, the rows of the weights; how a table's columns become records; and how these are prepared."""
@@ -267,14 +299,14 @@ class Softmax(ProblemBase):
         """Raises DataError where no record of the user's table can be read."""
         parts = self.split if self.data.path and self.data.target else ()
         if parts and not any(np.any(part.usable) for part in parts if part.usable is not None):
-            table = read_table(Path(os.path.expanduser(str(self.data.path))))
+            table = read_table(self.data.place)
             raise none_read(table, self.remarks())
 
     def remarks(self) -> Sequence[str]:
         """What is odd about the user's own table."""
         if not (self.data.path and self.data.target):
             return ()
-        return _remarked(self.data.model_dump_json(), state_of(Path(os.path.expanduser(self.data.path))))
+        return _remarked(self.data.model_dump_json(), self.folder, state_of(self.data.place))
 
     @property
     def n(self) -> int:
@@ -304,11 +336,12 @@ class Softmax(ProblemBase):
 
 
 @lru_cache(maxsize=2)
-def _loaded(source: str) -> Split:
-    asked = Softmax.model_validate_json(source, strict=False)
+def _loaded(source: str, folder: Path | None) -> Split:
+    with paths_from(folder):
+        asked = Softmax.model_validate_json(source, strict=False)
     data = asked.data
     parts = load(
-        data.name, path=data.path, target=data.target, public=data.public, features=data.features,
+        data.name, path=data.path and str(data.place), target=data.target, public=data.public, features=data.features,
         by_file_name=data.by_file_name, records=data.records, test_fraction=asked.test_fraction, seed=asked.data_seed,
     )  # fmt: skip
     if asked.validation_fraction is not None:
@@ -325,12 +358,13 @@ def _loaded(source: str) -> Split:
 
 # settings of one experiment share it, and a process may outlive an edit of it
 @lru_cache(maxsize=1)
-def _remarked(source: str, state: State) -> tuple[str, ...]:
+def _remarked(source: str, folder: Path | None, state: State) -> tuple[str, ...]:
     """Of a table as it is now."""
     from dpexp.data.remarks import majority, remarks
 
-    data = DataSource.model_validate_json(source, strict=False)
-    table = read_table(Path(os.path.expanduser(str(data.path))))
+    with paths_from(folder):
+        data = DataSource.model_validate_json(source, strict=False)
+    table = read_table(data.place)
     columns, classes = columns_of_file(table.header, table.where, str(data.target), data.public)
     said = [*remarks(table, columns, classes), *majority(table, classes)]
     shown = Path(table.where).name

@@ -177,9 +177,9 @@ class Model:
         return str(self.metadata["deployment"] or "")
 
     @property
-    def earlier(self) -> tuple[str, ...]:
-        """When deployments released the same setting before, into this folder."""
-        return tuple(self.metadata.get("earlier", ()))
+    def records(self) -> dict[str, str]:
+        """What the records of a deployment are called (`dpexp.store.receipts`); empty for a reproducible run."""
+        return dict(self.metadata.get("records") or {})
 
     @property
     def legend(self) -> dict[str, Any]:
@@ -238,7 +238,7 @@ def write_model(
 ) -> None:
     """Write released parameters [estimators, replicates, ...], no more than are due.
 
-    `metadata` has `numbers` and `code` of the run, and `deployment` and `earlier` ones. `at` is where the file waits
+    `metadata` has `numbers` and `code` of the run, and the `deployment` and its `records`. `at` is where the file waits
     until its cell is released.
     """
     import pyarrow as pa
@@ -294,5 +294,5 @@ def keep_what_is_due(folder: Folder, cell: Cell, replicates: int) -> None:
         path.unlink(missing_ok=True)
     elif wanted.replicates < model.values.shape[1] or wanted.estimators != model.estimators:
         chosen = [model.estimators.index(name) for name in wanted.estimators]
-        same = {name: model.metadata[name] for name in ("numbers", "code", "deployment", "earlier")}
+        same = {name: model.metadata[name] for name in ("numbers", "code", "deployment", "records")}
         write_model(folder, cell, wanted, model.values[chosen], same)

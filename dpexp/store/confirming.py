@@ -71,10 +71,11 @@ def confirm_held(
             found[cell.cell_id] = told
     # asked before and after, so that no edit in between is taken for the code that ran
     codes = [code_of(cell) for cell in tried]
-    before = edited_after(experiment.read_at, codes)
+    places = [place for cell in tried for place in cell.problem.places()]
+    before = edited_after(codes, places, experiment.read_at)
     rows = {row["cell_id"]: row for row in generation.cells.table().to_pylist()} if tried else {}
     fresh, other = _computed(tried, generation.manifest, jobs), dict[str, list[str]]()
-    if late := before or edited_after(experiment.read_at, codes):
+    if late := before or edited_after(codes, places, experiment.read_at):
         raise DpexpError(f"{experiment.name}: {few(late)} changed after this process had read it", "run again")
     for cell in tried:
         name, then, now = cell.cell_id, stamp_in(generation.manifest, cell.cell_id).witness, fresh[cell.cell_id]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -136,10 +137,9 @@ def _released(cell: Cell, replicates: int, folder: Folder, stored: Stored) -> di
 
 
 def config_today(experiment: Experiment, folder: Folder) -> dict[str, Any]:
-    """The config as it was read, by its path from the results folder, so that both can move together."""
-    content, path = experiment.sha256, ""
-    try:
-        path = os.path.relpath(experiment.path.resolve(), folder.root.resolve()) if content else ""
-    except (OSError, ValueError):  # it lies on another drive
-        content = ""
-    return {"path": Path(path).as_posix() if path else "", "sha256": content, "set": list(experiment.overrides)}
+    """The text of the config, so that no reader opens one, and for commands that are shown its path from the results
+    folder, so that both can move together."""
+    path = ""
+    with suppress(OSError, ValueError):  # it lies on another drive
+        path = os.path.relpath(experiment.path.resolve(), folder.root.resolve()) if experiment.text else ""
+    return {"path": Path(path).as_posix() if path else "", "text": experiment.text, "set": list(experiment.overrides)}

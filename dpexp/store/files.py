@@ -31,6 +31,8 @@ _MAGIC = b"PAR1"
 _TAIL = 8
 """bytes after a parquet footer: its length (4, little-endian) and the magic number"""
 _SEAL = len(_MARKER) + hashlib.sha256().digest_size
+SUBFOLDERS = ("trajectories", "models", "orphaned", "partial", "released")
+"""of an experiment's folder"""
 Filter = tuple[str, str, Any]
 """column, one of `_COMPARISONS`, value"""
 _COMPARISONS = {"==": "equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"}
@@ -64,6 +66,9 @@ def read_document(path: Path) -> dict[str, Any]:
 
 def _content(path: Path, most: int | None = None) -> bytes:
     """The bytes of a file. Raises Damaged, and FileNotFoundError also where a file is in the place of its folder."""
+    # a link may lead anywhere, whoever made it; the folder of an experiment may be one that the user named
+    if path.is_symlink() or (path.parent.is_symlink() and path.parent.name in SUBFOLDERS):
+        raise Damaged(f"{path.name} is a link, or in one")
     try:
         return read_ordinary(path, most)
     except (FileNotFoundError, NotADirectoryError):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -54,11 +54,11 @@ def code_of_verdict(names: Iterable[str] = ()) -> Code:
 
 def data_of(cell: Cell) -> Code:
     """Hashes of the user's data files, by path, as they were when they were first read."""
-    return {f"file {path}": hash_of_data(path) for path in cell.problem.files()}
+    return {f"file {name}": content for name, content in cell.problem.files().items()}
 
 
 def today(code: Code) -> Code:
-    """The same names as they are now; what is absent says nothing, so that it is as it was."""
+    """The same names as they are now. What is absent, and data files, which readers do not open, are as they were."""
     found = {}
     for name, stored in code.items():
         kind, _, rest = name.partition(" ")
@@ -67,7 +67,7 @@ def today(code: Code) -> Code:
         elif kind == "plugin":
             found[name] = _of_plugin(LOADED[rest]) if rest in LOADED else stored
         elif kind == "file":
-            found[name] = hash_of_data(rest) if Path(rest).expanduser().exists() else stored
+            found[name] = stored
     return found
 
 
@@ -158,20 +158,20 @@ def _is_text(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
-def edited_after(data_read_at: int, codes: Iterable[Code]) -> list[str]:
-    """What was written to after this process had imported or read it; 0 asks nothing of the data."""
-    late = []
-    for name in {name for code in codes for name in code}:
-        kind, _, rest = name.partition(" ")
-        if kind == "dpexp":
-            files, since = _own_files(), IMPORTED_AT
-        elif kind == "plugin":
-            files, since = [*LOADED[rest].files, *LOADED[rest].inputs()], LOADED[rest].read_at
-        else:
-            files, since = files_below(Path(rest).expanduser()), data_read_at
-        if since and any(path.stat().st_mtime_ns > since for path in files if path.exists()):
-            late.append(_shown(name))
+def edited_after(codes: Iterable[Code], places: Iterable[Path] = (), data_read_at: int = 0) -> list[str]:
+    """What was written to after this process had imported it, or read it as the data in some places."""
+    read = [(_shown(name), *_code_files(name)) for name in {name for code in codes for name in code}]
+    read += [(str(place), files_below(place), data_read_at) for place in set(places)]
+    late = (shown for shown, files, since in read if any(p.stat().st_mtime_ns > since for p in files if p.exists()))
     return sorted(late)
+
+
+def _code_files(name: str) -> tuple[Sequence[Path], int]:
+    """The files that a name of code stands for, and when they were read; none for data."""
+    kind, _, rest = name.partition(" ")
+    if kind == "plugin":
+        return [*LOADED[rest].files, *LOADED[rest].inputs()], LOADED[rest].read_at
+    return (_own_files(), IMPORTED_AT) if kind == "dpexp" else ((), 0)
 
 
 def forget() -> None:

@@ -27,11 +27,10 @@ from typing import Any
 
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.files import Damaged, Held, clear_leftovers, held, opened, read_ordinary, settle
-from dpexp.store.files import read_document
+from dpexp.store.files import SUBFOLDERS, read_document
 
 LOCK, NOTE, MARK = ".lock", ".lock-holder.json", ".lock-mark"
 """what the kernel locks; what tells people who has done so; and what stands for the lock where there are none"""
-SUBFOLDERS = ("trajectories", "models", "orphaned", "partial", "released")
 CELL = r"[0-9a-f]{12}"
 """a cell's id"""
 
@@ -258,5 +257,8 @@ def holds_results(path: Path) -> bool:
 
 
 def experiments_in(results: Path) -> list[str]:
-    """Names of the experiments that have results in a folder, whole or not."""
-    return sorted(path.name for path in results.iterdir() if holds_results(path)) if results.is_dir() else []
+    """Names of the experiments that have results in a folder, whole or not; links lead elsewhere."""
+    if not results.is_dir():
+        return []
+    places = (path for path in results.iterdir() if path.name.isprintable() and not path.is_symlink())
+    return sorted(path.name for path in places if holds_results(path))

@@ -8,6 +8,7 @@ writer that is between two of them is waited for. Whether a generation still hol
 from __future__ import annotations
 
 import os
+import re
 import time
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,7 +19,7 @@ from dpexp.core.digests import digest
 from dpexp.core.files import Damaged, State, state_of
 from dpexp.store.cell_files import Model, Stored, stored_cell_file, stored_model
 from dpexp.store.files import Sealed, read_sealed
-from dpexp.store.folder import Folder, deployments
+from dpexp.store.folder import CELL, Folder, deployments
 from dpexp.store.stamps import FILE as STAMPS
 from dpexp.store.stamps import stamped
 
@@ -98,10 +99,28 @@ def _read(root: Path, states: tuple[State, ...]) -> Generation:
     # the states are part of the key: files that have changed are another question, whose answer is not kept yet
     folder = Folder(root.parent, root.name)
     manifest = stamped(folder)
+    _require_plain(manifest)
     # (a)
     cells = _sealed(folder.cells, manifest)
     summary = _sealed(folder.summary, manifest) if manifest["seals"]["summary.parquet"] else None
     return Generation(folder, manifest, cells, summary)
+
+
+def _require_plain(manifest: dict[str, Any]) -> None:
+    """Raises Damaged where a manifest names what leads out of its folder, or would write to the terminal.
+
+    A manifest may be anybody's: names in it become paths and words of messages.
+    """
+    try:
+        config, code = manifest["config"], [name for one in manifest["code"].values() for name in one]
+        words = [manifest["experiment"], manifest["profile"], config["path"], *config["set"], *code]
+        cells = [*manifest["cells"], *manifest["computed_from"]]
+        if not all(word.isprintable() for word in words):
+            raise Damaged("manifest.json holds words that cannot be printed")
+        if not all(re.fullmatch(CELL, cell_id) for cell_id in cells):
+            raise Damaged("manifest.json names cells that are none")
+    except (KeyError, TypeError, AttributeError) as error:
+        raise Damaged(f"manifest.json is damaged ({type(error).__name__})") from None
 
 
 def _sealed(path: Path, manifest: dict[str, Any]) -> Sealed:

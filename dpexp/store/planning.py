@@ -14,10 +14,11 @@ from dpexp.core.files import Damaged
 from dpexp.core.text import counted, few
 from dpexp.store.cell_files import Stored, lacking, stored_cell_file, stored_model
 from dpexp.store.description import describe, stamp_of
-from dpexp.store.fingerprint import changed, code_of, what_changed
+from dpexp.store.fingerprint import changed, code_of, data_of, what_changed
 from dpexp.store.folder import Folder
 from dpexp.store.generation import read_generation
 from dpexp.store.provenance import arithmetic
+from dpexp.store.receipts import records_in
 from dpexp.store.stamps import stamped
 
 T = TypeVar("T")
@@ -43,8 +44,11 @@ class CellPlan:
     """why a run may not go on: a deployment has released this cell, and it cannot be read any more"""
 
 
-def plan(experiment: Experiment, results: Path, force: bool = False, deployment: bool = False) -> list[CellPlan]:
-    """The plan of every cell, in the order of the config; `deployment` asks for secret noise.
+def plan(
+    experiment: Experiment, results: Path, force: bool = False, deployment: bool = False, again: bool = False
+) -> list[CellPlan]:
+    """The plan of every cell, in the order of the config; `deployment` asks for secret noise, `again` for that of cells
+    which were released before.
 
     A run makes it while it holds the folder: what another process writes in between would not be seen.
     """
@@ -52,7 +56,7 @@ def plan(experiment: Experiment, results: Path, force: bool = False, deployment:
     manifest: dict[str, Any] = {"computed_from": {}}
     with suppress(FileNotFoundError, Damaged):
         manifest = stamped(folder)
-    asked = experiment.replicates, folder, manifest, force, deployment
+    asked = experiment.replicates, folder, manifest, force, deployment, again
     return [_plan_cell(cell, *asked) for cell in experiment.cells]
 
 
@@ -70,7 +74,7 @@ def derived_state(experiment: Experiment, folder: Folder, plans: Sequence[CellPl
 
 
 def _plan_cell(
-    cell: Cell, wanted: int, folder: Folder, manifest: dict[str, Any], force: bool, deployment: bool
+    cell: Cell, wanted: int, folder: Folder, manifest: dict[str, Any], force: bool, deployment: bool, again: bool
 ) -> CellPlan:
     """(a) What a deployment released is kept. (b) What cannot be read is computed, and (c) what a user asks for anew.
     (d) Then code decides, and at last (e) what is missing of replicates and released models.
@@ -78,8 +82,8 @@ def _plan_cell(
     # (a)
     everything = range(wanted)
     released = _deployed(cell, folder, manifest) if cell.problem.files() else None
-    if released is not None and force:
-        return CellPlan(cell, "stale", f"--force, although {released.reason}", everything, 0, released.file)
+    if released is not None and again:
+        return CellPlan(cell, "stale", f"--again, although {released.reason}", everything, 0, released.file)
     if released is not None:
         return released
     # (b)
@@ -138,7 +142,12 @@ def _deployed(cell: Cell, folder: Folder, manifest: dict[str, Any]) -> CellPlan 
     if faults or file is None:
         why = f"released by a deployment on {when}, but {'; '.join(faults)}"
         return CellPlan(cell, "damaged", why, range(0), 0, None, refused=why)
-    since = changed(file.code, code_of(cell))
+    now = code_of(cell)
+    since = changed(file.code, {name: now[name] for name in now if name not in data_of(cell)})
+    # the hash of the records is keyed; where the key is another one nothing can be said
+    then = file.deployment.get("records", {})
+    if then and (held := records_in(cell.problem.places())) != then and held["key"] == then["key"]:
+        since += list(cell.problem.files())
     reason = f"released by a deployment on {when}, and kept"
     reason += f" ({what_changed(since)} changed since: {few(since)})" if since else ""
     return CellPlan(cell, "deployed", reason, range(0), file.replicates, file)

@@ -25,7 +25,6 @@ from dpexp.store.cell_files import (
     digest_of,
     due,
     keep_what_is_due,
-    model_if_whole,
     write_cell,
     write_model,
 )
@@ -36,6 +35,7 @@ from dpexp.store.folder import Folder
 from dpexp.store.generation import Generation, read_generation
 from dpexp.store.planning import CellPlan
 from dpexp.store.provenance import arithmetic, commit, machine, versions
+from dpexp.store.receipts import records_in
 from dpexp.store.rows import Ended, ended, row_of
 from dpexp.store.stats import summary_columns
 
@@ -144,21 +144,23 @@ def _write(folder: Folder, experiment: Experiment, cell: Cell, computed: Compute
     # (d): a hash of the records tells neighbouring files apart, and no noise is in it
     if at:
         code = {name: held for name, held in code.items() if name not in data_of(cell)}
+    records = records_in(cell.problem.places()) if at else None
     model, waiting = folder.model(cell.cell_id), folder.released / f".{cell.cell_id}"
     places = {name: waiting / f"{name}.parquet" if at else None for name in ("model", "trajectory")}
     wanted = due(cell, experiment.replicates, None)
     if computed.model is not None and wanted.estimators:
-        # the old file remembers when deployments released the cell so far, which the new one goes on to say
-        old = model_if_whole(folder, cell.cell_id)
-        earlier = [] if old is None else [*old.earlier, *filter(None, [old.deployment])]
-        tied = {"numbers": digest_of(data), "code": code, "deployment": at, "earlier": earlier}
+        tied = {"numbers": digest_of(data), "code": code, "deployment": at, "records": records}
         write_model(folder, cell, wanted, computed.model, tied, places["model"])
     else:
         model.unlink(missing_ok=True)
     made = {"code": code, "witness": witness_of(cell, data), "versions": versions(),
             "arithmetic": arithmetic(), "cpu_s": computed.cpu_s}  # fmt: skip
     if at:
-        made["deployment"] = {"at": at, "row": row_of(cell, experiment.deltas, ended(cell, data), deployment=True)}
+        made["deployment"] = {
+            "at": at,
+            "records": records,
+            "row": row_of(cell, experiment.deltas, ended(cell, data), deployment=True),
+        }
     file = write_cell(folder, cell, data, made, places["trajectory"])
     # (d)
     if at:

@@ -1,12 +1,11 @@
 """Stored results as figures, tables, claims and comparisons read them: checked, current, or refused with a command.
 
 (a) A refusal names the command that mends it, as it is typed from here: that of the run that made the results.
-(b) Results that plug-ins took part in name these, and never where they lie: the config does.
+(b) Nothing that results name is opened or imported: anybody may have made them.
 """
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -14,17 +13,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dpexp.core.errors import ResultsMissing, UsageError
-from dpexp.core.files import MOST_OF_DOCUMENT, Damaged, State, read_ordinary, state_of
+from dpexp.core.errors import ResultsMissing
+from dpexp.core.files import Damaged, State, state_of
 from dpexp.core.terminal import note
 from dpexp.plugins.loaded import LOADED, as_options
 from dpexp.store.cell_files import Stored
 from dpexp.store.files import Filter, Sealed, read_document
-from dpexp.store.fingerprint import plugins_missing
 from dpexp.store.folder import Folder
 from dpexp.store.generation import Generation, config_path, identity_of, read_generation
 from dpexp.store.provenance import versions
-from dpexp.store.staleness import absent, why_stale
+from dpexp.store.staleness import not_checked, why_stale
 from dpexp.store.stamps import stamped
 
 if TYPE_CHECKING:
@@ -82,39 +80,6 @@ def command_of(folder: Folder, as_shipped: bool = False) -> tuple[str, str]:
     return " ".join(words), remark
 
 
-def _load_plugins(manifest: dict[str, Any], folder: Folder) -> None:
-    """Load the plug-ins that the config of these results names. Raises ResultsMissing where it does not."""
-    from dpexp.config.experiment_file import load_experiment
-
-    # (b); what else may be wrong with the config is said by who needs it
-    if (path := config_path(manifest, folder)) is not None:
-        with suppress(UsageError):
-            load_experiment(path, manifest["config"]["set"], profile=manifest["profile"])
-    names = plugins_missing(manifest["code"].values())
-    if not names:
-        note(f"{path} names the plug-ins of {folder.root}: they are loaded")
-        return
-    options = " ".join(f"--plugin {name}" for name in names if name.endswith(".py"))
-    packages = ", ".join(name for name in names if not name.endswith(".py"))
-    hints = [f"add {options} to the command, with the path of the file"] * bool(options)
-    hints += [f"install the package that offers {packages}"] * bool(packages)
-    what = f"{'plug-in' if len(names) == 1 else 'plug-ins'} {', '.join(names)}"
-    raise ResultsMissing(f"{folder.root}: was computed with the {what}, not loaded here", "; ".join(hints))
-
-
-def config_of(experiment: str, folders: Iterable[Path]) -> Path | None:
-    """The config of an experiment: in the first folder that has one, the file of its name before the others."""
-    # read as text: none of these files need be a config, and parsing them all would take long
-    named = re.compile(rf"""^experiment:\s*["']?{re.escape(experiment)}["']?\s*(#.*)?$""", re.MULTILINE)
-    for path in (
-        path for folder in folders for path in (folder / f"{experiment}.yaml", *sorted(folder.glob("*.yaml")))
-    ):
-        with suppress(OSError, UnicodeDecodeError):
-            if named.search(read_ordinary(path, MOST_OF_DOCUMENT).decode("utf-8-sig")):
-                return path
-    return None
-
-
 def not_as_configured(results: Path, experiment: str, what: str) -> ResultsMissing:
     """Results that were run with other settings than a figure or table needs."""
     return missing(Folder(results, experiment), f"not the settings of the config: {what}", as_shipped=True)
@@ -124,8 +89,9 @@ def config_typed(folder: Folder, known: Path | None = None) -> str:
     """How a command names the config of an experiment from here; CONFIG where none is found."""
     from dpexp.config.shipped import as_typed, spelled
 
-    beside = (loaded.shown.parent for loaded in LOADED.values() if not loaded.installed)
-    path = known or config_of(folder.experiment, (Path("configs"), Path(), *beside))
+    beside = [loaded.shown.parent for loaded in LOADED.values() if not loaded.installed]
+    places = [parent / f"{folder.experiment}.yaml" for parent in (Path("configs"), Path(), *beside)]
+    path = known or next((place for place in places if place.is_file()), None)
     return as_typed(path) if path else spelled(folder.experiment) or "CONFIG"
 
 
@@ -143,9 +109,6 @@ def load_generation(results: Path, experiment: str, renamed: bool = False) -> Ge
     except Damaged as error:
         raise missing(folder, str(error)) from None
     manifest = generation.manifest
-    # before anything is compared: the code of a plug-in that is not loaded would count as changed
-    if plugins_missing(manifest["code"].values()):
-        _load_plugins(manifest, folder)
     if manifest["experiment"] != experiment and not renamed:
         raise missing(folder, f"holds the experiment '{manifest['experiment']}'")
     wanted, stored = set(manifest["cells"]), set(manifest["computed_from"])
@@ -157,8 +120,8 @@ def load_generation(results: Path, experiment: str, renamed: bool = False) -> Ge
         raise missing(folder, f"{len(lacking)} of {len(wanted)} cells are not computed yet")
     if not renamed and (why := why_stale(generation)):
         raise missing(folder, why, confirm=why.startswith("unconfirmed"))
-    if gone := absent(generation):
-        _say_once(f"{folder.root}: {', '.join(gone)} is not there now: these numbers cannot be held against it")
+    for one in not_checked(generation):
+        _say_once(f"{folder.root}: {one}")
     with suppress(Damaged, OSError):
         for other in _made_with(folder.provenance, state_of(folder.provenance)):
             _say_once(f"these results were made with {other}: last digits may differ")
@@ -177,8 +140,8 @@ def numbers_held(results: Path, experiments: Iterable[str]) -> dict[str, tuple[s
 
 
 @lru_cache(maxsize=256)
-def _say_once(remark: str) -> None:
-    note(remark)
+def _say_once(message: str) -> None:
+    note(message)
 
 
 @lru_cache(maxsize=64)

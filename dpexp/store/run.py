@@ -61,6 +61,8 @@ class Options:
     """show the traceback of a failing cell"""
     deployment: bool = False
     """draw noise from the operating system and forget its seeds; this alone changes numbers"""
+    again: bool = False
+    """of cells that a deployment has released before, too"""
     scheduler: str = ""
     """address of a dask scheduler, where the backend is dask"""
 
@@ -102,15 +104,15 @@ def run(experiment: Experiment, options: Options) -> Report:
         # (a)
         with folder.locked():
             _sort_out(folder, {cell.cell_id for cell in experiment.cells}, options)
-            plans = plan(experiment, options.results, options.force, options.deployment)
+            plans = plan(experiment, options.results, options.force, options.deployment, options.again)
             # after an edit a chunk of every pass may say that no number has moved
             if any(p.status == "unconfirmed" for p in _choose(plans, options)):
                 confirm_held(experiment, folder, options.jobs, options.only, options.quiet)
-                plans = plan(experiment, options.results, options.force, options.deployment)
+                plans = plan(experiment, options.results, options.force, options.deployment, options.again)
             chosen = _choose(plans, options)
             ended, failures = _bring_up_to_date(report, experiment, folder, plans, chosen, options, started)
     except NotWritable:
-        plans = plan(experiment, options.results, options.force, options.deployment)
+        plans = plan(experiment, options.results, options.force, options.deployment, options.again)
         chosen = _choose(plans, options)
         if any(len(p.replicates) for p in chosen) or derived_state(experiment, folder, plans):
             raise
@@ -150,10 +152,11 @@ def run_part(experiment: Experiment, options: Options, part: int, parts: int) ->
     folder.require_real()
     chunks = chunks_to_compute(_choose(plan(experiment, options.results), options))
     own = chunks[part - 1 :: parts]
-    codes = [code_of(cell) for chunk in own for cell in chunk.cells]
+    cells = [cell for chunk in own for cell in chunk.cells]
+    codes, places = [code_of(cell) for cell in cells], [place for cell in cells for place in cell.problem.places()]
 
     def check() -> None:
-        if late := edited_after(experiment.read_at, codes):
+        if late := edited_after(codes, places, experiment.read_at):
             raise DpexpError(f"{experiment.name}: {', '.join(late)} changed after this process had read it", AGAIN)
 
     check()
@@ -182,7 +185,7 @@ def _bring_up_to_date(
     # also of the cells that are not chosen: their rows would be written anew
     for p in plans:
         if p.refused:
-            hint = "put the file back from a copy; --force releases anew, which spends the budget once more"
+            hint = "put the file back from a copy; --again releases anew, which spends the budget once more"
             raise DpexpError(f"{experiment.name}: {p.cell.cell_id} was {p.refused}", hint)
     todo = [p for p in chosen if len(p.replicates)]
     for p in chosen:
@@ -195,14 +198,14 @@ def _bring_up_to_date(
     for warning in sorted({p.warning for p in chosen if p.warning}):
         note(f"{experiment.name}: some stored cells were {warning}; --force recomputes them", options.quiet)
     # (b): no code may change under a run
-    codes = [code_of(p.cell) for p in todo]
-    if late := edited_after(experiment.read_at, codes):
+    codes, places = [code_of(p.cell) for p in todo], [place for p in todo for place in p.cell.problem.places()]
+    if late := edited_after(codes, places, experiment.read_at):
         raise DpexpError(f"{experiment.name}: {', '.join(late)} changed after this process had read it", AGAIN)
 
     def check() -> None:
         """Raise DpexpError where code, data or the folder have changed meanwhile: nothing is kept of such a run."""
         folder.require_held()
-        if late := edited_after(experiment.read_at, codes):
+        if late := edited_after(codes, places, experiment.read_at):
             raise DpexpError(f"{experiment.name}: {', '.join(late)} changed while the run was using it", AGAIN)
 
     with Keeping(folder.partial) as keeping:
@@ -324,7 +327,9 @@ def _executed(
     from dpexp.store.cluster import Room, on_cluster
     from dpexp.store.worker import asked_of
 
-    names = {name for chunk in chunks for cell in chunk.cells for name in code_of(cell)}
+    cells = [cell for chunk in chunks for cell in chunk.cells]
+    names = {name for cell in cells for name in code_of(cell) if not name.startswith("file ")}
+    names |= {f"file {place}" for cell in cells for place in cell.problem.places()}
     yield from on_cluster(tasks, options.scheduler, asked_of(names), Room(*needs_of_worker(experiment)))
 
 

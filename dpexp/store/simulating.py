@@ -1,8 +1,8 @@
 """The computation itself: the replicates of some cells that share their random numbers, recorded at some of the steps.
 
 (a) Cells share them so that differences between settings are paired.
-(b) On a user's own records they do not. There every setting has batches and noise of its own, and so has every state of
-the data, so that what is released adds up by composition.
+(b) On a user's own records they do not. There every setting has batches and noise of its own, so that what is released
+adds up by composition; no seed is computed from records, since a batch is a matter of public numbers.
 (c) Of a pass nothing leaves this process but what is measured, and the parameters that a statement counts.
 """
 
@@ -118,10 +118,10 @@ def _seeds(cells: Sequence[Cell], secret: bool) -> list[tuple[Sequence[Cell], in
 
 
 def _own_seed(cell: Cell) -> int:
-    """A seed of a setting's own: of what decides its numbers, the records among it, but not of what is recorded."""
+    """A seed of a setting's own: of the words of the config that decide its numbers, but not of what is recorded."""
     # recording at other steps must not be another run on the same records, whose noise would differ
     run = {"n": cell.run.n, "seed": cell.run.seed}
-    return int(digest([{**cell.parameters, "run": run}, sorted(cell.problem.files().values())], 15), 16)
+    return int(digest({**cell.parameters, "run": run}, 15), 16)
 
 
 def _passed(

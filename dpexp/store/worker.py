@@ -76,7 +76,7 @@ def facts(asked: Asked) -> dict[str, str]:
     Of files it says what they held when this process first read them, as the fingerprints do.
     """
     # (b)
-    late = fingerprint.edited_after(0, [dict.fromkeys(asked.code, "")])
+    late = fingerprint.edited_after([dict.fromkeys(asked.code, "")])
     return {
         **versions(),
         "distributed": version("distributed"),

@@ -312,7 +312,7 @@ def test_changed_records_make_a_cell_stale(tmp_path, monkeypatch, below):
     assert run(experiment, options).reused == 2
     table.write_text(table.read_text().replace("\n7,", "\n8,"))
     hash_of_data.cache_clear()
-    assert {p.reason for p in plan(experiment, options.results)} == {f"data changed: {named}"}
+    assert {p.reason for p in plan(experiment, options.results)} == {f"data changed: {below and below + chr(47)}t.csv"}
     with pytest.raises(ResultsMissing, match=r"stale, data changed since: \S*t\.csv"):
         load_cells(options.results, "toy")
     table.unlink()

@@ -83,13 +83,13 @@ def test_what_dies_before_its_end_is_spent(lab, monkeypatch):
 
 
 def test_two_at_once_cannot_both_begin(lab):
-    public, words = {}, {"unit": "record"}
-    fit_receipt.begin(lab / "fit.json", 1.0, 0.0, public, words)
+    about = {}, {"unit": "record"}, {"hash": "a", "key": "b"}
+    fit_receipt.begin(lab / "fit.json", 1.0, 0.0, *about, again=False)
     found = fit_receipt.receipts
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(fit_receipt, "receipts", lambda out: found(out)[:-1])  # as the other one saw it
         with pytest.raises(UsageError, match="another deployment"):
-            fit_receipt.begin(lab / "fit.json", 1.0, 0.0, public, words)
+            fit_receipt.begin(lab / "fit.json", 1.0, 0.0, *about, again=True)
 
 
 def test_a_receipt_that_cannot_be_read_stops_everything(lab):

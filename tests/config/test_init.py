@@ -142,16 +142,17 @@ def test_paths_start_at_the_config_wherever_the_command_is_run(tmp_path, monkeyp
     command.init(None, None, Path("people.csv"), "income", None, out)
     assert "path: ../people.csv\n" in out.read_text()
     out.write_text(out.read_text().replace("[ONE, OTHER]", "[low, high]"))
-    for folder, seen in ((".", "people.csv"), ("sub", "../people.csv")):
+    for folder in (".", "sub"):
         monkeypatch.chdir(tmp_path / folder)
         (cell,) = load_experiment(os.path.relpath(tmp_path / out)).cells
-        assert cell.problem.data.path == seen
+        assert cell.problem.data.path == "../people.csv"
+        assert cell.problem.data.place.samefile(tmp_path / "people.csv")
     monkeypatch.chdir(tmp_path)
     Path("other.csv").write_text(CSV)
     (cell,) = load_experiment(
         out, ["problem.data={path: other.csv, target: income, categories: {income: [low, high]}}"]
     ).cells
-    assert cell.problem.data.path == "other.csv"
+    assert cell.problem.data.path == "../other.csv"
     with pytest.raises(ConfigError, match=r"nowhere.csv: no such file .* starts at the config's folder"):
         read_experiment(out.read_text().replace("../people.csv", "nowhere.csv"), "sub/mine.yaml")
     out.write_text(
@@ -159,7 +160,7 @@ def test_paths_start_at_the_config_wherever_the_command_is_run(tmp_path, monkeyp
         "cases:\n  - problem: {data: {path: ../people.csv, target: income, categories: {income: [low, high]}, records: 200}}\n"
         "  - problem: {data: {path: ../other.csv, target: income, categories: {income: [low, high]}, records: 200}}\n"
     )
-    assert [cell.problem.data.path for cell in load_experiment(out).cells] == ["people.csv", "other.csv"]
+    assert [cell.problem.data.path for cell in load_experiment(out).cells] == ["../people.csv", "../other.csv"]
 
 
 def test_a_draft_for_a_table_with_marks_of_yaml_in_its_names(tmp_path, monkeypatch):
@@ -169,4 +170,4 @@ def test_a_draft_for_a_table_with_marks_of_yaml_in_its_names(tmp_path, monkeypat
     command.init(None, None, Path("people #1.csv"), "a: b", None, Path("there/own.yaml"))
     written = (tmp_path / "there/own.yaml").read_text().replace("[ONE, OTHER]", '["no", "yes"]')
     (cell,) = read_experiment(written, "there/own.yaml").cells
-    assert (cell.problem.data.path, cell.problem.data.target) == ("people #1.csv", "a: b")
+    assert (cell.problem.data.path, cell.problem.data.target) == ("../people #1.csv", "a: b")

@@ -11,12 +11,11 @@ from typer.testing import CliRunner
 
 from dpexp.commands import diff
 from dpexp.commands.cli import app
-from dpexp.config.cells import RunSettings
 from dpexp.config.experiment_file import load_experiment
 from dpexp.core.digests import hash_of_data
 from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.problems import softmax
-from dpexp.store import Folder, executors, fingerprint, load_cells, load_summary, partials, reading
+from dpexp.store import Folder, executors, fingerprint, load_cells, load_summary, partials
 from dpexp.store import run as running
 from dpexp.store.run import Options, run
 from tests.campaigns.faults import DATA_CONFIG, people
@@ -57,51 +56,6 @@ def obey(error):
     assert result.exit_code == 0, result.output
 
 
-# --- configs --------------------------------------------------------------------------------------------------------
-
-
-def test_a_config_that_is_edited_while_a_run_computes_makes_its_results_stale(here):
-    experiment = load_experiment(here / "toy.yaml")
-    (here / "toy.yaml").write_text(CONFIG.replace("0.2", "0.3"))
-    run(experiment, Options(here / "r", quiet=True))
-    error = refusal(Folder(here / "r", "toy"))
-    assert "toy.yaml has changed since: other settings" in error.message
-    obey(error)
-    assert set(load_cells(here / "r", "toy").eta) == {0.3}
-
-
-def test_a_default_that_changes_in_the_code_makes_results_stale(here, monkeypatch):
-    (here / "toy.yaml").write_text(CONFIG.replace(", checkpoints: 3", ""))
-    _, folder = go()
-    monkeypatch.setattr(RunSettings.model_fields["checkpoints"], "default", 7)
-    RunSettings.model_rebuild(force=True)
-    try:
-        from dpexp.store import staleness
-
-        staleness._today.cache_clear()  # an edit of the code comes with another process
-        error = refusal(folder)
-        assert "toy.yaml means something else to today's code: other settings" in error.message
-        go()
-        load_summary(here / "r", "toy")
-    finally:
-        monkeypatch.undo()
-        RunSettings.model_rebuild(force=True)
-        staleness._today.cache_clear()
-
-
-@pytest.mark.parametrize("change", ["deleted", "renamed"])
-def test_results_whose_config_has_gone_are_shown_with_a_word(here, capsys, change):
-    _, folder = go()
-    if change == "deleted":
-        (here / "toy.yaml").unlink()
-    else:
-        (here / "toy.yaml").write_text(CONFIG.replace("experiment: toy", "experiment: other"))
-    reading._say_once.cache_clear()
-    load_summary(folder.root.parent, "toy")
-    said = capsys.readouterr().err
-    assert "toy.yaml is not there now" in said
-
-
 # --- hints ----------------------------------------------------------------------------------------------------------
 
 
@@ -109,6 +63,7 @@ def test_a_hint_can_be_pasted_into_a_shell(here):
     os.rename("toy.yaml", "tö y.yaml")
     _, folder = go("tö y.yaml", "my results", ["privacy.mu=[1, 2]"])
     (here / "tö y.yaml").write_text(CONFIG.replace("0.2", "0.3"))
+    (folder.root / "summary.parquet").unlink()
     obey(refusal(folder))
     cells = load_cells(folder.root.parent, "toy")
     assert set(cells.mu) == {1.0, 2.0}
@@ -117,7 +72,7 @@ def test_a_hint_can_be_pasted_into_a_shell(here):
 
 def test_a_hint_names_the_folder_that_a_profile_would_not_choose(here):
     _, folder = go(results="results", profile="smoke")
-    (here / "toy.yaml").write_text(CONFIG.replace("0.2", "0.3"))
+    (folder.root / "summary.parquet").unlink()
     obey(refusal(folder))
     load_summary(folder.root.parent, "toy")
 
@@ -145,18 +100,6 @@ def test_results_with_other_settings_than_a_figure_needs_are_not_made_again_as_t
         load_cells(folder.root.parent, "toy", needs=["alpha"])
     obey(caught.value)
     load_cells(folder.root.parent, "toy", needs=["alpha"])
-
-
-def test_a_stale_copy_can_be_compared_and_is_said_to_be_stale(here):
-    """Before and after a change is what a copy is kept for."""
-    _, folder = go()
-    os.rename(folder.root, "r/kept")
-    (here / "toy.yaml").write_text(CONFIG.replace("0.2", "0.3"))
-    go()
-    document, text, _ = diff.diff(here / "r" / "kept", here / "r" / "toy")
-    assert "A is not what today's code, data and config give: stale, toy.yaml has changed since" in text
-    assert list(document["not_current"]) == ["A"]
-    assert "B is not" not in text
 
 
 def test_a_damaged_copy_of_another_name_is_said_to_stay_so(here):
@@ -310,7 +253,7 @@ def test_an_edit_of_equal_size_and_time_is_noticed(table):
     os.utime(table, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert table.stat().st_size == before.st_size
     hash_of_data.cache_clear()
-    assert "data changed since: people.csv" in refusal(Folder(table.parent / "r", "toy")).message
+    assert go()[0].computed
 
 
 def test_code_that_was_edited_after_it_was_imported_is_not_put_down_as_what_ran(here, monkeypatch):

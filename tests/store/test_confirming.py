@@ -237,7 +237,7 @@ def test_other_settings_are_no_matter_of_code(edited, tmp_path):
     config, options = stored(TINY, tmp_path)
     edited("engine")
     config.write_text(TINY.replace("replicates: 12", "replicates: 13"))
-    assert "stale, code changed" in refused(config, options).message
+    assert "unconfirmed, code changed" in refused(config, options).message
     assert states(config, options) == {"incomplete"}
     config.write_text(TINY.replace("seed: 3", "seed: 4") if "seed: 3" in TINY else TINY.replace("n: 40", "n: 41"))
     assert states(config, options) == {"missing"}

@@ -81,7 +81,7 @@ def test_run_and_privacy_say_so_of_a_users_own_records(tmp_path):
     )
     found = cautions(load_experiment(path), own=True)
     assert len(found) == 2
-    assert str(table) in found[0]
+    assert "Released of t.csv" in found[0]
     statement = privacy.of_config(path, [])
     document, text = statement.document(), statement.text()
     assert document["cautions"][:2] == found

@@ -59,7 +59,7 @@ def judge(claims: Sequence[Claim], results: Path, carry: Carry = one_by_one) -> 
     before = numbers_held(results, experiments_of(claims))
     found = dict(carry(claims, results))
     # the process has read its modules, and hashes are those of the files
-    if late := edited_after(0, codes.values()):
+    if late := edited_after(codes.values()):
         raise DpexpError(f"{few(late)} changed after this process had read it", "judge the claims again")
     if now := {name for name, held in numbers_held(results, before).items() if held != before[name]}:
         raise DpexpError(f"results of {few(sorted(now))} changed while they were judged", "judge the claims again")

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpexp.config.messages import suggest
 from dpexp.config.settings import Settings, Words, varying
-from dpexp.core.errors import DpexpError, UsageError
+from dpexp.core.errors import UsageError
 from dpexp.core.text import guess
 from dpexp.reporting.of_results.gather import Gathered, Run, Source
 from dpexp.reporting.of_results.lines import Line, lines_of
@@ -40,14 +40,8 @@ class Final(NamedTuple):
 
     @property
     def own_records(self) -> bool:
-        """Whether its noise is its own: settings on a user's records share none (docs/privacy.md).
-
-        Records that are not where they were are such.
-        """
-        try:
-            return bool(self.line.run.cell.problem.files())
-        except DpexpError:
-            return True
+        """Whether its noise is its own: settings on a user's records share none (docs/privacy.md)."""
+        return self.line.run.own_records
 
 
 class Pair(NamedTuple):

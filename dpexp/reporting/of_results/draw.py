@@ -190,7 +190,8 @@ def _describe_axes(scene: Scene, axes: Axes, number: int, columns: int) -> None:
 
 
 def _steps(scene: Scene) -> str:
-    return "steps = users" if all(run.cell.problem.fresh_users for run in scene.gathered.runs) else "steps"
+    cells = [run.known for run in scene.gathered.runs]
+    return "steps = users" if all(cell and cell.problem.fresh_users for cell in cells) else "steps"
 
 
 # --- panels

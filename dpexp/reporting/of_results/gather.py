@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +14,7 @@ from dpexp.config.cells import stored_cell
 from dpexp.config.expressions import matches
 from dpexp.config.settings import Settings, Words, flat, named, sections
 from dpexp.core.digests import digest
-from dpexp.core.errors import ResultsMissing, UsageError
+from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
 from dpexp.core.text import guess
 from dpexp.store import load_generation
 from dpexp.store.folder import experiments_in
@@ -36,7 +37,7 @@ KEPT = ("cell_id", "estimator", "step", "metric", "n", "n_diverged", "mean", "se
 
 
 class Unreadable(ResultsMissing):
-    """Results that are there, of a problem that cannot be read here: its records are not where they were."""
+    """Results that are there, whose parameters this version does not take."""
 
 
 @dataclass(frozen=True)
@@ -69,15 +70,31 @@ class Run:
 
     @cached_property
     def cell(self) -> Cell:
-        """The cell made again. Raises Unreadable where the records that it learnt from are not found."""
+        """The cell made again. Raises ResultsMissing where it needs a plug-in, or parameters of another version."""
         return _cell(self.source, self.parameters)
+
+    @cached_property
+    def known(self) -> Cell | None:
+        """The cell, or None where it cannot be made again."""
+        try:
+            return self.cell
+        except ResultsMissing:
+            return None
+
+    @property
+    def own_records(self) -> bool:
+        """Whether it learnt from a user's own records."""
+        return "released" in self.generation.manifest["computed_from"][str(self.row["cell_id"])]
 
     @property
     def steps_are_its_own(self) -> bool:
         """Whether the algorithm knows the number of steps from the other parameters (a toy run takes fewer)."""
         # asked of the algorithm, which may derive its steps from epochs and records
-        own = self.cell.algorithm.steps(self.cell.problem, self.cell.schedule, self.cell.privacy.mu)
-        return own is not None and self.cell.run.n <= own
+        with suppress(DpexpError):
+            if (cell := self.known) is not None:
+                own = cell.algorithm.steps(cell.problem, cell.schedule, cell.privacy.mu)
+                return own is not None and cell.run.n <= own
+        return False
 
 
 @dataclass(frozen=True)
@@ -132,15 +149,14 @@ class Gathered:
 
 
 def _cell(source: Source, parameters: dict[str, Any]) -> Cell:
-    """The cell of stored parameters. Raises Unreadable where the records that it learnt from are not found."""
+    """The cell of stored parameters. Raises Unreadable, and ResultsMissing where it needs a plug-in."""
     from pydantic import ValidationError
 
     try:
         return stored_cell(source.name, parameters)
     except ValidationError as error:
         why = "; ".join(one["msg"].removeprefix("Value error, ") for one in error.errors())
-        hint = "put the records back where they were, or start dpexp in the folder where the results were computed"
-        raise Unreadable(f"{source.path}: {why}", hint) from error
+        raise Unreadable(f"{source.path}: {why}", "dpexp run CONFIG computes it with this version") from error
 
 
 def gather(sources: Sequence[Source], only: str | None = None) -> Gathered:

@@ -226,7 +226,8 @@ class Scene:
         lines = [self.lines[k] for k in members]
         first = [line for line in lines if line.estimator == lines[0].estimator]
         theories = self.request.theories
-        found = {exponent_of(theories, line.run.cell, line.estimator, self.metric) for line in first}
+        cells = [(line, cell) for line in first if (cell := line.run.known) is not None]
+        found = {exponent_of(theories, cell, line.estimator, self.metric) for line, cell in cells}
         return next(iter(found)) if len(found) == 1 else None
 
     @property

@@ -20,9 +20,9 @@ from dpexp.reporting.of_results.gather import Gathered, Run, Source, Unreadable,
 from dpexp.reporting.of_results.labels import constants, values
 from dpexp.store import Folder, load_generation
 from dpexp.store.files import read_document
-from dpexp.store.generation import Generation, config_path
+from dpexp.store.generation import Generation
 from dpexp.store.reading import command_of
-from dpexp.store.staleness import absent
+from dpexp.store.staleness import not_checked
 
 CURRENT, UNCONFIRMED, STALE, INCOMPLETE, MISSING = "current", "unconfirmed", "stale", "not complete", "missing"
 UNREADABLE = "not readable here"
@@ -68,13 +68,12 @@ class Stored:
         """What a reader of current results should know of them."""
         if self.generation is None:
             return []
-        gone = [f"{name} is not there now: these numbers cannot be held against it" for name in absent(self.generation)]
         kept = sum(self.generation.folder.trajectory(cell_id).exists() for cell_id in self.generation.manifest["cells"])
         lacking = len(self.generation.manifest["cells"]) - kept
         without = "summaries only: the trajectories, replicate by replicate, are not in this folder"
         diverged = sum(int(run.row["n_diverged"]) for run in self.runs)
         return [
-            *gone,
+            *not_checked(self.generation),
             *filter(None, [self.generation.confirmed]),
             *([without] if lacking else []),
             *([f"{counted(diverged, 'replicate')} diverged, which count as they are"] if diverged else []),
@@ -86,12 +85,14 @@ class Stored:
 
     @cached_property
     def config(self) -> tuple[str, str]:
-        """The path of the config and its text; empty where the results were made from none, or it is not there."""
-        with suppress(OSError, UnicodeDecodeError, KeyError):
-            path = config_path(self.manifest, Folder(self.results, self.name)) if self.manifest else None
-            if path is not None:
-                return path.as_posix(), path.read_text(encoding="utf-8-sig")
-        return "", ""
+        """The path of the config and its text, as the manifest has it; empty where the results were made from none."""
+        config = self.manifest.get("config", {})
+        return str(config.get("path", "")), str(config.get("text", ""))
+
+    @property
+    def is_private(self) -> bool:
+        """Whether its numbers come from a user's own records."""
+        return any("released" in origin for origin in self.manifest.get("computed_from", {}).values())
 
     @property
     def command(self) -> str:
@@ -152,7 +153,7 @@ class Stored:
     @property
     def steps(self) -> int:
         """Replicate-steps of all cells of current results."""
-        return sum(run.cell.run.n * int(run.row["replicates"]) for run in self.runs)
+        return sum(int(run.parameters["run"]["n"]) * int(run.row["replicates"]) for run in self.runs)
 
 
 def states_of(experiments: Sequence[Stored]) -> str:
@@ -167,10 +168,8 @@ def look(results: Path, name: str) -> Stored:
     """An experiment as it is stored; whatever readers say against it is kept with it, and never raised."""
     try:
         generation, gathered = load_generation(results, name), gather([Source(results, name)])
-        # which looks for the data of every cell
-        [run.cell for run in gathered.runs]
         return Stored(results, name, CURRENT, "", "", generation, gathered)
-    # a problem reads its data, which need not be where the page is written
+    # parameters of another version
     except Unreadable as error:
         return Stored(results, name, UNREADABLE, error.message.removeprefix(f"{results / name}: "), "", None, None)
     except DpexpError as error:

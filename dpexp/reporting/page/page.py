@@ -156,6 +156,9 @@ def html(page: Page) -> str:
             for one, gathered in current
         ],
         origins=origins_of(page.experiments),
+        # what a run measures on its records, and a rehearsal of a fit, are no releases
+        private=[one.name for one in page.experiments if one.is_private]
+        + [one.name for one in page.fits if one.is_rehearsal],
     )
 
 

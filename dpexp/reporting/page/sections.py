@@ -103,6 +103,9 @@ def _number(value: Any) -> str:
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
+REHEARSAL = "A rehearsal"
+
+
 class Fit(NamedTuple):
     """A private regression, or why a file is none."""
 
@@ -115,6 +118,11 @@ class Fit(NamedTuple):
     rows: Sequence[Sequence[str]] = ()
     plot: str = ""
     """the source of its forest plot; empty where there is none"""
+
+    @property
+    def is_rehearsal(self) -> bool:
+        """Whether its noise can be taken away."""
+        return self.guarantee.startswith(REHEARSAL)
 
 
 def fit_of(name: str, document: Mapping[str, Any], rows: Sequence[Sequence[str]], plot: bytes) -> Fit:
@@ -136,7 +144,7 @@ def _guarantee(document: Mapping[str, Any]) -> str:
     held = f"{up(mu, 5)}-GDP for every {document.get('unit', 'record')}: {eps}" if math.isfinite(mu) else "no privacy"
     if noise.startswith("operating system"):
         return f"{held}. A deployment; noise: {noise}."
-    return f"A rehearsal: whoever knows the seed can take the noise away. A deployment would give {held}."
+    return f"{REHEARSAL}: whoever knows the seed can take the noise away. A deployment would give {held}."
 
 
 def origins_of(experiments: Iterable[Stored]) -> dict[tuple[str, str, str], list[str]]:

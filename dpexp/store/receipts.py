@@ -1,0 +1,138 @@
+"""Receipts: what deployments of runs and fits have spent, on which records, in one results folder.
+
+(a) A receipt is there before any noise is drawn, as begun: a run that dies has spent, since nobody knows what left.
+(b) Records are named by a hash of their content alone, keyed with a secret of this user. The same records are the same
+however their file, the experiment or a setting is called, and whoever has the hash but not the secret can test no guess
+of a record against it.
+(c) Of a receipt that another secret keyed nobody here can tell whose records it is about.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from dpexp.core.digests import files_below, hash_of_file
+from dpexp.core.errors import DpexpError, UsageError
+from dpexp.core.files import atomically, keyed, read_ordinary
+from dpexp.core.standard_json import standard_json
+from dpexp.core.text import counted, up
+
+ENDING = ".receipt.json"
+MOST_BYTES = 1_000_000
+Records = dict[str, str]
+"""keyed `hash` of their content, and which `key` it was"""
+
+
+def records_in(places: Sequence[Path]) -> Records:
+    """What the records of some files, or folders of files, are called."""
+    # (b): the name of a file is none of it, but in a folder names may be classes
+    found = [(str(file.relative_to(place)), hash_of_file(file)) for place in places for file in files_below(place)]
+    return records_of(repr(sorted(found)).encode())
+
+
+def records_of(content: bytes) -> Records:
+    """What records with this content are called."""
+    return {"hash": keyed(b"records " + content), "key": keyed(b"key")[:16]}
+
+
+def receipts(results: Path) -> list[dict[str, Any]]:
+    """The receipts in a results folder, the first one first. Raises UsageError for one that cannot be read."""
+    found = []
+    for path in sorted({*results.glob(f"*{ENDING}"), *results.glob(f"*/*{ENDING}")}):
+        try:
+            told = json.loads(b"" if path.is_symlink() or path.parent.is_symlink() else read_ordinary(path, MOST_BYTES))
+            delta, eps = (math.inf if value is None else float(value) for value in told["eps"][0])
+            found.append({"path": path, "at": str(told["at"]), "eps": eps, "delta": delta, "records": told["records"],
+                          "relation": str(told["neighboring_relation"])})  # fmt: skip
+        except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
+            hint = "what it counted is not known, so nothing more is released beside it"
+            raise UsageError(f"{path} is no receipt that can be read", hint) from None
+    return sorted(found, key=lambda told: str(told["at"]))
+
+
+def of_records(found: Sequence[Mapping[str, Any]], records: Records) -> list[Mapping[str, Any]]:
+    """The receipts of these records."""
+    return [told for told in found if (told["records"] or {}).get("hash") == records["hash"]]
+
+
+def together(found: Sequence[Mapping[str, Any]]) -> str:
+    """What releases of the same records spend: epsilons and deltas add up."""
+    mixed = len({told["relation"] for told in found}) > 1
+    pairs = [(told["eps"], told["delta"]) for told in found]
+    # to replace a record is to remove one and to add one
+    doubled = [
+        (2 * eps, (1 + math.exp(min(eps, 700))) * delta) if mixed and told["relation"] == "add-remove" else (eps, delta)
+        for told, (eps, delta) in zip(found, pairs, strict=True)
+    ]
+    eps, delta = (math.fsum(column) for column in zip(*doubled, strict=True))
+    return f"epsilon = {up(eps, 5)} at delta = {min(delta, 1):.3g}"
+
+
+def why_refused(results: Path, records: Records) -> tuple[str, str]:
+    """Why these records may not be released into a folder unless that is asked for again, and a hint; else empty."""
+    found = receipts(results)
+    if same := of_records(found, records):
+        times = f"{counted(len(same), 'release')}, the last on {same[-1]['at']} ({same[-1]['path']})"
+        hint = "a further release adds to that: --again releases them once more"
+        return f"these records were released before: {times}, spent {together(same)}", hint
+    # (c)
+    if foreign := [told for told in found if (told["records"] or {}).get("key") != records["key"]]:
+        why = "was keyed with another secret, so it cannot be told whether it is about these records"
+        hint = "release from the account that made it, use another results folder, or add --again if they are others"
+        return f"{foreign[-1]['path']} {why}", hint
+    return "", ""
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """One release that has begun."""
+
+    path: Path
+    told: Mapping[str, Any]
+
+    def done(self) -> None:
+        """Say that what it counts was released."""
+        text = standard_json({**self.told, "status": "released"}) + "\n"
+        atomically(self.path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+
+
+@contextmanager
+def alone(results: Path) -> Iterator[None]:
+    """Nobody else begins a release in this folder meanwhile. Raises DpexpError."""
+    results.mkdir(parents=True, exist_ok=True)
+    folder = os.open(results, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        # where the disk knows no locks, the one who makes a receipt's file is the only one still
+        if isinstance(error, BlockingIOError):
+            os.close(folder)
+            raise DpexpError(f"{results}: another release is on its way", "wait for it, and run again") from None
+    try:
+        yield
+    finally:
+        os.close(folder)
+
+
+def begin(folder: Path, told: Mapping[str, Any]) -> Receipt:
+    """Write down what is about to be spent in an experiment's folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    number = 1
+    while True:
+        path = folder / f"release-{number}{ENDING}"
+        begun = {"status": "begun", "at": datetime.now(UTC).isoformat(timespec="seconds"), **told}
+        try:
+            with path.open("x", encoding="utf-8") as file:
+                file.write(standard_json(begun) + "\n")
+            return Receipt(path, begun)
+        except FileExistsError:
+            number += 1
