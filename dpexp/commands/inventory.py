@@ -48,7 +48,7 @@ def _stored(results: Path, name: str) -> list[str]:
         manifest = read_document(folder.manifest)
         path, cells = config_path(manifest, folder), str(len(manifest["cells"]))
         state = _trouble(results, name).removeprefix(", ") or f"{cells} current"
-        needs = [f"not checked: needs {one}" for one in plugins_missing(manifest["code"].values())]
+        needs = [f"not checked: needs --plugin {one}" for one in plugins_missing(manifest["code"].values())]
         return [name, str(path or ""), cells, "; ".join([state, *needs])]
     return [name, "", "", "results whose config is not here"]
 

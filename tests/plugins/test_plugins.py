@@ -437,7 +437,7 @@ def test_readers_show_results_of_a_plug_in_that_is_not_loaded_and_say_so(lab):
     assert "| mu " in shown.stdout
     with pytest.raises(ResultsMissing, match="the problem 'median-linear' of these results is not there"):
         stored_cell("lab", next(iter(parameters.values())))
-    assert "computed with lab.py, not loaded here" in listing.inventory(lab.parent / "none", results)[1]
+    assert "not checked: needs --plugin lab.py" in listing.inventory(lab.parent / "none", results)[1]
 
 
 def test_what_is_missing_for_a_claim_is_asked_for_with_the_config_beside_its_plug_in(lab):
