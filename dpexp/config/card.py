@@ -137,14 +137,14 @@ class Card(Parameters):
     @property
     def assumed(self) -> list[str]:
         """Fields that the card leaves out, with what is taken for them."""
-        asked = (
+        names = (
             "records", "records_public", "relation", "sampler", "clipping", "normaliser", "releases",
             "batch_sizes_logged", "tuning_runs",
         )  # fmt: skip
-        found = [f"{name}: {_word(getattr(self, name))}" for name in asked if name not in self.model_fields_set]
+        assumed = [f"{name}: {_word(getattr(self, name))}" for name in names if name not in self.model_fields_set]
         if self.epochs is not None:
-            found.append(f"steps: {sum(phase.steps for phase in self.phases):,}, with a short last batch of an epoch")
-        return found
+            assumed.append(f"steps: {sum(phase.steps for phase in self.phases):,}, with a short last batch of an epoch")
+        return assumed
 
 
 class CardRead(NamedTuple):
@@ -158,7 +158,7 @@ ONE_PHASE = ("noise_multiplier", "sampling_probability", "steps")
 STATED = ("eps", "mu")
 
 
-def read_card(path: Path | None, given: Mapping[str, Any], tree: Any = None) -> CardRead:
+def read_card(path: Path | None, words: Mapping[str, Any], tree: Any = None) -> CardRead:
     """The card of a file or of an event tree, with the values given beside it.
 
     Raises ConfigError with everything that is wrong.
@@ -169,7 +169,7 @@ def read_card(path: Path | None, given: Mapping[str, Any], tree: Any = None) -> 
         hint = "`dpexp init --card` prints one to fill in"
         raise ConfigError([Issue(root.where, "a card is a mapping of fields", hint)])
     values, keys = dict(root.value), dict(root.keys)
-    for key, value in given.items():
+    for key, value in words.items():
         # What is typed replaces what the file says, and messages name it by its word.
         values[key], keys[key] = all_at(value, Position(f"{key}=")), Position(f"{key}=")
     return CardRead(card_of(Located(values, root.where, keys)), notes)
@@ -217,12 +217,12 @@ def _own_names(root: Located, issues: list[Issue]) -> Located:
 
 def _stated(root: Located) -> Located | None:
     """What `eps` or `mu` beside the other fields states, at the first delta of the card or the usual one."""
-    found = [{"mu": root.value["mu"]}] if "mu" in root.value else []
+    claims = [{"mu": root.value["mu"]}] if "mu" in root.value else []
     if "eps" in root.value:
         delta = root.value.get("delta", Located(1e-5, root.where))
         first = delta.value[0] if isinstance(delta.value, list) and delta.value else delta
-        found.append({"eps": root.value["eps"], "delta": first})
-    return Located([Located(one, root.where) for one in found], root.where) if found else None
+        claims.append({"eps": root.value["eps"], "delta": first})
+    return Located([Located(one, root.where) for one in claims], root.where) if claims else None
 
 
 def _phases(root: Located, issues: list[Issue]) -> Located | None:
@@ -280,8 +280,8 @@ def _of_history(root: Located) -> tuple[Located, tuple[str, ...]]:
     history, rows, issues = root.value["history"], [], []
     shape = "a history is [[sigma, sample_rate, steps], ...]"
     if not isinstance(history.value, list) or not history.value:
-        what = "is empty: no step was accounted" if history.value == [] else f"is {history.value!r}"
-        raise ConfigError([Issue(history.where, f"the history {what}", shape)])
+        problem = "is empty: no step was accounted" if history.value == [] else f"is {history.value!r}"
+        raise ConfigError([Issue(history.where, f"the history {problem}", shape)])
     for k, entry in enumerate(history.value, 1):
         if not isinstance(entry.value, list) or len(entry.value) != len(ONE_PHASE):
             issues.append(Issue(entry.where, f"row {k} of the history is {entry.plain()!r}", shape))
@@ -290,8 +290,10 @@ def _of_history(root: Located) -> tuple[Located, tuple[str, ...]]:
         try:
             rows.append(Phase(**row.plain()))
         except ValidationError as error:
-            said = f"row {k} of the history, {list(entry.plain())}"
-            issues += [replace(one, message=f"{said}: {one.message}") for one in explain_fields(error, "row", row)]
+            place = f"row {k} of the history, {list(entry.plain())}"
+            issues += [
+                replace(issue, message=f"{place}: {issue.message}") for issue in explain_fields(error, "row", row)
+            ]
     if issues:
         raise ConfigError(issues)
     # Fields may stand beside a history, which tells little.

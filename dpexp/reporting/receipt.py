@@ -61,19 +61,19 @@ class Reading:
     @cached_property
     def analyses(self) -> list[Analysis]:
         """Of all iterates, which covers the last one and every average."""
-        found = every_analysis(self.mechanism) if self.mechanism else []
-        return [a for a in found if a.valid and a.released == ALL]
+        analyses = every_analysis(self.mechanism) if self.mechanism else []
+        return [a for a in analyses if a.valid and a.released == ALL]
 
     def best(self, delta: float) -> tuple[float, Analysis | None]:
         """The least epsilon that is proved, and by what."""
-        found = [(a.eps(delta), k) for k, a in enumerate(self.analyses)]
-        eps, k = min(found, default=(math.inf, -1))
+        candidates = [(a.eps(delta), k) for k, a in enumerate(self.analyses)]
+        eps, k = min(candidates, default=(math.inf, -1))
         return (eps, self.analyses[k]) if math.isfinite(eps) else (math.inf, None)
 
     def attained(self, delta: float, released: Sequence[str] = (ALL, LAST)) -> tuple[float, LowerBound | None]:
         """The largest epsilon that a pair of neighbours attains of what is released; what the last shows, all show."""
-        found = [(b.eps(delta), k) for k, b in enumerate(self.lower) if b.released in released]
-        eps, k = max(found, default=(0.0, -1))
+        candidates = [(b.eps(delta), k) for k, b in enumerate(self.lower) if b.released in released]
+        eps, k = max(candidates, default=(0.0, -1))
         return (eps, self.lower[k]) if eps > 0 else (0.0, None)
 
     def verdict(self, stated: Stated, released: Sequence[str]) -> str:
@@ -97,13 +97,13 @@ def readings(card: Card) -> list[Reading]:
     if card.sampler != "unknown":
         return [_reading(card, card.sampler, "")]
     # what nobody says is taken for Poisson batches, as nearly all accountants take it
-    told = card.accounted_as if card.accounted_as not in (None, "unknown") else "poisson"
-    assert told is not None
-    found = [_reading(card, told, f"if the code samples as it was accounted ({told})")]
-    if told not in SAMPLING and max(phase.sampling_probability for phase in card.phases) < 1:
+    accounted = card.accounted_as if card.accounted_as not in (None, "unknown") else "poisson"
+    assert accounted is not None
+    programs = [_reading(card, accounted, f"if the code samples as it was accounted ({accounted})")]
+    if accounted not in SAMPLING and max(phase.sampling_probability for phase in card.phases) < 1:
         # what the usual loader does, whatever the accountant took it for
-        found.append(_reading(card, "reshuffled", "if it shuffles the records in every epoch"))
-    return found
+        programs.append(_reading(card, "reshuffled", "if it shuffles the records in every epoch"))
+    return programs
 
 
 def _reading(card: Card, sampler: Sampler, condition: str) -> Reading:
@@ -116,25 +116,25 @@ def _reading(card: Card, sampler: Sampler, condition: str) -> Reading:
         every = _mechanism(card, sampler, card.tuning_runs + 1)
         # of a microbatch that a replaced record turns around, the other record leaves it as its mates do
         alone = card.model_copy(update={"relation": "add-remove"}) if _turns(card, sampler) else card
-        one = _mechanism(alone, sampler, 1)
+        run = _mechanism(alone, sampler, 1)
     except ValueError as error:
         return Reading(condition, None, word=UNSUPPORTED, reason=f"{sampler} batches of these numbers: {error}")
     # under replace-one the number of records is public
     more = [PRIVATE_N] if card.relation != "replace-one" and card.records_public is not True else []
     more += [OTHER_GROUPS] if card.clipping == "microbatch" else []
     more += [ALL_LAYERS] if card.clipping == "per-layer" else []
-    lower = one.lower_bounds() if _pairs_are_the_programs(card, sampler) else []
+    lower = run.lower_bounds() if _pairs_are_the_programs(card, sampler) else []
     if _turns(card, sampler):
         lower = [replace(b, pair=b.pair + TURNED) for b in lower]
     # the last iterate adds up means, and the pairs' adds up sums
     if card.normaliser in DRAWN:
         lower = [b for b in lower if b.released == ALL]
-    found = Reading(condition, every, lower, more)
-    if not math.isfinite(found.best(card.delta[0])[0]):
+    result = Reading(condition, every, lower, more)
+    if not math.isfinite(result.best(card.delta[0])[0]):
         return Reading(
             condition, None, word=UNSUPPORTED, reason=f"no analysis here covers {sampler} batches, {card.relation}"
         )
-    return found
+    return result
 
 
 def _pairs_are_the_programs(card: Card, sampler: Sampler) -> bool:
@@ -236,12 +236,14 @@ def phase_steps(card: Card) -> int:
 
 def _scale(card: Card) -> str:
     """What a divisor that is computed from a private number of records gives away."""
-    said = "the divisor q n moves with a record that is added or removed, and nothing here bounds what that gives away"
+    problem = (
+        "the divisor q n moves with a record that is added or removed, and nothing here bounds what that gives away"
+    )
     if card.dimension is None or card.records is None:
-        return f"{said}; make n public"
+        return f"{problem}; make n public"
     # the noise of d coordinates and T steps has the scale n / (n + 1) of that of the neighbour: its squares tell
     mu = math.sqrt(2 * phase_steps(card) * card.dimension) / card.records
-    return f"{said}; the scale of the noise alone is about mu = {mu:.3g} (sqrt(2 T d) / n); make n public"
+    return f"{problem}; the scale of the noise alone is about mu = {mu:.3g} (sqrt(2 T d) / n); make n public"
 
 
 class Receipt(Printed):
@@ -263,16 +265,16 @@ class Receipt(Printed):
 
     @property
     def exit_code(self) -> int:
-        found = {verdict for _, verdict, _, _ in self.verdicts}
-        return next((EXITS[one] for one in (REFUTED, UNSUPPORTED) if one in found), 0)
+        verdicts = {verdict for _, verdict, _, _ in self.verdicts}
+        return next((EXITS[verdict] for verdict in (REFUTED, UNSUPPORTED) if verdict in verdicts), 0)
 
     def _judged(self, stated: Stated) -> tuple[str, str, str]:
         each = [reading.verdict(stated, self.released) for reading in self.readings]
         if self.card.releases == "best-of-k" and HOLDS in each:
-            said = (
+            problem = (
                 "the best iterate is chosen by a score whose privacy cost is not stated; a public score costs nothing"
             )
-            return UNSUPPORTED, "selection-not-charged", said
+            return UNSUPPORTED, "selection-not-charged", problem
         # one condition keeps it and another does not: then the card does not say enough
         if len({*each}) > 1:
             parts = [f"{reading.condition}: {verdict}" for reading, verdict in zip(self.readings, each, strict=True)]
@@ -292,26 +294,28 @@ class Receipt(Printed):
         card = self.card
         changes: list[tuple[str, dict[str, Any], str]] = []
         if card.accounted_as not in (None, "unknown", card.sampler):
-            said = f"the stated number is for {card.accounted_as} batches, but the code's batches are {card.sampler}"
-            changes.append(("sampler", {"sampler": card.accounted_as}, said))
+            reason = f"the stated number is for {card.accounted_as} batches, but the code's batches are {card.sampler}"
+            changes.append(("sampler", {"sampler": card.accounted_as}, reason))
         if _shows(card):
-            said = "the stated number assumes secret batch sizes; logging or dividing by them doubles the sensitivity"
-            changes.append(("normaliser", {"batch_sizes_logged": False, "normaliser": "public"}, said))
+            reason = "the stated number assumes secret batch sizes; logging or dividing by them doubles the sensitivity"
+            changes.append(("normaliser", {"batch_sizes_logged": False, "normaliser": "public"}, reason))
         if card.relation != "add-remove":
-            said = f"the stated number is for add-remove neighbours, but the card's are {card.relation}"
-            changes.append(("wrong-relation", {"relation": "add-remove"}, said))
+            reason = f"the stated number is for add-remove neighbours, but the card's are {card.relation}"
+            changes.append(("wrong-relation", {"relation": "add-remove"}, reason))
         if card.tuning_runs:
-            said = f"the stated number does not cover {counted(card.tuning_runs, 'tuning run')} on the private data"
-            changes.append(("selection-not-charged", {"tuning_runs": 0}, said))
-        told: dict[str, Any] = {}
+            reason = f"the stated number does not cover {counted(card.tuning_runs, 'tuning run')} on the private data"
+            changes.append(("selection-not-charged", {"tuning_runs": 0}, reason))
+        update: dict[str, Any] = {}
         attains = self._attains(stated) if verdict == REFUTED else ""
         # the first that is enough, with those before it
         for k, (word, change, _) in enumerate(changes):
-            told |= change
+            update |= change
             # each change is tried with those before it: one alone may not be enough
-            if all(r.verdict(stated, self.released) == HOLDS for r in readings(card.model_copy(update=told))):
-                said = "; ".join(["; ".join(text for _, _, text in changes[: k + 1]), *([attains] if attains else [])])
-                return (verdict if verdict == REFUTED else word), said
+            if all(r.verdict(stated, self.released) == HOLDS for r in readings(card.model_copy(update=update))):
+                reason = "; ".join(
+                    ["; ".join(text for _, _, text in changes[: k + 1]), *([attains] if attains else [])]
+                )
+                return (verdict if verdict == REFUTED else word), reason
         return (verdict, attains) if verdict == REFUTED else (UNSUPPORTED, self._known(stated))
 
     def _known(self, stated: Stated) -> str:
@@ -329,16 +333,16 @@ class Receipt(Printed):
         return f"the best upper bound is eps {up(upper)}, the best lower bound {down(lower[''])}{of_all}"
 
     def _attains(self, stated: Stated) -> str:
-        shown, allowed, delta = "", "", stated.delta
+        release, allowed, delta = "", "", stated.delta
         if stated.mu is not None:
             mu = stated.mu
             delta = max(MU_LEVELS, key=lambda level: self._least_attained(level, self.released) - eps_of(mu, level))
             allowed = f", where mu allows {up(eps_of(mu, delta))}"
         assert delta is not None
         if self.card.releases != "all":
-            shown = " by the last iterate alone"
+            release = " by the last iterate alone"
         attained = down(self._least_attained(delta, self.released))
-        return f"a pair of neighbours attains eps {attained} at delta {delta:g}{shown}{allowed}"
+        return f"a pair of neighbours attains eps {attained} at delta {delta:g}{release}{allowed}"
 
     def _least_attained(self, delta: float, released: Sequence[str]) -> float:
         """What is attained under every condition."""
@@ -363,12 +367,12 @@ class Receipt(Printed):
         rows = []
         for delta in self.card.delta:
             eps, by = reading.best(delta)
-            shown, pair = reading.attained(delta)
+            attained, pair = reading.attained(delta)
             rows.append(
                 {"delta": delta, "eps": eps, "analysis": by and by.name, "source": by and by.source,
-                 "attained": shown, "attained_last": reading.attained(delta, (LAST,))[0], "pair": pair and pair.pair}
+                 "attained": attained, "attained_last": reading.attained(delta, (LAST,))[0], "pair": pair and pair.pair}
             )  # fmt: skip
-        found: dict[str, Any] = {
+        result: dict[str, Any] = {
             "condition": reading.condition,
             "mechanism": next((name for name, kind in MECHANISMS.items() if type(reading.mechanism) is kind), None),
             "parameters": reading.mechanism.model_dump() if reading.mechanism else None,
@@ -376,7 +380,7 @@ class Receipt(Printed):
             "eps": rows,
             "assumptions": [*dict.fromkeys(text for a in reading.analyses for text in a.assumptions), *reading.more],
         }
-        return found | self._attacker(reading)
+        return result | self._attacker(reading)
 
     def _attacker(self, reading: Reading) -> dict[str, Any]:
         """mu with its floor, advantage and rates of the best analysis, and of what is attained."""
@@ -387,11 +391,11 @@ class Receipt(Printed):
         if by is None:
             return {}
         promised = profile_of(by)
-        shown = Profile(pair.eps, attained=True) if pair else None
+        attained = Profile(pair.eps, attained=True) if pair else None
         return {
             "gdp": gaussian_of(by, floor),
-            "advantage": [promised.advantage, shown.advantage if shown else None],
-            "tpr": [[rate, promised.tpr(rate), shown.tpr(rate) if shown else None] for rate in RATES],
+            "advantage": [promised.advantage, attained.advantage if attained else None],
+            "tpr": [[rate, promised.tpr(rate), attained.tpr(rate) if attained else None] for rate in RATES],
         }
 
     def text(self) -> str:
@@ -403,25 +407,25 @@ class Receipt(Printed):
         n = "n not given" if card.records is None else f"n = {card.records:,}"
         yield f"Neighbours {card.relation}, {n} ({_public(card)}); {phase_steps(card):,} steps, batches {card.sampler}"
         for stated, verdict, word, reason in self.verdicts:
-            told = f"mu = {stated.mu:g}" if stated.mu is not None else f"eps {stated.eps:g} at delta {stated.delta:g}"
+            number = f"mu = {stated.mu:g}" if stated.mu is not None else f"eps {stated.eps:g} at delta {stated.delta:g}"
             label = "holds if" if verdict == HOLDS and reason else verdict
-            yield f"Stated {told}: {label}" + "".join(
+            yield f"Stated {number}: {label}" + "".join(
                 f" - {text}" for text in (word, reason) if text and text != verdict
             )
         for reading in self.readings:
             yield ""
             yield from self._block(reading)
-        taken = [f"taken, since the card does not say: {'; '.join(card.assumed)}"] if card.assumed else []
-        if self.notes or taken:
+        assumed = [f"taken, since the card does not say: {'; '.join(card.assumed)}"] if card.assumed else []
+        if self.notes or assumed:
             yield "\nNot known"
-            yield from (f"  {one}" for one in (*self.notes, *taken))
+            yield from (f"  {line}" for line in (*self.notes, *assumed))
 
     def _block(self, reading: Reading) -> Iterator[str]:
         yield (reading.condition[:1].upper() + reading.condition[1:]) or "What is guaranteed, and what is attained"
         if reading.reason:
             yield f"  nothing is guaranteed here: {reading.reason}"
             return
-        found = self._reading(reading)
+        block = self._reading(reading)
         rows = [
             [
                 f"{r['delta']:g}",
@@ -429,30 +433,31 @@ class Receipt(Printed):
                 *(down(r[k]) if r[k] else "-" for k in ("attained", "attained_last")),
                 r["analysis"],
             ]
-            for r in found["eps"]
+            for r in block["eps"]
         ]
         hidden = "" if self.card.releases == "all" else " (not released)"
         head = ["delta", "eps", f"attained by all iterates{hidden}", "by the last", "analysis"]
         yield from ("  " + line for line in columns(rows, head).splitlines())
-        gdp, (advantage, shown) = found["gdp"], found["advantage"]
+        gdp, (advantage, attained) = block["gdp"], block["advantage"]
         yield f"  Gaussian DP: {gaussian_words(gdp)}"
-        yield f"  An attacker's advantage: at most {up(advantage)}" + _and_attained(shown)
-        for rate, most, least in found["tpr"]:
+        yield f"  An attacker's advantage: at most {up(advantage)}" + _and_attained(attained)
+        for rate, most, least in block["tpr"]:
             yield f"  True positives at {rate:g} false positives: at most {up(most)}" + _and_attained(least)
-        pair = found["eps"][0]["pair"]
+        pair = block["eps"][0]["pair"]
         if pair:
             yield f"  Attained by {pair}"
-        yield f"  Holds if {'; '.join(found['assumptions'])}"
+        yield f"  Holds if {'; '.join(block['assumptions'])}"
 
     def appendix(self, form: str) -> str:
         """A paragraph and a table for a paper's appendix, in Markdown or LaTeX."""
         from dpexp.reporting import latex
         from dpexp.reporting.table import markdown_table
 
-        found = [(reading, delta, reading.best(delta), reading.attained(delta)) for reading in self.readings
+        answers = [(reading, delta, reading.best(delta), reading.attained(delta)) for reading in self.readings
                  for delta in self.card.delta]  # fmt: skip
         rows = [
-            [r.condition or self.card.sampler, f"{d:g}", up(best[0]), down(shown[0])] for r, d, best, shown in found
+            [r.condition or self.card.sampler, f"{d:g}", up(best[0]), down(attained[0])]
+            for r, d, best, attained in answers
         ]
         head = ["batches", "delta", "epsilon", "attained"]
         return _paragraph(self.card) + "\n\n" + (latex.tabular if form == "tex" else markdown_table)(head, rows)
