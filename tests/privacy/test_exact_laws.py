@@ -11,8 +11,8 @@ import pytest
 
 import dpexp.privacy.exact
 from dpexp.privacy.accounting.gdp import eps_of
+from dpexp.privacy.attained.linear import linear, statistic_law
 from dpexp.privacy.exact import memory
-from dpexp.privacy.exact.linear import linear, statistic_law
 from dpexp.privacy.exact.runs import pair
 from dpexp.privacy.exact.update import Drift, Update, affine, constant
 from dpexp.privacy.judge.families import Composed
@@ -148,9 +148,6 @@ def test_no_linear_loss_tells_more_than_with_all_its_counts(setting):
             wanted = full(*setting, scheme, delta)
             assert law.eps(delta) <= wanted * (1 + 1e-7)
             assert law.eps(delta) >= min(wanted, 600) * 0.97
-    rare = linear("poisson", True, *setting).uses
-    assert np.exp(rare.log_p).sum() + np.exp(rare.rare[:, 2]).sum() == pytest.approx(1, rel=1e-9)
-    assert len(rare.counts) + (rare.rare[:, 1] - rare.rare[:, 0] + 1).sum() == setting[2] + 1
 
 
 def test_composition_of_normal_steps_and_renyi():

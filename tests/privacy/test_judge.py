@@ -21,8 +21,8 @@ from dpexp.privacy.analyses.from_curves import eps_of_delta
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.analyses.hybrid import convex, hybrid_eps
 from dpexp.privacy.analyses.last_iterate import composed, full_batch_strongly_convex, last_iterate
+from dpexp.privacy.attained.linear import linear
 from dpexp.privacy.exact import memory
-from dpexp.privacy.exact.linear import linear
 from dpexp.privacy.judge import judge
 from dpexp.privacy.judge.bound import from_function
 from dpexp.privacy.judge.families import FAMILIES

@@ -9,7 +9,7 @@ from scipy.special import ndtr, ndtri
 
 from dpexp.privacy.accounting.gdp import delta_of, eps_of
 from dpexp.privacy.accounting.tradeoff import Group, Profile, gaussian_beta, implied_delta, profile_of
-from dpexp.privacy.attained.linear_loss import LinearLoss
+from dpexp.privacy.attained.linear import linear
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from tests.conftest import call
@@ -130,7 +130,7 @@ def likelihood_test(q, noise, steps, rate, draws, rng, factor=1.0):
 def test_what_is_attained_is_what_a_literal_attack_reaches():
     """The last iterate of linear losses; an attack on another noise is elsewhere."""
     q, noise, steps, draws = 0.1, 2.0, 100, 400_000
-    law = LinearLoss(q, noise, steps, "add-remove")
+    law = linear("poisson", False, q, noise, steps)
     shown, promised = Profile(law.eps, attained=True), guarantee(sampled(q, noise, steps))
     rng = np.random.default_rng(3)
     for rate in (0.01, 0.1):
@@ -166,7 +166,7 @@ def test_groups():
         assert one.bayes_error(0.3) >= other.bayes_error(0.3) >= 0
     # of sampled sums: k records that are all in a batch, or all not, are a group; they move it k times as far
     q, noise, steps = 0.05, 2.0, 200
-    together = LinearLoss(q, noise / 3, steps, "add-remove")
+    together = linear("poisson", False, q, noise / 3, steps)
     group = Group(guarantee(sampled(q, noise, steps)), 3)
     worst = Profile(together.eps, attained=True)
     assert group.tpr(0.01) >= worst.tpr(0.01) > guarantee(sampled(q, noise, steps)).tpr(0.01)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpexp.privacy.accounting.loss_distributions import Scheme, step_loss
-from dpexp.privacy.attained.linear_loss import LinearLoss
+from dpexp.privacy.attained.linear import eps_of_scheme
 from dpexp.privacy.exact.memory import Memory, W
 from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing
@@ -66,7 +66,9 @@ def linear_law(setting: str, scheme: Scheme = "fixed-size") -> float:
     q, z, steps = SETTINGS[setting]
     # the memory's neighbours differ by one C, as with `add-remove`; what holds for replace-one neighbours has to hold
     # for the most distant ones, so that these are what a bound would be
-    return LinearLoss(q, z, steps, scheme).eps(DELTA)
+    eps = eps_of_scheme(q, z, steps, scheme)
+    assert eps is not None
+    return eps(DELTA)
 
 
 def composition(setting: str, share: float = SHARE) -> float:

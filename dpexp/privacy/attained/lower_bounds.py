@@ -16,7 +16,7 @@ from dpexp.core.text import down, up
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.accounting.loss_distributions import Scheme, step_loss
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, Relation, Released
-from dpexp.privacy.attained.linear_loss import LinearLoss
+from dpexp.privacy.attained import linear
 
 if TYPE_CHECKING:
     from dpexp.privacy.exact.projected_run import ProjectedRun
@@ -88,8 +88,8 @@ def exact_walk(run: ProjectedRun, pair: str) -> list[LowerBound]:
 
 def linear_last(q: float, multiplier: float, steps: int, scheme: Scheme) -> list[LowerBound]:
     """The last iterate of linear losses on an unbounded set, whose record is in a batch with probability q."""
-    law = LinearLoss(q, multiplier, steps, scheme)
-    return [LowerBound("linear-loss", LAST, LINEAR_PAIRS[scheme], cache(law.eps))] if law.written else []
+    eps = linear.eps_of_scheme(q, multiplier, steps, scheme)
+    return [LowerBound("linear-loss", LAST, LINEAR_PAIRS[scheme], cache(eps))] if eps else []
 
 
 def linear_cyclic(visits: int, multiplier: float, steps: int, distance: float) -> LowerBound:

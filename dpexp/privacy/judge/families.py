@@ -22,7 +22,8 @@ from dpexp.privacy.accounting.epoch_losses import EpochLoss, epoch_loss
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.accounting.loss_distributions import Scheme, step_loss
 from dpexp.privacy.accounting.mixtures import GaussianMixture, renyi_of
-from dpexp.privacy.exact import linear, memory, runs
+from dpexp.privacy.attained import linear
+from dpexp.privacy.exact import memory, runs
 from dpexp.privacy.exact.outcome import Cells, EitherOrder
 from dpexp.privacy.exact.update import Drift, Update, affine, constant
 from dpexp.privacy.judge.kinds import Attained
