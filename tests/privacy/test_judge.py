@@ -672,3 +672,15 @@ def always(value):
         return value
 
     return eps_attained
+
+
+def test_a_bound_from_below_that_speaks_at_epsilon_0_alone_is_compared():
+    """It is asked first, and at epsilon 0 in every setting: pairs are built where it says something."""
+
+    def delta_attained(eps, *, noise_multiplier, steps):
+        exact = delta_of_normal(2 * math.sqrt(steps) / noise_multiplier, 0.0)
+        return exact + 0.03 * (1 - exact) if eps == 0 else 0.0
+
+    found = judge(delta_attained, FULL, comparisons=12, seconds=1e6)
+    assert found.refuted
+    assert found.document["worst"]["eps"] == 0

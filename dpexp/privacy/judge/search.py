@@ -156,6 +156,8 @@ class Search:
         The bound is asked once for all that share the setting.
         """
         shape = tuple(float(v) for v in x[DIMENSIONS + 1 :])
+        if self.kind.lower:
+            return self._from_below(x, shape, families)
         laws: list[tuple[Family, Setting, Attained]] = []
         for family in families:
             setting = (family.own_setting or _shared)(x[:DIMENSIONS], shape, self.assumes)
@@ -172,6 +174,23 @@ class Search:
             if (at, setting) not in bounds:
                 bounds[at, setting] = self.bound(at, setting)
             found = self._add(family, setting, shape, at, attained, bounds[at, setting], tuple(float(v) for v in x))
+        return found
+
+    def _from_below(self, x: np.ndarray, shape: tuple[float, ...], families: Sequence[Family]) -> Comparison | None:
+        """The same of a bound from below, which is asked first: where it says nothing, no pair is built."""
+        setting, place, found = _shared(x[:DIMENSIONS], shape, self.assumes), float(x[DIMENSIONS]), None
+        # most delta is attained at epsilon 0, which no random number is
+        asked = (0.0, 10 ** (4 * place - 3)) if self.kind.quantity == "delta" else (level(self.kind, place, 1.0),)
+        for at in asked:
+            bound = self.bound(at, setting)
+            if not 0 < bound < math.inf or math.isinf(least(setting, self.assumes, self.kind, at)):
+                self.vacuous += 1
+                continue
+            for family in families:
+                exact = None if family.own_setting else family.build(setting, self.assumes, shape)
+                if exact is not None:
+                    cube = tuple(float(v) for v in x)
+                    found = self._add(family, setting, shape, at, value(exact, self.kind, at), bound, cube)
         return found
 
     def _add(
