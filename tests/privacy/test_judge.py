@@ -683,4 +683,4 @@ def test_a_bound_from_below_that_speaks_at_epsilon_0_alone_is_compared():
 
     found = judge(delta_attained, FULL, comparisons=12, seconds=1e6)
     assert found.refuted
-    assert found.document["worst"]["eps"] == 0
+    assert found.document["worst"]["at"] == {"eps": 0.0}
