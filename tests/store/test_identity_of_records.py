@@ -1,0 +1,112 @@
+"""A cell is known by the words of its config, and a release by its records: neither by how a path is typed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+
+import pytest
+
+from dpexp.config.experiment_file import load_experiment
+from tests.conftest import call, numbers
+
+CONFIG = """experiment: NAME
+problem:
+  name: softmax
+  data: {path: PATH, target: y, ranges: {x: [0, 1]}, categories: {y: ["no", "yes"]}, records: 300}
+algorithm: {name: dp-sgd, batch_size: 16, epochs: 1}
+privacy: {eps: 2, delta: 1e-5}
+run: {replicates: 1, seed: 1, checkpoints: 2}
+"""
+TABLE = "x,y\n" + "".join(f"{k / 300},{'yes' if k > 150 else 'no'}\n" for k in range(300))
+
+
+def config(folder, name="own", path="t.csv", experiment="d", **changes):
+    text = CONFIG.replace("NAME", experiment).replace("PATH", str(path))
+    for key, value in changes.items():
+        text = text.replace(f"{key}: {1 if key == 'seed' else 2}", f"{key}: {value}")
+    (folder / f"{name}.yaml").write_text(text)
+    return folder / f"{name}.yaml"
+
+
+@pytest.fixture
+def lab(tmp_path):
+    (tmp_path / "A/deep").mkdir(parents=True)
+    (tmp_path / "A/t.csv").write_text(TABLE)
+    config(tmp_path / "A")
+    return tmp_path
+
+
+def spellings(lab):
+    """A folder to run in, and how the config is typed there; the last three differ in the path of the data."""
+    a = lab / "A"
+    typed = [(lab, "A/own.yaml"), (lab, str(a / "own.yaml")), (a, "own.yaml"), (a / "deep", "../own.yaml"),
+             (lab, "A/deep/../own.yaml")]  # fmt: skip
+    for name, path in (("dot", "./t.csv"), ("absolute", a / "t.csv"), ("around", "../A/t.csv")):
+        typed.append((lab, str(config(a, name, path).relative_to(lab))))
+    return typed
+
+
+def test_one_cell_one_set_of_bits_and_one_release_however_a_path_is_typed(lab):
+    found = set()
+    for folder, typed in spellings(lab):
+        shutil.rmtree(lab / "plain", ignore_errors=True)
+        call("run", typed, "-q", "--results", lab / "plain", cwd=folder)
+        found.add(json.dumps(numbers(lab / "plain/d")))
+        call("run", typed, "-q", "--deployment", "--results", lab / "secret", cwd=folder)
+    ((cell, _),) = json.loads(*found).items()
+    assert cell == load_experiment(lab / "A/own.yaml").cells[0].cell_id
+    assert [path.name for path in (lab / "secret/d").glob("*.receipt.json")] == ["release-1.receipt.json"]
+    # another place with the same files is the same cell, with the same bits; other records are too, but for the bits
+    shutil.move(lab / "A", lab / "B")
+    call("run", "B/own.yaml", "-q", "--results", lab / "moved", cwd=lab)
+    assert json.dumps(numbers(lab / "moved/d")) in found
+    (lab / "B/t.csv").write_text(TABLE.replace("0.1,", "0.9,"))
+    call("run", "B/own.yaml", "-q", "--results", lab / "moved", cwd=lab)
+    assert [*numbers(lab / "moved/d")] == [cell]
+    assert json.dumps(numbers(lab / "moved/d")) not in found
+
+
+def test_the_same_records_are_released_again_only_when_that_is_asked_for(lab):
+    """Under another name, seed, number of checkpoints, experiment, or by a fit: the sum of what was spent is said."""
+    a = lab / "A"
+    shutil.copy(a / "t.csv", a / "other.csv")
+    configs = [config(a, "renamed", "other.csv"), config(a, "seeded", seed=2), config(a, "seen", checkpoints=1),
+               config(a, "named", experiment="e")]  # fmt: skip
+    call("run", "A/own.yaml", "-q", "--deployment", cwd=lab)
+    before = {path: path.read_bytes() for path in (lab / "results").rglob("*.parquet")}
+    for path in configs:
+        refused = call("run", path, "-q", "--deployment", cwd=lab, code=2).stderr
+        assert "released before: 1 release" in refused
+        assert "epsilon = 2 at delta = 1e-05" in refused
+        assert "refused" in call("run", path, "--deployment", "--dry-run", cwd=lab).stdout
+    assert {path: path.read_bytes() for path in (lab / "results").rglob("*.parquet")} == before
+    call("run", configs[-1], "-q", "--deployment", "--again", cwd=lab)
+    assert "epsilon = 4 at delta = 2e-05" in call("run", configs[0], "-q", "--deployment", cwd=lab, code=2).stderr
+    fit = ("fit", a / "t.csv", "--target", "x", "--mu", "1", "--central", "--deployment", "--public", a / "p.yaml")
+    (a / "p.yaml").write_text('ranges: {x: [0, 1]}\ncategories: {y: ["no", "yes"]}\n')
+    assert "2 releases" in call(*fit, "--out", "results/fits", cwd=lab, code=2).stderr
+    call(*fit, "--out", "results/fits", "--again", "--force", cwd=lab, code=None)
+    assert "3 releases" in call("run", configs[0], "-q", "--deployment", cwd=lab, code=2).stderr
+    told = json.loads(call("model", "d", "--json", cwd=lab).stdout)
+    assert len(told["release"]["earlier"]) == 3
+    # other records are no such release
+    (a / "other.csv").write_text(TABLE.replace("0.1,", "0.9,"))
+    call("run", configs[0], "-q", "--deployment", "--results", "results", cwd=lab)
+
+
+def test_of_anothers_key_nothing_can_be_told(lab, monkeypatch):
+    from dpexp.core import files
+
+    call("run", "A/own.yaml", "-q", "--deployment", cwd=lab)
+    monkeypatch.setenv("HOME", str(lab / "elsewhere"))
+    files._secret.cache_clear()
+    try:
+        refused = call("run", config(lab / "A", "named", experiment="e"), "-q", "--deployment", cwd=lab, code=2).stderr
+        assert "another secret" in refused
+    finally:
+        monkeypatch.undo()
+        files._secret.cache_clear()
+    receipt = (lab / "results/d/release-1.receipt.json").read_text()
+    assert os.fspath(lab) not in receipt
