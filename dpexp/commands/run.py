@@ -257,6 +257,7 @@ def _counted(experiment: Experiment, request: Request, only: frozenset[str] | No
         return
     from dpexp.store import receipts
 
+    Folder(request.results, experiment.name).require_real()
     with receipts.alone(request.results):
         new, anew = _to_release(experiment, request, only)
         if new and not request.again and (refusal := _refusal(new, request.results)):
