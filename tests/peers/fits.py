@@ -40,7 +40,7 @@ def table(name):
 
 
 def by_dpexp(folder, setting):
-    """Term -> its estimate and standard error, without noise."""
+    """Term -> its estimate and standard error, without noise; and the rules by which the fit refuses itself."""
     frame, target = table(setting["data"]), TARGETS[setting["data"]]
     numeric = frame.select_dtypes("number")
     middle, half = (numeric.max() + numeric.min()) / 2, WIDE * (numeric.max() - numeric.min()) / 2
@@ -51,11 +51,12 @@ def by_dpexp(folder, setting):
         pd.concat([frame] * setting.get("times", 1), ignore_index=True),
         target=target, model=setting["model"], mu=math.inf, central=True, public=public, force=True,
     )  # fmt: skip
-    rows = {row["term"]: row for row in fit.document()["estimates"]}
+    document = fit.document()
+    rows = {row["term"]: row for row in document["estimates"]}
     # its intercept is at the centre of the ranges, and theirs at 0
     slopes = sum(row["estimate"] * middle[term] for term, row in rows.items() if term in middle)
     rows["(intercept)"] = rows["(intercept)"] | {"estimate": rows["(intercept)"]["estimate"] - slopes}
-    return rows
+    return rows, {one["rule"] for one in document["refused"]}
 
 
 def by_reweighting(setting):
