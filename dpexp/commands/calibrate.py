@@ -7,7 +7,16 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
-from dpexp.commands.mechanism_arguments import LEAST, kind_of, mechanism_of, number, own_values, understood, values_of
+from dpexp.commands.mechanism_arguments import (
+    LEAST,
+    group_size,
+    kind_of,
+    mechanism_of,
+    number,
+    own_values,
+    understood,
+    values_of,
+)
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.scalars import scalar
 from dpexp.core.terminal import tell
@@ -15,20 +24,21 @@ from dpexp.core.text import columns, down, up
 from dpexp.privacy.accounting.calibration import Calibrated, Unreachable, calibrate
 from dpexp.privacy.accounting.tradeoff import profile_of
 from dpexp.privacy.analyses.analysis import Analysis
+from dpexp.privacy.analyses.groups import promised_together
 from dpexp.privacy.attained.lower_bounds import refuted
 from dpexp.privacy.mechanisms import every_analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.pairs.stated import every_lower_bound
 
 TARGETS = {
-    "eps": "eps=... with delta=...",
+    "eps": "eps=... with delta=... (and group=...)",
     "mu": "mu=...",
     "rho": "rho=... (zCDP)",
     "rdp": "rdp=... with order=...",
     "advantage": "advantage=...",
     "tpr": "tpr=...@fpr=...",
 }
-WITH_TARGETS = ("delta", "order", "fpr")
+WITH_TARGETS = ("delta", "order", "fpr", "group")
 LARGEST_TARGET = 1e6
 """so that the square of a target is a number too"""
 
@@ -118,7 +128,9 @@ def _goal(given: dict[str, Any]) -> Goal:
             raise UsageError(f"a target {measure}=... takes no {key}")
     if measure == "eps":
         delta = number("delta", given.get("delta", 1e-5), 0, 1)
-        return Goal(lambda a: a.eps(delta), level, {"eps": level, "delta": delta})
+        size = group_size(given.get("group", 1))
+        shown = {"eps": level, "delta": delta, **({"group": size} if size > 1 else {})}
+        return Goal(lambda a: promised_together(a, size).eps(delta) if size > 1 else a.eps(delta), level, shown)
     if measure == "rdp":
         if "order" not in given:
             raise UsageError("a target rdp=... needs order=...")

@@ -19,6 +19,7 @@ from dpexp.privacy.mechanisms.vocabulary import own_fields
 
 DELTAS = (1e-5, 1e-6)
 EPOCHS = "epoch-gaussian"
+MOST_IN_GROUP = 1000
 LEAST, LARGEST = 1e-9, 1e12
 """what a number other than 0 and inf lies between, so that its squares are numbers too"""
 MOST_IN_TREES = 50_000_000
@@ -93,6 +94,13 @@ def number(name: str, value: Any, low: float, high: float) -> float:
         ends = f"between {low:g} and {high:g}" if math.isfinite(high) else f"above {low:g}"
         raise UsageError(f"{name} is a number {ends}, not {value!r}")
     return float(value)
+
+
+def group_size(value: Any) -> int:
+    """How many records are protected together. Raises UsageError."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_IN_GROUP:
+        raise UsageError(f"group is a whole number from 1 to {MOST_IN_GROUP}, not {value!r}")
+    return value
 
 
 def _out_of_range(name: str, values: dict[str, Any]) -> dict[str, str]:

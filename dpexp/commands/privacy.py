@@ -13,7 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpexp.commands.config_statement import RESULTS, Located
-from dpexp.commands.mechanism_arguments import deltas_of, mechanism_of, number, orders_of, understood, values_of
+from dpexp.commands.mechanism_arguments import (
+    deltas_of,
+    group_size,
+    mechanism_of,
+    number,
+    orders_of,
+    understood,
+    values_of,
+)
 from dpexp.core.errors import UsageError
 from dpexp.core.text import up
 from dpexp.privacy.analyses.analysis import ORDERS, Analysis
@@ -41,7 +49,6 @@ OF_RUNS = ("runs", "shape")
 """words about the best of many runs: runs=10 shape=1"""
 QUESTIONS, ADVANTAGE = ("eps", "fpr", "prior", "group"), "advantage"
 """words about an attacker: eps=1, fpr=0.01, prior=0.1, group=3, advantage"""
-MOST_IN_GROUP = 1000
 LEAST_RATE = 1e-12
 RATES = (1e-3, 1e-2, 1e-1)
 """false positive rates of --tradeoff where none are named"""
@@ -146,7 +153,7 @@ class Asked(Located):
             # An attacker of what promises nothing can be right always.
             promised = [a for a in mechanism.analyses() if a.valid and math.isfinite(a.eps(self.deltas[0]))]
             if promised:
-                attacker = Attacker(promised, attained_by(mechanism), self.asked)
+                attacker = Attacker(promised, attained_by(mechanism), self.asked.at(self.deltas))
                 # A number for each, since labels make no names of files.
                 name = f"{self.name}_{len(found) + 1}" if len(self.local) + len(self.central) > 1 else self.name
                 found.append((label, Answer(attacker, name, label, self.out)))
@@ -236,7 +243,7 @@ class Understood(MechanismStatement):
         from dpexp.reporting.tradeoff import Attacker
 
         assert self.asked is not None
-        attacker = Attacker(self.analyses, self.lower, self.asked)
+        attacker = Attacker(self.analyses, self.lower, self.asked.at(self.deltas))
         return Answer(attacker, self.name, self.text_of_parameters(), self.out)
 
 
@@ -263,7 +270,7 @@ def questions_among(words: Sequence[str], tradeoff: bool) -> tuple[list[str], Qu
 
     # A word without a value asks for one number.
     given = values_of([word for word in mine if word != ADVANTAGE])
-    group = _group(given.get("group", 1))
+    group = group_size(given.get("group", 1))
     eps = tuple(number("eps", value, 0, math.inf) for value in _listed(given, "eps"))
     fpr = tuple(_rate("fpr", value) for value in _listed(given, "fpr"))
     priors = tuple(_rate("prior", value) for value in _listed(given, "prior"))
@@ -288,12 +295,6 @@ def _rate(key: str, value: Any) -> float:
     if not LEAST_RATE <= rate <= 1 - LEAST_RATE:
         raise UsageError(f"{key} is a number from {LEAST_RATE:g} to 1 - {LEAST_RATE:g}, not {rate:g}")
     return rate
-
-
-def _group(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_IN_GROUP:
-        raise UsageError(f"group is a whole number from 1 to {MOST_IN_GROUP}, not {value!r}")
-    return value
 
 
 # --- the best of many runs --------------------------------------------------------------------------------------

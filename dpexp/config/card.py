@@ -103,6 +103,8 @@ class Card(Parameters):
     batch_sizes_logged: bool = False
     tuning_runs: Annotated[int, Field(ge=0, le=10_000)] = 0
     """runs on the private data beside the one that is released"""
+    group: Annotated[int, Field(ge=1, le=1000)] = 1
+    """records that are protected together, as those of one person are"""
     stated: tuple[Stated, ...] = ()
     delta: tuple[Delta, ...] = (1e-5,)
 
@@ -116,6 +118,8 @@ class Card(Parameters):
                 f"clipping: {self.clipping} with microbatch_size: {self.microbatch_size}; "
                 "records that are clipped as one need clipping: microbatch and a microbatch_size above 1"
             )
+        if self.group > 1 and self.clipping == "microbatch":
+            raise ValueError("a group of records is covered where every record is clipped alone, not in microbatches")
         if self.sampler == "full-batch" and any(phase.sampling_probability < 1 for phase in self.phases):
             raise ValueError("sampler full-batch uses all records: sampling_probability is 1, or left out")
         # a field of another sampler would be ignored; the accountant may have been told of it

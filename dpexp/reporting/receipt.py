@@ -17,9 +17,10 @@ from typing import Any
 from dpexp.config.card import Card, CardRead, Sampler, Stated
 from dpexp.core.text import Printed, columns, counted, down, up
 from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.accounting.tradeoff import Profile, profile_of
+from dpexp.privacy.accounting.tradeoff import Profile
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.analyses.composition import batches_of
+from dpexp.privacy.analyses.groups import attained_together, promised_together
 from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 from dpexp.privacy.mechanisms.epoch_gaussian import SAMPLING
@@ -57,6 +58,8 @@ class Reading:
     word: str = ""
     """of `private-n`, `normaliser`, `unsupported`: what is wrong where there is no mechanism"""
     reason: str = ""
+    group: int = 1
+    """records that are protected together"""
 
     @cached_property
     def analyses(self) -> list[Analysis]:
@@ -66,9 +69,12 @@ class Reading:
 
     def best(self, delta: float) -> tuple[float, Analysis | None]:
         """The least epsilon that is proved, and by what."""
-        candidates = [(a.eps(delta), k) for k, a in enumerate(self.analyses)]
+        candidates = [(self._eps(a, delta), k) for k, a in enumerate(self.analyses)]
         eps, k = min(candidates, default=(math.inf, -1))
         return (eps, self.analyses[k]) if math.isfinite(eps) else (math.inf, None)
+
+    def _eps(self, analysis: Analysis, delta: float) -> float:
+        return promised_together(analysis, self.group).eps(delta) if self.group > 1 else analysis.eps(delta)
 
     def attained(self, delta: float, released: Sequence[str] = (ALL, LAST)) -> tuple[float, LowerBound | None]:
         """The largest epsilon that a pair of neighbours attains of what is released; what the last shows, all show."""
@@ -83,7 +89,7 @@ class Reading:
             if any(self.attained(d, released)[0] > eps_of(stated.mu, d) * ROUNDED for d in MU_LEVELS):
                 return REFUTED
             # an analysis without a mu says nothing of a whole curve
-            reached = [a.mu for a in self.analyses if a.mu is not None and a.mu <= stated.mu * ROUNDED]
+            reached = [a.mu for a in self.analyses if a.mu is not None and self.group * a.mu <= stated.mu * ROUNDED]
             return HOLDS if reached else UNSUPPORTED
         assert stated.eps is not None
         assert stated.delta is not None
@@ -129,7 +135,9 @@ def _reading(card: Card, sampler: Sampler, condition: str) -> Reading:
     # the last iterate adds up means, and the pairs' adds up sums
     if card.normaliser in DRAWN:
         lower = [b for b in lower if b.released == ALL]
-    result = Reading(condition, every, lower, more)
+    if lower:
+        lower = [*lower, *(b for a in run.analyses() if a.valid for b in attained_together(a, card.group))]
+    result = Reading(condition, every, lower, more, group=card.group)
     if not math.isfinite(result.best(card.delta[0])[0]):
         return Reading(
             condition, None, word=UNSUPPORTED, reason=f"no analysis here covers {sampler} batches, {card.relation}"
@@ -390,10 +398,10 @@ class Receipt(Printed):
         _, pair = reading.attained(floor)
         if by is None:
             return {}
-        promised = profile_of(by)
+        promised = promised_together(by, self.card.group)
         attained = Profile(pair.eps, attained=True) if pair else None
         return {
-            "gdp": gaussian_of(by, floor),
+            "gdp": gaussian_of(by, floor) if self.card.group == 1 else None,
             "advantage": [promised.advantage, attained.advantage if attained else None],
             "tpr": [[rate, promised.tpr(rate), attained.tpr(rate) if attained else None] for rate in RATES],
         }
@@ -439,7 +447,8 @@ class Receipt(Printed):
         head = ["delta", "eps", f"attained by all iterates{hidden}", "by the last", "analysis"]
         yield from ("  " + line for line in columns(rows, head).splitlines())
         gdp, (advantage, attained) = block["gdp"], block["advantage"]
-        yield f"  Gaussian DP: {gaussian_words(gdp)}"
+        if gdp is not None:
+            yield f"  Gaussian DP: {gaussian_words(gdp)}"
         yield f"  An attacker's advantage: at most {up(advantage)}" + _and_attained(attained)
         for rate, most, least in block["tpr"]:
             yield f"  True positives at {rate:g} false positives: at most {up(most)}" + _and_attained(least)

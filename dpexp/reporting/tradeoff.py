@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from dpexp.core.terminal import each
 from dpexp.core.text import columns, down, up
-from dpexp.privacy.accounting.group_losses import of_group
-from dpexp.privacy.accounting.tradeoff import Group, Profile, profile_of, profile_of_steps
+from dpexp.privacy.accounting.tradeoff import Group, Profile, profile_of
 from dpexp.privacy.analyses.analysis import Analysis
-from dpexp.privacy.analyses.composition import GROUPS, POISSON
+from dpexp.privacy.analyses.groups import group_profile
 from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.reporting.drawing import Drawing, Written, laid_out, put
 
@@ -46,6 +45,12 @@ class Questions:
     group: int = 1
     """records that are protected together"""
     curve: bool = False
+    deltas: tuple[float, ...] = ()
+    """epsilon of a group at these"""
+
+    def at(self, deltas: Sequence[float]) -> Questions:
+        """With the deltas of a statement, whose epsilons are those of one record, where a group is asked for."""
+        return replace(self, deltas=tuple(deltas)) if self.group > 1 else self
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,7 @@ class Row:
             "role": self.role,
             "group": 1 if self.profile.attained else self.group,
             "group_law": None if self.profile.attained or self.group == 1 else DIRECT if self.together else GENERIC,
+            "eps": [[delta, own.eps(delta)] for delta in asked.deltas],
             "delta": [[eps, own.delta(eps)] for eps in asked.eps],
             "tpr": [[rate, own.tpr(rate)] for rate in asked.fpr],
             "bayes_error": [[prior, own.bayes_error(prior)] for prior in asked.priors],
@@ -99,6 +105,7 @@ class Row:
         return [
             self.name,
             self.released,
+            *(more(own.eps(delta)) for delta in asked.deltas),
             *(more(own.delta(eps)) for eps in asked.eps),
             *(more(own.tpr(rate)) for rate in asked.fpr),
             *([more(own.advantage)] if asked.advantage else []),
@@ -130,6 +137,7 @@ class Attacker:
         head = [
             "analysis",
             "released",
+            *(f"eps @ delta {delta:g}" for delta in asked.deltas),
             *(f"delta @ eps {eps:g}" for eps in asked.eps),
             *(f"TPR @ FPR {rate:g}" for rate in asked.fpr),
             *(["advantage"] if asked.advantage else []),
@@ -169,18 +177,6 @@ def _promised(analysis: Analysis, size: int) -> Row:
     together = group_profile(analysis, size) if size > 1 else None
     mark = "own law of the group" if together else ""
     return Row(analysis.name, analysis.released, profile_of(analysis), size, mark, together)
-
-
-def group_profile(analysis: Analysis, size: int) -> Profile | None:
-    """What `size` records are promised together by the law of their own steps; None where that is not proved.
-
-    It is of Poisson sampling with coins for every record in every step, and of records that are there or not. Where
-    public groups take turns, records of different groups meet different steps.
-    """
-    sampled = POISSON in analysis.assumptions and GROUPS not in analysis.assumptions
-    if not sampled or not analysis.steps or any(step.scheme != "add-remove" for step, _ in analysis.steps):
-        return None
-    return profile_of_steps(of_group(analysis.steps, size))
 
 
 def _draw(attacker: Attacker, name: str, setting: str) -> Drawing:

@@ -17,8 +17,8 @@ from dpexp.accounting import Accountant
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.accounting.loss_distributions import step_loss
 from dpexp.privacy.analyses import last_iterate
+from dpexp.privacy.analyses.groups import group_profile
 from dpexp.privacy.mechanisms import MECHANISMS
-from dpexp.reporting.tradeoff import group_profile
 
 FILE = Path(__file__).with_name("values.csv")
 

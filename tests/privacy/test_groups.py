@@ -13,8 +13,8 @@ from scipy.stats import binom, norm
 from dpexp.privacy.accounting.group_losses import GroupStep, of_group
 from dpexp.privacy.accounting.loss_distributions import StepLoss, eps_of_steps, step_loss
 from dpexp.privacy.accounting.tradeoff import Group, profile_of
+from dpexp.privacy.analyses.groups import group_profile
 from dpexp.privacy.mechanisms import MECHANISMS
-from dpexp.reporting.tradeoff import group_profile
 from tests.conftest import call
 
 
@@ -175,3 +175,42 @@ def test_the_command_says_which_law_it_is():
     assert laws["renyi-composition"] == "generic"
     assert laws["exact-composition"] is None
     assert "all there or all absent" not in call(*words, "sampling=full-batch").stdout
+
+
+@pytest.mark.parametrize(("size", "theirs", "ours"), [(3, 6.425, 3.93705), (10, math.inf, 15.46483)])
+def test_the_epsilon_of_a_group_is_one_number_in_all_commands(size, theirs, ours):
+    """Settings of the tests of TensorFlow Privacy, whose conversion is generic and larger."""
+    words = ["sampling_probability=0.0064", "steps=782", f"group={size}"]
+    of_noise = call(
+        "privacy", "--mechanism", "sampled-gaussian", "noise_multiplier=1", *words, "delta=1e-6", "fpr=0.01", "--json"
+    )
+    rows = json.loads(of_noise.stdout)["tradeoff"]["statements"]
+    ((_, stated),) = next(row["eps"] for row in rows if row["analysis"] == "pld-composition")
+    assert stated == pytest.approx(ours, rel=1e-5)
+    assert stated < theirs
+    card = [
+        "relation=add-remove",
+        "sampler=poisson",
+        "records=100000",
+        "records_public=true",
+        "noise_multiplier=1",
+        *words,
+    ]
+    receipt = json.loads(call("receipt", *card, f"eps={stated}", "delta=1e-6", "--json").stdout)
+    (line,) = receipt["readings"][0]["eps"]
+    assert line["eps"] == pytest.approx(stated, rel=1e-9)
+    assert stated * (1 - 1e-3) < line["attained"] <= stated
+    target = [f"eps={stated}", "delta=1e-6", *words]
+    found = json.loads(call("calibrate", "--mechanism", "sampled-gaussian", *target, "--json").stdout)
+    assert found["value"] == pytest.approx(1.0, rel=1e-5)
+
+
+def test_the_generic_epsilon_of_a_group_is_that_of_its_delta():
+    group = Group(
+        profile_of(
+            MECHANISMS["sampled-gaussian"](noise_multiplier=2, sampling_probability=0.05, steps=50).analyses()[0]
+        ),
+        2,
+    )
+    eps = group.eps(1e-5)
+    assert group.delta(eps) <= 1e-5 < group.delta(eps * 0.999)

@@ -36,7 +36,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from dpexp.core.roots import narrow
-from dpexp.privacy.accounting.gdp import delta_of
+from dpexp.privacy.accounting.gdp import delta_of, eps_of
 
 if TYPE_CHECKING:
     from dpexp.privacy.accounting.loss_distributions import Steps
@@ -221,6 +221,18 @@ class Group:
         each = eps / self.size
         factor = math.expm1(eps) / math.expm1(each) if each > 0 else float(self.size)
         return min(1.0, self.one.delta(each) * factor)
+
+    def eps(self, delta: float) -> float:
+        """Epsilon at delta, rounded up by a millionth at most; inf where none is found up to 700."""
+        if self.one.mu is not None:
+            return eps_of(self.size * self.one.mu, delta)
+        high = 1.0
+        # delta is small at large epsilons only as far as that of one record is known
+        while self.delta(high) > delta:
+            high *= 2
+            if high > 700:
+                return math.inf
+        return narrow(lambda eps: self.delta(eps) <= delta, 0.0, high, relative=1e-6).above
 
     @cached_property
     def advantage(self) -> float:
