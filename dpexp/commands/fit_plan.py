@@ -1,14 +1,14 @@
 """What a fit would give: the fit itself, rehearsed on simulated tables of the shape that public inputs state.
 
-Nothing is read. Columns of numbers are normal about the middle of their ranges, any two with the stated correlation;
-categories have the stated shares, or equal ones; no column explains anything of a number, and all together move the
-log odds of a category by 1. How many records are needed is found by rehearsing other numbers of them.
+Nothing is read. Columns of numbers are normal about the middle of their ranges, with the stated correlations; categories
+have the stated shares, or equal ones; errors are normal with the stated scale, and no column explains anything of a
+number, while all together move the log odds of a category by 1. How many records are needed is found by rehearsing other numbers of them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -61,8 +61,8 @@ class Outlook:
 
 def simulated(units: Units, public: PublicInputs, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Covariates [n, d] and responses [n] in the units of the computation."""
-    common = rng.standard_normal(n)
-    values = {column.name: _values(column, public, common, rng) for column in units.columns}
+    normals = rng.standard_normal((n, len(units.columns))) @ _root(units.columns, public).T
+    values = {one.name: _values(one, public, g, rng) for one, g in zip(units.columns, normals.T, strict=True)}
     x, _ = covariates_of(values, units, n)
     if not units.binary or units.response is None:
         return x, rng.standard_normal(n)
@@ -73,15 +73,31 @@ def simulated(units: Units, public: PublicInputs, n: int, rng: np.random.Generat
     return x, (rng.random(n) < 1 / (1 + np.exp(-base - t))).astype(float)
 
 
-def _values(column: Column, public: PublicInputs, common: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    n = len(common)
+def _root(columns: Sequence[Column], public: PublicInputs) -> np.ndarray:
+    """A root [k, k] of the nearest correlation that is one: correlations are stated pair by pair."""
+    numbers = np.array([column.levels is None for column in columns])
+    matrix = np.where(np.outer(numbers, numbers), public.correlation, 0.0)
+    places = {column.name: k for k, column in enumerate(columns)}
+    for (one, other), value in public.correlations.items():
+        if one in places and other in places:
+            matrix[places[one], places[other]] = matrix[places[other], places[one]] = value
+    np.fill_diagonal(matrix, 1.0)
+    values, vectors = np.linalg.eigh(matrix)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    return np.asarray(root / np.linalg.norm(root, axis=1)[:, None])
+
+
+def _values(column: Column, public: PublicInputs, g: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """From standard normals [n]; a level is a part of their range."""
     if column.levels is not None:
-        found = rng.choice(len(column.levels), n, p=_shares(column, public)).astype(float)
+        from scipy.special import ndtr
+
+        parts = np.cumsum(_shares(column, public))[:-1]
+        found = np.searchsorted(parts, ndtr(g)).astype(float)
     else:
         low, high = column.limits or TYPICAL_RANGE
-        own, shared = math.sqrt(1 - public.correlation), math.sqrt(public.correlation)
-        found = (low + high) / 2 + (high - low) / 4 * (own * rng.standard_normal(n) + shared * common)
-    return np.where(rng.random(n) < SHARE_MISSING, np.nan, found) if column.may_miss else found
+        found = (low + high) / 2 + (high - low) / 4 * g
+    return np.where(rng.random(len(g)) < SHARE_MISSING, np.nan, found) if column.may_miss else found
 
 
 def _shares(column: Column, public: PublicInputs) -> np.ndarray:

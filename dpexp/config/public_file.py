@@ -47,7 +47,7 @@ def read_public(source: Path | Mapping[str, object] | None) -> PublicInputs:
             Issue(root.keys["thousands"], "decimal and thousands are one mark", "decimal is '.' if not stated")
         )
     shares = _each(root, "shares", partial(_shares, categories), issues)
-    correlation = _fraction(root.value.get("correlation"), issues)
+    correlation, correlations = _correlation(root.value.get("correlation"), issues)
     leave_out = tuple(_names(root.value["leave_out"], issues)) if "leave_out" in root.value else ()
     # A column is a number or a category, and which it is must not depend on the records.
     for name in ranges.keys() & categories.keys():
@@ -60,7 +60,7 @@ def read_public(source: Path | Mapping[str, object] | None) -> PublicInputs:
     days = tuple(str(name) for name, pair in pairs.items() if isinstance(pair[0], str))
     return PublicInputs(
         ranges, categories, missing, leave_out, days, guessed or known, known is not None, decimal, thousands,
-        str(source) if isinstance(source, Path) else "public", shares, correlation,
+        str(source) if isinstance(source, Path) else "public", shares, correlation, correlations,
     )  # fmt: skip
 
 
@@ -112,13 +112,21 @@ def _shares(
     return found
 
 
-def _fraction(given: Located | None, issues: list[Issue]) -> float:
+def _correlation(given: Located | None, issues: list[Issue]) -> tuple[float, dict[tuple[str, str], float]]:
+    """Of any two columns of numbers, or of single pairs."""
     if given is None or given.value is None:
-        return 0.0
-    if type(given.value) not in (int, float) or not 0 <= given.value < 1:
-        issues.append(Issue(given.where, "correlation is a number from 0 to below 1", "correlation: 0.5"))
-        return 0.0
-    return float(given.value)
+        return 0.0, {}
+    if type(given.value) in (int, float) and 0 <= given.value < 1:
+        return float(given.value), {}
+    found = {}
+    for one, others in given.value.items() if isinstance(given.value, dict) else ():
+        for other, value in others.value.items() if isinstance(others.value, dict) else ():
+            found[str(one), str(other)] = value.value
+    if not found or not all(type(value) in (int, float) and -1 < value < 1 for value in found.values()):
+        example = "correlation: 0.5, or correlation: {age: {income: 0.3}}"
+        issues.append(Issue(given.where, "correlation is a number from 0 to below 1, or one of each pair", example))
+        return 0.0, {}
+    return 0.0, {pair: float(value) for pair, value in found.items()}
 
 
 def _range(name: str, given: Located, issues: list[Issue]) -> tuple[float, float]:

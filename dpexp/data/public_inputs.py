@@ -46,6 +46,8 @@ class PublicInputs:
     """of plans: how many of the records are thought to have a category, of some or all of a column"""
     correlation: float = 0.0
     """of plans: what is thought of any two columns of numbers"""
+    correlations: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    """of plans: of two columns; those of categories are of the normals of which levels are parts"""
 
     @property
     def named(self) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ def plan(public, n, central=True, **more):
     (0.0, 0.05, 6000, True, "mallows-logistic"), (0.0, 0.5, 40_000, False, "huber-linear"),
 ])  # fmt: skip
 def test_a_plan_is_within_a_quarter_of_what_comes(rho, share, n, central, model):
-    public = RANGES | {"shares": {"g": {"yes": share}}, "correlation": rho}
+    public = RANGES | {"shares": {"g": {"yes": share}}, "correlation": {"a": {"b": rho}}}
     expected = {one["term"]: one["std_error"] for one in plan(public, n, central, model=model).document()["expected"]}
     found, mu = [], 1.0 if central else 3.0
     if model == "mallows-logistic":
@@ -67,6 +67,7 @@ def test_without_shares_it_says_that_it_cannot_know():
 
 @pytest.mark.parametrize("more", [
     {"shares": {"g": {"maybe": 0.1}}}, {"shares": {"g": {"yes": 1.5}}}, {"correlation": 1.5}, {"correlation": "high"},
+    {"correlation": {"a": {"b": 2}}}, {"correlation": {"a": 0.5}},
 ])  # fmt: skip
 def test_shares_and_correlation_that_cannot_be(more):
     with pytest.raises(UsageError):
