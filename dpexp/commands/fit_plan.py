@@ -1,8 +1,9 @@
 """What a fit would give: the fit itself, rehearsed on simulated tables of the shape that public inputs state.
 
-Nothing is read. Columns of numbers are normal about the middle of their ranges, with the stated correlations; categories
-have the stated shares, or equal ones; errors are normal with the stated scale, and no column explains anything of a
-number, while all together move the log odds of a category by 1. How many records are needed is found by rehearsing other numbers of them.
+Nothing is read. Columns of numbers are normal about the middle of their ranges, with the stated correlations.
+Categories have the stated shares, or equal ones. Errors are normal with the stated scale; no column explains anything
+of a number, and all together move the log odds of a category by 1. How many records are needed is found by rehearsing
+other numbers of them.
 """
 
 from __future__ import annotations
