@@ -23,6 +23,7 @@ sampler: poisson          # what the code does: poisson, truncated-poisson (cap)
                           # full-batch, unknown
 accounted_as: poisson     # what the accountant was told
 phases: [{noise_multiplier: 1.0, sampling_probability: 0.01, steps: 1000}]
+                          # or noise_multiplier, batch_size and epochs
 clipping: flat            # flat, per-layer (noise over the norm of all layers), microbatch (microbatch_size), none
 normaliser: public        # the sum is divided by a public number, by q n (expected), or by the batch's size (drawn)
 releases: all             # all, last, average, best-of-k; what is left out is taken as all
