@@ -11,7 +11,7 @@ import numpy as np
 
 from dpexp.commands import fit_receipt
 from dpexp.commands.fit_after import row_of
-from dpexp.commands.fit_plan import outlook, without_advice
+from dpexp.commands.fit_plan import outlook, without_numbers
 from dpexp.commands.fit_receipt import Receipt
 from dpexp.commands.fit_request import Request, number
 from dpexp.commands.fit_shown import Report
@@ -97,7 +97,7 @@ def _plan(request: Request) -> Report:
         raise UsageError(f"--plan reads no data: how many {unit} are there?", "for instance --n 100000")
     n = len(mu) if request.n is None else round(number("--n", request.n, 0, 1e12))
     planned, used = _planned(request, units, mu, n)
-    planned = without_advice(planned)
+    planned = without_numbers(planned)
 
     def planner(records: int) -> tuple[Planned, np.ndarray]:
         return _planned(request, units, np.resize(mu, records) if len(mu) > 1 else mu, records)

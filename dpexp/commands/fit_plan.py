@@ -194,11 +194,11 @@ def _least(holds: Callable[[int], bool], start: int, fewest: int) -> int | None:
     return two_digits(high)
 
 
-def without_advice(planned: Planned) -> Planned:
-    """The plan with one number of records, that of the rehearsal: what formulas say of others goes."""
+def without_numbers(planned: Planned) -> Planned:
+    """The plan with one number of records, that of the rehearsal."""
     checked = planned.checked
     reasons = tuple(replace(reason, n_needed=None) for reason in checked.reasons)
-    return replace(planned, checked=replace(checked, reasons=reasons, advice=()))
+    return replace(planned, checked=replace(checked, reasons=reasons))
 
 
 def document(plan: Outlook, units: Units) -> dict[str, Any]:

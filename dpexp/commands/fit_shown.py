@@ -36,10 +36,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DELTAS = (1e-5, 1e-6)
-NARROWER = (
-    "The n are those of columns that vary as stated and are independent: one that varies half as much needs {} times "
-    "as many, a level that 1 in 20 hold {} times."
-)
 AR = (
     "(AR): interval and p come from the test of Anderson and Rubin, which the noise of the curvature decides, and se "
     "from Wald's; such intervals are finite up to a level of {:.1f}%."
@@ -431,9 +427,6 @@ class Report(FitResult):
             # What the same epsilon would cost with a delta.
             other = model.gradient_sensitivity / mu_within(self.pure, delta) / model.gradient_noise[0]
             said.append(f"Gaussian messages at delta = {delta:g} would be {other:.2g} times as noisy.")
-        if self.checked.advice:
-            said += [f"Advice: {reason.why}; n = {reason.n_needed:,} would do." for reason in self.checked.advice]
-            said.append(NARROWER.format(*((4, 5) if self.request.central else (16, 28))))
         if self.fitted is not None:
             if not self.request.central:
                 said.append(SIMULATED)

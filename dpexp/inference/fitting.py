@@ -39,8 +39,6 @@ from dpexp.inference.users import Normals, Records
 
 FEWEST_TO_COMPUTE = 150
 """users below which the stages of the local model lack users of one kind, and not even estimates can be computed"""
-MOST_CENTRAL = 0.25
-"""se_H / lambda_min of the guessed D H D above which a plan warns that some coefficients may not be told"""
 MOST_EVERY = 5
 """at least every so manieth user of the local model sends a Hessian, however many there are: fewer would be shorter by
 up to a tenth if the guess is right, and curvature in a direction that is flatter than it would never be told"""
@@ -133,13 +131,9 @@ def plan_central(model: Model, mu: float, n: int) -> Planned:
     inverse = np.linalg.inv(model.guessed_hessian)
     errors = standard_errors(inverse @ message @ inverse)
     ratio = hessian_deviation(model, n, mu, shares, model.problem.fixed_scale) / model.least_curvature
-    advice = []
-    if ratio > MOST_CENTRAL:
-        why = f"the curvature would be measured too noisily (relative error {ratio:.2g}, at most {MOST_CENTRAL:.2g})"
-        advice.append(Reason("hessian-too-noisy", why, two_digits(n * ratio / MOST_CENTRAL)))
     # so few records were never tried: the fit is refused before the data are used, which costs nobody anything
     few = too_few(model, n, FEWEST_FOR_EACH // 5)
-    checked = Checked({"expected_hessian_error": ratio}, few, (), tuple(advice))
+    checked = Checked({"expected_hessian_error": ratio}, few)
     return Planned(model, n, errors, checked)
 
 

@@ -92,17 +92,6 @@ def hessian_error(model: Model, design: Design, noise: Noise) -> float:
     return model.hessian_noise(model.problem.fixed_scale) * math.sqrt(noise.hessians / users)
 
 
-@lru_cache(maxsize=64)
-def largest_error(model: Model) -> float:
-    """The largest se_H for which `expected_ratio` is large enough, by halving."""
-    wanted = least_ratio(model.p)
-    low, high = 0.0, model.least_curvature
-    for _ in range(20):
-        middle = (low + high) / 2
-        low, high = (middle, high) if expected_ratio(model, middle) >= wanted else (low, middle)
-    return low
-
-
 def expected_errors(model: Model, design: Design, noise: Noise, debiased: bool = False) -> np.ndarray:
     """Mean standard errors [p] of theta~ over the noise of the Hessian messages, if the law is as guessed.
 

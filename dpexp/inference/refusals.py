@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpexp.inference.models import Model
-from dpexp.inference.predicted import FEWEST_FOR_EACH, Noise, expected_ratio, hessian_error, largest_error, least_ratio
+from dpexp.inference.predicted import FEWEST_FOR_EACH, Noise, expected_ratio, hessian_error, least_ratio
 from dpexp.inference.small_matrices import pseudo_inverses, times
 from dpexp.inference.staged_newton import Design, Outcome
 
@@ -66,8 +66,6 @@ class Checked:
     values: dict[str, float]
     reasons: tuple[Reason, ...]
     warnings: tuple[str, ...] = ()
-    advice: tuple[Reason, ...] = ()
-    """of a plan: what is expected to be told badly, though nothing is refused"""
 
     def lost(self, p: int) -> set[int]:
         """Which of p parameters are not told."""
@@ -83,7 +81,7 @@ class Checked:
     @property
     def n_needed(self) -> int | None:
         """Users with whom all rules would be met, that more users can meet."""
-        return max((reason.n_needed for reason in (*self.reasons, *self.advice) if reason.n_needed), default=None)
+        return max((reason.n_needed for reason in self.reasons if reason.n_needed), default=None)
 
 
 def two_digits(n: float) -> int:
@@ -93,16 +91,10 @@ def two_digits(n: float) -> int:
 
 
 def before(model: Model, design: Design, noise: Noise) -> Checked:
-    """What public numbers alone say: fewer users than were ever tried, and as advice, a Hessian that would be noise."""
-    error = hessian_error(model, design, noise)
-    ratio, least = expected_ratio(model, error), least_ratio(model.p)
-    advice = []
-    if ratio < least:
-        why = f"the curvature would be measured too noisily (expected ratio {ratio:.2f}, {least:.2f} is needed)"
-        needed = design.n * (error / largest_error(model)) ** 2  # errors fall like the root of n
-        advice.append(Reason("hessian-too-noisy", why, two_digits(needed) if math.isfinite(needed) else 10**15))
+    """What public numbers alone say: fewer users than were ever tried."""
+    ratio, least = expected_ratio(model, hessian_error(model, design, noise)), least_ratio(model.p)
     values = {"expected_hessian_ratio": ratio, "least_hessian_ratio": least}
-    return Checked(values, too_few(model, design.n, FEWEST_FOR_EACH), (), tuple(advice))
+    return Checked(values, too_few(model, design.n, FEWEST_FOR_EACH))
 
 
 def too_few(model: Model, n: int, each: int) -> tuple[Reason, ...]:

@@ -33,10 +33,7 @@ from dpexp.inference.intervals import intervals, level_of
 from dpexp.inference.models import unit_model
 from dpexp.inference.newton import regularise, standard_errors, symmetric_noise
 from dpexp.inference.predicted import (
-    expected_ratio,
     guessed_curvature,
-    hessian_error,
-    largest_error,
     least_ratio,
     noise_of,
 )
@@ -325,17 +322,6 @@ def test_the_least_ratio_is_above_what_pure_noise_gives():
         noise = symmetric_noise(rng.standard_normal((200, p, p)))
         ratios = np.linalg.eigvalsh(regularise(noise, np.ones(200)))[:, 0]
         assert np.quantile(ratios, 0.9) < least_ratio(p) * 1.01
-
-
-def test_the_largest_noise_is_where_the_expected_ratio_meets_the_least():
-    model = unit_model("huber-linear", 5)
-    error = largest_error(model)
-    assert expected_ratio(model, error * 0.97) > least_ratio(model.p)
-    assert expected_ratio(model, error * 1.03) < least_ratio(model.p)
-    assert expected_ratio(model, 0.0) == math.inf
-    design = Design(100_000, 0.1)
-    one, two = (hessian_error(model, design, noise_of(model, np.array([mu]))) for mu in (1.0, 2.0))
-    assert one == pytest.approx(2 * two)
 
 
 def test_an_epsilon_may_be_a_fraction_as_any_number_may(lab):
