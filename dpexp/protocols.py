@@ -12,6 +12,7 @@ Problem    dpexp.problems.problem                an interface, what is learnt fr
     prepare           reads what has to be read; asked by the config reader; default: nothing
     notices           what is said of the data in `validate`, `run` and `privacy`; default: nothing
     files             the user's own data files; asked by `dpexp.store.fingerprint`; default: none
+    places            where these files are now; asked by `dpexp.store`; default: their paths as seen from here
     legend            what released parameters mean; asked by `dpexp.store.cell_files`, of files; default: {}
     fresh_users       whether steps are users who come once; asked by figures; default: False
     remarks           what is odd about the user's own table; asked by `validate` and `run`; default: nothing
@@ -59,6 +60,7 @@ Mechanism  dpexp.privacy.mechanisms.mechanism    a base class, what is released 
     scheme, drawn     how records meet the steps, as `sampling` or that word says; default: every record once
     analyses          every analysis that applies, the refused ones with their reason; asked by every privacy statement
     lower_bounds      what pairs of neighbours attain; asked by `dpexp privacy`; default: none
+    law               what a run on a few records releases, by enumeration; asked by `dpexp check`; default: not given
     projected_run     it in one dimension, for a search for pairs; asked by `dpexp.privacy.pairs`; default: refused
     describe          who is protected and what is released, in sentences; asked by every privacy statement
 Analysis   dpexp.privacy.analyses.analysis       a value, one upper bound on the privacy loss of one mechanism

@@ -79,7 +79,7 @@ def test_the_members_of_a_kind_are_those_that_the_page_names(kind):
 DEFAULTS = {
     page.Problem: (
         ProblemBase,
-        {"memory", "prepare", "notices", "files", "legend", "remarks", "require_records", "fresh_users"}
+        {"memory", "prepare", "notices", "files", "places", "legend", "remarks", "require_records", "fresh_users"}
         | {"held_out_records", "held_out_classes", "dealt_anew"},
     ),
     page.Algorithm: (
