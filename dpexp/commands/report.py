@@ -108,9 +108,10 @@ def _page(results: Path, names: Sequence[str], alone: bool) -> Any:
 
 def _fit_files(results: Path) -> list[Path]:
     """What `dpexp fit --out FOLDER` wrote in folders of the results folder, and not their receipts."""
-    found = (path for path in results.glob("*/fit*.json") if not path.name.endswith(".receipt.json"))
-    # a link may lead anywhere
-    return sorted(path for path in found if not path.is_symlink() and not path.parent.is_symlink())
+    from dpexp.store.folder import own_folders
+
+    found = (path for folder in own_folders(results) for path in sorted(folder.glob("fit*.json")))
+    return [path for path in found if not path.name.endswith(".receipt.json") and not path.is_symlink()]
 
 
 def _fit(path: Path, results: Path) -> Fit:

@@ -251,6 +251,14 @@ def _set_aside(path: Path) -> None:
     path.rename(next(name for name in names if not os.path.lexists(name)))
 
 
+def own_folders(results: Path) -> list[Path]:
+    """The folders in a results folder, sorted; links lead elsewhere."""
+    if not results.is_dir():
+        return []
+    found = (path for path in results.iterdir() if path.name.isprintable() and not path.is_symlink())
+    return sorted(path for path in found if path.is_dir())
+
+
 def holds_results(path: Path) -> bool:
     """Whether a folder looks like the results of an experiment, whole or not."""
     return any((path / name).exists() for name in ("manifest.json", "cells.parquet", "trajectories"))
@@ -258,7 +266,4 @@ def holds_results(path: Path) -> bool:
 
 def experiments_in(results: Path) -> list[str]:
     """Names of the experiments that have results in a folder, whole or not; links lead elsewhere."""
-    if not results.is_dir():
-        return []
-    places = (path for path in results.iterdir() if path.name.isprintable() and not path.is_symlink())
-    return sorted(path.name for path in places if holds_results(path))
+    return [path.name for path in own_folders(results) if holds_results(path)]

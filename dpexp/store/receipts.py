@@ -25,6 +25,7 @@ from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.files import atomically, keyed, read_ordinary
 from dpexp.core.standard_json import standard_json
 from dpexp.core.text import counted, up
+from dpexp.store.folder import own_folders
 
 ENDING = ".receipt.json"
 MOST_BYTES = 1_000_000
@@ -47,9 +48,9 @@ def records_of(content: bytes) -> Records:
 def receipts(results: Path) -> list[dict[str, Any]]:
     """The receipts in a results folder, the first one first. Raises UsageError for one that cannot be read."""
     found = []
-    for path in sorted({*results.glob(f"*{ENDING}"), *results.glob(f"*/*{ENDING}")}):
+    for path in [path for place in (results, *own_folders(results)) for path in sorted(place.glob(f"*{ENDING}"))]:
         try:
-            told = json.loads(b"" if path.is_symlink() or path.parent.is_symlink() else read_ordinary(path, MOST_BYTES))
+            told = json.loads(b"" if path.is_symlink() else read_ordinary(path, MOST_BYTES))
             delta, eps = (math.inf if value is None else float(value) for value in told["eps"][0])
             found.append({"path": path, "at": str(told["at"]), "eps": eps, "delta": delta, "records": told["records"],
                           "relation": str(told["neighboring_relation"])})  # fmt: skip
