@@ -36,6 +36,7 @@ from dpexp.store import (
     generation,
     load_cells,
     load_generation,
+    partials,
     publish,
     simulating,
 )
@@ -203,8 +204,8 @@ def test_the_same_parameters_under_any_workers_chunks_and_company(here, monkeypa
     go()
     ids = [cell.cell_id for cell in load_experiment("mine.yaml").cells]
     truth = [released(cell=cell_id, replicate=k).parameters for cell_id in ids for k in range(3)]
-    cut = running.chunks_of
-    monkeypatch.setattr(running, "chunks_of", lambda cells, replicates: cut(cells, replicates, 1, 1))
+    cut = partials.chunks_of
+    monkeypatch.setattr(partials, "chunks_of", lambda cells, replicates: cut(cells, replicates, 1, 1))
     go("cut", jobs=2)
     go("alone", sets=("privacy.eps=4",))
     assert all(
