@@ -18,7 +18,7 @@ import typer
 from typer import Argument, Option
 
 from dpexp.core.errors import CLOSED, INTERRUPTED, UNEXPECTED, USAGE, DpexpError, UsageError
-from dpexp.core.files import home
+from dpexp.core.files import at_home, home
 from dpexp.core.terminal import say, warn
 
 app = typer.Typer(
@@ -737,15 +737,15 @@ def _at_home(body: Callable[..., Any]) -> Callable[..., Any]:
         if isinstance(value, list | tuple):
             return type(value)(map(expanded, value))
         try:
-            return value.expanduser() if isinstance(value, Path) else value
+            return at_home(value) if isinstance(value, Path) else value
         except RuntimeError:
             raise UsageError(f"{value}: no such user", "write the folder out") from None
 
     @wraps(body)
-    def at_home(**options: Any) -> Any:
+    def with_homes(**options: Any) -> Any:
         return body(**{name: expanded(value) for name, value in options.items()})
 
-    return at_home
+    return with_homes
 
 
 def _end_where_a_plugin_is_at_fault(error: Exception) -> None:

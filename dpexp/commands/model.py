@@ -22,7 +22,7 @@ import numpy as np
 from dpexp.commands.joint_releases import NOT_PRIVATE
 from dpexp.config.settings import Words, flat, named, varying
 from dpexp.core.errors import PrivateWarning, UsageError
-from dpexp.core.files import Damaged, atomically
+from dpexp.core.files import Damaged, at_home, atomically
 from dpexp.core.standard_json import standard_json
 from dpexp.core.terminal import warn
 from dpexp.core.text import columns, csv_cell, few, guess, up
@@ -294,7 +294,7 @@ def model(
 
 def _generation(result: str, results: Path) -> Generation:
     """The stored results of an experiment, by its name or its folder."""
-    home = Path(result).expanduser()
+    home = at_home(Path(result))
     folder = results / result
     if not (folder / "manifest.json").exists() and (home / "manifest.json").exists():
         folder = home if home.name not in ("", "..") else home.resolve()

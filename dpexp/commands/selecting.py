@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from dpexp.config.messages import listed
 from dpexp.config.shipped import shipped as shipped_configs
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
-from dpexp.core.files import Damaged
+from dpexp.core.files import Damaged, at_home
 from dpexp.core.terminal import note
 from dpexp.core.text import counted, guess
 from dpexp.reporting.of_results.gather import Source
@@ -165,7 +165,7 @@ def is_path(name: str) -> bool:
 
 
 def _folder(name: str, what: str) -> Source:
-    path = Path(name).expanduser()
+    path = at_home(Path(name))
     path = path if path.name not in ("", "..") else path.resolve()
     if not holds_results(path):
         raise UsageError(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpexp.commands.selecting import Selection, Work
 from dpexp.core.errors import UsageError
+from dpexp.core.files import at_home
 from dpexp.core.standard_json import standard_json
 from dpexp.reporting.of_results.gather import Source, mark, name_of
 from dpexp.reporting.table import terminal_width
@@ -62,7 +63,7 @@ def table(
 
 def fit_files(names: Sequence[str]) -> list[Path]:
     """The names as files, if they are files of fits by their ending; none where nobody means fits."""
-    paths = [Path(name).expanduser() for name in names]
+    paths = [at_home(Path(name)) for name in names]
     return paths if paths and all(path.suffix.lower() == ".json" for path in paths) else []
 
 

@@ -267,6 +267,16 @@ def home() -> Path | None:
     return place if place.is_absolute() and os.path.realpath(place) != "/" else None
 
 
+def at_home(path: Path) -> Path:
+    """The path with ~ as a home, unless that is no user's and a folder here has the name. Raises RuntimeError."""
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        if Path(path.parts[0]).exists():
+            return path
+        raise
+
+
 def cache_folder(own: str) -> Path | None:
     """The folder called `own` in DPEXP_CACHE or in the user's cache folder; None where nothing is to be kept, or nobody
     has a home."""
