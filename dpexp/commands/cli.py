@@ -603,7 +603,7 @@ def list_(
 def init(
     problem: Annotated[str | None, Argument(metavar="[PROBLEM]", help="A problem.", show_default=False)] = None,
     algorithm: Annotated[str | None, Option(metavar="NAME", help="An algorithm.")] = None,
-    data: Annotated[Path | None, Option(metavar="FILE", help="Your own table or folder of images.")] = None,
+    data: Annotated[Path | None, Option(metavar="FILE", help="Your own table.")] = None,
     target: Annotated[str | None, Option(metavar="COLUMN", help="The column of --data to predict.")] = None,
     of: Annotated[str | None, Option("--from", metavar="NAME", help="Copy a shipped config.")] = None,
     public: Annotated[bool, Option("--public", help="With --data: what `dpexp fit` asks of its columns.")] = False,

@@ -54,8 +54,8 @@ def init(
             text = text.replace(f"    path: {here}\n", f"    path: {there}\n")
     else:
         text = starter(problem, algorithm, experiment=name)
-    own = data is not None and not data.is_dir()
-    return text if out is None else _write(out, text, f"fill in its blanks, then dpexp run {out}" if own else "")
+    then = "" if data is None else f"fill in its blanks, then dpexp run {out}"
+    return text if out is None else _write(out, text, then)
 
 
 def _copy(name: str) -> str:

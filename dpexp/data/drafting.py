@@ -54,8 +54,6 @@ def draft(path: Path, target: str | None) -> Draft:
 
     Raises DataError where the file cannot be read, or the target is not one of its columns.
     """
-    if path.is_dir():
-        return Draft({"path": str(path)}, ())
     header = read_header(path)
     if target is None:
         raise DataError(

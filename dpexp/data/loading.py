@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
@@ -13,7 +11,6 @@ from dpexp.core.errors import DataError
 from dpexp.core.seeds import generator
 from dpexp.data import adult, fashion
 from dpexp.data.dataset import TEST, Builtin, Dataset, Shape, Split, load_shipped, split, split_by_draws, with_draws
-from dpexp.data.images import CIFAR_FILES, read_cifar10, read_image_folder
 from dpexp.data.labelled import read_labelled
 from dpexp.data.public_inputs import PublicInputs
 
@@ -47,14 +44,12 @@ def load(
     path: str | Path | None = None,
     target: str | None = None,
     public: PublicInputs | None = None,
-    features: Literal["pixels", "network"] = "pixels",
-    by_file_name: Sequence[str] = (),
     records: int | None = None,
     test_fraction: float | None = None,
     seed: int = 0,
     prepared: bool = True,
 ) -> Split:
-    """A shipped data set by name, or a table with a target or a folder of images by path.
+    """A shipped data set by name, or a table with a target by path.
 
     `public` says what is known of a table's columns without the records, the classes of the target among it.
 
@@ -69,20 +64,13 @@ def load(
         if name not in DATASETS:
             raise DataError(f"no data set {name!r}", f"shipped: {', '.join(DATASETS)}; or give a path")
         source = DATASETS[name]
-    elif (place := Path(os.path.expanduser(str(path)))).is_dir():
-        cifar = any((place / part).is_file() for part in CIFAR_FILES)
-        source = read_cifar10(place, features) if cifar else read_image_folder(place, features, tuple(by_file_name))
     else:
+        place = Path(os.path.expanduser(str(path)))
         if target is None:
             raise DataError(f"{place}: which column is the target?", "give target=")
         table = read_labelled(place, target, public or PublicInputs())
         source = Builtin(lambda: table, 0)
     data = source.read()
-    if records is not None and test_fraction is None and source.published_test:
-        raise DataError(
-            f"{path} has a test part of its own, so `records` does not say how many there are to train on",
-            "state test_fraction, by which each record is held out by itself, or leave out records",
-        )
     # with `records` no count of the file enters: each record draws its own part
     fraction = TEST_FRACTION if test_fraction is None else test_fraction
     if records is not None:

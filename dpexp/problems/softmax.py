@@ -81,12 +81,11 @@ def _texts(value: Any) -> Any:
 Fraction = Annotated[float, Field(ge=1e-6, le=0.999999)]
 Ranges = Annotated[dict[str, tuple[float, float] | tuple[str, str]], BeforeValidator(_tuples)]
 Categories = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_texts)]
-Words = Annotated[tuple[str, ...], BeforeValidator(_tuples)]
 Names = Annotated[tuple[str, ...], BeforeValidator(_texts)]
 
 
 class DataSource(Parameters):
-    """A shipped data set by `name`, or the user's by `path`: a table with a `target` column, or a folder of images.
+    """A shipped data set by `name`, or the user's table by `path`, with a `target` column.
 
     A path starts at the folder of the config, or ~ at the home of whoever reads it, and is kept as it is written: where
     the config is run from is no part of it.
@@ -107,9 +106,9 @@ class DataSource(Parameters):
     decimal: Literal[".", ","] = "."
     thousands: Literal["", ",", ".", " ", "'", "_"] = ""
     """marks in the numbers of a table"""
-    features: Literal["pixels", "network"] = "pixels"
-    by_file_name: Words = ()
-    """of image folders: words in file names that split a class"""
+    features: Literal["pixels"] = "pixels"
+    by_file_name: Annotated[tuple[()], BeforeValidator(_tuples)] = ()
+    """constants, which the names of stored cells contain"""
     records: RecordCount | None = None
     """about how many there are, a number that is public and not counted in the file. Sampling for records that are
     added or removed needs it: probabilities, steps and noise follow from it, and each record is held out by itself"""
@@ -132,17 +131,13 @@ class DataSource(Parameters):
             return self
         place = self.place
         if not place.exists():
-            raise ValueError(f"{self.path}: no such file or folder (a path in a config starts at the config's folder)")
-        if place.is_file() and place.suffix.lower() not in FORMATS:
+            raise ValueError(f"{self.path}: no such file (a path in a config starts at the config's folder)")
+        if place.is_dir():
+            raise ValueError(f"{self.path} is a folder, not a table (of images, features are read from an .npz file)")
+        if place.suffix.lower() not in FORMATS:
             raise ValueError(f"{self.path}: the format must be one of {', '.join(FORMATS)}")
-        if place.is_file() and self.target is None:
+        if self.target is None:
             raise ValueError(f"{self.path}: which column is the target? give target")
-        of_tables = ("target", "ranges", "categories", "missing", "leave_out", "decimal", "thousands")
-        of_folders = ("features", "by_file_name")
-        idle = [key for key in beside if key in (of_tables if place.is_dir() else of_folders)]
-        if idle:
-            kind = "tables" if place.is_dir() else "folders of images"
-            raise ValueError(f"{', '.join(idle)}: only for {kind}, not for {self.path}")
         if self.decimal == self.thousands:
             raise ValueError("decimal and thousands are one mark: decimal is '.' if it is not stated")
         blank = next((name for name, levels in (self.categories or {}).items() if set(levels) <= BLANKS), None)
@@ -159,7 +154,7 @@ class DataSource(Parameters):
 
     @property
     def place(self) -> Path:
-        """The file or folder. Raises DataError where this comes from stored results, which open none."""
+        """The file. Raises DataError where this comes from stored results, which open none."""
         if self._folder is None:
             raise DataError(f"{self.path}: the records of stored results are not read", "dpexp run CONFIG reads them")
         return place_of(str(self.path), self._folder)
@@ -341,8 +336,8 @@ def _loaded(source: str, folder: Path | None) -> Split:
         asked = Softmax.model_validate_json(source, strict=False)
     data = asked.data
     parts = load(
-        data.name, path=data.path and str(data.place), target=data.target, public=data.public, features=data.features,
-        by_file_name=data.by_file_name, records=data.records, test_fraction=asked.test_fraction, seed=asked.data_seed,
+        data.name, path=data.path and str(data.place), target=data.target, public=data.public,
+        records=data.records, test_fraction=asked.test_fraction, seed=asked.data_seed,
     )  # fmt: skip
     if asked.validation_fraction is not None:
         # part 1 of the role: other draws than those of a random test part

@@ -25,7 +25,6 @@ from dpexp.store import load_cells
 from dpexp.store.fingerprint import hash_of_data
 from dpexp.store.planning import plan
 from dpexp.store.run import Options, run
-from tests.data.test_data import cifar_folder
 from tests.oracles import softmax as oracle
 
 ROOT = Path(__file__).parents[2]
@@ -249,7 +248,7 @@ run: {replicates: 2, seed: 3, checkpoints: 2}
         (("{name: digits}", "{path: missing.csv}"), ("2", "no such file")),
         (("{name: digits}", "{name: digits, target: y}"), ("2", "only for data given by path")),
         (("{name: digits}", f"{{path: {ROOT}/pyproject.toml}}"), ("2", "the format must be one of")),
-        (("{name: digits}", f"{{path: {ROOT}/tests, target: y}}"), ("2", "target: only for tables, not for ")),
+        (("{name: digits}", f"{{path: {ROOT}/tests, target: y}}"), ("2", "is a folder, not a table")),
         (("{name: digits}", "digits"), ("2", "must be a mapping")),
         (("{name: digits}", "{name: digits, path: a}"), ("2", "give a name")),
         (("epochs: 2", "sampling: shuffled"), ("3", "sound for shuffled")),
@@ -317,18 +316,6 @@ def test_changed_records_make_a_cell_stale(tmp_path, monkeypatch, below):
         load_cells(options.results, "toy")
     table.unlink()
     assert len(load_cells(options.results, "toy")) == 2  # stored numbers can be looked at without the data
-
-
-def test_an_image_folder_runs(tmp_path):
-    folder = tmp_path / "images"
-    folder.mkdir()
-    cifar_folder(folder, np.random.default_rng(0))
-    experiment = load_experiment(users_config(tmp_path, f"{{path: {folder}}}"))
-    report = run(experiment, Options(tmp_path / "results", jobs=1, quiet=True))
-    assert [cell["status"] for cell in report.cells] == ["done", "done"]
-    problem = experiment.cells[0].problem
-    assert problem.shape == (20, 3073, 10)
-    assert "pixels, each image minus its own mean" in problem.notices()[0]
 
 
 # --- runs ------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
     python -m tests.campaigns.config_mutants [--mutants 5000] [--runs 300] [--seed 12] [--show 5]
 
-A mutant is a shipped config, or one on a table or image folder of the user's own, after one to three random changes:
+A mutant is a shipped config, or one on a table of the user's own, after one to three random changes:
 values that are huge, tiny, negative, zero, not numbers, of another type; names of other problems and algorithms; keys
 that are added, doubled, renamed or deleted; text that is cut or damaged. Everything is fixed by the seed. Counted are
 
@@ -185,22 +185,13 @@ def mutants(seed: int, count: int, texts: list[str]) -> Iterator[str]:
 
 
 def own_configs(folder: Path) -> list[str]:
-    """Configs on a table and on a folder of images that a user might have; both are made here."""
-    from PIL import Image
-
+    """A config on a table that a user might have, which is made here."""
     rng = np.random.default_rng(3)
     rows = [
         f"{rng.normal():.4f},{rng.integers(1, 90)},{rng.choice(['a', 'b', 'c'])},{rng.choice(['no', 'yes'])}"
         for _ in range(80)
     ]
     (folder / "own.csv").write_text("\n".join(["x,age,kind,y", *rows]) + "\n")
-    for part, count in (("train", 6), ("test", 3)):
-        for name in ("cat", "dog"):
-            (folder / "images" / part / name).mkdir(parents=True, exist_ok=True)
-            for k in range(count):
-                Image.fromarray(rng.integers(0, 255, (9, 9), dtype=np.uint8)).save(
-                    folder / "images" / part / name / f"{k}.png"
-                )
     table = f"""experiment: own
 problem:   {{name: softmax, data: {{path: {folder}/own.csv, target: y, ranges: {{age: [0, 100]}}, categories: {{kind: [a, b, c]}}}}, regulariser: 1e-3}}
 algorithm: {{name: dp-sgd, batch_size: 8, epochs: 3, clip: 1.0, sampling: poisson, accountant: pld}}
@@ -208,14 +199,7 @@ schedule:  {{name: constant, eta: 0.5}}
 privacy:   {{eps: [1, 4], delta: 1e-3}}
 run:       {{replicates: 4, seed: 1, checkpoints: 3}}
 """
-    images = f"""experiment: images
-problem:   {{name: softmax, data: {{path: {folder}/images, features: pixels}}, regulariser: 1e-3}}
-algorithm: {{name: dp-sgld, batch_size: 4, epochs: 3, sampling: shuffled, accountant: once-an-epoch}}
-schedule:  {{name: langevin, decreasing: false}}
-privacy:   {{eps: 2, delta: 1e-3}}
-run:       {{replicates: 4, seed: 1, checkpoints: 3}}
-"""
-    return [table, images]
+    return [table]
 
 
 class TooSlow(BaseException):

@@ -3,9 +3,6 @@
 import datetime as dt
 import gzip
 import math
-import pickle
-import struct
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -244,105 +241,6 @@ def test_names_and_paths_that_lead_nowhere(tmp_path):
         Dataset("t", np.zeros((1, 1), np.float32), np.ones(1, np.int64), ("a",), "", "")
     with pytest.raises(DataError, match="at least 2"):
         split(load("digits").train.rows(slice(1)), 0.5, np.random.default_rng(0))
-
-
-def cifar_folder(folder, rng, per_file=4):
-    """The published layout: python-2 style pickles with byte keys."""
-    for name in (*(f"data_batch_{k}" for k in range(1, 6)), "test_batch"):
-        batch = {
-            b"data": rng.integers(0, 256, (per_file, 3072), np.uint8),
-            b"labels": rng.integers(0, 10, per_file).tolist(),
-        }
-        (folder / name).write_bytes(pickle.dumps(batch, protocol=2))
-
-
-def test_a_cifar10_folder(tmp_path):
-    rng = np.random.default_rng(0)
-    cifar_folder(tmp_path, rng)
-    parts = load(path=tmp_path)
-    assert parts.train.features.shape == (20, 3073)
-    assert len(parts.test) == 4
-    stored = pickle.loads((tmp_path / "data_batch_1").read_bytes(), encoding="bytes")
-    image = stored[b"data"][0].reshape(3, 32, 32).transpose(1, 2, 0).ravel() / 255
-    raw = load(path=tmp_path, prepared=False).train
-    assert raw.features[0] == pytest.approx(image - image.mean(), abs=1e-6)
-    assert raw.labels[0] == stored[b"labels"][0]
-
-
-class Runs:
-    """An object whose unpickling runs a command."""
-
-    def __reduce__(self):
-        return print, ("run",)
-
-
-@pytest.mark.parametrize("content", [pickle.dumps(Runs()), b"", pickle.dumps({b"data": 3})])
-def test_cifar10_files_that_are_not(tmp_path, content, capsys):
-    cifar_folder(tmp_path, np.random.default_rng(0))
-    (tmp_path / "data_batch_3").write_bytes(content)
-    with pytest.raises(DataError, match="data_batch_3 is not a CIFAR-10 batch"):
-        load(path=tmp_path)
-    (tmp_path / "data_batch_3").unlink()
-    with pytest.raises(DataError, match="lacks data_batch_3"):
-        load(path=tmp_path)
-    assert "run" not in capsys.readouterr().out
-
-
-def test_a_folder_of_image_classes(tmp_path):
-    image = pytest.importorskip("PIL.Image")
-    rng = np.random.default_rng(0)
-    for part in ("train", "test"):
-        for kind, names in (("NORMAL", ["IM-1", "IM-2"]), ("PNEUMONIA", ["p1_bacteria_1", "p2_virus_2"])):
-            folder = tmp_path / part / kind
-            folder.mkdir(parents=True)
-            for name in names:
-                image.fromarray(rng.integers(0, 256, (70, 90), np.uint8)).save(folder / f"{name}.jpeg")
-    two = load(path=tmp_path)
-    assert two.train.classes == ("NORMAL", "PNEUMONIA")
-    assert two.train.features.shape == (4, 64 * 64 + 1)
-    three = load(path=tmp_path, by_file_name=("bacteria", "virus"))
-    assert three.train.classes == ("NORMAL", "PNEUMONIA bacteria", "PNEUMONIA virus")
-    assert three.test.labels.tolist() == [0, 0, 1, 2]
-    (tmp_path / "train" / "NORMAL" / "IM-3.jpeg").write_bytes(b"no image")
-    with pytest.raises(DataError, match=r"IM-3\.jpeg is not an image"):
-        load(path=tmp_path)
-    with pytest.raises(DataError, match="no folder train"):
-        load(path=tmp_path / "train")
-
-
-def png(width, height, body):
-    """A grey png of this size in its header, with these bytes as its compressed pixels."""
-
-    def chunk(kind, content):
-        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-
-    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
-
-
-PIXELS = zlib.compress(b"\0" * 65 * 64)
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (png(12_000, 12_000, PIXELS), "claims to be a huge image"),  # Pillow warns
-        (png(60_000, 60_000, PIXELS), "claims to be a huge image"),  # Pillow refuses
-        (png(64, 64, PIXELS[:20]), "is not an image"),
-        (png(64, 64, b"nothing"), "is not an image"),
-        (png(64, 64, PIXELS)[:20], "is not an image"),
-        (b"", "is not an image"),
-    ],
-)
-def test_images_that_cannot_be_read_are_named(tmp_path, content, words):
-    image = pytest.importorskip("PIL.Image")
-    for kind in ("a", "b"):
-        (tmp_path / "train" / kind).mkdir(parents=True)
-        image.fromarray(np.zeros((64, 64), np.uint8)).save(tmp_path / "train" / kind / "one.png")
-    assert load(path=tmp_path, test_fraction=0.5).train.features.shape[1] == 64 * 64 + 1
-    (tmp_path / "train" / "b" / "two.png").write_bytes(content)
-    with pytest.raises(DataError, match=rf"two\.png .*{words}"):
-        load(path=tmp_path)
 
 
 def test_adult_is_rebuilt_from_raw_lines(tmp_path):
