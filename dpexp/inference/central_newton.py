@@ -265,6 +265,11 @@ def central_newton(
         heard = slice(min(number, len(shares.steps) - shares.used - 1), number + 1)
         point, gradient = (np.average(part[heard], axis=0, weights=shares.steps[heard]) for part in (points, gradients))
         change = theta - point + np.linalg.solve(steering / model.scale_of(theta), gradient)
+        # exact Newton steps on few rows can go round for ever between two sets of clipped residuals
+        if math.isinf(mu) and len(points) > 1:
+            came, goes = (points[-1] - points[-2])[: model.d + 1], -change[: model.d + 1]
+            if came @ moments @ goes < -0.5 * (came @ moments @ came):
+                change = change / 2
         theta = _stepped(model, theta, change, gradients[-1], moments, most)
 
     # (e): at one scale the two have errors whose squares are inverse to their shares

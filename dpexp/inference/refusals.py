@@ -106,7 +106,7 @@ def too_few(model: Model, n: int, each: int) -> tuple[Reason, ...]:
 def of_arrival(model: Model, moved: float, noise: float, scale: float) -> tuple[Reason, ...]:
     """Whether the steps converged: how far they end from the estimate and what noise explains of it, in scales."""
     causes = (
-        "the ranges or error_scale are far off, or most targets have one value, so that Huber's scale is 0"
+        "ranges or error_scale are far off, errors are nearly 0 beside the stated scale, or most targets have one value"
         if model.has_scale
         else "the target is far from its stated centre"
         if not model.bends
