@@ -27,7 +27,8 @@ from typing import Any
 
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.files import Damaged, Held, clear_leftovers, held, opened, read_ordinary, settle
-from dpexp.store.files import SUBFOLDERS, read_document
+from dpexp.core.terminal import warn
+from dpexp.store.files import SUBFOLDERS, read_document, read_sealed
 
 LOCK, NOTE, MARK = ".lock", ".lock-holder.json", ".lock-mark"
 """what the kernel locks; what tells people who has done so; and what stands for the lock where there are none"""
@@ -109,7 +110,7 @@ class Folder:
                 )
 
     def _make_room(self) -> None:
-        """Rename what stands where a file or folder of ours belongs and is the other of the two."""
+        """Rename what is in the place of a file or folder of ours: the other of the two, or a file of somebody."""
         # (d)
         folders = [self.root / name for name in SUBFOLDERS]
         for path in folders:
@@ -119,6 +120,18 @@ class Folder:
         for path in (self.manifest, self.cells, self.summary, self.provenance, *inside):
             if path.is_dir() and not path.is_symlink():
                 _set_aside(path)
+        # without a manifest of ours the others may be anybody's too
+        with suppress(FileNotFoundError, Damaged):
+            read_document(self.manifest)
+            return
+        readers = {self.manifest: read_document, self.cells: read_sealed, self.summary: read_sealed}
+        for path, read in {**readers, self.provenance: read_document}.items():
+            try:
+                read(path)
+            except FileNotFoundError:
+                continue
+            except Damaged as error:
+                warn(f"{path}: {error}; renamed to {_set_aside(path).name}")
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -245,10 +258,10 @@ def _remove(folder: Path, pattern: str) -> None:
         folder.rmdir()
 
 
-def _set_aside(path: Path) -> None:
-    """Rename a file or folder to one beside it that is not there yet, `.damaged` at its end."""
+def _set_aside(path: Path) -> Path:
+    """Rename a file or folder to one beside it that is not there yet, `.damaged` at its end: its new path."""
     names = (path.with_name(f"{path.name}.damaged{k or ''}") for k in itertools.count())
-    path.rename(next(name for name in names if not os.path.lexists(name)))
+    return path.rename(next(name for name in names if not os.path.lexists(name)))
 
 
 def own_folders(results: Path) -> list[Path]:
