@@ -229,12 +229,12 @@ class Shown(Covering):
 
 def efficient_errors(model: Model, target: Target, noise: float, n: int) -> np.ndarray:
     """sqrt(diag(H^-1 S_mu H^-1) / n) [p]; `noise` is 1 / mu_eff^2 under the weights that are used."""
-    from dpexp.inference.small_matrices import inverses, products
+    from dpexp.inference.small_matrices import inverses
 
     # H^-1 S_mu H^-1, the covariance of an average of n users
     inverse = inverses(target.hessian)
     scores = target.scores + np.diag(model.gradient_noise**2 * noise)
-    return np.asarray(np.sqrt(np.diag(products(inverse, scores, inverse)) / n))
+    return np.asarray(np.sqrt(np.diag(inverse @ scores @ inverse) / n))
 
 
 class Seen(NamedTuple):

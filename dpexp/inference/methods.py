@@ -32,7 +32,7 @@ from dpexp.inference.messages import symmetric
 from dpexp.inference.models import Model
 from dpexp.inference.newton import corrected, mean_hessian, regularise, standard_errors
 from dpexp.inference.paths import Snapshot, average, since
-from dpexp.inference.small_matrices import inverses, products, pseudo_inverses
+from dpexp.inference.small_matrices import inverses, pseudo_inverses
 
 
 class Interval(NamedTuple):
@@ -63,7 +63,7 @@ def plug_in(model: Model, end: Snapshot, burned: Snapshot, level: float) -> Inte
     scaling = np.outer(model.hessian_scaling, model.hessian_scaling)
     inverse = inverses(regularise(mean, error) / scaling)
     noise = symmetric(sums.squares, model.p) / (sums.v[2] ** 2)[:, None, None]
-    errors = standard_errors(products(inverse, noise, inverse))
+    errors = standard_errors(inverse @ noise @ inverse)
     return symmetric_interval(average(end, burned), public_numbers.normal(level) * errors)
 
 
@@ -74,7 +74,7 @@ def free_hessian(end: Snapshot, burned: Snapshot) -> np.ndarray:
     cross = (end.sums.cross - burned.sums.cross).transpose(2, 0, 1) / count
     square = (end.sums.points_square - burned.sums.points_square).transpose(2, 0, 1) / count
     covariance = cross - message * point.transpose(0, 2, 1)
-    return products(covariance, pseudo_inverses(square - point * point.transpose(0, 2, 1)))
+    return covariance @ pseudo_inverses(square - point * point.transpose(0, 2, 1))
 
 
 def plug_in_free(end: Snapshot, burned: Snapshot, level: float) -> Interval:
@@ -82,7 +82,7 @@ def plug_in_free(end: Snapshot, burned: Snapshot, level: float) -> Interval:
     sums, p = since(end, burned), len(end.sums.total)
     inverse = pseudo_inverses(free_hessian(end, burned))
     noise = symmetric(sums.squares, p) / (sums.v[2] ** 2)[:, None, None]
-    errors = standard_errors(products(inverse, noise, inverse.transpose(0, 2, 1)))
+    errors = standard_errors(inverse @ noise @ inverse.transpose(0, 2, 1))
     return symmetric_interval(average(end, burned), public_numbers.normal(level) * errors)
 
 

@@ -33,41 +33,33 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.engine.compiled import compiled
 from dpexp.inference import public_numbers
 from dpexp.inference.messages import Sums, symmetric
 from dpexp.inference.models import Model
-from dpexp.inference.small_matrices import eigensystems, inverses, products, times
+from dpexp.inference.small_matrices import eigensystems, inverses, times
 
 NEWTON_STEPS = 30
 """at most; each squares what is missing once it is small. Six to ten are enough"""
 
 
-@compiled(kept=True, error_model="numpy")
-def fixed_points(values: np.ndarray, halves: np.ndarray, out: np.ndarray) -> None:
-    """Write the eigenvalues of the fixed point G to out [R, p], from those of Hc, values [R, p], halves se_H^2 / 2."""
-    for number in range(len(halves)):
-        half, trace = halves[number], 0.0
+def fixed_points(values: np.ndarray, half: np.ndarray) -> np.ndarray:
+    """The eigenvalues of the fixed point G [..., p], from those of Hc, values [..., p], and se_H^2 / 2 [...]."""
+    half = half[..., None]
+    trace = np.zeros_like(half)
+    with np.errstate(all="ignore"):
         # the sum of the g below falls in t and is convex, so Newton's steps for t = sum g(t) from 0 rise to its root
         for _ in range(NEWTON_STEPS):
-            total, slope = 0.0, 0.0
-            for value in values[number]:
-                # G has the eigenvectors of Hc, since it is a function of Hc once its trace t is known: every eigenvalue
-                # l gives half g^2 + (l + half t) g - 1 = 0
-                b = value + half * trace
-                root = math.sqrt(b * b + 4 * half)
-                g = 2 / (b + root)
-                total += g
-                # -dg/dt = half g / root, from the equation of g
-                slope += half * g / root
-            nearer = trace + (total - trace) / (1 + slope)
+            # G has the eigenvectors of Hc, since it is a function of Hc once its trace t is known: every eigenvalue l
+            # gives half g^2 + (l + half t) g - 1 = 0, and -dg/dt = half g / root
+            b = values + half * trace
+            root = np.sqrt(b * b + 4 * half)
+            g = 2 / (b + root)
+            nearer = trace + (g.sum(-1, keepdims=True) - trace) / (1 + (half * g / root).sum(-1, keepdims=True))
             # no further step changes a digit
-            if nearer == trace:
+            if (nearer == trace).all():
                 break
             trace = nearer
-        for j in range(values.shape[1]):
-            b = values[number, j] + half * trace
-            out[number, j] = 2 / (b + math.sqrt(b * b + 4 * half))
+    return np.asarray(g)
 
 
 NEGLIGIBLE = 1e-8
@@ -110,9 +102,8 @@ def regularise(mean: np.ndarray, error: np.ndarray) -> np.ndarray:
     # so that a singular Hhat has an inverse
     smallest = np.maximum(NEGLIGIBLE * np.abs(values).max(axis=-1), 1e-12)
     values = np.maximum(values, np.maximum(error, smallest)[..., None])
-    inverse = np.empty((error.size, values.shape[-1]))
-    fixed_points(values.reshape(inverse.shape), error.ravel() ** 2 / 2, inverse)
-    return products(vectors / inverse.reshape(values.shape)[..., None, :], np.swapaxes(vectors, -1, -2))
+    inverse = fixed_points(values, error**2 / 2)
+    return np.asarray((vectors / inverse[..., None, :]) @ np.swapaxes(vectors, -1, -2))
 
 
 def corrected(sums: Sums, hessian: np.ndarray, hessian_error: np.ndarray) -> Corrected:
@@ -122,7 +113,7 @@ def corrected(sums: Sums, hessian: np.ndarray, hessian_error: np.ndarray) -> Cor
     inverse = inverses(hessian)
     point, gradient = (sums.points / total).T, (sums.gradients / total).T
     theta = point - times(inverse, gradient)
-    covariance = products(inverse, symmetric(sums.squares / (total * total), p), inverse)
+    covariance = inverse @ symmetric(sums.squares / (total * total), p) @ inverse
     return Corrected(theta, covariance, hessian, hessian_error)
 
 
@@ -150,7 +141,7 @@ def of_hessian_noise(sums: Sums, found: Corrected, scaling: np.ndarray) -> np.nd
     # with messages D H D the noise of H is D^-1 W D^-1
     inverse = inverses(found.hessian) / scaling
     middle = (found.hessian_error**2 / 2)[:, None, None] * (outer + square)
-    return products(inverse, middle, inverse.transpose(0, 2, 1))
+    return inverse @ middle @ inverse.transpose(0, 2, 1)
 
 
 def symmetric_noise(a: np.ndarray) -> np.ndarray:
@@ -197,7 +188,7 @@ def less_excess(
     u, c = inverse / scaling, covariance / np.outer(scaling, scaling)
     total = np.trace(c, axis1=-2, axis2=-1)[..., None]
     # it counts in the scale most, whose own noise is small beside that of the slopes
-    excess = (error**2 / 2)[..., None] * (np.sum(products(u, c) * u, axis=-1) + total * np.sum(u * u, axis=-1))
+    excess = (error**2 / 2)[..., None] * (np.sum((u @ c) * u, axis=-1) + total * np.sum(u * u, axis=-1))
     return np.asarray(np.maximum(own - excess, own / 2))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpexp.inference.models import VARIANCE_OF_STEPS, Model
 from dpexp.inference.newton import less_excess, longer, regularise, standard_errors, symmetric_noise
-from dpexp.inference.small_matrices import eigensystems, eigenvalues, inverses, products
+from dpexp.inference.small_matrices import eigensystems, eigenvalues, inverses
 from dpexp.inference.staged_newton import SHARES, Design, guessed_median
 from dpexp.inference.users import gradient_weights, hessian_weights
 
@@ -110,10 +110,10 @@ def expected_errors(model: Model, design: Design, noise: Noise, debiased: bool =
     scores = _scores(model, noise)
     turned = correction_moment(model, design, noise) / np.outer(scaling, scaling)
     of_hessian = error**2 / 2 * (turned + np.trace(turned) * np.eye(model.p)) / np.outer(scaling, scaling)
-    covariance = products(inverse, scores / users + of_hessian, inverse)
+    covariance = inverse @ (scores / users + of_hessian) @ inverse
     own, errors = standard_errors(covariance), np.full(len(draws), error)
     if debiased:
-        own = np.sqrt(less_excess(own**2, inverse, products(inverse, scores / users, inverse), errors, scaling))
+        own = np.sqrt(less_excess(own**2, inverse, inverse @ (scores / users) @ inverse, errors, scaling))
     return np.asarray((own * longer(covariance, inverse, errors, scaling)).mean(axis=0))
 
 
@@ -160,7 +160,7 @@ def correction_moment(model: Model, design: Design, noise: Noise) -> np.ndarray:
     """
     values, vectors = eigensystems(model.guessed_hessian)
     # directions are those of H; b^2 has terms between them only where S_mu has
-    one = products(vectors.T, _scores(model, noise), vectors) / np.outer(values, values)  # b^2 of one user
+    one = vectors.T @ _scores(model, noise) @ vectors / np.outer(values, values)  # b^2 of one user
     sent = [max(1.0, size * (1 - 1 / design.every)) for size in design.sizes]
     # the first stage counts from its middle
     before, second, third = sent[0] / 2, sent[1], sent[2]
@@ -170,9 +170,9 @@ def correction_moment(model: Model, design: Design, noise: Noise) -> np.ndarray:
 
     def landing(moment: np.ndarray, users: float) -> np.ndarray:
         """E e e' of (c) after the jump of a stage with this E d d' and so many gradient users."""
-        length = products(vectors, moment, vectors.T) / np.outer(model.hessian_scaling, model.hessian_scaling)
+        length = vectors @ moment @ vectors.T / np.outer(model.hessian_scaling, model.hessian_scaling)
         noisy = error**2 * (second + third) / users / 2 * (length + np.trace(length) * np.eye(model.p))
-        return one / users + products(turn, noisy, turn.T)
+        return one / users + turn @ noisy @ turn.T
 
     # (a), then (b) for the second and the third stage
     t, u = (design.times[stage] * values / np.median(values) for stage in (1, 2))
@@ -183,7 +183,7 @@ def correction_moment(model: Model, design: Design, noise: Noise) -> np.ndarray:
     a, b = second / (second + third), third / (second + third)
     both = np.outer(_phi(t), _phi(u)) * one / second
     moment = a**2 * of_second + b**2 * of_third - a * b * (both + both.T)
-    return products(vectors, moment, vectors.T)
+    return vectors @ moment @ vectors.T
 
 
 def _phi(t: np.ndarray) -> np.ndarray:

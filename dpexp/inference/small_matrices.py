@@ -6,7 +6,6 @@ A matrix of a stack that is not finite gives NaN and leaves the others alone.
 from __future__ import annotations
 
 import math
-from functools import reduce
 
 import numpy as np
 
@@ -49,11 +48,6 @@ def pseudo_inverses(a: np.ndarray) -> np.ndarray:
     return np.asarray(np.linalg.pinv(finite, rcond=RANK)) * mark
 
 
-def products(*matrices: np.ndarray) -> np.ndarray:
-    """a b ... of matrices [..., p, q], [..., q, r], ...; leading axes are broadcast."""
-    return np.asarray(reduce(np.matmul, matrices))
-
-
 def times(a: np.ndarray, x: np.ndarray) -> np.ndarray:
     """a x [..., p] of matrices [..., p, q] and vectors [..., q]."""
-    return np.asarray(np.matmul(a, np.asarray(x)[..., None])[..., 0])
+    return np.asarray((a @ x[..., None])[..., 0])

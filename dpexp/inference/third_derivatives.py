@@ -42,7 +42,7 @@ import numpy as np
 from dpexp.inference.messages import Sums, Users, symmetric
 from dpexp.inference.models import Model
 from dpexp.inference.newton import NEGLIGIBLE, Corrected
-from dpexp.inference.small_matrices import eigensystems, products, times
+from dpexp.inference.small_matrices import eigensystems, times
 from dpexp.inference.users import Records
 from dpexp.problems.regression_models import HuberRegression, normal_moments
 
@@ -94,14 +94,14 @@ def mean_curvature(guessed: Guessed, path: list[np.ndarray]) -> np.ndarray:
 def flatter(there: np.ndarray, met: np.ndarray) -> np.ndarray:
     """K = there^(1/2) met^(-1/2) [8, p, p], with which K met K' = there, for curvatures under the guessed law."""
     # (a): the guess is asked for the ratio of two curvatures alone, and the messages say how large they are
-    return products(_root(there, 1), _root(met, -1))
+    return _root(there, 1) @ _root(met, -1)
 
 
 def _root(a: np.ndarray, sign: int) -> np.ndarray:
     """The square roots of positive semidefinite matrices [8, p, p], or of their inverses."""
     values, vectors = eigensystems(a)
     roots = np.sqrt(np.maximum(values, NEGLIGIBLE * values[:, -1:])) ** sign
-    return products(vectors * roots[:, None, :], vectors.transpose(0, 2, 1))
+    return (vectors * roots[:, None, :]) @ vectors.transpose(0, 2, 1)
 
 
 def scale_bias(model: Model, sums: Sums, found: Corrected, times: np.ndarray) -> np.ndarray:
