@@ -23,7 +23,7 @@ from dpexp.commands.cli import app
 from dpexp.config.card import card_of
 from dpexp.config.experiment_file import read_experiment
 from dpexp.config.yamlfile import parse
-from dpexp.data.census import census
+from dpexp.data.adult import census
 from dpexp.papers import figures, our_papers, overlays, tables
 from dpexp.plugins import loading as plugins
 from dpexp.privacy.budgets import BUDGETS

@@ -12,7 +12,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 import dpexp
-from dpexp.data.census import census
+from dpexp.data.adult import census
 
 census().to_csv("census.csv", index=False)
 Path("census.yaml").write_text("""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dpexp.core.errors import DataError
+from dpexp.core.scalars import yaml_in_line
 from dpexp.data.records import Header, read_header
 
 RANGE, LEVELS = "[LOW, HIGH]", "[ONE, OTHER]"
@@ -63,7 +63,7 @@ def draft(path: Path, target: str | None) -> Draft:
     numbers, words = _split(header, target)
     template = ["# State what is known without the records. Classes come first; columns of words belong to categories."]
     if numbers:
-        template.append(f"# ranges: {{{', '.join(f'{key_of(name)}: {RANGE}' for name in numbers)}}}")
+        template.append(f"# ranges: {{{', '.join(f'{yaml_in_line(name)}: {RANGE}' for name in numbers)}}}")
     template.append("# missing: [COLUMN]        where values may be missing; without it such records add nothing")
     template.append("# leave_out: [COLUMN]")
     blanks = {name: ["ONE", "OTHER"] for name in [target, *words]}
@@ -79,7 +79,7 @@ def draft_public(path: Path, target: str | None) -> str:
     for intro, key, blank, names in ((RANGES, "ranges", RANGE, numbers), (CATEGORIES, "categories", LEVELS, words)):
         if names:
             unknown = UNKNOWN if key == "ranges" and header.separator else ""
-            lines = [f"  {key_of(name)}: {blank}{'  # the target' if name == target else ''}\n" for name in names]
+            lines = [f"  {yaml_in_line(name)}: {blank}{'  # the target' if name == target else ''}\n" for name in names]
             parts.append(f"{intro}{unknown}{key}:\n{''.join(lines)}")
     if not words:
         parts.append(f"{CATEGORIES}# categories:\n#   COLUMN: {LEVELS}\n")
@@ -90,10 +90,3 @@ def _split(header: Header, target: str | None = None) -> tuple[list[str], list[s
     """Columns that may hold numbers or days, and those that hold words by their schema."""
     others = {name: kind for name, kind in header.kinds.items() if name != target}
     return [k for k, v in others.items() if v not in ("text", "truth")], [k for k, v in others.items() if v == "text"]
-
-
-def key_of(name: str) -> str:
-    """A column's name as YAML takes it, whatever is in it."""
-    # words that YAML, or the reader of configs, takes for something else are quoted
-    plain = name.isidentifier() and name.lower() not in ("true", "false", "null", "yes", "no", "on", "off", "inf")
-    return name if plain else json.dumps(name, ensure_ascii=False)

@@ -25,7 +25,7 @@ from dpexp.core.errors import DataError, UsageError
 from dpexp.core.text import few
 from dpexp.data.encode import columns_of, encoded, listed, read_id
 from dpexp.data.formulas import Factor, Formula, applied, limits_of
-from dpexp.data.public_inputs import Column, PublicInputs, column_of
+from dpexp.data.public_inputs import Column, PublicInputs
 from dpexp.data.records import Header, Table
 from dpexp.data.users import read_budgets
 
@@ -213,16 +213,10 @@ class Units:
 
 
 def units_from(document: Mapping[str, Any]) -> Units:
-    """The units that `Units.document` wrote."""
-    columns = tuple(column_of(one) for one in document["columns"])
-    response = document["response"] and column_of(document["response"])
-    entries = tuple(map(_entry_from, document["entries"]))
-    return Units(**{**document, "entries": entries, "notes": tuple(document["notes"]), "columns": columns,
-                    "response": response})  # fmt: skip
+    """The units that `Units.document` wrote. Raises ValueError for what it did not write."""
+    from pydantic import TypeAdapter
 
-
-def _entry_from(document: Mapping[str, Any]) -> Entry:
-    return Entry(**{**document, "times": tuple(map(_entry_from, document["times"]))})
+    return TypeAdapter(Units).validate_python(document)
 
 
 def _key(factors: Iterable[Entry]) -> tuple[str, ...]:

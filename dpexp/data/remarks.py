@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from dpexp.core.errors import DataError
+from dpexp.core.scalars import yaml_in_line
 from dpexp.core.text import counted
-from dpexp.data.drafting import RANGE, key_of
+from dpexp.data.drafting import RANGE
 from dpexp.data.encode import PRIVATE, Unread, encoded, readings, unread
 from dpexp.data.public_inputs import Column
 from dpexp.data.records import Table
@@ -53,7 +54,7 @@ def remarks(table: Table, columns: Sequence[Column], classes: Column) -> list[st
 def _raw(table: Table, columns: Sequence[Column]) -> dict[str, np.ndarray]:
     """The numbers of every column that no range scales."""
     plain = [column for column in columns if column.levels is None and column.limits is None and not column.days]
-    values = {key_of(column.name): encoded(table, column).values for column in plain}
+    values = {yaml_in_line(column.name): encoded(table, column).values for column in plain}
     return {name: found[np.isfinite(found)] for name, found in values.items()}
 
 
