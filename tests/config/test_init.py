@@ -53,7 +53,7 @@ def test_own_table_by_its_header_alone(tmp_path):
     table = tmp_path / "people.csv"
     table.write_text(CSV)
     text = command.init(None, None, table, "income", None, None)
-    blank = '# ranges: {age: [LOW, HIGH], job title: [LOW, HIGH]}'
+    blank = "# ranges: {age: [LOW, HIGH], job title: [LOW, HIGH]}"
     assert blank in text
     assert "categories: {income: [ONE, OTHER]}" in text
     with pytest.raises(ConfigError, match="categories of income are not filled in"):
