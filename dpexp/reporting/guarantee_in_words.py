@@ -5,7 +5,7 @@ negative rates alpha and beta, (a) the guess is right with probability (1 - alph
 where advantage = 1 - alpha - beta = TPR - FPR. (b) (epsilon, delta) in both orders of the neighbours means alpha +
 e^epsilon beta >= 1 - delta and e^epsilon alpha + beta >= 1 - delta. Added up, alpha + beta >= 2 (1 - delta) / (1 +
 e^epsilon), so that the guess is right with probability at most 1 - (1 - delta) / (1 + e^epsilon) (Kairouz, Oh and
-Viswanath, 2015). (c) Where delta is known at epsilon 0 it is the largest advantage itself: of mu-GDP 2 Phi(mu / 2) - 1.
+Viswanath, 2015). (c) Delta at epsilon 0 is the largest advantage itself: of mu-GDP 2 Phi(mu / 2) - 1.
 The least of these holds.
 
 The other summary is one number: mu of Gaussian DP up to a delta.
@@ -36,13 +36,16 @@ RECORD = "one row, which stands for one person; who has k rows is promised k tim
 
 
 def success(analyses: Sequence[Analysis], deltas: Sequence[float]) -> float:
-    """The largest probability of a right guess that all of these allow: (b) at each delta and, if known, (c)."""
-    return min((_success(analysis, deltas) for analysis in analyses if analysis.valid), default=1.0)
+    """The largest probability of a right guess that all of these allow: (b) at each delta, and (c)."""
+    valid = [analysis for analysis in analyses if analysis.valid]
+    best = min(valid, key=lambda analysis: analysis.at([min(deltas)]), default=None)
+    return min((_success(analysis, deltas, analysis is best) for analysis in valid), default=1.0)
 
 
-def _success(analysis: Analysis, deltas: Sequence[float]) -> float:
+def _success(analysis: Analysis, deltas: Sequence[float], search: bool) -> float:
+    """(c) where it is known, or is worth a `search`."""
     profile = profile_of(analysis)
-    known = profile.mu is not None or profile.direct is not None
+    known = search or profile.mu is not None or profile.direct is not None
     pairs = [(eps, delta) for eps, delta in zip(analysis.at(deltas), deltas, strict=True) if eps < math.inf]
     least = min([profile.advantage if known else 1.0, *(implied_delta(*pair, 0.0) for pair in pairs)])
     return min(1.0, (1 + least) / 2)

@@ -30,8 +30,8 @@ from dpexp.privacy.accounting.loss_distributions import REACHES, Curve, Scheme, 
 from dpexp.privacy.accounting.quiet_functions import exp
 from dpexp.privacy.accounting.tilted import Side
 
-LEAST_KIND = 1e-19
-"""probability of the kinds that are left out on either side: a million steps of them are far below any delta"""
+LEAST_KIND = 1e-30
+"""probability of a kind that is left out: a million of them over a million steps are far below any delta"""
 LEAST_OVER = 1e-290
 """probability of a cut batch below which a double has few digits left, and far below all deltas that are stated"""
 FEW = 4
