@@ -98,16 +98,31 @@ class Inference:
         return np.asarray(share)
 
 
+def in_line(name: str) -> str:
+    """A name without the line breaks that may be in it."""
+    return " ".join(name.split())
+
+
+def estimates_table(
+    rows: Sequence[dict[str, Any]], level: float | None, key: str = "term", errors: Sequence[float] | None = None
+) -> str:
+    """Estimates as text, each in the digits that its standard error leaves it, or one of `errors`."""
+    errors = [one["std_error"] or math.nan for one in rows] if errors is None else errors
+    body = [[in_line(one[key]), *estimate_row(one, error)] for one, error in zip(rows, errors, strict=True)]
+    first, low = "name" if key == "term" else key, f"{100 * level:.4g}% from" if level else "from"
+    return columns(body, [first, "estimate", "se", low, "to", "p"])
+
+
 def row_of(text: str, names: Sequence[str]) -> np.ndarray:
     """The combination [p] that a text means: names with numbers before them, `job=cook - 2 * age`.
 
     Signs between names stand between blanks. Raises UsageError.
     """
-    row, names, text = np.zeros(len(names)), [" ".join(name.split()) for name in names], text.strip()
+    row, names, text = np.zeros(len(names)), list(map(in_line, names)), text.strip()
     first = "-" if text.startswith("-") else "+"
     parts = [first, *re.split(r"\s+([+-])\s+", text.removeprefix(first).strip())]
     for sign, term in zip(parts[::2], parts[1::2], strict=True):
-        said = " ".join(term.split())
+        said = in_line(term)
         # A column may be called `2 * x`: a whole name is tried first.
         number, name = (None, said) if said in names else re.fullmatch(_TERM, said).groups()  # type: ignore[union-attr]
         if name not in names:
@@ -130,10 +145,9 @@ class Contrasts(Printed):
         return {"rows": self.rows, "joint": {"p_value": self.joint, "df": len(self.rows)}}
 
     def text(self) -> str:
-        rows = [[one["contrast"], *estimate_row(one, one["std_error"] or math.nan)] for one in self.rows]
         p = level_in_digits(self.joint, "= ")
         together = f"\n\nThat all {len(self.rows)} are 0: p {p}." if len(self.rows) > 1 else ""
-        return columns(rows, ["contrast", "estimate", "se", "from", "to", "p"]) + together
+        return estimates_table(self.rows, None, "contrast") + together
 
 
 def contrasts(inference: Inference, texts: Sequence[str]) -> Contrasts:
@@ -169,7 +183,7 @@ def forest(inference: Inference, found: Sequence[dict[str, Any]]) -> Figure:
                 axes.plot(step * one["estimate"], k, "o", color="#2b6cb8", markersize=4)
             else:
                 axes.text(0, k, "  unbounded", va="center", color="#7a4fa3")
-        axes.set_yticks(range(len(units.entries)), [" ".join(entry.name.split()) for entry in units.entries])
+        axes.set_yticks(range(len(units.entries)), [in_line(entry.name) for entry in units.entries])
         axes.set_ylim(len(units.entries) - 0.5, -0.5)
         what = f"log odds of {units.target}, with" if units.binary else f"{units.target}, with"
         axes.set_xlabel(f"{what} {100 * inference.level:g}% intervals,\nfor a level, or a quarter of a column's range")

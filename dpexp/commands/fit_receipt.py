@@ -84,26 +84,23 @@ def begin(
     with alone(results):
         if not again and (refusal := why_refused(results, records))[0]:
             raise UsageError(*refusal)
-        return _begun(out, mu, pure_eps, {**words, "records": records, "public_inputs": digest(public)})
-
-
-def _begun(out: Path, mu: float, pure_eps: float, words: Mapping[str, Any]) -> Receipt:
-    number = len(receipts(out)) + 1
-    result = _named(out, number)
-    path = result.with_suffix(".receipt.json")
-    told = {
-        "status": "begun", "at": datetime.now(UTC).isoformat(timespec="seconds"), "result": result.name, **words,
-        "mu": mu, "eps": [[DELTA, pure_eps or eps_of(mu, DELTA)]], "pure_eps": pure_eps or None,
-        "neighboring_relation": "replace-one",
-    }  # fmt: skip
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        # The file system lets one of two through.
-        with path.open("x", encoding="utf-8") as file:
-            file.write(standard_json(told) + "\n")
-    except FileExistsError:
-        raise UsageError(f"{path} was written this moment: another deployment is on its way", "wait for it") from None
-    return Receipt(path, result, told)
+        result = _named(out, len(receipts(out)) + 1)
+        path = result.with_suffix(".receipt.json")
+        told = {
+            "status": "begun", "at": datetime.now(UTC).isoformat(timespec="seconds"), "result": result.name, **words,
+            "records": records, "public_inputs": digest(public), "mu": mu,
+            "eps": [[DELTA, pure_eps or eps_of(mu, DELTA)]], "pure_eps": pure_eps or None,
+            "neighboring_relation": "replace-one",
+        }  # fmt: skip
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            # The file system lets one of two through.
+            with path.open("x", encoding="utf-8") as file:
+                file.write(standard_json(told) + "\n")
+        except FileExistsError:
+            said = f"{path} was written this moment: another deployment is on its way"
+            raise UsageError(said, "wait for it") from None
+        return Receipt(path, result, told)
 
 
 def receipts(out: Path) -> Sequence[Mapping[str, Any]]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,16 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpexp.commands.fit_after import COLUMNS, Inference
+from dpexp.commands.fit_after import COLUMNS, Inference, estimates_table
 from dpexp.core.errors import PrivateWarning, UsageError
 from dpexp.core.files import read_ordinary
-from dpexp.core.text import Printed, columns, up
+from dpexp.core.text import Printed, up
 from dpexp.data.encode import unread
 from dpexp.data.records import read_table
 from dpexp.data.regression import Units, covariates, units_from
 from dpexp.data.remarks import losses
 from dpexp.inference.intervals import Release
-from dpexp.reporting.digits import estimate_row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -168,19 +166,12 @@ class StoredFit(FitResult):
 
     def text(self) -> str:
         """The released parameters."""
-        glance, percent = self.stored["glance"], f"{100 * self.stored['level']:.4g}%"
-        rows = [
-            [" ".join(one["term"].split()), *estimate_row(one, one["std_error"] or math.nan)]
-            for one in self.estimates()
-        ]
-        table = columns(rows, ["name", "estimate", "se", f"{percent} from", "to", "p"])
+        glance, table = self.stored["glance"], estimates_table(self.estimates(), self.stored["level"])
         said = f"{glance['model']} of {glance['target']}, {self.path}: n = {glance['nobs']:,} ({glance['method']})"
-        eps = ", ".join(f"eps = {'inf' if e is None else up(e)} at delta = {d:g}" for d, e in self._eps)
+        eps = ", ".join(
+            f"eps = {'inf' if e is None else up(e)} at delta = {d:g}" for d, e in self.stored["budget"]["eps"]
+        )
         return f"{said}\n\n{table}\n\nBudget: {eps}. Noise: {self.stored['public']['noise']}."
-
-    @property
-    def _eps(self) -> Sequence[tuple[float, float | None]]:
-        return [(one[0], one[1]) for one in self.stored["budget"]["eps"]]
 
 
 def read_fit(path: Path) -> StoredFit:

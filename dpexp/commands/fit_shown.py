@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpexp.commands import fit_plan
-from dpexp.commands.fit_after import COLUMNS, MANY, Contrasts, Inference, contrasts, forest
+from dpexp.commands.fit_after import COLUMNS, MANY, Contrasts, Inference, contrasts, estimates_table, forest, in_line
 from dpexp.commands.fit_plan import Outlook
 from dpexp.commands.fit_receipt import NOT_COVERED
 from dpexp.commands.fit_request import Request
@@ -30,7 +30,6 @@ from dpexp.inference.pure_messages import PureModel
 from dpexp.inference.refusals import Checked
 from dpexp.inference.staged_newton import SHARES, TIMES
 from dpexp.privacy.accounting.gdp import eps_of, mu_within
-from dpexp.reporting.digits import estimate_row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -117,9 +116,10 @@ class Report(FitResult):
     @cached_property
     def errors(self) -> np.ndarray:
         """Standard errors [p] on the user's scale: those of the fit, or where it tells nothing, those expected."""
-        if not self.released:
-            return self._on_users_scale(self.planned.errors)
-        return standard_errors(self.inference.parameters[1])
+        if self.released:
+            return standard_errors(self.inference.parameters[1])
+        # As if the errors in the units of the computation were independent, which is what a plan knows.
+        return standard_errors((self.units.to_user()[0] * self.planned.errors**2) @ self.units.to_user()[0].T)
 
     @cached_property
     def inference(self) -> Inference:
@@ -127,11 +127,6 @@ class Report(FitResult):
         if self.fitted is None or not self.released:
             raise UsageError("nothing was released from which anything follows", "see the refusal in its text")
         return Inference(self.fitted.release, self.fitted.theta, self.units, self.request.level)
-
-    def _on_users_scale(self, errors: np.ndarray) -> np.ndarray:
-        # As if the errors in the units of the computation were independent, which is what a plan knows.
-        matrix, _ = self.units.to_user()
-        return standard_errors(matrix @ np.diag(errors**2) @ matrix.T)
 
     @cached_property
     def contrasts(self) -> Contrasts | None:
@@ -253,8 +248,7 @@ class Report(FitResult):
 
     def _expected(self) -> list[tuple[str, float]]:
         """Of each parameter its name in one line, and its standard error."""
-        names = [" ".join(name.split()) for name in self.units.names]
-        return [(names[j], float(self.errors[j])) for j in self.units.shown]
+        return [(in_line(self.units.names[j]), float(self.errors[j])) for j in self.units.shown]
 
     def _glance(self) -> dict[str, Any]:
         """The fit as a whole: what broom calls so."""
@@ -305,9 +299,7 @@ class Report(FitResult):
             z = normal(self.request.level)
             rows = [[name, f"{error:.3g}", f"+- {z * error:.3g}"] for name, error in self._expected()]
             return f"{title}\n\n{columns(rows, ['name', 'expected se', 'interval'])}"
-        found = zip(self._expected(), self.estimates(), strict=True)
-        rows = [[name, *estimate_row(one, error)] for (name, error), one in found]
-        return columns(rows, ["name", "estimate", "se", f"{percent} from", "to", "p"])
+        return estimates_table(self.estimates(), self.request.level, errors=[e for _, e in self._expected()])
 
     def _rehearsed(self, plan: Outlook) -> str:
         """The table of a plan, and how many records are needed."""
@@ -316,7 +308,7 @@ class Report(FitResult):
         for j in self.units.shown:
             told = [f"{asked.errors[j]:.3g}", f"+- {asked.widths[j]:.3g}"]
             told = told if math.isfinite(asked.widths[j]) else ["", "not finite"]
-            rows.append([" ".join(self.units.names[j].split()), *told, f"{100 * asked.finite[j]:.0f}%"])
+            rows.append([in_line(self.units.names[j]), *told, f"{100 * asked.finite[j]:.0f}%"])
         lines = [
             f"{level} intervals of {asked.runs} rehearsals on simulated tables (medians)\n",
             columns(rows, ["name", "expected se", "interval", "finite"]),
@@ -355,7 +347,7 @@ class Report(FitResult):
         """Which parameters have no finite interval, why, and from which n on they might; "" where all have one."""
         if not self.released or self.fitted is None:
             return ""
-        names = [" ".join(one["term"].split()) for one in self.estimates() if not one["bounded"]]
+        names = [in_line(one["term"]) for one in self.estimates() if not one["bounded"]]
         if not names:
             return ""
         ratio = self.fitted.release.hessian_ratio

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from dpexp.commands.fit_after import in_line
 from dpexp.commands.fit_result import StoredFit, read_fit
 from dpexp.core.errors import UsageError
 from dpexp.core.standard_json import standard_json
@@ -62,7 +63,7 @@ def _content(fits: dict[str, StoredFit]) -> tuple[list[str], list[list[str]]]:
     found = {name: {one["term"]: one for one in fit.estimates()} for name, fit in fits.items()}
     # the scale is the last row of a fit, and here it stands below with what belongs to the fit as a whole
     terms = dict.fromkeys(term for own in found.values() for term in own if term != "(scale)")
-    rows = [[" ".join(term.split()), *(_cell(own.get(term)) for own in found.values())] for term in terms]
+    rows = [[in_line(term), *(_cell(own.get(term)) for own in found.values())] for term in terms]
     glances = [fit.stored["glance"] for fit in fits.values()]
     rows.append(["target", *(str(one["target"]) for one in glances)])
     rows.append(["model", *(str(one["model"]) for one in glances)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from dpexp.commands.fit_result import FitResult, read_fit
+from dpexp.commands.fit_result import read_fit
 from dpexp.core.errors import UsageError
 from dpexp.core.files import atomically
 from dpexp.core.terminal import warn
@@ -25,7 +25,11 @@ def predict_of_fit(path: Path, table: Path | None, out: Path | None) -> tuple[di
         return fit.document(), fit.text()
     if out is not None and out.suffix.lower() not in FORMATS:
         raise UsageError(f"{out}: predictions are written as {' or '.join(FORMATS)}")
-    document, text = _predictions(fit, table)
+    frame, lost = fit.predicted(table)
+    for sentence in lost:
+        warn(sentence)
+    document = {"target": fit.units.modelled, "predictions": frame.to_dict("records")}
+    text = frame.to_csv(index=False).rstrip("\n")
     if out is not None:
         from dpexp.core.standard_json import standard_json
 
@@ -33,12 +37,3 @@ def predict_of_fit(path: Path, table: Path | None, out: Path | None) -> tuple[di
         atomically(out, lambda temporary: temporary.write_text(f"{content}\n", encoding="utf-8"))
         text = str(out)
     return document, text
-
-
-def _predictions(fit: FitResult, table: Path) -> tuple[dict[str, Any], str]:
-    frame, lost = fit.predicted(table)
-    for sentence in lost:
-        warn(sentence)
-    return {"target": fit.units.modelled, "predictions": frame.to_dict("records")}, frame.to_csv(index=False).rstrip(
-        "\n"
-    )
