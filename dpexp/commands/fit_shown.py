@@ -322,16 +322,19 @@ class Report(FitResult):
             lines.append(f"{said} for {name} +- {width:g}.")
         shares, rho = self.request.public.shares, self.request.public.correlation
         unstated = [c.name for c in self.units.columns if c.levels and c.name not in shares]
+        said = "Columns of numbers are simulated as normal with a quarter of their range as standard deviation"
         if not self.request.public.correlations:
-            said = f"Columns of numbers are simulated with a correlation of {rho:g}, and categories as independent"
-            lines.append(f"{said} (key correlation): where that is wrong the plan cannot know the interval.")
+            said += f" and a correlation of {rho:g}, and categories as independent (key correlation)"
+        lines.append(f"{said}: where that is wrong the plan cannot know the interval.")
         if unstated:
             said = f"The categories of {few(unstated)} are simulated as equally frequent (key shares)"
             lines.append(f"{said}: for a rarer one the plan cannot know the interval, which is longer.")
         if self.units.binary:
-            lines.append("Columns are simulated as moving the log odds by 1: steeper ones have longer intervals.")
+            said = "Columns are simulated as moving the log odds by 1: where they move them more"
+            lines.append(f"{said} the plan cannot know the interval, which is longer.")
         else:
-            lines.append(f"Errors are simulated as normal with the stated scale, {self.units.scale:g}.")
+            said = f"Errors are simulated as normal with the stated scale, {self.units.scale:g}"
+            lines.append(f"{said}: where theirs is another the plan cannot know the interval.")
         return "\n".join(lines)
 
     def _refusals(self) -> str:
