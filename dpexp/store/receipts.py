@@ -4,12 +4,15 @@
 (b) Records are named by a hash of their content alone, keyed with a secret of this user. The same records are the same
 however their file, the experiment or a setting is called, and whoever has the hash but not the secret can test no guess
 of a record against it.
-(c) Of a receipt that another secret keyed nobody here can tell whose records it is about.
+(c) A table that was sorted, or saved with other line ends, has the same records: neither order nor ends of lines count.
+(d) Of a receipt that another secret keyed nobody here can tell whose records it is about.
 """
 
 from __future__ import annotations
 
+import codecs
 import fcntl
+import hashlib
 import json
 import math
 import os
@@ -20,7 +23,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from dpexp.core.digests import files_below, hash_of_file
+from dpexp.core.digests import files_below
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.files import atomically, keyed, read_ordinary
 from dpexp.core.standard_json import standard_json
@@ -36,8 +39,16 @@ Records = dict[str, str]
 def records_in(places: Sequence[Path]) -> Records:
     """What the records of some files, or folders of files, are called."""
     # (b): the name of a file is none of it, but in a folder names may be classes
-    found = [(str(file.relative_to(place)), hash_of_file(file)) for place in places for file in files_below(place)]
+    found = [(str(file.relative_to(place)), _hash_of_lines(file)) for place in places for file in files_below(place)]
     return records_of(repr(sorted(found)).encode())
+
+
+def _hash_of_lines(file: Path) -> str:
+    """A hash of a file's lines. Raises OSError."""
+    # (c): a sum has no order; a byte order mark is no part of a line
+    with open(file, "rb") as content:
+        lines = (line.removeprefix(codecs.BOM_UTF8).rstrip(b"\r\n") for line in content)
+        return f"{sum(int.from_bytes(hashlib.sha256(line).digest()) for line in lines if line):x}"
 
 
 def records_of(content: bytes) -> Records:
@@ -85,7 +96,7 @@ def why_refused(results: Path, records: Records) -> tuple[str, str]:
         times = f"{counted(len(same), 'release')}, the last on {same[-1]['at']} ({same[-1]['path']})"
         hint = "a further release adds to that: --again releases them once more"
         return f"these records were released before: {times}, spent {together(same)}", hint
-    # (c)
+    # (d)
     if foreign := [told for told in found if (told["records"] or {}).get("key") != records["key"]]:
         why = "was keyed with another secret, so it cannot be told whether it is about these records"
         hint = "release from the account that made it, use another results folder, or add --again if they are others"

@@ -69,9 +69,11 @@ def test_one_cell_one_set_of_bits_and_one_release_however_a_path_is_typed(lab):
 
 
 def test_the_same_records_are_released_again_only_when_that_is_asked_for(lab):
-    """Under another name, seed, number of checkpoints, experiment, or by a fit: the sum of what was spent is said."""
+    """Under another name, sorted, with other line ends, another seed, number of checkpoints or experiment, or by a fit:
+    the sum of what was spent is said."""
     a = lab / "A"
-    shutil.copy(a / "t.csv", a / "other.csv")
+    header, *rows = TABLE.splitlines()
+    (a / "other.csv").write_bytes("\r\n".join((header, *sorted(rows))).encode("utf-8-sig"))
     configs = [config(a, "renamed", "other.csv"), config(a, "seeded", seed=2), config(a, "seen", checkpoints=1),
                config(a, "named", experiment="e")]  # fmt: skip
     call("run", "A/own.yaml", "-q", "--deployment", cwd=lab)
