@@ -99,7 +99,7 @@ def test_the_house_stays_small():
 
 LINES = {
     "algorithms": 3_779, "commands": 6_516, "config": 2_713, "conformance": 2_121, "core": 2_004, "data": 1_969,
-    "engine": 5_041, "inference": 3_434, "papers": 8_156, "plugins": 1_147, "privacy": 13_331,
+    "engine": 5_041, "inference": 3_399, "papers": 8_156, "plugins": 1_147, "privacy": 13_331,
     "problems": 2_493, "protocols": 138, "reporting": 8_854, "roof": 412, "store": 4_714, "theory": 1_529,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""
