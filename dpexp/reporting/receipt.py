@@ -391,11 +391,11 @@ class Receipt(Printed):
         return result | self._attacker(reading)
 
     def _attacker(self, reading: Reading) -> dict[str, Any]:
-        """mu with its floor, advantage and rates of the best analysis, and of what is attained."""
+        """mu with its floor, advantage and rates of the best analysis, and of a pair by what is released."""
         floor = min(self.card.delta)
         # one analysis for all that follows: the best at the smallest delta
         _, by = reading.best(floor)
-        _, pair = reading.attained(floor)
+        _, pair = reading.attained(floor, self.released)
         if by is None:
             return {}
         promised = promised_together(by, self.card.group)
@@ -454,7 +454,7 @@ class Receipt(Printed):
             yield f"  True positives at {rate:g} false positives: at most {up(most)}" + _and_attained(least)
         pair = block["eps"][0]["pair"]
         if pair:
-            yield f"  Attained by {pair}"
+            yield f"  {'Attained' if not hidden else 'All iterates attain theirs'} by {pair}"
         yield f"  Holds if {'; '.join(block['assumptions'])}"
 
     def appendix(self, form: str) -> str:

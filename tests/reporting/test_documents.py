@@ -1,7 +1,12 @@
 """No sentence against its own table: random cards and mechanisms, a share of the campaign of `make soak`."""
 
-import pytest
+import math
 
+import numpy as np
+import pytest
+from scipy.stats import binom, norm
+
+from dpexp import receipt
 from tests.campaigns.documents import Draw, faults, of_card, of_headline
 from tests.conftest import AT_LENGTH
 
@@ -39,3 +44,21 @@ def test_a_headline_against_its_rows_is_seen():
         assert bool([*of_headline(document, plain[0])]) == fault
         assert bool([*of_headline({**document, "lower": lower}, plain[0])])  # 75% at least
     assert [*of_headline({**document, "plain": ["One."]}, "Another.")]
+
+
+def test_of_an_attacker_what_is_released_attains():
+    shown = {}
+    for released in ("all", "last", "average"):
+        ((most, shown[released]),) = [
+            one["advantage"] for one in receipt(**{**CARD, "releases": released}).document()["readings"]
+        ]
+        assert most >= shown["all"]
+    assert shown["average"] is None
+    # linear losses: the last iterate shows one normal, moved by as many deviations of it as batches have the record
+    law = binom(1000, 0.01)
+    exact = max(
+        sum(law.pmf(k) * (norm.sf(x - k / math.sqrt(1000)) - norm.sf(x)) for k in range(60))
+        for x in np.linspace(-1, 1, 401)
+    )
+    assert shown["last"] == pytest.approx(exact, rel=1e-3)
+    assert shown["last"] < 0.9 * shown["all"]
