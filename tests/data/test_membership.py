@@ -112,7 +112,7 @@ class Caught:
             patched.setattr(softmax_runs.drawn, "scheme", called)
             for module in (softmax_runs, tuned):
                 patched.setattr(module, "measured", measuring)
-            call("run", path, "--deployment", "--force", "--results", folder / "results", "-j", "1", "-q", cwd=folder)
+            call("run", path, "--deployment", "--again", "--results", folder / "results", "-j", "1", "-q", cwd=folder)
         cells = pd.read_parquet(folder / "results" / "mine" / "cells.parquet")
         self.cells = json.loads(cells.drop(columns=["n_diverged", "status"]).to_json())
         self.statement = call("privacy", path, "--deployment", "--json", cwd=folder).stdout
@@ -388,7 +388,7 @@ def released(folder, records):
     """The coefficient of `a` for `yes`, less that for `no`, of a deployment."""
     (folder / "people.csv").write_text("a,b,y\n" + "\n".join(records) + "\n")
     (folder / "attacked.yaml").write_text(ATTACKED)
-    call("run", "attacked.yaml", "--deployment", "--force", "--results", "results", "-q", cwd=folder)
+    call("run", "attacked.yaml", "--deployment", "--again", "--results", "results", "-q", cwd=folder)
     call("model", "attacked", "--results", "results", "--estimator", "last", "--out", "m.json", cwd=folder)
     found = json.loads((folder / "m.json").read_text())
     (folder / "m.json").unlink()
