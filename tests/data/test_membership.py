@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections import Counter
+from dataclasses import replace
 from itertools import islice, product
 from unittest.mock import patch
 
@@ -214,7 +215,7 @@ def by_place(data, seed):
 
 
 def with_draws_of(data, draws):
-    return Dataset(data.name, data.features, data.labels, data.classes, "", "", data.columns, draws=draws)
+    return replace(data, draws=draws)
 
 
 def by_count(data, seed):
@@ -224,7 +225,7 @@ def by_count(data, seed):
 def centred(data, seed):
     """A statistic of the records before they are prepared."""
     features = data.features - data.features.mean(axis=0, keepdims=True)
-    return with_draws(Dataset(data.name, features, data.labels, data.classes, "", "", data.columns), seed)
+    return with_draws(replace(data, features=features), seed)
 
 
 def counted(self):
