@@ -27,9 +27,9 @@ from dpexp.algorithms.dp_sgld import DpSgld
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.algorithms.sgd import Sgd
 from dpexp.algorithms.softmax_runs import SoftmaxAlgorithm, learnt, measured, run_of, step_sizes, target
+from dpexp.core.places import paths_from
 from dpexp.core.roots import root
 from dpexp.core.seeds import generator
-from dpexp.data.places import paths_from
 from dpexp.engine.result import Passed
 from dpexp.privacy.analyses.private_selection import NumberOfRuns, number_of_runs
 from dpexp.privacy.batch_sampling import BatchSampling

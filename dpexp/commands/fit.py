@@ -153,10 +153,11 @@ def entering(request: Request, order_seed: int) -> tuple[Records, np.ndarray, li
     records = read_records(table, roles, request.public, request.model == "mallows-logistic")
     gone = len(table) - len(records.y)
     found = unread(table, records.units.read) if gone else {}
-    lost = losses(table, found, "only noise is sent for them")
+    outcome = "only noise is sent for them" if len(records.y) else "add nothing"
+    lost = losses(table, found, outcome)
     if outside := gone - len(found):
-        what = "a function of the formula has no finite value, and only noise is sent"
-        lost.append(f"for {outside:,} of {len(table):,} records {what} {PRIVATE}")
+        what = f"have no finite value of a function of the formula, and {outcome}"
+        lost.append(f"{outside:,} of {len(table):,} records {what} {PRIVATE}")
     # Before anything is drawn: a budget would be spent on noise.
     if not len(records.y):
         raise none_read(table, lost)

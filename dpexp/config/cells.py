@@ -15,8 +15,8 @@ from pydantic import Field
 from dpexp.core.digests import digest
 from dpexp.core.errors import ResultsMissing
 from dpexp.core.parameters import Checkpoints, Count, Parameters, Replicates, Seed
+from dpexp.core.places import paths_from
 from dpexp.core.text import short
-from dpexp.data.places import paths_from
 from dpexp.privacy.budgets import PrivacySettings
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from dpexp.config.sections import TUNE
 from dpexp.config.shipped import MARK, shipped
 from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, all_at, parse, read_bytes
 from dpexp.core.errors import UsageError
+from dpexp.core.places import paths_from
 from dpexp.core.scalars import yaml_in_line
-from dpexp.data.places import paths_from
 
 PROFILES = ("smoke", "paper")
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from dpexp.algorithms import ALGORITHMS
 from dpexp.config.messages import kind, suggest
 from dpexp.config.yamlfile import Located, Position
-from dpexp.data.places import as_named
+from dpexp.core.places import as_named
 
 TUNE = "tune"
 OVER = "over"

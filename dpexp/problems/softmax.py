@@ -25,6 +25,7 @@ from dpexp.core.digests import hash_of_data
 from dpexp.core.errors import DataError
 from dpexp.core.files import State, state_of
 from dpexp.core.parameters import Parameters, RecordCount, Seed, integral
+from dpexp.core.places import FOLDER, paths_from, place_of
 from dpexp.core.seeds import generator
 from dpexp.data.dataset import (
     BIAS,
@@ -42,7 +43,6 @@ from dpexp.data.dataset import (
 from dpexp.data.encode import limits_of
 from dpexp.data.labelled import columns_of_file
 from dpexp.data.loading import DATASETS, TEST_FRACTION, load
-from dpexp.data.places import FOLDER, paths_from, place_of
 from dpexp.data.public_inputs import BLANKS, PublicInputs
 from dpexp.data.records import FORMATS, read_table
 from dpexp.data.remarks import none_read
