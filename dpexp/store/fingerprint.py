@@ -159,11 +159,18 @@ def _is_text(node: ast.stmt) -> bool:
 
 
 def edited_after(codes: Iterable[Code], places: Iterable[Path] = (), data_read_at: int = 0) -> list[str]:
-    """What was written to after this process had imported it, or read it as the data in some places."""
+    """What was written to after this process had imported it, or read it as the data in some places.
+
+    A time of 0, as of a config that is no file, asks nothing.
+    """
     read = [(_shown(name), *_code_files(name)) for name in {name for code in codes for name in code}]
     read += [(str(place), files_below(place), data_read_at) for place in set(places)]
-    late = (shown for shown, files, since in read if any(p.stat().st_mtime_ns > since for p in files if p.exists()))
+    late = (shown for shown, files, since in read if since and _written_after(files, since))
     return sorted(late)
+
+
+def _written_after(files: Iterable[Path], since: int) -> bool:
+    return any(file.stat().st_mtime_ns > since for file in files if file.exists())
 
 
 def _code_files(name: str) -> tuple[Sequence[Path], int]:

@@ -12,7 +12,6 @@ from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.commands import privacy, validate
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.yamlfile import ConfigError
-from dpexp.core.errors import ResultsMissing
 from dpexp.core.seeds import generator
 from dpexp.data import DATASETS
 from dpexp.engine.softmax.batches import SAMPLING
@@ -312,10 +311,9 @@ def test_changed_records_make_a_cell_stale(tmp_path, monkeypatch, below):
     table.write_text(table.read_text().replace("\n7,", "\n8,"))
     hash_of_data.cache_clear()
     assert {p.reason for p in plan(experiment, options.results)} == {f"data changed: {below and below + chr(47)}t.csv"}
-    with pytest.raises(ResultsMissing, match=r"stale, data changed since: \S*t\.csv"):
-        load_cells(options.results, "toy")
+    assert len(load_cells(options.results, "toy")) == 2  # readers open no data
     table.unlink()
-    assert len(load_cells(options.results, "toy")) == 2  # stored numbers can be looked at without the data
+    assert len(load_cells(options.results, "toy")) == 2
 
 
 # --- runs ------------------------------------------------------------------------------------------------------
