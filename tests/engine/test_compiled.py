@@ -328,7 +328,7 @@ def test_a_kept_file_is_private_whatever_the_umask_and_must_not_be_anybody_elses
 def test_code_of_two_processes_is_not_mixed_up_in_a_third(place):
     """Two closures of one name, compiled alone, would be one symbol; loaded together each must stay what it is."""
     run, kept = place
-    asked = kept.parent / "code" / "asked"
+    asked = kept.parent.parent / "code" / "asked"
     kernel = KERNEL.replace("make(SLOPE)", "make(float(open('asked').read().split()[0]))")
     kernel = kernel.replace("print(repr(total", "'both' in open('asked').read() or print(repr(total")
     both = textwrap.dedent(
@@ -351,7 +351,7 @@ def test_code_of_two_processes_is_not_mixed_up_in_a_third(place):
 @pytest.mark.slow
 def test_a_table_that_was_read_from_a_file_counts_with_what_it_holds(place):
     run, kept = place
-    table = kept.parent / "code" / "table"
+    table = kept.parent.parent / "code" / "table"
     helper = HELPER + "TABLE = tuple(map(float, open('table').read().split()))\n"
     for number, found in (("3.0", (0, 1)), ("4.0", (0, 1)), ("3.0", (1, 0))):
         table.write_text(f"0 {number}")

@@ -163,7 +163,7 @@ LANGEVIN = [
 
 @pytest.mark.parametrize("target", ["mu=0.5", "rho=0.125"])
 def test_targets_in_mu_and_rho_are_the_same_for_gaussians(target):
-    document, _ = calibrate.solve("tree-momentum", [target], TREE, "all-iterates", "tree-composition")
+    document, _ = calibrate.solve("tree-momentum", [target, *TREE], "all-iterates", "tree-composition")
     assert document["value"] == pytest.approx(2.0, rel=1e-7)
     measure, level = target.split("=")
     assert document[measure] <= float(level)
@@ -172,15 +172,14 @@ def test_targets_in_mu_and_rho_are_the_same_for_gaussians(target):
 @pytest.mark.parametrize("order", [1.5, 8.0])
 def test_a_renyi_target(order):
     document, text = calibrate.solve(
-        "tree-momentum", ["rdp=0.4", f"order={order}"], TREE, "all-iterates", "tree-composition"
+        "tree-momentum", ["rdp=0.4", f"order={order}", *TREE], "all-iterates", "tree-composition"
     )
     assert document["rdp"] <= 0.4
     assert rdp_of(1 / document["value"], order) == pytest.approx(0.4, rel=1e-6)
     assert f"order = {order:g}" in text
     sampled, _ = calibrate.solve(
         "sampled-gaussian",
-        ["rdp=0.4", f"order={order}"],
-        ["sampling_probability=0.05", "steps=200"],
+        ["rdp=0.4", f"order={order}", "sampling_probability=0.05", "steps=200"],
         "all-iterates",
         None,
     )
@@ -189,12 +188,12 @@ def test_a_renyi_target(order):
 
 
 def test_a_forced_calibration_uses_the_refused_analysis_and_is_named():
-    pairs = [*TREE, "order=reshuffled"]
+    pairs = ["mu=0.5", *TREE, "order=reshuffled"]
     with pytest.raises(UsageError, match="no valid analysis"):
-        calibrate.solve("tree-momentum", ["mu=0.5"], pairs, "all-iterates", "tree-composition")
+        calibrate.solve("tree-momentum", pairs, "all-iterates", "tree-composition")
     with pytest.raises(UsageError, match="refused analysis"):
-        calibrate.solve("tree-momentum", ["mu=0.5"], pairs, "all-iterates", None, force=True)
-    document, _ = calibrate.solve("tree-momentum", ["mu=0.5"], pairs, "all-iterates", "tree-composition", force=True)
+        calibrate.solve("tree-momentum", pairs, "all-iterates", None, force=True)
+    document, _ = calibrate.solve("tree-momentum", pairs, "all-iterates", "tree-composition", force=True)
     assert document["value"] == pytest.approx(2.0, rel=1e-7)
 
 
@@ -215,12 +214,12 @@ def test_a_forced_statement_says_that_it_is_no_guarantee():
 @pytest.mark.parametrize("target", ["eps=-1", "mu=-1", "mu=0", "rho=-1", "rdp=-1"])
 def test_impossible_targets_are_told(target):
     with pytest.raises(UsageError, match="is a number above 0"):
-        calibrate.solve("tree-momentum", [target], TREE, "all-iterates", None)
+        calibrate.solve("tree-momentum", [target, *TREE], "all-iterates", None)
 
 
 @pytest.mark.parametrize(
     "target", [["rdp=1", "order=1"], ["rdp=1"], ["mu=1", "delta=1e-5"], ["eps=1", "order=2"], ["eps=1", "mu=1"], []]
 )
 def test_targets_that_do_not_fit_together_are_told(target):
-    with pytest.raises(UsageError):
-        calibrate.solve("tree-momentum", target, TREE, "all-iterates", None)
+    with pytest.raises(UsageError, match="target|order"):
+        calibrate.solve("tree-momentum", [*target, *TREE], "all-iterates", None)
