@@ -52,7 +52,8 @@ def read_experiment(
     text: str, source: str, overrides: Iterable[str] = (), replicates: int | None = None, profile: str = "paper"
 ) -> Experiment:
     """An experiment from YAML text instead of a file; `source` names it in errors. Raises ConfigError."""
-    return _resolve(parse(text, source), Path(source), overrides, replicates, profile)
+    read_at = time.time_ns()
+    return replace(_resolve(parse(text, source), Path(source), overrides, replicates, profile), read_at=read_at)
 
 
 def located(path: Path | str) -> Path:

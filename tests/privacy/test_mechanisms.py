@@ -187,10 +187,10 @@ def test_the_command_states_a_mechanism():
 
 @pytest.mark.slow
 def test_the_command_calibrates():
-    document = asked("calibrate", "local-gaussian", "--target", "eps=1", "delta=1e-5")
+    document = asked("calibrate", "local-gaussian", "eps=1", "delta=1e-5")
     assert document["value"] == pytest.approx(mu_of(1.0, 1e-5), rel=1e-9)
     tree = ("n=100", "steps=1000", "momentum=0.01", "lipschitz=1", "--analysis", "tree-composition")
-    assert asked("calibrate", "tree-momentum", "--target", "mu=0.5", *tree)["value"] == pytest.approx(2.0, rel=1e-6)
+    assert asked("calibrate", "tree-momentum", "mu=0.5", *tree)["value"] == pytest.approx(2.0, rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -213,10 +213,10 @@ def test_the_command_calibrates():
         (["privacy", "--mechanism", "noisy-sgd", *PAIRS[:1], "batch_size=20000", *PAIRS[2:]], "larger than n"),
         (["privacy"], "one config file"),
         (["calibrate", "--mechanism", "local-gaussian"], "give exactly one"),
-        (["calibrate", "--mechanism", "local-gaussian", "--target", "eps=-1"], "eps is a number above 0"),
-        (["calibrate", "--mechanism", "local-gaussian", "--target", "eps=1", "delta=1"], "delta is a number between 0 and 1"),
-        (["calibrate", "--mechanism", "local-gaussian", "--target", "eps=1", "mu=1"], "what calibrate solves for"),
-        (["calibrate", "--mechanism", "local-gaussian", "--target", "eps=1", "--released", "everything"], "all-iterates or last-iterate"),
+        (["calibrate", "--mechanism", "local-gaussian", "eps=-1"], "eps is a number above 0"),
+        (["calibrate", "--mechanism", "local-gaussian", "eps=1", "delta=1"], "delta is a number between 0 and 1"),
+        (["calibrate", "--mechanism", "sampled-gaussian", "eps=1", "noise_multiplier=1", "sampling_probability=0.1", "steps=3"], "what calibrate solves for"),
+        (["calibrate", "--mechanism", "local-gaussian", "eps=1", "--released", "everything"], "all-iterates or last-iterate"),
     ],
 )  # fmt: skip
 @pytest.mark.slow

@@ -308,7 +308,7 @@ def test_a_config_is_asked_for_each_mechanism_that_promises_something(tmp_path):
 def test_calibration_to_an_advantage_and_to_rates_spends_the_target_and_no_more():
     for target, at in (("advantage=0.1", lambda p: p.advantage), ("tpr=0.05@fpr=0.01", lambda p: p.tpr(0.01))):
         found = json.loads(
-            call("calibrate", "--target", target, "sampling_probability=0.1", "steps=50",
+            call("calibrate", target, "sampling_probability=0.1", "steps=50",
                  "--analysis", "pld-composition", "--json").stdout
         )  # fmt: skip
         level = float(target.split("=")[1].split("@")[0])
@@ -328,11 +328,11 @@ def test_calibration_to_an_advantage_and_to_rates_spends_the_target_and_no_more(
         (("privacy", "--users", "users.csv", "--tradeoff"), "not with --users"),
         (("privacy", "@linear_d5", "eps=-1"), "eps is a number above 0"),
         (("privacy", "eps=1"), "privacy takes one config file"),
-        (("calibrate", "--target", "advantage=2", "sampling_probability=0.1", "steps=5"), "advantage is a number"),
-        (("calibrate", "--target", "tpr=0.05", "sampling_probability=0.1", "steps=5"), "tpr=T@fpr=F"),
-        (("calibrate", "--target", "tpr=0.01@fpr=0.02", "sampling_probability=0.1", "steps=5"), "guessing"),
+        (("calibrate", "advantage=2", "sampling_probability=0.1", "steps=5"), "advantage is a number"),
+        (("calibrate", "tpr=0.05", "sampling_probability=0.1", "steps=5"), "tpr=T@fpr=F"),
+        (("calibrate", "tpr=0.01@fpr=0.02", "sampling_probability=0.1", "steps=5"), "guessing"),
         (
-            ("calibrate", "--target", "advantage=0.1", "delta=0.1", "sampling_probability=0.1", "steps=5"),
+            ("calibrate", "advantage=0.1", "delta=0.1", "sampling_probability=0.1", "steps=5"),
             "takes no delta",
         ),
     ],

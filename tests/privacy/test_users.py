@@ -221,5 +221,5 @@ def test_impossible_targets_are_told(target):
     "target", [["rdp=1", "order=1"], ["rdp=1"], ["mu=1", "delta=1e-5"], ["eps=1", "order=2"], ["eps=1", "mu=1"], []]
 )
 def test_targets_that_do_not_fit_together_are_told(target):
-    with pytest.raises(UsageError, match="target|order"):
+    with pytest.raises(UsageError, match=r"target|order"):
         calibrate.solve("tree-momentum", [*target, *TREE], "all-iterates", None)

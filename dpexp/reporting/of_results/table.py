@@ -197,23 +197,21 @@ def _note(
 
 
 def said_of_majority(gathered: Gathered) -> str:
-    """What accuracies are to be compared with: the share of the largest class among the held-out records.
+    """What accuracies on shipped records are to be compared with: the share of the largest class among those held out.
 
-    Of a user's own records it is a statistic that no budget counts, so that it is marked as such, and not said at all
-    of what was released by a deployment.
+    A user's own records are not read again.
     """
     found = []
     for run in gathered.runs:
-        if str(run.row["cell_id"]) in run.generation.deployed:
+        if run.cell.problem.files():
             continue
         try:
-            counts, own_files = run.cell.problem.held_out_classes(), run.cell.problem.files()
-        # the records are not where they were
+            counts = run.cell.problem.held_out_classes()
+        # a plug-in's records are not where they were
         except (DpexpError, ValueError, OSError):
             continue
         if any(counts.values()):
-            own = " (private: do not publish)" if own_files else ""
             # what a table of accuracies is to be compared with: no model at all
             name = max(counts, key=lambda kind: counts[kind])
-            found.append(f"{counts[name] / sum(counts.values()):.4g}, class {name}{own}")
+            found.append(f"{counts[name] / sum(counts.values()):.4g}, class {name}")
     return f"Always naming the largest class has the accuracy {'; '.join(dict.fromkeys(found))}." if found else ""
