@@ -62,7 +62,7 @@ def diff(
         f"means at the last step; {', '.join(f'{side} = {path}' for side, path in zip('AB', paths, strict=False))}"
     ]
     stale = dict(_not_current(paths))
-    lines += [f"{side} is not what today's code, data and config give: {why}" for side, (why, _) in stale.items()]
+    lines += [f"{side} is not what today's code gives: {why}" for side, (why, _) in stale.items()]
     changes: dict[str, tuple[str, str]] = {}
     if by:
         pairs = levels(sides[0], by, names, metrics, words)

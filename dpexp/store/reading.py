@@ -96,7 +96,7 @@ def config_typed(folder: Folder, known: Path | None = None) -> str:
 
 
 def load_generation(results: Path, experiment: str, renamed: bool = False) -> Generation:
-    """The stored generation of an experiment: whole, and what today's code, data and config give.
+    """The stored generation of an experiment: whole, and what today's code gives.
 
     Raises ResultsMissing naming the command to run, also where cells are missing or failed. `renamed` allows a
     copy that was kept for a comparison, a folder of another name, of older code or config; the caller has to say so.

@@ -37,6 +37,7 @@ from dpexp.reporting.page.page import Ledger, facts_of, part, static, verdict_of
 from dpexp.reporting.style import BUDGET_COLOURS, SPARE_COLOURS
 from dpexp.reporting.templates import Markup, templates
 from dpexp.store import load_summary
+from dpexp.store.files import read_document, write_document
 from tests.conftest import ROOT, call
 
 EVIL = "</script><script>alert(1)</script>"
@@ -361,21 +362,26 @@ def state_of(text, name):
 
 
 @pytest.mark.slow
-def test_stale_results_are_called_so_and_nothing_of_them_is_shown(copy):
-    assert state_of(written(copy), "own") == "current"
-    config = copy / "own.yaml"
-    config.write_text(config.read_text().replace("n: 700", "n: 900"))
+@pytest.mark.parametrize(("name", "other", "state"), [("own", "records", "unconfirmed"), ("records", "own", "stale")])
+def test_results_of_other_code_are_called_so_and_nothing_of_them_is_shown(copy, name, other, state):
+    """On a user's own records nothing is computed to confirm them."""
+    assert state_of(written(copy), name) == "current"
+    place = copy / "results" / name / "manifest.json"
+    manifest = read_document(place)
+    for files in manifest["code"].values():
+        files.update(dict.fromkeys(files, "0" * 16))
+    write_document(place, manifest)
     text = written(copy)
     read = Read(text)
-    assert state_of(text, "own") == "stale"
-    assert state_of(text, "records") == "current"
-    assert "own is stale" in read.text
-    assert "dpexp run own.yaml" in read.text
+    assert state_of(text, name) == state
+    assert state_of(text, other) == "current"
+    assert f"{name} is {state}" in read.text
+    assert f"dpexp run {name}.yaml" in read.text
     names = [json.loads(words) for attributes, words in read.scripts if attributes.get("id") == "curves"]
-    assert names == [["records"]]
-    assert "privacy-own" not in text
-    alone = Read(written(copy, "results/own"))
-    assert "own is stale" in alone.text
+    assert names == [[other]]
+    assert f"privacy-{name}" not in text
+    alone = Read(written(copy, f"results/{name}"))
+    assert f"{name} is {state}" in alone.text
     assert not alone.all("img")
 
 
@@ -389,14 +395,15 @@ def test_damaged_and_foreign_folders_are_named(copy):
 
 
 @pytest.mark.slow
-def test_results_whose_data_are_elsewhere_are_named(results, tmp_path):
-    """A path of data starts at the folder in which dpexp runs, so here it leads nowhere."""
+def test_results_whose_data_are_elsewhere_are_shown_and_said_to_be_not_checked(copy, tmp_path):
+    """A reader opens no data."""
+    (copy / "plain.csv").unlink()
     out = tmp_path / "page.html"
-    call("report", results / "results", "--out", out, cwd=tmp_path)
+    call("report", copy / "results", "--out", out, cwd=tmp_path)
     text = out.read_text()
     assert state_of(text, "own") == "current"
-    assert state_of(text, "records") == "not readable here"
-    assert "no such file" in Read(text).text
+    assert state_of(text, "records") == "current"
+    assert "plain.csv, which dpexp run compares" in Read(text).text
 
 
 def test_no_results_have_a_command_and_no_traceback(tmp_path):

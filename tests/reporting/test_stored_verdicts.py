@@ -195,33 +195,6 @@ def test_one_bit_of_a_summary(results):
     assert states(results)[STORED[0]] == ("stale", f"result changed: {folder}")
 
 
-@pytest.mark.slow
-def test_a_config_that_says_something_else_or_is_deleted(few, toys, tmp_path):
-    shutil.copytree(ROOT / "configs", tmp_path / "configs")
-    for name in NEEDED:
-        shutil.copytree(toys.results(NEEDED) / name, tmp_path / "results" / name)
-        folder = tmp_path / "results" / name
-        manifest = read_document(folder / "manifest.json")
-        manifest["config"]["path"] = f"../../configs/{name}.yaml"
-        write_document(folder / "manifest.json", manifest)
-    where = {"cwd": tmp_path}
-    code = surprising(tmp_path / "results")
-    call("claims", "--judge", "-q", code=code, **where)
-    config = tmp_path / "configs" / f"{NEEDED[0]}.yaml"
-    text = config.read_text()
-    config.write_text(f"# words\n{text}")
-    assert json.loads(call("claims", "--json", *STORED, code=code, **where).stdout)[0]["state"] == "current"
-    config.write_text(text.replace("seed: ", "seed: 9"))
-    told = call("claims", *STORED, code=3, **where)
-    assert "other settings" in told.stdout
-    assert "stale" in told.stdout
-    config.unlink()
-    told = call("claims", *STORED, code=code, **where)
-    assert "is not there now: these numbers cannot be held against it" in told.stderr
-    config.write_text(text.replace("seed: ", "seed: 9"))  # comes back as another one
-    assert "other settings" in call("claims", *STORED, code=3, **where).stdout
-
-
 # --- the file --------------------------------------------------------------------------------------------------------------
 
 

@@ -66,7 +66,7 @@ class Run:
     row: dict[str, Any]
     """its row of cells.parquet"""
     generation: Generation
-    """what it belongs to, held against today's code, data and config once for all its cells"""
+    """what it belongs to, held against today's code once for all its cells"""
 
     @cached_property
     def cell(self) -> Cell:
@@ -181,7 +181,7 @@ def gather(sources: Sequence[Source], only: str | None = None) -> Gathered:
         rows = {str(row["cell_id"]): row for row in cells_of(generation).to_dict("records")}
         summary = summary_of(generation, KEPT)
         if source.renamed and (why := why_stale(generation)):
-            remarks.append(f"{source.path} is not what today's code, data and config give: {why}")
+            remarks.append(f"{source.path} is not what today's code gives: {why}")
         place = {}
         for cell_id, tree in generation.manifest["cells"].items():
             if only is not None and not matches(only, columns[number][cell_id], known):

@@ -26,7 +26,7 @@ from dpexp.store.staleness import not_checked
 
 CURRENT, UNCONFIRMED, STALE, INCOMPLETE, MISSING = "current", "unconfirmed", "stale", "not complete", "missing"
 UNREADABLE = "not readable here"
-"""its settings cannot be made again, as where its data are not there"""
+"""its settings cannot be made again, as after a plug-in has lost a name"""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Stored:
 
     @property
     def is_current(self) -> bool:
-        """Whether today's code, data and config give these numbers."""
+        """Whether today's code gives these numbers."""
         return self.gathered is not None
 
     @cached_property
@@ -160,7 +160,7 @@ def states_of(experiments: Sequence[Stored]) -> str:
     """How many there are in every state."""
     states = Counter(stored.status for stored in experiments)
     counts = ", ".join(f"{count} {status}" for status, count in states.items())
-    meaning = "Current means that today's code, data and config give these numbers."
+    meaning = "Current means that today's code gives these numbers."
     return f"{counted(len(experiments), 'experiment')}: {counts}. {meaning}" if counts else "No experiment."
 
 
