@@ -2,7 +2,7 @@
 
 Parameters are stored for runs on a user's own records, and only those that the privacy statement counts
 (`dpexp.store.cell_files`). They are read as every stored result is: whole, of the run that the summary comes from, and
-of today's code, data and config, or refused. What a deployment has released stays valid whatever changes, and says so.
+of today's code, or refused. What a deployment has released stays valid whatever changes, and says so.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ from dpexp.reporting.of_results import compared
 from dpexp.reporting.of_results.gather import Source, gather
 from dpexp.store import cell_of as numbers_of
 from dpexp.store import load_generation
+from dpexp.store.files import read_document, write_document
 from dpexp.store.generation import Generation
 from dpexp.store.run import Options, run
 from tests.campaigns.faults import damage
@@ -307,9 +308,12 @@ def test_own_records_are_not_paired(tmp_path, monkeypatch):
     assert not any(row["paired"] for row in rows)
 
 
-def test_stale_results_are_compared_and_the_exit_code_says_so(tmp_path):
+def test_results_of_other_code_are_compared_and_the_exit_code_says_so(tmp_path):
     (tmp_path / "levels.yaml").write_text(LEVELS)
     call("run", "levels.yaml", "-q", cwd=tmp_path)
-    (tmp_path / "levels.yaml").write_text(LEVELS.replace("0.05", "0.06"))
+    place = tmp_path / "results" / "levels" / "manifest.json"
+    manifest = read_document(place)
+    other = {key: dict.fromkeys(files, "0" * 16) for key, files in manifest["code"].items()}
+    write_document(place, manifest | {"code": other})
     done = call("diff", "results/levels", "--by", "eta", cwd=tmp_path, code=3)
-    assert "A is not what today's code, data and config give: stale" in done.stdout
+    assert "A is not what today's code gives: unconfirmed" in done.stdout

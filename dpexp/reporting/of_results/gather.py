@@ -108,7 +108,7 @@ class Gathered:
     sections: dict[str, str]
     """section of every setting"""
     remarks: tuple[str, ...] = ()
-    """what is said of copies that are not what today's code and config give"""
+    """what is said of copies that are not what today's code gives"""
 
     @cached_property
     def words(self) -> Words:
