@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from tests.conftest import call
+from tests.conftest import call, of_other_code
 
 CONFIG = """\
 experiment: {name}
@@ -32,14 +32,14 @@ def test_a_folder_without_results_says_what_to_run(tmp_path):
 
 @pytest.mark.slow
 def test_what_a_folder_allows_is_made_and_the_rest_has_a_line_each(tmp_path):
-    """linear_d5 feeds two figures of a paper whole, and a table in part; mine feeds none, and one of two is stale."""
+    """linear_d5 feeds two figures of a paper whole, and a table in part; mine feeds none, and one of two is of other code."""
     run(tmp_path, "linear_d5", "mine", "old")
-    (tmp_path / "old.yaml").write_text(CONFIG.format(name="old").replace("0.2", "0.3"))
+    of_other_code(tmp_path / "results/old")
     done = call("plot", "--format", "png", cwd=tmp_path)
     drawn = [line.rpartition("/")[2] for line in done.stdout.split() if line.endswith(".png")]
     assert drawn == ["figure2.png", "linear_loss.png", "mine.png"]
     lines = done.stderr.splitlines()
-    assert sum("old: not made, because" in line and "run: dpexp run old.yaml" in line for line in lines) == 1
+    assert sum("old: not made, because" in line and "run: dpexp run --confirm old.yaml" in line for line in lines) == 1
     assert sum("figures of the papers for other experiments" in line for line in lines) == 1
 
     done = call("table", cwd=tmp_path)
@@ -58,5 +58,5 @@ def test_what_a_folder_allows_is_made_and_the_rest_has_a_line_each(tmp_path):
     shutil.rmtree(tmp_path / "results/linear_d5")
     shutil.rmtree(tmp_path / "results/mine")
     done = call("plot", cwd=tmp_path, code=3)
-    assert "old.yaml has changed since" in done.stderr
-    assert "run: dpexp run old.yaml" in done.stderr
+    assert "unconfirmed, code changed since" in done.stderr
+    assert "run: dpexp run --confirm old.yaml" in done.stderr

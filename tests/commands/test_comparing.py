@@ -26,11 +26,10 @@ from dpexp.reporting.of_results import compared
 from dpexp.reporting.of_results.gather import Source, gather
 from dpexp.store import cell_of as numbers_of
 from dpexp.store import load_generation
-from dpexp.store.files import read_document, write_document
 from dpexp.store.generation import Generation
 from dpexp.store.run import Options, run
 from tests.campaigns.faults import damage
-from tests.conftest import call, share
+from tests.conftest import call, of_other_code, share
 
 CONFIG = """\
 experiment: small
@@ -311,9 +310,6 @@ def test_own_records_are_not_paired(tmp_path, monkeypatch):
 def test_results_of_other_code_are_compared_and_the_exit_code_says_so(tmp_path):
     (tmp_path / "levels.yaml").write_text(LEVELS)
     call("run", "levels.yaml", "-q", cwd=tmp_path)
-    place = tmp_path / "results" / "levels" / "manifest.json"
-    manifest = read_document(place)
-    other = {key: dict.fromkeys(files, "0" * 16) for key, files in manifest["code"].items()}
-    write_document(place, manifest | {"code": other})
+    of_other_code(tmp_path / "results" / "levels")
     done = call("diff", "results/levels", "--by", "eta", cwd=tmp_path, code=3)
     assert "A is not what today's code gives: unconfirmed" in done.stdout
