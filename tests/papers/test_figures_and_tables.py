@@ -168,10 +168,10 @@ def test_missing_damaged_and_partial_results_name_the_command(toys, tmp_path):
     assert caught.value.hint == f"run: dpexp run configs/linear_d5.yaml --profile smoke --results {results}"
     manifest = results / "linear_d5" / "manifest.json"
     document = read_document(manifest)
-    older = {key: {**code, "dpexp.algorithms.schedules.power": "0"} for key, code in document["code"].items()}
+    older = {key: {**code, "dpexp": "0"} for key, code in document["code"].items()}
     for change, message in (
-        ({"cells": {**document["cells"], "more": {}}}, "1 of 21 cells are not computed yet"),
-        ({"code": older}, "unconfirmed, code changed since: dpexp/algorithms/schedules/power.py"),
+        ({"cells": {**document["cells"], "0" * 12: {}}}, "1 of 21 cells are not computed yet"),
+        ({"code": older}, "unconfirmed, code changed since: dpexp"),
     ):
         write_document(manifest, document | change)
         with pytest.raises(ResultsMissing, match=message):
