@@ -51,7 +51,8 @@ class CentralNewton(Shown):
             sampling="full-batch",
             neighboring_relation="replace-one",
         )
-        return Stated("sampled-gaussian", released, "gaussian-composition", valid=not math.isinf(mu))
+        analysis = "no-noise" if math.isinf(mu) else "gaussian-composition"
+        return Stated("sampled-gaussian", released, analysis, valid=not math.isinf(mu))
 
     def noise(self, model: Model, budget: Budget, n: int) -> float:
         # an owner adds noise once, to the mean, where each of n users would add it to a message
