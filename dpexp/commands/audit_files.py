@@ -165,6 +165,8 @@ def stored(experiment: Experiment, data: Sequence[Path]) -> Leaves:
         run(experiment, Options(Path(folder), quiet=True, deployment=True))
         place = Folder(Path(folder), experiment.name)
         models = {cell.cell_id: read_sealed(place.model(cell.cell_id)).metadata for cell in experiment.cells}
+        for released in models.values():
+            released.pop("records", None)  # a hash that is keyed with a secret of the owner's
         cells = read_sealed(place.cells).table().to_pylist()
         page = report(place.root, None).read_text()
         manifest = json.loads(place.manifest.read_text())
