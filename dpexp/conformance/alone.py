@@ -77,5 +77,5 @@ if __name__ == "__main__":
     # at the root of a clone dpexp lies beside the plug-in, whose own place is not to be looked at
     sys.path[:] = [place for place in sys.path if Path(place).resolve() != Path(sys.argv[2])]
     wrong = main(Path(sys.argv[1]))
-    print(wrong)
+    sys.stdout.write(wrong)
     sys.exit(bool(wrong))

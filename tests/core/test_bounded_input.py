@@ -263,7 +263,7 @@ def test_trees_that_do_not_fit_are_refused():
 @pytest.mark.parametrize("target", ["eps=1e300", "eps=-1", "mu=1e-300", "rho=nan", "eps=inf"])
 def test_targets_out_of_range_are_refused(target):
     with pytest.raises(UsageError):
-        calibrate.solve("sampled-gaussian", [target], ["sampling_probability=0.1", "steps=10"], "all-iterates", None)
+        calibrate.solve("sampled-gaussian", [target, "sampling_probability=0.1", "steps=10"], "all-iterates", None)
 
 
 @pytest.mark.slow

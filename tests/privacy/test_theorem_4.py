@@ -72,7 +72,7 @@ def test_less_than_an_epoch_costs_more_than_theorem_4_says(steps, times):
     assert exact.mu == pytest.approx(times, abs=0.02)
     assert "quarter of an epoch" in theorem.refused
     document, _ = calibrate.solve(
-        "tree-momentum", ["mu=1"], ["n=1000", f"steps={steps}", "momentum=.01", "lipschitz=1"], "all-iterates", None
+        "tree-momentum", ["mu=1", "n=1000", f"steps={steps}", "momentum=.01", "lipschitz=1"], "all-iterates", None
     )
     assert document["analysis"] == "exact-sensitivities"
     assert document["value"] == pytest.approx(exact.mu, rel=1e-6)

@@ -58,16 +58,16 @@ def mu_up_to(profile: Profile, floor: float, close: float = CLOSE) -> float:
     for a, b in pairwise(deltas):
         add(a, b)
     for _ in range(MOST_CELLS):
-        covering, a, b = cells[0]
-        if -covering <= needed * (1 + close):
+        if not cells or -cells[0][0] <= needed * (1 + close):
             break
-        heapq.heappop(cells)
+        _, a, b = heapq.heappop(cells)
         middle = math.sqrt(a) * math.sqrt(b)  # the product of two small deltas would be 0
         eps[middle] = profile.eps(middle)
         needed = _larger(needed, eps[middle], middle)
         add(a, middle)
         add(middle, b)
-    return min(-cells[0][0] * (1 + 1e-9), profile.unsampled)
+    mu = -cells[0][0] if cells else needed  # (c): what the places need may cover every cell
+    return min(mu * (1 + 1e-9), profile.unsampled)
 
 
 class Cell(NamedTuple):
