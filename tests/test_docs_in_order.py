@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from dpexp.data.adult import census
 from tests import test_docs as docs
 from tests.conftest import ROOT, call
 from tests.test_docs import Example, agrees, all_blocks, begins, commands, examples
@@ -175,6 +176,7 @@ def page_desk(tmp_path):
     """A folder with the shipped configs, the files that pages show, and results of its own."""
     (tmp_path / "configs").symlink_to(ROOT / "configs")
     (tmp_path / "mine.yaml").write_text(MINE)
+    census().to_csv(tmp_path / "census.csv", index=False)  # as the first block of regression.md, in Python, does
     for name in ("people.csv", "new_people.csv"):
         (tmp_path / name).write_text(docs.people())
     for block in all_blocks("yaml"):
