@@ -226,8 +226,8 @@ class Verdicts(Counter):
         return sum(self[name] for name in ("SILENT", "NOT REPAIRED", "no command", "unexpected error"))
 
 
-OWN_RECORDS = ("own records", "other release")
-"""scenarios on a table, whose runs release parameters"""
+OWN_RECORDS = ("own records",)
+"""scenarios on a table, whose runs release parameters; readers open neither its records nor its config"""
 SCENARIOS = ("fresh", "force", "extend", "code changed", "config changed", *OWN_RECORDS)
 
 

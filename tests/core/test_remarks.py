@@ -53,7 +53,7 @@ def test_a_column_that_is_too_large_beside_the_others(factor, found):
 def test_names_that_yaml_would_misread_are_spelled_for_the_config():
     numbered, large = said(table(**{"no": np.arange(N), "x: y": 1000.0}))
     assert numbered.startswith("no is another whole number")
-    assert 'ranges: {a: [LOW, HIGH], b: [LOW, HIGH], "no": [LOW, HIGH], "x: y": [LOW, HIGH]}' in large
+    assert 'ranges: {a: [LOW, HIGH], b: [LOW, HIGH], no: [LOW, HIGH], "x: y": [LOW, HIGH]}' in large
 
 
 def test_a_stated_range_or_categories_settle_it():
