@@ -93,9 +93,9 @@ print(sorted(name for name, file in files.items() if file.startswith(home)))
         "calibrate('sampled-gaussian', eps=1, delta=1e-5, sampling_probability=0.01, steps=100)",
     ],
 )
-def test_a_first_statement_needs_numpy_pydantic_and_yaml_alone(question):
+def test_a_first_statement_needs_numpy_and_pydantic_alone(question):
     """Whoever asks for a number pays for nothing that runs, draws or reads tables: to load scipy takes as long again."""
-    light = {"numpy", "pydantic", "pydantic_core", "annotated_types", "typing_extensions", "typing_inspection", "yaml"}
+    light = {"numpy", "pydantic", "pydantic_core", "annotated_types", "typing_extensions", "typing_inspection"}
     assert {"numpy", "pydantic"} <= loaded(f"import dpexp\nprint(str(dpexp.{question}))") <= light
 
 

@@ -450,8 +450,6 @@ def _builtin(value: Any, where: str, depth: int = 0) -> Any:
 
     Raises ConfigError that names the key of a value of another type.
     """
-    from dpexp.config.yamlfile import ConfigError, Issue, Position
-
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if depth < DEEPEST and isinstance(value, Mapping):
@@ -464,6 +462,8 @@ def _builtin(value: Any, where: str, depth: int = 0) -> Any:
         return int(value)
     if isinstance(value, Real):
         return float(value)
+    from dpexp.config.yamlfile import ConfigError, Issue, Position  # loads yaml, which a good value does not need
+
     message = f"{where} is a {type(value).__name__}, which no config can hold"
     raise ConfigError([Issue(Position("dict"), message, "give numbers, text, lists and dicts, as in a file")])
 
