@@ -1,6 +1,7 @@
 """The Python files of a plug-in, and importing its file: its folder is the last place where Python looks for modules.
 
-Whatever goes wrong is a UsageError that begins with file and line.
+Byte code is never taken from disk: Python recognises it by the second and the size of its source, and an edit can keep
+both. Whatever goes wrong is a UsageError that begins with file and line.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ import importlib
 import sys
 import traceback
 from collections.abc import Iterable
+from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES, ExtensionFileLoader, FileFinder, SourceFileLoader
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import NoReturn
 
 from dpexp.core.errors import DpexpError, UsageError
@@ -21,6 +23,13 @@ from dpexp.core.text import guess
 MOST_FILES = 500
 _FOLDERS: set[str] = set()
 """places where Python looks because of a plug-in"""
+
+
+class _SourceLoader(SourceFileLoader):
+    """Compiles what is in the file."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self.get_data(self.path), self.path)
 
 
 def sources(file: Path, shown: Path) -> tuple[Path, ...]:
@@ -80,8 +89,11 @@ def imported(file: Path, shown: Path, files: Iterable[Path]) -> ModuleType:
     if str(root) not in sys.path:
         sys.path.append(str(root))
         _FOLDERS.add(str(root))
+    loaders = (ExtensionFileLoader, EXTENSION_SUFFIXES), (_SourceLoader, SOURCE_SUFFIXES)
+    for folder in {str(root), *(str(path.parent) for path in files)}:
+        sys.path_importer_cache[folder] = FileFinder(folder, *loaders)
     importlib.invalidate_caches()
-    spec = spec_from_file_location(file.stem, file)
+    spec = spec_from_file_location(file.stem, file, loader=_SourceLoader(file.stem, str(file)))
     assert spec is not None
     assert spec.loader is not None
     module = sys.modules[file.stem] = module_from_spec(spec)
@@ -149,9 +161,14 @@ def shown_below(file: Path, root: Path, shown: Path) -> str:
 def drop_modules(files: Iterable[Path]) -> None:
     """Have what these files define be imported anew, and look no more in their folders."""
     gone = {*files}
-    folders = _FOLDERS & {str(file.parent) for file in gone}
+    inside = {file.parent for file in gone}
+    folders = _FOLDERS & {str(folder) for folder in inside}
     _FOLDERS.difference_update(folders)
     sys.path[:] = [place for place in sys.path if place not in folders]
+    for folder in inside:
+        sys.path_importer_cache.pop(str(folder), None)
     for name, module in list(sys.modules.items()):
-        if (file := getattr(module, "__file__", None)) and Path(file) in gone:
+        # a folder without __init__.py has a path alone
+        place = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", ())), "")
+        if Path(place) in gone | inside:
             del sys.modules[name]
