@@ -90,7 +90,7 @@ def mostly_slow(cases, one_of=4):
 LONGEST = (
     "conformance/test_shown.py", "conformance/test_conformance.py", "commands/test_fit.py", "test_docs_in_order.py",
     "papers/test_figures_and_tables.py", "test_docs.py", "store/test_faults.py", "papers/test_claims.py", "reporting/test_audit.py",
-    "data/test_membership.py", "privacy/test_judge.py", "reporting/test_audit_files.py", "privacy/test_statements_agree.py",
+    "data/test_membership.py", "privacy/test_judge.py", "privacy/test_statements_agree.py",
     "store/test_same_bits_on_other_machines.py", "commands/test_cli.py", "reporting/test_figures_of_any_result.py",
     "reporting/test_stored_verdicts.py", "algorithms/test_one_pass.py", "problems/test_problems.py", "store/test_cluster.py",
 )  # fmt: skip

@@ -98,12 +98,12 @@ def test_the_house_stays_small():
 
 
 LINES = {
-    "algorithms": 3_693, "commands": 7_463, "config": 2_871, "conformance": 2_351, "core": 1_825, "data": 2_073,
+    "algorithms": 3_484, "commands": 7_245, "config": 2_871, "conformance": 2_351, "core": 1_825, "data": 2_073,
     "engine": 4_886, "inference": 3_399, "papers": 8_158, "plugins": 706, "privacy": 13_223,
-    "problems": 2_558, "protocols": 140, "reporting": 8_914, "roof": 411, "store": 4_455, "theory": 1_529,
+    "problems": 2_558, "protocols": 140, "reporting": 8_584, "roof": 411, "store": 4_455, "theory": 1_529,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""
-FILES = 464
+FILES = 460
 """of the package"""
 
 

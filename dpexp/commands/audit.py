@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,20 +17,14 @@ FEWEST, MOST = 100, 10_000_000
 
 @dataclass(frozen=True)
 class Audited:
-    """The rows of an audit, what tells two files apart without noise, and what was not audited."""
+    """The rows of an audit, and what was not audited."""
 
     rows: Sequence[Row]
     skipped: Sequence[str]
-    leaks: Sequence[str] = ()
 
     def document(self) -> list[dict[str, Any]]:
         """With the keys of `dpexp audit --json`."""
-        bare = [
-            {"algorithm": "", "claimed": 0.0, "lower_bound": math.inf, "unit": "mu", "confidence": 1.0,
-             "method": "exact comparison", "releases": leak, "alarm": True}
-            for leak in self.leaks
-        ]  # fmt: skip
-        return [*(row.document() for row in self.rows), *self._exact, *bare]
+        return [*(row.document() for row in self.rows), *self._exact]
 
     @cached_property
     def _exact(self) -> list[dict[str, Any]]:
@@ -42,12 +35,12 @@ class Audited:
 
     def text(self) -> str:
         """A page to read."""
-        return text(self.rows, self.skipped, self.leaks)
+        return text(self.rows, self.skipped)
 
     @property
     def exit_code(self) -> int:
         """1 where something gives away more than is claimed."""
-        return int(bool(self.leaks) or any(row.alarm for row in self.rows) or any(one["alarm"] for one in self._exact))
+        return int(any(row.alarm for row in self.rows) or any(one["alarm"] for one in self._exact))
 
 
 @dataclass(frozen=True)
@@ -67,14 +60,12 @@ class Effort:
             raise UsageError(f"--seed is 0 or more, not {self.seed}")
 
 
-def audit_all(
-    audited: Sequence[Auditable], leaks: Sequence[str], skipped: Sequence[str], effort: Effort, deltas: Sequence[float]
-) -> Audited:
+def audit_all(audited: Sequence[Auditable], skipped: Sequence[str], effort: Effort, deltas: Sequence[float]) -> Audited:
     """Every look of these audits, so that all bounds hold together at this confidence."""
     # Every look gets an equal share of what may go wrong.
     level, looks = 1 - effort.confidence, sum(len(one.looks) for one in audited)
     rows = [row for one in audited for row in audit(one, effort.runs, level, 1 / looks, effort.seed, deltas)]
-    return Audited(rows, skipped, leaks)
+    return Audited(rows, skipped)
 
 
 def of_config(path: Path, sets: Sequence[str], runs: int, confidence: float, seed: int) -> Audited:
@@ -89,4 +80,4 @@ def of_config(path: Path, sets: Sequence[str], runs: int, confidence: float, see
             f"{path}: nothing to audit ({'; '.join(skipped)})",
             "audits take ldp-sgd, dp-sgd, dp-sgld and the algorithms of momentum, with a finite budget",
         )
-    return audit_all(planned, (), skipped, effort, experiment.deltas)
+    return audit_all(planned, skipped, effort, experiment.deltas)

@@ -386,10 +386,6 @@ def fit(
         list[str] | None,
         Option("--contrast", metavar="'A - B'", help="Test a combination; repeatable, and then all together."),
     ] = None,
-    neighbour: Annotated[
-        Path | None, Option("--audit", metavar="FILE", help="Audit fits of DATA and a neighbour.")
-    ] = None,
-    runs: Annotated[int, Option(metavar="N", help="Runs of --audit.")] = 2000,
     raw: Raw = False,
     as_json: Json = False,
 ) -> None:
@@ -402,12 +398,6 @@ def fit(
         data, target, model, mu, mu_column, eps, delta, central, read_public(public), level, person, plan, n, force,
         deployment, seed, out, again, weights, tuple(contrasts or ()), formula, raw, tuple(widths or ()),
     )  # fmt: skip
-    if neighbour is not None:
-        from dpexp.commands import audit_files
-        from dpexp.commands.audit import Effort
-
-        audited = audit_files.of_fit(request, neighbour, Effort(runs, 0.999, 0))
-        _answer(as_json, audited.document, audited.text, audited.exit_code)
     report = command.fit(request)
     for remark in report.remarks:
         warn(remark)
@@ -444,20 +434,12 @@ def audit(
     runs: Annotated[int, Option(metavar="N", help="Runs of each mechanism, in two worlds by a coin.")] = 10_000,
     confidence: Annotated[float, Option(metavar="P", help="Of all lower bounds together.")] = 0.999,
     seed: Annotated[int, Option(metavar="N", help="Seed of the runs.")] = 0,
-    data: Annotated[
-        tuple[Path, Path] | None,
-        Option(metavar="A B", help="Two neighbouring files: all that leaves runs on either.", show_default=False),
-    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Run a config in two worlds and bound what is given away from below; exit code 1 if that exceeds the claim."""
+    """Run a config with and without a canary record; exit code 1 if the lower bound on the loss exceeds the claim."""
     from dpexp.commands import audit as command
-    from dpexp.commands import audit_files
 
-    if data is None:
-        audited = command.of_config(config, sets or [], runs, confidence, seed)
-    else:
-        audited = audit_files.of_config(config, sets or [], data, command.Effort(runs, confidence, seed))
+    audited = command.of_config(config, sets or [], runs, confidence, seed)
     _answer(as_json, audited.document, audited.text, audited.exit_code)
 
 

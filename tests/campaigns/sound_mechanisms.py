@@ -118,17 +118,6 @@ def on_users(draw: Draw) -> Sections:
     }
 
 
-def regressions(draw: Draw) -> Sections:
-    """Private regression with intervals."""
-    return {
-        "problem": {"name": draw.of(["huber-linear", "mallows-logistic"]), "d": draw.whole(1, 3)},
-        "algorithm": {"name": "staged-newton", "rho": draw.of([0, 0.3])},
-        "schedule": {"name": "prescribed"},
-        "privacy": draw.of([{"mu": draw.between(0.5, 4)}, budgets(draw)]),
-        "run": {"n": draw.of([30_000, 100_000, 300_000])},
-    }
-
-
 def on_sums(draw: Draw) -> Sections:
     """Momentum and descent on finite sums."""
     name = draw.of(["tree-momentum", "reduced-momentum", "gradient-recursion", "batch-descent"])
@@ -152,7 +141,7 @@ def on_sums(draw: Draw) -> Sections:
     }
 
 
-KINDS = [on_batches] * 5 + [on_users] * 3 + [regressions] + [on_sums] * 3
+KINDS = [on_batches] * 5 + [on_users] * 3 + [on_sums] * 3
 """what is drawn, and how often"""
 
 

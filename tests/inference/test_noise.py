@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, norm
 
-from dpexp.algorithms.watched_messages import isometric, received
 from dpexp.inference import central_newton as central
 from dpexp.inference.fitting import fit_central, fit_local, plan_central, plan_local
 from dpexp.inference.messages import Sums, symmetric
@@ -22,6 +21,7 @@ from dpexp.inference.models import unit_model
 from dpexp.inference.staged_newton import Server
 from dpexp.inference.users import Records, hessian_users
 from tests.conftest import share
+from tests.oracles.watched_messages import isometric, received
 
 SEEDS = range(1, 6)
 SCALES = (2 / 3, 3 / 2)

@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import beta, binom, norm
 
 from dpexp.commands.audit import of_config
-from dpexp.config.experiment_file import load_experiment, read_experiment
+from dpexp.config.experiment_file import load_experiment
 from dpexp.engine.linear import one_pass
 from dpexp.plugins.loading import using
 from dpexp.privacy.accounting.gdp import delta_of
@@ -23,7 +23,7 @@ from dpexp.privacy.audit.tests_of_claims import bets_of, e_process, most, trade_
 from dpexp.problems.canaries import Canaries
 from dpexp.reporting.audit.audit import plan_of
 from dpexp.reporting.audit.users import undone
-from tests.campaigns.audit_faults import users_exchanged
+from tests.campaigns.audit_faults import planned, users_exchanged
 from tests.conftest import call
 
 PLUGINS = Path(__file__).parents[1] / "data" / "plugins"
@@ -255,5 +255,5 @@ def test_a_budget_whose_inverse_rounds_is_audited():
         "experiment: odd\nproblem: {name: huber-linear, d: 5}\nalgorithm: {name: staged-newton}\n"
         "schedule: {name: prescribed}\nprivacy: {mu: 0.97}\nrun: {n: 100000, replicates: 8, seed: 1}\n"
     )
-    (audited,) = plan_of(read_experiment(text, "odd.yaml")).audited
+    (audited,) = planned(text)
     assert all(len(seen.statistics) == 8 for seen in audited.observe(1, range(8)))

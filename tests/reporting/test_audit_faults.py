@@ -8,7 +8,6 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from dpexp.algorithms.watched_messages import OTHER_SIDE
 from dpexp.config.experiment_file import read_experiment
 from dpexp.core.errors import UsageError
 from dpexp.engine.softmax import steps as kernel
@@ -28,8 +27,10 @@ from tests.campaigns.audit_faults import (
     found,
     literal_steps,
     noise_left_out,
+    planned,
 )
 from tests.conftest import AT_LENGTH, share
+from tests.oracles.watched_messages import OTHER_SIDE
 
 QUICK = {
     1: 800, 2: 800, 3: 1000, 5: 300, 7: 600, 11: 800, 12: 400, 14: 1000, 15: 700, 16: 600, 17: 500, 18: 400, 19: 800,
@@ -112,7 +113,7 @@ def test_the_literal_steps_without_a_fault_are_the_compiled_ones(monkeypatch):
 def test_the_records_of_watched_users_are_nearly_as_far_apart_as_can_be(problem):
     """And messages are what the numpy formulas say, plus noise of the stated size: their residuals are standard normal."""
     text = MIXED.replace("huber-linear, d: 2, sigma: 2.0", problem)
-    (one,) = plan_of(read_experiment(text, "watched.yaml")).audited
+    (one,) = planned(text)
     watched, residuals = one.watched, []
     for first in range(0, 80, 8):
         for sent in watched.run(3, range(first, first + 8)):
@@ -135,6 +136,6 @@ def test_theta_must_move_by_the_message_that_is_counted():
         true(self, users, *rest)
         self.theta[0] += 1e-3
 
-    (one,) = plan_of(read_experiment(MIXED, "watched.yaml")).audited
+    (one,) = planned(MIXED)
     with patch.object(Server, "serve", serve), pytest.raises(UsageError, match="no one message"):
         one.observe(1, range(8))

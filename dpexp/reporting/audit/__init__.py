@@ -2,11 +2,10 @@
 
 from dpexp.reporting.audit.auditable import Audits
 from dpexp.reporting.audit.batches import audits_of_batches
-from dpexp.reporting.audit.regression import audits_of_regression
 from dpexp.reporting.audit.sums import audits_of_sums
 from dpexp.reporting.audit.users import audits_of_users
 
 __all__ = ["AUDITS"]
 
-AUDITS: tuple[Audits, ...] = (audits_of_users, audits_of_regression, audits_of_batches, audits_of_sums)
+AUDITS: tuple[Audits, ...] = (audits_of_users, audits_of_batches, audits_of_sums)
 """The first that knows a cell's algorithm and problem says what is audited of it."""

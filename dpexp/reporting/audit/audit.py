@@ -208,25 +208,17 @@ def gathered(audited: Auditable, seed: int, replicates: range) -> list[Seen]:
     return [Seen(*(np.concatenate(column) for column in zip(*look, strict=True))) for look in zip(*parts, strict=True)]
 
 
-MOST_SHOWN = 20
 MEANING = """\
 claimed and at least: in terms of Gaussian DP. mu is how many standard deviations apart the two worlds look: telling
 N(0, 1) from N(mu, 1) is as hard. Where a claim is no such mu, it is the mu that allows the same misses at the false
 alarms of the threshold that comes closest to the claim."""
 
 
-def text(rows: Sequence[Row], skipped: Sequence[str], leaks: Sequence[str] = ()) -> str:
+def text(rows: Sequence[Row], skipped: Sequence[str]) -> str:
     """A page to read."""
     blocks = [_block(list(own)) for _, own in groupby(rows, key=lambda row: row.audited)]
     if rows:
         blocks.append(f"{_verdict(rows)}\n\n{MEANING}")
-    if leaks:
-        lines = [
-            f"{counted(len(leaks), 'ALARM')} without any chance: this has no noise, and tells the two files apart."
-        ]
-        lines += [f"  {leak}" for leak in leaks[:MOST_SHOWN]]
-        lines += [f"  ... and {len(leaks) - MOST_SHOWN} more; --json lists all"] if len(leaks) > MOST_SHOWN else []
-        blocks.append("\n".join(lines))
     if skipped:
         blocks.append("\n".join(f"Not audited: {reason}." for reason in skipped))
     return "\n\n".join(blocks)

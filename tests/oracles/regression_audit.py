@@ -1,6 +1,6 @@
 """Two worlds for private regression: each user holds one of two records, by a coin, and sends a gradient or a Hessian.
 
-`dpexp.algorithms.watched_messages` runs `staged-newton` or `path-intervals` with such users, and chooses their records.
+`tests.oracles.watched_messages` runs `staged-newton` or `path-intervals` with such users, and chooses their records.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import numpy as np
 
 from dpexp.algorithms.path_intervals import PathIntervals
 from dpexp.algorithms.staged_newton import StagedNewton
-from dpexp.algorithms.watched_messages import Sent, Watched
 from dpexp.config.cells import Cell
 from dpexp.engine.lanes.vectors import LANES
 from dpexp.engine.linear.one_pass import StepSizes
@@ -23,6 +22,7 @@ from dpexp.privacy.budgets import Budget
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.reporting.audit.auditable import Attained, Look, Seen, of_a_user
 from dpexp.reporting.audit.users import BudgetClass, classes_of
+from tests.oracles.watched_messages import Sent, Watched
 
 ROUNDED = 1e-12
 
