@@ -88,12 +88,10 @@ soak: $(READY) reproduce-afresh
 	$(BIN)/python -m tests.campaigns.sound_mechanisms
 	$(BIN)/python -m tests.campaigns.statements
 	$(BIN)/python -m tests.campaigns.documents
-	$(BIN)/python -m tests.campaigns.worst_pairs
 	$(BIN)/python -m tests.campaigns.random_numbers
 	$(BIN)/python -m tests.campaigns.machines
 	$(BIN)/python -m tests.campaigns.settled_slopes
 	$(BIN)/python -m tests.campaigns.other_seeds
-	$(BIN)/python -m tools.shipped_pairs recheck
 	DPEXP_TESTS=all $(BIN)/python -m pytest -n 2 --dist loadfile
 	$(MAKE) peers
 	$(BIN)/python -m tests.campaigns.survey_of_bounds --comparisons 21000 --out results/tables/judged.md

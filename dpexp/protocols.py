@@ -61,7 +61,6 @@ Mechanism  dpexp.privacy.mechanisms.mechanism    a base class, what is released 
     analyses          every analysis that applies, the refused ones with their reason; asked by every privacy statement
     lower_bounds      what pairs of neighbours attain; asked by `dpexp privacy`; default: none
     law               what a run on a few records releases, by enumeration; asked by `dpexp check`; default: not given
-    projected_run     it in one dimension, for a search for pairs; asked by `dpexp.privacy.pairs`; default: refused
     describe          who is protected and what is released, in sentences; asked by every privacy statement
 Analysis   dpexp.privacy.analyses.analysis       a value, one upper bound on the privacy loss of one mechanism
     name, source      what it is called, and where it comes from

@@ -235,23 +235,21 @@ def privacy(
     what: Experiment | Mapping[str, Any] | str | os.PathLike[str],
     *,
     force: bool = False,
-    search: float | None = None,
     results: str | os.PathLike[str] = RESULTS,
     **parameters: Any,
 ) -> Statement:
     """The privacy statement of a config, or of a mechanism by its name and parameters.
 
-    `.text()` is what the command prints, `.document()` the same for programs. `search` are seconds that are spent on
-    finding the pair of neighbours of a mechanism that tells most. `results` is the folder whose deployments of a config
-    are known.
+    `.text()` is what the command prints, `.document()` the same for programs. `results` is the folder whose
+    deployments of a config are known.
     """
     from dpexp.commands import privacy as command
     from dpexp.commands.config_statement import of_experiment
     from dpexp.privacy.mechanisms import MECHANISMS
 
     if isinstance(what, str) and what in MECHANISMS:
-        return command.of_mechanism(what, _pairs(parameters), force, seconds=search)
-    if parameters or force or search is not None:
+        return command.of_mechanism(what, _pairs(parameters), force)
+    if parameters or force:
         raise TypeError("parameters belong to a mechanism, and what a config says is changed by load(..., set=[...])")
     return of_experiment(load(what), results=Path(results))
 

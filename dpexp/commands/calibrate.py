@@ -25,10 +25,9 @@ from dpexp.privacy.accounting.calibration import Calibrated, Unreachable, calibr
 from dpexp.privacy.accounting.tradeoff import profile_of
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.analyses.groups import promised_together
-from dpexp.privacy.attained.lower_bounds import refuted
+from dpexp.privacy.attained.lower_bounds import refuted, with_last_iterate
 from dpexp.privacy.mechanisms import every_analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism
-from dpexp.privacy.pairs.stated import every_lower_bound
 
 TARGETS = {
     "eps": "eps=... with delta=... (and group=...)",
@@ -85,7 +84,9 @@ def solve(
             mechanism = kind(**{**values, kind.noise_field: found.value})
             # The rule of one table: no guarantee below what a pair of neighbours attains.
             chosen = [a for a in every_analysis(mechanism) if a.name == found.analysis]
-            for said in refuted(chosen, every_lower_bound(mechanism), [goal.shown.get("delta", 1e-5)]).values():
+            for said in refuted(
+                chosen, with_last_iterate(mechanism.lower_bounds()), [goal.shown.get("delta", 1e-5)]
+            ).values():
                 raise DpexpError(said)
     except Unreachable as error:
         raise UsageError(str(error)) from None

@@ -287,24 +287,18 @@ def privacy(
     out: Annotated[
         Path | None, Option(metavar="DIR", help="Where that figure goes.  [default: RESULTS/figures]")
     ] = None,
-    search: Annotated[
-        float | None, Option("--search", metavar="SECONDS", help="Search for the worst pair of neighbours.")
-    ] = None,
     results: Results = None,
     as_json: Json = False,
 ) -> None:
     """State the privacy of a config's mechanisms, or of one given by --mechanism."""
     from dpexp.commands import privacy as command
 
-    if search is not None and mechanism is None:
-        raise UsageError("--search goes with --mechanism", "a config's statement prints no pairs of neighbours")
-
     if users is not None and (tradeoff or out):
         raise UsageError("--tradeoff and --out go with a config or --mechanism", "not with --users")
     statement: command.Statement
     if mechanism is not None:
         statement = command.of_mechanism(
-            mechanism, arguments or [], force, tradeoff, out or _folder(results) / "figures", search
+            mechanism, arguments or [], force, tradeoff, out or _folder(results) / "figures"
         )
     elif users is not None:
         statement = command.of_users(users, arguments or [])

@@ -40,9 +40,7 @@ from dpexp.reporting.mechanism_statement import MechanismStatement
 from dpexp.reporting.statement import LOCAL, Statement, UsersStatement, attained_by
 
 if TYPE_CHECKING:
-    from dpexp.privacy.mechanisms.mechanism import Mechanism
     from dpexp.privacy.mechanisms.released import Released
-    from dpexp.privacy.pairs.stated import Certificate
     from dpexp.reporting.tradeoff import Attacker, Questions
 
 OF_RUNS = ("runs", "shape")
@@ -189,38 +187,19 @@ def of_mechanism(
     force: bool = False,
     tradeoff: bool = False,
     out: Path | None = None,
-    seconds: float | None = None,
 ) -> Understood:
     """The privacy statement of a mechanism. `force` lets refused analyses compete for the best.
 
-    Questions about an attacker are answered below it, and `tradeoff` draws a figure into the folder `out`. A search for
-    the pair of neighbours that tells most takes `seconds`; what it finds is kept for later statements.
+    Questions about an attacker are answered below it, and `tradeoff` draws a figure into the folder `out`.
     """
-    from dpexp.privacy.pairs.kept import folder
-
     pairs, asked = questions_among(pairs, tradeoff)
     values = values_of(pairs)
     deltas, orders = deltas_of(values), orders_of(values)
     mechanism = mechanism_of(name, values)
     with understood(name):
-        place = folder(made=seconds is not None)
-        # Before the statement, which then holds its guarantees against what was found.
-        fresh = _searched(mechanism, deltas, seconds, place) if seconds is not None else []
-        found = Understood(name, mechanism, deltas, orders or ORDERS, force, place, fresh)
+        found = Understood(name, mechanism, deltas, orders or ORDERS, force)
     found.asked, found.out = asked, out or FIGURES
     return found
-
-
-def _searched(mechanism: Mechanism, deltas: Sequence[float], seconds: float, place: Path | None) -> list[Certificate]:
-    from dpexp.privacy.exact.projected_run import NotSearched
-    from dpexp.privacy.pairs.stated import searched
-
-    if not 0 < seconds < math.inf:
-        raise UsageError(f"--search takes a number of seconds above 0, not {seconds:g}")
-    try:
-        return searched(mechanism, deltas, seconds, place)
-    except NotSearched as error:
-        raise UsageError(f"--search: {error}") from None
 
 
 class Understood(MechanismStatement):

@@ -9,28 +9,20 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpexp.core.terminal import each
 from dpexp.core.text import Printed, down
 from dpexp.privacy.analyses.analysis import ALL, LAST, ORDERS, Analysis
-from dpexp.privacy.attained.lower_bounds import refuted
+from dpexp.privacy.attained.lower_bounds import refuted, with_last_iterate
 from dpexp.privacy.mechanisms import every_analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism
-from dpexp.privacy.pairs.stated import every_lower_bound
 from dpexp.reporting.guarantee_in_words import SEES, gaussian_of, gaussian_words, sentence, success
 from dpexp.reporting.statement import pairs_of, row_of, table_of, terms, topics
 
-if TYPE_CHECKING:
-    from dpexp.privacy.pairs.stated import Certificate
-
 
 class MechanismStatement(Printed):
-    """Every analysis of a mechanism beside what pairs of neighbours attain; computed as far as it is asked for.
-
-    `kept_in` is a folder with pairs that earlier searches found, `fresh` what one has just found.
-    """
+    """Every analysis of a mechanism beside what pairs of neighbours attain; computed as far as it is asked for."""
 
     def __init__(
         self,
@@ -39,14 +31,12 @@ class MechanismStatement(Printed):
         deltas: Sequence[float],
         orders: Sequence[float] = ORDERS,
         force: bool = False,
-        kept_in: Path | None = None,
-        fresh: Sequence[Certificate] = (),
     ) -> None:
         self.name, self.mechanism, self.force = name, mechanism, force
         self.deltas, self.orders = tuple(deltas), tuple(orders)
         # each number is computed once, so that text and document have the same
         self._raw = [replace(a, eps=cache(a.eps)) for a in every_analysis(mechanism)]
-        self.lower, self.fresh = every_lower_bound(mechanism, kept_in, fresh), tuple(fresh)
+        self.lower = with_last_iterate(mechanism.lower_bounds())
 
     @cached_property
     def analyses(self) -> list[Analysis]:
@@ -86,7 +76,6 @@ class MechanismStatement(Printed):
             "statements": [a.statement(self.deltas, self.orders) for a in self.analyses],
             "best": best,
             "lower": [bound.statement(self.deltas) for bound in self.lower],
-            **({"search": [c.document() for c in self.fresh]} if self.fresh else {}),
         }
 
     @cached_property
@@ -136,7 +125,6 @@ class MechanismStatement(Printed):
             if a.valid and a.remark:
                 lines.append(f"      {a.remark}")
         lines += [f"  {b.name}: the privacy loss of one pair of neighbours\n      {b.pair}" for b in self.lower]
-        lines += [f"  search: {c.text()}" for c in self.fresh]
         if any(a.released == LAST for a in self.analyses):
             lines += ["", "  Not covered by last-iterate analyses: averages of iterates, earlier iterates, gradients."]
         return "\n".join(lines)

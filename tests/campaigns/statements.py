@@ -25,10 +25,10 @@ from pydantic import ValidationError
 
 from dpexp.core.errors import DpexpError
 from dpexp.privacy.analyses.analysis import ALL, LAST
+from dpexp.privacy.attained.lower_bounds import with_last_iterate
 from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.mechanisms.tree_momentum import NoisyTreeMomentum
-from dpexp.privacy.pairs.stated import every_lower_bound
 from dpexp.reporting.mechanism_statement import MechanismStatement
 from tests.campaigns.documents import of_headline
 
@@ -114,7 +114,7 @@ def false(mechanism: Mechanism, delta: float) -> Iterator[str]:
     for analysis, eps in stated:
         if not eps >= 0:
             yield f"{analysis.name} states {eps!r}"
-    shown = [(bound.name, bound.released, bound.eps(delta)) for bound in every_lower_bound(mechanism, None, ())]
+    shown = [(bound.name, bound.released, bound.eps(delta)) for bound in with_last_iterate(mechanism.lower_bounds())]
     if isinstance(mechanism, NoisyTreeMomentum) and mechanism.order == "fixed":
         # one order and gradients that stay where they are: nothing of these sensitivities is a bound
         shown += [(a.name, a.released, eps) for a, eps in stated if a.name == "exact-sensitivities"]

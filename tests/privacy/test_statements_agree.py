@@ -61,7 +61,7 @@ def test_numbers_that_cannot_be_right_are_seen(monkeypatch):
     eps = SAMPLED.lower_bounds()[0].eps(1e-5)
     bounds = [LowerBound(f"{share:g}", "all-iterates", "", lambda delta, s=share: s * eps) for share in (0.999, 1.01)]
     bounds.append(LowerBound("below nothing", "last-iterate", "", lambda delta: -0.1))
-    monkeypatch.setattr(statements, "every_lower_bound", lambda *_: bounds)
+    monkeypatch.setattr(statements, "with_last_iterate", lambda *_: bounds)
     found = list(false(SAMPLED, 1e-5))
     assert [fault.split(" attains")[0] for fault in found] == ["1.01", "below nothing"]
 

@@ -1,4 +1,4 @@
-"""Figures of `hidden-state`: delta against steps beside composition, and what is attained on bounded sets."""
+"""Figures of `hidden-state`: delta against steps beside composition."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import numpy as np
 from dpexp.papers.hidden_state.slides import REACH, Q, crossing, eta_forgotten, limit, same_mechanism
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.analyses.hybrid import any_loss, hybrid_delta
-from dpexp.privacy.pairs.kept import Entry, stored
 from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing
 
@@ -92,52 +91,4 @@ def _power(value: float) -> str:
     return rf"${value / 10**exponent:.1f}\cdot 10^{exponent}$"
 
 
-OF_MAP = {
-    ("clipped", "fixed-size"): ("#a50f4c", "o"),
-    ("clipped", "poisson"): ("#e0701a", "s"),
-    ("clipped", "full-batch"): ("#7a4fa3", "^"),
-    ("convex", "fixed-size"): ("#2b6cb8", "o"),
-    ("convex", "poisson"): ("#2a9d6f", "s"),
-    ("convex", "full-batch"): ("#555555", "^"),
-}
-
-
-def _record(entry: Entry) -> dict[str, Any]:
-    space = entry.run
-    return {
-        "losses": "convex" if space.convex else "clipped",
-        "sampling": space.sampling,
-        "neighboring_relation": entry.mechanism.neighboring_relation,
-        **{name: getattr(space, name) for name in ("n", "batch_size", "steps")},
-        "width": 2 * space.half_width,
-        "reach": space.reach,
-        "curvature": space.bend,
-        **{name: getattr(entry, name) for name in ("bound", "analysis", "before", "after")},
-        "gain": entry.after / entry.before,
-    }
-
-
-def draw_map(results: Path) -> Drawing:
-    """Bound over attained, before against after: on the diagonal a search has found nothing, at 1 nothing is left."""
-    import pandas as pd
-
-    data = pd.DataFrame([_record(entry) for entry in stored()])
-    canvas, (axes,) = style.panels(5.6, 4.9)
-    for (losses, sampling), (colour, marker) in OF_MAP.items():
-        part = data[(data.losses == losses) & (data.sampling == sampling)]
-        axes.scatter(
-            part.bound / part.before, part.bound / part.after, s=26, color=colour, marker=marker, alpha=0.85,
-            label=f"{losses}, {sampling}",
-        )  # fmt: skip
-    most = 1.6 * float((data.bound / data.before).max())
-    for gain, line, words in ((1, "-", "nothing found"), (3, "--", "gain 3")):
-        axes.plot([1, most], [1 / gain, most / gain], color="#999999", linewidth=1.0, linestyle=line)
-        place = most / 7, most / (7 * gain)
-        style.note(axes, words, place, (0, 0), rotation=45, ha="center", va="bottom", color="#666666")
-    axes.set(xlim=(1, most), xlabel="bound over attained, the others do nothing")
-    axes.set(ylim=(0.9, most), ylabel="bound over attained, worst pair found")
-    axes.legend(frameon=False, fontsize=8, loc="upper left")
-    return Drawing(canvas, data)
-
-
-FIGURES = {"hidden_state_figure": (draw, ()), "attained_map": (draw_map, ())}
+FIGURES = {"hidden_state_figure": (draw, ())}

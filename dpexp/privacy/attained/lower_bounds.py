@@ -72,17 +72,12 @@ def exact_walk(run: ProjectedRun, pair: str) -> list[LowerBound]:
     the maps are too many to be done within a second.
     """
     from dpexp.privacy.exact import runs
-    from dpexp.privacy.exact.projected_run import Pair
-    from dpexp.privacy.exact.update import affine
 
     width, sizes = 2 * run.half_width, run.sizes
     fits = 0 < width <= WIDEST and len(sizes) <= MOST_SIZES and width * width * 2 * len(sizes) <= MOST_WORK
     if not (fits and run.steps > 0 and run.room > 0):
         return []
-    one, *others = Pair((-1.0, 1.0), (0.0, 0.0), 0.0).updates(run)
-    if run.replaced and run.turning:
-        others.append(replace(one, record=affine(-run.bend, 0.0, run.half_width)))
-    eps = cache(lambda delta: max(runs.pair(one, other).eps(delta) for other in others))
+    eps = cache(lambda delta: max(runs.pair(*both).eps(delta) for both in run.neighbors()))
     return [LowerBound("exact-walk", LAST, pair, eps)]
 
 
@@ -116,6 +111,22 @@ def attained(q: float, multiplier: float, steps: int, scheme: Scheme) -> LowerBo
 def constant_gradients(q: float, multiplier: float, steps: int, relation: Relation) -> list[LowerBound]:
     """What all sums attain, and the last iterate, which shows no more than they do."""
     return [attained(q, multiplier, steps, relation), *linear_last(q, multiplier, steps, relation)]
+
+
+def with_last_iterate(bounds: Sequence[LowerBound]) -> list[LowerBound]:
+    """Who sees all iterates sees the last one: of them is attained at least what the last one attains."""
+    found = [replace(bound, eps=cache(bound.eps)) for bound in bounds]
+    last = [bound for bound in found if bound.released == LAST]
+    return [_with_last(bound, last) if bound.released == ALL and last else bound for bound in found]
+
+
+def _with_last(bound: LowerBound, last: Sequence[LowerBound]) -> LowerBound:
+    names = " or ".join(one.name for one in last)
+    return replace(
+        bound,
+        pair=f"{bound.pair}; or the pair of {names}, where that attains more",
+        eps=cache(lambda delta: max(one.eps(delta) for one in (bound, *last))),
+    )
 
 
 ROUNDING = 1e-9

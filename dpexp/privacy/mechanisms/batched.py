@@ -25,7 +25,7 @@ from dpexp.privacy.analyses.from_curves import hockey_stick_analysis
 from dpexp.privacy.analyses.hidden_state import PoissonReach, last_iterate_delta
 from dpexp.privacy.analyses.hybrid import Contracted, LogContraction, any_loss, hybrid_eps, powers
 from dpexp.privacy.attained.lower_bounds import LowerBound, linear_cyclic
-from dpexp.privacy.exact.projected_run import NO_LAW, NotSearched, ProjectedRun
+from dpexp.privacy.exact.projected_run import ProjectedRun
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Records, Size, Steps
 
 
@@ -117,17 +117,9 @@ class BatchedMechanism(Mechanism):
     def _noisy(self) -> bool:
         return self.steps > 0 and 0 < getattr(self, self.noise_field) < math.inf
 
-    def projected_run(self) -> ProjectedRun:
-        if not self._noisy:
-            raise NotSearched(NO_LAW)
-        return self._in_one_dimension().searchable()
-
     def _in_one_dimension(self) -> ProjectedRun:
-        """`projected_run`, however long its laws take. Raises NotSearched."""
-        if self.sampling not in ("fixed-size", "poisson", "full-batch"):
-            raise NotSearched("searched with a fresh batch in every step, or a full one")
-        if self._undefined():
-            raise NotSearched(self._undefined())
+        """The run of a fresh batch in every step, or of a full one, on a bounded set."""
+        assert self.sampling in ("fixed-size", "poisson", "full-batch")
         replaced, (width, reach, convex, bend) = self.neighboring_relation == "replace-one", self._lengths()
         return ProjectedRun(
             self.sampling, self.n, self.batch_size, self.steps, width / 2, reach, replaced, convex, bend

@@ -13,7 +13,6 @@ from typing import ClassVar
 from dpexp.privacy.analyses.analysis import LAST, Analysis
 from dpexp.privacy.analyses.from_curves import renyi_analysis
 from dpexp.privacy.attained.lower_bounds import LowerBound
-from dpexp.privacy.exact.projected_run import ProjectedRun
 from dpexp.privacy.mechanisms.batched import BatchedMechanism
 from dpexp.privacy.mechanisms.mechanism import Curvature, Length, Noise, Size, langevin_gradient_noise
 from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
@@ -47,9 +46,6 @@ class Langevin(BatchedMechanism):
 
     def lower_bounds(self) -> list[LowerBound]:
         return self.as_noisy_sgd.lower_bounds()
-
-    def projected_run(self) -> ProjectedRun:
-        return self.as_noisy_sgd.projected_run()
 
     def _printed(self) -> list[Analysis]:
         """Both forms of the corollary, refused where its hypotheses fail or where it is false."""

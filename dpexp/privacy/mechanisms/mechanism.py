@@ -16,7 +16,6 @@ from pydantic import BeforeValidator, Field
 
 from dpexp.core.parameters import Parameters
 from dpexp.privacy.analyses.analysis import Analysis, Relation
-from dpexp.privacy.exact.projected_run import NotSearched, ProjectedRun
 
 if TYPE_CHECKING:
     from dpexp.privacy.attained.lower_bounds import LowerBound
@@ -80,10 +79,6 @@ class Mechanism(Parameters):
         NotImplementedError where it is not given; those of dpexp's own mechanisms are in its tests.
         """
         raise NotImplementedError
-
-    def projected_run(self) -> ProjectedRun:
-        """It in one dimension, where a pair of neighbours can be searched for. Raises NotSearched: why not."""
-        raise NotSearched("a pair can be searched for noisy-sgd, clipped-noisy-sgd and langevin")
 
     def describe(self) -> list[tuple[str, str]]:
         """Who is protected and what is released, as (topic, sentence) pairs."""

@@ -1,1 +1,0 @@
-"""Pairs of neighbours that a search found: what the last iterate attains at least on a bounded set in one dimension."""
