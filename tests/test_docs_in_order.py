@@ -60,7 +60,6 @@ AT_TOY_SIZE = {
     "dpexp run dimension.yaml --results own": "dpexp run dimension.yaml --results own --set problem.d=[5,8,20]",
     'dpexp audit configs/linear_d5.yaml --set "privacy.mu={list: [0.5, 3]}" --set schedule.alpha=1/2 --runs 40000':
         'dpexp audit configs/linear_d5.yaml --set "privacy.mu={list: [0.5, 3]}" --set schedule.alpha=1/2 --runs 4000',
-    "dpexp claims theorem-3 --rerun": "dpexp claims theorem-5/half --rerun",
 }  # fmt: skip
 """commands that compute for minutes, and what is run in their place: the same experiments at toy size, or another claim"""
 BEFORE = {

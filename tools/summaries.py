@@ -30,7 +30,7 @@ METHOD = (
     "not take."
 )
 TRY = (
-    "`dpexp claims --paper {id}` shows all rows, `dpexp claims ID --rerun` runs what a row needs and judges it anew, "
+    "`dpexp claims --paper {id}` shows all rows, `dpexp claims ID` judges a row from the stored results, "
     "and `make reproduce` runs everything and compares it with what is published. The whole page is "
     "`results/claims/{id}.md`, and `dpexp cite {id}` prints the reference."
 )

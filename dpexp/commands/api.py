@@ -408,20 +408,15 @@ def claims(
 ) -> pd.DataFrame:
     """The ledger, one row per claim: what a paper says, what was measured, and the verdict with its `state`.
 
-    Verdicts are those that are stored; `judge` judges the claims anew by stored results, and keeps the verdicts.
+    Claims that are named by `ids` are judged from the stored results; the others are rows of the ledger,
+    `claims.json`, which `judge` judges and writes.
     """
     import pandas as pd
 
     from dpexp.commands import claims as command
 
-    request = command.Request(tuple(ids), paper, (), "json", None, Path(results))
-    if judge:
-        from dpexp.commands.judging_claims import Anew, judge_anew
-
-        return pd.DataFrame(json.loads(judge_anew(request, Anew(quiet=True)).text))
-    from dpexp.store.reading import numbers_held
-
-    return pd.DataFrame(json.loads(command.claims(request, numbers_held).text))
+    request = command.Request(tuple(ids), paper, (), "json", None, Path(results), judge, quiet=True)
+    return pd.DataFrame(json.loads(command.claims(request).text))
 
 
 def advise(

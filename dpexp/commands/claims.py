@@ -1,35 +1,32 @@
-"""`dpexp claims`: the ledger, from stored verdicts; judged anew where that is asked for."""
+"""`dpexp claims`: the ledger of the papers, and claims judged from stored results."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.standard_json import standard_json
+from dpexp.core.terminal import note
 from dpexp.core.text import guess
 from dpexp.plugins.loaded import shell
-from dpexp.reporting.ledger import pages, verdicts
-from dpexp.reporting.ledger.judgement import Judgement
-from dpexp.reporting.ledger.standing import at_once, experiments_of, standing
 from dpexp.reporting.verdict import VERDICTS
 from dpexp.store.files import write_text
 
 if TYPE_CHECKING:
     from dpexp.reporting.claim import Claim
+    from dpexp.reporting.ledger.judgement import Judgement
 
 FORMATS = ("table", "md", "json", "artifact")
 UNEXPECTED, NOT_CURRENT = 1, 3
-Held = Callable[[Path, Sequence[str]], Mapping[str, tuple[str, str]]]
-"""`dpexp.store.reading.numbers_held`: which numbers experiments hold that are what today's code and configs give"""
 
 
 @dataclass(frozen=True)
 class Request:
-    """The command line of `dpexp claims`, without what only judging anew needs."""
+    """The command line of `dpexp claims`."""
 
     asked: tuple[str, ...]
     """ids, beginnings of ids, patterns; all claims where empty"""
@@ -39,6 +36,10 @@ class Request:
     """one of FORMATS; None lets the command choose"""
     out: Path | None
     results: Path
+    judge: bool = False
+    """judge all that is asked for, and write the ledger"""
+    jobs: int = 1
+    quiet: bool = False
 
 
 class Shown(NamedTuple):
@@ -49,7 +50,54 @@ class Shown(NamedTuple):
     code: int
 
 
-def checked(request: Request) -> None:
+def claims(request: Request) -> Shown:
+    """Claims that are named are judged now from the stored results; the whole ledger is read, unless `judge` is set.
+
+    Raises UsageError, and ResultsMissing, with the command to run, where there is nothing to show or to judge from.
+    """
+    from dpexp.reporting.ledger import pages
+    from dpexp.reporting.ledger.judging import judge, judge_or_read
+    from dpexp.reporting.ledger.verdicts import read_ledger, stored_rows, write_rows
+
+    _check(request)
+    known, ledger = _claims(), read_ledger(request.results)
+    ids = set(chosen([claim.id for claim in known], request.asked, request.paper))
+    mine = [claim for claim in known if claim.id in ids]
+    bare = replace(request, results=Path(), jobs=1, quiet=False) == Request((), None, (), None, None, Path())
+    remarks: list[str] = []
+    if request.judge:
+        if ledger.fault:
+            note(f"{ledger.fault}: it is written anew with the claims that are judged now", request.quiet)
+        fresh = judge(mine, request.results, request.jobs)
+        write_rows(request.results, fresh, known, _papers())
+        remarks = [_moved(ledger.rows[name], row) for name, row in fresh.items() if name in ledger.rows]
+        rows = list(fresh.values())
+    elif request.asked:
+        rows = judge_or_read(mine, request.results, ledger, request.jobs)
+    else:
+        rows = stored_rows(request.results, ledger, mine)
+    if bare and not ledger.rows and not ledger.fault:
+        first, then = (shell(words, request.results) for words in (["run", "configs/*.yaml"], ["claims", "--judge"]))
+        hint = f"run: {first}, then {then}"
+        raise ResultsMissing(f"no claim has been judged in {request.results}", hint)
+    rows = [row for row in rows if not request.verdicts or row.found.get("verdict") in request.verdicts]
+    if bare:
+        # hundreds of rows are no answer to a bare command
+        text = pages.overview(rows, headlines())
+    elif request.out is None:
+        text = rendered(request.form or ("md" if len(rows) == 1 else "table"), rows, request.results)
+    else:
+        everything = (
+            rows if len(rows) == len(known) else stored_rows(request.results, read_ledger(request.results), known)
+        )
+        files = texts_of(request, rows, everything)
+        for name, content in files.items():
+            write_text(request.out / name, content)
+        text = "\n".join(str(request.out / name) for name in files)
+    return Shown(text, [*filter(None, remarks), *_warnings(request, rows)], _exit_code(rows))
+
+
+def _check(request: Request) -> None:
     """Raise UsageError for what no ledger can answer, before anything is computed."""
     if request.form is not None and request.form not in FORMATS:
         raise UsageError(
@@ -66,34 +114,17 @@ def checked(request: Request) -> None:
         )
 
 
-def claims(request: Request, held: Held) -> Shown:
-    """The ledger from stored verdicts. What is not current is marked, with the reason.
-
-    `held` is asked for the numbers that stand in results folders where files have changed since all was current. Raises
-    ResultsMissing, with the command to run, where everything is asked for and nothing was ever judged.
-    """
-    checked(request)
-    ledger, bare = verdicts.read(request.results), request == Request((), None, (), None, None, request.results)
-    if bare and not ledger.rows and not ledger.fault:
-        hint = f"run: {shell(['claims', '--rerun'], request.results)}   (every experiment; or name a claim)"
-        raise ResultsMissing(f"no claim has been judged in {request.results}", hint)
-    # Where no file has changed since, the stored verdicts are the answer, and no paper is loaded.
-    fast = at_once(request.results, ledger)
-    known = [] if fast else registered()
-    everything = fast or standing(request.results, ledger, known, held(request.results, experiments_of(known)))
-    # A bare command shows what to see first, and not hundreds of rows.
-    if bare:
-        first = ledger.headlines if fast else headlines()
-        return shown(request, everything, everything)._replace(text=pages.overview(everything, first))
-    ids = selected(request, [one.id for one in everything], ledger)
-    return shown(request, [one for one in everything if one.id in ids], everything)
-
-
-def registered() -> list[Claim]:
+def _claims() -> list[Claim]:
     """All claims that are known now, in the papers' order."""
     from dpexp.papers import claims as known
 
     return [claim for some in known().values() for claim in some]
+
+
+def _papers() -> set[str]:
+    from dpexp.papers import papers
+
+    return set(papers())
 
 
 def headlines() -> dict[str, str]:
@@ -103,58 +134,61 @@ def headlines() -> dict[str, str]:
     return {name: says for paper in papers().values() for name, says in paper.headlines.items()}
 
 
-def shown(request: Request, asked: Sequence[Judgement], everything: Sequence[Judgement]) -> Shown:
-    """Claims in the format that is asked for, what is not as it should be, and the exit code."""
-    if request.out is None:
-        text = rendered(request.form or ("md" if len(asked) == 1 else "table"), asked, request.results)
-    else:
-        texts = written(request, asked, everything)
-        for name, content in texts.items():
-            write_text(request.out / name, content)
-        text = "\n".join(str(request.out / name) for name in texts)
-    remarks = pages.warnings(asked)
-    stale = [one for one in asked if not one.is_current]
-    if stale:
-        paper = ("--paper", request.paper) if request.paper else ()
-        # Where only code has changed, its numbers may still be the same: that is tried cheaply.
-        how = "--confirm" if all(one.state == "unconfirmed" for one in stale) else "--rerun"
-        remarks.append(f"  hint: run: {shell(['claims', *request.asked, *paper, how], request.results)}")
-    surprising = any(one.is_surprising for one in asked)
-    return Shown(text, remarks, UNEXPECTED if surprising else NOT_CURRENT if stale else 0)
+def _moved(before: Judgement, now: Judgement) -> str:
+    """What differs from the row that was stored, in words; empty where nothing does."""
+    if before.found == now.found:
+        return ""
+    was = before.found["verdict"]
+    verdict = f"{was} -> {now.found['verdict']}" if was != now.found["verdict"] else was
+    return f"other values than stored: {now.id}: {verdict}: {now.found['measured']} (was: {before.found['measured']})"
 
 
-def rendered(form: str, judgements: Sequence[Judgement], results: Path) -> str:
+def _warnings(request: Request, rows: Sequence[Judgement]) -> list[str]:
+    """A line for every verdict that is not the expected one, and how the others become current."""
+    from dpexp.reporting.ledger.pages import warnings
+
+    remarks = warnings(rows)
+    if any(not row.is_current for row in rows):
+        configs = list(dict.fromkeys(path for row in rows if not row.is_current for path in row.claim["configs"]))
+        run = shell(["run", *configs[:3], *(["..."] if len(configs) > 3 else [])], request.results)
+        judge = shell(["claims", *request.asked, "--judge"], request.results)
+        remarks.append(f"  hint: run: {f'{run}, then ' if configs else ''}{judge}")
+    elif request.asked and any(row.state == "stored" for row in rows):
+        remarks.append(
+            "the replicates are not here: verdicts as stored, judged from the results whose summaries are here"
+        )
+    return remarks
+
+
+def _exit_code(rows: Sequence[Judgement]) -> int:
+    if any(row.is_surprising for row in rows):
+        return UNEXPECTED
+    return 0 if all(row.is_current for row in rows) else NOT_CURRENT
+
+
+def rendered(form: str, rows: Sequence[Judgement], results: Path) -> str:
     """Claims as text."""
+    from dpexp.reporting.ledger import pages
+
     if form == "json":
-        return standard_json([one.document(results) for one in judgements])
+        return standard_json([row.document(results) for row in rows])
     if form == "artifact":
-        from dpexp.reporting.ledger.pages import artifact
-
-        return artifact(judgements, headlines())
+        return pages.artifact(rows, headlines())
     if form == "md":
-        return "\n\n".join(map(pages.section, judgements))
-    return pages.listed(judgements)
+        return "\n\n".join(map(pages.section, rows))
+    return pages.listed(rows)
 
 
-def written(request: Request, asked: Sequence[Judgement], everything: Sequence[Judgement]) -> dict[str, str]:
+def texts_of(request: Request, rows: Sequence[Judgement], everything: Sequence[Judgement]) -> Mapping[str, str]:
     """The texts of files, by name: pages, where the index is always that of all claims, or one file."""
     from dpexp.papers import papers
-    from dpexp.reporting.ledger.pages import INDEX, NAME, PAGE, index, page
+    from dpexp.reporting.ledger.pages import INDEX, NAME, PAGE, by_paper, index, page
 
     if request.form not in (None, "md"):
         name = {"artifact": NAME, "json": "CLAIMS.json"}.get(request.form, INDEX)
-        return {name: rendered(request.form, asked, request.results)}
-    of_papers = {
-        PAGE.format(paper): page(paper, some, papers().get(paper)) for paper, some in pages.by_paper(asked).items()
-    }
+        return {name: rendered(request.form, rows, request.results)}
+    of_papers = {PAGE.format(paper): page(paper, some, papers().get(paper)) for paper, some in by_paper(rows).items()}
     return {INDEX: index(everything, headlines()), **of_papers}
-
-
-def selected(request: Request, ids: Sequence[str], ledger: verdicts.Ledger) -> list[str]:
-    """The ids that a command line asks for, of claims with the verdicts that it names, stale ones by what they had."""
-    mine = chosen(ids, request.asked, request.paper)
-    found = {name: one.found["verdict"] for name, one in ledger.rows.items()}
-    return [name for name in mine if not request.verdicts or found.get(name) in request.verdicts]
 
 
 def chosen(ids: Sequence[str], asked: Sequence[str], paper: str | None) -> list[str]:

@@ -473,12 +473,9 @@ def claims(
     ] = None,
     paper: Annotated[str | None, Option(metavar="ID", help="One paper, such as ldp-sgd.  [default: all]")] = None,
     verdict: Annotated[list[str] | None, Option(metavar="V", help="Only claims with this verdict; repeatable.")] = None,
-    rerun: Annotated[bool, Option("--rerun", help="Run what these claims need, and judge them anew.")] = False,
-    judge: Annotated[bool, Option("--judge", help="Judge them anew, by results that are stored.")] = False,
-    confirm: Annotated[
-        bool, Option("--confirm", help="After an edit of checks: stamp verdicts that come out as stored.")
+    judge: Annotated[
+        bool, Option("--judge", help="Judge all that is asked for and write the ledger, RESULTS/claims.json.")
     ] = False,
-    force: Annotated[bool, Option("--force", help="With --rerun: compute everything anew.")] = False,
     jobs: Jobs = 0,
     form: Annotated[
         str | None,
@@ -489,21 +486,16 @@ def claims(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Show the papers' claims with their stored verdicts, or judge them anew."""
+    """Judge claims of the papers from stored results: quotation, printed, measured, verdict.
+
+    Without an ID it shows the ledger, RESULTS/claims.json, which --judge writes.
+    """
     from dpexp.commands import claims as command
 
     form = "json" if as_json else form
-    request = command.Request(tuple(ids or ()), paper, tuple(verdict or ()), form, out, _folder(results))
-    # Judging loads the papers and their checks, which reading stored verdicts does not need.
-    if rerun or judge or force or confirm:
-        from dpexp.commands import judging_claims as anew
-
-        how = anew.Anew(rerun or force, force, jobs or os.cpu_count() or 1, quiet or form == "json")
-        found = anew.confirm(request) if confirm else anew.judge_anew(request, how)
-    else:
-        from dpexp.store.reading import numbers_held
-
-        found = command.claims(request, numbers_held)
+    jobs, quiet = jobs or os.cpu_count() or 1, quiet or form == "json"
+    asked, verdicts = tuple(ids or ()), tuple(verdict or ())
+    found = command.claims(command.Request(asked, paper, verdicts, form, out, _folder(results), judge, jobs, quiet))
     say(found.text)
     for line in found.remarks:
         warn(line)
@@ -788,7 +780,7 @@ def main() -> None:
         sys.exit(USAGE if isinstance(error, OF_A_PATH) else UNEXPECTED)
     except Interrupted:
         # only a run keeps what is finished of its work; other commands have nothing to continue
-        runs = "run" in sys.argv[1:2] or "--rerun" in sys.argv or "--force" in sys.argv
+        runs = "run" in sys.argv[1:2] or "--force" in sys.argv
         warn("interrupted" + ("; finished chunks are kept, run again to continue" if runs else ""))
         sys.exit(INTERRUPTED)
     except Exception as error:

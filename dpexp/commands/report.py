@@ -199,21 +199,15 @@ def _figures(experiments: Sequence[Stored], results: Path, alone: bool) -> list[
 def _ledger(results: Path, names: Sequence[str], alone: bool) -> Ledger | None:
     """All claims, where these experiments settle some; those of one experiment where one is shown alone."""
     from dpexp.papers import claims, papers
-    from dpexp.reporting.ledger.standing import at_once, experiments_of, standing
-    from dpexp.reporting.ledger.verdicts import read
+    from dpexp.reporting.ledger.verdicts import read_ledger, stored_rows
     from dpexp.reporting.page.page import Ledger
-    from dpexp.store.reading import numbers_held
 
     known = [one for some in claims().values() for one in some]
     concerned = {one.id for one in known if set(names) & set(one.experiments)}
     if not concerned:
         return None
-    stored = read(results)
-    everything = at_once(results, stored)
-    # What the ledger alone cannot tell is looked up in the results.
-    if everything is None:
-        everything = standing(results, stored, known, numbers_held(results, experiments_of(known)))
-    found = [one.document(results) for one in everything if not alone or one.id in concerned]
+    shown = [one for one in known if not alone or one.id in concerned]
+    found = [row.document(results) for row in stored_rows(results, read_ledger(results), shown)]
     return Ledger(found, {} if alone else {name: paper.not_claimed for name, paper in papers().items()})
 
 

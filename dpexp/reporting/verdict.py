@@ -36,7 +36,7 @@ def _sentences(path: Path) -> dict[str, str]:
     try:
         return {str(claim): str(said) for claim, said in json.loads(read_ordinary(path, MOST_OF_DOCUMENT)).items()}
     # nobody has measured it here
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError, AttributeError, RecursionError) as error:
         raise ResultsMissing(

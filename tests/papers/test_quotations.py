@@ -117,7 +117,7 @@ COUNTS = {"Three": 3, "Seven": 7, "Thirteen": 13}
 
 def judgements(paper):
     """The rows of a paper, each with its stored verdict."""
-    stored = verdicts.read(RESULTS).rows
+    stored = verdicts.read_ledger(RESULTS).rows
     return {claim.id: stored[claim.id] for claim in our_papers()[paper].claims}
 
 

@@ -8,6 +8,7 @@ import shutil
 import sys
 import textwrap
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,7 +18,6 @@ from dpexp.commands import calibrate, diff, plot, privacy, table
 from dpexp.commands import claims as claiming
 from dpexp.commands import list as listing
 from dpexp.commands.claims import Request
-from dpexp.commands.judging_claims import Anew, judge_anew
 from dpexp.config.cells import stored_cell
 from dpexp.config.experiment_file import load_experiment, resolved_yaml
 from dpexp.config.schema import json_schema
@@ -33,7 +33,7 @@ from dpexp.reporting.ledger.judging import require
 from dpexp.store import fingerprint
 from dpexp.store.executors import opened, seal
 from dpexp.store.fingerprint import code_of, edited_after, plugins_missing
-from dpexp.store.reading import load_generation, numbers_held
+from dpexp.store.reading import load_generation
 from dpexp.store.run import Options, run
 from dpexp.store.simulating import simulate
 from dpexp.theory import THEOREMS
@@ -80,9 +80,9 @@ def test_the_command_runs_and_shows_what_a_plug_in_defines(lab):
         written = plot.figures_of(["lab_errors"], False, "svg", None, folder / "results")[0].files
         assert [path.name for path in written] == [f"lab_errors.{end}" for end in ("svg", "csv", "caption.txt")]
         ledger = Request((), "our-lab", (), "json", None, folder / "results")
-        assert claiming.claims(ledger, numbers_held).code == 3  # not judged yet
-        text, unexpected, code = judge_anew(ledger, Anew(quiet=True))
-        assert json.loads(claiming.claims(ledger, numbers_held).text) == json.loads(text)
+        assert claiming.claims(ledger).code == 3  # not judged yet
+        text, unexpected, code = claiming.claims(replace(ledger, judge=True, quiet=True))
+        assert json.loads(claiming.claims(ledger).text) == [one | {"state": "stored"} for one in json.loads(text)]
         assert "| budget" in table.table(["lab_table"], False, "md", None, folder / "results")
     assert [(entry["id"], entry["verdict"]) for entry in json.loads(text)] == [
         ("our-lab/section-1/small", "holds as a bound")

@@ -495,7 +495,7 @@ def test_our_statements_are_counted_apart_from_the_papers():
 
 
 def test_an_own_experiment_asks_for_no_claim(results, monkeypatch):
-    reader = "dpexp.reporting.ledger.verdicts.read"
+    reader = "dpexp.reporting.ledger.verdicts.read_ledger"
     monkeypatch.setattr(reader, lambda *_: pytest.fail("no claim speaks of these experiments"))
     assert command._ledger(results / "results", ["own"], False) is None
 

@@ -1,4 +1,4 @@
-"""A row of the ledger: what a claim says, what its check found, from what, and if that still holds."""
+"""A row of the ledger: what a claim says, and what its check found in which results."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from dpexp.plugins.loaded import shell
 if TYPE_CHECKING:
     from dpexp.reporting.claim import Claim
 
-State = Literal["current", "unconfirmed", "stale", "missing"]
-"""unconfirmed: judged by other code, from the same results; `dpexp claims --confirm` finds out if it is the same"""
+State = Literal["judged", "stored", "stale", "missing"]
+"""judged now from the results that are here; read from the ledger, judged from the same results; from others; never"""
 SAID = ("id", "paper", "place", "source", "quote", "statement", "kind", "false_if", "tolerance", "why")
 FOUND = ("predicted", "measured", "uncertainty", "verdict", "numbers")
 """what a check finds: `dpexp.reporting.claim.Outcome`"""
 FACTS = {
     "predicted": "predicted", "measured": "measured", "uncertainty": "uncertainty", "tolerance": "tolerance",
     "false_if": "false if", "hypotheses": "assumed, and checked of the settings", "noticed": "power",
-    "configs": "configs", "rerun": "rerun",
+    "configs": "configs", "command": "command",
 }  # fmt: skip
-"""what is told of a claim below its verdict, by the keys of `dpexp claims --json` and by how it is called"""
+"""what a page says below the verdict of a claim, by the keys of `dpexp claims --json` and by their labels"""
 
 
 def said(claim: Claim) -> dict[str, Any]:
@@ -35,22 +35,19 @@ def said(claim: Claim) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Judgement:
-    """One row, as it is kept and as it is shown."""
+    """One row, as it is stored and as it is shown."""
 
     claim: dict[str, Any]
     """what the claim says: `said`"""
     found: dict[str, Any] = field(default_factory=dict)
-    """what its check found, by the names of `FOUND`: now, or before it became stale; nothing if it was never judged"""
-    code: dict[str, str] = field(default_factory=dict)
-    """hashes of the modules that the verdict comes from"""
+    """what its check found, by the names of `FOUND`; empty if it was never judged"""
     results: dict[str, str] = field(default_factory=dict)
-    """by experiment, which numbers the check could read: `dpexp.store.generation.identity_of`"""
-    state: State = "current"
-    """what today's code and results say; not kept"""
+    """by experiment, the numbers that the check could read: `dpexp.store.generation.identity_of`"""
+    state: State = "stored"
     reason: str = ""
-    """why it is not current"""
+    """why it is stale or missing"""
     noticed: str | None = None
-    """how far the verdict can be trusted: `power_and_seeds`; not kept"""
+    """how far the verdict can be trusted: `power_and_seeds`; not stored"""
 
     @property
     def id(self) -> str:
@@ -66,7 +63,7 @@ class Judgement:
 
     @property
     def is_current(self) -> bool:
-        return self.state == "current"
+        return self.state in ("judged", "stored")
 
     @property
     def is_surprising(self) -> bool:
@@ -92,19 +89,17 @@ class Judgement:
 
     @property
     def command(self) -> str:
-        """What runs and judges it anew, for a page."""
-        return f"`dpexp claims {self.id} --rerun`"
+        """What runs the experiments of the claim and judges it, for a page."""
+        runs = f"dpexp run {' '.join(self.claim['configs'])} && " if self.claim["configs"] else ""
+        return f"`{runs}dpexp claims {self.id}`"
 
     def document(self, results: Path) -> dict[str, Any]:
-        """The row for programs, with stable keys. What is not current is null, and stands under `before` at most."""
-        # from the same results nothing has to be run
-        how = "--confirm" if self.state == "unconfirmed" else "--rerun"
+        """The row for programs, with stable keys. What is stale or missing has null as its verdict and values."""
         return {
             **self.claim,
             **(self.found if self.is_current else dict.fromkeys(FOUND)),
             "noticed": self.noticed,
             "state": self.state,
             "reason": self.reason,
-            "run": "" if self.is_current else shell(["claims", self.id, how], results),
-            "before": None if self.is_current or not self.found else self.found,
+            "run": "" if self.is_current else shell(["claims", self.id], results),
         }

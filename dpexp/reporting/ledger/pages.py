@@ -68,7 +68,7 @@ def section(one: Judgement) -> str:
     claim, why = one.claim, one.claim["why"] if one.is_current else one.reason
     told = claim | (one.found if one.is_current else {})
     told |= {"hypotheses": "; ".join(claim["hypotheses"]), "noticed": one.noticed}
-    told |= {"configs": ", ".join(f"`{name}`" for name in one.experiments), "rerun": one.command}
+    told |= {"configs": ", ".join(f"`{name}`" for name in one.experiments), "command": one.command}
     lines = [f"### {one.id}", "", f"{claim['place']}: {claim['statement']}", "", f"> {claim['quote'] or 'Ours.'}", ""]
     lines.append(f"- **{one.verdict.strip('[]')}**" + (f": {why}" if why else ""))
     return "\n".join(lines + [f"- {name}: {words}" for key, name in FACTS.items() if (words := told.get(key))])

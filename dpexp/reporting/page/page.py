@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 NOT_CURRENT = "not current"
-"""in place of the verdict of a claim whose code or results have changed since it was settled"""
+"""in place of the verdict of a claim whose results have changed since it was judged"""
 
 
 @dataclass(frozen=True)
