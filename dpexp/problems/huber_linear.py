@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from dpexp.engine.lanes.elementwise import Value, normal_density, normal_square_below
-from dpexp.problems.gauss_rules import ShortRule, short_rules
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.mallows import cubic_moment, moment_matrix, symmetrised
 from dpexp.problems.regression_models import HuberRegression, normal_moments
@@ -29,14 +26,6 @@ def conditional_risk(t: Value, scale: Value, k: np.ndarray) -> Value:
     return (t * t + sigma * sigma * (1.0 - outside)) * (0.5 / scale) + 0.5 * kappa * scale
 
 
-def log_risk_derivative(k: int) -> float:
-    """Log of a bound on the k-th derivative of `conditional_risk` in t, k >= 3, in units of sigma^(2 - k) / scale."""
-    # the second is (Phi((t + c scale) / sigma) - Phi((t - c scale) / sigma)) / scale, so the k-th is a difference of
-    # two derivatives of order k - 3 of the normal density. By Cramer's bound on Hermite polynomials (Abramowitz and
-    # Stegun, 22.14.17) each is at most 1.0865 sqrt((k - 3)! / (2 pi))
-    return math.log(2 * 1.0865 / math.sqrt(2 * math.pi)) + math.lgamma(k - 2) / 2
-
-
 class HuberLinear(HuberRegression, LinearPredictorProblem):
     """`HuberRegression` as a problem, whose errors are normal."""
 
@@ -47,11 +36,6 @@ class HuberLinear(HuberRegression, LinearPredictorProblem):
     @property
     def risk_length(self) -> float:
         return self.sigma  # errors of the response make the risk smooth
-
-    def risk_rules(self) -> tuple[ShortRule, ...]:
-        """Errors are at most 1e-17 sigma^2 / scale: errors of the response make the risk smooth over a length sigma."""
-        rules = short_rules(self.d, self.sigma_z, self.risk_points, log_risk_derivative)
-        return tuple(rule._replace(reach=self.sigma * rule.reach) for rule in rules)
 
     def third_derivative(self) -> np.ndarray:
         """Only the scale breaks the symmetry of the errors; without it the risk has no third derivative at theta*."""

@@ -20,11 +20,10 @@ from dpexp.problems.weighted_regression import WeightedRegression
 if TYPE_CHECKING:
     from dpexp.engine.linear.measuring import Measured, Rule
     from dpexp.engine.linear.one_pass import Model
-    from dpexp.problems.gauss_rules import ShortRule
 
-_CUTS = (1, 2, 4, 8, 16)
+_CUTS = (1, 2, 4, 8, 16, 32)
 """into how many parts panels are cut"""
-_SMOOTH_SPREAD = 5.0
+_SMOOTH_SPREAD = 3.0
 """largest spread, in lengths over which the risk is smooth, for panels that are not cut"""
 
 
@@ -106,17 +105,13 @@ class LinearPredictorProblem(WeightedRegression, ProblemBase):
         """Coefficients [d + 1] of a part of the risk that is linear in beta, where there is one."""
         return None
 
-    def risk_rules(self) -> tuple[ShortRule, ...]:
-        """Shorter rules for small spreads of the linear predictor, by reach, where `conditional_risk` is smooth."""
-        return ()
-
     def _rules(self) -> list[Rule]:
-        """The rules that `risk_rules` gives, then one of whole panels, and ones of panels cut into parts."""
+        """Quadrature rules by reach: of whole panels, and of panels cut into parts for larger spreads."""
         # panels are about as long as the covariate's standard deviation; 12 points on each are enough where f changes
-        # over a fifth of that or more, so panels are cut into twice as many parts for twice the spread
-        longer = [rule(self.d, self.sigma_z, self.risk_points, parts=self.risk_parts * cut) for cut in _CUTS]
+        # over a third of that or more, so panels are cut into twice as many parts for twice the spread
+        rules = [rule(self.d, self.sigma_z, self.risk_points, parts=self.risk_parts * cut) for cut in _CUTS]
         reaches = [_SMOOTH_SPREAD * self.risk_length * cut for cut in _CUTS]
-        return [*self.risk_rules(), *((r, a.nodes, a.weights) for r, a in zip(reaches, longer, strict=True))]
+        return [(r, a.nodes, a.weights) for r, a in zip(reaches, rules, strict=True)]
 
     def _risk(self, theta: np.ndarray, measured: Measured) -> np.ndarray:
         """Population risk of states [G, p, 8] and of what was measured of them, up to a constant; [G, 8]."""
