@@ -42,7 +42,7 @@ def declared(requirements):
     """(name, floor) pairs of requirements like "numpy>=2.0.0"; an extra of dpexp itself is left out."""
     for requirement in requirements:
         if not requirement.startswith("dpexp["):
-            name, floor = re.fullmatch(r"([A-Za-z0-9-]+)>=([0-9.]+)", requirement).groups()
+            name, floor = re.fullmatch(r"([A-Za-z0-9-]+)>=([0-9.]+)(?:,<[0-9.]+)?", requirement).groups()
             yield name.lower(), floor
 
 

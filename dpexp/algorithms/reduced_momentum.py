@@ -1,8 +1,8 @@
 """Algorithm 2 of `momentum`: less noise for the momentum, because most of its release is a small change between epochs.
 
 The estimate is rebuilt from trees over gradients at the anchor of their epoch, changes between consecutive anchors, and
-residuals. With one order that repeats it is the momentum plus data-independent noise (Lemma 17), one gradient a step;
-with a fresh order in each epoch it is not, and the trees are fed with their values: three gradients a step.
+residuals. One order repeats in every epoch, as then it is the momentum plus data-independent noise (Lemma 17), one
+gradient a step. With a fresh order in each epoch it is not, and is not run here.
 
 Only the iterates leave, not the nodes of the trees. Exact calibration therefore sets the noise by what the iterates
 give away, where that is known for every position of a record (`dpexp.privacy.momentum.certificates`), and by the
@@ -24,7 +24,7 @@ from dpexp.problems.finite_sum import FiniteSum
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.engine.finite_sum.following import Stepper
-    from dpexp.engine.finite_sum.loop import Data, Order
+    from dpexp.engine.finite_sum.loop import Data
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.mechanism import Mechanism
     from dpexp.privacy.momentum.certificates import Certificate
@@ -34,7 +34,7 @@ class ReducedMomentum(PrivateMomentum):
     """Sensitivity-reduced momentum; `prescribed` is the schedule of Theorem 9."""
 
     name: Literal["reduced-momentum"] = "reduced-momentum"
-    order: Literal["fixed", "reshuffled"] = "fixed"
+    order: Literal["fixed"] = "fixed"
     gamma: Share | None = None
     """weight of an epoch's own gradients; min(1/2, L eta N / G) where it is left out"""
 
@@ -61,43 +61,29 @@ class ReducedMomentum(PrivateMomentum):
         windows = self.side_by_side(problem, n) * problem.count * problem.dimension
         return super().memory(problem, n, checkpoints, settings) + 8 * 8 * (n + windows)
 
-    def unit_stds(self, problem: FiniteSum, plan: Plan, budget: Budget, order: Order) -> tuple[np.ndarray, float]:
+    def unit_stds(self, problem: FiniteSum, plan: Plan, budget: Budget) -> tuple[np.ndarray, float]:
         """Standard deviations of the nodes of each stream, in units of the momentum: numbers [4] that do not depend on
         the budget, and a factor that does; zeros without noise."""
-        # numbers that follow from an order in use are a part of its run, and are not stored beside it
-        if order.repeats:
-            return self.repeating_stds(problem, plan, budget)
-        return self._stds(problem, plan, budget, order.items.tobytes())
-
-    def repeating_stds(self, problem: FiniteSum, plan: Plan, budget: Budget) -> tuple[np.ndarray, float]:
-        """`unit_stds` of an order that repeats."""
-        return self._stds(problem, plan, budget, None)
-
-    def _stds(self, problem: FiniteSum, plan: Plan, budget: Budget, items: bytes | None) -> tuple[np.ndarray, float]:
         from dpexp.privacy.momentum.tree_streams import printed_counts, printed_sensitivities
 
         mu, n = self.mu(budget), problem.count
         if math.isinf(mu):
             return np.zeros(4), 0.0
         if self.calibration == "exact":
-            return unit_deviations(plan, n, problem.lipschitz, problem.smoothness, items), 1 / mu
+            return unit_deviations(plan, n, problem.lipschitz, problem.smoothness), 1 / mu
         deltas = np.array(printed_sensitivities(n, plan.eta, problem.lipschitz))
         return plan.alpha * deltas * np.sqrt(printed_counts(n, plan.steps)), self.printed_sigma(budget)
 
     def stepper(self, problem: FiniteSum, plan: Plan, budget: Budget, seed: int, replicate: int, data: Data) -> Stepper:
-        from dpexp.engine.finite_sum.loop import Momentum, Reconstruction
+        from dpexp.engine.finite_sum.loop import Momentum
         from dpexp.engine.finite_sum.noise_process import Noise, Windows
 
         n = problem.count
         order = drawn_order(seed, replicate, n, plan.steps, self.order)
-        units, factor = self.unit_stds(problem, plan, budget, order)
+        units, factor = self.unit_stds(problem, plan, budget)
         given = (seed, replicate, problem.dimension, plan.steps, n, plan.alpha, plan.gamma, tuple(units.tolist()))
         start, noise = problem.start(), Noise(factor, Windows, given)
-        # By Lemma 17 it is then the momentum plus the noise, with one gradient a step in place of three. Where epochs
-        # are reshuffled, the momentum is not a function of what is released, and that run would be private in no sense.
-        if order.repeats:
-            return Momentum(data, start, order, noise, plan.alpha, plan.eta, steps=plan.steps)
-        return Reconstruction(data, start, order, noise, plan.alpha, plan.eta, plan.gamma)
+        return Momentum(data, start, order, noise, plan.alpha, plan.eta, steps=plan.steps)
 
     def released(self) -> type[Mechanism]:
         from dpexp.privacy.mechanisms.reduced_momentum import NoisyReducedMomentum
@@ -106,7 +92,7 @@ class ReducedMomentum(PrivateMomentum):
 
     def own_settings(self, problem: FiniteSum, plan: Plan) -> dict[str, Any]:
         found = {"order": self.order, "step_size": plan.eta, "smoothness": problem.smoothness, "gamma": plan.gamma}
-        if self.calibration == "exact" and self.order == "fixed":
+        if self.calibration == "exact":
             by_iterates = covering(plan, problem.count, problem.lipschitz, problem.smoothness) is not None
             return found | {"accounting": "iterates" if by_iterates else "nodes"}
         return found
@@ -114,16 +100,16 @@ class ReducedMomentum(PrivateMomentum):
     def accountant(self, own: dict[str, Any]) -> str:
         if own.get("accounting") == "iterates":
             return "certified-iterates"
-        return "exact-sensitivities" if self.calibration == "exact" or self.order == "fixed" else "tree-composition"
+        return "exact-sensitivities"
 
 
-def unit_deviations(plan: Plan, n: int, G: float, L: float, items: bytes | None = None) -> np.ndarray:
-    """Node deviations [4] for mu = 1 in units of the momentum; `items`: int64 bytes of an order without repetition."""
+def unit_deviations(plan: Plan, n: int, G: float, L: float) -> np.ndarray:
+    """Node deviations [4] for mu = 1 in units of the momentum."""
     from dpexp.privacy.momentum.tree_streams import unit_split
 
     # the best split for the release of all nodes, times the mu of the iterates where it is certified
-    stds = plan.alpha * G * np.array(unit_split(n, plan.steps, plan.alpha, plan.gamma, L * plan.eta * n / G, items))
-    certified = covering(plan, n, G, L) if items is None else None
+    stds = plan.alpha * G * np.array(unit_split(n, plan.steps, plan.alpha, plan.gamma, L * plan.eta * n / G))
+    certified = covering(plan, n, G, L)
     return stds if certified is None else stds * certified.mu
 
 

@@ -202,7 +202,7 @@ def run_share(
     """Compute a share of the chunks: document, text, exit code."""
     from dpexp.store.run import run_part
 
-    _check_compiler(request)
+    _check_compiler()
     shares = [run_part(one, options, part, parts) for one, options in _options(experiments, request)]
     rows = [
         [one.experiment, f"{one.own - one.failed} of {one.own}", str(one.done), str(one.chunks - one.done)]
@@ -215,12 +215,10 @@ def run_share(
     return document, text, int(any(one.failed for one in shares))
 
 
-def _check_compiler(request: Request) -> None:
-    from dpexp.engine.lanes import internals
+def _check_compiler() -> None:
+    from dpexp.engine.lanes.internals import require_compiler
 
-    for remark in (internals.require_compiler(), internals.keep_only_what_fits()):
-        if remark:
-            note(remark, request.quiet)
+    require_compiler()
 
 
 def confirm_all(experiments: list[Experiment], request: Request) -> tuple[dict[str, Any], str, int]:
@@ -350,7 +348,7 @@ def _nothing_to_compute(experiments: list[Experiment], request: Request) -> bool
 def run_all(experiments: list[Experiment], request: Request) -> tuple[dict[str, Any], str, int]:
     """Run experiments that are loaded: document, text, exit code."""
     if not _nothing_to_compute(experiments, request):
-        _check_compiler(request)
+        _check_compiler()
     reports = list(_reports(experiments, request))
     rows = [
         [

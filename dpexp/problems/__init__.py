@@ -5,16 +5,10 @@ from dpexp.problems.hinge import MallowsHinge
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.insensitive_linear import InsensitiveLinear
 from dpexp.problems.logistic import MallowsLogistic
-from dpexp.problems.nonconvex_linear import (
-    LogisticRidge,
-    Sigmoid,
-    SquaredSigmoid,
-    TukeyRegression,
-    WelschRegression,
-)
+from dpexp.problems.nonconvex_linear import LogisticRidge, Sigmoid, WelschRegression
 from dpexp.problems.pinball_linear import PinballLinear
 from dpexp.problems.problem import Problem
-from dpexp.problems.robust_means import RippledMean, WelschMean
+from dpexp.problems.robust_means import RippledMean
 from dpexp.problems.softmax import Softmax
 
 PROBLEMS: Registry[type[Problem]] = Registry(
@@ -26,11 +20,8 @@ PROBLEMS: Registry[type[Problem]] = Registry(
         "mallows-hinge": MallowsHinge,
         "insensitive-linear": InsensitiveLinear,
         "rippled-mean": RippledMean,
-        "welsch-mean": WelschMean,
         "sigmoid": Sigmoid,
-        "squared-sigmoid": SquaredSigmoid,
         "welsch-regression": WelschRegression,
-        "tukey-regression": TukeyRegression,
         "logistic-ridge": LogisticRidge,
         "softmax": Softmax,
     },

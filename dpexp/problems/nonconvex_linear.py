@@ -1,4 +1,4 @@
-"""Linear predictors with non-convex losses (`momentum`): two kinds of classification, two of regression, and a ridge.
+"""Linear predictors with non-convex losses (`momentum`): classification, regression, and a ridge.
 
 Records are synthetic, of norm 1, or those of a data set, whose preparation gives each the norm sqrt(1.0625) whatever
 the others are. Labels are -1 and 1; a data set says which class is 1.
@@ -116,16 +116,6 @@ class Sigmoid(NonconvexLinear):
         return np.array([4.0])
 
 
-class SquaredSigmoid(NonconvexLinear):
-    """(t - s(x.w))^2 with t = (1 + y) / 2: G = 8/27 |x|, L = max 2 s^2 |(1 - s)(2 - 3 s)| |x|^2."""
-
-    name: Literal["squared-sigmoid"] = "squared-sigmoid"
-    slope: ClassVar[float] = 8 / 27
-    _at: ClassVar[float] = (15 - math.sqrt(33)) / 24
-    """where 2 s^2 (1 - s)(2 - 3 s) is largest: 12 s^2 - 15 s + 4 = 0"""
-    curvature: ClassVar[float] = 2 * _at**2 * (1 - _at) * (2 - 3 * _at)
-
-
 class WelschRegression(NonconvexLinear):
     """(c^2 / 2)(1 - exp(-(x.w - y)^2 / c^2)): G = c / sqrt(2 e) |x|, L = |x|^2."""
 
@@ -138,17 +128,6 @@ class WelschRegression(NonconvexLinear):
     @property
     def lipschitz(self) -> float:
         return self.c / math.sqrt(2 * math.e) * self.radius
-
-
-class TukeyRegression(WelschRegression):
-    """(c^2 / 6)(1 - (1 - r^2 / c^2)^3) up to |r| = c, then constant: G = 16 c / (25 sqrt 5) |x|, L = |x|^2."""
-
-    name: Literal["tukey-regression"] = "tukey-regression"  # type: ignore[assignment]
-    c: Positive = 4.685
-
-    @property
-    def lipschitz(self) -> float:
-        return 16 * self.c / (25 * math.sqrt(5)) * self.radius
 
 
 class LogisticRidge(NonconvexLinear):

@@ -60,20 +60,3 @@ class RippledMean(RobustMean):
     @property
     def smoothness(self) -> float:
         return 1 + self.amplitude * self.frequency**2
-
-
-class WelschMean(RobustMean):
-    """(c^2 / 2)(1 - exp(-|w - x|^2 / c^2)): flat far away, G = c / sqrt(2 e), L = 1 in every dimension."""
-
-    name: Literal["welsch-mean"] = "welsch-mean"
-    coercive: ClassVar[bool] = False
-    fields_of_loss: ClassVar[tuple[str, ...]] = ("c",)
-    c: Positive = 2.0
-
-    @property
-    def lipschitz(self) -> float:
-        return self.c / math.sqrt(2 * math.e)
-
-    @property
-    def smoothness(self) -> float:
-        return 1.0

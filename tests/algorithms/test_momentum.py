@@ -11,8 +11,7 @@ from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan, drawn_orde
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.core.seeds import stream_state
 from dpexp.engine.finite_sum.following import follow_all, looks
-from dpexp.engine.finite_sum.loop import Data, Momentum, Order
-from dpexp.engine.finite_sum.noise_process import Noise, Tree
+from dpexp.engine.finite_sum.loop import Data
 from dpexp.privacy.budgets import ConstantBudget, Target
 from dpexp.privacy.mechanisms.gradient_recursion import recursion_coefficients, recursion_sensitivities, recursion_stds
 from dpexp.privacy.momentum.tree_streams import occurrence_sensitivities, stream_mu, stream_sensitivities, unit_split
@@ -93,14 +92,13 @@ def test_algorithm_1_is_the_literal_pseudo_code(steps, order, noise):
     np.testing.assert_allclose(ours[0], path, atol=1e-12)
 
 
-@pytest.mark.parametrize("order", ["fixed", pytest.param("reshuffled", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("noise", [True, False])
 @pytest.mark.parametrize(("n", "steps"), [(N, 5 * N + 4), (8, 40), (1, 6), (N, 5)])
-def test_algorithm_2_is_the_literal_pseudo_code(order, noise, n, steps):
-    problem, algorithm = problem_of(n), SUMS["reduced-momentum"](order=order, noise=noise, gamma=0.3, alpha=0.1)
+def test_algorithm_2_is_the_literal_pseudo_code(noise, n, steps):
+    problem, algorithm = problem_of(n), SUMS["reduced-momentum"](noise=noise, gamma=0.3, alpha=0.1)
     plan = algorithm.plan(problem, PATH, ONE, steps)
-    drawn = drawn_order(SEED, 0, n, steps, order)
-    stds = np.multiply(*algorithm.unit_stds(problem, plan, ONE, drawn)) / plan.alpha
+    drawn = drawn_order(SEED, 0, n, steps, "fixed")
+    stds = np.multiply(*algorithm.unit_stds(problem, plan, ONE)) / plan.alpha
     sources = [drawn_normals(SEED, 0, source) for source in range(3)]
     zeta = {"G": {}, "D": {}, "r": {}}
     for t in range(1, steps + 1):
@@ -116,22 +114,6 @@ def test_algorithm_2_is_the_literal_pseudo_code(order, noise, n, steps):
     np.testing.assert_allclose(ours[0], path, atol=1e-11)
 
 
-def test_a_shortcut_is_refused_where_epochs_are_reshuffled():
-    problem, plan = problem_of(40), Plan(210, 0.03, 0.01, 0.3)
-    data, start, silence = data_of(problem), problem.start(), Noise(0.0, Tree, ())
-    reduced = SUMS["reduced-momentum"](order="reshuffled", noise=False, alpha=0.03, gamma=0.3)
-    fixed = drawn_order(1, 0, 40, 210, "fixed")
-    short = traced(Momentum(data, start, fixed, silence, plan.alpha, plan.eta), 210)
-    fed = reduced.stepper(problem, plan, ONE, 1, 0, data)
-    fed.order = Order(fixed.between(1, 210), False)
-    np.testing.assert_allclose(traced(fed, 210)[1], short[1], atol=1e-12)
-    other = traced(reduced.stepper(problem, plan, ONE, 1, 0, data), 210)[1]
-    plain = SUMS["tree-momentum"](noise=False, alpha=0.03)
-    momentum = traced(plain.stepper(problem, plan, ONE, 1, 0, data), 210)[1]
-    np.testing.assert_allclose(other[:80], momentum[:80], atol=1e-12)  # two epochs: no mixing yet
-    assert np.abs(other - momentum).max() > 1e-4
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("block", [1, 7, 64])
 def test_the_split_into_blocks_changes_no_bit(block, monkeypatch):
@@ -141,7 +123,6 @@ def test_the_split_into_blocks_changes_no_bit(block, monkeypatch):
     for name, order in (
         ("tree-momentum", "reshuffled"),
         ("reduced-momentum", "fixed"),
-        ("reduced-momentum", "reshuffled"),
     ):
         algorithm = SUMS[name](order=order)
         values = []
@@ -160,7 +141,6 @@ CASES = {
     "plain tree": ("tree-momentum", CONSTANT, {"epochs": 4, "normalised": False}),
     "reduced": ("reduced-momentum", PATH, {"epochs": 4}),
     "reduced, paper": ("reduced-momentum", PATH, {"epochs": 4, "calibration": "paper"}),
-    "reduced, reshuffled": ("reduced-momentum", PATH, {"epochs": 4, "order": "reshuffled"}),
     "recursion": ("gradient-recursion", PATH, {"epochs": 20}),
     "descent": ("batch-descent", CONSTANT, {"epochs": 10}),
     "sampled": ("batch-descent", CONSTANT, {"epochs": 2, "sampling_rate": 0.1}),
@@ -327,8 +307,7 @@ def test_the_noise_of_algorithm_2_is_that_of_its_iterates_where_they_are_covered
     problem, algorithm = problem_of(50), SUMS["reduced-momentum"]()
     for steps, name in ((400, "certified-iterates"), (50_000, "exact-sensitivities")):
         plan = algorithm.plan(problem, PATH, ONE, steps)
-        order = drawn_order(1, 0, 50, steps, "fixed")
-        stds = np.multiply(*algorithm.unit_stds(problem, plan, ONE, order)) / plan.alpha
+        stds = np.multiply(*algorithm.unit_stds(problem, plan, ONE)) / plan.alpha
         held = stream_sensitivities(50, steps, plan.alpha)
         spent = stream_mu(held, occurrence_sensitivities(50, plan.eta, 1.5, 2.0), stds) / ONE.largest
         ledger = algorithm.mechanism(problem, PATH, ONE, steps).row([1e-5])

@@ -130,7 +130,7 @@ def on_sums(draw: Draw) -> Sections:
         algorithm |= {"gamma": draw.of([0.1, 0.5, 1])}
     if name == "batch-descent":
         algorithm |= {"sampling_rate": draw.of([1, 0.5, 0.1, 0.02])}
-    problems = ["rippled-mean", "welsch-mean", "sigmoid", "squared-sigmoid", "welsch-regression", "logistic-ridge"]
+    problems = ["rippled-mean", "sigmoid", "welsch-regression", "logistic-ridge"]
     target = {"eps": draw.between(0.2, 8), "delta": draw.between(1e-7, 1e-3)}
     return {
         "problem": {"name": draw.of(problems), "N": draw.whole(60, 600), "d": draw.whole(2, 20)},

@@ -57,9 +57,7 @@ def test_constants_bound_gradients_and_their_changes(name):
     ("name", "u", "y", "value"),
     [
         ("sigmoid", 0.0, 1.0, 1.0),
-        ("squared-sigmoid", math.log(2), -1.0, 8 / 27),
         ("welsch-regression", math.sqrt(2), 0.0, 2 / math.sqrt(2 * math.e)),
-        ("tukey-regression", 4.685 / math.sqrt(5), 0.0, 16 * 4.685 / (25 * math.sqrt(5))),
     ],
 )
 def test_the_largest_gradient_is_attained(name, u, y, value):
@@ -70,9 +68,7 @@ def test_the_largest_gradient_is_attained(name, u, y, value):
 
 GRADIENTS = {
     "sigmoid": (losses._sigmoid_value, losses._sigmoid_slope),
-    "squared-sigmoid": (losses._squared_sigmoid_value, losses._squared_sigmoid_slope),
     "welsch-regression": (losses._welsch_value, losses._welsch_slope),
-    "tukey-regression": (losses._tukey_value, losses._tukey_slope),
 }
 """value and slope in u of each loss of a predictor, which Python runs without compiling them"""
 
@@ -98,7 +94,6 @@ def test_a_linear_canary_has_the_slope_that_it_says():
 
 
 def test_the_published_constants():
-    assert SUMS["squared-sigmoid"]().smoothness == pytest.approx(0.15406, abs=1e-5)
     assert SUMS["sigmoid"]().smoothness == pytest.approx(0.3849, abs=1e-4)
     assert (SUMS["rippled-mean"]().lipschitz, SUMS["rippled-mean"]().smoothness) == (1.5, 2.0)
 

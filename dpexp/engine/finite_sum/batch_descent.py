@@ -5,13 +5,28 @@ All add fresh Gaussian noise to a sum over records, divided by a fixed number.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from dpexp.core.caches import kept_once
 from dpexp.engine.compiled import compiled
 from dpexp.engine.finite_sum.looking import slope
-from dpexp.engine.finite_sum.loop import Data, move
+from dpexp.engine.finite_sum.loop import Data
 from dpexp.engine.finite_sum.losses import Compiled, Pair
+
+
+@compiled(kept=True)
+def move(w: np.ndarray, estimate: np.ndarray, eta: float, normalised: bool) -> None:
+    scale = eta
+    if normalised:
+        square = 0.0
+        for j in range(len(w)):
+            square += estimate[j] ** 2
+        # 0 has no direction to step in
+        scale = eta / math.sqrt(square) if square > 0 else 0.0
+    for j in range(len(w)):
+        w[j] -= scale * estimate[j]
 
 
 @kept_once(64)

@@ -6,22 +6,10 @@
 `Momentum` steps so, with any noise of `dpexp.engine.finite_sum.noise_process`: Algorithm 1 of `momentum`, and Algorithm
 2 for one order repeated in every epoch. `Together` steps up to eight such runs side by side. The momentum itself is
 private: only m_hat_t and w_t are released, and metrics that use it are diagnostics.
-
-`Reconstruction` is Algorithm 2 for any order of N records, from the values that its trees hold. Sums over the steps to
-t are discounted by (1 - alpha)^(t - i), and A_q is the iterate at the first step of epoch q:
-
-(a) G sums the gradients at A_q, D what these have changed since A_{q-1}, and r the gradients at w_i less those at A_q.
-(b) The sum over the last N steps is the one to t less (1 - alpha)^N times the one to t - N, which was kept.
-(c) H stands for G over the last N steps: fresh in epoch 1; later 1 - gamma times (H of an epoch ago plus D over the
-last N steps), plus gamma times the fresh one.
-(d) C stands for G over all steps: C_t = (1 - alpha)^N C_{t-N} + H_t, and in epoch 0 it is G.
-(e) m_hat_t = alpha (C_t + r) + noise_t. Without noise it is m_t only when the order repeats: the same record must have
-been used N steps ago for its change to be known.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,10 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.core.caches import kept_once
-from dpexp.engine.compiled import compiled
 from dpexp.engine.finite_sum.lane_steps import lane_steps_of
-from dpexp.engine.finite_sum.losses import Compiled, Pair
+from dpexp.engine.finite_sum.losses import Pair
 from dpexp.engine.finite_sum.noise_process import Noise
 from dpexp.engine.lanes.vectors import LANES
 
@@ -78,99 +64,6 @@ class Order(NamedTuple):
         if self.repeats:
             return self.items[np.arange(first - 1, last) % len(self.items)]
         return self.items[first - 1 : last]
-
-
-@compiled(kept=True)
-def move(w: np.ndarray, estimate: np.ndarray, eta: float, normalised: bool) -> None:
-    scale = eta
-    if normalised:
-        square = 0.0
-        for j in range(len(w)):
-            square += estimate[j] ** 2
-        # 0 has no direction to step in
-        scale = eta / math.sqrt(square) if square > 0 else 0.0
-    for j in range(len(w)):
-        w[j] -= scale * estimate[j]
-
-
-class Values(NamedTuple):
-    """What `Reconstruction` remembers: values of the sums that the trees of Algorithm 2 hold, without noise."""
-
-    anchor: np.ndarray
-    """A_q [d]"""
-    previous: np.ndarray
-    """A_{q-1} [d]"""
-    sums: np.ndarray
-    """discounted sums G[1, t], D[1, t] and r[1, t]: [3, d]"""
-    past_gradient: np.ndarray
-    """G[1, t] of the last N steps [N, d]"""
-    past_change: np.ndarray
-    """D[1, t] of the last N steps [N, d]"""
-    windows: np.ndarray
-    """H of the last N steps [N, d]"""
-    totals: np.ndarray
-    """C of the last N steps [N, d]"""
-
-
-@kept_once(64)
-def reconstructed_steps_of(pair: Pair) -> Compiled:
-    """Some steps of `Reconstruction`, compiled for one loss."""
-    gradient = pair.gradient
-
-    @compiled(kept=True)
-    def reconstructed_steps(
-        x: np.ndarray,
-        y: np.ndarray,
-        c: np.ndarray,
-        items: np.ndarray,
-        noise: np.ndarray,
-        first: int,
-        alpha: float,
-        gamma: float,
-        eta: float,
-        w: np.ndarray,
-        values: Values,
-        estimate: np.ndarray,
-    ) -> None:
-        n, d = values.windows.shape
-        here, there, before = np.empty(d), np.empty(d), np.zeros(d)
-        keep = 1 - alpha
-        fade = math.exp(n * math.log1p(-alpha)) if alpha < 1 else 0.0
-        for k in range(len(items)):
-            t, i = first + k, items[k]
-            place = (t - 1) % n
-            # an epoch begins: its first iterate is the new anchor
-            if place == 0:
-                values.previous[:] = values.anchor
-                values.anchor[:] = w
-            gradient(w, x[i], y[i], c, here)
-            gradient(values.anchor, x[i], y[i], c, there)
-            if t > n:
-                gradient(values.previous, x[i], y[i], c, before)
-            for j in range(d):
-                # (a) and (b) for G; what is kept in this place is still of the step t - N
-                values.sums[0, j] = keep * values.sums[0, j] + there[j]
-                values.sums[2, j] = keep * values.sums[2, j] + here[j] - there[j]
-                plain = values.sums[0, j] - fade * values.past_gradient[place, j]
-                values.past_gradient[place, j] = values.sums[0, j]
-                if t <= n:
-                    values.totals[place, j] = plain  # (d)
-                else:
-                    # (a) and (b) for D
-                    values.sums[1, j] = keep * values.sums[1, j] + there[j] - before[j]
-                    moved = values.sums[1, j] - fade * values.past_change[place, j]
-                    values.past_change[place, j] = values.sums[1, j]
-                    # (c), then (d)
-                    window = plain
-                    if t > 2 * n:
-                        window = (1 - gamma) * (values.windows[place, j] + moved) + gamma * plain
-                    values.windows[place, j] = window
-                    values.totals[place, j] = fade * values.totals[place, j] + window
-                # (e)
-                estimate[j] = alpha * (values.totals[place, j] + values.sums[2, j]) + noise[k, j]
-            move(w, estimate, eta, True)
-
-    return reconstructed_steps
 
 
 class Momentum:
@@ -249,28 +142,3 @@ class Together:
         self.items[len(self.runs) :, :count] = self.items[0, :count]
         self.noise[len(self.runs) :, :count] = self.noise[0, :count]
         self.ready = first, end
-
-
-class Reconstruction:
-    """Algorithm 2 for any order, from the values of its trees: three gradients a step, memory 4 N d."""
-
-    def __init__(
-        self, data: Data, start: np.ndarray, order: Order, noise: Noise, alpha: float, eta: float, gamma: float
-    ) -> None:
-        n, d = data.x.shape[0], len(start)
-        self.data, self.order, self.factor = data, order, noise.factor
-        self.sequence = noise.begun() if noise.factor > 0 else None
-        self.alpha, self.eta, self.gamma = alpha, eta, gamma
-        self.w, self.estimate = start.copy(), np.zeros(d)
-        self.values = Values(np.zeros(d), np.zeros(d), np.zeros((3, d)), *(np.zeros((n, d)) for _ in range(4)))
-
-    def advance(self, first: int, last: int) -> None:
-        """Take the steps first..last."""
-        steps, d = reconstructed_steps_of(self.data.pair), len(self.w)
-        length = max(1, NUMBERS // d)
-        for begin in range(first, last + 1, length):
-            end = min(last, begin + length - 1)
-            count = end - begin + 1
-            noise = np.zeros((count, d)) if self.sequence is None else self.factor * self.sequence.take(count)
-            rule = (begin, self.alpha, self.gamma, self.eta)
-            steps(*self.data.numbers, self.order.between(begin, end), noise, *rule, self.w, self.values, self.estimate)

@@ -114,24 +114,6 @@ def _sigmoid(square: Lanes, along: Lanes, y: Lanes, c: np.ndarray) -> Lanes:
 
 
 @njit(nogil=True)
-def _squared_sigmoid_value(u: float, y: float, c: np.ndarray) -> float:
-    return ((1 + y) / 2 - sigmoid(u)) ** 2
-
-
-@njit(nogil=True)
-def _squared_sigmoid_slope(u: float, y: float, c: np.ndarray) -> float:
-    s = sigmoid(u)
-    return 2 * (s - (1 + y) / 2) * s * (1 - s)
-
-
-@njit(nogil=True, forceinline=True)
-def _squared_sigmoid(square: Lanes, along: Lanes, y: Lanes, c: np.ndarray) -> Lanes:
-    s = logistic(along)
-    off = s - (1.0 + y) / 2.0
-    return off * off, 0.0 * s, 2.0 * off * s * (1.0 - s)
-
-
-@njit(nogil=True)
 def _welsch_value(u: float, y: float, c: np.ndarray) -> float:
     # expm1, because 1 - exp would lose the digits of a small residual
     return -(c[0] ** 2) / 2 * math.expm1(-((u - y) ** 2) / c[0] ** 2)
@@ -160,28 +142,6 @@ def _welsch(square: Lanes, along: Lanes, y: Lanes, c: np.ndarray) -> Lanes:
     away = residual * residual / (c[0] * c[0])
     value, pull = _bump(away, c)
     return value, 0.0 * residual, residual * pull
-
-
-@njit(nogil=True)
-def _tukey_value(u: float, y: float, c: np.ndarray) -> float:
-    # beyond |u - y| = c the loss is constant, and its slope 0
-    away = min(1.0, ((u - y) / c[0]) ** 2)
-    return c[0] ** 2 / 6 * (1 - (1 - away) ** 3)
-
-
-@njit(nogil=True)
-def _tukey_slope(u: float, y: float, c: np.ndarray) -> float:
-    away = min(1.0, ((u - y) / c[0]) ** 2)
-    return (u - y) * (1 - away) ** 2
-
-
-@njit(nogil=True, forceinline=True)
-def _tukey(square: Lanes, along: Lanes, y: Lanes, c: np.ndarray) -> Lanes:
-    residual = along - y
-    away = residual * residual / (c[0] * c[0])
-    # 0 beyond c, where the loss is constant
-    left = where(away > 1.0, 0.0, 1.0 - away)
-    return (c[0] * c[0] / 6.0) * (1.0 - left * left * left), 0.0 * residual, residual * left * left
 
 
 @njit(nogil=True, forceinline=True)
@@ -240,31 +200,10 @@ def _rippled(square: Lanes, along: Lanes, y: Lanes, c: np.ndarray) -> Lanes:
     return square / (1.0 + root) + c[0] * sine, 1.0 / root, (c[0] * c[1]) * cosine
 
 
-@njit(nogil=True, forceinline=True)
-def _welsch_mean_gradient(w: np.ndarray, x: np.ndarray, y: float, c: np.ndarray, out: np.ndarray) -> float:
-    away = distance_and_dot(w, x)[0] / c[0] ** 2
-    pull = math.exp(-away)
-    for j in range(len(w)):
-        out[j] = pull * (w[j] - x[j])
-    return -(c[0] ** 2) / 2 * math.expm1(-away)
-
-
-@njit(nogil=True, forceinline=True)
-def _welsch_mean(square: Lanes, along: Lanes, y: Lanes, c: np.ndarray) -> Lanes:
-    away = square / (c[0] * c[0])
-    value, pull = _bump(away, c)
-    return value, pull, 0.0 * square
-
-
 LOSSES: dict[str, Pair] = {
     "rippled-mean": Pair(_rippled_gradient, LaneForm(_rippled, nothing)),
-    "welsch-mean": Pair(_welsch_mean_gradient, LaneForm(_welsch_mean, nothing)),
     "sigmoid": of_predictor(_sigmoid_value, _sigmoid_slope, LaneForm(_sigmoid, nothing)),
-    "squared-sigmoid": of_predictor(
-        _squared_sigmoid_value, _squared_sigmoid_slope, LaneForm(_squared_sigmoid, nothing)
-    ),
     "welsch-regression": of_predictor(_welsch_value, _welsch_slope, LaneForm(_welsch, nothing)),
-    "tukey-regression": of_predictor(_tukey_value, _tukey_slope, LaneForm(_tukey, nothing)),
     "logistic-ridge": Pair(_logistic_gradient, LaneForm(_logistic, ridge)),
 }
 """by the name of the problem"""

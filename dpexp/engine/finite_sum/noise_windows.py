@@ -18,10 +18,6 @@ most powers of 2 divide. With c = a - 1 and low(k) the largest power of 2 that d
 
     c + low(c), and so on from there, up to p;     then at the prefixes of b in binary that are beyond p, up to b.
 
-(c) As a window moves on by one step, its peak stays most of the time. The sum from p to b is then the newest node plus
-the sum from p to b - low(b), and the sum from c to p the node that begins after c plus the sum from c + low(c) to p. So
-both sums are kept for each power of 2.
-
 Standard deviations are those of the node noise of the four streams `first`, `later`, `change`, `residual`
 (`dpexp.privacy.momentum.tree_streams`) in units of the momentum, so the factor alpha is part of them.
 """
@@ -55,13 +51,6 @@ class Windows(NamedTuple):
     """C of the last N steps [N, d]"""
     slots: np.ndarray
     """memory of the residuals' tree"""
-    peak: np.ndarray
-    """the peak of the last window [1]; -1 before the first"""
-    rising: np.ndarray
-    """the sum from c to the peak, as of the peak, for the c with low(c) = 2^level that came last
-    [floor(log2 N) + 1, 2 d]"""
-    falling: np.ndarray
-    """the sum from the peak to t, as of t, for the t with low(t) = 2^level that came last [floor(log2 N) + 1, 2 d]"""
     discounts: np.ndarray
     """(1 - alpha)^k for k < N [N]; zeros before the first step"""
 
@@ -81,9 +70,6 @@ def empty_windows(n: int, steps: int, d: int) -> Windows:
         np.zeros((n, d)),
         np.zeros((n, d)),
         tree_slots(steps, d),
-        np.full(1, -1),
-        np.zeros((len(sizes) + 1, 2 * d)),
-        np.zeros((len(sizes) + 1, 2 * d)),
         np.zeros(n),
     )
 
@@ -125,7 +111,8 @@ def window_noise(
     steps, d = out.shape
     tree_noise(residual, first, alpha, stds[3], memory.slots, out)
     drawn = 0
-    sums = np.zeros(2 * d)  # over the window: of G, then of D
+    # over the window, of G and then of D: before the peak, which becomes the whole, and from it on
+    up, down = np.zeros(2 * d), np.zeros(2 * d)
     for i in range(steps):
         t = first + i
         # 1. the nodes that end at t, one for every power of 2 that divides t, take the places of the oldest
@@ -143,43 +130,35 @@ def window_noise(
         # 2. COMPOSE over the last N steps (b): the sum from c to the peak, and from there to t
         c = max(0, t - n)
         peak = _peak(c, t)
-        # a new peak comes a few times in an epoch, and all are then added up afresh
-        if peak != memory.peak[0]:
-            memory.peak[0] = peak
-            if c < peak:
-                _climb(memory, n, t, c, peak, peak)
-            end = peak
-            # the digits of t that are 0 in the peak, from the highest
-            for digit in range(levels - 1, -1, -1):
-                if (t - peak) >> digit & 1 == 1:
-                    _fall(memory, n, t, end, digit, peak)
-                    end += 1 << digit
-        else:
-            # (c): the rest of it was computed at the step t - low(t)
-            _fall(memory, n, t, t & (t - 1), lowest_digit(t), peak)
-            # where c is even, the same was needed for c - 1; where it is odd, the sums from c, c + 1, c + 3, ... are
-            # missing, up to (c - 1) + low(c - 1): a logarithm of N of them at worst, and one a step in the mean
-            # (c > 1 here, since c = 1 has another peak than 0)
-            if c & 1 == 1:
-                _climb(memory, n, t, c, c - 1 + ((c - 1) & (1 - c)), peak)
-        up, factor = -1, 0.0
+        up[:], down[:] = 0.0, 0.0
         if c < peak:
-            up, factor = lowest_digit(c), discounts[t - peak]
-        down = lowest_digit(t) if peak < t else -1
-        _combine(factor, memory.rising[up], 1.0, memory.falling[down], sums)
+            end = peak
+            for level in range(min(levels, lowest_digit(peak)) - 1, -1, -1):
+                begin = ((c - 1 >> level) + 1) << level  # the least multiple of 2^level from c on
+                if begin < end:  # by 2^level
+                    _combine(discounts[peak - end], memory.nodes[_row(memory, n, t, level, end)], 1.0, up)
+                    end = begin
+        end = peak
+        # the digits of t that are 0 in the peak, from the highest
+        for level in range(levels - 1, -1, -1):
+            if (t - peak) >> level & 1 == 1:
+                fade = discounts[1 << level] if end > peak else 0.0
+                end += 1 << level
+                _combine(1.0, memory.nodes[_row(memory, n, t, level, end)], fade, down)
+        _combine(1.0, down, discounts[t - peak] if c < peak else 0.0, up)
 
         # 3. the two recursions of (a); windows[place] and totals[place] still hold H and C of step t - N
         place = (t - 1) % n
         if t <= n:
             for j in range(d):
-                memory.totals[place, j] = sums[j]
-                out[i, j] += sums[j]
+                memory.totals[place, j] = up[j]
+                out[i, j] += up[j]
         else:
             keep, fresh = (1.0 - gamma, gamma) if t > 2 * n else (0.0, 1.0)  # the second epoch has no H before it
             for j in range(d):
                 # the sum over the last N steps: step t - N used the same record, so that it is the one of an epoch ago
                 # plus the changes of its gradients, mixed with a fresh one
-                window = keep * (memory.windows[place, j] + sums[d + j]) + fresh * sums[j]
+                window = keep * (memory.windows[place, j] + up[d + j]) + fresh * up[j]
                 # the discounted sum over all steps: that of the last N, and b times the one N steps ago
                 total = epoch_discount * memory.totals[place, j] + window
                 memory.windows[place, j], memory.totals[place, j] = window, total
@@ -208,33 +187,10 @@ def _row(memory: Windows, n: int, t: int, level: int, end: int) -> int:
 
 
 @njit(nogil=True, forceinline=True)
-def _climb(memory: Windows, n: int, t: int, c: int, known: int, peak: int) -> None:
-    """Sums to the peak from c and from where its nodes end, as far as `known`: that one is the peak, or has its sum."""
-    end = known
-    for level in range(min(len(memory.offsets), lowest_digit(known)) - 1, -1, -1):
-        begin = ((c - 1 >> level) + 1) << level  # the least multiple of 2^level from c on
-        if begin < end:  # by 2^level
-            row, factor = _row(memory, n, t, level, end), memory.discounts[peak - end]
-            beyond = memory.rising[lowest_digit(end)] if end < peak else memory.rising[-1]
-            _combine(factor, memory.nodes[row], 1.0, beyond, memory.rising[level])
-            end = begin
-
-
-@njit(nogil=True, forceinline=True)
-def _fall(memory: Windows, n: int, t: int, begin: int, level: int, peak: int) -> None:
-    """The sum from the peak to the end of the node of length 2^level after `begin`: the peak, or what has its sum."""
-    row = _row(memory, n, t, level, begin + (1 << level))
-    before, factor = memory.falling[-1], 0.0
-    if begin > peak:
-        before, factor = memory.falling[lowest_digit(begin)], memory.discounts[1 << level]
-    _combine(1.0, memory.nodes[row], factor, before, memory.falling[level])
-
-
-@njit(nogil=True, forceinline=True)
-def _combine(a: float, left: np.ndarray, b: float, right: np.ndarray, out: np.ndarray) -> None:
-    """out becomes a left + b right."""
+def _combine(a: float, added: np.ndarray, b: float, out: np.ndarray) -> None:
+    """out becomes a added + b out."""
     for j in range(len(out)):
-        out[j] = a * left[j] + b * right[j]
+        out[j] = a * added[j] + b * out[j]
 
 
 def stream_variances(n: int, steps: int, alpha: float, gamma: float) -> np.ndarray:
