@@ -46,7 +46,7 @@ LANGUAGES = {"sh", "console", "yaml", "python", "text"}
 SHELL = {"cp", "apt-get", "dpkg-deb", "python3", "kill"}
 """programs besides dpexp, make and the tools of the environment"""
 
-DEAR = re.compile(r"dpexp (advise|calibrate|judge|receipt|privacy --mechanism|privacy tuned)\b")
+DEAR = re.compile(r"dpexp (advise|calibrate|judge|receipt|privacy --mechanism)\b")
 """examples with output that are run with the slow tests: laws are computed, inverted or simulated in seconds"""
 NOT_RUN = {
     "dpexp run configs/linear_d5.yaml": "1.2 billion steps",
@@ -404,12 +404,7 @@ def completed(text: str) -> str:
     return text
 
 
-def a_block(block: Block):
-    """Slow where the budget of a tuned algorithm is solved for anew with every setting."""
-    return pytest.param(block, marks=[pytest.mark.slow] * ("tune:" in block.text))
-
-
-@pytest.mark.parametrize("block", [a_block(block) for block in all_blocks("yaml")], ids=str)
+@pytest.mark.parametrize("block", all_blocks("yaml"), ids=str)
 def test_configs_are_valid(block, desk):
     if block.text.startswith("card:"):
         assert card_of(parse(block.text, block.file)).phases

@@ -98,12 +98,12 @@ def test_the_house_stays_small():
 
 
 LINES = {
-    "algorithms": 3_470, "commands": 7_066, "config": 2_871, "conformance": 2_350, "core": 1_825, "data": 2_073,
-    "engine": 4_544, "inference": 3_399, "papers": 8_109, "plugins": 706, "privacy": 12_332,
-    "problems": 2_296, "protocols": 139, "reporting": 8_490, "roof": 411, "store": 4_455, "theory": 1_529,
+    "algorithms": 3_065, "commands": 6_948, "config": 2_809, "conformance": 2_350, "core": 1_825, "data": 2_073,
+    "engine": 4_544, "inference": 3_399, "papers": 8_109, "plugins": 706, "privacy": 12_032,
+    "problems": 2_296, "protocols": 139, "reporting": 8_488, "roof": 411, "store": 4_455, "theory": 1_529,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""
-FILES = 451
+FILES = 449
 """of the package"""
 
 

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "docs" / "gallery"
 PAGE = ROOT / "docs" / "gallery.md"
 ORDER = (
-    "first", "budgets", "updates", "median", "accuracy", "selection", "tree", "intervals", "noise", "last_iterate",
+    "first", "budgets", "updates", "median", "accuracy", "tree", "intervals", "noise", "last_iterate",
     "attacker", "judged",
 )  # fmt: skip
 SAVE = """

@@ -17,7 +17,6 @@ from dpexp.algorithms.sgd import Sgd
 from dpexp.algorithms.staged_newton import StagedNewton
 from dpexp.algorithms.stretched_ldp_sgd import StretchedLdpSgd
 from dpexp.algorithms.tree_momentum import TreeMomentum
-from dpexp.algorithms.tuned import TunedDpSgd, TunedDpSgld, TunedSgd
 from dpexp.core.parameters import Registry
 
 ALGORITHMS: Registry[type[Algorithm]] = Registry(
@@ -32,9 +31,6 @@ ALGORITHMS: Registry[type[Algorithm]] = Registry(
         "dp-sgld": DpSgld,
         "dp-sgd": DpSgd,
         "sgd": Sgd,
-        "tuned-dp-sgd": TunedDpSgd,
-        "tuned-dp-sgld": TunedDpSgld,
-        "tuned-sgd": TunedSgd,
         "tree-momentum": TreeMomentum,
         "reduced-momentum": ReducedMomentum,
         "batch-descent": BatchDescent,

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.langevin_accounting import AccountedLangevin
     from dpexp.privacy.mechanisms.released import Stated
-    from dpexp.privacy.mechanisms.tuned_runs import TunedRuns
 
 
 _CALIBRATING = Lock()
@@ -88,8 +87,6 @@ class SoftmaxAlgorithm(AlgorithmBase):
     smoke_size: ClassVar[tuple[int, int]] = (50, 3)
     """steps and replicates of `--profile smoke`"""
     lanes: ClassVar[int] = 1
-    tuned: ClassVar[bool] = False
-    """whether it is the best of several runs"""
     witnesses: ClassVar[int] = 1
     in_python: ClassVar[bool] = True
     """replicates come one after the other: pieces of one keep all workers busy to the end"""
@@ -164,9 +161,7 @@ class SoftmaxAlgorithm(AlgorithmBase):
             return Epochs(self.groups, min(1.0, self.groups * self.batch_size / records))
         return Epochs(drawn.batches_of(records, self.batch_size)) if self.sampling in INTO_BINS else None
 
-    def mechanism(
-        self, problem: Softmax, schedule: Schedule, budget: Budget, n: int
-    ) -> Stated | AccountedLangevin | TunedRuns:
+    def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> Stated | AccountedLangevin:
         """What n steps release, and by which analysis."""
         raise NotImplementedError
 
@@ -250,33 +245,29 @@ def learnt(
     steps: np.ndarray,
     seed: int,
     replicate: int,
-    part: int = 0,
 ) -> np.ndarray:
-    """Every estimator of each run on the algorithm's batches, float32 [estimators, runs, checkpoints, classes, p].
-
-    Batches and noise are those of one replicate; a replicate that runs several times has a `part` for each.
-    """
+    """Every estimator of each run on the replicate's batches, float32 [estimators, runs, checkpoints, classes, p]."""
     train = problem.train
     averaging = "average" in algorithm.estimators
     found = engine.train(
         train.features,
         train.labels,
         runs,
-        algorithm.batches(problem, generator(seed, replicate, "order", part)),
+        algorithm.batches(problem, generator(seed, replicate, "order")),
         batch_size=algorithm.batch_size,
-        noise=engine.gaussian(generator(seed, replicate, "noise", part)),
+        noise=engine.gaussian(generator(seed, replicate, "noise")),
         checkpoints=steps.tolist(),
         averaging=averaging,
     )
     return np.stack(found) if averaging else found.last[None]
 
 
-def run_of(problem: Softmax, noise: Noise, sizes: np.ndarray, seed: int, replicate: int, part: int = 0) -> engine.Run:
+def run_of(problem: Softmax, noise: Noise, sizes: np.ndarray, seed: int, replicate: int) -> engine.Run:
     """A replicate of one setting as the engine's loop takes it."""
     # settings that start at random start in one direction: the stream is the replicate's, of the role `init`
     start = np.zeros((problem.shape.classes, problem.shape.width), np.float32)
     if noise.start:
-        draws = generator(seed, replicate, "init", part)
+        draws = generator(seed, replicate, "init")
         start = engine.start(*start.shape, noise.start, problem.regulariser, draws, noise.radius)
     return engine.Run(start, sizes, problem.regulariser, noise.clip, noise.scale, noise.radius, noise.momentum)
 

@@ -39,8 +39,8 @@ SECRET = (
 NOT_MEASURED = "Accuracy and loss are not covered, nor is choosing a setting by them."
 CHOSEN = (
     "These {count} settings are {count} releases at least: choosing the best of them by accuracy or loss on private "
-    "records is not covered. What the best of a random number of runs would cost: dpexp privacy CONFIG runs=10. A "
-    "section tune: makes such runs and releases the best."
+    "records is not covered. The price of the best of a random number of runs: dpexp privacy --mechanism "
+    "private-selection."
 )
 CHOSEN_REPLICATE = "Choosing a replicate by its measured accuracy is not covered either."
 

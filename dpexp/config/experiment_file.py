@@ -17,7 +17,6 @@ from typing import Any
 from dpexp.config.cells import SECTIONS, Cell, Experiment
 from dpexp.config.messages import suggest
 from dpexp.config.reader import Reader
-from dpexp.config.sections import TUNE
 from dpexp.config.shipped import MARK, shipped
 from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, all_at, parse, read_bytes
 from dpexp.core.errors import UsageError
@@ -98,7 +97,7 @@ def override(root: Located, text: str, where: Position) -> Located:
     keys = path.strip().split(".")
     if not equals or not all(keys) or not isinstance(root.value, dict):
         raise ConfigError([Issue(where, "must read section.key=value", "for instance --set run.n=3000")])
-    known = ("experiment", *SECTIONS, TUNE)
+    known = ("experiment", *SECTIONS)
     # Which keys a section has is not known before its name is read.
     if keys[0] not in known or len(keys) > 2:
         raise ConfigError([Issue(where, f"unknown key '{path}'", suggest(keys[0], known))])

@@ -37,7 +37,7 @@ from dpexp.config.cells import (
     smoke,
 )
 from dpexp.config.messages import allowed, explain, kind, listed, show, suggest
-from dpexp.config.sections import OVER, TUNE, completed, from_its_folder, merged, place
+from dpexp.config.sections import completed, from_its_folder
 from dpexp.config.settings import differences
 from dpexp.config.yamlfile import ConfigError, Issue, Located, NotChecked, Position
 from dpexp.core.errors import UsageError
@@ -100,12 +100,12 @@ class Reader:
         if not root.is_mapping:
             self.complain(root.where, f"a config is a mapping, not {kind(root)}", f"sections: {', '.join(SECTIONS)}")
             raise ConfigError(self.issues)
-        self.unknown(root, ("experiment", "plugins", *SECTIONS, TUNE, "cases"), "section")
+        self.unknown(root, ("experiment", "plugins", *SECTIONS, "cases"), "section")
         # (a)
         name, plugins = self.name(root), self.plugins(root)
         root = from_its_folder(root, self.path.parent)
         cases = root.value.get("cases")
-        base = {s: root.value[s] for s in (*SECTIONS, TUNE) if s in root.value}
+        base = {s: root.value[s] for s in SECTIONS if s in root.value}
         # (b)
         variants = [self.variant(one, root.where) for one in (self.cases(cases, base) if cases else [base])]
         self.stop_if_wrong()
@@ -204,15 +204,15 @@ class Reader:
             if not case.is_mapping:
                 self.complain(case.where, f"a case must be a mapping of sections, not {kind(case)}", CASES_EXAMPLE)
                 continue
-            self.unknown(case, (*SECTIONS, TUNE), "section")
-            own = [s for s in (*SECTIONS, TUNE) if s in case.value]
+            self.unknown(case, SECTIONS, "section")
+            own = [s for s in SECTIONS if s in case.value]
             # Sections that a case does not have are those that stand outside.
             found.append(base | {s: completed(base.get(s), case.value[s]) for s in own})
         return found
 
     def variant(self, given: dict[str, Located], where: Position) -> _Variant:
         """The sections that are given and those that are left out, all checked."""
-        sections = merged(given, DEFAULT_NAMES["algorithm"], self.complain)
+        sections = dict(given)
         # what is said of an algorithm that nobody named belongs to the problem
         left_out = {"algorithm": sections["problem"].where} if "problem" in sections else {}
         sections |= {s: Located({}, left_out.get(s, where)) for s in SECTIONS if s not in sections}
@@ -280,7 +280,7 @@ class Reader:
             self.check(model, section, key, value)
             return False
         if not value.value:
-            self.complain(value.where, f"'{place(section, key)}' is an empty list", "give a value, or several to sweep")
+            self.complain(value.where, f"'{section}.{key}' is an empty list", "give a value, or several to sweep")
         elif section == "run" and key in OF_THE_EXPERIMENT:
             hint = "give one number" if key == "replicates" else f"give one: {allowed(model.model_fields[key])}"
             self.complain(value.where, f"'run.{key}' cannot be swept", hint)
@@ -303,7 +303,7 @@ class Reader:
             _adapter(model, key).validate_python(value.plain(), strict=True)
         except ValidationError as error:
             hint = f"allowed: {allowed(model.model_fields[key])}"
-            self.issues.extend(explain(error, place(section, key), value, hint))
+            self.issues.extend(explain(error, f"{section}.{key}", value, hint))
 
     def check_budget(self, value: Located) -> None:
         """Validate a budget: a number, or a mapping with one known law."""
@@ -362,7 +362,7 @@ class Reader:
         if run is None:
             return None
         for message in algorithm.complaints(problem, schedule, privacy.mu, run.n):
-            self.complain(given["algorithm"].keys.get(OVER, given["algorithm"].where), message)
+            self.complain(given["algorithm"].where, message)
         # After everything was asked at full size, which is what the config says.
         if self.profile == "smoke":
             run = smoke(run, algorithm.smoke_size)
@@ -375,7 +375,7 @@ class Reader:
             values = _with_budget(located.plain()) if section == "privacy" else located.plain()
             return variant.kinds[section].model_validate(values)
         except ValidationError as error:
-            self.issues.extend(explain(error, section, replace(located, where=located.keys.get(OVER, located.where))))
+            self.issues.extend(explain(error, section, located))
             return None
 
     def compatible(

@@ -22,7 +22,6 @@ from dpexp.algorithms.algorithm import AlgorithmBase
 from dpexp.config.cells import OF_THE_EXPERIMENT, RunSettings
 from dpexp.config.messages import constraints, limits
 from dpexp.config.reader import DEFAULT_NAMES, REGISTRIES, parameters_of, takes_a_list
-from dpexp.config.sections import KEYS, PREFIX, TUNE, tunable
 from dpexp.core.parameters import Parameters, integral
 from dpexp.privacy.budgets import BUDGETS, Mu, PrivacySettings
 
@@ -46,7 +45,6 @@ def json_schema() -> Schema:
     whole: Schema = {section: _section(section) for section in REGISTRIES}
     loose: Schema = {section: _section(section, whole_section=False) for section in REGISTRIES}
     whole |= {"privacy": _privacy(), "run": _mapping(RunSettings, needed=False, sweeps=True)}
-    whole |= {TUNE: _tune()} if tunable() else {}
     loose = whole | loose | {"privacy": _privacy(whole_section=False)}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -120,12 +118,6 @@ def _privacy(whole_section: bool = True) -> Schema:
             "dependentRequired": {"delta": ["eps"]},
         }
     return schema
-
-
-def _tune() -> Schema:
-    """The keys that `tune:` adds to an algorithm, the same for all of them."""
-    fields = parameters_of(ALGORITHMS[PREFIX + tunable()[0]]).model_fields
-    return _object({key: _or_list(_of_field(fields[key])) for key in KEYS})
 
 
 def _mapping(kind: type[Parameters], needed: bool = True, sweeps: bool = False) -> Schema:

@@ -1,66 +1,13 @@
-"""The sections of a config before they are checked: with data paths as seen from here, with cases, and with `tune:`.
-
-`tune: {over: ..., draws: ..., score: ...}` beside `algorithm: {name: dp-sgd, ...}` reads as the algorithm
-`tuned-dp-sgd` with these keys, which is how `dpexp show` and results spell it: the one that runs it several times and
-keeps the best.
-"""
+"""The sections of a config before they are checked: with data paths as seen from here, and with cases."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from dpexp.algorithms import ALGORITHMS
-from dpexp.config.messages import kind, suggest
-from dpexp.config.yamlfile import Located, Position
+from dpexp.config.yamlfile import Located
 from dpexp.core.places import as_named
-
-TUNE = "tune"
-OVER = "over"
-"""the key at which everything is said that is wrong with candidates"""
-KEYS = (OVER, "draws", "score")
-PREFIX = "tuned-"
-EXAMPLE = "for instance tune: {over: {clip: [0.1, 1]}, draws: poisson 10}"
-
-
-def tunable() -> list[str]:
-    """Names of the algorithms that can be tuned."""
-    return [name.removeprefix(PREFIX) for name in ALGORITHMS if name.startswith(PREFIX)]
-
-
-def place(section: str, key: str) -> str:
-    """How a key of a section is called in messages: as a config with `tune:` has it."""
-    return f"{TUNE if section == 'algorithm' and key in KEYS else section}.{key}"
-
-
-def merged(
-    sections: Mapping[str, Located], default: str, complain: Callable[[Position, str, str], None]
-) -> dict[str, Located]:
-    """The sections with `tune` inside `algorithm`; what is wrong with it goes to `complain`."""
-    rest = {name: located for name, located in sections.items() if name != TUNE}
-    tune = sections.get(TUNE)
-    if tune is None:
-        return rest
-    if not tune.is_mapping:
-        complain(tune.where, f"'{TUNE}' must be a mapping, not {kind(tune)}", EXAMPLE)
-        return rest
-    for key in tune.value:
-        if key not in KEYS:
-            complain(tune.keys[key], f"unknown key in {TUNE}: '{key}'", suggest(key, KEYS))
-    algorithm = rest.get("algorithm", Located({}, tune.where))
-    if not algorithm.is_mapping:
-        return rest  # which is complained of where sections are checked
-    name = algorithm.value.get("name", Located(default, algorithm.where))
-    if name.value not in tunable():
-        complain(tune.where, f"algorithm '{name.value}' cannot be tuned", f"algorithms: {', '.join(tunable())}")
-        return rest
-    # What runs is an algorithm of its own, whose parameters are the candidates too.
-    named = Located(PREFIX + str(name.value), name.where)
-    # Unknown keys were complained of, and would be complained of again as the algorithm's.
-    own = {key: tune.value[key] for key in KEYS if key in tune.value}
-    keys = {**algorithm.keys, **{key: tune.keys[key] for key in own}}
-    return rest | {"algorithm": Located({**algorithm.value, "name": named, **own}, algorithm.where, keys)}
 
 
 def completed(base: Located | None, over: Located) -> Located:

@@ -12,7 +12,6 @@ SLOW = {
 } | {("problem", "is run"), ("problem", "risk")}
 """simulates much, or has to be compiled; nothing that tests privacy"""
 DEAR = {
-    *((name, check) for name in ("tuned-dp-sgd", "tuned-dp-sgld") for check in ("noise", "statement")),
     *((name, "constants of the sum") for name in PROBLEMS if name != "sigmoid"),
     *((name, "curvature") for name in ("insensitive-linear", "huber-linear")),
     ("epoch-gaussian", "in noise"),

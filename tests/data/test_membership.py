@@ -10,7 +10,7 @@ import json
 import secrets
 from collections import Counter
 from dataclasses import replace
-from itertools import islice, product
+from itertools import islice
 from unittest.mock import patch
 
 import numpy as np
@@ -19,7 +19,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis.strategies import integers
 
-from dpexp.algorithms import softmax_runs, tuned
+from dpexp.algorithms import softmax_runs
 from dpexp.algorithms.dp_sgd import DpSgd
 from dpexp.core.seeds import generator
 from dpexp.data import loading
@@ -40,7 +40,6 @@ problem:
     categories: {b: [u, v], y: [no, yes]}
     RECORDS
 algorithm: {ALGORITHM, batch_size: 6, epochs: 2}
-TUNE
 schedule: {name: constant, eta: 0.1}
 privacy: {eps: 2, delta: 1e-5}
 run: {replicates: 1, seed: 1, checkpoints: 1}
@@ -54,7 +53,6 @@ ADDED = [
 ADDED += [f"name: {name}, sampling: cyclic-poisson, groups: 3" for name in ("dp-sgd", "dp-sgld")]
 REPLACED = ["name: dp-sgd, sampling: fixed-size", "name: dp-sgld"]
 REPLACED += [f"name: {name}, sampling: shuffled, accountant: once-an-epoch" for name in ("dp-sgd", "dp-sgld")]
-TUNE = "tune: {over: {clip: [0.5, 1]}, draws: poisson 3}"
 
 
 def lines(seed, count=43):
@@ -63,9 +61,9 @@ def lines(seed, count=43):
     return [f"{draws.integers(3)},{'uv'[draws.integers(2)]},{('no', 'yes')[draws.integers(2)]}" for _ in range(count)]
 
 
-def config(folder, algorithm, records=None, tune=""):
+def config(folder, algorithm, records=None):
     text = CONFIG.replace("RECORDS", f"records: {records}" if records else "").replace("ALGORITHM", algorithm)
-    (folder / "mine.yaml").write_text(text.replace("TUNE", tune))
+    (folder / "mine.yaml").write_text(text)
     return folder / "mine.yaml"
 
 
@@ -111,8 +109,7 @@ class Caught:
             patched.setattr(secrets, "randbits", lambda bits: next(seeds))
             patched.setattr(engine, "train", learn(engine.train))
             patched.setattr(softmax_runs.drawn, "scheme", called)
-            for module in (softmax_runs, tuned):
-                patched.setattr(module, "measured", measuring)
+            patched.setattr(softmax_runs, "measured", measuring)
             call("run", path, "--deployment", "--again", "--results", folder / "results", "-j", "1", "-q", cwd=folder)
         cells = pd.read_parquet(folder / "results" / "mine" / "cells.parquet")
         self.cells = json.loads(cells.drop(columns=["n_diverged", "status"]).to_json())
@@ -160,17 +157,17 @@ def differ(one, two):
 
 @pytest.mark.slow
 def test_a_record_that_is_added_or_removed_moves_nobody_else(tmp_path, monkeypatch):
-    """In every scheme, and when a run is tuned; whichever line it is, also the last one, and one of several equal lines."""
+    """In every scheme; whichever line it is, also the last one, and one of several equal lines."""
     seen = set()
-    for number, (algorithm, tune) in enumerate([*product(ADDED, [""]), ("name: dp-sgd", TUNE)]):
-        path, records = config(tmp_path, algorithm, STATED, tune), lines(number)
+    for number, algorithm in enumerate(ADDED):
+        path, records = config(tmp_path, algorithm, STATED), lines(number)
         records[20] = "?,u,no"  # cannot be read: nothing is learnt from it
         whole = Caught(tmp_path, path, records, monkeypatch)
         for left_out in (42, number, 20) if number < 3 else (42, number):
             found, parts = differ(
                 whole, Caught(tmp_path, path, records[:left_out] + records[left_out + 1 :], monkeypatch)
             )
-            assert found == [], (algorithm, tune, left_out)
+            assert found == [], (algorithm, left_out)
             seen |= parts
     assert seen == {((1, 0), (0, 0)), ((0, 0), (1, 0))}  # a training record, or a held-out one
 
@@ -179,21 +176,19 @@ def test_a_record_that_is_added_or_removed_moves_nobody_else(tmp_path, monkeypat
 def test_a_record_that_is_replaced_moves_nobody_else(tmp_path, monkeypatch):
     """Places decide, so it stays in its part, and even the batches are the same."""
     seen, unreadable = set(), set()
-    for number, (algorithm, tune) in enumerate(
-        [*product(share(REPLACED, 2), [""]), ("name: dp-sgd, sampling: fixed-size", TUNE)]
-    ):
-        path, records = config(tmp_path, algorithm, None, tune), lines(number, 42)
+    for number, algorithm in enumerate(share(REPLACED, 2)):
+        path, records = config(tmp_path, algorithm), lines(number, 42)
         whole = Caught(tmp_path, path, records, monkeypatch)
         for place in (41, *range(number, number + 4)):
             other = Caught(tmp_path, path, [*records[:place], "9,u,no", *records[place + 1 :]], monkeypatch)
             found, parts = differ(whole, other)
-            assert found == [], (algorithm, tune, place)
+            assert found == [], (algorithm, place)
             assert whole.batches == other.batches
             seen |= parts
         for place in range(6):  # by a record that cannot be read, which keeps its place
             unread = Caught(tmp_path, path, [*records[:place], "?,u,no", *records[place + 1 :]], monkeypatch)
             found, parts = differ(whole, unread)
-            assert found == [], (algorithm, tune, place)
+            assert found == [], (algorithm, place)
             assert whole.batches == unread.batches
             unreadable |= parts
     assert seen == {((1, 1), (0, 0)), ((0, 0), (1, 1))}

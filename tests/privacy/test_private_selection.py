@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
@@ -14,7 +13,6 @@ from dpexp.privacy.accounting.conversions import ORDERS
 from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.analyses.private_selection import delta_of_curve, gamma_of, mean_runs, price_of_repeating
 from dpexp.privacy.mechanisms import PrivateSelection, SampledGaussian
-from tests.conftest import call
 
 SHAPES = (math.inf, 0.0, 0.5, 1.0, 3.0)
 
@@ -145,77 +143,3 @@ def test_edges_and_what_is_refused():
     assert found.spent == pytest.approx(1, rel=1e-5)
     assert found.spent <= 1
     assert found.value > calibrate(lambda z: selection(2.0, 1.0, z), PrivateSelection, lambda a: a.eps(1e-5), 1.0, "all-iterates").value  # fmt: skip
-
-
-GRID = """\
-experiment: grid
-problem: {name: softmax, data: {name: digits}, regulariser: 1e-2}
-algorithm: {name: dp-sgd, batch_size: 32, epochs: 1}
-schedule: {name: constant, eta: ETA}
-privacy: {eps: 8, delta: 1e-5}
-run: {replicates: 1, seed: 3, checkpoints: 1}
-"""
-
-
-def test_the_price_of_choosing_from_a_config(tmp_path):
-    """From the largest curve of the settings: of two batch sizes neither's own price is above it, and one is near it."""
-    path = tmp_path / "grid.yaml"
-    path.write_text(GRID.replace("ETA", "[0.5, 1]").replace("batch_size: 32", "batch_size: [32, 256]"))
-    document = json.loads(call("privacy", str(path), "runs=6", "shape=1", "--json").stdout)
-    found = document["selection"]
-    assert (found["settings"], found["runs"], found["shape"]) == (4, 6, 1)
-    own = []
-    for row, size in zip(document["best"].values(), (32, 256), strict=True):
-        steps = max(1, round(1438 / size))
-        one = selection(6.0, 1.0, row["noise_multiplier"], sampling_probability=size / 1438, steps=steps, sampling="poisson")  # fmt: skip
-        own.append(one.analyses()[0].eps(1e-5))
-    assert max(own) * (1 - 1e-6) <= found["eps"][0][1] < 1.3 * max(own)
-    assert found["eps"][0][1] > 8  # the target of one run
-    text = " ".join(call("privacy", str(path), "runs=6").stdout.split())
-    assert (
-        "Choosing: the best of K runs, K random with mean 6 (Poisson), each of one of 4 settings drawn uniformly"
-        in text
-    )
-    assert "This config does not run such a search" in text
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("change", "words", "said"),
-    [
-        ("", ["shape=1"], "whose mean is missing"),
-        ("", ["runs=0.5"], "runs is a number between 1"),
-        ("", ["runs=5", "shape=-1"], "shape is a number"),
-        ("sampling: [poisson, fixed-size], ", ["runs=5"], "different neighbours"),
-    ],
-)
-def test_what_has_no_price_is_refused(tmp_path, change, words, said):
-    path = tmp_path / "grid.yaml"
-    path.write_text(GRID.replace("ETA", "1").replace("batch_size", change + "batch_size"))
-    assert said in call("privacy", str(path), *words, code=2).stderr
-
-
-def test_a_langevin_run_has_the_curve_of_its_steps_or_none(tmp_path):
-    """Constant steps with Poisson batches are the sampled Gaussians of DP-SGD: the same price at the same epsilon."""
-    path = tmp_path / "grid.yaml"
-    prices = []
-    for algorithm in ("dp-sgd", "dp-sgld, sampling: poisson"):
-        path.write_text(GRID.replace("ETA", "0.1").replace("dp-sgd", algorithm))
-        prices.append(json.loads(call("privacy", str(path), "runs=5", "--json").stdout)["selection"]["eps"][0][1])
-    assert prices[0] == pytest.approx(prices[1], rel=1e-3)
-    path.write_text(GRID.replace("ETA", "1").replace("dp-sgd", "dp-sgld, sampling: balls-in-bins"))
-    assert "no Renyi curve is proved for" in call("privacy", str(path), "runs=5", code=2).stderr
-
-
-@pytest.mark.slow
-def test_a_curve_far_above_what_is_known_of_a_run_is_called_so(tmp_path):
-    """Batches drawn into bins: only the curve of batches that everybody knows is proved."""
-    path = tmp_path / "grid.yaml"
-    path.write_text(GRID.replace("ETA", "1").replace("epochs: 1", "epochs: 10, sampling: balls-in-bins"))
-    document = json.loads(call("privacy", str(path), "runs=5", "--json").stdout)
-    noise = document["best"]["dp-sgd on softmax, eps = 8"]["noise_multiplier"]
-    assert document["selection"]["looseness"] == pytest.approx(eps_of(math.sqrt(10) / noise, 1e-5) / 8, rel=0.1)
-    assert document["selection"]["looseness"] > 2
-    assert "This is far from tight" in call("privacy", str(path), "runs=5").stdout
-    path.write_text(GRID.replace("ETA", "1").replace("epochs: 1", "epochs: 10"))
-    assert "This is far from tight" not in call("privacy", str(path), "runs=5").stdout

@@ -11,7 +11,6 @@ from dpexp.commands.joint_releases import NOT_PRIVATE, cautions
 from dpexp.commands.report import report
 from dpexp.config.experiment_file import load_experiment, read_experiment
 from dpexp.store.run import Options, run
-from dpexp.store.simulating import simulate
 from tests.conftest import call
 
 DIGITS = """\
@@ -180,13 +179,3 @@ def test_a_reproducible_run_says_so(own):
     for said in shown(own):
         assert NOT_PRIVATE in said
         assert "Deployment: " not in said
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_number_of_tuning_runs_is_kept_nowhere(own, seed):
-    """Not in the numbers that a run of a user's own records hands on, and so not in the results and the page."""
-    text = OWN.replace("eps: [1, 2]", "eps: 4").replace("seed: 3", f"seed: {seed}")
-    (own / "own.yaml").write_text(text + "tune: {over: {clip: [0.5, 1]}, draws: geometric 4}\n")
-    (cell,) = load_experiment("own.yaml").cells
-    done = simulate([cell], range(1), secret=True)
-    assert (done.passed.values[:, :, :, done.passed.metrics.index("runs")] == -1).all()

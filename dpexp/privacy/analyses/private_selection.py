@@ -22,16 +22,13 @@ the delta of its loss distribution where that is known, and of its Renyi curve e
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import count
-from typing import NamedTuple
 
 import numpy as np
 
 from dpexp.core.roots import least, narrow
-from dpexp.privacy.accounting.conversions import ORDERS, eps_of_curve
-from dpexp.privacy.accounting.loss_distributions import Steps
+from dpexp.privacy.accounting.conversions import ORDERS
 from dpexp.privacy.accounting.quiet_functions import log
 from dpexp.privacy.accounting.tradeoff import profile_of
 from dpexp.privacy.analyses.analysis import ALL, Analysis
@@ -104,51 +101,23 @@ SCORED = (
 SECRET = "the number of runs, the other runs and all their scores stay secret"
 
 
-LOOSE = 2.0
-"""from how many times the epsilon of one run on its Renyi curve is said to be far above what is known of it"""
-
-
-def selection(
-    rdp: Curve, delta: Delta, runs: float, shape: float, curve: str, assumptions: Sequence[str], scored: str = SCORED
-) -> Analysis:
+def selection(rdp: Curve, delta: Delta, runs: float, shape: float, curve: str, assumptions: Sequence[str]) -> Analysis:
     """The best of K runs, from the Renyi curve of one and its delta; `runs` is the mean of K.
 
     `shape` is that of the truncated negative binomial law of K, or inf for the Poisson law. `curve` says where the
-    Renyi curve is from, `scored` by what runs are compared.
+    Renyi curve is from.
     """
     one = cache(rdp)
     theorem = "Theorem 6" if math.isinf(shape) else "Theorem 2"
     selected = _poisson(one, delta, runs) if math.isinf(shape) else _repeated(one, runs, shape)
     source = f"Papernot and Steinke (2110.03620), {theorem}, on {curve} of one run"
-    return renyi_analysis("private-selection", source, ALL, selected, (*assumptions, DRAWN, scored, SECRET))
-
-
-def curve_of_run(analyses: Sequence[Analysis]) -> Curve | None:
-    """The least Renyi curve of one run that is proved for all that it releases; None where there is none."""
-    valid = [a for a in analyses if a.valid and a.released == ALL]
-    found = [a.rdp for a in valid if a.rdp is not None]
-    # Where an analysis composes the loss distributions of steps, the Renyi divergences of the same steps add up. Of
-    # Poisson sampling where a record is replaced none is known here but that of no sampling at all, which is not used.
-    found = found or [
-        _of_steps(a.steps) for a in valid if a.steps and all(s.scheme != "replace-one" for s, _ in a.steps)
-    ]
-    return (lambda order: min(rdp(order) for rdp in found)) if found else None
+    return renyi_analysis("private-selection", source, ALL, selected, (*assumptions, DRAWN, SCORED, SECRET))
 
 
 def delta_of_run(analyses: Sequence[Analysis], eps: float) -> float:
     """The least delta of one run at epsilon of what is known without a search; 1 where nothing is."""
     valid = [a for a in analyses if a.valid and a.released == ALL and (a.mu is not None or len(a.steps) == 1)]
     return min((profile_of(a).delta(eps) for a in valid), default=1.0)
-
-
-def _of_steps(steps: Steps) -> Curve:
-    return lambda order: math.fsum(times * step.rdp(order) for step, times in steps)
-
-
-def looseness(analyses: Sequence[Analysis], curve: Curve, delta: float) -> float:
-    """Epsilon of one run by its Renyi curve over the least that any analysis of it states; 1 where both are 0."""
-    least = min(a.eps(delta) for a in analyses if a.valid and a.released == ALL)
-    return eps_of_curve(curve, delta)[0] / least if least else 1.0
 
 
 def law(shape: float) -> str:
@@ -171,75 +140,3 @@ def _repeated(curve: Curve, runs: float, shape: float) -> Curve:
     gamma = gamma_of(shape, runs)
     price, mean = price_of_repeating(curve, shape, gamma), mean_runs(shape, gamma)
     return lambda order: curve(order) + price + math.log(mean) / (order - 1)
-
-
-LAWS = {"poisson": math.inf, "geometric": 1.0, "logarithmic": 0.0}
-"""names of laws that have no shape to give, and their shape; that of Poisson is the limit of large ones"""
-WITH_SHAPE = "negative-binomial"
-MOST_SHAPE = 100.0
-MOST_RUNS = 1e9
-EXAMPLES = "poisson MEAN, geometric MEAN, logarithmic MEAN or negative-binomial SHAPE MEAN, for instance poisson 10"
-NEGLIGIBLE = 2.0**-60
-"""a probability below what a uniform number of 53 bits can fall into"""
-
-
-class NumberOfRuns(NamedTuple):
-    """The law of K."""
-
-    runs: float
-    """its mean, at least 1; of a Poisson law any"""
-    shape: float
-    """of the truncated negative binomial law; inf is Poisson, where K can be 0, and then nothing is released"""
-
-    def drawn(self, generator: np.random.Generator) -> int:
-        """K. No upper limit is asked for, since a cut-off law is another one, which no theorem covers.
-
-        Of a negative binomial law the draw ends where one number beyond the mean has less than `NEGLIGIBLE`: what is
-        left of the tail, a probability of the order of NEGLIGIBLE E[K] at most, goes to that number.
-        """
-        if math.isinf(self.shape):
-            return int(generator.poisson(self.runs))
-        # the inverse of the distribution function, share by share
-        u, total = generator.random(), 0.0
-        for k, share in enumerate(self.probabilities(), start=1):
-            total += share
-            # the sum of the shares can stay below u by rounding, and then no share would ever do
-            if u < total or (k > self.runs and share < NEGLIGIBLE):  # shares decrease beyond the mean
-                return k
-        return 1
-
-    def probabilities(self) -> Iterator[float]:
-        """P(K = 1), P(K = 2), ... of the truncated negative binomial law.
-
-        P(K = k + 1) = P(K = k) (1 - gamma) (k + h) / (k + 1).
-        """
-        gamma, h = gamma_of(self.shape, self.runs), self.shape
-        if gamma == 1:
-            yield 1.0
-            return
-        # in logarithms: the first of them may be below any number
-        cost, fails = -math.log(gamma), math.log1p(-gamma)
-        # log of (1 - gamma) h / (gamma^-h - 1), and of its limit (1 - gamma) / log(1 / gamma) at h = 0
-        share = fails + (math.log(h) - h * cost - math.log(-math.expm1(-h * cost)) if h else -math.log(cost))
-        for k in count(1):
-            yield math.exp(share)
-            share += fails + math.log((k + h) / (k + 1))
-
-
-def number_of_runs(text: str) -> NumberOfRuns:
-    """The law that a text such as `poisson 10` names. Raises ValueError, which says what is wrong."""
-    name, *numbers = text.split() or [""]
-    if len(numbers) != (2 if name == WITH_SHAPE else 1) or (name not in LAWS and name != WITH_SHAPE):
-        raise ValueError(f"the law of the number of runs is {EXAMPLES}, not '{text}'")
-    try:
-        values = [float(number) for number in numbers]
-    except ValueError:
-        raise ValueError(f"'{text}' has a word where a number belongs: {EXAMPLES}") from None
-    mean, shape = values[-1], LAWS.get(name, values[0])
-    if not 1 <= mean <= MOST_RUNS:
-        raise ValueError(f"the mean number of runs is between 1 and {MOST_RUNS:g}, not {mean:g}")
-    if name == WITH_SHAPE and not 0 <= shape <= MOST_SHAPE:
-        raise ValueError(
-            f"the shape is between 0 and {MOST_SHAPE:g}, not {shape:g}; the limit of large ones is poisson"
-        )
-    return NumberOfRuns(mean, shape)

@@ -20,7 +20,7 @@ import numpy as np
 
 from dpexp.algorithms.dp_sgd import DpSgd
 from dpexp.algorithms.dp_sgld import DpSgld
-from dpexp.algorithms.softmax_runs import Noise, SoftmaxAlgorithm, run_of, step_sizes
+from dpexp.algorithms.softmax_runs import Noise, run_of, step_sizes
 from dpexp.config.cells import Cell
 from dpexp.core.seeds import generator
 from dpexp.core.text import counted
@@ -311,8 +311,6 @@ class BatchesAudit:
 def audits_of_batches(cell: Cell) -> Sequence[BatchesAudit] | str | None:
     """An audit of each kind of copy of DP-SGD or DP-SGLD."""
     problem, algorithm, budget = cell.problem, cell.algorithm, cell.privacy.mu
-    if isinstance(algorithm, SoftmaxAlgorithm) and algorithm.tuned:
-        return f"{algorithm.name}: what is audited are runs, and not the choice among them; leave out the section tune"
     if not (isinstance(algorithm, DpSgd | DpSgld) and isinstance(problem, Softmax)):
         return None
     assert budget.target is not None  # its reader asks for one
