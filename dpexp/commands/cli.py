@@ -513,7 +513,7 @@ def report(
     title: Annotated[str, Option(metavar="WORDS", help="A title of your own.", show_default=False)] = "",
     text: Annotated[Path | None, Option(metavar="FILE", help="Your text, which stands first.")] = None,
 ) -> None:
-    """Write one HTML page of what is stored: figures, curves, claims, privacy; it needs nothing else."""
+    """Write one HTML page of what is stored: figures, tables, privacy; it needs nothing else."""
     from dpexp.commands import report as command
 
     say(command.report(results, out, title, text))

@@ -1,60 +1,67 @@
-"""`dpexp report`: everything that a results folder holds as one HTML page that needs nothing else."""
+"""`dpexp report`: what a results folder holds as one HTML page that needs nothing else."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.files import read_ordinary
-from dpexp.core.terminal import each, tell
-from dpexp.core.text import guess
-from dpexp.plugins.loaded import said
+from dpexp.core.terminal import each
+from dpexp.core.text import guess, up
+from dpexp.plugins.loaded import said, shell
 
 if TYPE_CHECKING:
-    from dpexp.reporting.page.experiments import Stored
-    from dpexp.reporting.page.figures import Wanted
-    from dpexp.reporting.page.page import Final, Ledger
-    from dpexp.reporting.page.sections import Fit
+    from dpexp.reporting.page import Fit, Numbers, Picture, Privacy, Stored
 
 MOST_ROWS = 200
-"""settings, or comparisons, of a table of the page"""
-MOST_OF_TEXT = 1_000_000
-"""bytes of a text of one's own"""
+"""settings of a table of the page"""
+MOST_COMPARED = 40
+"""comparisons of a table of the page"""
+MOST_BYTES = 1_000_000
+"""of a text of one's own, and of a fit"""
 MOST_STATED = 12
-"""mechanisms on records up to which a statement weighs all their analyses: each takes a second or more"""
+"""mechanisms on records up to which a page weighs all their analyses: each takes a second or more"""
 
 
 def report(target: Path, out: Path | None, title: str = "", text: Path | None = None) -> Path:
     """Write the page of a results folder, or of one experiment's folder in it; the path of the page.
 
-    It has a title of one's own and begins with the text of a file, where these are given. Raises ResultsMissing where
-    there is nothing to show, UsageError where the text cannot be read or the page cannot be written there.
+    Raises ResultsMissing where there is nothing to show, UsageError where the text cannot be read or the page cannot be
+    written there.
     """
-    from dpexp.reporting.page.page import html
+    from dpexp.papers import papers
+    from dpexp.reporting.page import Section, page, read_experiment
     from dpexp.store import write_text
 
     results, names, alone = _experiments(target)
-    # Beside what it shows, so that folder and page travel together.
-    path = out or (results / names[0] / "report.html" if alone else results / "report.html")
+    path = out or (results / names[0] if alone else results) / "report.html"
     if path.is_dir():
         raise UsageError(f"--out {path} is a folder", f"name the file, such as {path / 'report.html'}")
-    words = _words(text) if text is not None else ""
-    page = _page(results, names, alone)
-    page = replace(page, title=title or page.title, text=words)
-    tell("putting the page together")
-    write_text(path, html(page))
+    words = "" if text is None else _words(text)
+    of_papers = [name for paper in papers().values() for name in paper.configs]
+    # what the user ran comes first, then papers, in their order
+    names = sorted(names, key=lambda name: of_papers.index(name) if name in of_papers else -1)
+    experiments = [read_experiment(results, name) for name in each(names, "experiment", str)]
+    pictures = _pictures(experiments, results)
+    sections = [
+        Section(one, pictures.get(one.name, ()), *_tables(one, results, alone or one.name not in of_papers),
+                _privacy(one, alone or one.name not in of_papers) if one.gathered is not None else None)
+        for one in each(experiments, "values of experiment", lambda one: one.name)
+    ]  # fmt: skip
+    fits = [] if alone else [_fit(file, results) for file in _fit_files(results)]
+    title = title or (f"{names[0]}: results" if alone else "Results of dpexp")
+    write_text(path, page(title, sections, _claims(results, names, alone), fits, words))
     return path
 
 
 def _words(path: Path) -> str:
     """The text of a file. Raises UsageError where it cannot be read as text."""
     try:
-        return read_ordinary(path, MOST_OF_TEXT).decode("utf-8-sig").strip()
+        return read_ordinary(path, MOST_BYTES).decode("utf-8-sig").strip()
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise UsageError(f"--text {path}: {why}", "name a text file; an empty line begins a new paragraph") from None
@@ -77,33 +84,107 @@ def _experiments(target: Path) -> tuple[Path, list[str], bool]:
     return target, names, False
 
 
-def _page(results: Path, names: Sequence[str], alone: bool) -> Any:
-    from dpexp.papers import papers
-    from dpexp.reporting.page.experiments import look
-    from dpexp.reporting.page.figures import show
-    from dpexp.reporting.page.page import Page
+def _pictures(experiments: Sequence[Stored], results: Path) -> dict[str, list[Picture]]:
+    """By experiment, the shipped figures that it allows, else its own; what theory alone decides is not drawn here."""
+    from dpexp.papers import figures, theories
+    from dpexp.reporting.of_results.draw import figure_of
+    from dpexp.reporting.of_results.gather import Source
+    from dpexp.reporting.of_results.scene import Request
+    from dpexp.reporting.page import picture
+    from dpexp.reporting.worker_processes import in_processes
 
-    experiments = [look(results, name) for name in each(names, "experiment", str)]
-    configs = {name: one.configs for name, one in papers().items()}
-    # Of a paper of which nothing is stored nothing is missed.
-    at_hand = [paper for paper, needs in configs.items() if set(needs) & set(names)]
-    absent = {paper: [name for name in configs[paper] if name not in names] for paper in at_hand}
-    title = f"{names[0]}: results" if alone else "Results of dpexp"
-    return Page(
-        title,
-        results,
-        experiments,
-        {} if alone else {paper: some for paper, some in absent.items() if some},
-        show(_figures(experiments, results, alone), results),
-        _ledger(results, names, alone),
-        _statements(experiments, alone),
-        [
-            _final(one, results, alone)
-            for one in each(experiments, "values of experiment", lambda one: one.name)
-            if one.is_current
-        ],
-        [] if alone else [_fit(path, results) for path in each(_fit_files(results), "fit", str)],
-    )
+    shown = [one.name for one in experiments if one.gathered is not None]
+    places, work = [], []
+    for figure in figures().values():
+        if figure.needs and (own := [name for name in shown if name in figure.needs]):
+            places.append(own[0])
+            work.append((figure, results, shell(["plot", figure.name], results)))
+    seen = {name for figure, *_ in work for name in figure.needs}
+    for name in shown:
+        if name not in seen:
+            places.append(name)
+            figure = figure_of([Source(results, name)], Request(), theories, figures())
+            work.append((figure, results, shell(["plot", name], results)))
+    drawn = in_processes(picture, work, "figure", [figure.name for figure, *_ in work])
+    found: dict[str, list[Picture]] = {}
+    for name, one in zip(places, drawn, strict=True):
+        found.setdefault(name, []).append(one)
+    return found
+
+
+def _tables(one: Stored, results: Path, compare: bool) -> tuple[list[Numbers], list[str]]:
+    """The table of a result and pairs of levels of what varies in it; what cannot be shown has a line."""
+    from dpexp.config.settings import varying
+    from dpexp.reporting.of_results.compared import between_levels, certainty, compared, shown
+    from dpexp.reporting.of_results.table import content_of
+    from dpexp.reporting.page import Numbers
+
+    if one.gathered is None:
+        return [], []
+    runs, tables, remarks = one.gathered.runs, [], []
+    if len(runs) > MOST_ROWS:
+        return [], [f"{len(runs):,} settings are not tabled here: {shell(['table', one.name], results)}"]
+    try:
+        content = content_of(one.gathered)
+        tables.append(Numbers("Last step", content.head, content.rows, content.note))
+    except Exception as error:  # one table that cannot be made is a line of the page
+        remarks.append(f"No table: {said(error)[0]}.")
+    for name in varying(run.settings for run in runs) if compare else ():
+        try:
+            pairs = between_levels(one.gathered, name)
+            if len(pairs) > MOST_COMPARED:
+                remarks.append(f"{len(pairs):,} comparisons by {name}: dpexp diff {one.name} --by {name}")
+                continue
+            rows = compared(pairs)
+        except Exception as error:  # as above
+            remarks.append(f"Not compared by {name}: {said(error)[0]}.")
+            continue
+        tables.append(Numbers(f"Compared by {name}", *shown(rows, name), f"{certainty(len(rows))}."))
+    return tables, remarks
+
+
+def _privacy(one: Stored, whole: bool) -> Privacy:
+    """The statement of the config: of local mechanisms, and of few others where it is `whole`.
+
+    Private records are not opened for a page.
+    """
+    from dpexp.commands.config_statement import of_experiment
+    from dpexp.commands.joint_releases import who_knows_the_noise
+    from dpexp.config.cells import stored_experiment
+    from dpexp.reporting.page import Privacy, privacy_of
+    from dpexp.store.folder import Folder
+
+    path = one.config[0]
+    command = f"dpexp privacy {path or f'@{one.name}'}"
+    if one.is_private:
+        deployed = len(Folder(one.results, one.name).deployed)
+        return Privacy(command, who_knows_the_noise(len(one.manifest["cells"]), deployed))
+    try:
+        assert one.gathered is not None
+        local = all(run.row.get("gdp_valid") in (True, False) for run in one.gathered.runs)
+        if not (local or whole):
+            return Privacy(command)
+        statement = of_experiment(stored_experiment(one.manifest, Path(path or one.name)), results=one.results)
+        if len(statement.central) > MOST_STATED:
+            return Privacy(command, [*statement.data, *statement.cautions])
+        return privacy_of(statement.document(), command)
+    except Exception as error:  # one statement that cannot be made is a line of the page
+        return Privacy(command, ["\n".join(said(error)).strip()])
+
+
+def _claims(results: Path, names: Sequence[str], alone: bool) -> list[dict[str, Any]]:
+    """The claims that these experiments decide: all that they read is here."""
+    from dpexp.papers import claims
+    from dpexp.reporting.ledger.verdicts import read_ledger, stored_rows
+
+    here = set(names)
+    concerned = [
+        one for some in claims().values() for one in some
+        if one.experiments and (here & set(one.experiments) if alone else here >= set(one.experiments))
+    ]  # fmt: skip
+    if not concerned:
+        return []
+    return [row.document(results) for row in stored_rows(results, read_ledger(results), concerned)]
 
 
 def _fit_files(results: Path) -> list[Path]:
@@ -115,137 +196,36 @@ def _fit_files(results: Path) -> list[Path]:
 
 
 def _fit(path: Path, results: Path) -> Fit:
+    """A fit with its guarantee, its table and its forest plot."""
     from dpexp.reporting.digits import estimate_row
-    from dpexp.reporting.page.sections import Fit, fit_of
+    from dpexp.reporting.drawing import image
+    from dpexp.reporting.page import Fit, Numbers
 
     name, plot = path.relative_to(results).with_suffix("").as_posix(), path.with_suffix(".png")
     try:
-        document = json.loads(read_ordinary(path, MOST_OF_TEXT))
-        rows = [[one["term"], *estimate_row(one, one.get("std_error") or math.nan)] for one in document["estimates"]]
-        return fit_of(
-            name, document, rows, read_ordinary(plot, MOST_OF_TEXT) if plot.exists() and not plot.is_symlink() else b""
-        )
+        found = json.loads(read_ordinary(path, MOST_BYTES))
+        rows = [[one["term"], *estimate_row(one, one.get("std_error") or math.nan)] for one in found["estimates"]]
+        deployed = str(found["public"]["noise"]).startswith("operating system")
+        words = [f"{found['model']} of {found['public']['target']['name']}, n = {found['diagnostics']['n']:,}; "
+                 f"{found['method']}, {100 * found['level']:.4g}% intervals.", _guarantee(found, deployed),
+                 *(f"{one['rule']}: {one['reason']}" for one in found["refused"])]  # fmt: skip
+        source = ""
+        if plot.exists() and not plot.is_symlink():
+            source = image("png", read_ordinary(plot, MOST_BYTES))
+        table = Numbers(f"Estimates of {name}", ["term", "estimate", "std. error", "from", "to", "p"], rows)
+        return Fit(name, words, table, source, not deployed)
     except Exception as error:  # one file that is no fit is a line of the page
-        return Fit(name, f"{path} cannot be read as a fit: {said(error)[0]}")
+        return Fit(name, [f"{path} cannot be read as a fit: {said(error)[0]}"])
 
 
-def _final(one: Stored, results: Path, alone: bool) -> Final:
-    """The table of a result, and pairs of levels of what varies in it; a paper's settings alone where it stands alone.
-
-    What is too long for a page, or cannot be shown, has a line.
-    """
-    from dpexp.config.settings import varying
-    from dpexp.papers import papers
-    from dpexp.plugins.loaded import shell
-    from dpexp.reporting.of_results.compared import between_levels, certainty, compared, shown
-    from dpexp.reporting.of_results.table import content_of
-    from dpexp.reporting.page.page import Final, Numbers
-
-    assert one.gathered is not None
-    command, runs = shell(["table", one.name], results), one.gathered.runs
-    if len(runs) > MOST_ROWS:
-        return Final(
-            one.name, [], [f"{len(runs):,} settings are too many for a table here; the command prints it."], command
-        )
-    tables, remarks = [], []
-    try:
-        content = content_of(one.gathered)
-        tables.append(Numbers("Last step", content.head, content.rows, content.note))
-    except Exception as error:  # one table that cannot be made is a line of the page
-        remarks.append(f"No table: {said(error)[0]}.")
-    of_a_paper = any(one.name in paper.configs for paper in papers().values())
-    for name in varying(run.settings for run in runs) if alone or not of_a_paper else ():
-        try:
-            pairs = between_levels(one.gathered, name)
-            if len(pairs) > MOST_ROWS:
-                remarks.append(f"{len(pairs):,} comparisons by {name}: dpexp diff {one.name} --by {name}")
-                continue
-            rows = compared(pairs)
-        except Exception as error:  # as above: no two settings may differ in nothing else
-            remarks.append(f"Not compared by {name}: {said(error)[0]}.")
-            continue
-        tables.append(Numbers(f"Compared by {name}", *shown(rows, name), f"{certainty(len(rows))}."))
-    return Final(one.name, tables, remarks, command)
-
-
-def _figures(experiments: Sequence[Stored], results: Path, alone: bool) -> list[Wanted]:
-    """The shipped figures of these experiments, and the figure of each that no shipped one shows.
-
-    Figures of theory alone belong to a page of reproductions.
-    """
-    from dpexp.papers import figures, papers, theories
-    from dpexp.plugins.loaded import shell
-    from dpexp.reporting.of_results.draw import figure_of
-    from dpexp.reporting.of_results.gather import Source
-    from dpexp.reporting.of_results.scene import Request
-    from dpexp.reporting.page.figures import Wanted
-
-    names = {one.name for one in experiments}
-    # Figures of theory alone belong to a page of reproductions.
-    reproduction = not alone and any(names & set(paper.configs) for paper in papers().values())
-    shipped = [figure for figure in figures().values() if (set(figure.needs) & names if figure.needs else reproduction)]
-    found = [Wanted(figure, shell(["plot", figure.name], results)) for figure in shipped]
-    seen = {name for figure in shipped for name in figure.needs}
-    for one in experiments:
-        if alone or (one.is_current and one.name not in seen):
-            # A word that is also a shipped figure means that one.
-            word = str(results / one.name) if one.name in figures() else one.name
-            own = figure_of([Source(results, one.name)], Request(), theories, figures())
-            command = f"dpexp plot {word}" if word != one.name else shell(["plot", word], results)
-            found.append(Wanted(own, command))
-    return found
-
-
-def _ledger(results: Path, names: Sequence[str], alone: bool) -> Ledger | None:
-    """All claims, where these experiments settle some; those of one experiment where one is shown alone."""
-    from dpexp.papers import claims, papers
-    from dpexp.reporting.ledger.verdicts import read_ledger, stored_rows
-    from dpexp.reporting.page.page import Ledger
-
-    known = [one for some in claims().values() for one in some]
-    concerned = {one.id for one in known if set(names) & set(one.experiments)}
-    if not concerned:
-        return None
-    shown = [one for one in known if not alone or one.id in concerned]
-    found = [row.document(results) for row in stored_rows(results, read_ledger(results), shown)]
-    return Ledger(found, {} if alone else {name: paper.not_claimed for name, paper in papers().items()})
-
-
-def _statements(experiments: Sequence[Stored], alone: bool) -> dict[str, str]:
-    """Whole privacy statements: where all mechanisms are local, and of one experiment where they are few.
-
-    Of others what is said of their data and of releasing several runs. They are those of the config as it is now, of
-    which current results are.
-    """
-    from dpexp.commands.config_statement import of_experiment
-    from dpexp.commands.joint_releases import cautions, who_knows_the_noise
-    from dpexp.config.cells import stored_experiment
-    from dpexp.store.folder import Folder
-
-    found = {}
-    for one in each(experiments, "privacy of experiment", lambda one: one.name):
-        path, _ = one.config
-        if one.gathered is None:
-            continue
-        manifest, deployed = one.manifest, Folder(one.results, one.name).deployed
-        if one.is_private:  # its records are not opened for a page
-            words = who_knows_the_noise(len(manifest["cells"]), len(deployed))
-            found[one.name] = "\n\n".join([*words, f"What it guarantees: dpexp privacy {path or 'CONFIG'}"])
-            continue
-        try:
-            experiment = stored_experiment(manifest, Path(path or one.name))
-            local = all(run.row.get("gdp_valid") in (True, False) for run in one.gathered.runs)
-            if not (local or alone):  # to name its mechanisms alone would calibrate the noise of every one again
-                found[one.name] = _beside(experiment.notices(), cautions(experiment, deployed=deployed))
-                continue
-            statement = of_experiment(experiment, results=one.results)
-            few = len(statement.central) <= MOST_STATED
-            found[one.name] = statement.text() if few else _beside(statement.data, statement.cautions)
-        except Exception as error:  # one statement that cannot be made is a line of the page
-            found[one.name] = "\n".join(said(error)).strip()
-    return found
-
-
-def _beside(data: Sequence[str], cautions: Sequence[str]) -> str:
-    """What a statement says besides its analyses."""
-    return "\n\n".join([*(f"Data: {notice}" for notice in data), *cautions])
+def _guarantee(found: dict[str, Any], deployed: bool) -> str:
+    """What the budget is and for whom; of a rehearsal, that it guarantees nothing."""
+    budget, unit = found["budget"], found.get("unit", "record")
+    if budget["mu"] is None:  # JSON has no infinity
+        held = "no privacy"
+    else:
+        eps = ", ".join(f"eps = {up(float(e), 4)} at delta = {delta:g}" for delta, e in budget["eps"] if e is not None)
+        held = f"{up(float(budget['mu']), 5)}-GDP for every {unit}: {eps}"
+    if deployed:
+        return f"{held}. A deployment; noise: {found['public']['noise']}."
+    return f"A rehearsal: whoever knows the seed can remove the noise. A deployment would have {held}."

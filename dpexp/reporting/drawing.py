@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -39,28 +40,28 @@ class Drawing(NamedTuple):
     def _repr_png_(self) -> bytes:
         """The picture that a notebook shows."""
         with DRAWS:
-            return self._picture("png")
+            return self.picture("png")
 
     def files(self, name: str, formats: Sequence[str]) -> dict[str, bytes]:
         """The picture in every format, then NAME.csv and NAME.caption.txt: name of the file -> its bytes."""
-        import matplotlib as mpl
-
-        from dpexp.reporting.style import RC
-
-        found: dict[str, bytes] = {}
-        with DRAWS, mpl.rc_context(RC):
-            for form in formats:
-                about = {"Title": name, "Description": self.caption} if form == "svg" else {}
-                found[f"{name}.{form}"] = self._picture(form, about)
+        found = {f"{name}.{form}": self.picture(form, title=name) for form in formats}
         data = self.data.map(csv_cell).rename(columns=csv_cell)
         found[f"{name}.csv"] = data.to_csv(index=False, float_format="%.6g").encode("utf-8")
         found[f"{name}.caption.txt"] = f"{self.caption}\n".encode()
         return found
 
-    def _picture(self, form: str, about: Mapping[str, str] | None = None) -> bytes:
-        picture = io.BytesIO()
-        self.canvas.savefig(picture, format=form, metadata={**_UNDATED[form], **(about or {})})
-        return picture.getvalue()
+    def picture(self, form: str, dpi: float | None = None, title: str = "") -> bytes:
+        """The picture in one format; `dpi` are those of the style where it is None."""
+        import matplotlib as mpl
+
+        from dpexp.reporting.style import RC
+
+        found, about = io.BytesIO(), dict(_UNDATED[form])
+        if form == "svg" and title:
+            about |= {"Title": title, "Description": self.caption}
+        with DRAWS, mpl.rc_context(RC):
+            self.canvas.savefig(found, format=form, metadata=about, dpi="figure" if dpi is None else dpi)
+        return found.getvalue()
 
 
 class Written(NamedTuple):
@@ -84,6 +85,11 @@ def laid_out(draw: Callable[[], Drawing]) -> Drawing:
             layout.execute(drawing.canvas)
             drawing.canvas.set_layout_engine("none")
     return drawing
+
+
+def image(kind: str, content: bytes) -> str:
+    """A picture as the source of an image, which needs no other file: `png` or `svg+xml`."""
+    return f"data:image/{kind};base64,{base64.b64encode(content).decode('ascii')}"
 
 
 def put(name: str, files: Mapping[str, bytes], out: Path) -> Written:

@@ -14,7 +14,7 @@ from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import UsageError
 from dpexp.problems import PROBLEMS
 from dpexp.problems.softmax import DataSource
-from dpexp.reporting.page.experiments import about
+from dpexp.reporting.page import about
 from tests.conftest import share
 
 PAIRS = [(p, a) for p in PROBLEMS for a in ALGORITHMS if issubclass(PROBLEMS[p], ALGORITHMS[a].runs_on)]

@@ -72,7 +72,7 @@ DO_NOT_COUNT = {
     "a comment": ("engine/linear/kernel.py", "\nimport", "\n# so\nimport"),
     "a docstring": ("engine/linear/kernel.py", '"""', '"""So. '),
     "formatting": ("engine/linear/kernel.py", " = ", "  =  "),
-    "a page": ("reporting/page/page.py", "import", "import os, "),
+    "a page": ("reporting/page.py", "SMALL = 60_000", "SMALL = 60_001"),
     "a command": ("commands/run.py", "import", "import os, "),
     "a note beside it": ("engine/NOTES.md", "", "what is no code"),
 }

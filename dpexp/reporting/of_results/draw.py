@@ -113,7 +113,6 @@ def figure_of(
     `theories` is asked where the figure is drawn, which may be in another process: plug-ins are written by hand, and
     what they hold cannot always be sent there.
     """
-    follows = tuple(str(told.__module__) for one in theories() for told in (one.exponent, one.curves))
     needs = tuple(dict.fromkeys(source.name for source in sources))
     wishes = request.wishes
     by = f"by_{wishes.x}" if wishes.x else ""
@@ -121,7 +120,7 @@ def figure_of(
     marks += [mark("estimator", *request.estimators), mark("only", request.only or "")]
     name = name_of(sources, taken, request.metric or "", by, "theory" if request.theory else "", *marks)
     show = partial(_drawn, tuple(sources), request, theories=theories)
-    return Figure(name, "any result", "", "", needs, show, tuple(sources), follows)
+    return Figure(name, "any result", "", "", needs, show, tuple(sources))
 
 
 def _drawn(

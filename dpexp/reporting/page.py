@@ -1,0 +1,217 @@
+"""The page of `dpexp report`: experiments, their figures, numbers and privacy as one static HTML file.
+
+A browser that opens the file loads nothing and runs nothing: the page has no script, and its policy forbids both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dpexp.config.settings import varying
+from dpexp.core.errors import DpexpError
+from dpexp.core.files import Damaged
+from dpexp.core.text import up
+from dpexp.core.version import VERSION
+from dpexp.plugins.loaded import said
+from dpexp.reporting.digits import from_to
+from dpexp.reporting.drawing import image
+from dpexp.reporting.figure import Figure, drawn
+from dpexp.reporting.of_results.gather import Gathered, Source, Unreadable, gather
+from dpexp.reporting.of_results.labels import constants, values
+from dpexp.reporting.templates import filled
+from dpexp.store import Folder
+from dpexp.store.files import read_document
+from dpexp.store.reading import command_of
+
+CURRENT, INCOMPLETE, MISSING, UNREADABLE = "current", "not complete", "missing", "not readable here"
+SMALL = 60_000
+"""bytes of a drawing up to which it is shown as SVG; a larger one is a PNG"""
+DOTS_PER_INCH = 130
+
+
+class Numbers(NamedTuple):
+    """A table of the page."""
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+
+
+class Picture(NamedTuple):
+    """A figure of the page, or the reason why it is not shown."""
+
+    name: str
+    caption: str
+    command: str
+    """draws it"""
+    source: str = ""
+    """the image as a data address"""
+    why: str = ""
+
+    @property
+    def alt(self) -> str:
+        """What the image is, for readers who do not see it."""
+        return f"Figure {self.name}: {self.caption.partition('. ')[0].rstrip('.') or 'a figure of stored results'}."
+
+
+class Privacy(NamedTuple):
+    """What is said of the privacy of an experiment; the command gives the whole statement."""
+
+    command: str
+    words: Sequence[str] = ()
+    table: Numbers | None = None
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An experiment of a results folder, as far as readers accept it."""
+
+    results: Path
+    name: str
+    state: str
+    why: str = ""
+    hint: str = ""
+    gathered: Gathered | None = None
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """The manifest, of stale results too; empty where it cannot be read."""
+        with suppress(Damaged, OSError):
+            return read_document(Folder(self.results, self.name).manifest)
+        return {}
+
+    @property
+    def config(self) -> tuple[str, str]:
+        """Path and text of the config; empty where the results were made from none."""
+        config = self.manifest.get("config", {})
+        return str(config.get("path", "")), str(config.get("text", ""))
+
+    @property
+    def is_private(self) -> bool:
+        """Whether its numbers come from a user's own records."""
+        return any("released" in origin for origin in self.manifest.get("computed_from", {}).values())
+
+    @property
+    def command(self) -> str:
+        """The command that computes it."""
+        return command_of(Folder(self.results, self.name))[0]
+
+    @property
+    def about(self) -> str:
+        """The first sentence of the comment on top of the config."""
+        return about(self.config[1]).partition(". ")[0].rstrip(".")
+
+    @property
+    def settings(self) -> int:
+        return 0 if self.gathered is None else len(self.gathered.runs)
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """What varies, what does not, how often it was run and on what."""
+        if self.gathered is None:
+            return []
+        runs, words = self.gathered.runs, self.gathered.words
+        vary = [values(runs, words, name) for name in varying(run.settings for run in runs)]
+        deployed = all(run.generation.deployed.get(str(run.row["cell_id"])) for run in runs)
+        seeds = "of the operating system, not stored" if deployed else ", ".join(map(str, self.manifest["seeds"]))
+        return [("varies", "; ".join(vary) or "nothing"), ("the same in all", constants(runs, words)),
+                ("replicates", from_to(int(run.row["replicates"]) for run in runs)), ("seeds", seeds),
+                *([("computed on", where)] if (where := self._origin()) else [])]  # fmt: skip
+
+    def _origin(self) -> str:
+        """Commit, machine and versions; empty where provenance.json, which is not committed, is not here."""
+        with suppress(Damaged, OSError, ValueError, KeyError):
+            found = read_document(Folder(self.results, self.name).provenance)
+            versions = ", ".join(f"{name} {number}" for name, number in found["versions"].items())
+            commit = f"commit {found['commit']}{' with uncommitted changes' * bool(found['dirty'])}; "
+            return f"{commit if found.get('commit') else ''}{found['machine']['processor']}; {versions}"
+        return ""
+
+
+class Section(NamedTuple):
+    """An experiment with everything that is shown of it."""
+
+    stored: Stored
+    pictures: Sequence[Picture] = ()
+    tables: Sequence[Numbers] = ()
+    remarks: Sequence[str] = ()
+    privacy: Privacy | None = None
+
+
+class Fit(NamedTuple):
+    """A private regression in a folder of the results folder, or why a file is none."""
+
+    name: str
+    words: Sequence[str]
+    table: Numbers | None = None
+    plot: str = ""
+    is_rehearsal: bool = False
+
+
+def read_experiment(results: Path, name: str) -> Stored:
+    """An experiment as it is stored; what readers say against it is kept with it, and never raised."""
+    try:
+        return Stored(results, name, CURRENT, gathered=gather([Source(results, name)]))
+    # parameters of another version
+    except Unreadable as error:
+        return Stored(results, name, UNREADABLE, error.message.removeprefix(f"{results / name}: "))
+    except DpexpError as error:
+        message = error.message.removeprefix(f"{Folder(results, name).root}: ")
+        # the message of a refusal begins with the state
+        state, _, why = message.partition(", ")
+        if state not in ("stale", "unconfirmed"):
+            state, why = INCOMPLETE if Folder(results, name).manifest.exists() else MISSING, message
+        return Stored(results, name, state, why, error.hint)
+    # of a plug-in, whose results must not cost the page of all others
+    except Exception as error:
+        return Stored(results, name, UNREADABLE, *said(error))
+
+
+def about(config: str) -> str:
+    """The comment on the first lines of a config, in one line."""
+    found = []
+    for line in config.splitlines():
+        if not line.startswith("#"):
+            break
+        found.append(line.lstrip("# ").rstrip())
+    return " ".join(found)
+
+
+def picture(figure: Figure, results: Path, command: str) -> Picture:
+    """The figure, drawn from stored results: SVG where that is small, else PNG."""
+    try:
+        drawing = drawn(figure, results)
+        svg = drawing.picture("svg")
+        source = image("svg+xml", svg) if len(svg) <= SMALL else image("png", drawing.picture("png", DOTS_PER_INCH))
+        return Picture(figure.name, drawing.caption, command, source)
+    # one figure that cannot be drawn is a line of the page, whatever is wrong with it
+    except Exception as error:
+        return Picture(figure.name, figure.caption, command, why=". ".join(filter(None, said(error))))
+
+
+def privacy_of(statement: Mapping[str, Any], command: str) -> Privacy:
+    """What the document of `dpexp privacy --json` says of a config."""
+    rows = statement["statements"]
+    deltas = list(dict.fromkeys(delta for row in rows for delta, _ in row["eps"]))
+    table = [[str(row["mechanism"]), str(row.get("budget", "")), row["analysis"], row["released"],
+              *(up(eps) for _, eps in row["eps"]), "yes" if row["valid"] else f"no: {row['reason']}"]
+             for row in rows]  # fmt: skip
+    head = ["mechanism", "budget mu", "analysis", "released", *(f"eps at {d:g}" for d in deltas), "guarantee"]
+    words = [*statement["plain"], *(f"Data: {notice}" for notice in statement["data"]), *statement["cautions"]]
+    return Privacy(command, words, Numbers("Privacy", head, table, "Epsilons are rounded up."))
+
+
+def page(
+    title: str, sections: Sequence[Section], claims: Iterable[Mapping[str, Any]], fits: Sequence[Fit], text: str
+) -> str:
+    """The page: the same results give the same characters."""
+    private = [one.stored.name for one in sections if one.stored.is_private]
+    private += [fit.name for fit in fits if fit.is_rehearsal]
+    return filled("dpexp.reporting", "page.html", title=title, text=text, sections=sections, claims=list(claims),
+                  fits=fits, private=private, version=VERSION)  # fmt: skip

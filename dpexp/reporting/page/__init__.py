@@ -1,1 +1,0 @@
-"""The page of `dpexp report`: everything that is stored, in one HTML file that needs nothing else."""
