@@ -13,7 +13,7 @@ from pydantic import Field
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.engine.result import Passed
 from dpexp.plugins import Plugin
-from dpexp.privacy.accounting.gdp import eps_of
+from dpexp.accounting.gaussian import eps_of
 from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
 from dpexp.privacy.budgets import Budget, ConstantBudget
 from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian

@@ -17,9 +17,9 @@ import sys
 import time
 from collections.abc import Iterator
 
-from dpexp.privacy.accounting.epoch_losses import EpochLoss
-from dpexp.privacy.accounting.loss_distributions import REACHES, StepLoss, grid
-from dpexp.privacy.accounting.tilted import Composed, Side, TooWide
+from dpexp.accounting.compose import Composed, Side, TooWide
+from dpexp.accounting.epochs import EpochLoss
+from dpexp.accounting.steps import REACHES, StepLoss, grid
 
 BATCHES = (2, 4, 8, 16, 32, 64, 128, 256, 1024)
 NOISES = (0.4, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)

@@ -10,7 +10,7 @@
 import matplotlib.pyplot as plt
 
 import dpexp
-from dpexp.privacy.accounting.sampled_gaussian import mixture_from_base
+from dpexp.accounting.renyi import mixture_from_base
 
 
 def rdp(order, *, sampling_probability, noise_multiplier, steps):

@@ -103,7 +103,7 @@ class BatchDescent(FiniteSumAlgorithm):
 @lru_cache(maxsize=512)
 def _full_multiplier(algorithm: BatchDescent, steps: int, mu: float, eps: float, delta: float) -> float:
     """2 sqrt(T) / mu, since replacing a record moves a sum by 2 G; raised until rounding spends no more."""
-    from dpexp.privacy.accounting.gdp import raised
+    from dpexp.accounting.gaussian import raised
 
     def excess(sigma: float) -> float:
         analyses = algorithm.released(steps, sigma).analyses()
@@ -118,7 +118,8 @@ def _full_multiplier(algorithm: BatchDescent, steps: int, mu: float, eps: float,
 @lru_cache(maxsize=512)
 def _poisson_multiplier(algorithm: BatchDescent, steps: int, eps: float, delta: float) -> float:
     """The least multiplier with which the ledger states (eps, delta), to a relative 1e-6, from above and rounded up."""
-    from dpexp.privacy.accounting.calibration import calibrate, rounded_up
+    from dpexp.accounting.calibrate import rounded_up
+    from dpexp.privacy.calibration import calibrate
     from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 
     found = calibrate(

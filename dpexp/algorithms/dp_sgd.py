@@ -86,7 +86,8 @@ class DpSgd(SoftmaxAlgorithm):
 
 @lru_cache(maxsize=256)
 def _multiplier(algorithm: DpSgd, records: int, n: int, eps: float, delta: float) -> float:
-    from dpexp.privacy.accounting.calibration import calibrate, rounded_up
+    from dpexp.accounting.calibrate import rounded_up
+    from dpexp.privacy.calibration import calibrate
 
     # the kind of mechanism depends on the sampling alone, so one with any noise says which
     found = calibrate(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
+from dpexp.accounting.calibrate import Unreachable
 from dpexp.commands.mechanism_arguments import (
     LEAST,
     group_size,
@@ -21,11 +22,10 @@ from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.scalars import scalar
 from dpexp.core.terminal import tell
 from dpexp.core.text import columns, down, up
-from dpexp.privacy.accounting.calibration import Calibrated, Unreachable, calibrate
-from dpexp.privacy.accounting.tradeoff import profile_of
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.analyses.groups import promised_together
 from dpexp.privacy.attained.lower_bounds import refuted, with_last_iterate
+from dpexp.privacy.calibration import Calibrated, calibrate
 from dpexp.privacy.mechanisms import every_analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 
@@ -120,7 +120,7 @@ def _goal(given: dict[str, Any]) -> Goal:
         if measure == "tpr":
             return _rates(f"{given['tpr']}@fpr={given['fpr']}" if "fpr" in given else given["tpr"])
         largest = number(measure, given[measure], 0, 1)  # of TPR - FPR of an attacker
-        return Goal(lambda a: profile_of(a).advantage, largest, {measure: largest})
+        return Goal(lambda a: a.curve.advantage, largest, {measure: largest})
     level = number(measure, given[measure], 0, math.inf)
     if level and not LEAST <= level <= LARGEST_TARGET:
         raise UsageError(f"{measure} is a number from {LEAST:g} to {LARGEST_TARGET:g}, not {level:g}")
@@ -154,7 +154,7 @@ def _rates(value: Any) -> Goal:
         raise UsageError(
             f"tpr={tpr:g} is met by guessing at fpr={fpr:g}: no noise brings it lower", "give a larger tpr"
         )
-    return Goal(lambda a: profile_of(a).tpr(fpr), tpr, {"tpr": tpr, "fpr": fpr})
+    return Goal(lambda a: a.curve.tpr(fpr), tpr, {"tpr": tpr, "fpr": fpr})
 
 
 def _calibrated(

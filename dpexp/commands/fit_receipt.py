@@ -16,12 +16,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from dpexp.accounting.gaussian import eps_of
 from dpexp.core.digests import digest
 from dpexp.core.errors import UsageError
 from dpexp.core.files import atomically
 from dpexp.core.standard_json import standard_json
 from dpexp.core.text import counted, up
-from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.store.folder import experiments_in
 from dpexp.store.receipts import Records, alone, why_refused
 

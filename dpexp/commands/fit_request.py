@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dpexp.accounting.gaussian import mu_within
 from dpexp.core.errors import UsageError
 from dpexp.core.scalars import scalar
 from dpexp.core.text import guess
 from dpexp.data.formulas import read_formula
 from dpexp.data.public_inputs import PublicInputs
 from dpexp.data.regression import Roles
-from dpexp.privacy.accounting.gdp import mu_within
 
 SEED = 1
 MU = (1e-6, 1e6)

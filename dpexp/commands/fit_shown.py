@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpexp.accounting.gaussian import eps_of, mu_within
 from dpexp.commands import fit_plan
 from dpexp.commands.fit_after import COLUMNS, MANY, Contrasts, Inference, contrasts, estimates_table, forest, in_line
 from dpexp.commands.fit_plan import Outlook
@@ -29,7 +30,6 @@ from dpexp.inference.public_numbers import normal
 from dpexp.inference.pure_messages import PureModel
 from dpexp.inference.refusals import Checked
 from dpexp.inference.staged_newton import SHARES, TIMES
-from dpexp.privacy.accounting.gdp import eps_of, mu_within
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

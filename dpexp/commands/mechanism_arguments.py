@@ -9,10 +9,10 @@ from typing import Any, get_args
 
 from pydantic import ValidationError
 
+from dpexp.accounting.calibrate import Unreachable
 from dpexp.core.errors import UsageError
 from dpexp.core.scalars import scalar
 from dpexp.core.text import guess
-from dpexp.privacy.accounting.calibration import Unreachable
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.mechanisms.vocabulary import own_fields

@@ -16,10 +16,10 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
+from dpexp.accounting.events import NotAccounted, is_event, kinds_of
 from dpexp.config.messages import explain_fields, suggest
 from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, all_at, read
 from dpexp.core.parameters import Count, Parameters, RecordCount
-from dpexp.privacy.accounting.event_trees import NotAccounted, is_event, kinds_of
 from dpexp.privacy.mechanisms.vocabulary import share_and_steps
 
 Sampler = Literal[

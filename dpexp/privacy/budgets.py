@@ -260,7 +260,7 @@ class Target(Budget):
 @lru_cache(maxsize=256)
 def _mu(eps: float, delta: float) -> float:
     """`mu_within`, found once: every replicate asks."""
-    from dpexp.privacy.accounting.gdp import mu_within
+    from dpexp.accounting.gaussian import mu_within
 
     return mu_within(eps, delta)
 

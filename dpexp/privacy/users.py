@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.privacy.accounting.gdp import eps_of
+from dpexp.accounting.gaussian import eps_of
 
 QUANTILES = (0.05, 0.5, 0.95)
 

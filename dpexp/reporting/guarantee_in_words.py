@@ -17,10 +17,10 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
+from dpexp.accounting.curve import implied_delta
+from dpexp.accounting.one_mu import mu_up_to
+from dpexp.accounting.steps import Steps, curve_of_steps
 from dpexp.core.text import up
-from dpexp.privacy.accounting.gdp_summary import mu_up_to
-from dpexp.privacy.accounting.loss_distributions import Steps
-from dpexp.privacy.accounting.tradeoff import implied_delta, profile_of, profile_of_steps
 from dpexp.privacy.analyses.analysis import ALL, Analysis
 
 ALWAYS = 0.9995
@@ -44,7 +44,7 @@ def success(analyses: Sequence[Analysis], deltas: Sequence[float]) -> float:
 
 def _success(analysis: Analysis, deltas: Sequence[float], search: bool) -> float:
     """(c) where it is known, or is worth a `search`."""
-    profile = profile_of(analysis)
+    profile = analysis.curve
     known = search or profile.mu is not None or profile.direct is not None
     pairs = [(eps, delta) for eps, delta in zip(analysis.at(deltas), deltas, strict=True) if eps < math.inf]
     least = min([profile.advantage if known else 1.0, *(implied_delta(*pair, 0.0) for pair in pairs)])
@@ -70,14 +70,14 @@ def gaussian_of(analysis: Analysis, floor: float) -> dict[str, float | None]:
     elif analysis.steps:
         mu = _of_steps(analysis.steps, floor)
     else:
-        mu = mu_up_to(profile_of(analysis), floor, ROUGH)
+        mu = mu_up_to(analysis.curve, floor, ROUGH)
     return {"mu": mu if math.isfinite(mu) else None, "floor": 0.0 if analysis.mu is not None else floor}
 
 
 @lru_cache(maxsize=256)
 def _of_steps(steps: Steps, floor: float) -> float:
     """Of steps whose loss distributions are composed, however many mechanisms of a config have them."""
-    return mu_up_to(profile_of_steps(steps), floor)
+    return mu_up_to(curve_of_steps(steps), floor)
 
 
 def gaussian_words(found: Mapping[str, float | None]) -> str:

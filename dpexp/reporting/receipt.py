@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from dpexp.accounting.curve import Curve
+from dpexp.accounting.gaussian import eps_of
 from dpexp.config.card import Card, CardRead, Sampler, Stated
 from dpexp.core.text import Printed, columns, counted, down, up
-from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.accounting.tradeoff import Profile
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.analyses.composition import batches_of
 from dpexp.privacy.analyses.groups import attained_together, promised_together
@@ -399,7 +399,7 @@ class Receipt(Printed):
         if by is None:
             return {}
         promised = promised_together(by, self.card.group)
-        attained = Profile(pair.eps, attained=True) if pair else None
+        attained = Curve(pair.eps, side="below") if pair else None
         return {
             "gdp": gaussian_of(by, floor) if self.card.group == 1 else None,
             "advantage": [promised.advantage, attained.advantage if attained else None],

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
+from dpexp.accounting.gaussian import delta_of, eps_of
 from dpexp.core.errors import DpexpError
 from dpexp.core.terminal import each
 from dpexp.core.text import Printed, columns, short, up
-from dpexp.privacy.accounting.gdp import delta_of, eps_of
 from dpexp.privacy.analyses.analysis import ALL, Analysis
 from dpexp.privacy.attained.lower_bounds import refuted
 from dpexp.privacy.mechanisms.local_gaussian import ASSUMPTIONS, LocalGaussian

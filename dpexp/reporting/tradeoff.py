@@ -8,9 +8,9 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+from dpexp.accounting.curve import Curve, Group
 from dpexp.core.terminal import each
 from dpexp.core.text import columns, down, up
-from dpexp.privacy.accounting.tradeoff import Group, Profile, profile_of
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.analyses.groups import group_profile
 from dpexp.privacy.attained.lower_bounds import LowerBound
@@ -59,22 +59,22 @@ class Row:
 
     name: str
     released: str
-    profile: Profile
+    profile: Curve
     group: int
     mark: str = ""
-    together: Profile | None = None
+    together: Curve | None = None
     """of the group, where its own law is known; else the generic conversion holds"""
 
     @property
     def role(self) -> str:
-        return ATTAINED if self.profile.attained else GUARANTEE
+        return ATTAINED if self.profile.side == "below" else GUARANTEE
 
     @cached_property
-    def answers(self) -> Profile | Group:
+    def answers(self) -> Curve | Group:
         """Of the group where one is asked for."""
         if self.together is not None:
             return self.together
-        return self.profile if self.profile.attained or self.group == 1 else Group(self.profile, self.group)
+        return self.profile if self.profile.side == "below" or self.group == 1 else Group(self.profile, self.group)
 
     @cached_property
     def curve(self) -> list[tuple[float, float]]:
@@ -83,13 +83,17 @@ class Row:
 
     def document(self, asked: Questions) -> dict[str, Any]:
         """With the keys of `dpexp privacy --json`."""
-        own = self.answers
+        own, size = self.answers, 1 if self.profile.side == "below" else self.group
         found: dict[str, Any] = {
             "analysis": self.name,
             "released": self.released,
             "role": self.role,
-            "group": 1 if self.profile.attained else self.group,
-            "group_law": None if self.profile.attained or self.group == 1 else DIRECT if self.together else GENERIC,
+            "group": size,
+            "group_law": None
+            if self.profile.side == "below" or self.group == 1
+            else DIRECT
+            if self.together
+            else GENERIC,
             "eps": [[delta, own.eps(delta)] for delta in asked.deltas],
             "delta": [[eps, own.delta(eps)] for eps in asked.eps],
             "tpr": [[rate, own.tpr(rate)] for rate in asked.fpr],
@@ -101,7 +105,7 @@ class Row:
     def cells(self, asked: Questions) -> list[str]:
         """A line of the table: of a guarantee what helps the attacker is rounded up, of what is attained down."""
         own = self.answers
-        more, less = (down, up) if self.profile.attained else (up, down)
+        more, less = (down, up) if self.profile.side == "below" else (up, down)
         return [
             self.name,
             self.released,
@@ -121,7 +125,7 @@ class Attacker:
         self.asked = asked
         rows = [_promised(a, asked.group) for a in analyses if a.valid]
         one = " (of one record)" if asked.group > 1 else ""
-        rows += [Row(b.name, b.released, Profile(b.eps, True), 1, f"attained{one}") for b in lower]
+        rows += [Row(b.name, b.released, Curve(b.eps, "below"), 1, f"attained{one}") for b in lower]
         self.rows = rows
 
     def document(self) -> dict[str, Any]:
@@ -176,7 +180,7 @@ def _promised(analysis: Analysis, size: int) -> Row:
     """An analysis, with the law of the group where one is asked for and it is known."""
     together = group_profile(analysis, size) if size > 1 else None
     mark = "own law of the group" if together else ""
-    return Row(analysis.name, analysis.released, profile_of(analysis), size, mark, together)
+    return Row(analysis.name, analysis.released, analysis.curve, size, mark, together)
 
 
 def _draw(attacker: Attacker, name: str, setting: str) -> Drawing:

@@ -134,8 +134,8 @@ def test_groups_of_steps_are_rounded_down():
 
 def test_composition_of_steps_whose_noise_differs():
     """Full batches are Gaussian: mu^2 adds up; equal noises are one group; more noise in some steps helps."""
-    from dpexp.privacy.accounting.gdp import eps_of
-    from dpexp.privacy.accounting.loss_distributions import eps_of_steps
+    from dpexp.accounting.gaussian import eps_of
+    from dpexp.accounting.steps import eps_of_steps
     from dpexp.privacy.mechanisms.langevin_accounting import steps_of
 
     groups = ((1.0, 3), (1.5, 5), (2.0, 7))

@@ -20,8 +20,8 @@ import numpy as np
 
 import dpexp
 from dpexp.accounting import Accountant
+from dpexp.accounting.steps import step_loss
 from dpexp.core.errors import DpexpError
-from dpexp.privacy.accounting.loss_distributions import step_loss
 from dpexp.privacy.analyses.analysis import ALL, LAST
 from dpexp.privacy.judge import judge
 from dpexp.privacy.mechanisms import MECHANISMS

@@ -13,6 +13,7 @@ import pytest
 from scipy.optimize import minimize
 
 import dpexp
+from dpexp.accounting.gaussian import eps_of
 from dpexp.commands import init
 from dpexp.commands.fit_result import read_fit
 from dpexp.config.public_file import read_public
@@ -38,7 +39,6 @@ from dpexp.inference.predicted import (
     noise_of,
 )
 from dpexp.inference.staged_newton import Design, staged_newton
-from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.problems.huber_linear import HuberLinear
 from tests.campaigns.fit_coverage import LAWS, Crowd, linear, local_fits, logistic, m_estimate, target
 from tests.conftest import call, share

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import dpexp
+from dpexp.accounting.gaussian import eps_of
 from dpexp.commands import fit_receipt
 from dpexp.core.errors import UsageError
-from dpexp.privacy.accounting.gdp import eps_of
 
 
 @pytest.fixture

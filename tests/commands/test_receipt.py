@@ -8,8 +8,8 @@ import pytest
 from scipy.special import ndtr
 
 import dpexp
-from dpexp.privacy.accounting.epoch_losses import epoch_loss
-from dpexp.privacy.accounting.gdp import eps_of
+from dpexp.accounting.epochs import epoch_loss
+from dpexp.accounting.gaussian import eps_of
 from dpexp.privacy.mechanisms import MECHANISMS
 from tests.conftest import at_length, call
 

@@ -6,8 +6,8 @@ from functools import partial
 import numpy as np
 import pytest
 
+from dpexp.accounting.curve import eps_of_delta
 from dpexp.core.roots import first_reached, first_whole, least, narrow, root
-from dpexp.privacy.analyses.from_curves import eps_of_delta
 
 
 def test_the_ends_stay_on_their_sides():

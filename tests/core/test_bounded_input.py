@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dpexp.accounting.gaussian import mu_of
 from dpexp.commands import calibrate, privacy, validate
 from dpexp.commands.run import Request, backend_of
 from dpexp.config.experiment_file import load_experiment, read_experiment
@@ -21,7 +22,6 @@ from dpexp.config.yamlfile import MOST_SHOWN, ConfigError
 from dpexp.core import memory
 from dpexp.core.errors import UsageError
 from dpexp.engine.result import CellData
-from dpexp.privacy.accounting.gdp import mu_of
 from dpexp.problems import PROBLEMS
 from dpexp.problems.mallows import moment_matrix, moment_row
 from dpexp.store.simulating import checkpoint_steps

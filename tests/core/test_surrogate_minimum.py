@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from dpexp.core.surrogate_minimum import least_modelled
+from dpexp.accounting.surrogate import least_modelled
 
 GRID = np.linspace(-3.0, 4.0, 15).tolist()
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dpexp.accounting.gaussian import eps_of
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.central_newton import CentralNewton
 from dpexp.algorithms.covering import METRICS, Trial, efficient_errors, measured, shown
@@ -24,7 +25,6 @@ from dpexp.inference.refusals import Checked, Reason, of_steepness
 from dpexp.inference.staged_newton import staged_newton
 from dpexp.inference.targets import target_of
 from dpexp.papers.inference.coverage import verdict
-from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.logistic import MallowsLogistic

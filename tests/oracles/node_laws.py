@@ -16,8 +16,9 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import ndtr
 
+from dpexp.accounting.steps import ONCE_AN_EPOCH
 from dpexp.privacy.exact.outcome import Cells, EitherOrder
-from dpexp.privacy.exact.update import PARTITIONED, Update
+from dpexp.privacy.exact.update import Update
 
 POINTS = 16
 """nodes of a panel"""
@@ -112,7 +113,7 @@ class NodeLaw:
         for position in positions:
             state = begin
             for t in range(u.steps):
-                share = float(t % u.batches == position) if u.sampling in PARTITIONED else u.q
+                share = float(t % u.batches == position) if u.sampling in ONCE_AN_EPOCH else u.q
                 if t < u.steps - 1:
                     state = (1 - share) * (free @ state) + share * (held @ state)
             without += (1 - share) * state / len(positions)

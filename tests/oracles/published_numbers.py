@@ -9,11 +9,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from dpexp.privacy.accounting import hockey_sticks
-from dpexp.privacy.accounting.conversions import eps_of_curve, improved_eps
-from dpexp.privacy.accounting.gdp import delta_of, eps_of, mu_of, rdp_of
-from dpexp.privacy.accounting.loss_distributions import step_loss
-from dpexp.privacy.accounting.sampled_gaussian import mixture_from_base
+from dpexp.accounting import pairs as hockey_sticks
+from dpexp.accounting.conversions import eps_of_curve, improved_eps
+from dpexp.accounting.gaussian import delta_of, eps_of, mu_of, rdp_of
+from dpexp.accounting.renyi import mixture_from_base
+from dpexp.accounting.steps import step_loss
 from dpexp.privacy.analyses import last_iterate
 from dpexp.privacy.mechanisms.langevin import Langevin
 from dpexp.privacy.momentum.trees import squared_sensitivities

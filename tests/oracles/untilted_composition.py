@@ -17,8 +17,8 @@ from functools import partial
 import numpy as np
 from scipy.optimize import brentq
 
-from dpexp.privacy.accounting.discrete_losses import from_above
-from dpexp.privacy.accounting.hockey_sticks import adding, removing
+from dpexp.accounting.grid import from_above
+from dpexp.accounting.pairs import adding, removing
 
 ROUNDING = 1e-14
 """mass of a cell below which it counts as empty: a hundred times the rounding of a transform, so that no library decides"""

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from dpexp.accounting.allocation import one_epoch_above
+from dpexp.accounting.epochs import epoch_loss
+from dpexp.accounting.steps import step_loss
 from dpexp.papers.answers import bins, private_regime
-from dpexp.privacy.accounting.epoch_losses import epoch_loss
-from dpexp.privacy.accounting.loss_distributions import step_loss
-from dpexp.privacy.accounting.random_allocation import one_epoch_above
 from dpexp.privacy.attained.walk import renyi
 
 

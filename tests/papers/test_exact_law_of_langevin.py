@@ -6,11 +6,11 @@ import mpmath
 import numpy as np
 import pytest
 
+from dpexp.accounting import gaussian as gdp
+from dpexp.accounting.mixtures import GaussianMixture, _log_g, renyi_of
 from dpexp.papers.dp_sgld import exact_law as exact_langevin
 from dpexp.papers.dp_sgld.exact_law import QuadraticLangevin
 from dpexp.papers.dp_sgld.figures import failing
-from dpexp.privacy.accounting import gdp
-from dpexp.privacy.accounting.mixtures import GaussianMixture, _log_g, renyi_of
 from dpexp.theory.dp_sgld.privacy import corollary32, eps_of_slope
 from tests.conftest import at_length, share
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import dpexp
 from dpexp.accounting import Accountant
-from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.accounting.loss_distributions import step_loss
+from dpexp.accounting.gaussian import eps_of
+from dpexp.accounting.steps import step_loss
 from dpexp.privacy.analyses import last_iterate
 from dpexp.privacy.analyses.groups import group_profile
 from dpexp.privacy.mechanisms import MECHANISMS

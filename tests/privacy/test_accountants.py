@@ -7,13 +7,13 @@ import mpmath
 import numpy as np
 import pytest
 
+from dpexp.accounting import renyi as step
+from dpexp.accounting.conversions import classic_eps, eps_of_curve, improved_eps
+from dpexp.accounting.curve import eps_of_delta
+from dpexp.accounting.gaussian import eps_of
+from dpexp.accounting.steps import step_loss
 from dpexp.core.roots import least, root
-from dpexp.privacy.accounting import sampled_gaussian as step
-from dpexp.privacy.accounting.conversions import classic_eps, eps_of_curve, improved_eps
-from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.accounting.loss_distributions import step_loss
 from dpexp.privacy.analyses import last_iterate as bounds
-from dpexp.privacy.analyses.from_curves import eps_of_delta
 from dpexp.privacy.analyses.hidden_state import contraction, last_iterate_delta
 from dpexp.privacy.attained.walk import HockeyStick, Law, renyi, shifting
 from tests.conftest import share

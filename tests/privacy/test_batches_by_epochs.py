@@ -11,12 +11,12 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import binom, chi2, norm
 
+from dpexp.accounting.epochs import MOST_NOISES, coarser, epoch_loss, varying_epochs_eps
+from dpexp.accounting.gaussian import eps_of
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.experiment_file import load_experiment
 from dpexp.engine.softmax.batches import SAMPLING, balls_in_bins, batches_of, poisson, shuffled
-from dpexp.privacy.accounting.epoch_losses import MOST_NOISES, coarser, epoch_loss, varying_epochs_eps
-from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.audit.statistics import of_batches
 from dpexp.privacy.batch_sampling import Epochs
 from dpexp.privacy.budgets import Target

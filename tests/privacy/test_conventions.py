@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from dpexp.privacy.accounting.conversions import improved_eps
-from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.accounting.loss_distributions import step_loss
-from dpexp.privacy.accounting.sampled_gaussian import largest_order, mixture_from_base
+from dpexp.accounting.conversions import improved_eps
+from dpexp.accounting.gaussian import eps_of
+from dpexp.accounting.renyi import largest_order, mixture_from_base
+from dpexp.accounting.steps import step_loss
 from dpexp.privacy.analyses.hybrid import any_loss, hybrid_delta
 from dpexp.privacy.mechanisms import MECHANISMS, SampledGaussian
 from dpexp.privacy.mechanisms.mechanism import gradient_noise, langevin_gradient_noise, parameter_noise

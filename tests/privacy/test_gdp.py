@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from dpexp.accounting import Accountant
-from dpexp.privacy.accounting.gdp import delta_of, deltas_of, eps_of, mu_of, rdp_of
-from dpexp.privacy.accounting.gdp_summary import mu_up_to
-from dpexp.privacy.accounting.tradeoff import Profile, profile_of
+from dpexp.accounting.curve import Curve
+from dpexp.accounting.gaussian import delta_of, deltas_of, eps_of, mu_of, rdp_of
+from dpexp.accounting.one_mu import mu_up_to
 from dpexp.privacy.budgets import BUDGETS, Choice, ChoiceBudget, ConstantBudget, ListBudget, UniformBudget
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 
@@ -93,9 +93,7 @@ def test_the_mu_of_a_gaussian_curve_is_its_own(rate):
     for floor in (1e-5, 1e-9):
         assert accountant.get_mu(floor) == pytest.approx(1.0, abs=1e-6)
     # as a function alone, which is not seen to be Gaussian
-    assert (
-        1 <= mu_up_to(Profile(lambda delta: eps_of(1.0, delta), direct=lambda eps: delta_of(1.0, eps)), 1e-9) < 1.0002
-    )
+    assert 1 <= mu_up_to(Curve(lambda delta: eps_of(1.0, delta), direct=lambda eps: delta_of(1.0, eps)), 1e-9) < 1.0002
 
 
 @pytest.mark.parametrize(
@@ -110,14 +108,12 @@ def test_the_mu_of_a_gaussian_curve_is_its_own(rate):
 )
 def test_the_mu_of_sampled_steps(z, q, steps, floor, mu):
     sampled = SampledGaussian(noise_multiplier=z, sampling_probability=q, steps=steps)
-    assert mu_up_to(profile_of(sampled.analyses()[-1]), floor) == pytest.approx(mu, rel=2e-4)
+    assert mu_up_to(sampled.analyses()[-1].curve, floor) == pytest.approx(mu, rel=2e-4)
 
 
 def test_no_mu_is_sought_where_one_look_tells_all():
     """Delta 1 at epsilon 0: no mu allows it, and no epsilon is asked."""
-    assert (
-        mu_up_to(Profile(lambda delta: pytest.fail("an epsilon was asked"), direct=lambda eps: 1.0), 1e-5) == math.inf
-    )
+    assert mu_up_to(Curve(lambda delta: pytest.fail("an epsilon was asked"), direct=lambda eps: 1.0), 1e-5) == math.inf
 
 
 # --- reference values, edges, and laws of budgets --------------------------------------------------------------------

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
+from dpexp.accounting.curve import Group
+from dpexp.accounting.steps import StepLoss, eps_of_steps, step_loss
 from dpexp.privacy.accounting.group_losses import GroupStep, of_group
-from dpexp.privacy.accounting.loss_distributions import StepLoss, eps_of_steps, step_loss
-from dpexp.privacy.accounting.tradeoff import Group, profile_of
 from dpexp.privacy.analyses.groups import group_profile
 from dpexp.privacy.mechanisms import MECHANISMS
 from tests.conftest import call
@@ -147,7 +147,7 @@ def test_where_the_law_of_a_group_is_stated():
     sampled = {"noise_multiplier": 4.0, "sampling_probability": 0.05, "steps": 200}
     known = {a.name: a for a in analyses(**sampled)}
     assert group_profile(known["renyi-composition"], 10) is None
-    own, generic = group_profile(known["pld-composition"], 10), Group(profile_of(known["pld-composition"]), 10)
+    own, generic = group_profile(known["pld-composition"], 10), Group(known["pld-composition"].curve, 10)
     assert own.delta(9.2) < 1e-5 < generic.delta(9.2)
     assert own.tpr(0.01) < generic.tpr(0.01)
     assert own.delta(2.0) == pytest.approx(GroupStep(0.05, 4.0, 10).delta(200, 2.0))
@@ -207,9 +207,7 @@ def test_the_epsilon_of_a_group_is_one_number_in_all_commands(size, theirs, ours
 
 def test_the_generic_epsilon_of_a_group_is_that_of_its_delta():
     group = Group(
-        profile_of(
-            MECHANISMS["sampled-gaussian"](noise_multiplier=2, sampling_probability=0.05, steps=50).analyses()[0]
-        ),
+        MECHANISMS["sampled-gaussian"](noise_multiplier=2, sampling_probability=0.05, steps=50).analyses()[0].curve,
         2,
     )
     eps = group.eps(1e-5)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from dpexp.accounting.gaussian import eps_of
 from dpexp.commands.privacy import of_config
-from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.analyses.analysis import Analysis, gaussian_analysis
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.reporting.digits import uncertain

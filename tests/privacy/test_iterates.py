@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 import scipy.linalg
 
+from dpexp.accounting.gaussian import delta_of
 from dpexp.papers.momentum.claims.privacy import attack, released
 from dpexp.papers.momentum.levels import crossing, fixed_path_levels
-from dpexp.privacy.accounting.gdp import delta_of
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.momentum import certificates
 from dpexp.privacy.momentum.certificates import Setting, certificate

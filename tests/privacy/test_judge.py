@@ -11,17 +11,16 @@ from scipy.stats import norm
 from typer.testing import CliRunner
 
 import dpexp
+from dpexp.accounting.curve import Curve, eps_of_delta
+from dpexp.accounting.gaussian import eps_of
+from dpexp.accounting.linear import linear
+from dpexp.accounting.renyi import mixture_from_base
+from dpexp.accounting.steps import step_loss
 from dpexp.commands.cli import app
 from dpexp.core.errors import UsageError
-from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.accounting.loss_distributions import step_loss
-from dpexp.privacy.accounting.sampled_gaussian import mixture_from_base
-from dpexp.privacy.accounting.tradeoff import Profile
-from dpexp.privacy.analyses.from_curves import eps_of_delta
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.analyses.hybrid import convex, hybrid_eps
 from dpexp.privacy.analyses.last_iterate import composed, full_batch_strongly_convex, last_iterate
-from dpexp.privacy.attained.linear import linear
 from dpexp.privacy.exact import memory
 from dpexp.privacy.judge import judge
 from dpexp.privacy.judge.bound import from_function
@@ -349,9 +348,7 @@ FILE = """ASSUMES = {"sampling": "full-batch", "relation": "replace-one", "relea
 def eps(delta, *, noise_multiplier, steps):
     return VALUE
 """
-RIGHT = (
-    "__import__('dpexp.privacy.accounting.gdp').privacy.accounting.gdp.eps_of(2 * steps**.5 / noise_multiplier, delta)"
-)
+RIGHT = "__import__('dpexp.accounting.gaussian').accounting.gaussian.eps_of(2 * steps**.5 / noise_multiplier, delta)"
 
 
 @pytest.fixture
@@ -526,7 +523,7 @@ POISSON = {"sampling": "poisson", "relation": "add-remove", "released": "all-ite
 
 
 def profile_of(q, z, steps):
-    return Profile(SampledGaussian(noise_multiplier=z, sampling_probability=q, steps=steps).analyses()[0].eps)
+    return Curve(SampledGaussian(noise_multiplier=z, sampling_probability=q, steps=steps).analyses()[0].eps)
 
 
 def of_sampled(name, factor=1.0):

@@ -6,9 +6,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from dpexp.privacy.accounting.conversions import eps_of_curve, improved_eps
-from dpexp.privacy.accounting.gdp import rdp_of
-from dpexp.privacy.accounting.sampled_gaussian import base_from_mixture, mixture_from_base, symmetrised
+from dpexp.accounting.conversions import eps_of_curve, improved_eps
+from dpexp.accounting.gaussian import rdp_of
+from dpexp.accounting.renyi import base_from_mixture, mixture_from_base, symmetrised
 from dpexp.privacy.analyses.analysis import LAST
 from dpexp.privacy.analyses.from_curves import renyi_analysis
 from dpexp.privacy.analyses.last_iterate import last_iterate

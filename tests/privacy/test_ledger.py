@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from dpexp.privacy.accounting.gdp import eps_of
+from dpexp.accounting.gaussian import eps_of
 from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget, ListBudget, UniformBudget
 from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
 from dpexp.reporting.statement import ConfigStatement

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from dpexp.privacy.accounting.binomials import binomial_log_masses, likely_counts
-from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.attained.linear import Uses, eps_of_scheme, linear
+from dpexp.accounting.binomials import binomial_log_masses, likely_counts
+from dpexp.accounting.gaussian import eps_of
+from dpexp.accounting.linear import Uses, eps_of_scheme, linear
 from tests.oracles.linear_losses import GOLDEN, full
 
 SCHEMES = ("add-remove", "replace-one", "fixed-size")

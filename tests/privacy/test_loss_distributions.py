@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from dpexp.privacy.accounting import hockey_sticks as curves
-from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.accounting.loss_distributions import StepLoss, eps_of_steps, step_loss
+from dpexp.accounting import pairs as curves
+from dpexp.accounting.gaussian import eps_of
+from dpexp.accounting.steps import StepLoss, eps_of_steps, step_loss
 from tests.conftest import AT_LENGTH
 from tests.oracles.composition import epsilon
 

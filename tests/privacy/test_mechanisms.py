@@ -6,11 +6,11 @@ import math
 import numpy as np
 import pytest
 
+from dpexp.accounting.calibrate import Unreachable
+from dpexp.accounting.gaussian import mu_of
 from dpexp.commands.mechanism_arguments import mechanism_of
 from dpexp.core.errors import UsageError
-from dpexp.privacy.accounting.calibration import Unreachable, calibrate
-from dpexp.privacy.accounting.gdp import mu_of
-from dpexp.privacy.accounting.tradeoff import profile_of
+from dpexp.privacy.calibration import calibrate
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.momentum.trees import fixed_order, printed_count, squared_sensitivities
 from dpexp.reporting.mechanism_statement import MechanismStatement
@@ -64,7 +64,7 @@ def test_the_mu_of_a_statement_covers_its_epsilons_and_no_smaller_one_does(name)
     document = statement.document()["best"]
     for kind, analysis in statement.best.items():
         mu, floor = document[kind]["gdp"]["mu"], document[kind]["gdp"]["floor"]
-        most = profile_of(analysis).advantage * (1 - 1e-9)
+        most = analysis.curve.advantage * (1 - 1e-9)
         asked = most * ((floor or 1e-15) / most) ** np.linspace(0, 1, 9)
         needed = max(mu_of(analysis.eps(delta), delta) for delta in asked)
         assert needed * (1 - 1e-12) <= mu <= 1.02 * needed

@@ -9,9 +9,9 @@ from pydantic import ValidationError
 from scipy.special import bdtrc
 from scipy.stats import binom, norm
 
-from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.accounting.loss_distributions import step_loss
-from dpexp.privacy.accounting.mixed_steps import shown_sizes, truncated
+from dpexp.accounting.gaussian import eps_of
+from dpexp.accounting.mixed import shown_sizes, truncated
+from dpexp.accounting.steps import step_loss
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from dpexp.privacy.mechanisms.strategy_matrix import StrategyMatrix

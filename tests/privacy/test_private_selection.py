@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from dpexp.privacy.accounting.calibration import calibrate
-from dpexp.privacy.accounting.conversions import ORDERS
-from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.analyses.private_selection import delta_of_curve, gamma_of, mean_runs, price_of_repeating
+from dpexp.accounting.conversions import ORDERS
+from dpexp.accounting.gaussian import eps_of
+from dpexp.accounting.selection import delta_of_curve, gamma_of, mean_runs, price_of_repeating
+from dpexp.privacy.calibration import calibrate
 from dpexp.privacy.mechanisms import PrivateSelection, SampledGaussian
 
 SHAPES = (math.inf, 0.0, 0.5, 1.0, 3.0)
@@ -122,7 +122,7 @@ def test_one_run_is_one_run():
 
 
 def test_delta_of_a_curve_is_above_the_exact_one():
-    from dpexp.privacy.accounting.gdp import delta_of, rdp_of
+    from dpexp.accounting.gaussian import delta_of, rdp_of
 
     for mu, eps in ((0.5, 1.0), (1.0, 3.0), (0.2, 0.05)):
         found = delta_of_curve(lambda a, mu=mu: rdp_of(mu, a), eps)

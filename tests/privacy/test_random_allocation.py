@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from dpexp.privacy.accounting.epoch_losses import EpochLoss, losses_of
-from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.accounting.random_allocation import Atoms, mixed, one_epoch_above, one_epoch_below
+from dpexp.accounting.allocation import Atoms, mixed, one_epoch_above, one_epoch_below
+from dpexp.accounting.epochs import EpochLoss, losses_of
+from dpexp.accounting.gaussian import eps_of
 from dpexp.privacy.mechanisms import MECHANISMS, EpochGaussian
 from tests.conftest import call
 from tests.oracles import binned_epochs

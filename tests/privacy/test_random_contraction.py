@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from dpexp.privacy.accounting.binomials import poisson_sizes, step_factors
-from dpexp.privacy.accounting.gdp import delta_of, deltas_of
+from dpexp.accounting.binomials import poisson_sizes, step_factors
+from dpexp.accounting.gaussian import delta_of, deltas_of
 from dpexp.privacy.analyses.hidden_state import PoissonReach, contraction, last_iterate_delta
 from dpexp.privacy.analyses.hybrid import any_loss, blocks, convex, powers
 from dpexp.privacy.analyses.last_iterate import shift

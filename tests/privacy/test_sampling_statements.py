@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from dpexp.privacy.accounting import loss_distributions
-from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.accounting.loss_distributions import attained_by_steps, eps_of_steps, few_kinds, step_loss
-from dpexp.privacy.analyses.composition import batches_of, divides, random_step, visits
+from dpexp.accounting import steps as loss_distributions
+from dpexp.accounting.gaussian import eps_of
+from dpexp.accounting.steps import attained_by_steps, eps_of_steps, few_kinds, random_step, step_loss
+from dpexp.privacy.analyses.composition import batches_of, divides, visits
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.mechanisms.langevin_accounting import LangevinRun, composed
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import dpexp
+from dpexp.accounting.calibrate import Unreachable, least_noise
+from dpexp.accounting.gaussian import eps_of, raised
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.experiment_file import read_experiment
 from dpexp.config.yamlfile import ConfigError
-from dpexp.privacy.accounting.calibration import Unreachable, least_noise
-from dpexp.privacy.accounting.gdp import eps_of, raised
 from dpexp.privacy.budgets import ConstantBudget, Target, UniformBudget
 from dpexp.privacy.mechanisms.langevin_accounting import LangevinRun, analysis_of, sigma_for
 from dpexp.problems import PROBLEMS

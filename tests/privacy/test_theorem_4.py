@@ -6,11 +6,11 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
+from dpexp.accounting.gaussian import eps_of
 from dpexp.commands import calibrate
 from dpexp.config.experiment_file import read_experiment
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.text import up
-from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.mechanisms import MECHANISMS
 from tests.oracles.trees import release_mu
 

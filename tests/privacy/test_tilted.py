@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy import fft
 
-from dpexp.privacy.accounting import hockey_sticks as curves
-from dpexp.privacy.accounting.discrete_losses import UNIT, _bends, _walked, from_above, from_below
-from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.accounting.loss_distributions import StepLoss
-from dpexp.privacy.accounting.tilted import Tilted, _transform_size
+from dpexp.accounting import pairs as curves
+from dpexp.accounting.compose import Tilted, _transform_size
+from dpexp.accounting.gaussian import eps_of
+from dpexp.accounting.grid import UNIT, _bends, _walked, from_above, from_below
+from dpexp.accounting.steps import StepLoss
 from tests.oracles.composition import epsilon
 
 PAIRS = {"add-remove": ("remove", "add"), "replace-one": ("opposite",), "fixed-size": ("symmetrised",)}

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
-from dpexp.privacy.accounting.gdp import delta_of, eps_of
-from dpexp.privacy.accounting.tradeoff import Group, Profile, gaussian_beta, implied_delta, profile_of
-from dpexp.privacy.attained.linear import linear
+from dpexp.accounting.curve import Curve, Group, gaussian_beta, implied_delta
+from dpexp.accounting.gaussian import delta_of, eps_of
+from dpexp.accounting.linear import linear
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from tests.conftest import call
@@ -53,7 +53,7 @@ def of_pairs(pairs):
         """Also between them."""
         return min(1.0, *(implied_delta(e, d, at) for e, d in pairs))
 
-    return Profile(eps, direct=direct)
+    return Curve(eps, direct=direct)
 
 
 def sampled(q, noise, steps):
@@ -61,12 +61,12 @@ def sampled(q, noise, steps):
 
 
 def guarantee(mechanism, name="pld-composition"):
-    return profile_of(next(a for a in mechanism.analyses() if a.name == name))
+    return next(a for a in mechanism.analyses() if a.name == name).curve
 
 
 def profile(kind, *numbers):
     if kind == "gaussian":
-        return Profile(lambda delta: eps_of(numbers[0], delta))
+        return Curve(lambda delta: eps_of(numbers[0], delta))
     return of_pairs([numbers]) if kind == "pair" else guarantee(sampled(*numbers))
 
 
@@ -81,8 +81,8 @@ def test_conformance_with_riskcal(case, betas, advantage):
 
 def test_the_search_finds_the_normal_curve_from_the_side_it_states():
     for mu in (0.05, 1.0, 6.0):
-        promised = Profile(lambda delta, mu=mu: eps_of(mu, delta))
-        shown = Profile(lambda delta, mu=mu: eps_of(mu, delta) * (1 - 1e-12), attained=True)
+        promised = Curve(lambda delta, mu=mu: eps_of(mu, delta))
+        shown = Curve(lambda delta, mu=mu: eps_of(mu, delta) * (1 - 1e-12), side="below")
         for rate in (1e-6, 0.05, 0.9):
             exact = float(ndtr(ndtri(1 - rate) - mu))
             assert gaussian_beta(mu, rate) == pytest.approx(exact, rel=1e-9)
@@ -100,7 +100,7 @@ def test_the_search_finds_the_normal_curve_from_the_side_it_states():
 
 def test_a_bracket_where_the_other_library_depends_on_its_grid():
     mechanism = sampled(0.003, 0.6, 5000)
-    shown = Profile(mechanism.lower_bounds()[0].eps, attained=True)
+    shown = Curve(mechanism.lower_bounds()[0].eps, side="below")
     low, high = guarantee(mechanism).beta(1e-3), shown.beta(1e-3)
     assert 0.985675 < low < high < 0.98569
 
@@ -109,8 +109,8 @@ def test_a_few_places_of_a_profile_are_safe_for_a_guarantee_and_for_an_attack():
     """Epsilon that is known at five deltas only: the guarantee gets weaker, and the attack claims less."""
     places = (1e-8, 1e-4, 1e-2, 0.1, 0.3)
     exact = {d: eps_of(1.0, d) for d in places}
-    coarse = Profile(lambda delta: max(exact.get(max((d for d in places if d <= delta), default=0), math.inf), 0.0))
-    lower = Profile(lambda delta: exact.get(min((d for d in places if d >= delta), default=0), 0.0), attained=True)
+    coarse = Curve(lambda delta: max(exact.get(max((d for d in places if d <= delta), default=0), math.inf), 0.0))
+    lower = Curve(lambda delta: exact.get(min((d for d in places if d >= delta), default=0), 0.0), side="below")
     for rate in (1e-3, 0.03, 0.3):
         true = gaussian_beta(1.0, rate)
         assert coarse.beta(rate) < true < lower.beta(rate)
@@ -131,7 +131,7 @@ def test_what_is_attained_is_what_a_literal_attack_reaches():
     """The last iterate of linear losses; an attack on another noise is elsewhere."""
     q, noise, steps, draws = 0.1, 2.0, 100, 400_000
     law = linear("poisson", False, q, noise, steps)
-    shown, promised = Profile(law.eps, attained=True), guarantee(sampled(q, noise, steps))
+    shown, promised = Curve(law.eps, side="below"), guarantee(sampled(q, noise, steps))
     rng = np.random.default_rng(3)
     for rate in (0.01, 0.1):
         error = 3 * math.sqrt(0.25 / draws) + 3 * math.sqrt(rate / draws) * 5
@@ -146,7 +146,7 @@ def test_bayes_error_is_that_of_the_best_guess():
     x = np.linspace(-12, 12, 200_001)
     for mu, prior in ((1.0, 0.5), (1.0, 0.1), (2.0, 0.9), (0.3, 0.01)):
         brute = float(np.min(prior * ndtr(x - mu) + (1 - prior) * ndtr(-x)))
-        for given in (Profile(lambda d, mu=mu: eps_of(mu, d), mu=mu), Profile(lambda d, mu=mu: eps_of(mu, d))):
+        for given in (Curve(lambda d, mu=mu: eps_of(mu, d), mu=mu), Curve(lambda d, mu=mu: eps_of(mu, d))):
             assert given.bayes_error(prior) == pytest.approx(min(brute, prior, 1 - prior), rel=2e-3, abs=1e-9)
             assert given.bayes_error(prior) <= brute + 1e-9
 
@@ -154,7 +154,7 @@ def test_bayes_error_is_that_of_the_best_guess():
 @pytest.mark.slow
 def test_groups():
     """mu-GDP is k mu-GDP for k records, and the generic rules are never below that."""
-    closed, searched = Profile(lambda d: eps_of(0.4, d), mu=0.4), Profile(lambda d: eps_of(0.4, d))
+    closed, searched = Curve(lambda d: eps_of(0.4, d), mu=0.4), Curve(lambda d: eps_of(0.4, d))
     for size in (1, 3):
         one, other = Group(closed, size), Group(searched, size)
         for rate in (1e-3, 0.05):
@@ -168,12 +168,12 @@ def test_groups():
     q, noise, steps = 0.05, 2.0, 200
     together = linear("poisson", False, q, noise / 3, steps)
     group = Group(guarantee(sampled(q, noise, steps)), 3)
-    worst = Profile(together.eps, attained=True)
+    worst = Curve(together.eps, side="below")
     assert group.tpr(0.01) >= worst.tpr(0.01) > guarantee(sampled(q, noise, steps)).tpr(0.01)
     with pytest.raises(ValueError, match="larger groups"):
         Group(worst, 2)
     # e^800 is no number, and what holds at a smaller epsilon holds there; so is the guess of what is next to certain
-    pair = Group(Profile(lambda d: 3.0), 3)
+    pair = Group(Curve(lambda d: 3.0), 3)
     assert 0 <= pair.delta(800.0) == pair.delta(700.0) <= 1
     assert group.delta(800.0) < 1e-90
     assert 0 <= group.bayes_error(1e-320) <= 1e-320
@@ -182,15 +182,15 @@ def test_groups():
 def test_an_epsilon_that_never_falls_to_0_still_bounds_the_advantage():
     """Pure epsilon: the best test is randomized response, and TPR - FPR is tanh(eps / 2)."""
     for eps in (0.05, 1.0, 4.0):
-        pure = Profile(lambda delta, eps=eps: eps)
+        pure = Curve(lambda delta, eps=eps: eps)
         assert pure.advantage == pytest.approx(math.tanh(eps / 2), rel=1e-9)
         assert pure.delta(eps / 2) == pytest.approx(
             math.expm1(eps / 2) / (1 + math.exp(eps)) * math.exp(eps / 2), rel=1e-9
         )
         assert pure.bayes_error(0.5) == pytest.approx(1 / (1 + math.exp(eps)), rel=1e-9)
-        assert Profile(lambda delta, eps=eps: eps, attained=True).delta(eps / 2) > 0.99  # attained: nothing is implied
+        assert Curve(lambda delta, eps=eps: eps, side="below").delta(eps / 2) > 0.99  # attained: nothing is implied
     for mu in (0.3, 2.0):  # a tight profile implies no more than it says
-        tight = Profile(lambda delta, mu=mu: eps_of(mu, delta))
+        tight = Curve(lambda delta, mu=mu: eps_of(mu, delta))
         assert tight.delta(0.2) == pytest.approx(delta_of(mu, 0.2), rel=2e-4)
         assert tight.delta(0.2) >= delta_of(mu, 0.2)
 
@@ -214,7 +214,7 @@ def test_no_delta_is_asked_below_the_least_whatever_was_asked_before(attained, f
         assert delta > 0
         return 1e-3 * math.sqrt(max(0.0, -math.log(delta) - 0.5))
 
-    own = Profile(eps, attained)
+    own = Curve(eps, attained)
     for at in (0.01, first, 0.0216, 0.022, 0.0223, 0.0224, 0.025):  # 0.02235 belongs to the least delta
         found = own.delta(at)
         wanted = math.exp(-0.5 - (at / 1e-3) ** 2)
@@ -223,12 +223,12 @@ def test_no_delta_is_asked_below_the_least_whatever_was_asked_before(attained, f
 
 
 def test_edges():
-    nothing, everything = Profile(lambda d: 0.0), Profile(lambda d: math.inf if d < 1 else 0.0)
+    nothing, everything = Curve(lambda d: 0.0), Curve(lambda d: math.inf if d < 1 else 0.0)
     for alpha in (1e-9, 0.3):
         assert nothing.beta(alpha) == pytest.approx(1 - alpha, rel=1e-9)
         assert nothing.beta(alpha) <= 1 - alpha
         assert everything.beta(alpha) == 0
-        assert Profile(lambda d: 0.0, attained=True).beta(alpha) == 1 - alpha
+        assert Curve(lambda d: 0.0, side="below").beta(alpha) == 1 - alpha
     assert nothing.advantage < 1e-100
     assert everything.advantage == pytest.approx(1, abs=1e-3)
     pure = of_pairs([(1.0, 0.0)])
@@ -346,5 +346,5 @@ def test_a_curve_that_is_infinite_at_high_orders_has_rates_at_the_rarest_false_p
     """Three rare steps: the Renyi curve ends in infinite values, and so do both ends of a search for its order."""
     mechanism = SampledGaussian(noise_multiplier=1.7666411, sampling_probability=1 / 557, steps=3)
     for analysis in mechanism.analyses():
-        beta = Profile(analysis.eps).beta(1.2199e-10)
+        beta = Curve(analysis.eps).beta(1.2199e-10)
         assert 0.99 < beta < 1

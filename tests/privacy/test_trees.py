@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
+from dpexp.accounting.gaussian import delta_of, mu_of
 from dpexp.engine.finite_sum.noise_designs import (
     square_root_noise,
     tree_variance,
 )
 from dpexp.engine.finite_sum.noise_windows import stream_variances
-from dpexp.privacy.accounting.gdp import delta_of, mu_of
 from dpexp.privacy.momentum import tree_streams as streams
 from dpexp.privacy.momentum.left_nodes import left_sensitivities
 from dpexp.privacy.momentum.trees import (

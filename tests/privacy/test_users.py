@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpexp.accounting.conversions import eps_of_curve
+from dpexp.accounting.gaussian import eps_of, rdp_of
 from dpexp.commands import calibrate, privacy
 from dpexp.core.errors import UsageError
-from dpexp.privacy.accounting.conversions import eps_of_curve
-from dpexp.privacy.accounting.gdp import eps_of, rdp_of
 from dpexp.privacy.users import ledger, spent
 
 # --- users ------------------------------------------------------------------------------------------------------

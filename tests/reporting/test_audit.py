@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from scipy.stats import beta, binom, norm
 
+from dpexp.accounting.gaussian import delta_of
 from dpexp.commands.audit import of_config
 from dpexp.config.experiment_file import load_experiment
 from dpexp.engine.linear import one_pass
 from dpexp.plugins.loading import using
-from dpexp.privacy.accounting.gdp import delta_of
 from dpexp.privacy.audit.claim import Claim, gaussian_claim, separation
 from dpexp.privacy.audit.statistics import whitening
 from dpexp.privacy.audit.tests_of_claims import bets_of, e_process, most, trade_off_test

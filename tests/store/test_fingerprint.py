@@ -63,7 +63,7 @@ print(json.dumps([before, found]))
 COUNT = {
     "an update rule": ("algorithms/ldp_sgd.py", "def update(", "def update_("),
     "an interval": ("store/stats.py", "(1 + level)", "(1.0 + level)"),
-    "a privacy formula": ("privacy/accounting/gdp.py", "import math", "import cmath as math"),
+    "a privacy formula": ("accounting/gaussian.py", "import math", "import cmath as math"),
     "a table of privacy": ("privacy/momentum/iterates.json", "{", "{ "),
     "a new module": ("engine/another.py", "", "A = 1"),
     "a problem": ("problems/finite_sum.py", "return", "return not"),

@@ -5,13 +5,13 @@ from typing import ClassVar, Literal
 import numpy as np
 import pytest
 
+from dpexp.accounting.gaussian import eps_of
 from dpexp.algorithms.algorithm import AlgorithmBase
 from dpexp.config.experiment_file import load_experiment, resolved_yaml
 from dpexp.config.reader import REGISTRIES
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.seeds import generator
 from dpexp.engine.result import Passed
-from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.budgets import Target
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.mechanisms.released import Stated

@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
+from dpexp.accounting.conversions import eps_of_curve
 from dpexp.papers.dp_sgld.cases import CASES
-from dpexp.privacy.accounting.conversions import eps_of_curve
 from dpexp.privacy.mechanisms.langevin import Langevin
 from dpexp.theory.dp_sgld import privacy, softmax, utility
 from dpexp.theory.dp_sgld.ridge import Ridge

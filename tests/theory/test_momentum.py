@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from dpexp.privacy.accounting.gdp import delta_of
+from dpexp.accounting.gaussian import delta_of
 from dpexp.theory.momentum import formulas
 from tests.oracles import theorems_of_momentum as proofs
 

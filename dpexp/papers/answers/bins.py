@@ -19,12 +19,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dpexp.accounting.allocation import ATOMS, REACH, Atoms
+from dpexp.accounting.epochs import EpochLoss, epoch_loss
+from dpexp.accounting.grid import UNIT
+from dpexp.accounting.steps import step_loss
 from dpexp.core.elementary import erfcx_of
 from dpexp.core.roots import narrow
-from dpexp.privacy.accounting.discrete_losses import UNIT
-from dpexp.privacy.accounting.epoch_losses import EpochLoss, epoch_loss
-from dpexp.privacy.accounting.loss_distributions import step_loss
-from dpexp.privacy.accounting.random_allocation import ATOMS, REACH, Atoms
 from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing
 from dpexp.reporting.row import above, near

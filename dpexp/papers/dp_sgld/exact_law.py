@@ -17,8 +17,8 @@ from functools import cached_property
 
 import numpy as np
 
+from dpexp.accounting.mixtures import GaussianMixture, hockey_stick_of, renyi_of
 from dpexp.core.roots import root
-from dpexp.privacy.accounting.mixtures import GaussianMixture, hockey_stick_of, renyi_of
 
 ENUMERATED = 12
 """up to this many steps the bits are enumerated; with more, the law of their weighted sum is put on a grid"""

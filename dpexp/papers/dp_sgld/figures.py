@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from dpexp.accounting.calibrate import least_noise
+from dpexp.accounting.steps import Relation
 from dpexp.core.roots import first_whole
 from dpexp.core.text import counted
 from dpexp.papers.dp_sgld.cases import CASES
 from dpexp.papers.dp_sgld.exact_law import LANGEVIN_ORDERS, QuadraticLangevin
-from dpexp.privacy.accounting.calibration import least_noise
-from dpexp.privacy.analyses.analysis import ALL, Relation
+from dpexp.privacy.analyses.analysis import ALL
 from dpexp.privacy.mechanisms.epoch_gaussian import EpochGaussian
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian

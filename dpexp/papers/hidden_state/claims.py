@@ -9,9 +9,9 @@ from itertools import product
 
 import numpy as np
 
+from dpexp.accounting.curve import eps_of_delta
+from dpexp.accounting.steps import StepLoss
 from dpexp.papers.hidden_state.slides import REACH, Q, crossing, eta_forgotten, limit, same_mechanism
-from dpexp.privacy.accounting.loss_distributions import StepLoss
-from dpexp.privacy.analyses.from_curves import eps_of_delta
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.attained.walk import HockeyStick, Law, Walk
 from dpexp.privacy.mechanisms.clipped_noisy_sgd import ClippedNoisySgd

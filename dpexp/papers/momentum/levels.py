@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dpexp.accounting.gaussian import mu_of
 from dpexp.algorithms.finite_sum_run import Plan
 from dpexp.algorithms.reduced_momentum import covering, unit_deviations
 from dpexp.algorithms.tree_momentum import fixed_tree
-from dpexp.privacy.accounting.gdp import mu_of
 from dpexp.privacy.momentum.tree_streams import printed_counts, printed_sensitivities
 from dpexp.privacy.momentum.trees import cover, exact_node_std
 from dpexp.theory.momentum.formulas import (

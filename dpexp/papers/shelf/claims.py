@@ -9,10 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from dpexp.accounting.conversions import classic_eps
+from dpexp.accounting.renyi import mixture_from_base
+from dpexp.accounting.steps import step_loss
 from dpexp.core.parameters import Parameters
-from dpexp.privacy.accounting.conversions import classic_eps
-from dpexp.privacy.accounting.loss_distributions import step_loss
-from dpexp.privacy.accounting.sampled_gaussian import mixture_from_base
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.reporting.claim import Check, Claim, Outcome, Verdict
 from dpexp.reporting.paper import data_of

@@ -33,9 +33,9 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from dpexp.privacy.accounting.binomials import binomial_log_masses
-from dpexp.privacy.accounting.loss_distributions import Curve, StepLoss, Steps
-from dpexp.privacy.accounting.mixtures import GaussianMixture, renyi_of
+from dpexp.accounting.binomials import binomial_log_masses
+from dpexp.accounting.mixtures import GaussianMixture, renyi_of
+from dpexp.accounting.steps import Profile, StepLoss, Steps
 
 NEWTON = 60
 """steps of Newton's method; it has its digits after a few, since the function is convex with slopes mu to k mu"""
@@ -53,7 +53,7 @@ class GroupStep(StepLoss):
         self.counts, self.logs = counts, certain if q == 1 else binomial_log_masses(counts, size, q)
 
     @cached_property
-    def curves(self) -> list[tuple[Curve, Curve]]:
+    def curves(self) -> list[tuple[Profile, Profile]]:
         """Curves of both orders, each with that of the exchanged pair."""
         # (c): both orders
         removing, adding = (partial(_curve, self.counts, self.logs, self.mu, sign) for sign in (1.0, -1.0))

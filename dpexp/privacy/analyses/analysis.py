@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from dpexp.privacy.accounting.gdp import eps_of, rdp_of
+from dpexp.accounting.curve import Curve
+from dpexp.accounting.gaussian import eps_of, rdp_of
+from dpexp.accounting.steps import curve_of_steps
 
 if TYPE_CHECKING:
-    from dpexp.privacy.accounting.loss_distributions import Steps
+    from dpexp.accounting.steps import Steps
 
-Relation = Literal["replace-one", "add-remove"]
-"""which data sets are neighbours"""
 Released = Literal["all-iterates", "last-iterate"]
 ALL: Released = "all-iterates"
 LAST: Released = "last-iterate"
@@ -49,6 +49,11 @@ class Analysis:
     def zcdp(self) -> float | None:
         """rho of zero-concentrated DP, for Gaussian analyses: rdp(order) = rho order with rho = mu^2 / 2."""
         return None if self.mu is None else self.mu**2 / 2
+
+    @cached_property
+    def curve(self) -> Curve:
+        """The same, asked as delta, error rates and advantage."""
+        return curve_of_steps(self.steps, self.eps) if self.steps else Curve(self.eps, mu=self.mu)
 
     @property
     def valid(self) -> bool:

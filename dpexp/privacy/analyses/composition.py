@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Literal
 
-from dpexp.privacy.accounting.loss_distributions import Scheme, step_loss
-from dpexp.privacy.accounting.sampled_gaussian import mixture_from_base, symmetrised
-from dpexp.privacy.analyses.analysis import ALL, Analysis, Relation, gaussian_analysis
+from dpexp.accounting.renyi import mixture_from_base, symmetrised
+from dpexp.accounting.steps import ONCE_AN_EPOCH, Relation, Sampling, distance, random_step, step_loss
+from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
 from dpexp.privacy.analyses.from_curves import renyi_analysis
 from dpexp.privacy.attained.lower_bounds import LowerBound, attained, constant_gradients, linear_last
 
-Sampling = Literal["fixed-size", "poisson", "cyclic", "shuffled", "reshuffled", "full-batch"]
 SAMPLING = {
     "fixed-size": "a fresh uniform subset of fixed size in every step",
     "poisson": "every record independently in every step",
@@ -23,7 +21,6 @@ SAMPLING = {
 }
 PARTITIONS = ("cyclic", "shuffled")
 """the same batches in every epoch"""
-ONCE_AN_EPOCH = (*PARTITIONS, "reshuffled")
 PLD = (
     "privacy loss distribution of the dominating pair, connect-the-dots (Doroshenko et al., 2022), or Renyi or "
     "unsampled Gaussian composition where that is smaller"
@@ -40,11 +37,6 @@ PUBLIC = (
     "for a known order: holds even if the order of the records is public; with a secret order the true loss is smaller"
 )
 DIVIDED = "the sum is divided by a fixed number, not by the realised batch size"
-
-
-def distance(relation: Relation) -> float:
-    """How far two neighbours' sums can lie apart, in norms of one record."""
-    return 2.0 if relation == "replace-one" else 1.0
 
 
 def divides(q: float) -> bool:
@@ -108,14 +100,6 @@ def epoch_text(q: float) -> str:
         "" if divides(q) else f" are counted, rounded down from {1 / q:.6g}: a short or missing last batch is covered"
     )
     return f"{batches_of(q)} batches an epoch{uneven}"
-
-
-def random_step(q: float, multiplier: float, sampling: Sampling, relation: Relation) -> tuple[float, float, Scheme]:
-    """The dominating pair of a step with a random batch: q, multiplier and scheme for `loss_distributions`."""
-    # among others that pull one way, a record that is turned round moves the sum by two of its norms
-    if sampling == "fixed-size":
-        return q, multiplier / 2, "fixed-size"
-    return (1.0 if sampling == "full-batch" else q), multiplier, relation
 
 
 def composition(q: float, multiplier: float, steps: int, sampling: Sampling, relation: Relation) -> list[Analysis]:

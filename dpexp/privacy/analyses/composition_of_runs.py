@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, gaussian_analysis
 
 if TYPE_CHECKING:
-    from dpexp.privacy.accounting.loss_distributions import StepLoss
+    from dpexp.accounting.steps import StepLoss
 
 GAUSSIAN = "Gaussian composition: the root of the sum of the squared mu (Dong, Roth and Su, 2022)"
 LOSSES = "privacy loss distributions of the steps of all runs, composed"

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from dpexp.core.roots import narrow
-from dpexp.privacy.accounting.conversions import eps_near, eps_of_curve
+from dpexp.accounting.conversions import eps_near, eps_of_curve
+from dpexp.accounting.curve import eps_of_delta
 from dpexp.privacy.analyses.analysis import Analysis, Released
 
 MISLED = 1e-4
@@ -58,15 +58,3 @@ def hockey_stick_analysis(
         return eps_of_delta(delta, at)
 
     return Analysis(name, source, released, eps, tuple(assumptions), refused=refused)
-
-
-def eps_of_delta(delta_at: Callable[[float], float], delta: float, tolerance: float = 1e-12) -> float:
-    """The smallest epsilon, rounded up, at which a decreasing delta(epsilon) is at most `delta`; inf if none is."""
-    if delta_at(0.0) <= delta:
-        return 0.0
-    high = 1.0
-    while delta_at(high) > delta:
-        high *= 2
-        if high > 1e6:
-            return math.inf
-    return narrow(lambda eps: delta_at(eps) <= delta, 0.0, high, relative=tolerance).above

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpexp.privacy.accounting.binomials import poisson_sizes
-from dpexp.privacy.accounting.gdp import delta_of, deltas_of
+from dpexp.accounting.binomials import poisson_sizes
+from dpexp.accounting.gaussian import delta_of, deltas_of
 
 
 def contraction(eps: float, reach: float) -> float:

@@ -23,9 +23,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from dpexp.accounting.functions import log
+from dpexp.accounting.gaussian import delta_of, deltas_of
 from dpexp.core.roots import first_whole
-from dpexp.privacy.accounting.gdp import delta_of, deltas_of
-from dpexp.privacy.accounting.quiet_functions import log
 from dpexp.privacy.analyses.last_iterate import shift
 
 Composed = Callable[[int, float], float]

@@ -27,10 +27,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.core.surrogate_minimum import EACH_SIDE, least_modelled
-from dpexp.privacy.accounting.conversions import log_of
-from dpexp.privacy.accounting.quiet_functions import exp
-from dpexp.privacy.accounting.sampled_gaussian import at_each, base_from_mixture, mixture_from_base, symmetrised
+from dpexp.accounting.conversions import log_of
+from dpexp.accounting.functions import exp
+from dpexp.accounting.renyi import at_each, base_from_mixture, mixture_from_base, symmetrised
+from dpexp.accounting.surrogate import EACH_SIDE, least_modelled
 
 STEP: dict[str, Callable[[float, float, float], float]] = {
     "literal": base_from_mixture,

@@ -31,9 +31,9 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.privacy.accounting.binomials import poisson_sizes, step_factors
-from dpexp.privacy.accounting.gdp import delta_of, deltas_of
-from dpexp.privacy.accounting.quiet_functions import exp, log
+from dpexp.accounting.binomials import poisson_sizes, step_factors
+from dpexp.accounting.functions import exp, log
+from dpexp.accounting.gaussian import delta_of, deltas_of
 from dpexp.privacy.analyses.hybrid import Contracted, blocks
 
 _LEVELS = 48

@@ -12,11 +12,16 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from dpexp.accounting import linear
+from dpexp.accounting.gaussian import eps_of
+from dpexp.accounting.steps import Relation, Scheme, step_loss
 from dpexp.core.text import down, up
-from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.accounting.loss_distributions import Scheme, step_loss
-from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, Relation, Released
-from dpexp.privacy.attained import linear
+from dpexp.privacy.analyses.analysis import (
+    ALL,
+    LAST,
+    Analysis,
+    Released,
+)
 
 if TYPE_CHECKING:
     from dpexp.privacy.exact.projected_run import ProjectedRun

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from dpexp.accounting.functions import log, ndtr
 from dpexp.core.gauss_legendre import gauss_legendre
-from dpexp.privacy.accounting.quiet_functions import log, ndtr
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpexp.privacy.accounting.tradeoff import gaussian_beta, least_misses
+from dpexp.accounting.curve import gaussian_beta, least_misses
 from dpexp.privacy.analyses.analysis import Analysis
 
 DELTAS = (*(10.0**-k for k in range(8, 2, -1)), 3e-3, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.45, 0.65)
@@ -49,7 +49,7 @@ class Claim:
 
 def gaussian_claim(mu: float) -> Claim:
     """mu-GDP, with pairs at which an e-process can bet."""
-    from dpexp.privacy.accounting.gdp import delta_of
+    from dpexp.accounting.gaussian import delta_of
 
     if math.isinf(mu):
         return Claim(mu)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from dpexp.privacy.accounting.binomials import poisson_sizes
+from dpexp.accounting.binomials import poisson_sizes
 from dpexp.privacy.exact.update import Drift, Update, affine, constant
 
 Sampling = Literal["fixed-size", "poisson", "full-batch"]

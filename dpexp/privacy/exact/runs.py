@@ -16,9 +16,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from dpexp.privacy.accounting.binomials import poisson_sizes
+from dpexp.accounting.binomials import poisson_sizes
+from dpexp.accounting.steps import ONCE_AN_EPOCH
 from dpexp.privacy.attained.walk import HockeyStick, Law, Move, Walk, renyi
-from dpexp.privacy.exact.update import PARTITIONED, Update
+from dpexp.privacy.exact.update import Update
 
 PANEL = 4.0
 """noise units by which a mean moves along a panel at most, as in a walk of slope 1"""
@@ -68,7 +69,7 @@ def pair(one: Update, other: Update, finer: int = 1) -> RunPair:
 def _law(update: Update, ends: tuple[float, ...]) -> Law:
     alike = replace(update, steps=1, start=0.0)  # runs of any length from any start are walks of the same steps
     # (b)
-    if update.sampling in PARTITIONED:
+    if update.sampling in ONCE_AN_EPOCH:
         walk, held = (_walk(alike, share, ends) for share in (0.0, 1.0))
         return PartitionedLaw(walk, update.steps, update.start, update=update, held=held)
     # (a); the record is in a batch with probability q, or in all of them

@@ -18,12 +18,10 @@ followed by noise N(0, 1) and projection on [-half_width, half_width]. A removed
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-Sampling = Literal["fixed-size", "poisson", "full-batch", "cyclic", "shuffled", "reshuffled"]
-PARTITIONED = ("cyclic", "shuffled", "reshuffled")
+from dpexp.accounting.steps import ONCE_AN_EPOCH, Sampling
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,7 @@ class Update:
             raise ValueError(f"no such run: {self}")
         if self.sampling == "full-batch" and self.batch_size != self.n:
             raise ValueError("full batches hold all n records")
-        if self.sampling in PARTITIONED and self.n % self.batch_size:
+        if self.sampling in ONCE_AN_EPOCH and self.n % self.batch_size:
             raise ValueError("a partition needs batches that divide the records")
         if self.sampling == "fixed-size" and self.record is None:
             raise ValueError("batches of fixed size are defined for replace-one neighbours")

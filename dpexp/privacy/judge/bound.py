@@ -12,10 +12,10 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
+from dpexp.accounting.gaussian import eps_of
 from dpexp.core.errors import UsageError
 from dpexp.core.files import MOST_OF_DOCUMENT, read_ordinary
 from dpexp.core.text import guess
-from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.judge.kinds import KINDS, Kind
 from dpexp.privacy.judge.setting import NEEDS, RELATIONS, RELEASED, SAMPLINGS, Assumes, Setting, allowed, parameter
 

@@ -18,11 +18,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpexp.privacy.accounting.epoch_losses import EpochLoss, epoch_loss
-from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.accounting.loss_distributions import Scheme, step_loss
-from dpexp.privacy.accounting.mixtures import GaussianMixture, renyi_of
-from dpexp.privacy.attained import linear
+from dpexp.accounting import linear
+from dpexp.accounting.epochs import EpochLoss, epoch_loss
+from dpexp.accounting.gaussian import eps_of
+from dpexp.accounting.mixtures import GaussianMixture, renyi_of
+from dpexp.accounting.steps import Scheme, step_loss
 from dpexp.privacy.exact import memory, runs
 from dpexp.privacy.exact.outcome import Cells, EitherOrder
 from dpexp.privacy.exact.update import Drift, Update, affine, constant

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
-from dpexp.privacy.accounting.tradeoff import Profile
+from dpexp.accounting.curve import Curve
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.analyses.composition import composition
 from dpexp.privacy.judge.setting import Assumes, Setting
@@ -94,15 +94,15 @@ def placed(kind: Kind, level: float, exact: Attained) -> tuple[float, float]:
 
 def value(exact: Law, kind: Kind, at: float) -> float:
     """What the pair attains at that argument, rounded down."""
-    return _quantity(kind, at, Profile(exact.eps, attained=True), exact.renyi)
+    return _quantity(kind, at, Curve(exact.eps, side="below"), exact.renyi)
 
 
 def stated(analysis: Analysis, kind: Kind, at: float) -> float:
     """What an analysis states there, rounded up; inf where it states nothing of that kind."""
-    return _quantity(kind, at, Profile(analysis.eps), analysis.rdp)
+    return _quantity(kind, at, Curve(analysis.eps), analysis.rdp)
 
 
-def _quantity(kind: Kind, at: float, profile: Profile, renyi: Callable[[float], float] | None) -> float:
+def _quantity(kind: Kind, at: float, profile: Curve, renyi: Callable[[float], float] | None) -> float:
     if kind.quantity == "rdp":
         return renyi(at) if renyi is not None else math.inf
     if kind.quantity == "beta":

@@ -9,7 +9,7 @@ from typing import get_args
 
 import numpy as np
 
-from dpexp.privacy.exact.update import PARTITIONED, Sampling
+from dpexp.accounting.steps import ONCE_AN_EPOCH, Sampling
 
 DIMENSIONS = 9
 """batches, batch size, steps, noise, width, both curvatures, and the two scales that no divergence depends on"""
@@ -129,7 +129,7 @@ def parameter(setting: Setting, name: str) -> float | int:
 
 def allowed(assumes: Assumes) -> list[str]:
     """Names of the parameters that a bound with these assumptions can take."""
-    declared = vars(assumes) | {"": True, "partition": assumes.sampling in PARTITIONED}
+    declared = vars(assumes) | {"": True, "partition": assumes.sampling in ONCE_AN_EPOCH}
     return [name for name, needed in NEEDS.items() if declared[needed]]
 
 

@@ -8,18 +8,14 @@ from functools import cache
 
 from pydantic import model_validator
 
-from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.accounting.loss_distributions import step_loss
+from dpexp.accounting.gaussian import eps_of
+from dpexp.accounting.steps import ONCE_AN_EPOCH, Sampling, distance, random_step, step_loss
 from dpexp.privacy.analyses.analysis import LAST, Analysis
 from dpexp.privacy.analyses.composition import (
-    ONCE_AN_EPOCH,
     SAMPLING,
-    Sampling,
     batch_complaint,
-    distance,
     epoch_text,
     linear_lower,
-    random_step,
 )
 from dpexp.privacy.analyses.from_curves import hockey_stick_analysis
 from dpexp.privacy.analyses.hidden_state import PoissonReach, last_iterate_delta

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
+from dpexp.accounting.steps import ONCE_AN_EPOCH
 from dpexp.privacy.analyses.analysis import Analysis
-from dpexp.privacy.analyses.composition import ONCE_AN_EPOCH, composition
+from dpexp.privacy.analyses.composition import composition
 from dpexp.privacy.attained.lower_bounds import LowerBound, exact_walk
 from dpexp.privacy.mechanisms.batched import BatchedMechanism
 from dpexp.privacy.mechanisms.mechanism import Length, Noise, Size, gradient_noise

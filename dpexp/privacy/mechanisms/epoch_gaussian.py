@@ -9,15 +9,15 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from dpexp.privacy.accounting.epoch_losses import EpochLoss, epoch_loss
-from dpexp.privacy.analyses.analysis import ALL, Analysis, Relation, gaussian_analysis
+from dpexp.accounting.epochs import EpochLoss, epoch_loss
+from dpexp.accounting.steps import Relation, distance
+from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
 from dpexp.privacy.analyses.composition import (
     DIVIDED,
     GROUPS,
     NOISE,
     ONE_BATCH,
     composition,
-    distance,
 )
 from dpexp.privacy.attained.lower_bounds import LowerBound, attained, linear_cyclic, linear_last
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Steps

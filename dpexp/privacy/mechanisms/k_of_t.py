@@ -8,9 +8,10 @@ from typing import ClassVar
 
 from pydantic import model_validator
 
-from dpexp.privacy.accounting.epoch_losses import composed_epochs_eps
-from dpexp.privacy.analyses.analysis import ALL, Analysis, Relation, gaussian_analysis
-from dpexp.privacy.analyses.composition import DIVIDED, NOISE, distance, trivial
+from dpexp.accounting.epochs import composed_epochs_eps
+from dpexp.accounting.steps import Relation, distance
+from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
+from dpexp.privacy.analyses.composition import DIVIDED, NOISE, trivial
 from dpexp.privacy.attained.lower_bounds import LowerBound, linear_cyclic
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Steps
 

@@ -23,11 +23,16 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from dpexp.privacy.accounting.calibration import Unreachable, calibrate, least_noise, rounded_up
-from dpexp.privacy.accounting.epoch_losses import epoch_loss, varying_epochs_eps
-from dpexp.privacy.accounting.gdp import raised
-from dpexp.privacy.accounting.loss_distributions import Scheme, Steps, eps_of_steps, step_loss
-from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, Relation, gaussian_analysis
+from dpexp.accounting.calibrate import Unreachable, least_noise, rounded_up
+from dpexp.accounting.epochs import epoch_loss, varying_epochs_eps
+from dpexp.accounting.gaussian import raised
+from dpexp.accounting.steps import Relation, Scheme, Steps, distance, eps_of_steps, random_step, step_loss
+from dpexp.privacy.analyses.analysis import (
+    ALL,
+    LAST,
+    Analysis,
+    gaussian_analysis,
+)
 from dpexp.privacy.analyses.composition import (
     DIVIDED,
     FIXED,
@@ -39,12 +44,11 @@ from dpexp.privacy.analyses.composition import (
     PUBLIC,
     batch_complaint,
     batches_of,
-    distance,
     epoch_text,
-    random_step,
     visits,
 )
 from dpexp.privacy.batch_sampling import INTO_BINS, RELATIONS, BatchSampling, Epochs
+from dpexp.privacy.calibration import calibrate
 from dpexp.privacy.mechanisms.epoch_gaussian import ALLOCATION, INDEPENDENT
 from dpexp.privacy.mechanisms.langevin import CONVERTED, PRINTED, Langevin
 from dpexp.privacy.mechanisms.mechanism import langevin_gradient_noise

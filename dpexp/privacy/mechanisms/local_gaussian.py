@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import BeforeValidator, PlainSerializer, SerializeAsAny
 
-from dpexp.privacy.accounting.gdp import eps_of
+from dpexp.accounting.gaussian import eps_of
 from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
 from dpexp.privacy.budgets import Budget, ConstantBudget
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Records, Size

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
 
 from pydantic import BeforeValidator, Field
 
+from dpexp.accounting.steps import Relation
 from dpexp.core.parameters import Parameters
-from dpexp.privacy.analyses.analysis import Analysis, Relation
+from dpexp.privacy.analyses.analysis import Analysis
 
 if TYPE_CHECKING:
     from dpexp.privacy.attained.lower_bounds import LowerBound

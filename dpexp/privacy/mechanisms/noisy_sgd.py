@@ -6,8 +6,9 @@ import math
 from functools import lru_cache, partial
 from typing import ClassVar
 
+from dpexp.accounting.steps import ONCE_AN_EPOCH
 from dpexp.privacy.analyses.analysis import LAST, Analysis, gaussian_analysis
-from dpexp.privacy.analyses.composition import ONCE_AN_EPOCH, composition, visits
+from dpexp.privacy.analyses.composition import composition, visits
 from dpexp.privacy.analyses.from_curves import renyi_analysis
 from dpexp.privacy.analyses.hybrid import Contracted, LogContraction, convex
 from dpexp.privacy.analyses.last_iterate import (

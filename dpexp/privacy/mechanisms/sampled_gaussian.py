@@ -9,26 +9,33 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, PlainSerializer, WrapValidator, model_validator
 
-from dpexp.privacy.accounting.conversions import eps_of_few_orders
-from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.accounting.loss_distributions import Scheme, attained_by_steps, eps_of_steps, few_kinds, step_loss
-from dpexp.privacy.accounting.loss_distributions import Steps as ComposedSteps
-from dpexp.privacy.analyses.analysis import ALL, Analysis, Relation, gaussian_analysis
+from dpexp.accounting.conversions import eps_of_few_orders
+from dpexp.accounting.gaussian import eps_of
+from dpexp.accounting.steps import (
+    ONCE_AN_EPOCH,
+    Relation,
+    Sampling,
+    Scheme,
+    attained_by_steps,
+    distance,
+    eps_of_steps,
+    few_kinds,
+    random_step,
+    step_loss,
+)
+from dpexp.accounting.steps import Steps as ComposedSteps
+from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
 from dpexp.privacy.analyses.composition import (
     DIVIDED,
     FIXED,
     NOISE,
-    ONCE_AN_EPOCH,
     PLD,
     POISSON,
     SAMPLING,
-    Sampling,
     composition,
-    distance,
     epoch_text,
     linear_lower,
     partition_complaint,
-    random_step,
 )
 from dpexp.privacy.attained.lower_bounds import CONSTANT, LowerBound, linear_last
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Steps

@@ -8,8 +8,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from dpexp.privacy.accounting.mixed_steps import shown_sizes
-from dpexp.privacy.analyses.analysis import ALL, Analysis, Relation
+from dpexp.accounting.mixed import shown_sizes
+from dpexp.accounting.steps import Relation
+from dpexp.privacy.analyses.analysis import ALL, Analysis
 from dpexp.privacy.analyses.composition import NOISE, POISSON, trivial
 from dpexp.privacy.attained.lower_bounds import LowerBound, constant_gradients
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Steps

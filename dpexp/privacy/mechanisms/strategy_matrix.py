@@ -24,9 +24,10 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field, field_validator
 
-from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.analyses.analysis import ALL, Analysis, Relation, gaussian_analysis
-from dpexp.privacy.analyses.composition import NOISE, distance, trivial
+from dpexp.accounting.gaussian import eps_of
+from dpexp.accounting.steps import Relation, distance
+from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
+from dpexp.privacy.analyses.composition import NOISE, trivial
 from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise
 

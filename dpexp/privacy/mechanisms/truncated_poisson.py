@@ -7,8 +7,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
-from dpexp.privacy.accounting.mixed_steps import truncated
-from dpexp.privacy.analyses.analysis import ALL, Analysis, Relation, gaussian_analysis
+from dpexp.accounting.mixed import truncated
+from dpexp.accounting.steps import Relation
+from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
 from dpexp.privacy.analyses.composition import DIVIDED, NOISE, POISSON, trivial
 from dpexp.privacy.attained.lower_bounds import LowerBound, constant_gradients
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Steps

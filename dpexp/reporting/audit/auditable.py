@@ -9,10 +9,10 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from dpexp.accounting.gaussian import eps_of
 from dpexp.algorithms.algorithm import Algorithm
 from dpexp.config.cells import Cell
 from dpexp.core.seeds import generator
-from dpexp.privacy.accounting.gdp import eps_of
 from dpexp.privacy.analyses.analysis import Analysis, Released
 from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.audit.claim import Claim

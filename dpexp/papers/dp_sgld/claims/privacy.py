@@ -8,12 +8,12 @@ from dataclasses import replace
 from functools import cache
 from itertools import product
 
+from dpexp.accounting.renyi import mixture_from_base
+from dpexp.accounting.steps import step_loss
 from dpexp.papers.dp_sgld.cases import CASES, EPS_AT, TESTED_ORDERS, Case
 from dpexp.papers.dp_sgld.claims import assumed
 from dpexp.papers.dp_sgld.exact_law import QuadraticLangevin
 from dpexp.papers.dp_sgld.printed import CODE, DELTA, RUNS, PrintedRun
-from dpexp.privacy.accounting.loss_distributions import step_loss
-from dpexp.privacy.accounting.sampled_gaussian import mixture_from_base
 from dpexp.reporting.claim import Check, Hypothesis, Outcome, of_settings
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.row import above, near

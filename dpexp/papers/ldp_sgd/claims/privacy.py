@@ -8,10 +8,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from dpexp.accounting.gaussian import delta_of
 from dpexp.algorithms.near_the_optimum import linear
 from dpexp.papers.ldp_sgd.predictions import asymptote
 from dpexp.papers.ldp_sgd.runs import below_one, bounded, covered, curved, iterates, local_of, problem_of, used
-from dpexp.privacy.accounting.gdp import delta_of
 from dpexp.problems import PROBLEMS
 from dpexp.reporting.checks import JOINT, Ratio, predictions_agree, ratio_to
 from dpexp.reporting.claim import Outcome, Verdict

@@ -22,9 +22,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dpexp.accounting.gaussian import delta_of, mu_of
 from dpexp.papers.momentum.claims.assumed import as_printed, intended, memory, multiplier
 from dpexp.papers.momentum.rows import DELTA
-from dpexp.privacy.accounting.gdp import delta_of, mu_of
 from dpexp.privacy.momentum.tree_streams import (
     node_sensitivities,
     occurrence_sensitivities,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.privacy.accounting.sampled_gaussian import largest_order
+from dpexp.accounting.renyi import largest_order
 from dpexp.privacy.attained.walk import Law, Walk, renyi, shifting
 from dpexp.reporting.claim import Hypothesis, assumed
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dpexp.accounting.curve import eps_of_delta
 from dpexp.core.roots import narrow
 from dpexp.papers.noisy_sgd.claims.instances import (
     HALF,
@@ -26,7 +27,6 @@ from dpexp.papers.noisy_sgd.claims.instances import (
     small_steps,
     upper_bound,
 )
-from dpexp.privacy.analyses.from_curves import eps_of_delta
 from dpexp.privacy.analyses.last_iterate import composed, last_iterate
 from dpexp.privacy.attained.walk import HockeyStick, Law, Walk, renyi
 from dpexp.reporting.claim import Check, Outcome, assumed
@@ -80,7 +80,7 @@ CONSTANT_AT_100 = 2500
 
 def one_step(s: Wide) -> float:
     """D_100 of a step with the record from one without it, in either order, walls being 1000 noise units away."""
-    from dpexp.privacy.accounting.sampled_gaussian import base_from_mixture, mixture_from_base
+    from dpexp.accounting.renyi import base_from_mixture, mixture_from_base
 
     if s.q == 1:
         return ORDER * s.slope**2 / 2

@@ -8,9 +8,9 @@ from itertools import pairwise, product
 
 import numpy as np
 
+from dpexp.accounting.renyi import base_from_mixture, largest_order, mixture_from_base, symmetrised
 from dpexp.core.roots import first_whole
 from dpexp.papers.noisy_sgd.claims.instances import LEMMA_2_12, MULTIPLIER, SLOPE, Point, Q, both, opposite, small_steps
-from dpexp.privacy.accounting.sampled_gaussian import base_from_mixture, largest_order, mixture_from_base, symmetrised
 from dpexp.reporting.row import above
 
 WIDTHS = (3.0, 6.25, 12.5, 25.0)

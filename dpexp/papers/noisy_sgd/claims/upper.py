@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache, partial
 from itertools import product
 
+from dpexp.accounting.renyi import base_from_mixture, largest_order, mixture_from_base
 from dpexp.core.roots import first_whole
 from dpexp.papers.noisy_sgd.claims.instances import (
     MULTIPLIER,
@@ -26,7 +27,6 @@ from dpexp.papers.noisy_sgd.claims.instances import (
     springs,
     upper_bound,
 )
-from dpexp.privacy.accounting.sampled_gaussian import base_from_mixture, largest_order, mixture_from_base
 from dpexp.privacy.analyses.last_iterate import composed, last_iterate, printed_strongly_convex
 from dpexp.reporting.row import EXACT, above, near
 

@@ -46,15 +46,15 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.core.roots import first_reached
-from dpexp.privacy.accounting.discrete_losses import UNIT, Discrete
-from dpexp.privacy.accounting.quiet_functions import exp, log
+from dpexp.accounting.curve import Side
+from dpexp.accounting.functions import exp, log
+from dpexp.accounting.grid import UNIT, Discrete
+from dpexp.accounting.search import first_reached
 
-Side = Literal["above", "below"]
 Parts = Sequence[tuple[Discrete, int]]
 """laws on one grid, and how many times each is summed"""
 _OUTSIDE = 36.0

@@ -23,12 +23,12 @@ from typing import Literal
 
 import numpy as np
 
-from dpexp.privacy.accounting import hockey_sticks
-from dpexp.privacy.accounting.binomials import binomial_log_masses, likely_counts
-from dpexp.privacy.accounting.discrete_losses import Discrete
-from dpexp.privacy.accounting.loss_distributions import REACHES, Curve, Scheme, StepLoss
-from dpexp.privacy.accounting.quiet_functions import exp
-from dpexp.privacy.accounting.tilted import Side
+from dpexp.accounting import pairs as hockey_sticks
+from dpexp.accounting.binomials import binomial_log_masses, likely_counts
+from dpexp.accounting.curve import Side
+from dpexp.accounting.functions import exp
+from dpexp.accounting.grid import Discrete
+from dpexp.accounting.steps import REACHES, Profile, Scheme, StepLoss
 
 LEAST_KIND = 1e-30
 """probability of a kind that is left out: a million of them over a million steps are far below any delta"""
@@ -66,7 +66,7 @@ class MixedStep(StepLoss):
         self.lost, self._unsampled = lost, unsampled
 
     @cached_property
-    def curves(self) -> list[tuple[Curve, Curve]]:
+    def curves(self) -> list[tuple[Profile, Profile]]:
         shift = np.log(self.present / self.absent)
         if self.scheme == "fixed-size":
             both = partial(self._summed, hockey_sticks.symmetrised, self.present, shift)
@@ -90,7 +90,7 @@ class MixedStep(StepLoss):
             for term in weights[block] * curve(eps[at] - shift[block], self.shares[block], self.distances[block]):
                 heights += term
         # (c): chords in e^eps, which lie above
-        return np.interp(np.exp(eps), np.exp(eps[at]), heights)
+        return np.asarray(np.interp(np.exp(eps), np.exp(eps[at]), heights))
 
     def top(self, reach: float) -> float:
         """The largest loss of a kind at `reach` noise units beyond its far mean, its own log ratio included."""

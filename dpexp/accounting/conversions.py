@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpexp.core.roots import least
-from dpexp.core.surrogate_minimum import EACH_SIDE, least_modelled
-from dpexp.privacy.accounting.quiet_functions import log
+from dpexp.accounting.functions import log
+from dpexp.accounting.search import least
+from dpexp.accounting.surrogate import EACH_SIDE, least_modelled
 
 ORDERS = 1 + np.geomspace(5e-4, 4e3, 25)
 """orders at which curves are evaluated before the best is refined"""

@@ -14,16 +14,23 @@ from typing import Literal
 
 import numpy as np
 
-from dpexp.core.elementary import erfcx_of
-from dpexp.privacy.accounting.conversions import eps_of_curve
-from dpexp.privacy.accounting.discrete_losses import Discrete, from_above, from_below
-from dpexp.privacy.accounting.gdp import delta_of, eps_of
-from dpexp.privacy.accounting.sampled_gaussian import mixture_from_base, symmetrised
-from dpexp.privacy.accounting.tilted import MOST_CELLS, Composed, Side, TooWide
+from dpexp.accounting.compose import MOST_CELLS, Composed, TooWide
+from dpexp.accounting.conversions import eps_of_curve
+from dpexp.accounting.curve import Curve, Side
+from dpexp.accounting.functions import erfcx_of
+from dpexp.accounting.gaussian import delta_of, eps_of
+from dpexp.accounting.grid import Discrete, from_above, from_below
+from dpexp.accounting.renyi import mixture_from_base, symmetrised
 
-Curve = Callable[[np.ndarray], np.ndarray]
+Profile = Callable[[np.ndarray], np.ndarray]
 """eps -> delta"""
+Relation = Literal["replace-one", "add-remove"]
+"""which data sets are neighbours"""
+Sampling = Literal["fixed-size", "poisson", "cyclic", "shuffled", "reshuffled", "full-batch"]
+ONCE_AN_EPOCH: tuple[Sampling, ...] = ("cyclic", "shuffled", "reshuffled")
+"""sampling by which a record is in one batch of every epoch"""
 Scheme = Literal["add-remove", "replace-one", "fixed-size"]
+"""pairs of a step on a random batch"""
 _FINEST, _COARSEST = 1e-10, 5e-3
 """limits of the interval of losses: at 40 cells a deviation they bind where a step's loss deviates by less than 4e-9,
 or by more than 0.2"""
@@ -57,6 +64,19 @@ def grid(spread: float, top: float, steps: int, kinds: int = 1) -> float:
     return max(min(max(spread / cells, _FINEST), _COARSEST), top / most)
 
 
+def distance(relation: Relation) -> float:
+    """How far two neighbours' sums can lie apart, in norms of one record."""
+    return 2.0 if relation == "replace-one" else 1.0
+
+
+def random_step(q: float, multiplier: float, sampling: Sampling, relation: Relation) -> tuple[float, float, Scheme]:
+    """The dominating pair of a step with a random batch: q, multiplier and scheme of a `StepLoss`."""
+    # among others that pull one way, a record that is turned round moves the sum by two of its norms
+    if sampling == "fixed-size":
+        return q, multiplier / 2, "fixed-size"
+    return (1.0 if sampling == "full-batch" else q), multiplier, relation
+
+
 class StepLoss:
     """One step, composed on demand; `multiplier` is noise over the distance that one record can move its mean.
 
@@ -70,9 +90,9 @@ class StepLoss:
         self.q, self.mu, self.scheme = float(q), 1 / float(multiplier), scheme
 
     @cached_property
-    def curves(self) -> list[tuple[Curve, Curve]]:
+    def curves(self) -> list[tuple[Profile, Profile]]:
         """Curves at eps >= 0, each with that of the exchanged pair."""
-        from dpexp.privacy.accounting import hockey_sticks as curves
+        from dpexp.accounting import pairs as curves
 
         kinds = {
             "add-remove": (curves.removing, curves.adding),
@@ -113,9 +133,9 @@ class StepLoss:
     def laws(self, interval: float, reach: float, side: Side) -> list[Discrete]:
         """One step on a grid, for every order of the neighbours that matters."""
         cells = max(2, math.ceil(self.top(reach) / interval))
-        on_grid, known = from_above if side == "above" else from_below, dict[Curve, np.ndarray]()
+        on_grid, known = from_above if side == "above" else from_below, dict[Profile, np.ndarray]()
 
-        def once(curve: Curve, eps: np.ndarray) -> np.ndarray:
+        def once(curve: Profile, eps: np.ndarray) -> np.ndarray:
             """Both orders ask for the same places of the same curves."""
             if curve not in known:
                 known[curve] = curve(eps)
@@ -324,3 +344,11 @@ def _laws(step: StepLoss, interval: float, reach: float, side: Side) -> list[Dis
 def step_loss(q: float, multiplier: float, scheme: Scheme) -> StepLoss:
     """A step that is shared by all who ask for it, so that it is composed once."""
     return StepLoss(q, multiplier, scheme)
+
+
+def curve_of_steps(steps: Steps, eps: Callable[[float], float] | None = None) -> Curve:
+    """Of steps whose loss distributions are composed; `eps` is the same function where its answers are kept."""
+    direct = partial(steps[0][0].delta, steps[0][1]) if len(steps) == 1 else None
+    # Gaussian steps compose by adding squares of mu (Dong, Roth and Su, 2022)
+    unsampled = math.sqrt(math.fsum(count * step.unsampled**2 for step, count in steps))
+    return Curve(eps or partial(eps_of_steps, steps), direct=direct, unsampled=unsampled)

@@ -21,9 +21,9 @@ from functools import cached_property
 
 import numpy as np
 
-from dpexp.privacy.accounting.quiet_functions import exp, expm1, log
+from dpexp.accounting.functions import exp, expm1, log
 
-Curve = Callable[[np.ndarray], np.ndarray]
+Profile = Callable[[np.ndarray], np.ndarray]
 """eps -> delta"""
 UNIT = 2.0**-53
 
@@ -43,7 +43,7 @@ class Discrete:
         return cells.astype(np.float64), log(self.masses[cells])
 
 
-def from_above(curve: Curve, exchanged: Curve, cells: int, interval: float, accuracy: float) -> Discrete:
+def from_above(curve: Profile, exchanged: Profile, cells: int, interval: float, accuracy: float) -> Discrete:
     """The law whose curve is the chords' of the given one, from -cells to cells; it dominates the step.
 
     `accuracy` is the relative error of the curves; they are raised by it. Masses are second differences of the curve
@@ -57,7 +57,7 @@ def from_above(curve: Curve, exchanged: Curve, cells: int, interval: float, accu
     return _trimmed(-cells, np.maximum(masses, 0.0), unbounded * (1 + accuracy))
 
 
-def from_below(curve: Curve, exchanged: Curve, cells: int, interval: float, accuracy: float) -> Discrete:
+def from_below(curve: Profile, exchanged: Profile, cells: int, interval: float, accuracy: float) -> Discrete:
     """A measure whose curve is nowhere above the given one: what it composes to is attained.
 
     (d) Let a cell lie between grid points a and b with the midpoint c, and let the masses of the chords on the grid of
@@ -92,7 +92,7 @@ def from_below(curve: Curve, exchanged: Curve, cells: int, interval: float, accu
     return _trimmed(-cells, _convex(sunk, cells, interval), 0.0)  # (g)
 
 
-def _excess(curve: Curve, exchanged: Curve, cells: int, interval: float) -> tuple[np.ndarray, float]:
+def _excess(curve: Profile, exchanged: Profile, cells: int, interval: float) -> tuple[np.ndarray, float]:
     """f - (1 - gamma)_+ at eps = interval * (-cells .. cells), [2 cells + 1], and f at the last."""
     # curves fall, up to rounding; for gamma < 1 what is over 1 - gamma is gamma times the exchanged curve at 1 / gamma
     eps = interval * np.arange(cells + 1)

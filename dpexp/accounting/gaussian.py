@@ -13,10 +13,8 @@ from functools import cache
 
 import numpy as np
 
-from dpexp.core.elementary import erfcx_of
-from dpexp.core.gauss_legendre import gauss_legendre
-from dpexp.core.roots import root
-from dpexp.privacy.accounting.quiet_functions import erfcx, exp
+from dpexp.accounting.functions import erfcx, erfcx_of, exp, gauss_legendre
+from dpexp.accounting.search import root
 
 NEAR = 0.5
 """below this mu a difference of two Mills ratios loses digits, and its integral form is used"""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpexp.core.roots import root
-from dpexp.privacy.accounting.quiet_functions import exp, expm1, log, log1p, log_ndtr
+from dpexp.accounting.functions import exp, expm1, log, log1p, log_ndtr
+from dpexp.accounting.search import root
 
 BELOW = 60.0
 """a region whose integrand lies this many nats under its maximum is left out: e^-60 = 9e-27, so that a million such
@@ -72,7 +72,7 @@ def renyi_of(p: GaussianMixture, q: GaussianMixture, order: float) -> float:
     # terms besides e^{order u} integrate to -1, since p and q both have mass 1; so tiny divergences keep their digits
     def log_integrand(x: np.ndarray) -> np.ndarray:
         log_q = q.log_density(x)
-        return log_q + _log_g(p.log_density(x) - log_q, order)
+        return np.asarray(log_q + _log_g(p.log_density(x) - log_q, order))
 
     # the integrand's peaks are no narrower than a standard deviation, so that a scan with that spacing finds the
     # windows within BELOW nats of the highest; the trapezoidal rule on them converges exponentially

@@ -30,18 +30,16 @@ import heapq
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import Literal
 
-from dpexp.core.roots import narrow
-from dpexp.privacy.accounting.gdp import delta_of, eps_of
+from dpexp.accounting.gaussian import delta_of, eps_of
+from dpexp.accounting.search import narrow
 
-if TYPE_CHECKING:
-    from dpexp.privacy.accounting.loss_distributions import Steps
-    from dpexp.privacy.analyses.analysis import Analysis
-
+Side = Literal["above", "below"]
+"""of a true value: what is surely too large, or surely too small"""
 LEAST_LOG, FIRST_LOG, CERTAIN = -500.0, -28.0, 36.0
 """places, log delta / (1 - delta), of the least delta that is asked, of the first, and of the last number below 1"""
 NEAR, EXACT = 1e-4, 1e-7
@@ -64,12 +62,13 @@ _LOOSE = 1e-4
 
 
 @dataclass(frozen=True)
-class Profile:
+class Curve:
     """Epsilon at every delta: of a guarantee rounded up, or of what a pair of neighbours attains rounded down."""
 
     eps: Callable[[float], float]
     """delta -> epsilon, both orders of the neighbours"""
-    attained: bool = False
+    side: Side = "above"
+    """above: guaranteed, and rounded up; below: attained, and rounded down"""
     mu: float | None = None
     """Gaussian-DP parameter, where it is one"""
     direct: Callable[[float], float] | None = None
@@ -86,7 +85,7 @@ class Profile:
         if self.direct is not None:
             return self.direct(eps)
         sought = self._sought(eps)
-        return sought if self.attained or sought < _LOOSE else min(sought, self._implied(eps, sought))
+        return sought if self.side == "below" or sought < _LOOSE else min(sought, self._implied(eps, sought))
 
     def _sought(self, eps: float) -> float:
         """The delta whose epsilon is `eps`."""
@@ -94,13 +93,13 @@ class Profile:
         high = min((x for x, at in self._known if at <= eps), default=CERTAIN)
         low = max((x for x, at in self._known if at > eps), default=min(FIRST_LOG, 2 * high))
         if high == CERTAIN and self._at(high) > eps:
-            return _delta(high) if self.attained else 1.0
+            return _delta(high) if self.side == "below" else 1.0
         while low >= LEAST_LOG and self._at(low) <= eps:
             low, high = 2 * low, low
         if low < LEAST_LOG:
-            return 0.0 if self.attained else _delta(high)
-        ends = narrow(lambda x: self._at(x) <= eps, low, high, absolute=EXACT if self.attained else NEAR)
-        return _delta(ends.below if self.attained else ends.above)
+            return 0.0 if self.side == "below" else _delta(high)
+        ends = narrow(lambda x: self._at(x) <= eps, low, high, absolute=EXACT if self.side == "below" else NEAR)
+        return _delta(ends.below if self.side == "below" else ends.above)
 
     def _implied(self, eps: float, sought: float) -> float:
         """A delta that a larger epsilon guarantees at `eps`, where that is less than `sought`; else anything larger."""
@@ -130,7 +129,7 @@ class Profile:
         """The least false negative rate at the false positive rate alpha in (0, 1); as finely as a `curve` needs it."""
         if self.mu is not None:
             return gaussian_beta(self.mu, alpha)
-        if self.attained:
+        if self.side == "below":
             return self._above(alpha, _CURVE if curve else CLOSE)
         return self._below(alpha, 3 if curve else LEVELS)
 
@@ -205,11 +204,11 @@ class Profile:
 class Group:
     """A guarantee for several records at once; with one it is the record's own."""
 
-    one: Profile
+    one: Curve
     size: int
 
     def __post_init__(self) -> None:
-        if self.one.attained:
+        if self.one.side == "below":
             raise ValueError("what a pair of neighbours attains says nothing of larger groups")
 
     def delta(self, eps: float) -> float:
@@ -264,21 +263,16 @@ class Group:
         return 1 - alpha
 
 
-def profile_of(analysis: Analysis) -> Profile:
-    """Error rates that an analysis allows; delta at epsilon without a search where a loss distribution knows it."""
-    if analysis.steps:
-        return profile_of_steps(analysis.steps, analysis.eps)
-    return Profile(analysis.eps, mu=analysis.mu)
-
-
-def profile_of_steps(steps: Steps, eps: Callable[[float], float] | None = None) -> Profile:
-    """Of steps whose loss distributions are composed; `eps` is the same function where its answers are kept."""
-    from dpexp.privacy.accounting.loss_distributions import eps_of_steps
-
-    direct = partial(steps[0][0].delta, steps[0][1]) if len(steps) == 1 else None
-    # Gaussian steps compose by adding squares of mu (Dong, Roth and Su, 2022)
-    unsampled = math.sqrt(math.fsum(count * step.unsampled**2 for step, count in steps))
-    return Profile(eps or partial(eps_of_steps, steps), direct=direct, unsampled=unsampled)
+def eps_of_delta(delta_at: Callable[[float], float], delta: float, tolerance: float = 1e-12) -> float:
+    """The smallest epsilon, rounded up, at which a decreasing delta(epsilon) is at most `delta`; inf if none is."""
+    if delta_at(0.0) <= delta:
+        return 0.0
+    high = 1.0
+    while delta_at(high) > delta:
+        high *= 2
+        if high > 1e6:
+            return math.inf
+    return narrow(lambda eps: delta_at(eps) <= delta, 0.0, high, relative=tolerance).above
 
 
 def _bayes_error(delta: Callable[[float], float], prior: float) -> float:

@@ -16,8 +16,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpexp.core.gauss_legendre import gauss_legendre
-from dpexp.core.roots import narrow
+from dpexp.accounting.functions import gauss_legendre
+from dpexp.accounting.search import narrow
 
 Nodes = Callable[[float, float, float, float], tuple[np.ndarray, np.ndarray]]
 """order, q, noise, power -> nodes and steps of a quadrature"""

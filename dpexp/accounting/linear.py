@@ -30,12 +30,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from dpexp.core.roots import least
-from dpexp.privacy.accounting.binomials import binomial_log_masses, likely_counts
-from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.accounting.loss_distributions import Scheme
-from dpexp.privacy.accounting.mixtures import GaussianMixture, renyi_of
-from dpexp.privacy.exact.update import PARTITIONED, Sampling
+from dpexp.accounting.binomials import binomial_log_masses, likely_counts
+from dpexp.accounting.gaussian import eps_of
+from dpexp.accounting.mixtures import GaussianMixture, renyi_of
+from dpexp.accounting.search import least
+from dpexp.accounting.steps import ONCE_AN_EPOCH, Sampling, Scheme
 
 _FLOOR, _GROUPS = -120.0, 64
 """log probability of a number of uses below which it is one of a group, of which there are so many on either side"""
@@ -67,7 +66,7 @@ def uses(sampling: Sampling, q: float, steps: int, batches: int = 1) -> Uses:
     """How often the record is used; in a public order it is in the first batch."""
     if sampling == "full-batch" or q == 1:
         return Uses(np.array([float(steps)]), np.zeros(1))
-    if sampling in PARTITIONED:
+    if sampling in ONCE_AN_EPOCH:
         epochs, left = divmod(steps, batches)
         if sampling == "cyclic" or left == 0:
             return Uses(np.array([float(epochs + (left > 0))]), np.zeros(1))

@@ -19,7 +19,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from dpexp.core.roots import Least, least
+from dpexp.accounting.search import Least, least
 
 EACH_SIDE = 3
 """known places on either side of the best one through which the polynomial goes: with spacing h its error is about

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpexp.privacy.accounting.quiet_functions import exp, log, log1p
+from dpexp.accounting.functions import exp, log, log1p
 
 
 def binomial_log_masses(counts: np.ndarray, trials: int, probability: float) -> np.ndarray:
@@ -72,7 +72,7 @@ def _stirling(n: np.ndarray) -> np.ndarray:
     table = _LOG_FACTORIALS[small.astype(np.int64)] - (small + 0.5) * log(small) + small - 0.5 * math.log(2 * math.pi)
     square = 1 / (n * n)
     series = (1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - square / 1188) * square) * square) * square) / n
-    return np.where(n < 16, table, series)
+    return np.asarray(np.where(n < 16, table, series))
 
 
 FLOOR = -60.0

@@ -14,16 +14,16 @@ from itertools import pairwise
 from statistics import NormalDist
 from typing import NamedTuple
 
-from dpexp.core.roots import narrow
-from dpexp.privacy.accounting.gdp import delta_of, mu_of
-from dpexp.privacy.accounting.tradeoff import Profile
+from dpexp.accounting.curve import Curve
+from dpexp.accounting.gaussian import delta_of, mu_of
+from dpexp.accounting.search import narrow
 
 CLOSE = 1e-5
 """relative gap between mu and what the same curve certainly needs, at which the search ends"""
 MOST_CELLS = 400
 
 
-def mu_up_to(profile: Profile, floor: float, close: float = CLOSE) -> float:
+def mu_up_to(profile: Curve, floor: float, close: float = CLOSE) -> float:
     """The least mu, rounded up, with delta(eps) <= max(delta_mu(eps), floor) for all eps >= 0; inf if none is found.
 
     Exact where the profile is that of a mu. Else the search ends at a relative gap of `close`, on the safe side.

@@ -19,8 +19,8 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
-from dpexp.core.errors import UsageError
-from dpexp.privacy.accounting.event_trees import (
+from dpexp.accounting.curve import Curve
+from dpexp.accounting.events import (
     Kind,
     NotAccounted,
     Part,
@@ -29,12 +29,11 @@ from dpexp.privacy.accounting.event_trees import (
     parts_of,
     tree_of,
 )
-from dpexp.privacy.accounting.tradeoff import Profile, profile_of_steps
-from dpexp.privacy.analyses.analysis import Relation
+from dpexp.accounting.steps import Relation, curve_of_steps
+from dpexp.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from dpexp.privacy.accounting.loss_distributions import StepLoss
-    from dpexp.privacy.analyses.composition import Sampling
+    from dpexp.accounting.steps import Sampling, StepLoss
 
 
 class Accountant:
@@ -122,18 +121,18 @@ class Accountant:
 
     def get_mu(self, floor: float) -> float:
         """mu of Gaussian differential privacy, rounded up: no delta above the floor is larger than that of mu."""
-        from dpexp.privacy.accounting.gdp_summary import mu_up_to
+        from dpexp.accounting.one_mu import mu_up_to
 
         return mu_up_to(self.profile, floor) if self._composed else 0.0
 
     @cached_property
-    def profile(self) -> Profile:
+    def profile(self) -> Curve:
         """Trade-offs of what is composed so far: delta at epsilon, advantage, rates, Bayes error."""
-        from dpexp.privacy.accounting.gdp import eps_of
-        from dpexp.privacy.analyses.composition import distance
+        from dpexp.accounting.gaussian import eps_of
+        from dpexp.accounting.steps import distance
 
         if any(_without_noise(part) for part in self._composed):
-            return Profile(lambda delta: math.inf, direct=lambda eps: 1.0)
+            return Curve(lambda delta: math.inf, direct=lambda eps: 1.0)
         kinds = [part for part in self._composed if isinstance(part, Kind) and math.isfinite(part.noise_multiplier)]
         others = [part for part in self._composed if not isinstance(part, Kind)]
         if others:
@@ -141,18 +140,18 @@ class Accountant:
         if all(kind.sampling_probability == 1 and kind.sampler != "truncated-poisson" for kind in kinds):
             each = math.fsum(kind.steps / kind.noise_multiplier**2 for kind in kinds)
             mu = math.sqrt(each) * distance(self.neighboring_relation)
-            return Profile(lambda delta: eps_of(mu, delta), mu=mu)
-        return profile_of_steps(tuple((self._loss(kind), kind.steps) for kind in kinds))
+            return Curve(lambda delta: eps_of(mu, delta), mu=mu)
+        return curve_of_steps(tuple((self._loss(kind), kind.steps) for kind in kinds))
 
-    def _by_renyi(self, parts: Sequence[Part]) -> Profile:
+    def _by_renyi(self, parts: Sequence[Part]) -> Curve:
         """The profile of parts some of which have no more than a Renyi curve."""
-        from dpexp.privacy.accounting import conversions
+        from dpexp.accounting import conversions
 
         known = [part for part in parts if isinstance(part, ZeroConcentrated)]
         if len(known) == len(parts):
             rho = math.fsum(part.steps * part.rho for part in known)
             xi = math.fsum(part.steps * part.xi for part in known)
-            return Profile(
+            return Curve(
                 lambda delta: conversions.eps_of_zcdp(rho, xi, delta),
                 direct=lambda eps: conversions.delta_of_zcdp(rho, xi, eps),
             )
@@ -161,11 +160,11 @@ class Accountant:
         def eps(delta: float) -> float:
             return conversions.eps_of_curve(rdp, delta)[0] if 0 < delta < 1 else math.inf if delta == 0 else 0.0
 
-        return Profile(eps)
+        return Curve(eps)
 
     def _curve(self, parts: Sequence[Part]) -> Callable[[float], float]:
         """The sum of the Renyi divergences of parts at an order."""
-        from dpexp.privacy.analyses.private_selection import selection
+        from dpexp.accounting.selection import best_of
 
         def of(part: Part) -> Callable[[float], float]:
             if isinstance(part, ZeroConcentrated):
@@ -175,9 +174,7 @@ class Accountant:
                 return (lambda order: 0.0) if nothing else self._loss(part).rdp
             run = Accountant(self.neighboring_relation)
             run._take(part.run)
-            curve = selection(self._curve(part.run), run.profile.delta, part.mean, part.shape, "", ()).rdp
-            assert curve is not None
-            return curve
+            return cache(best_of(self._curve(part.run), run.profile.delta, part.mean, part.shape))
 
         curves = [(of(part), part.steps) for part in parts]
         return cache(lambda order: math.fsum(steps * curve(order) for curve, steps in curves))
@@ -286,9 +283,8 @@ class Accountant:
             raise UsageError(f"{kind.sampler} batches are accounted for {only} neighbours alone")
 
     def _loss(self, kind: Kind) -> StepLoss:
-        from dpexp.privacy.accounting.loss_distributions import step_loss
-        from dpexp.privacy.accounting.mixed_steps import truncated
-        from dpexp.privacy.analyses.composition import random_step
+        from dpexp.accounting.mixed import truncated
+        from dpexp.accounting.steps import random_step, step_loss
 
         if kind.sampler == "truncated-poisson":
             assert kind.records is not None

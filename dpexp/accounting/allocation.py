@@ -33,9 +33,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from dpexp.core.gauss_legendre import gauss_legendre
-from dpexp.privacy.accounting.discrete_losses import UNIT, Discrete
-from dpexp.privacy.accounting.quiet_functions import exp, expm1, log
+from dpexp.accounting.functions import exp, expm1, gauss_legendre, log
+from dpexp.accounting.grid import UNIT, Discrete
 
 REACH = 9.5
 """noise units beyond which a coordinate's outcomes are one atom: Phi(-9.5) = 1e-21"""

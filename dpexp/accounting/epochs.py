@@ -11,9 +11,7 @@ import math
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
-from dpexp.privacy.accounting.discrete_losses import UNIT, from_below
-from dpexp.privacy.accounting.gdp import eps_of
-from dpexp.privacy.accounting.random_allocation import (
+from dpexp.accounting.allocation import (
     LARGEST,
     REACH,
     Atoms,
@@ -21,7 +19,10 @@ from dpexp.privacy.accounting.random_allocation import (
     one_epoch_above,
     one_epoch_below,
 )
-from dpexp.privacy.accounting.tilted import Composed, Side, TooWide
+from dpexp.accounting.compose import Composed, TooWide
+from dpexp.accounting.curve import Side
+from dpexp.accounting.gaussian import eps_of
+from dpexp.accounting.grid import UNIT, from_below
 
 FINE_BELOW = 60.0
 """points of the grid from below in a standard deviation of an epoch's loss"""

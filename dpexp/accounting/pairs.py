@@ -15,9 +15,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpexp.privacy.accounting.quiet_functions import exp, expm1, log, log_ndtr, ndtr
+from dpexp.accounting.functions import exp, expm1, log, log_ndtr, ndtr
 
-Curve = Callable[[np.ndarray], np.ndarray]
+Profile = Callable[[np.ndarray], np.ndarray]
 
 
 def gaussian(log_gamma: np.ndarray, mu: float) -> np.ndarray:

@@ -1,0 +1,13 @@
+"""Privacy accounting that stands alone: what is guaranteed and what is attained, composed and calibrated.
+
+    from dpexp.accounting import Accountant, Curve, Steps, calibrate
+
+It imports numpy, and scipy.special inside two functions, and nothing of dpexp but its errors.
+"""
+
+from dpexp.accounting.accountant import Accountant
+from dpexp.accounting.calibrate import Unreachable, calibrate
+from dpexp.accounting.curve import Curve
+from dpexp.accounting.steps import Steps
+
+__all__ = ["Accountant", "Curve", "Steps", "Unreachable", "calibrate"]

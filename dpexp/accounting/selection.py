@@ -1,0 +1,112 @@
+"""The price of choosing the best of a random number of private runs (Papernot and Steinke, arXiv 2110.03620).
+
+K is drawn, a mechanism Q is run K times with fresh noise, and the output of the best run is released, by an order on
+the outputs; K and the other outputs stay secret. Q draws its own candidate uniformly, and its score is part of its
+output: what orders the outputs must be as private as they are. A fixed number of runs is not covered: their losses
+add up by composition.
+
+(a) K is Poisson with mean m, or truncated negative binomial: with shape h and 0 < gamma <= 1 (Definition 1 there)
+
+    P(K = k) = (1 - gamma)^k / (gamma^-h - 1)  prod_{l < k} (l + h) / (l + 1),   k = 1, 2, ...
+
+Shape 1 is the geometric law P(K = k) = gamma (1 - gamma)^(k - 1), and the limit h = 0 is the logarithmic law
+P(K = k) = (1 - gamma)^k / (k log(1 / gamma)). A config gives the mean, from which gamma follows.
+
+(b) Truncated negative binomial (Theorem 2): the Renyi curve of one run at the order asked, plus log E[K] / (order - 1),
+plus a price that does not depend on the order: (1 + h) times the least of (1 - 1 / a) curve(a) + log(1 / gamma) / a.
+
+(c) Poisson (Theorem 6): the same with m times the delta of one run at epsilon log(1 + 1 / (order - 1)) for the price:
+the delta of its loss distribution where that is known, and of its Renyi curve elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from dpexp.accounting.conversions import ORDERS
+from dpexp.accounting.functions import log
+from dpexp.accounting.search import least, narrow
+
+Rdp = Callable[[float], float]
+"""order -> Renyi divergence"""
+Delta = Callable[[float], float]
+"""epsilon -> delta of one run"""
+
+
+def best_of(rdp: Rdp, delta: Delta, runs: float, shape: float) -> Rdp:
+    """Renyi curve of the best of K runs, from the curve and the delta of one; `runs` is the mean of K.
+
+    `shape` is that of the truncated negative binomial law of K, or inf for the Poisson law, with which nothing is
+    released where K = 0.
+    """
+    if math.isinf(shape):
+        return _poisson(rdp, delta, runs)
+    gamma = gamma_of(shape, runs)
+    price, mean = price_of_repeating(rdp, shape, gamma), mean_runs(shape, gamma)
+    return lambda order: rdp(order) + price + math.log(mean) / (order - 1)
+
+
+def _poisson(rdp: Rdp, delta: Delta, runs: float) -> Rdp:
+    """(c)."""
+
+    def selected(order: float) -> float:
+        eps = -math.log1p(-1 / order)  # log(1 + 1 / (order - 1))
+        return rdp(order) + runs * min(delta_of_curve(rdp, eps), delta(eps)) + math.log(runs) / (order - 1)
+
+    return selected
+
+
+def mean_runs(shape: float, gamma: float) -> float:
+    """E[K] of the truncated negative binomial distribution (Definition 1 there), K >= 1, 0 < gamma <= 1.
+
+    shape 1 is geometric with success probability gamma; shape 0 is the logarithmic distribution.
+    """
+    if gamma == 1:
+        return 1.0
+    log_gamma = math.log(gamma)
+    if shape == 0:
+        return -(1 - gamma) / (gamma * log_gamma)
+    return -shape * (1 - gamma) / (gamma * math.expm1(shape * log_gamma))
+
+
+def gamma_of(shape: float, mean: float) -> float:
+    """The gamma, rounded down, with which the mean number of runs is at least `mean` >= 1."""
+    if mean <= 1:
+        return 1.0
+    # the mean falls with gamma: a gamma below the right one means more runs, which cost no less
+    exponent = narrow(lambda x: mean_runs(shape, math.exp(-x)) >= mean, 0.0, 600.0, relative=1e-13)
+    return math.exp(-exponent.above)
+
+
+def price_of_repeating(curve: Rdp, shape: float, gamma: float) -> float:
+    """(1 + shape) min over orders a >= 1 of (1 - 1 / a) curve(a) + log(1 / gamma) / a: the price of (b)."""
+    # (b): any order is valid, so that a missed minimum is loose at most; at a = 1 it is log(1 / gamma)
+    cost = -math.log(gamma)
+    return (1 + shape) * min(cost, _least_over_orders(lambda a: (1 - 1 / a) * curve(a) + cost / a))
+
+
+def delta_of_curve(curve: Rdp, eps: float) -> float:
+    """Delta at epsilon, at the best order (Canonne, Kamath and Steinke, 2020, Proposition 12)."""
+
+    def log_delta(a: float) -> float:
+        return (a - 1) * (curve(a) - eps) + a * math.log1p(-1 / a) - math.log(a - 1)
+
+    return math.exp(min(_least_over_orders(log_delta), 0.0))
+
+
+def _least_over_orders(value: Rdp) -> float:
+    """The least value over orders > 1 that a search finds: on a grid, and then between its points."""
+    grid = log(ORDERS - 1)
+
+    def at(log_excess: float) -> float:
+        return value(1 + math.exp(log_excess))
+
+    values = [at(float(x)) for x in grid]
+    best = int(np.argmin(values))
+    if not math.isfinite(values[best]):
+        return values[best]
+    found = least(at, float(grid[max(0, best - 1)]), float(grid[min(len(grid) - 1, best + 1)]), xatol=1e-4)
+    return min(values[best], found.value)
