@@ -21,7 +21,7 @@ export PYTHONDONTWRITEBYTECODE :=
 reproduce: $(READY)
 	$(BIN)/dpexp verify --keep
 	$(BIN)/dpexp run configs/coverage*.yaml --backend loky  # these are part Python: threads would wait for each other
-	$(BIN)/dpexp run configs/*.yaml
+	$(BIN)/dpexp run configs/*.yaml research/*/*.yaml
 	$(BIN)/dpexp plot --all --format png,pdf,svg
 	$(BIN)/dpexp plot --theory figure2 figure3 figure4
 	$(BIN)/dpexp table --all --out results/tables
@@ -33,7 +33,7 @@ reproduce: $(READY)
 # After an edit: which stored numbers are what today's code gives, by one chunk of every pass. Two minutes if all code has
 # changed, and nothing if none has.
 confirm: $(READY)
-	$(BIN)/dpexp run --confirm configs/*.yaml
+	$(BIN)/dpexp run --confirm configs/*.yaml research/*/*.yaml
 
 # The whole test suite, on two cores: a file's tests stay together, and the longest files come first.
 test: $(READY)
@@ -49,7 +49,7 @@ test-lowest: $(VENV_LOWEST)/.ready
 
 # Every config at toy size through the same code, into results-smoke/.
 smoke: $(READY)
-	$(BIN)/dpexp run --profile smoke configs/*.yaml
+	$(BIN)/dpexp run --profile smoke configs/*.yaml research/*/*.yaml
 	$(BIN)/dpexp plot --stored --format png --results results-smoke  # the others are the same at any size
 	$(BIN)/dpexp plot --theory figure2 figure3 figure4 --results results-smoke
 	$(BIN)/dpexp table --all --results results-smoke --out results-smoke/tables

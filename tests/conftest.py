@@ -17,6 +17,7 @@ from unittest.mock import patch
 
 import pytest
 
+from dpexp.config.shipped import config_folders
 from dpexp.conformance.check import ToyExperiments
 from dpexp.store.files import read_document, write_document
 
@@ -224,4 +225,4 @@ def toys(tmp_path_factory):
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent  # the same for all workers: one of them computes
-    return ToyExperiments(shared / "toys", (ROOT / "configs",), figures=shared / "toys" / "figures")
+    return ToyExperiments(shared / "toys", config_folders(), figures=shared / "toys" / "figures")

@@ -22,6 +22,7 @@ from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.commands.cli import app
 from dpexp.config.card import card_of
 from dpexp.config.experiment_file import read_experiment
+from dpexp.config.shipped import config_folders
 from dpexp.config.yamlfile import parse
 from dpexp.data.adult import census
 from dpexp.papers import figures, our_papers, overlays, tables
@@ -190,7 +191,7 @@ def apart(words: list[str]) -> tuple[list[str], list[str]]:
 def experiments() -> set[str]:
     """Experiments that are shipped, or whose config a page shows."""
     shown = re.findall(r"^experiment: *(\S+)", "\n".join(b.text for b in all_blocks("yaml")), re.MULTILINE)
-    return {path.stem for path in (ROOT / "configs").glob("*.yaml")} | set(shown)
+    return {path.stem for folder in config_folders() for path in folder.glob("*.yaml")} | set(shown)
 
 
 def check_dpexp(words: list[str], strict: bool) -> None:
@@ -345,7 +346,7 @@ def desk(tmp_path, monkeypatch):
             if block.language in ("python", "yaml") and block.file and not block.of_the_package:
                 (tmp_path / block.file).parent.mkdir(exist_ok=True)
                 (tmp_path / block.file).write_text(block.text + "\n")
-    for folder in ("configs", "results"):
+    for folder in ("configs", "research", "results"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     monkeypatch.chdir(tmp_path)
     with plugins.using():  # whatever a test loads is forgotten
@@ -629,7 +630,7 @@ def test_every_command_is_listed_on_the_front_page():
 
 def test_every_config_is_named_on_a_page():
     words = {word for page in PAGES for word in re.findall(r"[\w*]+", page.read_text())}
-    for path in (ROOT / "configs").glob("*.yaml"):
+    for path in (path for folder in config_folders() for path in folder.glob("*.yaml")):
         assert any(fnmatch(path.stem, word) for word in words if len(word) > 3), path.name
 
 

@@ -4,7 +4,6 @@ from dpexp.algorithms.algorithm import Algorithm
 from dpexp.algorithms.batch_descent import BatchDescent
 from dpexp.algorithms.central_newton import CentralNewton
 from dpexp.algorithms.clipped_ldp_sgd import ClippedLdpSgd
-from dpexp.algorithms.controlled_ldp_sgd import ControlledLdpSgd
 from dpexp.algorithms.dp_sgd import DpSgd
 from dpexp.algorithms.dp_sgld import DpSgld
 from dpexp.algorithms.extrapolated_ldp_sgd import ExtrapolatedLdpSgd
@@ -15,7 +14,6 @@ from dpexp.algorithms.path_intervals import PathIntervals
 from dpexp.algorithms.reduced_momentum import ReducedMomentum
 from dpexp.algorithms.sgd import Sgd
 from dpexp.algorithms.staged_newton import StagedNewton
-from dpexp.algorithms.stretched_ldp_sgd import StretchedLdpSgd
 from dpexp.algorithms.tree_momentum import TreeMomentum
 from dpexp.core.parameters import Registry
 
@@ -26,8 +24,6 @@ ALGORITHMS: Registry[type[Algorithm]] = Registry(
         "clipped-ldp-sgd": ClippedLdpSgd,
         "heavy-ball-ldp-sgd": HeavyBallLdpSgd,
         "extrapolated-ldp-sgd": ExtrapolatedLdpSgd,
-        "controlled-ldp-sgd": ControlledLdpSgd,
-        "stretched-ldp-sgd": StretchedLdpSgd,
         "dp-sgld": DpSgld,
         "dp-sgd": DpSgd,
         "sgd": Sgd,

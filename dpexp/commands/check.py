@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from dpexp.commands import advise, diff, model, plot, report, table
 from dpexp.commands.config_statement import of_experiment
 from dpexp.config.experiment_file import load_experiment
-from dpexp.config.shipped import FOLDER
+from dpexp.config.shipped import config_folders
 from dpexp.conformance.alone import ALONE
 from dpexp.conformance.check import Check, Failed, NotTried, Subject, ToyExperiments, carry_out
 from dpexp.conformance.settings import toy_of
@@ -82,7 +82,7 @@ def check(file: Path | None) -> Verdict:
     from dpexp.conformance.suite import built_in, hold, subjects_of
 
     # The shipped configs come last: a file of one's own with the same name is meant first.
-    here: tuple[Path, ...] = (Path("configs"), Path(), FOLDER)
+    here: tuple[Path, ...] = (Path("configs"), Path(), *config_folders())
     with tempfile.TemporaryDirectory(prefix="dpexp-check-") as folder:
         if file is None:
             plugin, subjects, places = None, list(built_in()), here

@@ -44,6 +44,7 @@ from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Parameters
 from dpexp.plugins.loaded import LOADED
 from dpexp.plugins.loading import use, use_installed
+from dpexp.plugins.research import is_research
 from dpexp.privacy.budgets import BUDGETS, PrivacySettings, Target, as_budget
 from dpexp.problems import PROBLEMS
 
@@ -180,7 +181,7 @@ class Reader:
             if not isinstance(file.value, str):
                 self.complain(file.where, f"a plug-in is the path of a Python file, not {kind(file)}", PLUGINS_EXAMPLE)
                 continue
-            if not self.trusted and Path(file.value).name not in LOADED:
+            if not self.trusted and Path(file.value).name not in LOADED and not self.is_own(file.value):
                 message = f"not checked: needs --plugin {shlex.quote(file.value)}"
                 raise NotChecked([Issue(file.where, message, "a list loads no code that a config names")])
             try:
@@ -190,6 +191,10 @@ class Reader:
         if len(self.issues) > before:
             raise ConfigError(self.issues)
         return tuple(file.value for file in files)
+
+    def is_own(self, file: str) -> bool:
+        """Whether a plug-in that the config names is a file of dpexp's own."""
+        return is_research((self.path.parent / file).resolve())
 
     def cases(self, cases: Located, base: dict[str, Located]) -> list[dict[str, Located]]:
         """The base merged with each case."""

@@ -6,15 +6,22 @@ import shlex
 from functools import lru_cache
 from pathlib import Path
 
+from dpexp.plugins.research import ROOT, research_folders
+
 FOLDER = Path(__file__).parent.parent / "configs"
 """in a checkout a link to the folder of that name at the top, which a wheel contains as it is"""
 MARK = "@"
 
 
+def config_folders() -> tuple[Path, ...]:
+    """The folders of shipped configs."""
+    return (FOLDER, *research_folders())
+
+
 @lru_cache(maxsize=1)
 def shipped() -> dict[str, Path]:
-    """Every shipped config by its experiment's name."""
-    return {path.stem: path for path in sorted(FOLDER.glob("*.yaml"))}
+    """Every shipped config by its experiment's name; in a clone also those beside the plug-ins of `research/`."""
+    return {path.stem: path for folder in config_folders() for path in sorted(folder.glob("*.yaml"))}
 
 
 def spelled(experiment: str) -> str | None:
@@ -22,9 +29,9 @@ def spelled(experiment: str) -> str | None:
 
     In a checkout its path; where there is no such file, as after an installation, `@NAME`.
     """
-    if experiment not in shipped():
+    if (path := shipped().get(experiment)) is None:
         return None
-    here = Path("configs") / f"{experiment}.yaml"
+    here = Path("configs") / path.name if path.parent == FOLDER else path.relative_to(ROOT)
     return str(here) if here.is_file() else MARK + experiment
 
 

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
-from dpexp.config.shipped import FOLDER
+from dpexp.config.shipped import config_folders
 from dpexp.core.digests import digest
 from dpexp.core.errors import DpexpError
 from dpexp.core.files import MOST_OF_DOCUMENT, read_ordinary
@@ -88,7 +88,7 @@ class ToyExperiments:
 
         config = self.config_of(experiment)
         if config is None:
-            places = ", ".join("the shipped ones" if one == FOLDER else str(one) for one in self.configs)
+            places = ", ".join("the shipped ones" if one in config_folders() else str(one) for one in self.configs)
             raise Failed(f"needs the experiment '{experiment}', of which there is no config in {places}")
         done = self.root / f"{experiment}.done"
         # Several processes may ask at once: the first computes, and the others wait for it.

@@ -16,6 +16,7 @@ from traceback import walk_tb
 from dpexp.core.digests import files_below
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.plugins import Plugin
+from dpexp.plugins.research import is_research
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,13 @@ def shell(words: Sequence[str], results: Path) -> str:
     return " ".join([shlex.join(["dpexp", *words, *where]), *as_options()])
 
 
+def foreign() -> list[Loaded]:
+    """The loaded plug-ins that are not dpexp's own."""
+    return [loaded for loaded in LOADED.values() if not is_research(loaded.file)]
+
+
 def as_options() -> list[str]:
     """The words of a command line that load today's plug-ins again, quoted for a shell."""
-    files = [loaded.shown for loaded in LOADED.values() if not loaded.installed]
+    # those of `research/` are found without
+    files = [loaded.shown for loaded in foreign() if not loaded.installed]
     return [word for file in files for word in ("--plugin", shlex.quote(str(file)))]

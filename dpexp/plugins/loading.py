@@ -9,7 +9,7 @@ import importlib
 import re
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib import metadata
@@ -24,6 +24,7 @@ from dpexp.core.text import guess
 from dpexp.plugins import Plugin
 from dpexp.plugins.importing import drop_modules, imported, sources
 from dpexp.plugins.loaded import LOADED, Loaded
+from dpexp.plugins.research import ROOT, research_folders
 from dpexp.plugins.shape import complaints, place_of
 
 GROUP = "dpexp.plugins"
@@ -142,6 +143,14 @@ def use_only(files: Sequence[str]) -> bool:
     for file in files:
         use(file)
     return list(LOADED.values()) != before
+
+
+def load_research(names: Iterable[str]) -> None:
+    """Load the plug-ins of dpexp's own repository of these names that are here and not loaded yet."""
+    for name in names:
+        if name not in LOADED and re.fullmatch(r"[\w-]+\.py", name):
+            for file in (folder / name for folder in research_folders() if (folder / name).is_file()):
+                use(file.relative_to(ROOT) if Path.cwd() == ROOT else file)
 
 
 def _is_outdated(loaded: Loaded) -> bool:

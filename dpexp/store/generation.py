@@ -17,8 +17,10 @@ from typing import Any
 
 from dpexp.core.digests import digest
 from dpexp.core.files import Damaged, State, state_of
+from dpexp.plugins.loading import load_research
 from dpexp.store.cell_files import Model, Stored, stored_cell_file, stored_model
 from dpexp.store.files import Sealed, read_sealed
+from dpexp.store.fingerprint import plugins_missing
 from dpexp.store.folder import CELL, Folder, deployments
 from dpexp.store.stamps import FILE as STAMPS
 from dpexp.store.stamps import stamped
@@ -85,12 +87,16 @@ def read_generation(folder: Folder) -> Generation:
     deadline, stamps = time.monotonic() + PATIENCE_S, folder.root.parent / STAMPS
     while True:
         try:
-            return _read(folder.root, tuple(map(state_of, (folder.manifest, folder.cells, folder.summary, stamps))))
+            files = (folder.manifest, folder.cells, folder.summary, stamps)
+            generation = _read(folder.root, tuple(map(state_of, files)))
         except (Damaged, FileNotFoundError):
             # (b): without a writer nothing will change
             if not folder.is_held or time.monotonic() > deadline:
                 raise
             time.sleep(0.05)
+        else:
+            load_research(plugins_missing(generation.manifest["code"].values()))
+            return generation
 
 
 @lru_cache(maxsize=64)

@@ -12,12 +12,14 @@ import time
 
 import numpy as np
 
-from dpexp.algorithms.controlled_ldp_sgd import ControlledLdpSgd
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.schedules import Power
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.logistic import MallowsLogistic
+from tests.research import module
+
+ControlledLdpSgd = module("controlled/controlled_ldp_sgd.py").ControlledLdpSgd
 
 PROBLEMS = {
     "linear": HuberLinear(d=5),

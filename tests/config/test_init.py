@@ -121,12 +121,15 @@ def test_target_is_asked_for_and_nothing_is_overwritten(tmp_path):
 
 def test_shipped_configs_have_names(tmp_path, monkeypatch):
     root = Path(__file__).parents[2]
-    assert sorted(shipped()) == sorted(path.stem for path in (root / "configs").glob("*.yaml"))
+    assert sorted(shipped()) == sorted(
+        path.stem for path in [*root.glob("configs/*.yaml"), *root.glob("research/*/*.yaml")]
+    )
     here = load_experiment(root / "configs" / "linear_d5.yaml")
     assert {cell.cell_id for cell in load_experiment("@linear_d5").cells} == {cell.cell_id for cell in here.cells}
     assert command.init(None, None, None, None, "linear_d5", None) == (root / "configs" / "linear_d5.yaml").read_text()
     monkeypatch.chdir(root)
     assert spelled("linear_d5") == "configs/linear_d5.yaml"
+    assert spelled("stretched") == "research/stretched/stretched.yaml"
     monkeypatch.chdir(tmp_path)
     assert spelled("linear_d5") == "@linear_d5"
     assert spelled("mine") is None

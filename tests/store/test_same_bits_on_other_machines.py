@@ -37,6 +37,12 @@ INTERVALS, NEWTON = "run: {n: 3000, replicates: 8, seed: 11, checkpoints: 1}", "
 FITS = "privacy: {mu: [2, inf, {uniform: [1, 2]}]}"
 LANGEVIN = "algorithm: {name: dp-sgld, batch_size: 100, accountant: [published, theorem-3-1, pld, last-iterate]}"
 CLIPPED = "algorithm: {name: dp-sgd, batch_size: 100, clip: 1, momentum: 0.9}"
+
+
+def research(place):
+    return f"plugins: {ROOT}/research/{place}"
+
+
 CONFIGS = {  # parts of a config, one line each; to add another is to add a line
     "tree": (MEAN, RUN, TARGET, PATH, "algorithm: {name: tree-momentum, epochs: 8}"),
     "tree_printed": (MEAN, RUN, TARGET, PATH, "algorithm: {name: tree-momentum, calibration: paper, epochs: 8}"),
@@ -53,7 +59,7 @@ CONFIGS = {  # parts of a config, one line each; to add another is to add a line
     "adult": ("problem: {name: logistic-ridge, data: adult, N: 50}", RUN, TARGET, PATH, "algorithm: {name: tree-momentum, epochs: 8}"),
     "sampled": (MEAN, RUN, TARGET, "schedule: {name: constant, eta: 0.2}", SAMPLED),
     "linear": ("problem: {name: huber-linear, d: [5, 20]}", ONE_PASS, STEPS, BUDGETS, "algorithm: {name: ldp-sgd}"),
-    "controlled": ("problem: {name: mallows-logistic}", ONE_PASS, STEPS, BUDGETS, "algorithm: {name: controlled-ldp-sgd}"),
+    "controlled": ("problem: {name: mallows-logistic}", ONE_PASS, STEPS, BUDGETS, "algorithm: {name: controlled-ldp-sgd}", research("controlled/controlled_ldp_sgd.py")),
     "extrapolated": ("problem: {name: huber-linear}", ONE_PASS, STEPS, BUDGETS, "algorithm: {name: extrapolated-ldp-sgd}"),
     "logistic": ("problem: {name: mallows-logistic}", ONE_PASS, STEPS, BUDGETS, "algorithm: {name: clipped-ldp-sgd, clip: 0.5}"),
     "flat": ("problem: {name: insensitive-linear}", ONE_PASS, STEPS, "privacy: {mu: 2}", "algorithm: {name: heavy-ball-ldp-sgd, momentum: 0.5}"),

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dpexp.algorithms.controlled_ldp_sgd import ControlledLdpSgd
-from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.near_the_optimum import Local, curvature_of, decay_of, is_flat, linear, local
 from dpexp.algorithms.schedules import Constant, Power
 from dpexp.config.cells import Cell
@@ -148,7 +146,7 @@ BOUNDS = {
 
 def covers(cell: Cell) -> bool:
     """Whether a cell is the paper's algorithm with a step size eta i^-alpha, on a problem whose curvature is known."""
-    known = type(cell.algorithm) in (LdpSgd, ControlledLdpSgd) and type(cell.schedule) in (Power, Constant)
+    known = cell.algorithm.name in ("ldp-sgd", "controlled-ldp-sgd") and type(cell.schedule) in (Power, Constant)
     return known and linear(cell.problem).knows_curvature
 
 

@@ -7,7 +7,6 @@ import pytest
 
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.schedules import Power
-from dpexp.algorithms.stretched_ldp_sgd import StretchedLdpSgd
 from dpexp.conformance.problems import furthest
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.huber_linear import HuberLinear
@@ -15,7 +14,9 @@ from dpexp.problems.regression_models import furthest_messages, largest_stretch
 from tests.algorithms.test_ldp_sgd import CASES, SEED, SETTINGS, STEPS, N, budget_of, states_of
 from tests.oracles import ldp_sgd, one_pass, scale_row
 from tests.oracles.streams import normals
+from tests.research import module
 
+StretchedLdpSgd = module("stretched/stretched_ldp_sgd.py").StretchedLdpSgd
 EXACT = 2 * math.sqrt(2) * scale_row.C
 
 

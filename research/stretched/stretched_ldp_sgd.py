@@ -26,6 +26,7 @@ from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.one_pass import OnePassAlgorithm, Sensitivities
 from dpexp.engine.lanes.elementwise import Value
 from dpexp.engine.linear.rule import Rule
+from dpexp.plugins import Plugin
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.regression_models import furthest_messages, largest_stretch
@@ -102,3 +103,6 @@ class StretchedLdpSgd(OnePassAlgorithm):
         theta = seen.copy()
         theta[..., -1, :] /= self.stretch
         return theta
+
+
+PLUGIN = Plugin(algorithms={"stretched-ldp-sgd": StretchedLdpSgd})

@@ -10,17 +10,18 @@ import pandas as pd
 import pytest
 
 import dpexp
-import dpexp.algorithms.controlled_ldp_sgd as controlled
-from dpexp.algorithms.controlled_ldp_sgd import ControlledLdpSgd, exact, linear
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.schedules import Constant, Power
 from dpexp.privacy.budgets import ConstantBudget, ListBudget, UniformBudget
 from dpexp.problems import PROBLEMS
 from tests.algorithms.test_ldp_sgd import CASES, SEED, STEPS, N, budget_of, states_of
-from tests.conftest import call
+from tests.conftest import ROOT, call
 from tests.oracles import bounds, ldp_sgd
 from tests.oracles.streams import normals
+from tests.research import module
 
+controlled = module("controlled/controlled_ldp_sgd.py")
+ControlledLdpSgd, exact, linear = controlled.ControlledLdpSgd, controlled.exact, controlled.linear
 QUICK = ("huber joint scale", "logistic")
 KINDS = (*QUICK, "huber known scale", "huber, other numbers", "huber, one covariate", "insensitive")
 each_case = pytest.mark.parametrize(
@@ -180,12 +181,13 @@ def test_controlled_and_plain_agree_within_their_errors_with_five_seeds(case):
 
 # --- what is refused, and what is shown
 
-CONFIG = """experiment: controlled
-problem: {name: PROBLEM}
-algorithm: {name: controlled-ldp-sgd}
-schedule: {eta: ETA, alpha: 1/2}
-privacy: {mu: MU}
-run: {n: 3000, replicates: 24, seed: 3, checkpoints: 40}
+CONFIG = f"""experiment: controlled
+plugins: {ROOT}/research/controlled/controlled_ldp_sgd.py
+problem: {{name: PROBLEM}}
+algorithm: {{name: controlled-ldp-sgd}}
+schedule: {{eta: ETA, alpha: 1/2}}
+privacy: {{mu: MU}}
+run: {{n: 3000, replicates: 24, seed: 3, checkpoints: 40}}
 """
 
 
@@ -198,7 +200,7 @@ def config(folder, problem="huber-linear", eta="1", mu="[1, inf]"):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"problem": "mallows-hinge"}, "huber-linear, mallows-logistic, pinball-linear"),
+        ({"problem": "insensitive-linear"}, "huber-linear, mallows-logistic, pinball-linear"),
         ({"problem": "pinball-linear, tau: 0.3"}, "where alone the second moment"),
         ({"eta": "30"}, "its first step size, 30, must be at most"),
         ({"mu": "{list: [1, 2]}"}, "a list of budgets"),
@@ -206,7 +208,7 @@ def config(folder, problem="huber-linear", eta="1", mu="[1, inf]"):
 )
 def test_where_no_second_moment_is_known_a_config_is_refused_where_it_stands(tmp_path, changes, words):
     said = call("validate", config(tmp_path, **changes), code=2).stderr
-    assert re.search(r"controlled.yaml:[23]:\d+: ", said)
+    assert re.search(r"controlled.yaml:[34]:\d+: ", said)
     assert words in said
 
 

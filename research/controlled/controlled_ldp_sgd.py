@@ -33,6 +33,7 @@ from dpexp.engine.lanes.elementwise import Value
 from dpexp.engine.linear.rule import Memory, Numbers, Received, Rule
 from dpexp.engine.result import Passed
 from dpexp.inference.public_numbers import rounded
+from dpexp.plugins import Plugin
 from dpexp.privacy.budgets import Budget, ConstantBudget, ListBudget
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.linear_predictor import LinearPredictorProblem
@@ -271,3 +272,6 @@ def _is_of_residuals(problem: LinearPredictorProblem) -> bool:
     scale, k = problem.optimum()[-1], problem.constants
     both = (type(problem).score(*at, scale, k) for at in ((t, y), (0.0, y - t)))
     return all(np.allclose(one, other, rtol=1e-9, atol=1e-12) for one, other in zip(*both, strict=True))
+
+
+PLUGIN = Plugin(algorithms={"controlled-ldp-sgd": ControlledLdpSgd})
