@@ -104,12 +104,12 @@ def test_the_house_stays_small():
 
 
 LINES = {
-    "accounting": 4_416, "algorithms": 3_067, "commands": 6_948, "config": 2_809, "conformance": 2_350, "core": 1_825, "data": 2_073,
-    "engine": 4_544, "inference": 3_399, "papers": 8_110, "plugins": 723, "privacy": 8_324,
-    "problems": 2_296, "protocols": 139, "reporting": 8_492, "roof": 411, "store": 4_455, "theory": 1_529,
+    "accounting": 4_416, "algorithms": 2_686, "commands": 6_884, "config": 2_826, "conformance": 2_350, "core": 1_716, "data": 2_073,
+    "engine": 4_544, "inference": 3_399, "papers": 8_108, "plugins": 762, "privacy": 8_324,
+    "problems": 2_296, "protocols": 139, "reporting": 7_814, "roof": 78, "store": 4_462, "theory": 1_529,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""
-FILES = 453
+FILES = 447
 """of the package"""
 
 

@@ -24,15 +24,20 @@ def shipped() -> dict[str, Path]:
     return {path.stem: path for folder in config_folders() for path in sorted(folder.glob("*.yaml"))}
 
 
+def place_of(experiment: str) -> str:
+    """Where the config of an experiment lies in a clone of dpexp, or would lie."""
+    path = shipped().get(experiment)
+    return str(path.relative_to(ROOT)) if path and path.parent != FOLDER else f"configs/{experiment}.yaml"
+
+
 def spelled(experiment: str) -> str | None:
     """How a command names the shipped config of an experiment from here; None where none is shipped.
 
     In a checkout its path; where there is no such file, as after an installation, `@NAME`.
     """
-    if (path := shipped().get(experiment)) is None:
+    if experiment not in shipped():
         return None
-    here = Path("configs") / path.name if path.parent == FOLDER else path.relative_to(ROOT)
-    return str(here) if here.is_file() else MARK + experiment
+    return here if Path(here := place_of(experiment)).is_file() else MARK + experiment
 
 
 def as_typed(path: Path) -> str:

@@ -74,7 +74,8 @@ def command_of(folder: Folder, as_shipped: bool = False) -> tuple[str, str]:
     words += as_options()
     remark = ""
     if named == "CONFIG":
-        remark = f"   (CONFIG is the config file of the experiment '{experiment}')"
+        rest = "those in research/ need dpexp's repository"
+        remark = f"   (CONFIG is the config file of the experiment '{experiment}'; {rest})"
     elif known and experiment != folder.experiment:
         remark = f"   (it writes {folder.root.parent / experiment}; a copy of another name stays as it is)"
     return " ".join(words), remark

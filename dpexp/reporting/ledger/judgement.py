@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from dpexp.config.shipped import place_of
 from dpexp.plugins.loaded import shell
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def said(claim: Claim) -> dict[str, Any]:
     return {name: getattr(claim, name) for name in SAID} | {
         "hypotheses": list(dict.fromkeys(hypothesis.words for hypothesis in claim.hypotheses)),
         "expected_verdict": claim.expected,
-        "configs": [f"configs/{name}.yaml" for name in claim.experiments],
+        "configs": [place_of(name) for name in claim.experiments],
     }
 
 
@@ -85,7 +86,7 @@ class Judgement:
     @property
     def experiments(self) -> list[str]:
         """The names of the experiments whose results the claim reads."""
-        return [str(path).removeprefix("configs/").removesuffix(".yaml") for path in self.claim["configs"]]
+        return [Path(path).stem for path in self.claim["configs"]]
 
     @property
     def command(self) -> str:
