@@ -97,16 +97,12 @@ def summary(paper: Any, claims: list[dict[str, Any]]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-NO_PAPERS = ("shelf", "answers")
-"""a list of published numbers, and answers of our own, of which there is no paper to reproduce"""
-
-
 def bibliography() -> str:
     """paper/paper.bib: dpexp and the papers, as `dpexp cite` prints them."""
     from dpexp.commands.cite import cite
     from dpexp.papers import our_papers
 
-    names = (None, *(name for name, paper in our_papers().items() if paper.what_to_know and name not in NO_PAPERS))
+    names = (None, *(name for name, paper in our_papers().items() if paper.what_to_know))
     entries = [one["bibtex"] for name in names for one in cite(name)[0] if one["kind"] in ("dpexp", "paper")]
     return "\n\n".join(entries) + "\n"
 
@@ -115,11 +111,10 @@ def summaries() -> dict[str, str]:
     """The summary of each reproduction of somebody's paper, by its name."""
     from dpexp.commands.claims import Request, claims
     from dpexp.papers import our_papers
-    from dpexp.store.reading import numbers_held
 
     request = Request((), None, (), "json", None, Path("results"))
-    rows = json.loads(claims(request, numbers_held).text)
-    told = [paper for paper in our_papers().values() if paper.what_to_know and paper.id not in NO_PAPERS]
+    rows = json.loads(claims(request).text)
+    told = [paper for paper in our_papers().values() if paper.what_to_know]
     return {paper.id: summary(paper, [row for row in rows if row["paper"] == paper.id]) for paper in told}
 
 

@@ -24,16 +24,14 @@ T = TypeVar("T")
 def our_papers() -> Registry[Paper]:
     """The reproductions that dpexp itself brings, by their ids."""
     # when they are first asked for: what uses the code of one paper alone would wait for all
-    from dpexp.papers.answers import PAPER as ANSWERS
     from dpexp.papers.dp_sgld import PAPER as DP_SGLD
     from dpexp.papers.hidden_state import PAPER as HIDDEN_STATE
     from dpexp.papers.inference import PAPER as INFERENCE
     from dpexp.papers.ldp_sgd import PAPER as LDP_SGD
     from dpexp.papers.momentum import PAPER as MOMENTUM
     from dpexp.papers.noisy_sgd import PAPER as NOISY_SGD
-    from dpexp.papers.shelf import PAPER as SHELF
 
-    ours = (LDP_SGD, NOISY_SGD, HIDDEN_STATE, DP_SGLD, MOMENTUM, INFERENCE, SHELF, ANSWERS)
+    ours = (LDP_SGD, NOISY_SGD, HIDDEN_STATE, DP_SGLD, MOMENTUM, INFERENCE)
     return Registry("paper", {paper.id: paper for paper in ours})
 
 

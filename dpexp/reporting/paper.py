@@ -61,11 +61,12 @@ class Paper:
 
 
 def in_words(module: str) -> dict[str, Any]:
-    """What a paper says to its readers, for `Paper`: headlines, what to know, and what no claim settles.
+    """What a paper says to its readers, for `Paper`: `in_words.yaml` beside the file of the module."""
+    return words_of(data_of(Path(module).with_name("in_words.yaml")))
 
-    It stands in `in_words.yaml` beside the file of the module.
-    """
-    found = data_of(Path(module).with_name("in_words.yaml"))
+
+def words_of(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Headlines, what to know, and what no claim settles, for `Paper`."""
     return {
         "headlines": found.get("headlines", {}),
         "what_to_know": tuple(ToKnow(**entry) for entry in found.get("what_to_know", ())),
@@ -74,14 +75,17 @@ def in_words(module: str) -> dict[str, Any]:
 
 
 def in_rows(module: str, checks: Mapping[str, Check]) -> tuple[Claim, ...]:
-    """The claims of a paper, for `Paper`: checks by id, with their words, which are rows of `claims.yaml`.
+    """The claims of a paper, for `Paper`: their words are rows of `claims.yaml` beside the file of the module."""
+    return claims_of(data_of(Path(module).with_name("claims.yaml")), checks, module)
 
-    It stands beside the file of the module. The order is that of the rows. Raises ValueError for a row without a check,
-    or a check without a row.
+
+def claims_of(rows: Mapping[str, Any], checks: Mapping[str, Check], origin: str) -> tuple[Claim, ...]:
+    """Claims from their words and their checks, by id, in the order of the rows.
+
+    Raises ValueError for a row without a check, or a check without a row.
     """
-    rows = data_of(Path(module).with_name("claims.yaml"))
     if alone := sorted(rows.keys() ^ checks.keys()):
-        raise ValueError(f"{module}: a row without a check, or a check without a row: {', '.join(alone)}")
+        raise ValueError(f"{origin}: a row without a check, or a check without a row: {', '.join(alone)}")
     return tuple(checks[name].claim(name, **words) for name, words in rows.items())
 
 
@@ -90,11 +94,12 @@ Drawn = tuple[Callable[[Path], Drawing], tuple[str, ...]]
 
 
 def in_captions(module: str, paper: str, drawn: Mapping[str, Drawn]) -> tuple[Figure, ...]:
-    """The figures of a paper, for `Paper`: by name what draws them, with the captions that stand in `in_words.yaml`.
+    """The figures of a paper, for `Paper`, with the captions of `in_words.yaml` beside the file of the module."""
+    return figures_of(data_of(Path(module).with_name("in_words.yaml"))["figures"], paper, drawn)
 
-    They are in the order of the captions. Raises KeyError for one that nothing draws.
-    """
-    captions = data_of(Path(module).with_name("in_words.yaml"))["figures"]
+
+def figures_of(captions: Mapping[str, Any], paper: str, drawn: Mapping[str, Drawn]) -> tuple[Figure, ...]:
+    """Figures from their captions and what draws them, in the order of the captions. KeyError: nothing draws one."""
     return tuple(
         Figure(name, said["caption"], paper, said["place"], needs, draw)
         for name, said in captions.items()

@@ -8,8 +8,8 @@ import pytest
 from dpexp.accounting.allocation import one_epoch_above
 from dpexp.accounting.epochs import epoch_loss
 from dpexp.accounting.steps import step_loss
-from dpexp.papers.answers import bins, private_regime
 from dpexp.privacy.attained.walk import renyi
+from research import answers
 
 
 def composed(losses, masses, times, delta, width):
@@ -66,7 +66,7 @@ def test_a_replaced_record_of_two_batches_beside_draws():
     share = np.where(loss > most, -np.expm1(np.minimum(most - loss, 0)), 0)
     mean, error = share.mean(), share.std() / math.sqrt(len(share))
     assert mean - 5 * error > 1.8e-2
-    law = bins.Opposite(1.0, 2)
+    law = answers.Opposite(1.0, 2)
     assert law.attained(1, mean - 4 * error) > most > law.attained(1, mean + 4 * error) > 0.97 * most
 
 
@@ -98,21 +98,21 @@ def test_the_unit_of_the_limit_is_the_slope_of_the_gaussian_curve():
         kept = np.where(x > eps, -np.expm1(np.minimum(eps - x, 0)), 0)
         change = np.trapezoid(moved * kept, x)
         slope = np.trapezoid(density * np.where(x > eps, np.exp(np.minimum(eps - x, 0)), 0), x)
-        one = bins.Compared(5, 1.0, 1, 0.1, mu, (0.0, 0.0), (eps, eps))
+        one = answers.Compared(5, 1.0, 1, 0.1, mu, (0.0, 0.0), (eps, eps))
         unit = -eps / one.scaled[0]
         assert change / slope == pytest.approx(unit * v / mu**2 * (1 - eps / mu**2), rel=1e-3, abs=1e-12)
 
 
 def test_the_private_regime_is_a_square_whose_constant_is_a_variance():
     theta, order = 0.01, 3.0
-    for shape, power in private_regime.POWERS.items():
+    for shape, power in answers.POWERS.items():
         u = np.linspace(-0.5, 0.5, 100_001)
-        density = np.exp(-private_regime.AT_THE_WALL * np.abs(2 * u) ** power)
+        density = np.exp(-answers.AT_THE_WALL * np.abs(2 * u) ** power)
         wanted = 2 * order * theta**2 * (density @ u**2) / density.sum()
-        assert private_regime.limit(shape, theta, order) == pytest.approx(wanted, rel=1e-3)
+        assert answers.limit(shape, theta, order) == pytest.approx(wanted, rel=1e-3)
     p, q = (np.exp(sign * 4 * u) / np.exp(sign * 4 * u).sum() for sign in (1, -1))
     divergence = np.log((p**order * q ** (1 - order)).sum()) / (order - 1)
-    assert private_regime.limit("flat", 4.0, order) == pytest.approx(divergence, rel=1e-3)
+    assert answers.limit("flat", 4.0, order) == pytest.approx(divergence, rel=1e-3)
 
 
 @pytest.mark.slow
@@ -135,12 +135,12 @@ def test_the_private_regime_by_chains_of_cells_and_its_spectral_gap():
 
     wide = width + 2 * 0.5826  # a walk overshoots a wall by 0.5826 deviations on average (Chernoff, 1965)
     end = divergence(20_000)
-    assert end == pytest.approx(private_regime.limit("flat", theta, 2.0) * (wide / width) ** 2, rel=5e-3)
+    assert end == pytest.approx(answers.limit("flat", theta, 2.0) * (wide / width) ** 2, rel=5e-3)
     rate = math.log((end - divergence(1200)) / (end - divergence(1600))) / 400
     assert rate == pytest.approx(math.pi**2 / (2 * wide**2), rel=0.01)
 
 
 def test_the_walk_of_the_law_is_the_one_of_the_cells(monkeypatch):
-    monkeypatch.setattr(private_regime, "WIDTH", 40.0)
-    ours = renyi(*private_regime._laws.__wrapped__("flat", 0.05, 10**6), 2.0)
-    assert ours == pytest.approx(private_regime.limit("flat", 0.05, 2.0) * (1 + 2 * 0.5826 / 40) ** 2, rel=2e-3)
+    monkeypatch.setattr(answers, "WIDTH", 40.0)
+    ours = renyi(*answers._laws.__wrapped__("flat", 0.05, 10**6), 2.0)
+    assert ours == pytest.approx(answers.limit("flat", 0.05, 2.0) * (1 + 2 * 0.5826 / 40) ** 2, rel=2e-3)

@@ -18,8 +18,7 @@ import pytest
 
 from dpexp.config.cells import stored_cell
 from dpexp.engine.result import CellData
-from dpexp.papers import answers, claims
-from dpexp.papers.answers import bins, extrapolation, kinks, private_regime
+from dpexp.papers import claims
 from dpexp.papers.dp_sgld.claims import tuned
 from dpexp.papers.ldp_sgd.claims import privacy, remarks, theorems
 from dpexp.papers.noisy_sgd.claims import lower, sections
@@ -28,15 +27,15 @@ from dpexp.reporting.checks import JOINT
 from dpexp.reporting.evidence import Evidence, Run
 from dpexp.reporting.ledger.judgement import Judgement, said
 from dpexp.reporting.ledger.pages import listed, section, warnings
-from dpexp.reporting.paper import in_rows
+from dpexp.reporting.paper import claims_of
 from dpexp.reporting.slopes import RATE_TOLERANCE
 from dpexp.theory.dp_sgld.utility import lemma11
+from research import answers, stated_epsilons
 from tests.conftest import ROOT
 
 RESULTS = ROOT / "results"
-CLAIMS = claims()
+CLAIMS = claims() | {one.PAPER.id: one.PAPER.claims for one in (answers, stated_epsilons)}
 BY_ID = {claim.id: claim for some in CLAIMS.values() for claim in some}
-CHECKS = bins.CHECKS | extrapolation.CHECKS | kinks.CHECKS | private_regime.CHECKS
 METRICS = ("param_distance_sq", "coef_distance_sq", "loss_gap", "projections")
 REPLICATES = 40
 FEWER = 3
@@ -406,7 +405,7 @@ def settled():
         ("noisy-sgd/theorem-1-3/tight", f"a factor of {lower.CONSTANT_AT_100:,} at order 100"),
         ("noisy-sgd/section-1-3/true-answer", f"between {1 / sections.CONSTANT:g} and 1"),
         ("dp-sgld/table-1/reduces-gap", f"at least {tuned.CONSIDERABLE:.0%} of the gap"),
-        ("answers/kinks/pinball", f"{kinks.TOLERANCE:.0%}, "),
+        ("answers/kinks/pinball", f"{answers.TOLERANCE:.0%}, "),
     ],
 )
 def test_a_tolerance_in_words_is_the_number_of_the_check(name, words):
@@ -415,14 +414,18 @@ def test_a_tolerance_in_words_is_the_number_of_the_check(name, words):
 
 def test_a_row_without_a_check_and_a_check_without_a_row_are_named():
     with pytest.raises(ValueError, match="answers/kinks/hinge, answers/kinks/pinball"):
-        in_rows(answers.__file__, {name: check for name, check in CHECKS.items() if "kinks" not in name})
+        claims_of(
+            answers.WORDS["claims"], {name: check for name, check in answers.CHECKS.items() if "kinks" not in name}, ""
+        )
     with pytest.raises(ValueError, match="answers/none"):
-        in_rows(answers.__file__, {**CHECKS, "answers/none": CHECKS["answers/kinks/hinge"]})
+        claims_of(
+            answers.WORDS["claims"], {**answers.CHECKS, "answers/none": answers.CHECKS["answers/kinks/hinge"]}, ""
+        )
 
 
 def test_a_row_with_a_word_too_few_or_too_many_is_named():
     words = {"place": "a", "statement": "b.", "kind": "value", "tolerance": "c", "expected": "false", "false_if": "d."}
-    check = CHECKS["answers/kinks/hinge"]
+    check = answers.CHECKS["answers/kinks/hinge"]
     assert check.claim("answers/x", **words).source == "ours"
     assert check.claim("answers/x", quote="q", **words).source == "paper"
     with pytest.raises(ValueError, match=r"answers/x: .*'quot'"):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpexp.papers.shelf.claims import CLAIMS, entries, found, verdict
+from research.stated_epsilons import CLAIMS, entries, found, verdict
 from tests.conftest import mostly_slow
 from tests.oracles import published_numbers
 from tests.oracles.published_numbers import REFERENCES, conformance

@@ -1,6 +1,9 @@
-"""What pages state of training runs: is a printed epsilon that of its own parameters, and of the program that ran?
+"""Epsilons that widely read pages state of training runs, as a plug-in.
 
-Three epsilons stand beside each: recomputed, as accounted, and as the code samples. One rule judges all rows.
+    dpexp claims --paper shelf --plugin research/stated_epsilons.py
+
+Is a stated epsilon that of its own parameters, and of the program that ran? Three others are computed: as the page's
+accountant did, certified for Poisson batches, and attained by the batches that the program draws. One rule judges all.
 """
 
 from __future__ import annotations
@@ -13,11 +16,14 @@ from dpexp.accounting.conversions import classic_eps
 from dpexp.accounting.renyi import mixture_from_base
 from dpexp.accounting.steps import step_loss
 from dpexp.core.parameters import Parameters
+from dpexp.plugins import Plugin
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.reporting.claim import Check, Claim, Outcome, Verdict
-from dpexp.reporting.paper import data_of
+from dpexp.reporting.paper import Paper, data_of, words_of
 from dpexp.reporting.row import Printing, by_rule
+from dpexp.reporting.table import Column, Content, Table, by_column
 
+WORDS = data_of(Path(__file__).with_suffix(".yaml"))
 ORDERS = (*(1 + k / 10 for k in range(1, 100)), *range(12, 64))
 """the Renyi orders of the accountants that these pages used"""
 RECORDS = 60_000
@@ -61,7 +67,7 @@ class Found(NamedTuple):
 
 def entries() -> tuple[Entry, ...]:
     """The rows of the shelf."""
-    return tuple(Entry(**row) for row in data_of(Path(__file__).parent / "entries.yaml"))
+    return tuple(Entry(**row) for row in WORDS["entries"])
 
 
 @cache
@@ -155,3 +161,49 @@ CLAIMS: tuple[Claim, ...] = tuple(
     for entry in entries()
     for expected in [EXPECTED.get(entry.id, "misleading")]
 )
+
+NOTE = (
+    "All are accounted as Poisson batches, a record added or removed. Recomputed: Renyi divergences with the conversion of "
+    "2017. Certified: loss distributions, Poisson batches. Attained: by a pair, of the batches that the program draws."
+)
+
+
+def build(results: Path) -> Content:
+    """A line for each printed epsilon."""
+    records = [
+        {
+            "of": entry.id,
+            "printed": entry.printed,
+            "delta": entry.delta,
+            "noise_multiplier": entry.noise_multiplier,
+            "sampling_probability": entry.q,
+            "steps": entry.steps,
+            "batches": entry.sampler,
+            **found(entry)._asdict(),
+            "verdict": verdict(entry, entry.printed),
+        }
+        for entry in entries()
+    ]
+    columns: dict[str, Column] = {
+        "of": "{of}",
+        "batches": "{batches}",
+        "printed": "{printed:.4g}",
+        "recomputed": "{recomputed:.4g}",
+        "certified": "{accounted:.4g}",
+        "attained": "{attained:.4g}",
+        "attained, replaced": "{replaced:.4g}",
+        "verdict": "{verdict}",
+    }
+    return by_column(columns, records, NOTE)
+
+
+PAPER = Paper(
+    id="shelf",
+    title="Published epsilons of DP-SGD",
+    authors="TensorFlow Privacy, Opacus",
+    bibliography={"note": "pages of two libraries, read at the commits that each row names"},
+    claims=CLAIMS,
+    tables=(Table("shelf", "Published epsilons beside what holds and what is attained", "shelf", (), build),),
+    **words_of(WORDS),
+)
+PLUGIN = Plugin(papers=(PAPER,), inputs=("stated_epsilons.yaml",))
