@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 from dpexp.core.version import VERSION as __version__
 
 API = (
-    "Result", "advise", "audit", "calibrate", "check", "claims", "diff", "fit", "judge", "load", "model", "plot",
-    "privacy", "read", "receipt", "report", "run", "table", "validate",
+    "Result", "audit", "calibrate", "check", "claims", "diff", "fit", "judge", "load", "plot",
+    "predict", "privacy", "read", "receipt", "report", "run", "table", "validate",
 )  # fmt: skip
 __all__ = ["API", "__version__", *API]
 
 if TYPE_CHECKING:
     from dpexp.commands.api import Result as Result
-    from dpexp.commands.api import advise as advise
     from dpexp.commands.api import audit as audit
     from dpexp.commands.api import calibrate as calibrate
     from dpexp.commands.api import check as check
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
     from dpexp.commands.api import fit as fit
     from dpexp.commands.api import judge as judge
     from dpexp.commands.api import load as load
-    from dpexp.commands.api import model as model
     from dpexp.commands.api import plot as plot
+    from dpexp.commands.api import predict as predict
     from dpexp.commands.api import read as read
     from dpexp.commands.api import receipt as receipt
     from dpexp.commands.api import report as report

@@ -101,7 +101,7 @@ Paper      dpexp.reporting.paper                 a value, all of one reproductio
     id, title, authors   what it is called everywhere
     claims, figures, tables, configs   what belongs to it; default: none
     not_claimed       what of the paper no claim settles, and why; default: none
-    bibliography      what else is known of where it appeared, by BibTeX's names; asked by `dpexp cite`; default: none
+    bibliography      what else is known of where it appeared, by BibTeX's names; default: none
     overlays          figures that can also be drawn with theory laid over them; default: none
     theory            what it predicts of cells of any experiment; asked by `dpexp plot RESULT --theory`; default: None
     headlines, what_to_know   what a reader should see first, and its rows; asked by `dpexp claims`; default: none

@@ -1,4 +1,4 @@
-"""python -m tools.summaries FOLDER: a summary of each reproduction, of two pages, and the bibliography of the papers.
+"""python -m tools.summaries FOLDER: a summary of each reproduction, of two pages.
 
 The form is that of reproduction reports: what was reproduced, how, what came out, what did not, and how to try it. All
 of it follows from the ledger's rows and from what a paper's reproduction declares; nothing is written here twice.
@@ -32,7 +32,7 @@ METHOD = (
 TRY = (
     "`dpexp claims --paper {id}` shows all rows, `dpexp claims ID` judges a row from the stored results, "
     "and `make reproduce` runs everything and compares it with what is published. The whole page is "
-    "`results/claims/{id}.md`, and `dpexp cite {id}` prints the reference."
+    "`results/claims/{id}.md`."
 )
 
 
@@ -97,16 +97,6 @@ def summary(paper: Any, claims: list[dict[str, Any]]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def bibliography() -> str:
-    """paper/paper.bib: dpexp and the papers, as `dpexp cite` prints them."""
-    from dpexp.commands.cite import cite
-    from dpexp.papers import our_papers
-
-    names = (None, *(name for name, paper in our_papers().items() if paper.what_to_know))
-    entries = [one["bibtex"] for name in names for one in cite(name)[0] if one["kind"] in ("dpexp", "paper")]
-    return "\n\n".join(entries) + "\n"
-
-
 def summaries() -> dict[str, str]:
     """The summary of each reproduction of somebody's paper, by its name."""
     from dpexp.commands.claims import Request, claims
@@ -119,11 +109,10 @@ def summaries() -> dict[str, str]:
 
 
 def main(folder: Path) -> None:
-    """Write the summaries into a folder, and the bibliography beside the article."""
+    """Write the summaries into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in summaries().items():
         (folder / f"{name}.md").write_text(text)
-    Path("paper/paper.bib").write_text(bibliography())
 
 
 if __name__ == "__main__":

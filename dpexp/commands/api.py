@@ -26,13 +26,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from dpexp.core.errors import PrivateWarning
-from dpexp.core.text import Printed
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from dpexp.commands.audit import Audited
     from dpexp.commands.check import Verdict
+    from dpexp.commands.fit_result import StoredFit
     from dpexp.commands.fit_shown import Report
     from dpexp.commands.model import ReleasedModel
     from dpexp.config.cells import Experiment
@@ -44,18 +44,6 @@ if TYPE_CHECKING:
 RESULTS = Path("results")
 DEEPEST = 20
 """levels of lists and dicts in a config"""
-
-
-class Advice(list[dict[str, Any]], Printed):
-    """Recommendations, one of each problem and budget; a notebook shows what the command prints."""
-
-    def __init__(self, advice: Sequence[dict[str, Any]], said: str) -> None:
-        super().__init__(advice)
-        self._said = said
-
-    def text(self) -> str:
-        """What the command prints."""
-        return self._said
 
 
 @dataclass(frozen=True)
@@ -213,22 +201,32 @@ def table(
     return pd.DataFrame(chosen.build(home).records)
 
 
-def model(
-    name: str | os.PathLike[str],
-    cell: str | None = None,
+def predict(
+    result: str | os.PathLike[str],
+    table: object = None,
     *,
+    cell: str | None = None,
     estimator: str | None = None,
     replicate: int = 0,
     results: str | os.PathLike[str] = RESULTS,
-) -> ReleasedModel:
-    """The parameters that a run on your own records has released.
+) -> ReleasedModel | StoredFit | pd.DataFrame:
+    """What a fit (its file or folder) or a run on your own records has released, or predictions for a table.
 
-    `.names`, `.classes` and `.values` are in the units of your columns, `.predict(table)` takes a file or a DataFrame,
-    `.save(path)` writes .npz or .json. Raises ResultsMissing for what is missing or stale, with the command to run.
+    Without a table a fit, or the parameters of a run: `.names`, `.classes` and `.values` are in the units of your
+    columns, `.predict(table)` takes a file or a DataFrame, `.save(path)` writes .npz or .json. Raises ResultsMissing
+    for what is missing or stale, with the command to run.
     """
     from dpexp.commands import model as command
+    from dpexp.commands.fit_result import read_fit
+    from dpexp.commands.table import fit_files
 
-    return command.released_model(os.fspath(name), Path(results), cell, estimator, replicate)
+    paths = fit_files([os.fspath(result)])
+    found = (
+        read_fit(paths[0])
+        if paths
+        else command.released_model(os.fspath(result), Path(results), cell, estimator, replicate)
+    )
+    return found if table is None else found.predict(table)
 
 
 def privacy(
@@ -417,25 +415,6 @@ def claims(
 
     request = command.Request(tuple(ids), paper, (), "json", None, Path(results), judge, quiet=True)
     return pd.DataFrame(json.loads(command.claims(request).text))
-
-
-def advise(
-    problem: str | os.PathLike[str],
-    *,
-    n: int | None = None,
-    d: int | None = None,
-    mu: float | Mapping[str, Any] | None = None,
-    set: Sequence[str] = (),
-    metric: Literal["distance", "loss"] = "distance",
-    replicates: int = 48,
-) -> Advice:
-    """Step size, decay and estimator for a problem, or for every problem and budget of a config file."""
-    from dpexp.commands import advise as command
-    from dpexp.core.scalars import yaml_in_line
-
-    said = [None if value is None else yaml_in_line(value) for value in (n, d, mu)]
-    document, text = command.recommend(os.fspath(problem), said[0], said[1], said[2], set, metric, replicates)
-    return Advice(document["advice"], text)
 
 
 def _builtin(value: Any, where: str, depth: int = 0) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dpexp.commands import advise, diff, model, plot, report, table
+from dpexp.commands import diff, model, plot, report, table
 from dpexp.commands.config_statement import of_experiment
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.shipped import config_folders
@@ -23,9 +23,8 @@ COMMANDS: dict[str, Callable[[Path, Path], object]] = {
     "plot": lambda folder, config: plot.figures_of(["toy"], False, "png", folder / "drawn", folder),
     "table": lambda folder, config: table.table(["toy"], False, "md", None, folder),
     "report": lambda folder, config: report.report(folder / "toy", folder / "page.html"),
-    "advise": lambda folder, config: advise.recommend(str(config), None, None, None, [], "distance", 2),
     "diff": lambda folder, config: diff.diff(folder / "toy", folder / "toy"),
-    "model": lambda folder, config: model.model("toy", folder, None, None, 0, None, None),
+    "predict": lambda folder, config: model.model("toy", folder, None, None, 0, None, None),
     "privacy": lambda folder, config: of_experiment(load_experiment(config)).text(),
 }
 """what is asked of the results in a folder, which a config of the name `toy` has left there"""

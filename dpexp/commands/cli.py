@@ -68,11 +68,15 @@ def _answer(as_json: bool, document: Any, text: Any, code: int = 0) -> NoReturn:
     raise typer.Exit(code)
 
 
-def _version(value: bool) -> None:
+def _version(context: typer.Context, value: bool) -> None:
+    """The version; with -v also what a report of a fault needs: libraries, commit, machine and the cache."""
     if value:
         from dpexp.core.version import VERSION
-        from dpexp.store.provenance import commit
+        from dpexp.store.provenance import commit, environment
 
+        if context.params["verbose"]:
+            say(environment())
+            raise typer.Exit
         built = commit()
         at = f" (commit {built['commit'][:12]}{', modified' if built['dirty'] else ''})" if built["commit"] else ""
         say(f"dpexp {VERSION}{at}")
@@ -96,7 +100,10 @@ def _use_plugins(files: list[Path] | None) -> None:
 def common(
     version: Annotated[
         bool,
-        Option("--version", callback=_version, is_eager=True, help="Print the version, and the commit of a checkout."),
+        Option("--version", callback=_version, help="Print the version, and the commit of a checkout."),
+    ] = False,
+    verbose: Annotated[
+        bool, Option("-v", "--verbose", is_eager=True, help="With --version: libraries, commit, machine, cache.")
     ] = False,
     debug: Annotated[bool, Option("--debug", expose_value=False, help="Show tracebacks.")] = False,
     plugin: Annotated[
@@ -219,36 +226,19 @@ def table(
 
 
 @app.command()
-def model(
-    result: Annotated[str, Argument(help="An experiment, or its folder of results.", show_default=False)],
-    cell: Annotated[str | None, Option(metavar="ID", help="The cell, by the first digits of its id.")] = None,
-    estimator: Annotated[
-        str | None, Option(metavar="NAME", help="last or average.  [default: the first that is released]")
-    ] = None,
-    replicate: Annotated[int, Option(metavar="N", help="Which replicate, where all are released.")] = 0,
-    predict: Annotated[
-        Path | None, Option(metavar="FILE", help="Predict the records of a table with the same columns.")
-    ] = None,
-    out: Annotated[
-        Path | None, Option(metavar="FILE", help="Write .npz or .json; with --predict .csv or .json.")
-    ] = None,
-    raw: Raw = False,
-    results: Results = None,
-    as_json: Json = False,
-) -> None:
-    """Print the parameters that a run on your own records has released, or predict with them."""
-    from dpexp.commands import model as command
-
-    _answer(as_json, *command.model(result, _folder(results), cell, estimator, replicate, out, predict, raw))
-
-
-@app.command()
 def predict(
     result: Annotated[str, Argument(help="FIT.json of dpexp fit --out, or an experiment.", show_default=False)],
     table: Annotated[
         Path | None, Argument(metavar="[TABLE]", help="Records to predict; without it the released parameters.")
     ] = None,
-    out: Annotated[Path | None, Option(metavar="FILE", help="Write predictions as .csv or .json.")] = None,
+    cell: Annotated[str | None, Option(metavar="ID", help="The cell of a run, by the first digits of its id.")] = None,
+    estimator: Annotated[
+        str | None, Option(metavar="NAME", help="last or average.  [default: the first that is released]")
+    ] = None,
+    replicate: Annotated[int, Option(metavar="N", help="Which replicate of a run, where all are released.")] = 0,
+    out: Annotated[
+        Path | None, Option(metavar="FILE", help="Write predictions as .csv or .json, parameters as .npz or .json.")
+    ] = None,
     results: Results = None,
     raw: Raw = False,
     as_json: Json = False,
@@ -262,7 +252,7 @@ def predict(
         _answer(as_json, *predict_of_fit(paths[0], table, out))
     from dpexp.commands import model as command
 
-    _answer(as_json, *command.model(result, _folder(results), None, None, 0, out, table, raw))
+    _answer(as_json, *command.model(result, _folder(results), cell, estimator, replicate, out, table, raw))
 
 
 Pairs = Annotated[list[str] | None, Argument(metavar="[KEY=VALUE]...", help="Parameters.", show_default=False)]
@@ -520,23 +510,6 @@ def report(
 
 
 @app.command()
-def advise(
-    target: Annotated[str, Argument(metavar="PROBLEM|CONFIG", help="A problem, or a config file.")],
-    n: Annotated[str | None, Option("-n", "--n", metavar="N", help="Users.  [default: 300000]")] = None,
-    d: Annotated[str | None, Option("-d", "--d", metavar="D", help="Covariates.")] = None,
-    mu: Annotated[str | None, Option(metavar="YAML", help="Budgets: 1, inf or {uniform: [1, 2]}.")] = None,
-    sets: Sets = None,
-    metric: Annotated[str, Option(metavar="distance|loss", help="What to minimise.")] = "distance",
-    replicates: Annotated[int, Option("--replicates", metavar="N", help="Replicates of the trial.")] = 48,
-    as_json: Json = False,
-) -> None:
-    """Recommend step size, decay and estimator."""
-    from dpexp.commands import advise as command
-
-    _answer(as_json, *command.recommend(target, n, d, mu, sets or [], metric, replicates))
-
-
-@app.command()
 def diff(
     a: Annotated[Path, Argument(help="An experiment, or its folder, such as results/linear_d5.", show_default=False)],
     b: Annotated[Path | None, Argument(help="Another.", show_default=False)] = None,
@@ -585,27 +558,31 @@ def init(
 
 
 @app.command()
-def show(
-    config: Config,
+def validate(
+    configs: Annotated[list[Path] | None, Argument(help="Config files.", show_default=False)] = None,
     sets: Sets = None,
     replicates: Replicates = None,
     profile: Profile = "paper",
+    show: Annotated[bool, Option("--show", help="Print the config with every default.")] = False,
+    schema: Annotated[bool, Option("--schema", help="Print the JSON schema of configs, for editors.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Print a config with every default filled in."""
-    from dpexp.commands import validate as command
-
-    if as_json:
-        _print_json(command.shown(config, sets or [], replicates, profile))
-        return
-    say(command.show(config, sets or [], replicates, profile), end="")
-
-
-@app.command()
-def validate(configs: Configs, sets: Sets = None, profile: Profile = "paper", as_json: Json = False) -> None:
     """Check configs without running them."""
     from dpexp.commands import validate as command
 
+    if schema:
+        from dpexp.config.schema import json_schema
+
+        _print_json(json_schema())
+        return
+    if not configs:
+        raise UsageError("no config is named", "dpexp validate CONFIG, or --schema for the schema of configs")
+    if show:
+        for config in configs:
+            resolved = command.shown if as_json else command.show
+            found = resolved(config, sets or [], replicates, profile)
+            _print_json(found) if as_json else say(found, end="")
+        return
     if as_json:
         document = command.document(configs, sets or [], profile)
         _answer(True, document, "", 0 if all(one["valid"] for one in document) else 2)
@@ -637,41 +614,6 @@ def verify(
         say(verifying.keep(_folder(results)))
         return
     _answer(as_json, *command.verify(_folder(results), names or [], against))
-
-
-@app.command()
-def cite(
-    name: Annotated[
-        str | None,
-        Argument(metavar="[NAME]", help="A paper, theorem, analysis or mechanism.", show_default=False),
-    ] = None,
-    cff: Annotated[bool, Option("--cff", help="Print CITATION.cff instead.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Print BibTeX of dpexp, or of what it holds."""
-    from dpexp.commands import cite as command
-
-    if cff:
-        say(command.file())
-        return
-    _answer(as_json, *command.cite(name))
-
-
-@app.command()
-def schema(card: Annotated[bool, Option("--card", help="Of run cards.")] = False, as_json: Json = False) -> None:
-    """Print the JSON schema of config files, which is one JSON document with --json and without."""
-    from dpexp.config.card import Card
-    from dpexp.config.schema import json_schema
-
-    _print_json(Card.model_json_schema() if card else json_schema())
-
-
-@app.command()
-def env(as_json: Json = False) -> None:
-    """Print versions, commit and machine."""
-    from dpexp.commands import env as command
-
-    _answer(as_json, *command.env())
 
 
 class Interrupted(BaseException):

@@ -1,4 +1,4 @@
-"""`dpexp model`: the parameters that a cell has released, on the user's own scale, and what they predict.
+"""`dpexp predict` of a run: the parameters that a cell has released, on the user's own scale, and what they predict.
 
 Parameters are stored for runs on a user's own records, and only those that the privacy statement counts
 (`dpexp.store.cell_files`). They are read as every stored result is: whole, of the run that the summary comes from, and
@@ -105,7 +105,7 @@ class ReleasedModel:
         return [(float(delta), float(value)) for delta, value in found if value is not None]
 
     def document(self) -> dict[str, Any]:
-        """With the keys of `dpexp model --json`."""
+        """With the keys of `dpexp predict --json`."""
         stated = ("guarantee", "gdp_mu", "noise_multiplier", "neighboring_relation")
         return {
             "experiment": self.experiment,

@@ -1,4 +1,4 @@
-"""What config files say: `dpexp validate` checks them, and `dpexp show` fills in every default; nothing is run."""
+"""What config files say: `dpexp validate` checks them, with --show it prints them with every default."""
 
 from __future__ import annotations
 

@@ -10,7 +10,10 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from dpexp.algorithms import ALGORITHMS
+from dpexp.algorithms.near_the_optimum import is_flat, local, predicted_errors
 from dpexp.config.cells import RunSettings
 from dpexp.config.messages import allowed, suggest
 from dpexp.config.reader import REGISTRIES, parameters_of, problems_of, takes_a_list
@@ -18,9 +21,16 @@ from dpexp.config.yamlfile import ConfigError, Issue
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Parameters
 from dpexp.core.scalars import yaml_in_line
+from dpexp.core.text import fraction
 from dpexp.data.drafting import Draft
+from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems import PROBLEMS
+from dpexp.problems.linear_predictor import LinearPredictorProblem
 
+USERS = (20_000, 300_000, 3_000_000)
+EXPONENTS = (1 / 3, 1 / 2, 2 / 3)
+FRACTIONS = np.geomspace(1e-3, 1.5, 31)
+"""step sizes that are compared, in units of 1 / M: beyond 2 / M the linear iteration diverges"""
 COLUMN = 34
 """where comments begin"""
 WIDTH = 118
@@ -135,12 +145,33 @@ def _written(experiment: str, sections: Mapping[str, Mapping[str, Any]], templat
     for section, kind in kinds.items():
         lines += ["", *_line(f"{section}:", _first_sentence(inspect.getdoc(kind) or ""))]
         lines += _keys(kind, sections[section], _others(section, sections), template)
+    if names == {"problem": names["problem"], "algorithm": "ldp-sgd", "schedule": "power"}:
+        lines += [f"  # {line}" for line in _step_sizes(names["problem"], sections["privacy"]["mu"])]
     lines += ["", "privacy:"]
     for key, value in sections["privacy"].items():
         lines += _line(f"  {key}: {yaml_in_line(value)}", MEANINGS[key])
     lines += ["", "run:"]
     lines += _keys(RunSettings, sections["run"], ())
     return "\n".join(lines) + "\n"
+
+
+def _step_sizes(problem: str, mu: float) -> Iterator[str]:
+    """The best step sizes by the linearised recursion, for some numbers of users; none where no curvature is known."""
+    kind = PROBLEMS[problem]()
+    if not isinstance(kind, LinearPredictorProblem) or not kind.knows_curvature or is_flat(kind):
+        return
+    place = local(kind, ConstantBudget(mu=mu))
+    etas = FRACTIONS / np.linalg.eigvalsh(place.hessian)[-1]
+    yield f"Theory (the linearised recursion) recommends for mu = {mu:g}, in root mean square distance:"
+    for n in USERS:
+        found = []
+        for alpha in EXPONENTS:
+            (errors,) = predicted_errors([place], np.array([n]), etas, alpha, of_loss=False)
+            for estimator, squares in (("last iterate", errors.sgd[:, 0]), ("average", errors.asgd[:, 0])):
+                k = int(np.nanargmin(squares))
+                found.append((float(squares[k]), estimator, float(etas[k]), alpha))
+        square, estimator, eta, alpha = min(found)
+        yield f"  n = {n}: eta: {eta:.2g}, alpha: {fraction(alpha)} and the {estimator}: {math.sqrt(square):.2g}"
 
 
 def _others(section: str, sections: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
-import sys
 from contextlib import suppress
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+from dpexp.core.text import columns
 
 LIBRARIES = ("numpy", "numba", "llvmlite", "scipy", "pandas", "pyarrow", "pydantic")
 NUMERICAL = ("numpy", "numba", "llvmlite", "scipy")
@@ -80,6 +81,14 @@ def machine() -> dict[str, Any]:
     return {"processor": name, "cores": os.cpu_count(), "system": platform.system(), "architecture": platform.machine()}
 
 
-def environment() -> dict[str, Any]:
-    """Everything above."""
-    return {"versions": versions(), **commit(), "machine": machine(), "executable": Path(sys.executable).name}
+def environment() -> str:
+    """What a report of a fault needs: versions, commit, machine, and where compiled code is kept."""
+    from dpexp.engine.compiled import folder
+
+    built, here = commit(), machine()
+    changed = ", modified" if built["dirty"] else ""
+    at = f"{built['commit']}{changed}" if built["commit"] else "not in a git checkout"
+    # A folder of compiled code that others could write to is not used.
+    cache = folder() or "none: every process compiles (DPEXP_CACHE is off, or others can write to its folder)"
+    rows = [*versions().items(), ("commit", at), *here.items(), ("compiled code", cache)]
+    return columns([[name, str(value)] for name, value in sorted(rows, key=lambda row: row[0] != "dpexp")])

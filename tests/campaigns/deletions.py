@@ -141,12 +141,10 @@ def what_breaks(module: str) -> tuple[list[str], list[str]]:
     config, results = str(ROOT / "configs" / f"{name}.yaml"), str(ROOT / "results")
     shown = [name, "--results", "toy"]
     commands = [
-        ["list"], ["schema"], ["cite"], ["validate", config], ["run", config, "--profile", "smoke", "-q", "-j", "1", *shown[1:]],
+        ["list"], ["validate", "--schema"], ["validate", config], ["run", config, "--profile", "smoke", "-q", "-j", "1", *shown[1:]],
         ["plot", *shown, "--format", "png"], ["table", *shown], ["privacy", config], ["claims", "--results", results],
         ["report", "toy", "--out", "page.html"],
     ]  # fmt: skip
-    if linear:
-        commands.append(["advise", "huber-linear", "--n", "2000", "--replicates", "2"])
     commands = [words for words in commands if f"dpexp.commands.{words[0]}" not in gone]
     if module == "dpexp.commands.run":  # there is nothing to show then
         commands = [words for words in commands if "toy" not in words]

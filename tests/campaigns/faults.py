@@ -133,7 +133,7 @@ def new_code(changed: bool) -> None:
 
 
 def models() -> bytes:
-    """Everything that is released, as `dpexp model` shows it."""
+    """Everything that is released, as `dpexp predict` shows it."""
     found = []
     for cell_id in load_generation(Path("results"), EXPERIMENT).manifest["cells"]:
         for estimator, replicate in itertools.product(("last", "average"), range(2)):

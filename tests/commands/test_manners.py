@@ -44,8 +44,8 @@ def odd(tmp_path_factory):
     "words",
     [
         ("run", "odd.yaml", "--dry-run"), ("table", "odd"), ("plot", "odd", "--format", "svg"),
-        ("privacy", "odd.yaml"), ("show", "odd.yaml"), ("validate", "odd.yaml"), ("list", "--configs", "."),
-        ("list", "--shipped"), ("diff", "results/odd", "results/odd"), ("env",), ("claims",), ("table", "sgld_table4"),
+        ("privacy", "odd.yaml"), ("validate", "--show", "odd.yaml"), ("validate", "odd.yaml"), ("list", "--configs", "."),
+        ("list", "--shipped"), ("diff", "results/odd", "results/odd"), ("claims",), ("table", "sgld_table4"),
         ("privacy", "--mechanism", "local-gaussian", "mu=inf"),
         ("privacy", "--mechanism", "sampled-gaussian", "noise_multiplier=0", "sampling_probability=0.1", "steps=2"),
         ("calibrate", "eps=1", "sampling_probability=0.01", "steps=10"),
@@ -73,13 +73,9 @@ NEAR = [
     (("run", "@linear_d6"), "did you mean 'linear_d5'?"),
     (("validate", "linear_d5"), "did you mean @linear_d5?"),
     (("validate", "zzzzz.yaml"), "dpexp list --shipped"),
-    (("model", "ood"), "did you mean 'odd'?"),
+    (("predict", "ood"), "did you mean 'odd'?"),
     (("report", "ood"), ""),
     (("diff", "results/odd", "results/ood"), "did you mean 'results/odd'?"),
-    (("advise", "hubber-linear"), "did you mean 'huber-linear'?"),
-    (("advise", "linear_d5"), "did you mean @linear_d5?"),
-    (("advise", "@linear_d6"), "did you mean 'linear_d5'?"),
-    (("advise", "@linear_d5", "--replicates", "1"), "--replicates is at least 2"),
     (("init", "huber-lnear"), "did you mean 'huber-linear'?"),
     (("init", "--from", "linear_d6"), "did you mean 'linear_d5'?"),
     (("privacy", "--mechanism", "noisy-sdg"), "did you mean 'noisy-sgd'?"),
@@ -113,9 +109,9 @@ def test_messages_on_a_shipped_config_name_it_and_not_where_it_is_installed(tmp_
 def test_debug_may_stand_behind_the_command(tmp_path):
     assert "no such file" in call("validate", "nothing.yaml", "--debug", cwd=tmp_path, code=2).stderr
     with pytest.raises(ConfigError):
-        call("show", "nothing.yaml", "--debug", cwd=tmp_path)
+        call("validate", "--show", "nothing.yaml", "--debug", cwd=tmp_path)
     with pytest.raises(ConfigError):
-        call("--debug", "show", "nothing.yaml", cwd=tmp_path)
+        call("--debug", "validate", "--show", "nothing.yaml", cwd=tmp_path)
 
 
 @pytest.mark.slow
@@ -171,7 +167,7 @@ privacy: {eps: 2, delta: 1e-5}
 run: {replicates: 1, seed: 1, checkpoints: 2}
 """)
     call("run", "own.yaml", "-q", cwd=tmp_path)
-    texts = [call("model", "own", "--predict", "t.csv", *raw, cwd=tmp_path).stdout for raw in ((), ("--raw",))]
+    texts = [call("predict", "own", "t.csv", *raw, cwd=tmp_path).stdout for raw in ((), ("--raw",))]
     assert {line.split(",")[1][:2] for line in texts[0].splitlines()[1:]} <= {"'@", "'="}
     assert texts[0].replace("'", "") == texts[1]
     for raw in ((), ("--raw",)):

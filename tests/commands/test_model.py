@@ -509,7 +509,7 @@ def test_a_run_that_dies_between_two_files_shows_no_model_and_is_made_good(here,
 def test_of_changed_records_a_run_knows_and_a_reader_says_that_it_does_not(here):
     go()
     write(here, changed=True)
-    assert "not checked: people.csv" in call("model", "mine", cwd=here).stderr
+    assert "not checked: people.csv" in call("predict", "mine", cwd=here).stderr
     assert go().computed == 1
 
 
@@ -549,25 +549,25 @@ def test_a_lost_model_is_computed_again(here):
 
 def test_the_command_prints_writes_and_predicts(here):
     call("run", "mine.yaml", "-q", cwd=here)
-    document = json.loads(call("model", "mine", "--json", cwd=here).stdout)
+    document = json.loads(call("predict", "mine", "--json", cwd=here).stdout)
     assert {"experiment", "cell_id", "release", "names", "values"} <= set(document)
     assert (document["experiment"], document["release"]["estimator"]) == ("mine", "last")
     assert np.shape(document["values"]) == (2, 7)
-    text = call("model", "results/mine", "--estimator", "average", cwd=here).stdout
+    text = call("predict", "results/mine", "--estimator", "average", cwd=here).stdout
     assert "job=cook" in text
     assert NOT_PRIVATE in text
-    assert call("model", "mine", "--out", "m.npz", cwd=here).stdout == "m.npz\n"
+    assert call("predict", "mine", "--out", "m.npz", cwd=here).stdout == "m.npz\n"
     with np.load(here / "m.npz") as stored:
         assert np.array_equal(stored["values"], np.array(document["values"]))
         assert list(stored["names"]) == document["names"]
-    call("model", "mine", "--out", "m.json", cwd=here)
+    call("predict", "mine", "--out", "m.json", cwd=here)
     assert json.loads((here / "m.json").read_text()) == document
-    lines = call("model", "mine", "--predict", "people.csv", cwd=here).stdout.splitlines()
+    lines = call("predict", "mine", "people.csv", cwd=here).stdout.splitlines()
     assert lines[0] == "record,prediction,probability of low,probability of high"
     assert len(lines) == 161
-    predicted = json.loads(call("model", "mine", "--predict", "people.csv", "--json", cwd=here).stdout)
+    predicted = json.loads(call("predict", "mine", "people.csv", "--json", cwd=here).stdout)
     assert [one["prediction"] for one in predicted["predictions"]] == [line.split(",")[1] for line in lines[1:]]
-    call("model", "mine", "--predict", "people.csv", "--out", "p.csv", cwd=here)
+    call("predict", "mine", "people.csv", "--out", "p.csv", cwd=here)
     assert (here / "p.csv").read_text().splitlines() == lines
 
 
@@ -583,7 +583,7 @@ def test_the_command_prints_writes_and_predicts(here):
 def test_tables_that_cannot_be_predicted(here, table, words):
     go()
     (here / "new.csv").write_text(table)
-    said = call("model", "mine", "--predict", "new.csv", code=2, cwd=here).stderr
+    said = call("predict", "mine", "new.csv", code=2, cwd=here).stderr
     assert all(word in said for word in words), said
 
 
@@ -591,7 +591,7 @@ def test_a_record_that_cannot_be_read_has_no_prediction_and_the_others_have_thei
     go()
     lines = ["clerk;70;80.5", "pilot;30;60", "clerk;x;80", "clerk;;80", "clerk;inf;80", '"clerk;1;2', "nurse;40;70"]
     (here / "new.csv").write_text("job;age;weight\n" + "\n".join(lines) + "\n")
-    done = call("model", "mine", "--predict", "new.csv", "--json", cwd=here)
+    done = call("predict", "mine", "new.csv", "--json", cwd=here)
     found = json.loads(done.stdout)["predictions"]
     assert [one["prediction"] is not None for one in found] == [True, *[False] * 5, True]
     reasons = ["3: job is not among its categories", "4: age is not a number: 'x'", "5: age is missing", "6: age is not a number: 'inf'", "7: its line"]  # fmt: skip
@@ -603,7 +603,7 @@ def test_a_record_that_cannot_be_read_has_no_prediction_and_the_others_have_thei
     alone.write_text("job,weight,age\nclerk,80.5,70\nnurse,70,40\n")
     wanted = released().predict(alone)
     assert [one["prediction"] for one in (found[0], found[6])] == list(wanted.prediction)
-    assert call("model", "mine", "--predict", "new.csv", cwd=here).stdout.splitlines()[2] == "2,,,"
+    assert call("predict", "mine", "new.csv", cwd=here).stdout.splitlines()[2] == "2,,,"
 
 
 def test_a_class_may_be_called_prediction(here):
@@ -656,16 +656,16 @@ def test_columns_are_found_by_name_and_others_do_not_count(here):
 
 def test_wrong_arguments_are_told(here):
     write(here, CONFIG.replace("eps: 1,", "eps: [1, 4],"))
-    assert "no results yet" in call("model", "mine", code=3, cwd=here).stderr
+    assert "no results yet" in call("predict", "mine", code=3, cwd=here).stderr
     go()
-    several = call("model", "mine", code=2, cwd=here).stderr
+    several = call("predict", "mine", code=2, cwd=here).stderr
     assert "2 cells have released parameters" in several
     assert "eps=1" in several
-    assert "no cell is called 'zz'" in call("model", "mine", "--cell", "zz", code=2, cwd=here).stderr
-    assert "did you mean 'mine'?" in call("model", "mime", code=2, cwd=here).stderr
+    assert "no cell is called 'zz'" in call("predict", "mine", "--cell", "zz", code=2, cwd=here).stderr
+    assert "did you mean 'mine'?" in call("predict", "mime", code=2, cwd=here).stderr
     cell = load_experiment("mine.yaml").cells[0].cell_id
-    assert ".npz or .json" in call("model", "mine", "--cell", cell[:5], "--out", "m.txt", code=2, cwd=here).stderr
-    assert "no such file" in call("model", "mine", "--cell", cell, "--predict", "no.csv", code=2, cwd=here).stderr
+    assert ".npz or .json" in call("predict", "mine", "--cell", cell[:5], "--out", "m.txt", code=2, cwd=here).stderr
+    assert "no such file" in call("predict", "mine", "--cell", cell, "no.csv", code=2, cwd=here).stderr
 
 
 def test_random_features_predict_too(here):
@@ -683,8 +683,8 @@ def test_random_features_predict_too(here):
 
 def test_python_gives_the_same(here):
     result = dpexp.run("mine.yaml")
-    found = dpexp.model(result.experiment, estimator="average")
-    document = json.loads(call("model", "mine", "--estimator", "average", "--json", cwd=here).stdout)
+    found = dpexp.predict(result.experiment, estimator="average")
+    document = json.loads(call("predict", "mine", "--estimator", "average", "--json", cwd=here).stdout)
     assert np.array_equal(found.values, np.array(document["values"]))
     assert list(found.predict(pd.read_csv("people.csv")).columns) == ["prediction", "low", "high"]
     deployed = dpexp.run("mine.yaml", results="deployed", deployment=True)

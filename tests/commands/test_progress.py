@@ -91,7 +91,7 @@ def test_on_a_terminal_one_line_is_rewritten_and_goes_before_anything_is_printed
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "30")
-    with entered("advise") as clock:
+    with entered("plot") as clock:
         tell("trial 1 of 3, with very many users")
         clock.passes(2)
         say("the result")
@@ -105,9 +105,9 @@ def test_on_a_terminal_one_line_is_rewritten_and_goes_before_anything_is_printed
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setenv("TERM", "dumb")
-    with entered("advise") as clock:
+    with entered("plot") as clock:
         clock.passes(2)
-    assert stream.getvalue() == "advise: at work, 2.0 s so far\n"
+    assert stream.getvalue() == "plot: at work, 2.0 s so far\n"
 
 
 def test_who_is_quick_or_speaks_shows_nothing(entered, monkeypatch):
@@ -127,13 +127,13 @@ def test_who_is_quick_or_speaks_shows_nothing(entered, monkeypatch):
 
 
 def test_time_left_is_said_only_of_steps_that_take_alike():
-    shown = progress.ProgressLine("advise")
+    shown = progress.ProgressLine("plot")
     shown.told("trial 1 of 3: 0 of 8 done", 0.0)
     begin = shown.series_since
-    assert shown.line(begin + 4).startswith("advise: trial 1 of 3: 0 of 8 done, 4.")
+    assert shown.line(begin + 4).startswith("plot: trial 1 of 3: 0 of 8 done, 4.")
     assert "so far" in shown.line(begin + 4)
     shown.told("trial 1 of 3: 2 of 8 done", 0.25)
-    assert shown.line(begin + 4) == "advise: trial 1 of 3: 2 of 8 done, 12 s left"
+    assert shown.line(begin + 4) == "plot: trial 1 of 3: 2 of 8 done, 12 s left"
     shown.compiling(True)
     assert "(compiling)" in shown.line(begin + 4)
     shown.told("refining", None)
@@ -206,12 +206,6 @@ def test_figures_say_which_is_drawn_and_a_page_what_it_is_at(at_once, config, tm
     assert "plot: figure 1 of 1: small" in call("plot", "small", "--results", home, "--format", "png").stderr
     # what is kept is not drawn, and no word is said of it
     assert "figure 1 of 1" not in call("report", home).stderr
-
-
-@pytest.mark.slow
-def test_advice_says_which_trial_it_is_at(at_once):
-    told = call("advise", "huber-linear", "-n", 1000, "--replicates", 8).stderr
-    assert "advise: trial 3 of 3, 1,000 users, groups of replicates: 0 of 1 done" in told
 
 
 def test_a_run_says_how_far_it_is(at_once, config, tmp_path):

@@ -222,7 +222,7 @@ def test_of_two_limits_the_narrower_one_is_said(tmp_path):
              'a"b', "a\\b", "a\nb", "- a", "@x", "<<", "&x", "*x", "!x", "é", "yes", "~/x.csv", "poisson 10", "2001-01-01"],
 )  # fmt: skip
 def test_text_that_is_shown_reads_back_whatever_stands_in_it(text):
-    """Categories such as 'under 5, alone' once made `dpexp show` print what was no YAML, and '01' read back as 1."""
+    """Categories such as 'under 5, alone' once made `dpexp validate --show` print what was no YAML, and '01' read back as 1."""
     shown = yaml_in_line({"key": [text], text or "-": {"inner": text}})
     assert parse(f"all: {shown}", "text").plain()["all"] == {"key": (text,), text or "-": {"inner": text}}
 

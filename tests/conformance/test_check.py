@@ -161,7 +161,7 @@ def test_plug_ins_of_newcomers_go_through_every_command(name, tmp_path, monkeypa
     assert not verdict.failed, verdict.text
     (shown,) = [check for check in verdict.document["checks"] if check["check"] == "shown"]
     assert shown["result"] == "ok"
-    refused = "advise, model" if name == "smooth_quantile" else "model"
+    refused = "predict"
     assert shown["detail"].endswith(f"{', '.join(checking.COMMANDS)}; refused with a hint: {refused}")
 
 

@@ -22,7 +22,7 @@ from dpexp.privacy.budgets import ConstantBudget, Target, UniformBudget
 from dpexp.problems import PROBLEMS
 from dpexp.problems.problem import ProblemBase
 from dpexp.reporting.evidence import Run, labels
-from tests.conftest import ROOT, call
+from tests.conftest import ROOT
 
 
 def kinds():
@@ -153,5 +153,3 @@ def test_predictions_are_refused_in_words_where_the_theory_is_of_another_problem
     assert linear(PROBLEMS["huber-linear"]()) == PROBLEMS["huber-linear"]()
     with pytest.raises(UsageError, match="softmax is no linear predictor"):
         linear(PROBLEMS["softmax"]())
-    refused = call("advise", "configs/dp_sgld_table1.yaml", code=2)
-    assert "softmax is no linear predictor" in refused.stderr

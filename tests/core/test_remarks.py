@@ -93,7 +93,7 @@ def test_what_is_remarked_reaches_the_owner_and_nothing_that_leaves(tmp_path):
         assert told in validated
         assert told in ran
     kept = [path.read_bytes() for path in (tmp_path / "results" / "own").rglob("*") if path.is_file()]
-    shown = [call("privacy", "own.yaml", cwd=tmp_path).stdout, call("model", "own", cwd=tmp_path).stdout]
+    shown = [call("privacy", "own.yaml", cwd=tmp_path).stdout, call("predict", "own", cwd=tmp_path).stdout]
     assert kept
     assert not any(b"10 times" in one or b"61.3" in one for one in [*kept, *map(str.encode, shown)])
 

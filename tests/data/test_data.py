@@ -54,7 +54,7 @@ def test_records_that_are_not_installed_are_refused_before_anything_runs(tmp_pat
         said = call(command, ROOT / "configs/dp_sgld_table1.yaml", "--set", "run.seed=7", code=2, cwd=tmp_path).stderr
         assert "the records of fashion are a package of their own" in said
         assert "hint: run: pip install 'dpexp[fashion]'" in said
-    assert "fashion" in call("show", ROOT / "configs/dp_sgld_table1.yaml").stdout
+    assert "fashion" in call("validate", "--show", ROOT / "configs/dp_sgld_table1.yaml").stdout
     call("validate", ROOT / "configs/momentum_tuned.yaml")
     (tmp_path / "dpexp_fashion").mkdir()  # what `tools/fashion` installs
     (tmp_path / "dpexp_fashion/__init__.py").touch()

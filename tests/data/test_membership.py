@@ -385,7 +385,7 @@ def released(folder, records):
     (folder / "people.csv").write_text("a,b,y\n" + "\n".join(records) + "\n")
     (folder / "attacked.yaml").write_text(ATTACKED)
     call("run", "attacked.yaml", "--deployment", "--again", "--results", "results", "-q", cwd=folder)
-    call("model", "attacked", "--results", "results", "--estimator", "last", "--out", "m.json", cwd=folder)
+    call("predict", "attacked", "--results", "results", "--estimator", "last", "--out", "m.json", cwd=folder)
     found = json.loads((folder / "m.json").read_text())
     (folder / "m.json").unlink()
     place = found["names"].index("a")

@@ -91,7 +91,7 @@ def test_the_same_records_are_released_again_only_when_that_is_asked_for(lab):
     assert "2 releases" in call(*fit, "--out", "results/fits", cwd=lab, code=2).stderr
     call(*fit, "--out", "results/fits", "--again", "--force", cwd=lab, code=None)
     assert "3 releases" in call("run", configs[0], "-q", "--deployment", cwd=lab, code=2).stderr
-    told = json.loads(call("model", "d", "--json", cwd=lab).stdout)
+    told = json.loads(call("predict", "d", "--json", cwd=lab).stdout)
     assert len(told["release"]["earlier"]) == 3
     # other records are no such release
     (a / "other.csv").write_text(TABLE.replace("0.1,", "0.9,"))

@@ -196,7 +196,7 @@ def gather(sources: Sequence[Source], only: str | None = None) -> Gathered:
             summary = summary[summary.cell_id.isin(list(place))]
         frames.append(summary[list(KEPT[1:])].assign(run=summary.cell_id.map(place)))
     if not found:
-        raise UsageError(f"--only {only!r} holds for no cell", "dpexp show CONFIG lists the parameters")
+        raise UsageError(f"--only {only!r} holds for no cell", "dpexp validate --show CONFIG lists the parameters")
     settings = named(flats, labels)
     # where a result comes from is a setting only if there are several
     several = len({source.path for source in sources}) > 1
