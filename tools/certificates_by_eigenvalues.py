@@ -1,7 +1,7 @@
 """What weights prove about mu at some places of a record, without writing down the K x K form of a place.
 
 Weights with their form S and cost c'x prove mu^2 <= lambda c'x at a place, lambda the largest eigenvalue of its Q
-relative to S (`dpexp.privacy.momentum.difference_bound`). `tools.solved_forms.grams` finds Q by K solves
+relative to S (`tools.difference_bound`). `tools.solved_forms.grams` finds Q by K solves
 and holds 3 K columns of T numbers for each of eight places: 22 GB for N = 8000 and 120 epochs. Here lambda is found by
 Lanczos' method, one solve a step, in the memory of a dozen columns, for eight places at once. Ritz values come from
 below; they are taken once a step changes none of them by more than SETTLED.
@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpexp.engine.lanes.vectors import LANES
-from dpexp.privacy.momentum.difference_bound import costs_of, form_of
+from tools.difference_bound import costs_of, form_of
 from tools.solved_forms import MOST_ITERATIONS, node_ends, visits
 from tools.window_operator import conjugate_gradients, make_rule, make_workspace
 
@@ -37,7 +37,7 @@ def proved(
 ) -> np.ndarray:
     """The bounds on mu [P] that one set of weights proves at positions that all have as many visits as it has rows.
 
-    Arguments as in `dpexp.privacy.momentum.iterates.certify`.
+    Arguments as in `tools.momentum_iterates.certify`.
     """
     count = (len(weights) + 1) // 2
     form, cost = form_of(weights, count), float(costs_of(count, 2 * G, 2 * move) @ weights)

@@ -1,6 +1,6 @@
 """What the iterates of Algorithm 2 give away, for all places of a record in the order at once, without iterations.
 
-`dpexp.privacy.momentum.iterates` needs Q = (A U)' Sigma^-1 (A U) for every place p of the order, U the columns of the
+`tools.momentum_iterates` needs Q = (A U)' Sigma^-1 (A U) for every place p of the order, U the columns of the
 identity at the visits p + 1, p + 1 + N, .. . Here Sigma^-1 is not solved with once a place. A change of variables makes
 the signal of a place stay at that place, so that the K x K blocks on the diagonal of one inverse give every Q.
 
@@ -39,8 +39,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dpexp.privacy.momentum.iterates import Certified, bounded, refusal, window_map
 from dpexp.privacy.momentum.trees import cover
+from tools.momentum_iterates import Certified, bounded, refusal, window_map
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -127,7 +127,7 @@ def all_grams(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray) 
 
 
 def certify_all(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray, G: float, move: float) -> Certified:
-    """mu of the iterates over all N places, `move` being L eta N; see `dpexp.privacy.momentum.iterates`.
+    """mu of the iterates over all N places, `move` being L eta N; see `tools.momentum_iterates`.
 
     Raises ValueError where `refusal` says why.
     """

@@ -1,8 +1,9 @@
 """Makes and examines the stored certificates of Algorithm 2 of `momentum`: `python -m tools.momentum_certificates`.
 
 It computes what is missing from the shipped settings (seconds to minutes each), all places of a record at once
-(`tools.certify_all_places`), which is exact up to rounding and much faster for long runs than what dpexp does when it
-is asked for a short one. `python -m tools.momentum_certificates recheck` examines random positions of what is stored.
+(`tools.certify_all_places`), which is exact up to rounding and much faster for long runs than dense algebra
+(`tools.momentum_iterates`). `python -m tools.momentum_certificates recheck` examines random positions of what is
+stored.
 """
 
 from __future__ import annotations
@@ -16,15 +17,11 @@ from typing import Any
 import numpy as np
 
 from dpexp.core.digests import digest
-from dpexp.privacy.momentum.certificates import (
-    STORE,
-    Certificate,
-    Setting,
-    computed,
-    stored,
-)
-from dpexp.privacy.momentum.difference_bound import certified, largest_form
+from dpexp.privacy.momentum.certificates import STORE, Certificate, Setting, stored
+from dpexp.privacy.momentum.tree_streams import unit_split
 from tools.certify_all_places import certify_all
+from tools.difference_bound import certified, largest_form
+from tools.momentum_iterates import refusal
 from tools.solved_forms import COARSE, grams, visits
 
 CLOSE = 1e-4
@@ -59,6 +56,19 @@ def default_setting(n: int, epochs: int, length: float, times: float = 1) -> Set
     """alpha = `times` / N, gamma = min(1/2, L eta N / G), and a path of `length` G / L over the epochs."""
     ratio = length / epochs
     return Setting(n, n * epochs, times / n, min(0.5, ratio), ratio)
+
+
+def computed(setting: Setting) -> Certificate | None:
+    """The certificate for the split of `unit_split`, from scratch; None where the method does not apply."""
+    n, steps, alpha, gamma, ratio = setting
+    if min(n, steps) < 1 or refusal(n, alpha, 1.0):
+        return None
+    stds = unit_split(*setting)
+    if refusal(n, alpha, stds[3]):
+        return None
+    found = certify_all(n, steps, alpha, gamma, np.array(stds), 1.0, ratio)
+    weights = tuple(tuple(map(float, some)) for some in found.weights)
+    return Certificate(setting, stds, found.mu, found.lower, found.position, weights)
 
 
 def recheck(held: Certificate, positions: np.ndarray) -> float:
@@ -138,7 +148,7 @@ def main(words: list[str]) -> int:
         if any(c.setting == setting for c in certificates):
             continue
         began = time.process_time()
-        found = computed(setting, certify_all)
+        found = computed(setting)
         if found is not None:
             certificates.append(found)
             write(certificates)

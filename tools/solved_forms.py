@@ -1,6 +1,6 @@
 """Upper bounds on what the iterates of Algorithm 2 of `momentum` show of a record, for runs of any length.
 
-`dpexp.privacy.momentum.iterates` needs Q = (A U)' Sigma^-1 (A U) and has it by dense algebra. Here nothing of T x T is
+`tools.momentum_iterates` needs Q = (A U)' Sigma^-1 (A U) and has it by dense algebra. Here nothing of T x T is
 written down. d'Qd is the least |u|^2 with C u = A U d, so any such u gives an upper bound. C = [C_win R]: for any node
 values u_win the residual nodes R^-1 (A U d - C_win u_win) complete them. So conjugate gradients may stop anywhere, and
 M = R^-1 C_win, B = R^-1 A U, Z = M M' Y give Q <= Y'Z + (B - Z)'(B - Z) for any Y, up to rounding. Columns are solved
@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from dpexp.engine.lanes.vectors import LANES
-from dpexp.privacy.momentum.iterates import refusal
+from tools.momentum_iterates import refusal
 from tools.window_operator import Rule, conjugate_gradients, make_rule, make_workspace
 
 FINE, COARSE = 1e-3, 0.3

@@ -13,8 +13,7 @@ from dpexp.papers.momentum.rows import G
 from dpexp.privacy.momentum import certificates
 from dpexp.store import at_last_step, load_summary
 from dpexp.store.run import Options, run
-from tools.certify_all_places import certify_all
-from tools.momentum_certificates import default_setting
+from tools.momentum_certificates import computed, default_setting
 
 SETTINGS = ((500, 10, 1, 30, 12), (500, 10, 1, 60, 12))
 """N, d, eps, epochs and length"""
@@ -31,7 +30,7 @@ run:       {{replicates: 20, seed: 20240102, checkpoints: 1}}
 def row(n: int, d: int, eps: float, epochs: int, length: float) -> str:
     """From now on runs of this setting are accounted for by its certificate: mu of the iterates at unit noise."""
     setting = default_setting(n, epochs, length / 0.75)  # G / L = 0.75
-    certified = certificates.certificate(setting) or certificates.computed(setting, certify_all)
+    certified = certificates.certificate(setting) or computed(setting)
     assert certified is not None
     known = (*certificates.stored(), certified)
     certificates.stored = lambda: known  # type: ignore[assignment]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from itertools import combinations, pairwise, permutations, product
+from itertools import combinations, permutations, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -270,41 +270,6 @@ def k_of_t(rng: np.random.Generator) -> Small:
     return Small(kind.model_validate(given), _parts(law), neighbours(n, steps, relation, rng, 20), planted=planted)
 
 
-def strategy_matrix(rng: np.random.Generator) -> Small:
-    steps, z, relation = int(rng.integers(1, 4)), _noise(rng), str(rng.choice(["add-remove", "replace-one"]))
-    coefficients = tuple(np.sort(rng.uniform(0.05, 1, rng.integers(1, 4)))[::-1].tolist())
-    apart, uses = int(rng.integers(1, 4)), int(rng.integers(1, 4))
-    kind = MECHANISMS["strategy-matrix"]
-    given = {
-        "coefficients": coefficients,
-        "steps": steps,
-        "separation": apart,
-        "noise_multiplier": z,
-        "neighboring_relation": relation,
-    }
-
-    def law(data: Data) -> list[Part]:
-        x = np.sum([record for record in data if record is not None] or [np.zeros(steps)], axis=0)
-        rows = [sum(c * x[t - lag] for lag, c in enumerate(coefficients) if lag <= t) / z for t in range(steps)]
-        return [Part(1.0, tuple(map(float, rows)))]
-
-    # the steps in which the record may be, whatever it is; the others are in all
-    allowed = [
-        s
-        for m in range(1, uses + 1)
-        for s in combinations(range(steps), m)
-        if all(b - a >= apart for a, b in pairwise(s))
-    ]
-    found: Pairs = []
-    for chosen in allowed:
-        for a, b in [(1.0, -1.0), (1.0, 0.0)] if relation == "replace-one" else [(1.0, None)]:
-            one, other = (None if g is None else tuple(g * (t in chosen) for t in range(steps)) for g in (a, b))
-            found.append(((one, (1.0,) * steps), (other, (1.0,) * steps)))
-    most = max(map(len, allowed))
-    planted = kind.model_validate(given | {"participations": most - 1}) if most > 1 else None
-    return Small(kind.model_validate(given | {"participations": uses}), _parts(law), found, planted=planted)
-
-
 def cap_sampling(rng: np.random.Generator) -> Small:
     """In the plane: arcs of the circle, cut at the ends of the caps of the directions 0 and pi; 0 is uniform."""
     eps = float(rng.uniform(0.1, 6))
@@ -541,7 +506,6 @@ DRAWS: dict[str, Callable[[np.random.Generator], Small]] = {
     "truncated-poisson": truncated_poisson,
     "shown-sizes": shown_sizes,
     "k-of-t": k_of_t,
-    "strategy-matrix": strategy_matrix,
     "cap-sampling": cap_sampling,
     "private-selection": private_selection,
     "noisy-sgd": noisy_sgd,

@@ -10,13 +10,18 @@ the exact mu of what it releases on such a pair.
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from dpexp.privacy.mechanisms import MECHANISMS, Mechanism
 from dpexp.privacy.mechanisms.gradient_recursion import recursion_stds
-from dpexp.privacy.momentum.certificates import Setting, certificate
+from dpexp.privacy.momentum.certificates import Setting
+from tools.momentum_certificates import computed
+
+certificate = cache(computed)
+"""a certificate that the prover computes on the spot, for settings that are not stored"""
 
 
 def constant_gradients(name: str, rng: np.random.Generator) -> tuple[Mechanism, float]:

@@ -2,7 +2,7 @@
 
 The trees are fed with their values, so that the estimate is a linear map of two vectors for every visit of a record,
 both taken at public points given the past: a_k at the anchor of the epoch and h_k at the iterate of the visit t_k. The
-noise has the same law as for an order that repeats, and the rest of the proof in `dpexp.privacy.momentum.iterates`
+noise has the same law as for an order that repeats, and the rest of the proof in `tools.momentum_iterates`
 holds word for word. No vector is longer than 2 G, and two of them differ by at most 2 L eta times the number of steps
 between their points, because steps have length eta. In the stream G the value a_k enters at t_k; in D it enters at t_k
 (from the second epoch on) and leaves, with a minus, at the next visit; in r the value h_k enters at t_k and a_k leaves.
@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from dpexp.engine.finite_sum.noise_windows import empty_windows, nodes_ending, window_noise
-from dpexp.privacy.momentum.difference_bound import largest_form
+from tools.difference_bound import largest_form
 
 MOST_STEPS = 2_000
 

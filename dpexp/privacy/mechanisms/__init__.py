@@ -19,7 +19,6 @@ from dpexp.privacy.mechanisms.private_selection import PrivateSelection
 from dpexp.privacy.mechanisms.reduced_momentum import NoisyReducedMomentum
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from dpexp.privacy.mechanisms.shown_sizes import ShownSizes
-from dpexp.privacy.mechanisms.strategy_matrix import StrategyMatrix
 from dpexp.privacy.mechanisms.tree_momentum import NoisyTreeMomentum
 from dpexp.privacy.mechanisms.truncated_poisson import TruncatedPoisson
 
@@ -32,7 +31,6 @@ MECHANISMS: Registry[type[Mechanism]] = Registry(
         "truncated-poisson": TruncatedPoisson,
         "shown-sizes": ShownSizes,
         "k-of-t": KOfT,
-        "strategy-matrix": StrategyMatrix,
         "cap-sampling": CapSampling,
         "private-selection": PrivateSelection,
         "noisy-sgd": NoisySgd,

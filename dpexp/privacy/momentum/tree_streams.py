@@ -7,7 +7,7 @@ their own noise. The streams, always in this order: `first` (G, end <= 2 N), `la
 none of this applies.
 
 The noise is split for the release of all nodes, and the same split is used where only the iterates are accounted for
-(`dpexp.privacy.momentum.iterates`): all four deviations are then scaled by one number. Splits chosen for the iterates
+(`tools.momentum_iterates`): all four deviations are then scaled by one number. Splits chosen for the iterates
 themselves gained 1 to 3.5 % where they were tried.
 """
 

@@ -43,8 +43,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dpexp.core.elementary import discounts
-from dpexp.privacy.momentum.difference_bound import certified, largest_form
 from dpexp.privacy.momentum.trees import cover
+from tools.difference_bound import certified, largest_form
 
 if TYPE_CHECKING:
     from scipy import sparse
