@@ -1,136 +1,132 @@
 """Progress: the step that a command is at, on stderr, once it has been silent for two seconds.
 
-On a terminal it is one line, which is rewritten and which goes before anything else is printed. Elsewhere it is a plain
+On a terminal it is one line that rich redraws and that goes before anything else is printed. Elsewhere it is a plain
 line now and then. A command that answers at once shows nothing.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from functools import wraps
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpexp.core.terminal import compiling, listening, plain
 from dpexp.core.text import duration
 
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
 PATIENCE_S = 2.0
 """of silence before the first word"""
 LINES_S = 5.0
-"""between two lines that say different things, where there is no terminal"""
-STILL_S = 30.0
-"""between two lines that say the same"""
-TICK_S = 0.25
-KNOWN_FROM = 0.05
-"""share of a series that is done from which the time left is shown: before, it is no more than a guess"""
+"""between two lines, where there is no terminal"""
 
 
 class ProgressLine:
-    """Shows the steps that are told while it is entered."""
+    """Shows the steps of a command while it is entered."""
 
     def __init__(self, command: str) -> None:
-        self.command = command
-        self.step = "at work"
+        self.command, self.step = command, "at work"
         self.done: float | None = None
-        self.begin = self.silent_since = self.series_since = time.monotonic()
-        self.last: tuple[str, float] | None = None
-        """the step that the last line had, and when that was"""
-        self.drawn = self.is_compiling = False
-        self.compiling_since = self.begin
+        self.is_compiling = False
+        self.begin = self.silent_since = time.monotonic()
+        self.last_line = 0.0
+        self.shown = False
+        self.live: Progress | None = None
         self.lock = threading.RLock()
-        self.over = threading.Event()
-        # A thread of its own: the work may be inside compiled code for minutes.
-        self.thread = threading.Thread(target=self._watch, daemon=True)
-        # A dumb terminal has no way back to the beginning of a line.
-        self.rewritten = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-        self.open = listening(self.told), compiling.listening(self.compiling)
+        self.timer: threading.Timer | None = None
+        self.listeners = ExitStack()
 
     def __enter__(self) -> ProgressLine:
-        for one in self.open:
-            one.__enter__()
-        self.thread.start()
+        self.listeners.enter_context(listening(self.update))
+        self.listeners.enter_context(compiling.listening(self._compiling))
+        self._wait(PATIENCE_S)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.over.set()
-        self.thread.join()
+        self.listeners.close()
         with self.lock:
-            self._erase()
-        for one in self.open:
-            one.__exit__(kind, error, at)
+            if self.timer is not None:
+                self.timer.cancel()
+            self._stop()
+            self.timer = None
 
-    def told(self, step: str | None, done: float | None) -> None:
-        """A step begins; None: something else is printed now, so that it is not silent any more."""
+    def update(self, step: str | None, done: float | None) -> None:
+        """A step begins, of which a share is done; None: something else is printed now."""
         with self.lock:
-            now = time.monotonic()
-            if step is None:
-                self._erase()
-                self.silent_since = now
-                return
-            # A new series, of which the pace is not known yet.
-            if done == 0.0:
-                self.series_since = now
-            self.step, self.done = step, done
             if not step:
-                self._erase()
+                self._stop()
+                self.silent_since = time.monotonic()
+            if step is not None:
+                self.step, self.done = step, done
+            if self.shown:
+                self._draw()
 
-    def compiling(self, busy: bool) -> None:
-        """A compilation begins or has ended. Its time is no step of a series, so that the time left ignores it."""
+    def _compiling(self, busy: bool) -> None:
         with self.lock:
-            now = time.monotonic()
-            if busy:
-                self.compiling_since = now
-            else:
-                # Only the part of the compilation that lies in this series.
-                self.series_since += now - max(self.series_since, self.compiling_since)
             self.is_compiling = busy
+            if self.shown:
+                self._draw()
 
-    def line(self, now: float) -> str:
-        """What is shown: the command, its step, and the time left, or else the time that it has taken."""
-        step = f"{self.step} (compiling)" if self.is_compiling else self.step
-        if self.done is not None and self.done > KNOWN_FROM:
-            took = now - self.series_since
-            return f"{self.command}: {step}, {duration(took * (1 / self.done - 1))} left"
-        return f"{self.command}: {step}, {duration(now - self.begin)} so far"
+    def _wait(self, seconds: float) -> None:
+        """Look again after so many seconds, from a thread: the work may be inside compiled code for minutes."""
+        self.timer = threading.Timer(seconds, self._show)
+        self.timer.daemon = True
+        self.timer.start()
 
-    def _watch(self) -> None:
-        while not self.over.wait(TICK_S):
-            with self.lock:
-                now = time.monotonic()
-                if self.step and now - self.silent_since >= PATIENCE_S:
-                    self._rewrite(now) if self.rewritten else self._say(now)
-
-    def _rewrite(self, now: float) -> None:
-        width = shutil.get_terminal_size().columns
-        self._write(f"\r\x1b[2K{plain(self.line(now))[: max(width - 1, 1)]}")
-        self.drawn = True
-
-    def _say(self, now: float) -> None:
-        if self.last is not None:
-            step, when = self.last
-            if now - when < (STILL_S if step == self.step else LINES_S):
+    def _show(self) -> None:
+        with self.lock:
+            # the command has ended meanwhile
+            if self.timer is None:
                 return
-        self.last = self.step, now
-        self._write(f"{plain(self.line(now))}\n")
+            silent = time.monotonic() - self.silent_since
+            if self.step and not self.shown and silent >= PATIENCE_S:
+                self.shown = True
+                self._draw()
+            self._wait(max(PATIENCE_S - silent, PATIENCE_S / 4))
 
-    def _erase(self) -> None:
-        if self.drawn:
-            self._write("\r\x1b[2K")
-            self.drawn = False
+    def _draw(self) -> None:
+        step = f"{self.command}: {self.step}{' (compiling)' if self.is_compiling else ''}"
+        words = plain(step).encode(getattr(sys.stderr, "encoding", None) or "utf-8", "backslashreplace").decode("utf-8")
+        # nobody reads a closed stderr
+        with suppress(OSError, ValueError):
+            # a dumb terminal has no way back to the beginning of a line
+            if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
+                self._redraw(words)
+            elif (now := time.monotonic()) - self.last_line >= LINES_S:
+                self.last_line = now
+                sys.stderr.write(f"{words}, {duration(now - self.begin)} so far\n")
+                sys.stderr.flush()
 
-    def _write(self, text: str) -> None:
-        """To stderr as it is now; where nobody can read it, nothing is said."""
-        try:
-            encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
-            sys.stderr.write(text.encode(encoding, "backslashreplace").decode(encoding))
-            sys.stderr.flush()
-        except (OSError, ValueError):  # closed
-            self.over.set()
+    def _redraw(self, words: str) -> None:
+        from rich.console import Console
+        from rich.progress import Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+        if self.live is None:
+            columns = TextColumn("{task.description}", markup=False), TimeElapsedColumn(), TimeRemainingColumn()
+            self.live = Progress(*columns, console=Console(file=sys.stderr), transient=True,
+                                 redirect_stdout=False, redirect_stderr=False)  # fmt: skip
+            self.live.add_task(words, total=None)
+            self.live.start()
+        task = self.live.tasks[0]
+        # a series begins: its pace is not known yet
+        if self.done == 0.0:
+            self.live.reset(task.id)
+        total = None if self.done is None else 1.0
+        self.live.update(task.id, description=words, total=total, completed=self.done or 0.0)
+
+    def _stop(self) -> None:
+        self.shown = False
+        if self.live is not None:
+            with suppress(OSError, ValueError):
+                self.live.stop()
+            self.live = None
 
 
 def shown(command: str, body: Callable[..., Any]) -> Callable[..., Any]:

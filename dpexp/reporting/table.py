@@ -1,11 +1,12 @@
 """What a table is, its text as Markdown, and how it fits the width of a terminal.
 
 A column is a format of a record, and behind the text are the numbers. On a terminal what is constant leaves, what is
-too wide is folded, and both is said.
+too wide is wrapped.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import sys
@@ -80,65 +81,34 @@ def markdown_table(head: Sequence[str], rows: Rows) -> str:
     return "\n".join([line(shown[0]), rule, *map(line, shown[1:])])
 
 
-LEAST = 12
-"""characters of a column that is wrapped"""
+def folded(head: Sequence[str], rows: Rows, width: int, markdown: bool = False) -> tuple[str, str]:
+    """The table in at most so many characters, as far as words allow, and what was left out of it in words.
 
+    Columns in which all rows agree leave first; then long cells are wrapped.
+    """
+    from rich.box import MARKDOWN
+    from rich.console import Console
+    from rich.table import Table as Wrapped
+    from rich.text import Text
 
-class Fitted(NamedTuple):
-    """The parts of a table, and what was done to it in words; nothing where it fits as it is."""
-
-    parts: list[tuple[list[str], list[list[str]]]]
-    said: list[str]
-
-
-def fit(head: Sequence[str], rows: Rows, width: int, drawn: Callable[[Sequence[str], Rows], str]) -> Fitted:
-    """The table in parts of at most so many characters, as far as words allow; `drawn` is how one is printed."""
-
-    def width_of(head: Sequence[str], rows: Rows) -> int:
-        return max(map(len, drawn(head, rows).splitlines()))
-
-    if width_of(head, rows) <= width:
-        return Fitted([(list(head), [list(row) for row in rows])], [])
-    said = []
+    whole = markdown_table if markdown else lambda head, rows: columns(rows, head)
+    if max(map(len, whole(head, rows).splitlines())) <= width:
+        return whole(head, rows), ""
     head, rows, same = without_constants(head, rows)
-    if same:
-        said.append("The same in every row: " + ", ".join(f"{name} = {value}" for name, value in same) + ".")
-    if width_of(head, rows) <= width:
-        return Fitted([(head, rows)], said)
-    # parts that stand below each other are read together by the number of the row
-    head, rows = ["#", *head], [[str(number), *row] for number, row in enumerate(rows, 1)]
-    parts: list[list[int]] = []
-    for k in range(1, len(head)):
-        if parts and width_of(*_columns(head, rows, [0, *parts[-1], k])) <= width:
-            parts[-1].append(k)
-        else:
-            parts.append([k])
-    if len(parts) > 1:
-        said.append(f"Folded: {len(head) - 1} columns in {len(parts)} parts; # is the number of a row in all of them.")
-    return Fitted([_wrapped(_columns(head, rows, [0, *part]), width, width_of) for part in parts], said)
-
-
-def _columns(head: Sequence[str], rows: Rows, chosen: Sequence[int]) -> tuple[list[str], list[list[str]]]:
-    return [head[k] for k in chosen], [[row[k] for k in chosen] for row in rows]
-
-
-def _wrapped(
-    part: tuple[list[str], list[list[str]]], width: int, width_of: Callable[[Sequence[str], Rows], int]
-) -> tuple[list[str], list[list[str]]]:
-    """The same with long cells in several lines, where it is still too wide."""
-    head, rows = part
-    most = max(len(text) for row in rows for text in row)
-    # a character at a time from the longest cell, so that no cell is wrapped for nothing
-    while width_of(head, rows) > width and most > LEAST:
-        most -= 1
-        rows = [line for row in part[1] for line in _lines(row, most)]
-    return head, rows
-
-
-def _lines(row: Sequence[str], most: int) -> list[list[str]]:
-    """A row as lines whose cells have at most so many characters."""
-    cells = [textwrap.wrap(text, most) or [""] for text in row]
-    return [[cell[k] if k < len(cell) else "" for cell in cells] for k in range(max(map(len, cells)))]
+    left_out = "The same in every row: " + ", ".join(f"{name} = {value}" for name, value in same) + "." if same else ""
+    if max(map(len, whole(head, rows).splitlines())) <= width:
+        return whole(head, rows), left_out
+    wrapped = Wrapped(
+        box=MARKDOWN if markdown else None, pad_edge=markdown, padding=(0, 1) if markdown else (0, 2, 0, 0)
+    )
+    for name in head:
+        wrapped.add_column(Text(name), overflow="fold")
+    for row in rows:
+        wrapped.add_row(*map(Text, row))
+    console = Console(file=io.StringIO(), width=width, color_system=None, force_terminal=False, highlight=False)
+    with console.capture() as found:
+        console.print(wrapped)
+    return "\n".join(line.rstrip() for line in found.get().strip("\n").splitlines()), left_out
 
 
 NARROWEST = 40
@@ -158,9 +128,8 @@ def fitting_columns(rows: Rows, head: Sequence[str]) -> str:
     width = terminal_width()
     if not width or not rows:
         return columns(rows, head)
-    fitted = fit(head, rows, max(width, NARROWEST), lambda head, rows: columns(rows, head))
-    parts = [columns(part, names) for names, part in fitted.parts]
-    return "\n\n".join([*parts, *(textwrap.fill(line, max(width, NARROWEST)) for line in fitted.said)])
+    text, left_out = folded(head, rows, max(width, NARROWEST))
+    return text + (f"\n\n{textwrap.fill(left_out, max(width, NARROWEST))}" if left_out else "")
 
 
 def in_lines(lines: Sequence[tuple[str, str]]) -> str:

@@ -12,7 +12,7 @@ from dpexp.core.errors import UsageError
 from dpexp.core.standard_json import standard_json
 from dpexp.core.text import csv_cell, guess
 from dpexp.reporting import latex
-from dpexp.reporting.table import Content, Table, fit, markdown_table
+from dpexp.reporting.table import Content, Table, folded, markdown_table
 
 FORMATS = ("md", "tex", "csv", "json")
 
@@ -60,7 +60,6 @@ def _markdown(table: Table, content: Content, width: int) -> str:
     note = content.note
     if not width:
         return f"**{table.title}**\n\n{markdown_table(content.head, content.rows)}\n\n{note}"
-    fitted = fit(content.head, content.rows, width, markdown_table)
-    parts = "\n\n".join(markdown_table(head, rows) for head, rows in fitted.parts)
-    words = "\n".join(textwrap.fill(text, width) for text in [*fitted.said, note] if text)
-    return f"**{table.title}**\n\n{parts}\n\n{words}"
+    text, left_out = folded(content.head, content.rows, width, markdown=True)
+    words = "\n".join(textwrap.fill(words, width) for words in (left_out, note) if words)
+    return f"**{table.title}**\n\n{text}\n\n{words}"
