@@ -21,7 +21,7 @@ export PYTHONDONTWRITEBYTECODE :=
 RESEARCH := --plugin research/answers.py --plugin research/stated_epsilons.py
 reproduce: $(READY)
 	$(BIN)/dpexp verify --keep
-	$(BIN)/dpexp run configs/coverage*.yaml --backend loky  # these are part Python: threads would wait for each other
+	$(BIN)/dpexp run configs/coverage*.yaml research/rivals/*.yaml --backend loky  # these are part Python: threads would wait for each other
 	$(BIN)/dpexp run configs/*.yaml research/*/*.yaml
 	$(BIN)/dpexp plot --all --format png,pdf,svg $(RESEARCH)
 	$(BIN)/dpexp plot --theory figure2 figure3 figure4

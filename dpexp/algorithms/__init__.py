@@ -10,7 +10,6 @@ from dpexp.algorithms.extrapolated_ldp_sgd import ExtrapolatedLdpSgd
 from dpexp.algorithms.gradient_recursion import GradientRecursion
 from dpexp.algorithms.heavy_ball_ldp_sgd import HeavyBallLdpSgd
 from dpexp.algorithms.ldp_sgd import LdpSgd
-from dpexp.algorithms.path_intervals import PathIntervals
 from dpexp.algorithms.reduced_momentum import ReducedMomentum
 from dpexp.algorithms.sgd import Sgd
 from dpexp.algorithms.staged_newton import StagedNewton
@@ -33,6 +32,5 @@ ALGORITHMS: Registry[type[Algorithm]] = Registry(
         "gradient-recursion": GradientRecursion,
         "staged-newton": StagedNewton,
         "central-newton": CentralNewton,
-        "path-intervals": PathIntervals,
     },
 )

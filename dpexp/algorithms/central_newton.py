@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
-from dpexp.algorithms.covering import Seen, Shown, Trial, shown
+from dpexp.algorithms.covering import Interval, Seen, Shown, Trial, shown
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
-    from dpexp.inference.methods import Interval
     from dpexp.inference.models import Model
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.released import Stated

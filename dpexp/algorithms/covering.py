@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from dpexp.algorithms.schedules import Schedule
     from dpexp.inference.fitting import Fitted
-    from dpexp.inference.methods import Interval
     from dpexp.inference.models import Model
     from dpexp.inference.populations import Population
     from dpexp.inference.targets import Target
@@ -53,6 +52,14 @@ FEWEST = 1000
 """users below which no design is tried"""
 GRID = (np.arange(10_000) + 0.5) / 10_000
 """uniform numbers from which a law of budgets is drawn where it is asked for as a whole"""
+
+
+class Interval(NamedTuple):
+    """Estimates and intervals of eight replicates, [8, p] each."""
+
+    estimate: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
 
 
 @dataclass(frozen=True)

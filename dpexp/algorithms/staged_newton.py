@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from dpexp.algorithms.covering import GRID, Seen, Shown, Trial, shown
+from dpexp.algorithms.covering import GRID, Interval, Seen, Shown, Trial, shown
 from dpexp.core.parameters import Positive
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.inference.fitting import Planned
-    from dpexp.inference.methods import Interval
     from dpexp.inference.models import Model
     from dpexp.inference.staged_newton import Design
     from dpexp.privacy.budgets import Budget

@@ -29,7 +29,6 @@ from dpexp.engine.softmax import batches as schemes
 from dpexp.engine.softmax import loop
 from dpexp.engine.softmax import steps as kernel
 from dpexp.inference.messages import Users
-from dpexp.inference.paths import Walk
 from dpexp.inference.staged_newton import Server
 from dpexp.problems.softmax import Softmax
 from dpexp.reporting.audit import audit as auditing
@@ -79,7 +78,6 @@ schedule:  {name: prescribed}
 privacy:   {mu: 2}
 run:       {n: 100000, replicates: 8, seed: 1}
 """
-PATHS = REGRESSION.replace("staged-newton", "path-intervals").replace("prescribed", "power, eta: 0.2, alpha: 1/2")
 MIXED = REGRESSION.replace("mu: 2", "mu: {choice: {values: [1, 3], probabilities: [0.5, 0.5]}}")
 
 
@@ -276,17 +274,6 @@ def scaled_noise(factor: Callable[[Server, Users], np.ndarray]) -> object:
     return wrong_users(lambda server, users: users._replace(hessian_noise=users.hessian_noise * factor(server, users)))
 
 
-def path_too_quiet() -> object:
-    """21: every message of a plain path has 2/3 of its noise."""
-    true = Walk.serve
-
-    def serve(self: Walk, users: Users, *rest: object) -> None:
-        less = users._replace(omega=users.omega * (2 / 3), hessian_noise=users.hessian_noise * (2 / 3))
-        true(self, less, *rest)
-
-    return patch.object(Walk, "serve", serve)
-
-
 def diagonal_alone() -> object:
     """17: entries off the diagonal have half of their noise, as if each stood in the norm once, and by its variance."""
 
@@ -344,7 +331,6 @@ FAULTS = (
     Fault(18, "Delta_H of the final scale", partial(scaled_noise, lambda server, users: server.theta[-1] / server.model.problem.fixed_scale), REGRESSION, "Hessian, other side", 1500),
     Fault(19, "noise by the record", noise_by_the_record, REGRESSION, "Hessian, none", 1000),
     Fault(20, "Hessian noise of another budget", partial(scaled_noise, lambda server, users: np.where(users.inverse_mu[0] > 0.5, 1 / 3, 1.0)), MIXED, "Hessian, other side", 1000),
-    Fault(21, "path with 2/3 of its noise", path_too_quiet, PATHS, "gradient", 1500),
     Fault(22, "average follows without noise", partial(wrong_steps, averaged="follow"), FULL, LAST_AND_AVERAGE, 1500, 2 ),
     Fault(23, "average without last noise", partial(wrong_steps, averaged="without"), FULL, LAST_AND_AVERAGE, 1500, 2),
     Fault(24, "average of opposite noise, alone sound", partial(wrong_steps, averaged="opposite"), FULL, LAST_AND_AVERAGE, 800, 2),
@@ -388,7 +374,7 @@ def main() -> int:
         print(f"{fault.number:2} {fault.name:34} runs {fault.runs:6,}  found {hits:3} of {len(alarms)}, "
               f"by '{fault.statistic}' {named}", flush=True)  # fmt: skip
         failed |= hits < 0.85 * len(alarms)
-    sound = [USERS, FULL, SAMPLED, BALL, TREE, BINS, REGRESSION, MIXED, PATHS]
+    sound = [USERS, FULL, SAMPLED, BALL, TREE, BINS, REGRESSION, MIXED]
     with patch.object(auditing, "PILOT", 200):  # a short pilot chooses worse, and no more falsely
         false = sum(bool(found(audited(sound[k % len(sound)], 400, 1000 + k))) for k in range(options.sound))
     print(f"sound mechanisms: {false} false alarms in {options.sound} audits, each at level {LEVEL:g}")

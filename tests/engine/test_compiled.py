@@ -226,7 +226,7 @@ with compiling.listening(heard.append):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["momentum_epochs", "coverage_paths"])
+@pytest.mark.parametrize("name", ["momentum_epochs", "coverage_local"])
 def test_a_second_run_of_any_engine_compiles_nothing(name, tmp_path):
     """Also what Python calls by itself, such as the noise of momentum runs."""
 

@@ -8,7 +8,6 @@ import pytest
 from scipy.integrate import quad
 
 from dpexp.algorithms.covering import Trial
-from dpexp.algorithms.path_intervals import PathIntervals
 from dpexp.algorithms.schedules import SCHEDULES, Power
 from dpexp.algorithms.staged_newton import StagedNewton
 from dpexp.inference import predicted as plans
@@ -23,6 +22,7 @@ from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget, UniformB
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.logistic import MallowsLogistic
 from tests.oracles.records import records
+from tests.research import module as research
 
 MIX = ChoiceBudget(choice=Choice(values=(0.5, 3.0), probabilities=(0.75, 0.25)))
 
@@ -66,8 +66,7 @@ def test_the_public_noise_is_the_integral_over_the_law_of_budgets():
 
 def test_batches_of_a_path_share_its_users_after_the_burn_in(monkeypatch):
     """Eight of equal length up to rounding, from the end of the burn-in to the last user."""
-    from dpexp.inference import methods as module
-
+    module = research("rivals/path_intervals.py")
     seen, plain = [], module.batch_means
 
     def batch_means(boundaries, level):
@@ -76,7 +75,7 @@ def test_batches_of_a_path_share_its_users_after_the_burn_in(monkeypatch):
 
     monkeypatch.setattr(module, "batch_means", batch_means)
     model, law, n = model_of(MallowsLogistic(d=2)), Population(2, binary=True), 3001
-    algorithm = PathIntervals()
+    algorithm = module.PathIntervals()
     trial = Trial(law, n, 7, list(range(8)))
     algorithm.intervals(model, trial, Power(eta=0.2, alpha=1 / 2), ConstantBudget(mu=2.0))
     (ends,) = seen

@@ -6,14 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpexp.inference import methods, public_numbers
+from dpexp.inference import public_numbers
 from dpexp.inference import users as people
 from dpexp.inference.fitting import released
 from dpexp.inference.intervals import judged
 from dpexp.inference.messages import symmetric
 from dpexp.inference.models import model_of
 from dpexp.inference.newton import corrected, newton_corrected, regularise
-from dpexp.inference.paths import Walk
 from dpexp.inference.populations import Population, Simulated
 from dpexp.inference.staged_newton import Design, Server, staged_newton
 from dpexp.inference.third_derivatives import covariates
@@ -21,7 +20,10 @@ from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.logistic import MallowsLogistic
 from tests.oracles import private_messages as oracle
+from tests.research import module
 
+methods = module("rivals/path_intervals.py")
+Walk = methods.Walk
 START = np.array([0.0, 0.0, 0.0, 1.0])
 FIRST = np.diag([0.5, 0.2, 0.2, 0.3])
 FIRST[0, 3] = FIRST[3, 0] = -0.05
@@ -104,9 +106,9 @@ def test_golden_sums_of_a_path(n):
     found = methods.random_scaling(end, 0.95)
     assert found.estimate[0] == pytest.approx(wanted["mean"], abs=6e-11)
     half = (found.high - found.low)[0] / 2
-    rounded = 6.747302 / public_numbers.random_scaling(0.95)  # with which the sheet's half lengths were computed
+    rounded = 6.747302 / methods.critical_value(0.95)  # with which the sheet's half lengths were computed
     assert half * rounded == pytest.approx(wanted["half"], abs=6e-11)
-    assert (half / public_numbers.random_scaling(0.95)) ** 2 * n == pytest.approx(wanted["variance"], abs=6e-11)
+    assert (half / methods.critical_value(0.95)) ** 2 * n == pytest.approx(wanted["variance"], abs=6e-11)
     assert methods.random_scaling(end, 0.95, nothing).high[0] == pytest.approx(found.high[0], abs=1e-12)
     assert methods.free_hessian(end, nothing)[0, 3] == pytest.approx(wanted["hessian"], abs=2e-9)
     oracle_h = methods.newton_oracle(end, nothing, FIRST, 0.95)
@@ -133,7 +135,7 @@ def test_random_scaling_is_its_double_loop(burned):
     count, bar = len(theta), theta.mean(0)
     variance = sum((s * (theta[:s].mean(0) - bar)) ** 2 for s in range(1, count + 1)) / count**2
     assert found.estimate[0] == pytest.approx(bar, abs=1e-12)
-    half = public_numbers.random_scaling(0.95) * np.sqrt(variance / count)
+    half = methods.critical_value(0.95) * np.sqrt(variance / count)
     assert (found.high - found.estimate)[0] == pytest.approx(half, abs=1e-10)
 
 
@@ -151,10 +153,8 @@ def test_batch_means_and_chains_are_students():
 def test_critical_values_are_those_of_the_literature():
     """Two-sided, from the sheet; the published one-sided table of random scaling has 3.875, 5.323, 6.747 and 8.613."""
     for level, wanted in {0.8: 3.874881, 0.9: 5.322680, 0.95: 6.747302, 0.98: 8.613187, 0.99: 10.017267}.items():
-        assert public_numbers.random_scaling(level) == pytest.approx(wanted, abs=2e-6)
-    assert public_numbers.random_scaling_tail(6.747) == pytest.approx(0.0500074, abs=1e-7)
-    assert public_numbers.student(0.95, 7) == pytest.approx(2.364624, abs=1e-6)
-    assert public_numbers.student(0.95, 5) == pytest.approx(2.570582, abs=1e-6)
+        assert methods.critical_value(level) == pytest.approx(wanted, abs=2e-6)
+    assert methods.tail(6.747) == pytest.approx(0.0500074, abs=1e-7)
     assert public_numbers.normal(0.95) == pytest.approx(1.959964, abs=1e-6)
     assert methods.chains_of_hulc(0.95) == (6, pytest.approx(0.4))
 
@@ -168,7 +168,7 @@ def test_random_scaling_and_hulc_cover_where_they_must():
     bar = sums[:, -1] / n
     variance = np.sum((sums - s * bar[:, None]) ** 2, axis=1) / n**2
     scaled = np.abs(bar) / np.sqrt(variance / n)
-    assert np.mean(scaled < public_numbers.random_scaling(0.95)) == pytest.approx(0.95, abs=0.012)
+    assert np.mean(scaled < methods.critical_value(0.95)) == pytest.approx(0.95, abs=0.012)
     assert np.mean(scaled < 1.96) < 0.8
     means = rng.exponential(size=(6, 8, 5000)) - math.log(2)  # skewed, of median 0
     found = methods.hulc(means, 0.95, rng.random(8))

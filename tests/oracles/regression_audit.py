@@ -1,6 +1,6 @@
 """Two worlds for private regression: each user holds one of two records, by a coin, and sends a gradient or a Hessian.
 
-`tests.oracles.watched_messages` runs `staged-newton` or `path-intervals` with such users, and chooses their records.
+`tests.oracles.watched_messages` runs `staged-newton` with such users, and chooses their records.
 """
 
 from __future__ import annotations
@@ -10,11 +10,9 @@ from functools import cached_property
 
 import numpy as np
 
-from dpexp.algorithms.path_intervals import PathIntervals
 from dpexp.algorithms.staged_newton import StagedNewton
 from dpexp.config.cells import Cell
 from dpexp.engine.lanes.vectors import LANES
-from dpexp.engine.linear.one_pass import StepSizes
 from dpexp.privacy.analyses.analysis import ALL, Analysis
 from dpexp.privacy.audit.claim import gaussian_claim
 from dpexp.privacy.audit.statistics import of_projection
@@ -28,17 +26,17 @@ ROUNDED = 1e-12
 
 
 class RegressionAudit:
-    """Gradient and Hessian messages of `staged-newton` or `path-intervals`, for every class of budgets."""
+    """Gradient and Hessian messages of `staged-newton`, for every class of budgets."""
 
     attained: Sequence[Attained] = ()
     """none: one Gaussian message is its own claim"""
 
     def __init__(
-        self, problem: LinearPredictorProblem, algorithm: StagedNewton | PathIntervals, schedule: StepSizes,
-        budget: Budget, n: int, stated: Sequence[Analysis],
+        self, problem: LinearPredictorProblem, algorithm: StagedNewton, budget: Budget, n: int,
+        stated: Sequence[Analysis],
     ) -> None:  # fmt: skip
         self.algorithm = algorithm.name
-        self.watched = Watched(problem, algorithm, schedule, budget, n)
+        self.watched = Watched(problem, algorithm, budget, n)
         self.label = f"{algorithm.name} on {problem.name}, mu = {budget.label}"
         self.size = f"a copy with {self.watched.users} users, and the steps of {n:,}"
         self.classes, self.stated = classes_of(budget, n), stated
@@ -90,7 +88,7 @@ def audits_of_regression(cell: Cell) -> Sequence[RegressionAudit] | str | None:
     problem, algorithm, budget, n = cell.problem, cell.algorithm, cell.privacy.mu, cell.run.n
     if isinstance(algorithm, StagedNewton) and algorithm.messages == "caps":
         return f"{algorithm.name}, messages: caps: their exact law is that of dpexp privacy --mechanism cap-sampling"
-    if not (isinstance(algorithm, StagedNewton | PathIntervals) and isinstance(problem, LinearPredictorProblem)):
+    if not (isinstance(algorithm, StagedNewton) and isinstance(problem, LinearPredictorProblem)):
         return None
     stated = algorithm.mechanism(problem, cell.schedule, budget, n).analyses()
-    return [RegressionAudit(problem, algorithm, cell.schedule, budget, n, stated)]
+    return [RegressionAudit(problem, algorithm, budget, n, stated)]

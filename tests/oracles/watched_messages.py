@@ -1,7 +1,6 @@
 """Every message of a run as an adversary sees it, and what it would be without noise.
 
-Runs of `staged-newton`, with its own stages, its jumps, its compiled messages, its noise and its weights; and of
-`path-intervals`, the path on which every fifth user sends a Hessian. Only the records are replaced: each user holds
+Runs of `staged-newton`, with its own stages, its jumps, its compiled messages, its noise and its weights. Only the records are replaced: each user holds
 one of two, by a coin. The adversary chooses both records of a user when it is this user's turn, since it knows theta;
 any pair may be chosen, because the promise is for every pair. It sees every message: what theta moved by and what the
 server's sums grew by, which have to agree.
@@ -22,15 +21,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.algorithms.path_intervals import EVERY, PathIntervals
 from dpexp.algorithms.staged_newton import StagedNewton
 from dpexp.core.errors import UsageError
 from dpexp.core.seeds import generator
 from dpexp.engine.lanes.vectors import LANES
-from dpexp.engine.linear.one_pass import StepSizes
 from dpexp.inference.messages import Sums, Users, symmetric
-from dpexp.inference.models import Model, model_of
-from dpexp.inference.paths import Walk
+from dpexp.inference.models import Model
 from dpexp.inference.populations import Simulated
 from dpexp.inference.staged_newton import SHARES, TIMES, Server, staged_newton
 from dpexp.privacy.budgets import Budget
@@ -38,6 +34,7 @@ from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 GRADIENT, OTHER_SIDE, NONE = KINDS = ("gradient", "Hessian, other side", "Hessian, none")
 SCALE = "gradient, its scale"
+EVERY = 5
 FAR = 1e6
 """residuals, in scales, beyond which nothing changes; for logistic records the length of z"""
 INSIDE = 1 - 1e-9
@@ -75,33 +72,25 @@ class Sent(NamedTuple):
 class Watched:
     """A copy of a config's run: as few users as leave every stage a Hessian user, with the steps of the config's n."""
 
-    def __init__(
-        self, problem: LinearPredictorProblem, algorithm: StagedNewton | PathIntervals, schedule: StepSizes,
-        budget: Budget, n: int,
-    ) -> None:  # fmt: skip
+    def __init__(self, problem: LinearPredictorProblem, algorithm: StagedNewton, budget: Budget, n: int) -> None:
         self.budget, self.law = budget, algorithm.population(problem)
-        self.weighted = isinstance(algorithm, StagedNewton)
-        if isinstance(algorithm, StagedNewton):
-            planned, design = algorithm.plan(algorithm.model(problem, budget), budget, n)
-            self.model = planned.model
-            # more users between two Hessians would show the same, and take longer
-            design = replace(design, every=min(design.every, EVERY))
-            # so many that there is a Hessian user in the half of stage 1 that is summed
-            self.users = round(1.2 / SHARES[0]) * design.every
-            root, few = math.sqrt(self.users / n), self.users / n
-            times = (TIMES[0] * root, *(time * few for time in TIMES[1:]))
-            self.design = replace(design, n=self.users, times=times)
-        else:
-            self.model, self.users = model_of(problem), 12 * EVERY
-            self.eta = schedule.step_sizes(1, n)[: self.users]
+        planned, design = algorithm.plan(algorithm.model(problem, budget), budget, n)
+        self.model = planned.model
+        # more users between two Hessians would show the same, and take longer
+        design = replace(design, every=min(design.every, EVERY))
+        # so many that there is a Hessian user in the half of stage 1 that is summed
+        self.users = round(1.2 / SHARES[0]) * design.every
+        root, few = math.sqrt(self.users / n), self.users / n
+        times = (TIMES[0] * root, *(time * few for time in TIMES[1:]))
+        self.design = replace(design, n=self.users, times=times)
         self.gradients = (GRADIENT, SCALE) if self.model.stretch > 1 else (GRADIENT,)
         self.kinds = (*self.gradients, *KINDS[1:])
 
     def run(self, seed: int, lanes: range) -> list[Sent]:
         """Eight runs, user by user."""
         start, found, asked = self.model.problem.start(), list[Sent](), [0, 0]
-        server = Server(self.model, start) if self.weighted else Walk(self.model, start)
-        crowd = Simulated(self.model, self.law, self.budget, seed, lanes, self.weighted)
+        server = Server(self.model, start)
+        crowd = Simulated(self.model, self.law, self.budget, seed, lanes)
         # which record a user holds is of the role `order`, so that data and noise are those of the run without coins
         coins = np.stack([generator(seed, r, "order").random(self.users) < 0.5 for r in lanes])
         coins = np.concatenate([coins, np.repeat(coins[-1:], LANES - len(coins), axis=0)])
@@ -134,10 +123,7 @@ class Watched:
                 found.append(Sent(kind, message, theta, pair, np.broadcast_to(noise, LANES), coin, mu))
 
         server.serve = serve  # type: ignore[method-assign,assignment]
-        if isinstance(server, Walk):
-            server.along(crowd, self.eta, [self.users], EVERY)
-        else:
-            staged_newton(self.model, self.design, start, crowd, server)
+        staged_newton(self.model, self.design, start, crowd, server)
         return found
 
     def clean(self, user: Sent, lane: int, record: int) -> np.ndarray:

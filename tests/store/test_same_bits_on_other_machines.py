@@ -73,8 +73,8 @@ CONFIGS = {  # parts of a config, one line each; to add another is to add a line
     "newton_wide": (WIDE, INTERVALS, NEWTON, FITS, "algorithm: {name: staged-newton}"),
     "newton_logistic": (LOGISTIC, INTERVALS, NEWTON, FITS, "algorithm: {name: staged-newton}"),
     "central": (LINEAR, INTERVALS, NEWTON, "privacy: {mu: [2, inf]}", "algorithm: {name: central-newton}"),
-    "paths": (LINEAR, INTERVALS, STEPS, FITS, "algorithm: {name: path-intervals}"),
-    "paths_logistic": (LOGISTIC, INTERVALS, STEPS, FITS, "algorithm: {name: path-intervals}"),
+    "paths": (LINEAR, INTERVALS, STEPS, FITS, "algorithm: {name: path-intervals}", research("rivals/path_intervals.py")),
+    "paths_logistic": (LOGISTIC, INTERVALS, STEPS, FITS, "algorithm: {name: path-intervals}", research("rivals/path_intervals.py")),
     "epochs": (SOFTMAX, BATCHES, EPS, "schedule: {name: constant, eta: 2}", "algorithm: {name: dp-sgd, sampling: balls-in-bins, batch_size: 100, clip: 1}"),
 }  # fmt: skip
 COMPILED_ANEW = ("tree", "newton_logistic", *["linear"] * AT_LENGTH)
