@@ -6,7 +6,6 @@ from dpexp.algorithms.central_newton import CentralNewton
 from dpexp.algorithms.clipped_ldp_sgd import ClippedLdpSgd
 from dpexp.algorithms.dp_sgd import DpSgd
 from dpexp.algorithms.dp_sgld import DpSgld
-from dpexp.algorithms.extrapolated_ldp_sgd import ExtrapolatedLdpSgd
 from dpexp.algorithms.gradient_recursion import GradientRecursion
 from dpexp.algorithms.heavy_ball_ldp_sgd import HeavyBallLdpSgd
 from dpexp.algorithms.ldp_sgd import LdpSgd
@@ -22,7 +21,6 @@ ALGORITHMS: Registry[type[Algorithm]] = Registry(
         "ldp-sgd": LdpSgd,
         "clipped-ldp-sgd": ClippedLdpSgd,
         "heavy-ball-ldp-sgd": HeavyBallLdpSgd,
-        "extrapolated-ldp-sgd": ExtrapolatedLdpSgd,
         "dp-sgld": DpSgld,
         "dp-sgd": DpSgd,
         "sgd": Sgd,

@@ -135,6 +135,9 @@ def _wrong_class(one: str, name: str, kind: Any) -> Iterator[Complaint]:
     yield from _wrong_defaults(one, name, kind)
     for above, members, page in _wanted(one, kind, base):
         for member in members:
+            # a risk of its own is not integrated from that of one response
+            if member == "conditional_risk" and _has(kind, above, "_risk"):
+                continue
             if not _has(kind, above, member):
                 hint = f"{page} says what it is for; all of them: {', '.join(members)}"
                 yield f"{one} '{name}': the class {kind.__name__} has no `{member}`", hint, kind

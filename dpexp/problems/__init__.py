@@ -1,7 +1,6 @@
 """PROBLEMS: the registry of problems, one file each."""
 
 from dpexp.core.parameters import Registry
-from dpexp.problems.hinge import MallowsHinge
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.insensitive_linear import InsensitiveLinear
 from dpexp.problems.logistic import MallowsLogistic
@@ -17,7 +16,6 @@ PROBLEMS: Registry[type[Problem]] = Registry(
         "huber-linear": HuberLinear,
         "mallows-logistic": MallowsLogistic,
         "pinball-linear": PinballLinear,
-        "mallows-hinge": MallowsHinge,
         "insensitive-linear": InsensitiveLinear,
         "rippled-mean": RippledMean,
         "sigmoid": Sigmoid,

@@ -20,6 +20,7 @@ from tests.conftest import at_length
 from tests.oracles import ldp_sgd as oracle
 from tests.oracles import one_pass
 from tests.oracles.streams import normals, uniforms
+from tests.research import module
 
 ALGORITHM = ALGORITHMS["ldp-sgd"]()
 SEED = 5
@@ -64,7 +65,7 @@ CASES = {
     "huber, many covariates": (PROBLEMS["huber-linear"](d=linear_pass.UNROLLED + 1), huber),
     "logistic": (PROBLEMS["mallows-logistic"](d=5), logistic),
     "pinball": (PROBLEMS["pinball-linear"](d=5, tau=0.8), pinball),
-    "hinge": (PROBLEMS["mallows-hinge"](d=5), hinge),
+    "hinge": (module("hinge/mallows_hinge.py").MallowsHinge(d=5), hinge),
     "insensitive": (PROBLEMS["insensitive-linear"](d=5, width=0.6), insensitive),
 }
 QUICK = {"huber joint scale", "logistic"}

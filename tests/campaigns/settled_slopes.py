@@ -27,7 +27,6 @@ LONG = {
     "logistic5": ("mallows-logistic", 5, 2_000_000, 64, 12, {"eta": [0.2, 1], "alpha": [*FIVE[1:]], "mu": [1, 3, OPEN]}),
     "pinball5": ("pinball-linear", 5, 1_000_000, 40, 101, LATER),
     "huber10": ("huber-linear", 10, 1_000_000, 40, 102, LATER),
-    "hinge5": ("mallows-hinge", 5, 1_000_000, 40, 103, LATER),
     "insensitive5": ("insensitive-linear", 5, 1_000_000, 16, 104, LATER),
 }  # fmt: skip
 """long runs: problem, d, users, replicates, seed, and what is swept over; those of LATER were held out"""

@@ -103,7 +103,7 @@ def budgets(draw: Draw) -> Section:
 
 def on_users(draw: Draw) -> Sections:
     """One pass over users. A kernel is compiled for every d, so that there are few."""
-    problem = draw.of(["huber-linear", "mallows-logistic", "pinball-linear", "mallows-hinge", "insensitive-linear"])
+    problem = draw.of(["huber-linear", "mallows-logistic", "pinball-linear", "insensitive-linear"])
     algorithm: dict[str, Any] = {"name": draw.of(["ldp-sgd", "clipped-ldp-sgd", "heavy-ball-ldp-sgd"])}
     if algorithm["name"] == "clipped-ldp-sgd":
         algorithm["clip"] = draw.between(0.1, 5)

@@ -6,13 +6,15 @@ import math
 import numpy as np
 import pytest
 
-from dpexp.algorithms.extrapolated_ldp_sgd import ExtrapolatedLdpSgd, ends, weights
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.schedules import Constant, Power
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.huber_linear import HuberLinear
 from tests.algorithms.test_ldp_sgd import snapshots
+from tests.research import module
 
+extrapolated = module("extrapolated/extrapolated_ldp_sgd.py")
+ExtrapolatedLdpSgd, ends, weights = extrapolated.ExtrapolatedLdpSgd, extrapolated.ends, extrapolated.weights
 PROBLEM = HuberLinear(d=3)
 SETTINGS = [(Power(eta=0.3, alpha=alpha), ConstantBudget(mu=mu)) for alpha in (1 / 3, 0.55) for mu in (1.0, math.inf)]
 

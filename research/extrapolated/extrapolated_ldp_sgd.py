@@ -21,6 +21,7 @@ import numpy as np
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.engine.linear.rule import Rule
+from dpexp.plugins import Plugin
 
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
@@ -83,3 +84,6 @@ class ExtrapolatedLdpSgd(OnePassAlgorithm):
 def _summed(schedule: Schedule, states: tuple[int, ...]) -> np.ndarray:
     """Step sizes summed up to each of the states."""
     return np.asarray(np.cumsum(schedule.step_sizes(1, states[-1]))[np.array(states) - 1])
+
+
+PLUGIN = Plugin(algorithms={"extrapolated-ldp-sgd": ExtrapolatedLdpSgd})

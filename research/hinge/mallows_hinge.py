@@ -23,6 +23,7 @@ from pydantic import Field
 from dpexp.core.caches import kept_once
 from dpexp.core.parameters import Dimension
 from dpexp.engine.lanes.elementwise import Value, logistic, where
+from dpexp.plugins import Plugin
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.mallows import mean_weight, moment_matrix, panels, rule
 
@@ -95,7 +96,9 @@ class MallowsHinge(LinearPredictorProblem):
 
     def _second_order(self) -> tuple[np.ndarray, np.ndarray]:
         if self.beta == 0:
-            raise ValueError("the hinge risk has no curvature at beta* = 0")
+            # no loss has its kink at theta* = 0, and every score is 1 or -1 times x
+            p = self.d + 1
+            return np.zeros((p, p)), moment_matrix(self.d, self.sigma_z, power=2)
         b0, b = _best(self.d, self.sigma_z, abs(self.beta))
         kinks = (1 - b0) / b, (-1 - b0) / b
         s = rule(self.d, self.sigma_z, 24, splits=kinks).nodes
@@ -227,3 +230,6 @@ def _compiled() -> Callable[..., Any]:
             out[i] += half(left, _REACH, b0[i], b[i], cosine[i], beta, length, -1.0, plane)
 
     return risk
+
+
+PLUGIN = Plugin(problems={"mallows-hinge": MallowsHinge})
