@@ -107,7 +107,13 @@ class Curve:
         # never falls to 0, so that they say nothing of the smallest; then the best of some places is taken.
         if self._at_least(FIRST_LOG, eps) >= sought:
             return 1.0
-        return min(self._at_least(FIRST_LOG * (1 - k / _START), eps) for k in range(_START))
+        # any place is valid; what they say has one valley, which is found by halving steps
+        best, step = 0, 8
+        while step:
+            near = [k for k in (best, best - step, best + step, best + 2 * step) if 0 <= k < _START]
+            best = min(near, key=lambda k: self._at_least(FIRST_LOG * (1 - k / _START), eps))
+            step //= 2
+        return self._at_least(FIRST_LOG * (1 - best / _START), eps)
 
     def _at_least(self, logit: float, eps: float) -> float:
         """What the guarantee at one place says of a smaller epsilon: `implied_delta`."""

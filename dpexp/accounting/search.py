@@ -14,6 +14,8 @@ from typing import NamedTuple
 GOLDEN = (3.0 - math.sqrt(5.0)) / 2
 """the smaller part of a golden section"""
 EPSILON = 2.0**-52
+ROOT_EPSILON = math.sqrt(EPSILON)
+"""how closely a minimum can be located, relatively"""
 
 
 def root(
@@ -66,19 +68,47 @@ class Least(NamedTuple):
 
 
 def least(function: Callable[[float], float], low: float, high: float, xatol: float = 1e-5) -> Least:
-    """A local minimum between two ends, to about xatol, by golden sections."""
-    left, right = low + GOLDEN * (high - low), high - GOLDEN * (high - low)
-    at_left, at_right = function(left), function(right)
-    while high - low > xatol and low < left < right < high:
-        if at_left <= at_right:
-            high, right, at_right = right, left, at_left
-            left = low + GOLDEN * (high - low)
-            at_left = function(left)
+    """A local minimum between two ends, to about xatol, by parabolas through the three lowest places.
+
+    Where the parabola leads outside, or its steps do not shrink, the larger side is cut in the golden ratio (Brent).
+    """
+    x = low + GOLDEN * (high - low)
+    best = second = third = Least(x, function(x))
+    last = before = 0.0
+    while True:
+        close = xatol / 3 + ROOT_EPSILON * abs(best.x)
+        if max(best.x - low, high - best.x) <= 2 * close:
+            return best
+        step = _vertex(best, second, third)
+        if abs(step) < abs(before) / 2 and low < best.x + step < high:
+            before = last
+            if min(best.x + step - low, high - best.x - step) < 2 * close:
+                step = math.copysign(close, low + high - 2 * best.x)
         else:
-            low, left, at_left = left, right, at_right
-            right = high - GOLDEN * (high - low)
-            at_right = function(right)
-    return Least(left, at_left) if at_left <= at_right else Least(right, at_right)
+            before = (low if 2 * best.x > low + high else high) - best.x
+            step = GOLDEN * before
+        # at least what counts as found, so that the minimum is soon enclosed from both sides
+        last = step if abs(step) >= close else math.copysign(close, step)
+        tried = Least(best.x + last, function(best.x + last))
+        if tried.value <= best.value:
+            low, high = (best.x, high) if tried.x > best.x else (low, best.x)
+            best, second, third = tried, best, second
+            continue
+        low, high = (low, tried.x) if tried.x > best.x else (tried.x, high)
+        if tried.value <= second.value or second.x == best.x:
+            second, third = tried, second
+        elif tried.value <= third.value or third.x in (best.x, second.x):
+            third = tried
+
+
+def _vertex(best: Least, second: Least, third: Least) -> float:
+    """From the lowest of three places to where the parabola through them is least; nan where there is none."""
+    r = (best.x - second.x) * (best.value - third.value)
+    q = (best.x - third.x) * (best.value - second.value)
+    curvature = 2 * (q - r)
+    if not math.isfinite(curvature) or curvature == 0:
+        return math.nan
+    return ((best.x - second.x) * r - (best.x - third.x) * q) / curvature
 
 
 class Narrowed(NamedTuple):

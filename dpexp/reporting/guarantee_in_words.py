@@ -8,13 +8,13 @@ e^epsilon), so that the guess is right with probability at most 1 - (1 - delta) 
 Viswanath, 2015). (c) Delta at epsilon 0 is the largest advantage itself: of mu-GDP 2 Phi(mu / 2) - 1.
 The least of these holds.
 
-The other summary is one number: mu of Gaussian DP up to a delta.
+The other summary, of `--json`, is one number: mu of Gaussian DP up to a delta.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 from dpexp.accounting.curve import implied_delta
@@ -78,11 +78,3 @@ def gaussian_of(analysis: Analysis, floor: float) -> dict[str, float | None]:
 def _of_steps(steps: Steps, floor: float) -> float:
     """Of steps whose loss distributions are composed, however many mechanisms of a config have them."""
     return mu_up_to(curve_of_steps(steps), floor)
-
-
-def gaussian_words(found: Mapping[str, float | None]) -> str:
-    """The same in words: mu 0.4628 up to delta 1e-05."""
-    mu, floor = found["mu"], found["floor"]
-    if mu is None:
-        return "no mu is known"
-    return f"mu {up(mu)}" + (f" up to delta {floor:g}" if floor else "")

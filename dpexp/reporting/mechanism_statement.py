@@ -17,7 +17,7 @@ from dpexp.privacy.analyses.analysis import ALL, LAST, ORDERS, Analysis
 from dpexp.privacy.attained.lower_bounds import refuted, with_last_iterate
 from dpexp.privacy.mechanisms import every_analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism
-from dpexp.reporting.guarantee_in_words import SEES, gaussian_of, gaussian_words, sentence, success
+from dpexp.reporting.guarantee_in_words import SEES, gaussian_of, sentence, success
 from dpexp.reporting.statement import pairs_of, row_of, table_of, terms, topics
 
 
@@ -113,8 +113,6 @@ class MechanismStatement(Printed):
             "",
             *table_of(rows, self.deltas),
         ]
-        if ALL in self.best:
-            lines += ["", f"  Gaussian DP, all iterates: {gaussian_words(self.gaussian(ALL))}"]
         lines.append("")
         for a in self.analyses:
             lines.append(f"  {a.name}: {a.source}" if a.source else f"  {a.name}")

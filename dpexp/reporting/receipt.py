@@ -26,7 +26,7 @@ from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 from dpexp.privacy.mechanisms.epoch_gaussian import SAMPLING
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.mechanisms.vocabulary import epochs_of
-from dpexp.reporting.guarantee_in_words import gaussian_of, gaussian_words
+from dpexp.reporting.guarantee_in_words import gaussian_of
 
 HOLDS, REFUTED, UNSUPPORTED = "holds", "refuted", "unsupported"
 EXITS = {HOLDS: 0, REFUTED: 1, UNSUPPORTED: 3}
@@ -362,7 +362,7 @@ class Receipt(Printed):
             "card": self.card.model_dump(),
             "neighboring_relation": self.card.relation,
             "records_public": True if self.card.relation == "replace-one" else self.card.records_public,
-            "readings": [self._reading(reading) for reading in self.readings],
+            "readings": [self._reading(reading) | self._gaussian(reading) for reading in self.readings],
             "stated": [
                 {**stated.model_dump(exclude_none=True), "verdict": verdict, "word": word, "reason": reason}
                 for stated, verdict, word, reason in self.verdicts
@@ -391,7 +391,7 @@ class Receipt(Printed):
         return result | self._attacker(reading)
 
     def _attacker(self, reading: Reading) -> dict[str, Any]:
-        """mu with its floor, advantage and rates of the best analysis, and of a pair by what is released."""
+        """Advantage and rates of the best analysis, and of a pair by what is released."""
         floor = min(self.card.delta)
         # one analysis for all that follows: the best at the smallest delta
         _, by = reading.best(floor)
@@ -401,10 +401,15 @@ class Receipt(Printed):
         promised = promised_together(by, self.card.group)
         attained = Curve(pair.eps, side="below") if pair else None
         return {
-            "gdp": gaussian_of(by, floor) if self.card.group == 1 else None,
             "advantage": [promised.advantage, attained.advantage if attained else None],
             "tpr": [[rate, promised.tpr(rate), attained.tpr(rate) if attained else None] for rate in RATES],
         }
+
+    def _gaussian(self, reading: Reading) -> dict[str, Any]:
+        """mu with its floor, of the best analysis: a search over the whole curve, for the document alone."""
+        floor = min(self.card.delta)
+        _, by = reading.best(floor)
+        return {"gdp": gaussian_of(by, floor) if by and self.card.group == 1 else None}
 
     def text(self) -> str:
         """One screen: what holds, what does not, what an attacker attains, what is not known."""
@@ -446,9 +451,7 @@ class Receipt(Printed):
         hidden = "" if self.card.releases == "all" else " (not released)"
         head = ["delta", "eps", f"attained by all iterates{hidden}", "by the last", "analysis"]
         yield from ("  " + line for line in columns(rows, head).splitlines())
-        gdp, (advantage, attained) = block["gdp"], block["advantage"]
-        if gdp is not None:
-            yield f"  Gaussian DP: {gaussian_words(gdp)}"
+        advantage, attained = block["advantage"]
         yield f"  An attacker's advantage: at most {up(advantage)}" + _and_attained(attained)
         for rate, most, least in block["tpr"]:
             yield f"  True positives at {rate:g} false positives: at most {up(most)}" + _and_attained(least)

@@ -214,7 +214,7 @@ def test_no_delta_is_asked_below_the_least_whatever_was_asked_before(attained, f
         assert delta > 0
         return 1e-3 * math.sqrt(max(0.0, -math.log(delta) - 0.5))
 
-    own = Curve(eps, attained)
+    own = Curve(eps, "below" if attained else "above")
     for at in (0.01, first, 0.0216, 0.022, 0.0223, 0.0224, 0.025):  # 0.02235 belongs to the least delta
         found = own.delta(at)
         wanted = math.exp(-0.5 - (at / 1e-3) ** 2)
