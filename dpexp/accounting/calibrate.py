@@ -64,7 +64,7 @@ def solve(f: Callable[[float], float], level: float, tolerance: float) -> float:
     if level <= 0 or excess(high) >= 0:
         return high
     # (b)
-    x, step = root(excess, low, high, xtol=tolerance / 4), tolerance / 4
+    x, step = root(excess, low, high, xtol=tolerance / 40), tolerance / 40
     # (c), by steps that double, as f can be flatter than its rounding
     while f(x) > level and x < high:
         x, step = x + step, 2 * step
