@@ -18,8 +18,8 @@ from unittest.mock import patch
 import pytest
 
 from dpexp.config.shipped import config_folders
-from dpexp.conformance.check import ToyExperiments
 from dpexp.store.files import read_document, write_document
+from tests.toy_experiments import ToyExperiments
 
 ROOT = Path(__file__).parent.parent
 KERNELS = f"dpexp-tests-{os.getuid()}-{hashlib.sha256(os.fsencode(ROOT.resolve())).hexdigest()[:12]}"
@@ -89,7 +89,7 @@ def mostly_slow(cases, one_of=4):
 
 
 LONGEST = (
-    "conformance/test_shown.py", "conformance/test_conformance.py", "commands/test_fit.py", "test_docs_in_order.py",
+    "conformance/test_conformance.py", "commands/test_fit.py", "test_docs_in_order.py",
     "papers/test_figures_and_tables.py", "test_docs.py", "store/test_faults.py", "papers/test_claims.py", "reporting/test_audit.py",
     "data/test_membership.py", "privacy/test_judge.py", "privacy/test_statements_agree.py",
     "store/test_same_bits_on_other_machines.py", "commands/test_cli.py", "reporting/test_figures_of_any_result.py",

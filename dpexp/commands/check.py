@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 from dpexp.commands import diff, model, plot, report, table
 from dpexp.commands.config_statement import of_experiment
 from dpexp.config.experiment_file import load_experiment
-from dpexp.config.shipped import config_folders
 from dpexp.conformance.alone import ALONE
-from dpexp.conformance.check import Check, Failed, NotTried, Subject, ToyExperiments, carry_out
+from dpexp.conformance.check import Check, Failed, NotTried, Subject, carry_out
 from dpexp.conformance.settings import toy_of
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.terminal import each
 from dpexp.core.text import columns, counted
+from dpexp.plugins import Plugin
 
 COMMANDS: dict[str, Callable[[Path, Path], object]] = {
     "plot": lambda folder, config: plot.figures_of(["toy"], False, "png", folder / "drawn", folder),
@@ -40,7 +40,7 @@ class Verdict(NamedTuple):
     failed: bool
 
 
-def shown(subject: Subject[Any], toys: ToyExperiments) -> str:
+def shown(subject: Subject[Any]) -> str:
     """A toy result of a problem or an algorithm goes through every command that shows results.
 
     A command may refuse it, with a hint. Raises Failed where anything else is raised.
@@ -51,20 +51,19 @@ def shown(subject: Subject[Any], toys: ToyExperiments) -> str:
     toy = toy_of(subject.kind, named)
     if toy is None:
         raise NotTried("no toy setting is accepted")
-    folder = toys.root / "shown" / f"{subject.kind}-{named}"
-    folder.mkdir(parents=True, exist_ok=True)
-    config = folder / "toy.yaml"
-    config.write_text(toy.config(toy.ways.growing[1] if toy.private() else toy.ways.none))
-    if run(load_experiment(config), Options(folder, quiet=True)).failed:
-        raise Failed(f"{toy}: the cell failed", subject.value)
     refused = []
-    for name, command in COMMANDS.items():
-        try:
-            command(folder, config)
-        except DpexpError as error:
-            if not error.hint:
-                raise Failed(f"{toy}: {name} refuses without a hint: {error.message}", subject.value) from None
-            refused.append(name)
+    with tempfile.TemporaryDirectory(prefix="dpexp-check-") as place:
+        folder, config = Path(place), Path(place) / "toy.yaml"
+        config.write_text(toy.config(toy.ways.growing[1] if toy.private() else toy.ways.none))
+        if run(load_experiment(config), Options(folder, quiet=True)).failed:
+            raise Failed(f"{toy}: the cell failed", subject.value)
+        for name, command in COMMANDS.items():
+            try:
+                command(folder, config)
+            except DpexpError as error:
+                if not error.hint:
+                    raise Failed(f"{toy}: {name} refuses without a hint: {error.message}", subject.value) from None
+                refused.append(name)
     return f"{toy}: {', '.join(COMMANDS)}" + (f"; refused with a hint: {', '.join(refused)}" if refused else "")
 
 
@@ -72,33 +71,25 @@ SHOWN: Check[Any] = Check("shown", "A toy result goes through every command that
 
 
 def check(file: Path | None) -> Verdict:
-    """Try everything that the plug-in file adds, or everything built in where there is none.
+    """Try the problems and algorithms that the plug-in file adds, or those built in where there is none.
 
-    Configs of the experiments that its figures, tables and claims need are looked for beside the file, in `configs`
-    beside it, in `configs` here, and among those that come with dpexp. Raises UsageError, with file and line, where the
-    file cannot be loaded.
+    Raises UsageError, with file and line, where the file cannot be loaded.
     """
     from dpexp.conformance.suite import built_in, hold, subjects_of
 
-    # The shipped configs come last: a file of one's own with the same name is meant first.
-    here: tuple[Path, ...] = (Path("configs"), Path(), *config_folders())
-    with tempfile.TemporaryDirectory(prefix="dpexp-check-") as folder:
-        if file is None:
-            plugin, subjects, places = None, list(built_in()), here
-        else:
-            from dpexp.plugins.loading import use
+    if file is None:
+        plugin, subjects = None, list(built_in())
+    else:
+        from dpexp.plugins.loading import use
 
-            plugin = use(file)
-            subjects = list(subjects_of(plugin))
-            if not subjects:
-                raise UsageError(f"{file}: its PLUGIN adds nothing", "give it algorithms, problems, figures or claims")
-            places = (file.parent, file.parent / "configs", *here)
-        toys = ToyExperiments(Path(folder), places)
-        results = [carry_out(ALONE, Subject("plug-in", file.name, plugin), toys)] if file and plugin else []
-        results += hold(subjects, toys)
-        # Last, since each of them runs seven commands.
-        own = [subject for subject in subjects if subject.kind in ("problem", "algorithm")]
-        results += [carry_out(SHOWN, subject, toys) for subject in each(own, "shown", lambda subject: subject.name)]
+        plugin = use(file)
+        if plugin == Plugin(inputs=plugin.inputs):
+            raise UsageError(f"{file}: its PLUGIN adds nothing", "give it problems, algorithms, mechanisms or figures")
+        subjects = list(subjects_of(plugin))
+    results = [carry_out(ALONE, Subject("plug-in", file.name, plugin))] if file and plugin else []
+    results += hold(subjects)
+    # Last, since each of them runs six commands.
+    results += [carry_out(SHOWN, subject) for subject in each(subjects, "shown", lambda subject: subject.name)]
     outcomes = Counter(result.outcome for result in results)
     counts = {outcome: outcomes[outcome] for outcome in ("ok", "failed", "not tried")}
     document = {

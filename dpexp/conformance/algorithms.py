@@ -18,7 +18,7 @@ from dpexp.algorithms.algorithm import Member
 from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.cells import Cell
-from dpexp.conformance.check import Check, Failed, NotTried, Subject, ToyExperiments
+from dpexp.conformance.check import Check, Failed, NotTried, Subject
 from dpexp.conformance.problems import furthest
 from dpexp.conformance.settings import WHOLE_RUN, Toy, toys_of
 from dpexp.core.text import counted
@@ -89,7 +89,7 @@ def _same(subject: Kind, a: np.ndarray, b: np.ndarray, what: str) -> None:
 # --- members ---------------------------------------------------------------------------------------------------
 
 
-def members(subject: Kind, toys: ToyExperiments) -> str:
+def members(subject: Kind) -> str:
     kind = subject.value
     required = ("estimators", "metrics", "runs_on", "schedules", "seconds", "memory", "mechanism", "simulate")
     lacking = [name for name in required if not hasattr(kind, name)]
@@ -119,7 +119,7 @@ def members(subject: Kind, toys: ToyExperiments) -> str:
     return f"{len(required)} members; {', '.join(kind.estimators)}; {len(kind.metrics)} metrics"
 
 
-def shapes(subject: Kind, toys: ToyExperiments) -> str:
+def shapes(subject: Kind) -> str:
     kind, tried = subject.value, []
     for toy in _toys(subject):
         # One schedule of a problem is enough: shapes do not depend on it.
@@ -144,7 +144,7 @@ def shapes(subject: Kind, toys: ToyExperiments) -> str:
 # --- the same numbers ------------------------------------------------------------------------------------------
 
 
-def chunks(subject: Kind, toys: ToyExperiments) -> str:
+def chunks(subject: Kind) -> str:
     cells = _cells(subject)[:1]
     whole = _values(cells, range(REPLICATES))
     # The first of eight lanes, the one beyond them, two out of order, and a part that goes over the edge.
@@ -153,7 +153,7 @@ def chunks(subject: Kind, toys: ToyExperiments) -> str:
     return f"{REPLICATES} replicates at once, and {[0]}, {[REPLICATES - 1]}, [4, 1], 5 to 8 alone"
 
 
-def cells_alone(subject: Kind, toys: ToyExperiments) -> str:
+def cells_alone(subject: Kind) -> str:
     cells = _cells(subject)
     if len(cells) < 2:
         raise NotTried("only one setting is accepted")
@@ -165,7 +165,7 @@ def cells_alone(subject: Kind, toys: ToyExperiments) -> str:
     return f"{counted(len(cells), 'setting')} together, alone and in reverse"
 
 
-def again_and_in_parallel(subject: Kind, toys: ToyExperiments) -> str:
+def again_and_in_parallel(subject: Kind) -> str:
     cells = _cells(subject)[:1]
     whole = _values(cells, range(6))
     _same(subject, _values(cells, range(6)), whole, "when computed again")
@@ -177,7 +177,7 @@ def again_and_in_parallel(subject: Kind, toys: ToyExperiments) -> str:
     return "again, and six replicates on four threads at once"
 
 
-def no_global_state(subject: Kind, toys: ToyExperiments) -> str:
+def no_global_state(subject: Kind) -> str:
     cells = _cells(subject)[:1]
     whole = _values(cells, [0, 1])
     kept = random.getstate(), np.random.get_state()  # noqa: NPY002 - that global state is what is tried
@@ -197,7 +197,7 @@ def no_global_state(subject: Kind, toys: ToyExperiments) -> str:
     return "random and numpy.random, set before: not used, not moved"
 
 
-def seeds_matter(subject: Kind, toys: ToyExperiments) -> str:
+def seeds_matter(subject: Kind) -> str:
     cells = _cells(subject)[:1]
     values = _values(cells, [0, 1])
     # Replicates that are copies of one would make every interval too short.
@@ -212,7 +212,7 @@ def seeds_matter(subject: Kind, toys: ToyExperiments) -> str:
 # --- noise -----------------------------------------------------------------------------------------------------
 
 
-def noise_scales(subject: Kind, toys: ToyExperiments) -> str:
+def noise_scales(subject: Kind) -> str:
     """|metric(budget) - metric(inf)| is linear in small noise, so it falls as the stated noise does.
 
     (a) Two budgets are so large that the noise is a small disturbance. (b) What it changes, over all numbers that it
@@ -263,7 +263,7 @@ NOTHING = 1e-12
 """a number this small is rounding: without noise, a metric of the noise is 0"""
 
 
-def no_privacy_is_the_limit(subject: Kind, toys: ToyExperiments) -> str:
+def no_privacy_is_the_limit(subject: Kind) -> str:
     """Without noise the numbers are those that ever smaller noise tends to: two routes through the algorithm."""
     for toy in _toys(subject):
         public = toy.cell(toy.ways.none)
@@ -295,7 +295,7 @@ def _mechanisms(subject: Kind) -> Iterator[tuple[Toy, Cell, Any]]:
             yield toy, cell, cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
 
 
-def statement(subject: Kind, toys: ToyExperiments) -> str:
+def statement(subject: Kind) -> str:
     kind, count = subject.value, 0
     for toy in _toys(subject)[:3]:
         if (cell := toy.some()) is None:
@@ -320,7 +320,7 @@ def statement(subject: Kind, toys: ToyExperiments) -> str:
     return f"{count} statements, with who is protected"
 
 
-def within_budget(subject: Kind, toys: ToyExperiments) -> str:
+def within_budget(subject: Kind) -> str:
     """What the ledger states is at most what was asked for, wherever it says that it is a guarantee."""
     tried = []
     for toy, cell, released in _mechanisms(subject):
@@ -342,7 +342,7 @@ def within_budget(subject: Kind, toys: ToyExperiments) -> str:
     return ", ".join(tried[:3])
 
 
-def messages(subject: Kind, toys: ToyExperiments) -> str:
+def messages(subject: Kind) -> str:
     """No two users send messages further apart than is stated: an adversary's search.
 
     What a user makes of its gradient is a public function of it.
@@ -379,7 +379,7 @@ def _scaled(algorithm: Any) -> Iterator[Any]:
                 yield type(algorithm).model_validate(algorithm.model_dump() | {name: value * factor})
 
 
-def monotone(subject: Kind, toys: ToyExperiments) -> str:
+def monotone(subject: Kind) -> str:
     tried = 0
     # The ledgers of one toy setting, whose budgets grow.
     for _, group in itertools.groupby(_mechanisms(subject), lambda found: found[0]):
@@ -395,7 +395,7 @@ def monotone(subject: Kind, toys: ToyExperiments) -> str:
     return f"eps grows with the budget in {tried} pairs"
 
 
-def estimates(subject: Kind, toys: ToyExperiments) -> str:
+def estimates(subject: Kind) -> str:
     kind, cell = subject.value, _toy(subject).some()
     if cell is None:
         raise NotTried("no toy setting is accepted")

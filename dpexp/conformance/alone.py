@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from dpexp.conformance.check import Check, NotTried, Subject, ToyExperiments
+from dpexp.conformance.check import Check, NotTried, Subject
 from dpexp.core.errors import UsageError
 from dpexp.plugins.loaded import LOADED
 
@@ -23,7 +23,7 @@ KEPT = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DPEXP_CA
 HINT = "list files in Plugin(inputs=...) and open them by their path from the plug-in's own file"
 
 
-def alone(subject: Subject[Any], toys: ToyExperiments) -> str:
+def alone(subject: Subject[Any]) -> str:
     """Load the copy, and simulate a toy cell of each of its problems and algorithms. Raises UsageError, NotTried."""
     loaded = next(one for one in LOADED.values() if one.plugin is subject.value)
     if loaded.installed:

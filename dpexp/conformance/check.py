@@ -1,6 +1,6 @@
 """What a check is: a function that tries one promise of one thing, and says what it tried or what is wrong.
 
-It has toy results, which are computed once each when they are asked for.
+It has a folder of its own for what it writes.
 """
 
 from __future__ import annotations
@@ -9,18 +9,13 @@ import inspect
 import re
 import time
 import traceback
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
-from dpexp.config.shipped import config_folders
-from dpexp.core.digests import digest
 from dpexp.core.errors import DpexpError
-from dpexp.core.files import MOST_OF_DOCUMENT, read_ordinary
-from dpexp.core.text import counted
 
 T = TypeVar("T")
 Outcome = Literal["ok", "failed", "not tried"]
@@ -38,81 +33,12 @@ class NotTried(Exception):
     """Why a check says nothing here."""
 
 
-class ToyExperiments:
-    """Experiments at the size of `--profile smoke`, in one folder that several processes may share."""
-
-    def __init__(self, root: Path, configs: Sequence[Path] = (Path("configs"),), figures: Path | None = None) -> None:
-        self.root = root
-        root.mkdir(parents=True, exist_ok=True)
-        self.figures = figures
-        """where the numbers of figures are kept for others; None draws each anew"""
-        self.configs = tuple(configs)
-        """folders of config files, looked through in this order"""
-
-    def config_of(self, experiment: str) -> Path | None:
-        """The config file of an experiment, in the first folder that has one, the file of its name before others."""
-        # read as text: none of these files need be a config, and parsing them all would take long
-        named = re.compile(rf"""^experiment:\s*["']?{re.escape(experiment)}["']?\s*(#.*)?$""", re.MULTILINE)
-        for folder in self.configs:
-            for path in (folder / f"{experiment}.yaml", *sorted(folder.glob("*.yaml"))):
-                with suppress(OSError, UnicodeDecodeError):
-                    if named.search(read_ordinary(path, MOST_OF_DOCUMENT).decode("utf-8-sig")):
-                        return path
-        return None
-
-    def results(self, experiments: Sequence[str]) -> Path:
-        """A results folder that holds exactly these experiments. Raises Failed for one that has no config."""
-        from filelock import FileLock
-
-        wanted = sorted(set(experiments))
-        folder = self.root / "views" / digest(wanted, 12) / "results"
-        with FileLock(self.root / "views.lock"):
-            folder.mkdir(parents=True, exist_ok=True)
-        for experiment in wanted:
-            # Every experiment is computed once, and lies in one place.
-            computed = self._computed(experiment)
-            link = folder / experiment
-            with FileLock(self.root / "views.lock"):
-                if not link.is_symlink():
-                    # Links to some of them: whoever reads another experiment than it has asked for finds nothing there.
-                    link.symlink_to(computed.resolve(), target_is_directory=True)
-        return folder
-
-    def _computed(self, experiment: str) -> Path:
-        from filelock import FileLock
-
-        from dpexp.config.experiment_file import load_experiment
-        from dpexp.config.resources import require_room
-        from dpexp.config.yamlfile import ConfigError
-        from dpexp.store.run import Options, run
-
-        config = self.config_of(experiment)
-        if config is None:
-            places = ", ".join("the shipped ones" if one in config_folders() else str(one) for one in self.configs)
-            raise Failed(f"needs the experiment '{experiment}', of which there is no config in {places}")
-        done = self.root / f"{experiment}.done"
-        # Several processes may ask at once: the first computes, and the others wait for it.
-        with FileLock(self.root / f"{experiment}.lock"):
-            if not done.exists():
-                toy = load_experiment(config, profile="smoke")
-                try:
-                    require_room(toy)
-                except ConfigError as error:
-                    raise NotTried(f"the experiment '{experiment}': {error.issues[0].message}") from None
-                report = run(toy, Options(self.root / "all" / "results", quiet=True))
-                if report.failed:
-                    raise Failed(f"{counted(report.failed, 'cell')} of the experiment '{experiment}' ({config}) failed")
-                # Written last, so that a run which was killed is gone on with.
-                done.touch()
-        return self.root / "all" / "results" / experiment
-
-
 @dataclass(frozen=True)
 class Subject(Generic[T]):
     """One thing to be checked: an entry of a registry."""
 
     kind: str
-    """algorithm, problem, figure, ..."""
+    """algorithm, problem or plug-in"""
     name: str
     value: T
 
@@ -124,7 +50,7 @@ class Check(Generic[T]):
     name: str
     tries: str
     """one sentence"""
-    run: Callable[[Subject[T], ToyExperiments], str]
+    run: Callable[[Subject[T]], str]
 
 
 @dataclass(frozen=True)
@@ -147,13 +73,13 @@ class Result:
         return {**told, "seconds": round(self.seconds, 3)}
 
 
-def carry_out(check: Check[T], subject: Subject[T], toys: ToyExperiments) -> Result:
+def carry_out(check: Check[T], subject: Subject[T]) -> Result:
     """The result of a check; whatever else the subject raises is a failure of its own, at the line that raised it."""
     begin = time.perf_counter()
     outcome: Outcome = "ok"
     where = ""
     try:
-        detail = check.run(subject, toys)
+        detail = check.run(subject)
     except NotTried as reason:
         outcome, detail = "not tried", str(reason)
     except Failed as error:

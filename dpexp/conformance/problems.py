@@ -16,7 +16,7 @@ import numpy as np
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.config.reader import parameters_of
-from dpexp.conformance.check import Check, Failed, NotTried, Subject, ToyExperiments
+from dpexp.conformance.check import Check, Failed, NotTried, Subject
 from dpexp.conformance.settings import toys_of
 from dpexp.core.parameters import Parameters
 from dpexp.problems import PROBLEMS
@@ -82,7 +82,7 @@ def _norms(gradient: np.ndarray) -> np.ndarray:
 # --- every problem ---------------------------------------------------------------------------------------------
 
 
-def members(subject: Subject[Any], toys: ToyExperiments) -> str:
+def members(subject: Subject[Any]) -> str:
     value, kind = value_of(subject), _kind(subject)
     if value.name not in PROBLEMS:
         raise Failed(f"its name is '{value.name}', which is in no registry", kind)
@@ -100,7 +100,7 @@ def members(subject: Subject[Any], toys: ToyExperiments) -> str:
     return f"{size:,} bytes of data; {len(said)} notices"
 
 
-def is_run(subject: Subject[Any], toys: ToyExperiments) -> str:
+def is_run(subject: Subject[Any]) -> str:
     """Every registered algorithm that takes the problem accepts some toy setting of it."""
     kind = _kind(subject)
     name = value_of(subject).name
@@ -116,7 +116,7 @@ def is_run(subject: Subject[Any], toys: ToyExperiments) -> str:
 # --- M-estimators ----------------------------------------------------------------------------------------------
 
 
-def gradient(subject: Subject[Any], toys: ToyExperiments) -> str:
+def gradient(subject: Subject[Any]) -> str:
     problem, rng = _linear(subject), np.random.default_rng(1)
     # A central difference is off by about h^2, and by rounding over h: both are far below 1e-5.
     count, h = 300, 1e-6
@@ -134,7 +134,7 @@ def gradient(subject: Subject[Any], toys: ToyExperiments) -> str:
     return f"{count} points, {agree:.1%} within 1e-5"
 
 
-def sensitivity_holds(subject: Subject[Any], toys: ToyExperiments) -> str:
+def sensitivity_holds(subject: Subject[Any]) -> str:
     """Random pairs of users at common parameters; the constants are no larger than the ones derived from them."""
     problem, rng = _linear(subject), np.random.default_rng(2)
     worst = bound = 0.0
@@ -202,7 +202,7 @@ def furthest(problem: LinearPredictorProblem, rng: np.random.Generator, send: Se
     return float(reached.max())
 
 
-def sensitivity_reached(subject: Subject[Any], toys: ToyExperiments) -> str:
+def sensitivity_reached(subject: Subject[Any]) -> str:
     """Two users come within 3 % of the exact sensitivity."""
     problem, kind = _linear(subject), _kind(subject)
     exact = problem.exact_sensitivity()
@@ -219,7 +219,7 @@ def sensitivity_reached(subject: Subject[Any], toys: ToyExperiments) -> str:
     return f"two users {most:.4g} apart, of {exact:.4g}"
 
 
-def optimum(subject: Subject[Any], toys: ToyExperiments) -> str:
+def optimum(subject: Subject[Any]) -> str:
     problem, rng = _linear(subject), np.random.default_rng(4)
     x, y = problem.sample(rng, 100_000)
 
@@ -239,7 +239,7 @@ def optimum(subject: Subject[Any], toys: ToyExperiments) -> str:
     return f"100,000 users: {here:.2g} standard errors from zero, {away:.3g} nearby"
 
 
-def risk(subject: Subject[Any], toys: ToyExperiments) -> str:
+def risk(subject: Subject[Any]) -> str:
     problem, rng = _linear(subject), np.random.default_rng(5)
     kind = type(problem)
     x, y = problem.sample(rng, 100_000)
@@ -265,7 +265,7 @@ def risk(subject: Subject[Any], toys: ToyExperiments) -> str:
     return f"5 points, at most {most:.2g} standard errors from 100,000 users"
 
 
-def curvature(subject: Subject[Any], toys: ToyExperiments) -> str:
+def curvature(subject: Subject[Any]) -> str:
     problem, rng = _linear(subject), np.random.default_rng(6)
     if not problem.knows_curvature:
         raise NotTried("has no `_second_order`, so nothing is predicted from its curvature")
@@ -305,7 +305,7 @@ def _gradients(problem: FiniteSum, w: np.ndarray) -> np.ndarray:
     return out
 
 
-def sum_gradient(subject: Subject[Any], toys: ToyExperiments) -> str:
+def sum_gradient(subject: Subject[Any]) -> str:
     problem, rng = _sum(subject), np.random.default_rng(7)
     h, worst = 1e-6, 0.0
     for spread in (0.1, 1.0, 3.0):
@@ -319,7 +319,7 @@ def sum_gradient(subject: Subject[Any], toys: ToyExperiments) -> str:
     return f"3 points of {problem.dimension} parameters, within {worst:.1g}"
 
 
-def sum_constants(subject: Subject[Any], toys: ToyExperiments) -> str:
+def sum_constants(subject: Subject[Any]) -> str:
     """G and L on the data, at points near and far; the data themselves the same when built again."""
     problem, rng = _sum(subject), np.random.default_rng(8)
     kind = type(problem)

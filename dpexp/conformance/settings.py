@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import math
-import types
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
-
-from pydantic import ValidationError
+from typing import Any, NamedTuple, TypeVar
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.config.cells import Cell
@@ -106,61 +102,3 @@ def toy_of(kind: str, name: str) -> Toy | None:
     own = {name: parameters_of(PROBLEMS[name])} if kind == "problem" else None
     ways = (toys_of(algorithm, own) for algorithm in (ALGORITHMS if own else [name]))
     return next((toy for way in ways for toy in way), None)
-
-
-# --- fields without a default ----------------------------------------------------------------------------------
-
-NUMBERS = (1.0, 0.1, 0.5, 2.0, 10.0)
-COUNTS = (100, 10, 20, 1)
-MOST_TRIED = 4000
-PLAIN: dict[Any, tuple[Any, ...]] = {bool: (True, False), int: COUNTS, float: NUMBERS}
-SHAPES: tuple[Any, ...] = (1.0, (0.5, 2.0), (0.5, 1.0, 2.0), {"values": (1.0, 2.0), "probabilities": (0.5, 0.5)}, 3)
-
-
-def parts_of(annotation: Any) -> Iterator[Any]:
-    """The plain types that a field takes, those of a union one by one."""
-    if get_origin(annotation) is Annotated:
-        yield from parts_of(get_args(annotation)[0])
-    elif get_origin(annotation) in (Union, types.UnionType):
-        for part in get_args(annotation):
-            yield from parts_of(part)
-    else:
-        yield annotation
-
-
-def values_for(annotation: Any) -> Iterator[Any]:
-    """Plain values worth trying for a field, by its types; None is none."""
-    for part in parts_of(annotation):
-        if get_origin(part) is Literal:
-            yield from get_args(part)
-        elif part is not type(None):
-            yield from PLAIN.get(part, SHAPES)
-
-
-def examples(kind: type[P]) -> Iterator[P]:
-    """Values of a class, the fields that have no default filled in by their types, in a fixed order."""
-    open_fields = {name: values_for(f.annotation) for name, f in kind.model_fields.items() if f.is_required()}
-    for values in itertools.islice(itertools.product(*open_fields.values()), MOST_TRIED):
-        try:
-            yield kind.model_validate(dict(zip(open_fields, values, strict=True)))
-        except ValidationError:
-            continue
-
-
-def literal_fields(kind: type[Parameters]) -> Iterator[tuple[str, Any]]:
-    """(field, value) for every value of the fields that are a choice between words, but the first of each."""
-    for name, field in kind.model_fields.items():
-        if get_origin(field.annotation) is Literal and name != "name":
-            for value in get_args(field.annotation):
-                if value != field.default:
-                    yield name, value
-
-
-def optional_numbers(kind: type[Parameters]) -> dict[str, float]:
-    """1 for every field that is off by default: None or infinite."""
-    found = {}
-    for name, field in kind.model_fields.items():
-        off = not field.is_required() and (field.default is None or field.default == math.inf)
-        if off and float in parts_of(field.annotation):
-            found[name] = 1.0
-    return found

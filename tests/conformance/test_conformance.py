@@ -14,46 +14,35 @@ SLOW = {
 DEAR = {
     *((name, "constants of the sum") for name in PROBLEMS if name != "sigmoid"),
     *((name, "curvature") for name in ("insensitive-linear", "huber-linear")),
-    ("epoch-gaussian", "in noise"),
-    ("epoch-gaussian", "attained"),
 }
 """takes a second or more of some, where others are tried quickly by the same check"""
-SHOWN = ("paper", "figure", "table", "claim")
-"""in tests/conformance/test_shown.py"""
+CASES = [
+    pytest.param(
+        subject,
+        check,
+        id=f"{subject.kind} {subject.name}: {check.name}",
+        marks=[pytest.mark.slow] * ((subject.kind, check.name) in SLOW or (subject.name, check.name) in DEAR),
+    )
+    for subject in built_in()
+    for check in SUITE[subject.kind]
+]
 
 
-def cases(kinds, slow=frozenset()):
-    """One test for each check of each thing that is built in."""
-    return [
-        pytest.param(
-            subject,
-            check,
-            id=f"{subject.kind} {subject.name}: {check.name}",
-            marks=[pytest.mark.slow] * ((subject.kind, check.name) in slow or (subject.name, check.name) in DEAR),
-        )
-        for subject in built_in()
-        if subject.kind in kinds
-        for check in SUITE[subject.kind]
-    ]
-
-
-def hold(subject, check, toys):
+def hold(subject, check):
     """The check does not fail, and says what it tried; `dpexp check` lists those that have nothing to try."""
-    result = carry_out(check, subject, toys)
+    result = carry_out(check, subject)
     assert result.outcome != "failed", f"{result.where}: {result.detail}"
     assert result.detail  # what was tried, or why there is nothing to try
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "subject", [s for s in built_in() if s.kind in ("problem", "algorithm")], ids=lambda s: f"{s.kind} {s.name}"
-)
-def test_a_toy_result_goes_through_every_command(subject, toys):
-    hold(subject, SHOWN_BY_COMMANDS, toys)
+@pytest.mark.parametrize("subject", list(built_in()), ids=lambda s: f"{s.kind} {s.name}")
+def test_a_toy_result_goes_through_every_command(subject):
+    hold(subject, SHOWN_BY_COMMANDS)
 
 
-@pytest.mark.parametrize(("subject", "check"), cases([kind for kind in SUITE if kind not in SHOWN], SLOW))
-def test_what_is_built_in_conforms(subject, check, toys, request):
+@pytest.mark.parametrize(("subject", "check"), CASES)
+def test_what_is_built_in_conforms(subject, check, request):
     if check.name == "shapes" and subject.name != "ldp-sgd":  # which is tried on every problem
         request.getfixturevalue("few_problems")
-    hold(subject, check, toys)
+    hold(subject, check)

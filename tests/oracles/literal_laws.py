@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from dpexp.conformance.literal_law import largest, masses, neighbours, normal_cells
 from dpexp.core.cap_sampling import cap
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.mechanisms.gradient_recursion import recursion_stds
 from dpexp.privacy.mechanisms.mechanism import Data, Mechanism, Part
+from tests.oracles.literal_law import largest, masses, neighbours, normal_cells
 
 Pairs = list[tuple[Data, Data]]
 Batches = Iterator[tuple[float, tuple[tuple[int, ...], ...]]]

@@ -9,8 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpexp.conformance.check import Subject
-from dpexp.conformance.papers import numbers_of
 from dpexp.core.errors import ResultsMissing
 from dpexp.papers import figures, overlays, tables
 from dpexp.papers.dp_sgld import figures as figures_of_sgld
@@ -22,6 +20,7 @@ from dpexp.store import load_summary, load_trajectories
 from dpexp.store.files import read_document, write_document
 from tests.conftest import COSTLY, at_length, in_share
 from tests.referee import faults
+from tests.toy_experiments import numbers_of
 
 FIGURES, THEORY, TABLES = figures(), overlays(), tables()
 
@@ -42,7 +41,7 @@ def needed(shown, toys):
 def test_means_are_those_that_are_stored(name, toys):
     """Every mean of a figure's CSV is the mean of some stored summary; that it is drawn at all is tested for all alike."""
     results = needed(FIGURES[name], toys)
-    data = pd.read_csv(numbers_of(Subject("figure", name, FIGURES[name]), toys))
+    data = pd.read_csv(numbers_of(FIGURES[name], toys))
     if "mean" not in data:
         pytest.skip("shows no means")
     if "ci_lo" in data:
@@ -60,7 +59,7 @@ def test_means_are_those_that_are_stored(name, toys):
 def drawn(name, toys):
     """The numbers of a figure that needs no stored results."""
     assert not FIGURES[name].needs
-    return pd.read_csv(numbers_of(Subject("figure", name, FIGURES[name]), toys))
+    return pd.read_csv(numbers_of(FIGURES[name], toys))
 
 
 @at_length

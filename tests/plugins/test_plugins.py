@@ -23,7 +23,7 @@ from dpexp.config.experiment_file import load_experiment, resolved_yaml
 from dpexp.config.schema import json_schema
 from dpexp.config.yamlfile import ConfigError
 from dpexp.conformance.alone import ALONE
-from dpexp.conformance.check import Subject, ToyExperiments, carry_out
+from dpexp.conformance.check import Subject, carry_out
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.papers import claims, figures, papers, tables
 from dpexp.plugins import loaded as plugin
@@ -246,7 +246,7 @@ def test_check_tries_a_plug_in_with_what_it_declares_and_nothing_else(lab, reads
     write(lab.parent, "lab.py", f"TABLE = {reads}\n{text}")
     with plugins.using("lab.py"):
         (loaded,) = plugin.LOADED.values()
-        result = carry_out(ALONE, Subject("plug-in", "lab.py", loaded.plugin), ToyExperiments(lab.parent / "toys"))
+        result = carry_out(ALONE, Subject("plug-in", "lab.py", loaded.plugin))
     assert result.outcome == ("failed" if said else "ok"), result.detail
     assert said is None or re.search(said, f"{result.where}: {result.detail}")
 

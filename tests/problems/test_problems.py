@@ -52,7 +52,7 @@ def points(problem, count, spread=0.7):
 @pytest.mark.parametrize("problem", mostly_slow(CASES.values()), ids=CASES)
 def test_what_holds_for_any_parameters(problem, check):
     """The suite's checks of losses, at more parameters than the defaults, which are tested with all that is built in."""
-    result = carry_out(check, Subject("problem", problem.name, problem), None)
+    result = carry_out(check, Subject("problem", problem.name, problem))
     assert result.outcome == "ok", f"{result.where}: {result.detail}"
 
 

@@ -25,12 +25,12 @@ run: {n: 50, replicates: 2, seed: 1, checkpoints: 2}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_a_plug_in_conforms(file, toys, few_problems):
+def test_a_plug_in_conforms(file, few_problems):
     assert len(file.read_text().splitlines()) <= 340
     with loading.using(file):
         for subject in subjects_of(LOADED[file.name].plugin):
             for check in SUITE[subject.kind]:
-                result = carry_out(check, subject, toys)
+                result = carry_out(check, subject)
                 assert result.outcome != "failed", f"{check.name}: {result.where}: {result.detail}"
 
 
