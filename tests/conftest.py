@@ -149,7 +149,7 @@ def call(*arguments, code=0, cwd=None, env=None):
     from dpexp.problems import softmax
     from dpexp.store import reading
 
-    for kept in (softmax._loaded, hash_of_data, reading._say_once):
+    for kept in (softmax._loaded, hash_of_data, reading.say_once):
         kept.cache_clear()  # of the user's files: a new process has read none, and has said nothing
 
     words = ["dpexp", *map(str, arguments)]

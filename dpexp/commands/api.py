@@ -169,6 +169,7 @@ def plot(
     estimator: Sequence[str] = (),
     log: Literal["x", "y", "xy", "none", ""] = "",
     only: str | None = None,
+    statistic: Literal["mean", "median", "quantiles"] = "mean",
 ) -> Drawing:
     """The figure of one or several results, or a shipped figure by its name; nothing is written.
 
@@ -176,16 +177,17 @@ def plot(
     """
     from dpexp.commands import plot as command
 
-    request = command.asked(metric, x, hue, facet, estimator, log, only, theory)
+    request = command.asked(metric, x, hue, facet, estimator, log, only, theory, statistic)
     return command.drawing([os.fspath(name) for name in names], Path(results), request)
 
 
 def table(
     *names: str | os.PathLike[str],
     results: str | os.PathLike[str] = RESULTS,
-    metric: str | None = None,
+    metric: str | Sequence[str] = (),
     estimator: Sequence[str] = (),
     only: str | None = None,
+    statistic: Literal["mean", "median", "quantiles"] = "mean",
 ) -> pd.DataFrame:
     """The numbers of the table of one or several results or files of fits, or of a shipped table, with all digits."""
     import pandas as pd
@@ -197,7 +199,8 @@ def table(
 
         return pd.DataFrame(records(fits))
 
-    chosen, home = command.one_table([os.fspath(name) for name in names], Path(results), metric, estimator, only)
+    request = command.Request(_several(metric), tuple(estimator), only, statistic)
+    chosen, home = command.one_table([os.fspath(name) for name in names], Path(results), request)
     return pd.DataFrame(chosen.build(home).records)
 
 
@@ -358,7 +361,7 @@ def diff(
     *,
     by: str = "",
     only: str | None = None,
-    metric: str | None = None,
+    metric: str | Sequence[str] = (),
     results: str | os.PathLike[str] = RESULTS,
 ) -> pd.DataFrame:
     """Final errors of two results, or of the levels of the setting `by` of one: a row for each comparison."""
@@ -366,7 +369,7 @@ def diff(
 
     from dpexp.commands import diff as command
 
-    compared = command.diff(Path(a), None if b is None else Path(b), metric, by, only, Path(results))
+    compared = command.diff(Path(a), None if b is None else Path(b), _several(metric), by, only, Path(results))
     return pd.DataFrame(compared.document["rows"])
 
 
@@ -415,6 +418,11 @@ def claims(
 
     request = command.Request(tuple(ids), paper, (), "json", None, Path(results), judge, quiet=True)
     return pd.DataFrame(json.loads(command.claims(request).text))
+
+
+def _several(names: str | Sequence[str] | None) -> tuple[str, ...]:
+    """One name, or several."""
+    return (names,) if isinstance(names, str) else tuple(names or ())
 
 
 def _builtin(value: Any, where: str, depth: int = 0) -> Any:

@@ -45,12 +45,19 @@ Jobs = Annotated[int, Option("-j", "--jobs", metavar="N", show_default=False, he
 Quiet = Annotated[bool, Option("-q", "--quiet", help="No progress.")]
 Raw = Annotated[bool, Option("--raw", help="CSV without the quote before texts such as =1+1, which spreadsheets run.")]
 Metric = Annotated[str | None, Option(metavar="NAME", help="What is shown.  [default: the error]")]
+Metrics = Annotated[list[str] | None, Option("--metric", metavar="NAME", help="What is shown; repeatable.")]
+Statistic = Annotated[str, Option(metavar="mean|median|quantiles", help="Of the replicates.")]
 Estimators = Annotated[list[str] | None, Option(metavar="NAME", help="Only this estimator; repeatable.")]
 Only = Annotated[str | None, Option(metavar="EXPR", help="Only cells for which this holds.")]
 
 
 def _folder(results: Path | None, profile: str = "paper") -> Path:
     return results or Path("results-smoke" if profile == "smoke" else "results")
+
+
+def _split(names: list[str] | None) -> list[str]:
+    """Names that are given one by one, or with commas between them."""
+    return [one.strip() for name in names or () for one in name.split(",") if one.strip()]
 
 
 def _print_json(document: Any) -> None:
@@ -188,13 +195,14 @@ def plot(
     estimator: Estimators = None,
     log: Annotated[str, Option(metavar="x|y|xy|none", help="Logarithmic axes.")] = "",
     only: Only = None,
+    statistic: Statistic = "mean",
     results: Results = None,
     as_json: Json = False,
 ) -> None:
     """Draw figures of any result, or shipped ones, with their numbers as CSV and their captions."""
     from dpexp.commands import plot as command
 
-    request = command.asked(metric, x, hue, facet or (), estimator or (), log, only, theory)
+    request = command.asked(metric, x, hue, facet or (), estimator or (), log, only, theory, statistic)
     found = command.figures_of(names or [], every, formats, out, _folder(results), request, stored)
     _answer(as_json, command.document(found), "\n".join(str(path) for one in found for path in one.files))
 
@@ -210,9 +218,10 @@ def table(
     every: Annotated[bool, Option("--all", help="Every shipped table.")] = False,
     form: Annotated[str, Option("--format", metavar="md|tex|csv|json", help="How to print; fits also as text.")] = "md",
     out: Annotated[Path | None, Option(metavar="DIR", help="Write files instead of printing.")] = None,
-    metric: Metric = None,
+    metric: Metrics = None,
     estimator: Estimators = None,
     only: Only = None,
+    statistic: Statistic = "mean",
     columns: Annotated[str, Option(metavar="A,B", help="Columns of md and tex.", show_default=False)] = "",
     raw: Raw = False,
     results: Results = None,
@@ -222,7 +231,10 @@ def table(
     from dpexp.commands import table as command
 
     form = "json" if as_json else form
-    say(command.table(names or [], every, form, out, _folder(results), metric, estimator or (), only, columns, raw))
+    text = command.table(
+        names or [], every, form, out, _folder(results), _split(metric), estimator or (), only, columns, raw, statistic
+    )
+    say(text)
 
 
 @app.command()
@@ -516,7 +528,8 @@ def diff(
     by: Annotated[str, Option(metavar="NAME", help="Compare the levels of this setting within A.")] = "",
     only: Only = None,
     metric: Annotated[
-        str | None, Option(metavar="NAME", help="What to compare.  [default: the error, or every metric]")
+        list[str] | None,
+        Option(metavar="NAME", help="What to compare; repeatable.  [default: the error, or every metric]"),
     ] = None,
     results: Results = None,
     as_json: Json = False,
@@ -524,7 +537,7 @@ def diff(
     """Compare the final errors, or other metrics, of two results, or of the settings of one."""
     from dpexp.commands import diff as command
 
-    _answer(as_json, *command.diff(a, b, metric, by, only, _folder(results)))
+    _answer(as_json, *command.diff(a, b, _split(metric), by, only, _folder(results)))
 
 
 @app.command(name="list")

@@ -30,7 +30,7 @@ class Compared(NamedTuple):
 def diff(
     a: Path,
     b: Path | None = None,
-    metric: str | None = None,
+    metrics: Sequence[str] = (),
     by: str = "",
     only: str | None = None,
     results: Path = Path("results"),
@@ -38,9 +38,9 @@ def diff(
     """Compare A with B, setting by setting, or within A the levels of the setting `by`, pair by pair.
 
     Settings match that agree in what varies within A or B. A comparison is paired where random numbers are shared. A
-    difference is called certain where the interval at level 1 - 0.05 / (number of rows) leaves out 0, so that all these
-    words hold together with 95% (Bonferroni). Raises UsageError for a folder without results or an unknown name,
-    ResultsMissing for an incomplete folder.
+    difference is significant where the interval at level 1 - 0.05 / (number of rows) excludes 0, so that all rows so
+    marked hold jointly at 95% (Bonferroni). Raises UsageError for a folder without results or an unknown name,
+    ResultsMissing for a folder without a result that is current.
     """
     if bool(by) == (b is not None):
         raise UsageError("diff compares two results, or the levels of one setting", "dpexp diff A B, or A --by NAME")
@@ -52,7 +52,7 @@ def diff(
     # A copy under another name is often what one compares with.
     sources = [Source(path.parent, path.name, renamed=True) for path in paths]
     gathered = gather(list(dict.fromkeys(sources)), only)
-    metrics = metrics_of(gathered, metric)
+    metrics = metrics_of(gathered, metrics)
     sides = [finals(gathered, source, metrics) for source in sources]
     settings = [[run.settings for run in gathered.runs if run.source == source] for source in sources]
     words = gathered.words
@@ -74,7 +74,15 @@ def diff(
     rows = compared(pairs)
     said = certainty(len(rows))
     head, words_of_rows = shown(rows, by)
-    lines += ["", fitting_columns(words_of_rows, head), "", fill(said, width) if (width := terminal_width()) else said]
+    identical = all(row["identical"] for row in rows)
+    if identical:
+        what = (
+            f"{counted(len(rows), 'comparison')}: {', '.join(metrics)} at every step, and every replicate at the last"
+        )
+        lines.append(f"{'The levels of ' + by if by else 'A and B'} are identical ({what} where it is stored).")
+    else:
+        lines += ["", fitting_columns(words_of_rows, head), ""]
+        lines.append(fill(said, width) if (width := terminal_width()) else said)
     if "test_accuracy" in metrics:
         accuracies = [[one.line for one in side if one.metric == "test_accuracy"] for side in sides]
         lines += ["", *dict.fromkeys(map(said_of_records, accuracies))]
@@ -85,6 +93,7 @@ def diff(
         "b": None if b is None else str(b),
         "by": by or None,
         "metric": ", ".join(metrics),
+        "identical": identical,
         "changes": changes,
         "not_current": {side: why for side, (why, _) in stale.items()},
         "rows": rows,
@@ -102,7 +111,7 @@ def _folder(path: Path, results: Path) -> Path:
 def _not_current(paths: Sequence[Path]) -> Iterator[tuple[str, tuple[str, bool]]]:
     """Which sides are not current, why, and whether each is a copy of another name that was kept to be compared."""
     for side, path in zip("AB", paths, strict=False):
-        generation = load_generation(path.parent, path.name, renamed=True)
+        generation = load_generation(path.parent, path.name, renamed=True, partial=True)
         if why := why_stale(generation):
             yield side, (why, generation.manifest["experiment"] != path.name)
 

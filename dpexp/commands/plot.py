@@ -27,10 +27,11 @@ def asked(
     log: str = "",
     only: str | None = None,
     theory: bool = False,
+    statistic: str = "mean",
 ) -> Request:
     """The options of the figure of a result; empty where the rules of docs/figures.md decide."""
     wishes = Wishes(x, hue, tuple(facet))
-    return Request(metric, wishes, tuple(estimators), log, theory=theory, only=only)
+    return Request(metric, wishes, tuple(estimators), log, theory=theory, only=only, statistic=statistic)
 
 
 def document(found: Sequence[Written]) -> dict[str, Any]:
@@ -83,7 +84,8 @@ def _selection(request: Request, results: Path) -> Selection:
     """Among all figures, with the options that are for results alone."""
     wishes = request.wishes
     values = {"metric": request.metric, "x": wishes.x, "hue": wishes.hue, "facet": wishes.facet,
-              "estimator": request.estimators, "log": request.log, "only": request.only}  # fmt: skip
+              "estimator": request.estimators, "log": request.log, "only": request.only,
+              "statistic": request.statistic != "mean"}  # fmt: skip
     return Selection("figure", _shipped(request), results, [f"--{name}" for name, value in values.items() if value])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,17 +20,29 @@ if TYPE_CHECKING:
     from dpexp.reporting.table import Content, Table
 
 
+@dataclass(frozen=True)
+class Request:
+    """The options of the table of a result."""
+
+    metrics: tuple[str, ...] = ()
+    estimators: tuple[str, ...] = ()
+    only: str | None = None
+    """an expression that picks cells"""
+    statistic: str = "mean"
+
+
 def table(
     names: Sequence[str],
     every: bool,
     form: str,
     out: Path | None,
     results: Path,
-    metric: str | None = None,
+    metrics: Sequence[str] = (),
     estimators: Sequence[str] = (),
     only: str | None = None,
     columns: str = "",
     raw: bool = False,
+    statistic: str = "mean",
 ) -> str:
     """Tables as text, or the paths written. All results among the names make one table; JSON of several is a list.
 
@@ -42,7 +55,7 @@ def table(
     if fits := fit_files(names):
         from dpexp.commands.fit_table import fit_table
 
-        if given := every or metric or estimators or only or columns:
+        if given := every or metrics or estimators or only or columns:
             raise UsageError(f"{given} is for results", "fits stand side by side as they are")
         return _written({"fits": fit_table(fits, form, raw)}, form, out)
     if form not in FORMATS:
@@ -53,8 +66,9 @@ def table(
         raise UsageError("--columns is for named tables in md or tex", "csv and json have all numbers")
     # A file is as wide as its rows, whoever's terminal wrote it.
     width = 0 if out is not None else terminal_width()
-    selection, whole = _selection(results, metric, estimators, only), list(tables()) if every else []
-    arguments = (metric, tuple(estimators), only, results, form, width, chosen_columns, raw)
+    request = Request(tuple(metrics), tuple(estimators), only, statistic)
+    selection, whole = _selection(results, request), list(tables()) if every else []
+    arguments = (request, results, form, width, chosen_columns, raw)
     texts = dict(selection.made(_rendered, names, whole, arguments))
     if form == "json" and out is None and (len(texts) != 1 or not names):
         return standard_json({"tables": [json.loads(text) for text in texts.values()]})
@@ -67,11 +81,12 @@ def fit_files(names: Sequence[str]) -> list[Path]:
     return paths if paths and all(path.suffix.lower() == ".json" for path in paths) else []
 
 
-def _selection(results: Path, metric: str | None, estimators: Sequence[str], only: str | None) -> Selection:
+def _selection(results: Path, request: Request) -> Selection:
     """Among all tables, with the options that are for results alone."""
     from dpexp.papers import tables
 
-    options = {"metric": metric, "estimator": estimators, "only": only}
+    options = {"metric": request.metrics, "estimator": request.estimators, "only": request.only,
+               "statistic": request.statistic != "mean"}  # fmt: skip
     return Selection("table", tables(), results, [f"--{name}" for name, value in options.items() if value])
 
 
@@ -86,53 +101,42 @@ def _written(texts: Mapping[str, str], form: str, out: Path | None) -> str:
     return "\n".join(str(out / f"{name}.{form}") for name in texts)
 
 
-def _rendered(
-    one: Work, metric: str | None, estimators: Sequence[str], only: str | None, results: Path, *how: Any
-) -> tuple[str, str]:
+def _rendered(one: Work, request: Request, results: Path, *how: Any) -> tuple[str, str]:
     """Name and text of a shipped table, or of that of some results."""
     from dpexp.papers import tables
     from dpexp.reporting.table_formats import render
 
     known = tables()
-    own = known[one] if isinstance(one, str) else table_of(one, metric, estimators, only, known)
+    own = known[one] if isinstance(one, str) else table_of(one, request, known)
     return own.name, render(own, results if isinstance(one, str) else one[0].results, *how)
 
 
-def one_table(
-    names: Sequence[str], results: Path, metric: str | None, estimators: Sequence[str], only: str | None
-) -> tuple[Table, Path]:
+def one_table(names: Sequence[str], results: Path, request: Request) -> tuple[Table, Path]:
     """One table, of results or a shipped one, and the folder that it reads."""
     from dpexp.papers import tables
 
     known = tables()
-    chosen = _selection(results, metric, estimators, only).only_one(names)
+    chosen = _selection(results, request).only_one(names)
     if isinstance(chosen, str):
         return known[chosen], results
-    return table_of(chosen, metric, estimators, only, known), chosen[0].results
+    return table_of(chosen, request, known), chosen[0].results
 
 
-def table_of(
-    sources: Sequence[Source],
-    metric: str | None = None,
-    estimators: Sequence[str] = (),
-    only: str | None = None,
-    taken: Sequence[str] | dict[str, Table] = (),
-) -> Table:
+def table_of(sources: Sequence[Source], request: Request, taken: Sequence[str] | dict[str, Table] = ()) -> Table:
     """The table of some results, under a name that is not `taken`."""
     from dpexp.reporting.table import Table
 
     needs = tuple(dict.fromkeys(source.name for source in sources))
-    build = partial(_build, tuple(sources), metric, tuple(estimators), only)
-    marks = mark("estimator", *estimators), mark("only", only or "")
-    return Table(
-        name_of(sources, taken, metric or "", *marks), f"Results of {', '.join(needs)}", "", needs, build, True
-    )
+    marks = [mark("estimator", *request.estimators), mark("only", request.only or "")]
+    marks.append("" if request.statistic == "mean" else request.statistic)
+    name = name_of(sources, taken, "-".join(request.metrics), *marks)
+    build = partial(_build, tuple(sources), request)
+    return Table(name, f"Results of {', '.join(needs)}", "", needs, build, True)
 
 
-def _build(
-    sources: tuple[Source, ...], metric: str | None, estimators: tuple[str, ...], only: str | None, results: Path
-) -> Content:
+def _build(sources: tuple[Source, ...], request: Request, results: Path) -> Content:
     from dpexp.reporting.of_results.gather import gather
     from dpexp.reporting.of_results.table import content_of
 
-    return content_of(gather(sources, only), metric, estimators)
+    gathered = gather(sources, request.only)
+    return content_of(gathered, request.metrics, request.estimators, request.statistic)

@@ -96,11 +96,12 @@ def config_typed(folder: Folder, known: Path | None = None) -> str:
     return as_typed(path) if path else spelled(folder.experiment) or "CONFIG"
 
 
-def load_generation(results: Path, experiment: str, renamed: bool = False) -> Generation:
+def load_generation(results: Path, experiment: str, renamed: bool = False, partial: bool = False) -> Generation:
     """The stored generation of an experiment: whole, and what today's code gives.
 
-    Raises ResultsMissing naming the command to run, also where cells are missing or failed. `renamed` allows a
-    copy that was kept for a comparison, a folder of another name, of older code or config; the caller has to say so.
+    Raises ResultsMissing naming the command to run, also where cells are missing or failed; `partial` allows these as
+    long as there are others. `renamed` allows a copy that was kept for a comparison, a folder of another name, of older
+    code or config. The caller has to say so of both.
     """
     folder = Folder(results, experiment)
     try:
@@ -115,17 +116,19 @@ def load_generation(results: Path, experiment: str, renamed: bool = False) -> Ge
     wanted, stored = set(manifest["cells"]), set(manifest["computed_from"])
     rows = generation.cells.table(columns=["cell_id", "status"]).to_pydict()
     failed = [i for i, status in zip(rows["cell_id"], rows["status"], strict=True) if status == "failed"]
-    if failed:
+    lacking = wanted - stored
+    partial = partial and len(failed) + len(lacking) < len(wanted)
+    if failed and not partial:
         raise missing(folder, f"{len(failed)} of {len(wanted)} cells failed")
-    if lacking := wanted - stored:
+    if lacking and not partial:
         raise missing(folder, f"{len(lacking)} of {len(wanted)} cells are not computed yet")
     if not renamed and (why := why_stale(generation)):
         raise missing(folder, why, confirm=why.startswith("unconfirmed"))
     for one in not_checked(generation):
-        _say_once(f"{folder.root}: {one}")
+        say_once(f"{folder.root}: {one}")
     with suppress(Damaged, OSError):
         for other in _made_with(folder.provenance, state_of(folder.provenance)):
-            _say_once(f"these results were made with {other}: last digits may differ")
+            say_once(f"these results were made with {other}: last digits may differ")
     return generation
 
 
@@ -141,7 +144,8 @@ def numbers_held(results: Path, experiments: Iterable[str]) -> dict[str, tuple[s
 
 
 @lru_cache(maxsize=256)
-def _say_once(message: str) -> None:
+def say_once(message: str) -> None:
+    """A line on stderr, once in a process."""
     note(message)
 
 

@@ -8,6 +8,7 @@ from collections import Counter
 import pandas as pd
 import pytest
 
+import dpexp
 from dpexp.commands import plot
 from dpexp.commands import table as command
 from dpexp.config.settings import Words, digits_of, named, spelled
@@ -19,7 +20,7 @@ from dpexp.reporting.of_results.gather import gather
 from dpexp.reporting.of_results.table import said_of_majority
 from dpexp.reporting.table import Content, Table, folded, without_constants
 from dpexp.reporting.table_formats import render
-from dpexp.store import load_summary
+from dpexp.store import load_summary, load_trajectories
 from tests.conftest import COSTLY, call, share
 from tests.plugin_lab import write_lab
 from tests.reporting.test_figures_of_any_result import TOY, stored
@@ -153,10 +154,10 @@ def test_a_table_holds_the_last_step_of_every_line(toy, monkeypatch):
     ]
     assert "diverged = 0 of 4" in markdown  # constant: in the caption, and not in a column
     assert "problem=huber-linear, d=3" in markdown
-    only = command.table(["toy"], False, "csv", None, toy.results, "loss_gap", ["asgd"], "mu == 1")
+    only = command.table(["toy"], False, "csv", None, toy.results, ["loss_gap"], ["asgd"], "mu == 1")
     assert only.count("\n") == 2
     with pytest.raises(UsageError, match="--metric is for results"):
-        command.table(["table1"], False, "md", None, toy.results, "loss_gap")
+        command.table(["table1"], False, "md", None, toy.results, ["loss_gap"])
     with pytest.raises(UsageError, match="no table and no experiment 'tabel1'") as caught:
         command.table(["tabel1"], False, "md", None, toy.results)
     assert "did you mean 'table1'?" in caught.value.hint
@@ -243,7 +244,7 @@ def test_slopes_need_the_trajectories_and_say_so(toy, tmp_path, monkeypatch):
 def test_a_tables_files_never_take_a_shipped_name(toy, tmp_path):
     paths = command.table([str(toy.path)], False, "tex", tmp_path, toy.results).split()
     assert paths == [str(tmp_path / "toy.tex")]
-    assert command.table_of([toy], taken=["toy"]).name == "toy_result"
+    assert command.table_of([toy], command.Request(), ["toy"]).name == "toy_result"
 
 
 # --- LaTeX -----------------------------------------------------------------------------------------------------------
@@ -310,6 +311,21 @@ def test_every_shipped_table_is_whole_latex(toys):
         assert "\\caption{" in text
         for experiment in one.needs:
             assert latex.escaped(f"{experiment}: ") in text  # whose parameters are named
+
+
+def test_a_table_and_a_figure_of_medians_have_those_of_the_stored_trajectories(toy):
+    table = dpexp.table("toy", results=toy.results, metric="loss_gap", statistic="median")
+    rows = load_trajectories(toy.results, "toy")
+    last = rows[rows.step == rows.step.max()]
+    wanted = last.groupby(["cell_id", "estimator"]).loss_gap.median()
+    assert len(table) == len(wanted)
+    for _, row in table.iterrows():
+        assert row.loss_gap == pytest.approx(wanted[row.cell_id, row.estimator], rel=1e-12)
+    figure = dpexp.plot("toy", results=toy.results, metric="loss_gap", statistic="median")
+    end = figure.data[figure.data.step == rows.step.max()]
+    assert sorted(end["mean"]) == pytest.approx(sorted(wanted), rel=1e-12)
+    with pytest.raises(UsageError):
+        dpexp.table("toy", results=toy.results, statistic="mode")
 
 
 # --- width -----------------------------------------------------------------------------------------------------------

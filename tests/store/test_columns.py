@@ -193,7 +193,7 @@ def test_parameters_that_are_called_alike_keep_their_names_from_the_run_to_the_c
     assert not cells.columns.duplicated().any()
     assert not {"beta", "alpha"} & set(cells.columns)
     assert sorted(set(zip(cells["problem.beta"], cells["algorithm.beta"]))) == [(1, 3), (1, 4), (2, 3), (2, 4)]  # noqa: B905
-    document, _, _ = diff.diff(tmp_path / "colliding", tmp_path / "colliding", "param_distance_sq")
+    document, _, _ = diff.diff(tmp_path / "colliding", tmp_path / "colliding", ["param_distance_sq"])
     assert len(document["rows"]) == 32
     for row in document["rows"]:
         assert sorted(word.split("=")[0] for word in row["setting"].split()) == sorted(names)

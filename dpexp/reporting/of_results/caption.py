@@ -9,8 +9,8 @@ from dpexp.reporting.of_results.choose import DOTS, ESTIMATOR, STEP, Factor
 from dpexp.reporting.of_results.labels import ESTIMATORS, constants, values
 from dpexp.reporting.of_results.metrics import metric_of
 from dpexp.reporting.of_results.scene import MOST_MARKED, Scene
+from dpexp.reporting.of_results.statistic import STATISTICS
 from dpexp.reporting.slopes import RATE_TOLERANCE, Rate
-from dpexp.store.stats import CI_NAME
 
 MOST_NAMED = 8
 """settings that a sentence lists by name"""
@@ -26,7 +26,7 @@ def caption_of(scene: Scene, theory: Sequence[str]) -> str:
 
 
 def _what(scene: Scene) -> str:
-    metric = metric_of(scene.metric)
+    metric = metric_of(scene.metric, scene.request.statistic)
     # a metric that is not listed goes by its name, which is not said twice
     words = metric.words if metric.words == scene.metric else f"{metric.words} ({scene.metric})"
     unit = f", in units of {metric.unit}" if metric.unit and not metric.share else ""
@@ -77,7 +77,7 @@ def _band(scene: Scene) -> str:
     if scene.one_replicate:
         return "One replicate of every setting, so there is no band."
     look = "Bands" if scene.plan.x == STEP else "Bars"
-    return f"{look}: {CI_NAME} over {scene.replicates} replicates."
+    return f"{look}: {STATISTICS[scene.request.statistic]} over {scene.replicates} replicates."
 
 
 def _slopes(scene: Scene) -> str:

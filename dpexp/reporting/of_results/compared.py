@@ -60,16 +60,17 @@ def finals(gathered: Gathered, source: Source, metrics: Sequence[str]) -> list[F
     return [Final(line, metric) for line, metric in found if line.run.source == source]
 
 
-def metrics_of(gathered: Gathered, wanted: str | None = None) -> list[str]:
+def metrics_of(gathered: Gathered, wanted: Sequence[str] = ()) -> list[str]:
     """The metrics that are compared. Raises UsageError where one is asked for that not all results have."""
     summary, several = gathered.summary, len(gathered.sources) > 1
     sources = summary["run"].map({k: run.source for k, run in enumerate(gathered.runs)})
     known = [list(some.unique()) for _, some in summary.metric.groupby(sources, sort=False)]
     shared = [str(name) for name in known[0] if all(name in side for side in known)]
-    if wanted is not None and wanted not in shared:
-        raise UsageError(f"--metric {wanted}: not in {'both results' if several else 'the result'}",
-                         suggest(wanted, shared))  # fmt: skip
-    return [wanted] if wanted else [MAIN] if MAIN in shared else shared
+    for name in wanted:
+        if name not in shared:
+            where = "both results" if several else "the result"
+            raise UsageError(f"--metric {name}: not in {where}", suggest(name, shared))
+    return list(wanted) or ([MAIN] if MAIN in shared else shared)
 
 
 def levels(side: Sequence[Final], by: str, names: Sequence[str], metrics: Sequence[str], words: Words) -> list[Pair]:
@@ -80,26 +81,41 @@ def levels(side: Sequence[Final], by: str, names: Sequence[str], metrics: Sequen
     if by not in known:
         hint = f"{guess(by, known)}what varies: {', '.join(known)}"
         raise UsageError(f"--by {by}: it does not vary within the result", hint)
-    rest = [name for name in names if name != by]
+    others = [name for name in names if name != by]
+    # a parameter that only some levels have, such as the clipping bound of one algorithm, does not tell settings apart
+    own = [name for name in others if any(final.settings.get(name) is None for final in side)]
+    shared = [name for name in others if name not in own]
+    # of those, one that follows from the level needs no word
+    told = [name for name in own if len({final.settings.get(name) for final in side} - {None}) > 1]
 
     def level(final: Final) -> str:
         return final.line.estimator if by == "estimator" else words.value(by, final.settings.get(by))
+
+    def alike(a: Final, b: Final) -> bool:
+        both = ((a.settings.get(name), b.settings.get(name)) for name in own)
+        return all(one is None or other is None or one == other for one, other in both) and level(a) != level(b)
+
+    def setting(a: Final, b: Final) -> str:
+        found = {name: b.settings.get(name) if a.settings.get(name) is None else a.settings[name] for name in told}
+        return words.setting([*shared, *told], {**a.settings, **found})
 
     groups: dict[tuple[Any, ...], list[Final]] = {}
     for final in side:
         estimator = "" if by == "estimator" else final.line.estimator
         # all that may not differ within a pair
-        key = (*(final.settings.get(name) for name in rest), estimator, final.metric)
+        key = (*(final.settings.get(name) for name in shared), estimator, final.metric)
         groups.setdefault(key, []).append(final)
     pairs = [
-        Pair(words.setting(rest, a.settings), a, b, level(a), level(b))
+        Pair(setting(a, b), a, b, level(a), level(b))
         for metric in metrics
         for key, group in groups.items()
         if key[-1] == metric
         for a, b in combinations(group, 2)
+        if alike(a, b)
     ]
     if not pairs:
-        raise UsageError(f"--by {by}: no two settings differ in nothing else", f"what varies: {', '.join(known)}")
+        also = f"; {', '.join(others)} differ too" if others else ""
+        raise UsageError(f"--by {by}: no two settings differ only in {by}{also}", f"what varies: {', '.join(known)}")
     return pairs
 
 
@@ -114,7 +130,7 @@ def compared(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
     """The comparison of every pair, of which all words hold together."""
     # a file is read once for all pairs that its cell is in
     replicates = cache(_replicates)
-    # Bonferroni: all words of certainty hold together with 95%
+    # Bonferroni: all rows that are called significant are so together with 95%
     level = 1 - (1 - CI_LEVEL) / len(pairs)
     return [_compare(pair, level, *(replicates(f.line.run, f.metric) for f in (pair.a, pair.b))) for pair in pairs]
 
@@ -165,26 +181,33 @@ def _compare(
         "ci": ci,
         "ratio": ratio,
         "paired": paired,
+        "identical": _identical(pair, of_a.get(pair.a.line.estimator), of_b.get(pair.b.line.estimator)),
         "certain": low > 0 or high < 0,
     }
 
 
+def _identical(pair: Pair, one: np.ndarray | None, other: np.ndarray | None) -> bool:
+    """Whether all stored numbers of both agree bit for bit: summaries at every step, and final values by replicate."""
+    steps = all(np.array_equal(a, b, equal_nan=True) for a, b in zip(pair.a.line.rows, pair.b.line.rows, strict=True))
+    if one is None or other is None:
+        return steps
+    return steps and np.array_equal(one, other, equal_nan=True)
+
+
 def certainty(rows: int) -> str:
-    """What the word certain means beside so many comparisons."""
+    """What the word significant means beside so many comparisons."""
     level = 100 * (1 - (1 - CI_LEVEL) / rows)
-    return (
-        f"certain: the interval at level {level:.4g}% leaves out 0; all these words hold together with 95% (Bonferroni)"
-    )
+    return f"significant: the {level:.4g}% interval excludes 0, so all rows so marked hold jointly at 95% (Bonferroni)"
 
 
 def shown(rows: Sequence[dict[str, Any]], by: str) -> tuple[list[str], list[list[str]]]:
     """Head and rows as a person reads them; levels stand for A and B where one setting is compared."""
     head = ["setting", "estimator", "metric", *([f"{by} A", f"{by} B"] if by else []), "A", "B", "A - B",
-            "95% interval", "A / B", "how", "certain"]  # fmt: skip
+            "95% interval", "A / B", "how", "difference"]  # fmt: skip
     found = [
         [r["setting"], r["estimator"], r["metric"], *([r["level_a"], r["level_b"]] if by else []),
          f"{r['a']:.4g}", f"{r['b']:.4g}", f"{r['difference']:+.3g}", f"[{r['ci'][0]:+.3g}, {r['ci'][1]:+.3g}]",
-         f"{r['ratio']:.3f}", "paired" if r["paired"] else "unpaired", "certain" if r["certain"] else "-"]
+         f"{r['ratio']:.3f}", "paired" if r["paired"] else "unpaired", "significant" if r["certain"] else "-"]
         for r in rows
     ]  # fmt: skip
     return head, found

@@ -93,7 +93,7 @@ def draw(gathered: Gathered, request: Request | None = None) -> Drawing:
         if scene.marked(members):
             mark_slopes(scene, axes, members, looks.WIDTH / columns - 1.0, height - 0.75)
     if rows > 1 and scene.plan.x != DOTS:
-        canvas.supylabel(axis_label(scene.metric, scene.plan.x != STEP), fontsize=8.5)
+        canvas.supylabel(axis_label(scene.metric, scene.plan.x != STEP, scene.request.statistic), fontsize=8.5)
     canvas.suptitle(title, fontsize=10)
     looks.legend(canvas, handles)
     data = pd.concat(pieces, ignore_index=True)
@@ -102,7 +102,7 @@ def draw(gathered: Gathered, request: Request | None = None) -> Drawing:
 
 def declared(experiment: str, request: Request, results: Path) -> Drawing:
     """A figure of a paper that is one experiment in this frame; its caption is the paper's own."""
-    return draw(gather([Source(results, experiment)], request.only), request)._replace(caption="")
+    return draw(gather([Source(results, experiment)], request.only, partial=False), request)._replace(caption="")
 
 
 def figure_of(
@@ -118,6 +118,7 @@ def figure_of(
     by = f"by_{wishes.x}" if wishes.x else ""
     marks = [mark("hue", wishes.hue), mark("facet", *wishes.facet), mark("log", request.log)]
     marks += [mark("estimator", *request.estimators), mark("only", request.only or "")]
+    marks.append("" if request.statistic == "mean" else request.statistic)
     name = name_of(sources, taken, request.metric or "", by, "theory" if request.theory else "", *marks)
     show = partial(_drawn, tuple(sources), request, theories=theories)
     return Figure(name, "any result", "", "", needs, show, tuple(sources))
@@ -174,7 +175,7 @@ def _title(scene: Scene) -> str:
 
 def _describe_axes(scene: Scene, axes: Axes, number: int, columns: int) -> None:
     x = scene.plan.x
-    values = axis_label(scene.metric, x != STEP)
+    values = axis_label(scene.metric, x != STEP, scene.request.statistic)
     first, last = number % columns == 0, number + columns >= len(scene.panels)  # nothing stands below the last
     axes.tick_params(labelbottom=last)
     if x == DOTS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,10 +15,10 @@ from dpexp.config.expressions import matches
 from dpexp.config.settings import Settings, Words, flat, named, sections
 from dpexp.core.digests import digest
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
-from dpexp.core.text import guess
+from dpexp.core.text import counted, guess
 from dpexp.store import load_generation
 from dpexp.store.folder import experiments_in
-from dpexp.store.reading import cells_of, summary_of
+from dpexp.store.reading import cells_of, command_of, say_once, summary_of
 from dpexp.store.staleness import why_stale
 
 if TYPE_CHECKING:
@@ -108,7 +108,9 @@ class Gathered:
     sections: dict[str, str]
     """section of every setting"""
     remarks: tuple[str, ...] = ()
-    """what is said of copies that are not what today's code gives"""
+    """what is said of copies that are not what today's code gives, and of cells that are missing"""
+    statistic: str = "mean"
+    """of the replicates, which the columns `mean`, `ci_lo` and `ci_hi` hold: a name of `statistic.STATISTICS`"""
 
     @cached_property
     def words(self) -> Words:
@@ -145,7 +147,7 @@ class Gathered:
         if not wanted:
             return self
         chosen = self.summary[self.summary.estimator.isin(list(wanted))]
-        return Gathered(self.sources, self.runs, chosen, self.sections, self.remarks)
+        return replace(self, summary=chosen)
 
 
 def _cell(source: Source, parameters: dict[str, Any]) -> Cell:
@@ -159,10 +161,11 @@ def _cell(source: Source, parameters: dict[str, Any]) -> Cell:
         raise Unreadable(f"{source.path}: {why}", "dpexp run CONFIG computes it with this version") from error
 
 
-def gather(sources: Sequence[Source], only: str | None = None) -> Gathered:
+def gather(sources: Sequence[Source], only: str | None = None, partial: bool = True) -> Gathered:
     """Everything that figures and tables of these results need.
 
-    `only` is an expression over the columns of cells, as `dpexp run --only` takes it. Raises ResultsMissing where
+    `only` is an expression over the columns of cells, as `dpexp run --only` takes it. Of a result of which some cells
+    are missing or failed the others are shown with a remark, where it may be `partial`. Raises ResultsMissing where
     results are missing or stale, UsageError where the expression is wrong or holds for no cell.
     """
     import pandas as pd
@@ -170,7 +173,7 @@ def gather(sources: Sequence[Source], only: str | None = None) -> Gathered:
     found: list[tuple[Source, dict[str, Any], dict[str, Any], Generation]] = []
     flats, labels, frames, remarks = [], [], [], []
     # held against today's code once, and not once for every cell
-    generations = [load_generation(source.results, source.name, renamed=source.renamed) for source in sources]
+    generations = [load_generation(source.results, source.name, source.renamed, partial) for source in sources]
     columns = [
         {cell_id: _cell(source, tree).columns() for cell_id, tree in generation.manifest["cells"].items()}
         for source, generation in zip(sources if only is not None else (), generations, strict=False)
@@ -182,15 +185,20 @@ def gather(sources: Sequence[Source], only: str | None = None) -> Gathered:
         summary = summary_of(generation, KEPT)
         if source.renamed and (why := why_stale(generation)):
             remarks.append(f"{source.path} is not what today's code gives: {why}")
-        place = {}
+        place, lacking = {}, 0
         for cell_id, tree in generation.manifest["cells"].items():
             if only is not None and not matches(only, columns[number][cell_id], known):
+                continue
+            if cell_id not in rows or rows[cell_id]["status"] == "failed":
+                lacking += 1
                 continue
             row = {str(k): v for k, v in rows[cell_id].items()}
             place[cell_id] = len(found)
             flats.append(flat(tree))
             labels.append(str(row["budget"]))
             found.append((source, tree, row, generation))
+        if lacking:
+            remarks.append(_lacking(source, generation, lacking))
         # what no cell of interest has is not carried along
         if only is not None:
             summary = summary[summary.cell_id.isin(list(place))]
@@ -207,6 +215,14 @@ def gather(sources: Sequence[Source], only: str | None = None) -> Gathered:
     ]
     place_of = {**sections(flats), FROM: FROM}
     return Gathered(tuple(sources), tuple(runs), pd.concat(frames, ignore_index=True), place_of, tuple(remarks))
+
+
+def _lacking(source: Source, generation: Generation, cells: int) -> str:
+    """What is not shown of a result that is not whole; said at once, and once."""
+    of = f"{cells} of {counted(len(generation.manifest['cells']), 'cell')}"
+    said = f"{source.path}: {of} not shown: missing or failed (run: {command_of(generation.folder)[0]})"
+    say_once(said)
+    return said
 
 
 def _name(source: Source, sources: Sequence[Source]) -> str:

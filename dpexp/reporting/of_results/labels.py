@@ -77,7 +77,7 @@ def of_experiments(results: Path, experiments: Sequence[str]) -> str:
     """All parameters of stored experiments in sentences: what varies in each, and what is the same in all of them."""
     if not experiments:
         return ""
-    gathered = gather([Source(results, experiment) for experiment in experiments])
+    gathered = gather([Source(results, experiment) for experiment in experiments], partial=False)
     words = gathered.words
     common = varying(run.settings for run in gathered.runs)
     found = []

@@ -58,7 +58,8 @@ def _band(scene: Scene) -> Any:
     # one replicate has no interval, whose entry would promise a band
     if scene.one_replicate:
         return _entry("one replicate", marker="" if scene.plan.x == STEP else "o")
-    words = f"mean and 95% CI, {scene.replicates} replicates"
+    kinds = {"median": "median and 95% CI", "quantiles": "median, 5% to 95%"}
+    words = f"{kinds.get(scene.request.statistic, 'mean and 95% CI')}, {scene.replicates} replicates"
     if scene.plan.x == STEP:
         return Patch(facecolor=looks.GREY, alpha=style.BAND_ALPHA + 0.1, label=words)
     return _entry(words, marker="|", markersize=9, linestyle="")

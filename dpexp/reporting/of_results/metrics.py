@@ -52,14 +52,17 @@ METRICS = {
 }
 
 
-def metric_of(name: str) -> Metric:
-    """The metric of this name."""
-    return METRICS.get(name, Metric("", name, ""))
+def metric_of(name: str, statistic: str = "mean") -> Metric:
+    """The metric of this name; of medians and quantiles the words say so, and no symbol is that of an expectation."""
+    metric = METRICS.get(name, Metric("", name, ""))
+    if statistic == "mean":
+        return metric
+    return metric._replace(symbol="", words=f"median {metric.words.removeprefix('mean ')}")
 
 
-def axis_label(name: str, final: bool) -> str:
+def axis_label(name: str, final: bool, statistic: str = "mean") -> str:
     """For an axis: words, symbol where there is one, unit."""
-    metric = metric_of(name)
+    metric = metric_of(name, statistic)
     words = f"final {metric.words.removeprefix('mean ')}" if final and metric.symbol else metric.words
     symbol = f"\n${metric.symbol}$" if metric.symbol else ""
     return f"{words}{symbol}" + (f"  [{metric.unit}]" if metric.unit else "")

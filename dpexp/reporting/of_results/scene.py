@@ -17,6 +17,7 @@ from dpexp.reporting.of_results.choose import DOTS, ESTIMATOR, STEP, Factor, Pla
 from dpexp.reporting.of_results.gather import Gathered
 from dpexp.reporting.of_results.lines import Line, Rows, Theory, exponent_of, fitted, lines_of
 from dpexp.reporting.of_results.metrics import metric_of
+from dpexp.reporting.of_results.statistic import of_replicates
 from dpexp.reporting.slopes import Rate
 
 MOST_SLOPES = 120
@@ -45,6 +46,8 @@ class Request:
     title: str = ""
     only: str | None = None
     """an expression that picks cells"""
+    statistic: str = "mean"
+    """of the replicates: a name of `statistic.STATISTICS`"""
 
 
 WILD = 1e6
@@ -60,8 +63,11 @@ class Scene:
         if request.log not in ("", "x", "y", "xy", "none"):
             raise UsageError(f"--log is x, y, xy or none, not {request.log!r}")
         gathered = gathered.estimated(request.estimators)
-        self.gathered, self.request = gathered, request
         self.metric = gathered.metric(request.metric)
+        if request.statistic != "mean" and request.theory:
+            raise UsageError(f"--statistic {request.statistic}: theory is of means", "leave out --theory")
+        gathered = of_replicates(gathered, [self.metric], request.statistic)
+        self.gathered, self.request = gathered, request
         self.lines = lines_of(gathered, self.metric)
         self.words: Words = gathered.words
         wishes = request.wishes
@@ -77,6 +83,8 @@ class Scene:
         self.panels = self._panels()
         self.y_log, self.x_log = self._logarithmic()
         curves = self.plan.x == STEP and self.x_log and self.y_log and request.slopes and len(self.lines) <= MOST_SLOPES
+        # slopes are those of means
+        curves = curves and request.statistic == "mean"
         self.slopes: list[Rate | str] = fitted(self.lines, self.metric) if curves else [""] * len(self.lines)
         """of every line; a reason where there is none, and no word where nobody looked for one"""
 
@@ -234,6 +242,7 @@ class Scene:
     def guided(self) -> bool:
         """Whether a panel shows a reference slope."""
         plain = self.plan.x == STEP and self.x_log and self.y_log and not self.request.theory
+        plain = plain and self.request.statistic == "mean"
         curves = plain and metric_of(self.metric).error
         return curves and any(self.guide(members) is not None for members in self.panels.values())
 

@@ -16,9 +16,9 @@ from dpexp.reporting.of_results.gather import Gathered
 from dpexp.reporting.of_results.labels import constants
 from dpexp.reporting.of_results.lines import Line, column_of, fitted, lines_of
 from dpexp.reporting.of_results.metrics import CONTROLLED, metric_of
+from dpexp.reporting.of_results.statistic import STATISTICS, of_replicates
 from dpexp.reporting.slopes import Rate
 from dpexp.reporting.table import Column, Content, by_column, without_constants
-from dpexp.store.stats import CI_NAME
 
 PAYS = 3.0
 """how many replicates one with its control must be worth: it takes as long as two or three"""
@@ -39,19 +39,28 @@ OTHERS = {"cell_id", ESTIMATOR, "step", "slope", "slope_ci_lo", "slope_ci_hi", "
 """columns besides settings and metrics; a metric of such a name, or of that of a setting, is `metric.NAME`"""
 
 
-def content_of(gathered: Gathered, metric: str | None = None, estimators: Sequence[str] = ()) -> Content:
-    """The table's text and numbers. What is the same in every row stands in the note, and not in a column."""
+def content_of(
+    gathered: Gathered, metrics: Sequence[str] = (), estimators: Sequence[str] = (), statistic: str = "mean"
+) -> Content:
+    """The table's text and numbers: these metrics, or the default one and what belongs beside it.
+
+    What is the same in every row stands in the note, and not in a column.
+    """
     gathered = gathered.estimated(estimators)
-    main = gathered.metric(metric)
-    shown = [main, *(name for name in BESIDE.get(main, ()) if name in gathered.metrics)]
+    shown = list(dict.fromkeys(map(gathered.metric, metrics or (None,))))
+    main = shown[0]
+    if len(metrics) < 2:
+        shown += [name for name in BESIDE.get(main, ()) if name in gathered.metrics]
+    gathered = of_replicates(gathered, shown, statistic)
     lines = {name: lines_of(gathered, name) for name in shown}
     names = _names(gathered, [line.settings for line in lines[main]])
     taken = {*OTHERS, *map(column_of, names)}
     called = [f"metric.{name}" if name in taken else name for name in shown]
-    slopes = fitted(lines[main], main)
+    # slopes are those of means
+    slopes: list[Rate | str] = fitted(lines[main], main) if statistic == "mean" else [""] * len(lines[main])
     beside = main + CONTROLLED
     # the same rate from fewer replicates, beside the plain one and never in its place
-    more = fitted(lines[beside], beside) if beside in shown else [""] * len(slopes)
+    more = fitted(lines[beside], beside) if beside in shown and statistic == "mean" else [""] * len(slopes)
     deltas = _deltas(gathered)
     records = [
         _record(names, [lines[name][k] for name in shown], called, slopes[k], deltas)
@@ -164,11 +173,13 @@ def _note(
     replicates = from_to(line.replicates for line in lines)
     last = from_to(int(line.rows.step[-1]) for line in lines)
     meanings = "; ".join(
-        f"{name}: {metric_of(name).words}" + (f" [{metric_of(name).unit}]" if metric_of(name).unit else "")
+        f"{name}: {metric_of(name, gathered.statistic).words}"
+        + (f" [{metric_of(name).unit}]" if metric_of(name).unit else "")
         for name in shown
     )
     mean = (
-        f"mean over {replicates} replicates; digits in brackets: half the {CI_NAME}, in units of the last digits, or "
+        f"{'mean' if gathered.statistic == 'mean' else 'median'} over {replicates} replicates; digits in brackets: "
+        f"half the {STATISTICS[gathered.statistic]}, in units of the last digits, or "
         "both its ends where one is much nearer than the other"
     )
     words = [f"At the last step ({last}), {'one replicate' if replicates == '1' else mean}. {meanings}."]
@@ -182,7 +193,7 @@ def _note(
             "Slope: of log mean on log step over the last decade; a rate only where it has settled, transient where "
             "the decade before disagrees, else not known."
         )
-    reasons = sorted({found for found in slopes if isinstance(found, str)})
+    reasons = sorted({found for found in slopes if isinstance(found, str) and found})
     words += [f"{reason[0].upper()}{reason[1:]}, in {slopes.count(reason)} rows." for reason in reasons]
     if any(cell.endswith(NO_GUARANTEE) for row in rows for cell in row) or any(
         value.endswith(NO_GUARANTEE) for _, value in same
