@@ -145,7 +145,8 @@ def run(
         # A command has an exit code, a function an error.
         failed = [cell for cell in document["cells"] if cell["status"] == "failed"]
         raise CellFailed(f"{len(failed)} cells failed, the first with: {failed[0]['reason']}")
-    return Result(experiment.name, Path(results) / experiment.name)
+    folder = Path(document["experiments"][0]["folder"])
+    return Result(folder.name, folder)
 
 
 def read(name: str | os.PathLike[str], *, results: str | os.PathLike[str] = RESULTS) -> Result:

@@ -155,9 +155,6 @@ def run(
     again: Annotated[
         bool, Option("--again", help="Release once more, although these records were released before.")
     ] = False,
-    unlock: Annotated[
-        bool, Option("--unlock", help="Free a folder whose run was killed, where the disk knows no locks.")
-    ] = False,
     fail_fast: Annotated[bool, Option("--fail-fast", help="Stop at the first failing cell.")] = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -173,7 +170,7 @@ def run(
         _folder(results, profile), force, fail_fast, quiet or as_json, verbose,
         "--debug" in sys.argv, deployment, again, confirm, part,
     )  # fmt: skip
-    act = command.unlock if unlock else command.dry_run if dry_run else command.run
+    act = command.dry_run if dry_run else command.run
     _answer(as_json, *act(options))
 
 

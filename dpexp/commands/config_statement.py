@@ -28,7 +28,6 @@ class Located(ConfigStatement):
     """The statement of a config file, which names the file where an algorithm's mechanism is not what it says."""
 
     def __init__(self, path: Path, experiment: Experiment, deployment: bool, results: Path) -> None:
-        # Some settings may be deployed and others not: then the statement is of a reproducible run.
         every = {cell.cell_id for cell in experiment.cells}
         if deployment:
             require_private_records(experiment)
@@ -37,7 +36,7 @@ class Located(ConfigStatement):
         self.settings = len(experiment.cells)
         said, together = cautions(experiment, deployed=deployed), joint(experiment)
         if together:
-            said.append(f"Only releases in the results folder {results} are known here: add those of other folders.")
+            said.append("Earlier releases of these records add to this; dpexp run --deployment counts them.")
         super().__init__(released(experiment), experiment.deltas, experiment.notices(), said)
         self.together = [one.document(experiment.deltas) for one in together]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from dpexp.reporting.table import fitting_columns
 from dpexp.store.executors import BACKENDS
 from dpexp.store.folder import Folder
 from dpexp.store.partials import chunks_to_compute
-from dpexp.store.planning import CellPlan, derived_state, plan
+from dpexp.store.planning import CellPlan, derived_state, plan, plan_of_deployment
 
 if TYPE_CHECKING:
     from dpexp.store.run import Options, Report
@@ -145,19 +145,18 @@ def dry_run(request: Request) -> tuple[dict[str, Any], str, int]:
     waiting: list[CellPlan] = []
     for experiment in experiments:
         only = chosen[experiment.name]
-        plans: list[CellPlan] = plan(experiment, request.results, request.force, request.deployment)
-        if request.deployment and not request.again:
-            new, _ = _to_release(experiment, request, only)
-            if new and (refusal := _refusal(new, request.results)):
-                ids = {cell.cell_id for cell in new}
-                plans = [replace(p, status="refused", reason=refusal[0]) if p.cell.cell_id in ids else p for p in plans]
+        plans: list[CellPlan] = plan(experiment, request.results, request.force)
+        if request.deployment:
+            refused = "" if request.again else _refusal(_of(experiment, only), request.results)[0]
+            plans = plan_of_deployment(experiment)
+            plans = [replace(p, status="refused", reason=refused) for p in plans] if refused else plans
         if all(p.status == "current" for p in plans):
             why = derived_state(experiment, Folder(request.results, experiment.name), plans)
             rewritten += [f"{experiment.name}: summaries to write again: {why}"] if why else []
         for p in plans:
             if only is not None and p.cell.cell_id not in only:
                 continue
-            waiting += [] if p.status in ("current", "deployed", "refused") else [p]
+            waiting += [] if p.status in ("current", "refused") else [p]
             named = {"experiment": experiment.name, **identity(p.cell)}
             cells.append({**named, "status": p.status, "reason": p.reason})
             rows.append([experiment.name, p.cell.cell_id, label(p.cell), p.status, p.reason])
@@ -167,13 +166,6 @@ def dry_run(request: Request) -> tuple[dict[str, Any], str, int]:
     text += f": {counted(len(chunks), 'chunk')}, {counted(steps, 'step')}" if waiting else ""
     text += "".join(f"\n{line}" for line in rewritten)
     return {"cells": cells, "chunks": len(chunks), "steps": steps, "summaries": rewritten}, text, 0
-
-
-def unlock(request: Request) -> tuple[dict[str, Any], str, int]:
-    """Free folders whose runs were killed: document, text, exit code. Raises DpexpError where one is held."""
-    folders = [Folder(request.results, experiment.name) for experiment in load_all(request)]
-    said = [folder.unlock() for folder in folders]
-    return {"unlocked": said}, "\n".join(said), 0
 
 
 LOOKED_AT = 200
@@ -243,29 +235,29 @@ def confirm_all(experiments: list[Experiment], request: Request) -> tuple[dict[s
     return {"cells": cells}, text, 3 if open_ones else 0
 
 
-@contextmanager
-def _counted(experiment: Experiment, request: Request, only: frozenset[str] | None) -> Iterator[bool]:
-    """What a deployment is about to release is counted before; gives whether cells are released that were before.
+def _of(experiment: Experiment, only: frozenset[str] | None) -> list[Cell]:
+    return [cell for cell in experiment.cells if only is None or cell.cell_id in only]
 
-    Raises UsageError where their records were, unless a release is asked for `again`: that is of the cells which are
-    not released yet or, where all are, of them all.
+
+def _deploy(experiment: Experiment, options: Options, request: Request) -> Report:
+    """Release cells, after what that spends was written down.
+
+    Raises UsageError where their records were released before, unless a release is asked for `again`.
     """
-    if not request.deployment:
-        yield False
-        return
     from dpexp.store import receipts
+    from dpexp.store.run import deploy, deployment_name
 
-    Folder(request.results, experiment.name).require_real()
+    cells, at = _of(experiment, options.only), datetime.now(UTC)
     with receipts.alone(request.results):
-        new, anew = _to_release(experiment, request, only)
-        if new and not request.again and (refusal := _refusal(new, request.results)):
+        refusal = ("", "") if request.again else _refusal(cells, request.results)
+        if refusal[0]:
             raise UsageError(f"{experiment.name}: {refusal[0]}", refusal[1])
         begun = [
             receipts.begin(
-                request.results / experiment.name,
+                request.results / deployment_name(experiment.name, at),
                 {
-                    "result": experiment.name,
-                    "cells": [cell.cell_id for cell in new],
+                    "result": deployment_name(experiment.name, at),
+                    "cells": [cell.cell_id for cell in cells],
                     "eps": [
                         [delta, None if one.analysis is None else one.analysis.eps(delta)]
                         for delta in experiment.deltas
@@ -274,29 +266,21 @@ def _counted(experiment: Experiment, request: Request, only: frozenset[str] | No
                     "records": receipts.records_in(one.places),
                 },
             )
-            for one in joint(replace(experiment, cells=tuple(new)))
+            for one in joint(replace(experiment, cells=tuple(cells)))
         ]
-    yield anew
+    report = deploy(experiment, options, at)
     for receipt in begun:
         receipt.done()
+    return report
 
 
-def _to_release(experiment: Experiment, request: Request, only: frozenset[str] | None) -> tuple[list[Cell], bool]:
-    """The cells that a deployment releases, and whether they were released before."""
-    for anew in (False, True) if request.again else (False,):
-        plans = plan(experiment, request.results, request.force, True, anew)
-        new = [p.cell for p in plans if len(p.replicates) and (only is None or p.cell.cell_id in only)]
-        if new:
-            return new, anew
-    return [], False
-
-
-def _refusal(cells: Sequence[Cell], results: Path) -> tuple[str, str] | None:
-    """Why records may not be released, and a hint; None where they may."""
+def _refusal(cells: Sequence[Cell], results: Path) -> tuple[str, str]:
+    """Why records may not be released, and a hint; empty where they may."""
     from dpexp.store.receipts import records_in, why_refused
 
     named = {str(places): places for cell in cells if (places := cell.problem.places())}
-    return next((why for places in named.values() if (why := why_refused(results, records_in(places)))[0]), None)
+    found = (why_refused(results, records_in(places)) for places in named.values())
+    return next((why for why in found if why[0]), ("", ""))
 
 
 def _options(experiments: list[Experiment], request: Request) -> Iterator[tuple[Experiment, Options]]:
@@ -313,8 +297,7 @@ def _options(experiments: list[Experiment], request: Request) -> Iterator[tuple[
             note(f"{experiment.name}: {notice}", request.quiet)
         return Options(
             request.results, request.jobs, backend_of(experiment, request), request.force, request.fail_fast,
-            request.quiet, chosen[experiment.name], request.debug, request.deployment,
-            scheduler=request.scheduler or "",
+            request.quiet, chosen[experiment.name], request.debug, request.deployment, request.scheduler or "",
         )  # fmt: skip
 
     yield from ((experiment, asked(experiment)) for experiment in experiments)
@@ -325,9 +308,7 @@ def _reports(experiments: list[Experiment], request: Request) -> Iterator[Report
     from dpexp.store.run import run
 
     for experiment, options in _options(experiments, request):
-        with _counted(experiment, request, options.only) as again:
-            report = run(experiment, replace(options, again=again))
-        yield report
+        yield _deploy(experiment, options, request) if request.deployment else run(experiment, options)
 
 
 def _nothing_to_compute(experiments: list[Experiment], request: Request) -> bool:
@@ -338,9 +319,8 @@ def _nothing_to_compute(experiments: list[Experiment], request: Request) -> bool
     if request.force or request.deployment or sum(len(experiment.cells) for experiment in experiments) > LOOKED_AT:
         return False
     for experiment in experiments:
-        plans = plan(experiment, request.results)
-        there = all(p.status in ("current", "deployed") for p in plans)
-        if not there or derived_state(experiment, Folder(request.results, experiment.name), plans):
+        plans, folder = plan(experiment, request.results), Folder(request.results, experiment.name)
+        if any(p.status != "current" for p in plans) or derived_state(experiment, folder, plans):
             return False
     return True
 

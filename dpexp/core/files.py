@@ -1,31 +1,28 @@
 """The one door to files: they are read if they are ordinary files of a size that fits, and written whole or not at all.
 
-Also here: bytes that are kept behind their own hash, locks that the kernel keeps, and the folder of what dpexp keeps
-though it could compute it again.
+Also here: one writer at a time, bytes that are kept behind their own hash, and the folder of what dpexp keeps though it
+could compute it again.
 """
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
-import hmac
 import os
 import re
-import socket
+import secrets
 import stat
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
-_HOST = re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())[:40]
 _SEAL = hashlib.sha256().digest_size
 MOST_OF_DOCUMENT = 2**28
 """bytes of a JSON document: far more than any of ours"""
-_NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL)
-"""what a file system says that knows no locks"""
+ABANDONED_S = 3600.0
+"""age of a temporary file from which on its process is taken to be gone"""
 
 
 State = tuple[int, int, int, int]
@@ -36,46 +33,27 @@ class Damaged(Exception):
     """A stored file that cannot be read, or is not what it claims to be."""
 
 
-class Held(Exception):
+class Held(OSError):
     """Another process holds the lock."""
 
 
 @contextmanager
-def held(lock: Path, mark: Path | None = None) -> Iterator[None]:
-    """Hold a lock, which the kernel alone gives and ends with the process. Raises Held, OSError.
+def lock(path: Path, patience_s: float = 0.0) -> Iterator[None]:
+    """Hold the lock of a file, which ends with the process. Raises Held, OSError.
 
-    (a) The file is made and never removed: a lock belongs to a file, not to its name.
-    (b) Where the file system knows no locks `mark` is made in its place, which only its maker or a person takes away;
-    without one that is an OSError.
-    (c) Who locked a file that has another one in its place by now holds nothing that others meet.
+    Where the file system knows no locks the file itself is the lock, and that of a killed process has to be deleted.
     """
-    # a pipe in its place is not waited for, and a link is not followed
-    flags = os.O_NONBLOCK | os.O_NOFOLLOW
-    with open(lock, "ab", opener=lambda path, mode: os.open(path, mode | flags, 0o666)) as handle:
-        try:
-            # (a)
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            mark = None
-        except BlockingIOError:
-            raise Held from None
-        except OSError as error:
-            if mark is None or error.errno not in _NO_LOCKS:
-                raise
-            try:
-                # (b): of several who make it, one alone succeeds
-                mark.touch(exist_ok=False)
-            except FileExistsError:
-                raise Held from None
-        try:
-            # (c)
-            if mark is None and not os.path.samestat(os.fstat(handle.fileno()), lock.stat()):
-                raise Held
-            yield
-        finally:
-            if mark is None:
-                fcntl.flock(handle, fcntl.LOCK_UN)  # also of a process that was started meanwhile and has the file
-            else:
-                mark.unlink(missing_ok=True)
+    from filelock import FileLock, Timeout
+
+    held = FileLock(path, timeout=patience_s)
+    try:
+        held.acquire()
+    except Timeout:
+        raise Held(errno.EAGAIN, "another process is at work", str(path)) from None
+    try:
+        yield
+    finally:
+        held.release()
 
 
 @contextmanager
@@ -110,29 +88,20 @@ def read_ordinary(path: Path, most: int | None = None) -> bytes:
         return file.read()
 
 
-def atomically(path: Path, write: Callable[[Path], object], over: bool = True) -> None:
-    """Let `write` fill a temporary file beside `path`, then put it in place; not `over` what another process put there.
+def atomically(path: Path, write: Callable[[Path], object]) -> None:
+    """Let `write` fill a temporary file beside `path`, then put it in place.
 
-    (a) The temporary file names its process, so that what a killed process left behind can be told from what another
-    one is writing; leftovers of dead processes are cleared here.
-    (b) Its content is on the disk before it has its name, so that no loss of power leaves a name with half of it.
+    Its content is on the disk before it has its name, so that no loss of power leaves a name with half of it. What
+    killed processes left behind is cleared here, an hour later.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     clear_leftovers(path.parent)
-    # (a)
-    temporary = path.parent / f".{path.name}.{_HOST}.{os.getpid()}.tmp"
+    temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}.tmp"
     try:
-        temporary.unlink(missing_ok=True)  # a link of that name would be followed
         write(temporary)
-        # (b)
         with temporary.open("rb") as handle:
             os.fsync(handle.fileno())
-        if over:
-            os.replace(temporary, path)
-        else:
-            # a link, and no renaming, fails where the name is taken
-            with suppress(FileExistsError):
-                os.link(temporary, path)
+        os.replace(temporary, path)
     except OSError as error:  # of a write that fails only the number is known
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
     finally:
@@ -151,93 +120,42 @@ def settle(*folders: Path) -> None:
 
 
 def clear_leftovers(folder: Path) -> None:
-    """Remove temporary files of processes of this machine that are no longer there."""
+    """Remove temporary files that nobody writes to any more."""
     for leftover in folder.glob(".*.tmp"):
-        named = re.fullmatch(rf"\..*\.{re.escape(_HOST)}\.(\d+)\.tmp", leftover.name)
-        if named and not is_alive(int(named[1])):
-            with suppress(OSError):  # a folder of that name is not ours
+        with suppress(OSError):  # a folder of that name is not ours
+            if re.fullmatch(r"\..*\.[0-9a-f]{16}\.tmp", leftover.name) and _age_s(leftover) > ABANDONED_S:
                 leftover.unlink(missing_ok=True)
 
 
-def is_alive(pid: int) -> bool:
-    """Whether a process of this machine is running; one that belongs to somebody else is."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        return True
-    return True
+def _age_s(path: Path) -> float:
+    return time.time() - path.lstat().st_mtime
 
 
-def write_bytes_sealed(path: Path, *data: bytes | memoryview, private: bool = False) -> None:
-    """Write bytes whole, after the SHA-256 of all of them; `private` lets nobody else read or write them, whatever the
-    umask, and seals them with a secret of this user."""
-    hashed = _hash(private)
+def write_bytes_sealed(path: Path, *data: bytes | memoryview) -> None:
+    """Write bytes whole, after the SHA-256 of all of them."""
+    hashed = hashlib.sha256()
     for piece in data:
         hashed.update(piece)
 
-    atomically(path, lambda temporary: _write(temporary, [hashed.digest(), *data], private))
+    def write(temporary: Path) -> None:
+        with temporary.open("wb") as handle:
+            handle.writelines([hashed.digest(), *data])
+
+    atomically(path, write)
 
 
-def _write(path: Path, pieces: Sequence[bytes | memoryview], private: bool) -> None:
-    mode = 0o600 if private else 0o666
-    with open(path, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as handle:
-        handle.writelines(pieces)
-
-
-def read_bytes_sealed(path: Path, private: bool = False) -> bytes:
-    """Bytes that `write_bytes_sealed` wrote. Raises Damaged, FileNotFoundError.
-
-    `private` refuses a file that is not ours, that others may write to, or that was not written here: what comes inside
-    a project belongs to whoever has copied that, and is of somebody else all the same.
-    """
+def read_bytes_sealed(path: Path) -> bytes:
+    """Bytes that `write_bytes_sealed` wrote. Raises Damaged, FileNotFoundError."""
     try:
-        # the owner is asked of the file that is read, and not of its name
-        with opened(path) as handle:
-            state = os.fstat(handle.fileno())
-            if private and not is_ours_alone(state):
-                raise Damaged(f"{path.name} belongs to somebody else, or others may write to it")
-            content = handle.read()
+        content = read_ordinary(path)
     except FileNotFoundError:
         raise
     except OSError as error:
         raise Damaged(f"{path.name} cannot be read ({error.strerror})") from None
     # a view, because a slice would copy all of it
-    hashed = _hash(private)
-    hashed.update(memoryview(content)[_SEAL:])
-    if hashed.digest() != content[:_SEAL]:
+    if hashlib.sha256(memoryview(content)[_SEAL:]).digest() != content[:_SEAL]:
         raise Damaged(f"{path.name} is damaged (its checksum does not agree)")
     return content[_SEAL:]
-
-
-def _hash(private: bool) -> hashlib._Hash | hmac.HMAC:
-    return hmac.new(_secret(), digestmod="sha256") if private else hashlib.sha256()
-
-
-def keyed(content: bytes) -> str:
-    """A hash that nobody can compute who does not have this user's secret."""
-    return hmac.new(_secret(), content, "sha256").hexdigest()
-
-
-@lru_cache(maxsize=1)
-def _secret() -> bytes:
-    """32 bytes that this user alone can read; of this process alone where there is no place for them.
-
-    They lie in the home, wherever caches are: a folder that a project names can come with it.
-    """
-    if (own := home()) is None:
-        return os.urandom(32)
-    with suppress(OSError):
-        place = own / ".cache" / "dpexp" / "secret"
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not place.exists():  # a process that comes meanwhile must not find half of it, and the first one's stays
-            atomically(place, lambda temporary: _write(temporary, [os.urandom(32)], private=True), over=False)
-        with opened(place) as file:
-            state, content = os.fstat(file.fileno()), file.read(33)
-        if is_ours_alone(state) and not state.st_mode & (stat.S_IRGRP | stat.S_IROTH) and len(content) == 32:
-            return content
-    return os.urandom(32)
 
 
 def state_of(path: Path | str) -> State:

@@ -16,11 +16,9 @@ wait for what it keeps.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import pickle
 import sys
-import time
 from collections.abc import Callable
 from copy import copy
 from functools import lru_cache, partial
@@ -147,10 +145,10 @@ class Kept(_Cache):
         return None
 
     def _stored(self, key: str, sig: Any, target_context: Any) -> Any:
-        """What is kept under a key. What is damaged, open to others or of another version of numba is compiled again,
+        """What is kept under a key. What is damaged or of another version of numba is compiled again,
         and replaced."""
         with contextlib.suppress(Exception):
-            content = read_bytes_sealed(self.place / key, private=True)
+            content = read_bytes_sealed(self.place / key)
             if content.startswith(key.encode()):  # and was not copied here from the place of another function
                 made = _rebuilt(pickle.loads(content[len(key) :]), sig, target_context)
                 # its time says when it was last of use; a folder may have become read-only since
@@ -168,39 +166,31 @@ class Kept(_Cache):
         key = named.rpartition("_")[2]
         with contextlib.suppress(Exception):
             if _is_whole(data):
-                write_bytes_sealed(self.place / key, key.encode() + dumps(_reduced(data, key)), private=True)
+                write_bytes_sealed(self.place / key, key.encode() + dumps(_reduced(data, key)))
                 forget_oldest(self.place, MOST_FILES)
         _end_turn(key)
 
 
-_TURNS: dict[str, tuple[int, Path]] = {}
-"""keys of what this process compiles now, and what it has locked for each"""
+_TURNS: dict[str, Any] = {}
+"""keys of what this process compiles now, and the lock of each"""
 
 
 def _take_turn(place: Path, key: str) -> None:
-    """Wait until no other process compiles this; where the disk knows no locks, or nobody ends, not at all."""
-    if key in _TURNS:
-        return
-    path = place / f".{key}"
-    with contextlib.suppress(OSError):
-        file = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        _TURNS[key] = file, path
-        end = time.monotonic() + MOST_WAIT_S
-        while time.monotonic() < end:
-            # the lock of a process that is killed is free at once
-            with contextlib.suppress(BlockingIOError):
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
-            time.sleep(0.05)
+    """Wait until no other process compiles this; where the disk takes no lock, or nobody ends, not at all."""
+    from filelock import FileLock, Timeout
+
+    if key not in _TURNS:
+        with contextlib.suppress(OSError, Timeout):
+            _TURNS[key] = turn = FileLock(place / f".{key}", timeout=MOST_WAIT_S)
+            turn.acquire()
 
 
 def _end_turn(key: str) -> None:
     """Let others load what is kept now, or compile it."""
-    file, path = _TURNS.pop(key, (None, None))
-    if file is not None and path is not None:
-        # one that waits holds the file without its name
-        path.unlink(missing_ok=True)
-        os.close(file)
+    if (turn := _TURNS.pop(key, None)) is not None:
+        # one that waits holds the file without its name, and asks anew
+        Path(turn.lock_file).unlink(missing_ok=True)
+        turn.release()
 
 
 def _is_whole(made: Any) -> bool:

@@ -101,8 +101,6 @@ def _without_trying(cell: Cell, experiment: Experiment, generation: Generation) 
     origin = generation.manifest["computed_from"].get(cell.cell_id)
     if origin is None:
         return "missing", "not computed yet"
-    if origin.get("deployment"):
-        return CURRENT, f"released by a deployment on {origin['deployment']}, and kept"
     if origin["replicates"] < experiment.replicates:
         return "incomplete", f"{origin['replicates']} of {experiment.replicates} replicates"
     stamp = stamp_in(generation.manifest, cell.cell_id)
@@ -165,8 +163,8 @@ def _stamp(experiment: Experiment, generation: Generation, found: Found, rows: l
     if whole:
         changes["config"] = config_today(experiment, generation.folder)
     if rows:
-        seal = write_table(generation.folder.cells, table_of(rows), {})
-        changes["seals"] = manifest["seals"] | {"cells.parquet": seal}
+        sha256 = write_table(generation.folder.cells, table_of(rows), {})
+        changes["seals"] = manifest["seals"] | {"cells.parquet": sha256}
     write_document(
         generation.folder.manifest, {key: value for key, value in (manifest | changes).items() if key in SAID}
     )

@@ -21,7 +21,7 @@ import numpy as np
 
 from dpexp.core.digests import digest
 from dpexp.engine.result import CellData
-from dpexp.store.cell_files import Due, Stored, digest_of, due, model_if_whole
+from dpexp.store.cell_files import Stored, digest_of, due, model_if_whole
 from dpexp.store.files import SCHEMA_VERSION
 from dpexp.store.fingerprint import changed, code_of
 from dpexp.store.folder import Folder
@@ -43,10 +43,10 @@ class Stamp(NamedTuple):
 
 SAID = (
     *("schema_version", "experiment", "profile", "replicates", "deltas", "confidence_interval", "seeds", "config"),
-    *("cells", "computed_from", "code", "seals"),
+    *("cells", "computed_from", "code", "deployment", "seals"),
 )
 """what a manifest says"""
-ORIGIN = ("numbers", "replicates", "code", "witness", "confirmed", "released", "deployment")
+ORIGIN = ("numbers", "replicates", "code", "witness", "confirmed", "released")
 """what it says of a cell under `computed_from`"""
 _TYPES = {"O": "string", "i": "int64", "f": "double"}
 """of columns, by numpy's kinds, as the summary's file calls them"""
@@ -79,12 +79,13 @@ def stamp_of(cell: Cell, file: Stored, manifest: Mapping[str, Any] | None) -> St
 
 
 def describe(
-    experiment: Experiment, folder: Folder, stored: dict[str, Stored], old: Generation | None
+    experiment: Experiment, folder: Folder, stored: dict[str, Stored], old: Generation | None, deployment: str = ""
 ) -> dict[str, Any]:
-    """What a generation for today's config and code would say of itself, without the seals of its files.
+    """What a generation for today's config and code would say of itself, without the hashes of its files.
 
-    `stored` has the checked trajectory files by cell id, and `old` knows what was confirmed of them. Two descriptions
-    are equal exactly where the derived files would be computed from the same things in the same way.
+    `stored` has the checked trajectory files by cell id, `old` knows what was confirmed of them, and `deployment` is
+    when one released them. Two descriptions are equal exactly where the derived files would be computed from the same
+    things in the same way.
     """
     codes: dict[str, dict[str, str]] = {}
 
@@ -104,7 +105,7 @@ def describe(
             "code": key(stamp.code),
             "witness": stamp.witness,
             "confirmed": stamp.confirmed,
-            **_released(cell, experiment.replicates, folder, file),
+            **_released(cell, experiment.replicates, folder),
         }
     return {
         "schema_version": SCHEMA_VERSION,
@@ -118,22 +119,18 @@ def describe(
         "cells": {cell.cell_id: cell.parameters for cell in experiment.cells},
         "computed_from": origins,
         "code": dict(sorted(codes.items())),
+        **({"deployment": deployment} if deployment else {}),
     }
 
 
-def _released(cell: Cell, replicates: int, folder: Folder, stored: Stored) -> dict[str, Any]:
-    """What a cell on a user's own records releases, and when a deployment did so; nothing of other cells."""
+def _released(cell: Cell, replicates: int, folder: Folder) -> dict[str, Any]:
+    """What a cell on a user's own records releases; nothing of other cells."""
     if not cell.problem.files():
         return {}
     model = model_if_whole(folder, cell.cell_id)
     wanted = due(cell, replicates, model)
-    if stored.deployment and model is not None:  # what is out is out, whatever today's config asks for
-        wanted = Due(model.estimators, model.values.shape[1])
     told = None if model is None or not wanted.estimators else model.of_first(wanted.replicates)
-    return {
-        "released": {"estimators": list(wanted.estimators), "replicates": wanted.replicates, "digest": told},
-        "deployment": stored.deployment.get("at"),
-    }
+    return {"released": {"estimators": list(wanted.estimators), "replicates": wanted.replicates, "digest": told}}
 
 
 def config_today(experiment: Experiment, folder: Folder) -> dict[str, Any]:

@@ -1,8 +1,7 @@
 """Files of results, in which no damaged byte goes unnoticed; `dpexp.core.files` writes them whole or not at all.
 
-(a) A parquet file of ours carries a seal: a marker and the SHA-256 of everything else in the file, between the last
-page and the footer. A parquet reader finds the footer from the end of the file and the pages by their offsets from its
-start, so the file stays an ordinary parquet file. (b) It is decoded only after every byte of it has been checked.
+(a) A table that `manifest.json` names is decoded only after all of it has the SHA-256 that stands there. (b) Other
+tables prove themselves: their metadata carry a checksum, and what they hold is compared with a digest among these.
 (c) A JSON document carries the SHA-256 of its content under "checksum".
 """
 
@@ -26,12 +25,7 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 2
 """of everything in a results folder; files of another version are refused with a word, and computed again"""
 _KEY = b"dpexp"
-_MARKER = b"dpexp-seal-sha256:"
-_MAGIC = b"PAR1"
-_TAIL = 8
-"""bytes after a parquet footer: its length (4, little-endian) and the magic number"""
-_SEAL = len(_MARKER) + hashlib.sha256().digest_size
-SUBFOLDERS = ("trajectories", "models", "orphaned", "partial", "released")
+SUBFOLDERS = ("trajectories", "models", "orphaned", "partial")
 """of an experiment's folder"""
 Filter = tuple[str, str, Any]
 """column, one of `_COMPARISONS`, value"""
@@ -78,35 +72,45 @@ def _content(path: Path, most: int | None = None) -> bytes:
 
 
 @dataclass(frozen=True)
-class Sealed:
-    """The bytes of a parquet file of ours, checked."""
+class TableFile:
+    """The bytes of a parquet file of ours, and its metadata."""
 
     name: str
     data: bytes
-    seal: str
-    """hexadecimal digest of the file"""
     metadata: dict[str, Any]
 
     def table(self, columns: Sequence[str] | None = None, filters: Sequence[Filter] = ()) -> pa.Table:
-        """Its rows, those for which all filters hold. Raises KeyError for a column that is not there."""
+        """Its rows, those for which all filters hold. Raises KeyError for a column that is not there, Damaged."""
         import pyarrow as pa
-        import pyarrow.compute as pc
         import pyarrow.parquet as pq
 
-        file = pq.ParquetFile(pa.BufferReader(self.data), pre_buffer=False)
-        names = file.schema_arrow.names
-        wanted = list(names if columns is None else columns)
-        needed = [*wanted, *(name for name, _, _ in filters if name not in wanted)]
-        absent = [name for name in needed if name not in names]
-        if absent:
-            raise KeyError(f"{self.name} has no column {', '.join(absent)}")
-        # by this thread: a process that ends while pyarrow's own threads are about can be aborted
-        table = file.read(columns=needed, use_threads=False)
-        for name, comparison, value in filters:
-            column = table[name]
-            plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-            table = table.filter(getattr(pc, _COMPARISONS[comparison])(plain, value))
-        return table.select(wanted)
+        try:
+            file = pq.ParquetFile(pa.BufferReader(self.data), pre_buffer=False)
+            names = file.schema_arrow.names
+            needed = list(names if columns is None else columns)
+            needed += [name for name, _, _ in filters if name not in needed]
+            # by this thread: a process that ends while pyarrow's own threads are about can be aborted
+            found = file.read(columns=[name for name in needed if name in names], use_threads=False)
+        except Exception as error:  # of bytes that are no table anything may be said
+            raise Damaged(f"{self.name} is damaged ({type(error).__name__})") from None
+        return select(found, self.name, columns, filters)
+
+
+def select(
+    table: pa.Table, name: str, columns: Sequence[str] | None = None, filters: Sequence[Filter] = ()
+) -> pa.Table:
+    """Columns of a table, and the rows for which all filters hold. Raises KeyError for a column that is not there."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    wanted = list(table.column_names if columns is None else columns)
+    if absent := [one for one in [*wanted, *(one for one, _, _ in filters)] if one not in table.column_names]:
+        raise KeyError(f"{name} has no column {', '.join(absent)}")
+    for one, comparison, value in filters:
+        column = table[one]
+        plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        table = table.filter(getattr(pc, _COMPARISONS[comparison])(plain, value))
+    return table.select(wanted)
 
 
 def coded(codes: np.ndarray, labels: Sequence[str]) -> pa.Array:
@@ -163,12 +167,14 @@ def column(values: np.ndarray | Sequence[Any]) -> pa.Array:
 
 
 def write_table(path: Path, table: pa.Table, metadata: dict[str, Any]) -> str:
-    """Write a sealed parquet file with our metadata, and return its seal."""
+    """Write a parquet file with our metadata, and return its SHA-256."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    document = json.dumps({"schema_version": SCHEMA_VERSION, **metadata}).encode()
-    stamped = table.replace_schema_metadata({_KEY: document})
+    document = {"schema_version": SCHEMA_VERSION, **metadata}
+    # (b)
+    document |= {"checksum": digest(document, 64)} if metadata else {}
+    stamped = table.replace_schema_metadata({_KEY: json.dumps(document).encode()})
     floats = [field.name for field in table.schema if pa.types.is_floating(field.type)]
     whole = [field.name for field in table.schema if pa.types.is_integer(field.type)]
     buffer = pa.BufferOutputStream()
@@ -183,41 +189,26 @@ def write_table(path: Path, table: pa.Table, metadata: dict[str, Any]) -> str:
         column_encoding={**dict.fromkeys(floats, "BYTE_STREAM_SPLIT"), **dict.fromkeys(whole, "DELTA_BINARY_PACKED")},
         write_statistics=False,
     )
-    pieces, seal = _sealed(memoryview(buffer.getvalue()))
-
-    def write(temporary: Path) -> None:
-        with temporary.open("wb") as handle:
-            handle.writelines(pieces)
-
-    atomically(path, write)
-    return seal
+    data = memoryview(buffer.getvalue())
+    atomically(path, lambda temporary: temporary.write_bytes(data))
+    return hashlib.sha256(data).hexdigest()
 
 
-def _sealed(data: memoryview) -> tuple[list[memoryview | bytes], str]:
-    """The pieces of a parquet file with its seal in place, and the seal in hexadecimal."""
-    # (a): the footer begins at `cut`
-    cut = len(data) - _TAIL - int.from_bytes(data[-_TAIL:-4], "little")
-    hashed = hashlib.sha256(data[:cut])
-    hashed.update(data[cut:])
-    return [data[:cut], _MARKER, hashed.digest(), data[cut:]], hashed.hexdigest()
-
-
-def read_sealed(path: Path) -> Sealed:
-    """A parquet file of ours with every byte checked before anything is decoded. Raises Damaged, FileNotFoundError."""
+def read_table(path: Path, sha256: str | None = None) -> TableFile:
+    """A parquet file of ours, which has this SHA-256 or proves itself. Raises Damaged, FileNotFoundError."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     data = _content(path)
-    view = memoryview(data)
-    cut = len(data) - _TAIL - int.from_bytes(view[-_TAIL:-4], "little")
-    if cut < len(_MAGIC) + _SEAL or data[-4:] != _MAGIC or data[cut - _SEAL : cut - 32] != _MARKER:
-        raise Damaged(f"{path.name} is damaged, or was written by another version of dpexp or another program")
-    # (b): until here nothing but the length of the footer was believed, and a wrong one finds no marker
-    hashed = hashlib.sha256(view[: cut - _SEAL])
-    hashed.update(view[cut:])
-    if hashed.digest() != data[cut - 32 : cut]:
-        raise Damaged(f"{path.name} is damaged (its checksum does not agree)")
-    metadata = json.loads((pq.read_schema(pa.BufferReader(data)).metadata or {})[_KEY])
-    if metadata.get("schema_version") != SCHEMA_VERSION:
-        raise Damaged(f"{path.name} was written by another version of dpexp")
-    return Sealed(path.name, data, hashed.hexdigest(), metadata)
+    # (a)
+    if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
+        raise Damaged(f"{path.name} does not belong to manifest.json: a run was interrupted, or the file is damaged")
+    try:
+        metadata = json.loads((pq.read_schema(pa.BufferReader(data)).metadata or {})[_KEY])
+        stated = metadata.pop("checksum", None)
+    except Exception as error:  # of bytes that are no table anything may be said
+        raise Damaged(f"{path.name} is damaged, or another program wrote it ({type(error).__name__})") from None
+    # (b)
+    if sha256 is None and len(metadata) > 1 and stated != digest(metadata, 64):
+        raise Damaged(f"{path.name} is damaged, or another version of dpexp wrote it")
+    return TableFile(path.name, data, metadata)

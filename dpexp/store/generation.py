@@ -1,8 +1,8 @@
 """One generation of an experiment's derived files, as it is read: all of it, or nothing.
 
-`manifest.json` is written last. It names the seals of `cells.parquet` and `summary.parquet`, and for every cell what
+`manifest.json` is written last. It has the SHA-256 of `cells.parquet` and `summary.parquet`, and for every cell what
 its rows were computed from (`dpexp.store.description`). (a) Files that do not belong together are refused, (b) but a
-writer that is between two of them is waited for. Whether a generation still holds is asked by `dpexp.store.staleness`.
+writer that may be between two of them is waited for. Whether a generation still holds `dpexp.store.staleness` says.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from dpexp.core.digests import digest
 from dpexp.core.files import Damaged, State, state_of
 from dpexp.plugins.loading import load_research
 from dpexp.store.cell_files import Model, Stored, stored_cell_file, stored_model
-from dpexp.store.files import Sealed, read_sealed
+from dpexp.store.files import TableFile, read_table
 from dpexp.store.fingerprint import plugins_missing
-from dpexp.store.folder import CELL, Folder, deployments
+from dpexp.store.folder import CELL, HELD, LOCK, Folder, deployments
 from dpexp.store.stamps import FILE as STAMPS
 from dpexp.store.stamps import stamped
 
-PATIENCE_S = 5.0
+PATIENCE_S = 0.5
 """how long a reader waits for a writer that is between two files; a generation is put in place within milliseconds"""
 
 
@@ -44,8 +44,8 @@ class Generation:
 
     folder: Folder
     manifest: dict[str, Any]
-    cells: Sealed
-    summary: Sealed | None
+    cells: TableFile
+    summary: TableFile | None
     """None where no cell could be computed"""
 
     def trajectory(self, cell_id: str) -> Stored:
@@ -68,7 +68,7 @@ class Generation:
 
     @property
     def deployed(self) -> dict[str, str]:
-        """When deployments released cells, by cell id."""
+        """When a deployment released each cell; empty for other results."""
         return deployments(self.manifest)
 
     def describes(self, description: dict[str, Any]) -> bool:
@@ -89,9 +89,9 @@ def read_generation(folder: Folder) -> Generation:
         try:
             files = (folder.manifest, folder.cells, folder.summary, stamps)
             generation = _read(folder.root, tuple(map(state_of, files)))
-        except (Damaged, FileNotFoundError):
-            # (b): without a writer nothing will change
-            if not folder.is_held or time.monotonic() > deadline:
+        except Damaged:
+            # (b): nobody is at work where this process is, or there is no lock
+            if time.monotonic() > deadline or folder.root.absolute() in HELD or not (folder.root / LOCK).exists():
                 raise
             time.sleep(0.05)
         else:
@@ -107,8 +107,8 @@ def _read(root: Path, states: tuple[State, ...]) -> Generation:
     manifest = stamped(folder)
     _require_plain(manifest)
     # (a)
-    cells = _sealed(folder.cells, manifest)
-    summary = _sealed(folder.summary, manifest) if manifest["seals"]["summary.parquet"] else None
+    cells = _table(folder.cells, manifest)
+    summary = _table(folder.summary, manifest) if manifest["seals"]["summary.parquet"] else None
     return Generation(folder, manifest, cells, summary)
 
 
@@ -129,14 +129,11 @@ def _require_plain(manifest: dict[str, Any]) -> None:
         raise Damaged(f"manifest.json is damaged ({type(error).__name__})") from None
 
 
-def _sealed(path: Path, manifest: dict[str, Any]) -> Sealed:
+def _table(path: Path, manifest: dict[str, Any]) -> TableFile:
     try:
-        sealed = read_sealed(path)
+        return read_table(path, manifest["seals"][path.name])
     except FileNotFoundError:
         raise Damaged(f"{path.name} is missing") from None
-    if sealed.seal != manifest["seals"][path.name]:
-        raise Damaged(f"{path.name} does not belong to manifest.json: a run was interrupted while it wrote them")
-    return sealed
 
 
 def own_data(manifest: dict[str, Any]) -> set[str]:

@@ -4,13 +4,13 @@
 (b) The derived files are computed from trajectories, those of cells that were not computed now included, and are
 written only where they would say something else.
 (c) The manifest is written last: until it is there, every reader refuses the files beside it.
-(d) What a deployment releases becomes whole beside its place, and leaves the run by one rename.
+(d) A hash of a user's records tells neighbouring files apart, and no noise is in it: a deployment has none.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dpexp.config.cells import Cell, Experiment
-from dpexp.core.files import Damaged, settle
+from dpexp.core.files import Damaged
 from dpexp.engine.result import CellData
 from dpexp.store.cell_files import (
     Stored,
@@ -29,7 +29,7 @@ from dpexp.store.cell_files import (
     write_model,
 )
 from dpexp.store.description import describe, witness_of
-from dpexp.store.files import column, table_of, write_document, write_table
+from dpexp.store.files import SCHEMA_VERSION, column, table_of, write_document, write_table
 from dpexp.store.fingerprint import code_of, data_of
 from dpexp.store.folder import Folder
 from dpexp.store.generation import Generation, read_generation
@@ -52,7 +52,6 @@ class Computed(NamedTuple):
     """of the processor that computed it: those of a clock say what ran beside it"""
     model: np.ndarray | None
     """parameters to release [estimators, replicates, ...]"""
-    deployment: bool
 
     def data(self) -> CellData:
         """All replicates, in arrays of their own: the memory of one cell, for as long as it is asked about."""
@@ -77,15 +76,19 @@ def publish(
     fresh: Fresh,
     failures: dict[str, str],
     started: datetime,
+    deployment: str = "",
 ) -> dict[str, Ended]:
-    """Bring the folder in line with the config; writes nothing where nothing has changed. How the new cells ended."""
+    """Bring the folder in line with the config; writes nothing where nothing has changed. How the new cells ended.
+
+    `deployment` is when one released the cells, and empty for other runs.
+    """
     import pyarrow as pa
 
     # (a)
     written = {}
     for cell in experiment.cells:
         if cell.cell_id in fresh:
-            written[cell.cell_id] = _write(folder, experiment, cell, fresh[cell.cell_id], started)
+            written[cell.cell_id] = _write(folder, experiment, cell, fresh[cell.cell_id], deployment)
         elif cell.problem.files() and cell.cell_id not in failures:
             keep_what_is_due(folder, cell, experiment.replicates)
     outcomes = {cell_id: one.ended for cell_id, one in written.items()}
@@ -95,8 +98,11 @@ def publish(
     old: Generation | None = None
     with suppress(FileNotFoundError, Damaged):
         old = read_generation(folder)
-    description = describe(experiment, folder, files, old)
-    if old is not None and not failures and old.describes(description):
+    description = describe(experiment, folder, files, old, deployment)
+    right = old is not None and not failures and old.describes(description)
+    if written or not right:
+        _write_provenance(folder, files, started)
+    if right:
         return outcomes
     rows, pieces = [], []
     for cell in experiment.cells:
@@ -108,17 +114,23 @@ def publish(
             new = written.get(cell.cell_id)
             # a summary is never copied from the old file: it would be of the code that wrote that
             new = new or _written(cell, file, file.data())
-            # what a deployment stated belongs to the noise that it drew, whatever today's code would draw
-            rows.append(file.deployment.get("row") or row_of(cell, experiment.deltas, new.ended))
+            rows.append(row_of(cell, experiment.deltas, new.ended, bool(deployment)))
             pieces.append(new.summary)
     seals = {"cells.parquet": write_table(folder.cells, table_of(rows), {}), "summary.parquet": ""}
     if pieces:
         seals["summary.parquet"] = write_table(folder.summary, pa.concat_tables(pieces).combine_chunks(), {})
+    # (c)
+    write_document(folder.manifest, {**description, "seals": seals})
+    return outcomes
+
+
+def _write_provenance(folder: Folder, files: Mapping[str, Stored], started: datetime) -> None:
+    """What is a matter of this machine and of this time, and the hashes of the trajectory files."""
     finished = datetime.now(UTC)
     write_document(
         folder.provenance,
         {
-            "schema_version": description["schema_version"],
+            "schema_version": SCHEMA_VERSION,
             "versions": versions(),
             **commit(),
             "machine": machine(),
@@ -127,48 +139,32 @@ def publish(
             "wall_s": round((finished - started).total_seconds(), 3),
             "command": " ".join(["dpexp", *sys.argv[1:]]),
             "cells": {
-                cell_id: {name: file.metadata.get(name) for name in ("cpu_s", "versions", "arithmetic")}
+                cell_id: {
+                    **{name: file.metadata.get(name) for name in ("cpu_s", "versions", "arithmetic")},
+                    "trajectory": file.sha256,
+                }
                 for cell_id, file in files.items()
             },
         },
     )
-    # (c)
-    write_document(folder.manifest, {**description, "seals": seals})
-    return outcomes
 
 
-def _write(folder: Folder, experiment: Experiment, cell: Cell, computed: Computed, started: datetime) -> Written:
-    """Write a cell's released parameters, where it has any, and then its trajectory; a deployment's at once."""
+def _write(folder: Folder, experiment: Experiment, cell: Cell, computed: Computed, deployment: str) -> Written:
+    """Write a cell's released parameters, where it has any, and then its trajectory."""
     data, code = computed.data(), code_of(cell)
-    at = started.isoformat(timespec="seconds") if computed.deployment else None
-    # (d): a hash of the records tells neighbouring files apart, and no noise is in it
-    if at:
+    # (d)
+    if deployment:
         code = {name: held for name, held in code.items() if name not in data_of(cell)}
-    records = records_in(cell.problem.places()) if at else None
-    model, waiting = folder.model(cell.cell_id), folder.released / f".{cell.cell_id}"
-    places = {name: waiting / f"{name}.parquet" if at else None for name in ("model", "trajectory")}
     wanted = due(cell, experiment.replicates, None)
     if computed.model is not None and wanted.estimators:
-        tied = {"numbers": digest_of(data), "code": code, "deployment": at, "records": records}
-        write_model(folder, cell, wanted, computed.model, tied, places["model"])
+        records = records_in(cell.problem.places()) if deployment else None
+        tied = {"numbers": digest_of(data), "code": code, "deployment": deployment or None, "records": records}
+        write_model(folder, cell, wanted, computed.model, tied)
     else:
-        model.unlink(missing_ok=True)
+        folder.model(cell.cell_id).unlink(missing_ok=True)
     made = {"code": code, "witness": witness_of(cell, data), "versions": versions(),
             "arithmetic": arithmetic(), "cpu_s": computed.cpu_s}  # fmt: skip
-    if at:
-        made["deployment"] = {
-            "at": at,
-            "records": records,
-            "row": row_of(cell, experiment.deltas, ended(cell, data), deployment=True),
-        }
-    file = write_cell(folder, cell, data, made, places["trajectory"])
-    # (d)
-    if at:
-        settle(waiting)
-        waiting.rename(folder.released / cell.cell_id)
-        settle(folder.released, folder.root)
-        folder.finish_releases()
-    return _written(cell, file, data)
+    return _written(cell, write_cell(folder, cell, data, made), data)
 
 
 def _written(cell: Cell, file: Stored, data: CellData) -> Written:

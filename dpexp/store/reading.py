@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -18,8 +19,8 @@ from dpexp.core.files import Damaged, State, state_of
 from dpexp.core.terminal import note
 from dpexp.plugins.loaded import LOADED, as_options
 from dpexp.store.cell_files import Stored
-from dpexp.store.files import Filter, Sealed, read_document
-from dpexp.store.folder import Folder
+from dpexp.store.files import Filter, TableFile, read_document
+from dpexp.store.folder import DEPLOYED, Folder
 from dpexp.store.generation import Generation, config_path, identity_of, read_generation
 from dpexp.store.provenance import versions
 from dpexp.store.staleness import not_checked, why_stale
@@ -47,6 +48,9 @@ def missing(folder: Folder, what: str, as_shipped: bool = False, confirm: bool =
     command line changed in the config, for results that have other settings than a figure or table needs. `confirm` is
     for results of which a part is enough to know that they still hold.
     """
+    if re.fullmatch(DEPLOYED, folder.root.name):
+        hint = "a deployment is written once and never computed again: put its files back from a copy"
+        return ResultsMissing(f"{folder.root}: {what}", hint)
     command, remark = command_of(folder, as_shipped)
     if confirm:
         command = command.replace("dpexp run", "dpexp run --confirm", 1)
@@ -157,8 +161,8 @@ def _made_with(provenance: Path, state: State) -> list[str]:
     return [f"{name} {then}, and {here[name]} is here" for name, then in sorted(made) if then != here[name]]
 
 
-def _frame(sealed: Sealed, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    frame: pd.DataFrame = sealed.table(columns).to_pandas(use_threads=False)
+def _frame(file: TableFile, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    frame: pd.DataFrame = file.table(columns).to_pandas(use_threads=False)
     return frame
 
 
@@ -216,8 +220,8 @@ def load_trajectories(
 
     generation = load_generation(results, experiment)
     wanted = generation.manifest["cells"] if cell_ids is None else cell_ids
-    files = (_trajectory(generation, cell_id, Stored.open) for cell_id in wanted)
-    frames = [file.table(columns, filters).to_pandas(use_threads=False) for file in files]
+    tables = (_trajectory(generation, cell_id, lambda file: file.table(columns, filters)) for cell_id in wanted)
+    frames = [table.to_pandas(use_threads=False) for table in tables]
     rows: pd.DataFrame = pd.concat(frames, ignore_index=True)
     return rows
 
@@ -242,7 +246,7 @@ def _trajectory(generation: Generation, cell_id: str, read: Callable[[Stored], T
         lacking = missing(generation.folder, ONLY_SUMMARIES)
         raise OnlySummaries(lacking.message, lacking.hint) from None
     except Damaged as error:
-        if generation.folder.is_held or _replaced(generation):
+        if _replaced(generation):
             what = f"{generation.folder.root}: a run wrote these results while they were read"
             raise ResultsMissing(what, "wait until it has ended, then ask again") from None
         raise missing(generation.folder, str(error)) from None

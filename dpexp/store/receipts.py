@@ -11,26 +11,30 @@ of a record against it.
 from __future__ import annotations
 
 import codecs
-import fcntl
 import hashlib
+import hmac
 import json
 import math
 import os
+import secrets
+import stat
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from dpexp.core.digests import files_below
 from dpexp.core.errors import DpexpError, UsageError
-from dpexp.core.files import atomically, keyed, read_ordinary
+from dpexp.core.files import Held, atomically, home, is_ours_alone, lock, opened, read_ordinary
 from dpexp.core.standard_json import standard_json
 from dpexp.core.text import counted, up
 from dpexp.store.folder import own_folders
 
 ENDING = ".receipt.json"
+LOCK = ".release.lock"
 MOST_BYTES = 1_000_000
 Records = dict[str, str]
 """keyed `hash` of their content, and which `key` it was"""
@@ -49,6 +53,34 @@ def _hash_of_lines(file: Path) -> str:
     with open(file, "rb") as content:
         lines = (line.removeprefix(codecs.BOM_UTF8).rstrip(b"\r\n") for line in content)
         return f"{sum(int.from_bytes(hashlib.sha256(line).digest()) for line in lines if line):x}"
+
+
+def keyed(content: bytes) -> str:
+    """A hash that nobody can compute who does not have this user's secret."""
+    return hmac.new(_secret(), content, "sha256").hexdigest()
+
+
+@lru_cache(maxsize=1)
+def _secret() -> bytes:
+    """32 bytes in the home that this user alone can read; of this process alone where there is no place for them."""
+    if (own := home()) is None:
+        return os.urandom(32)
+    with suppress(OSError):
+        place = own / ".cache" / "dpexp" / "secret"
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not place.exists():
+            made = place.with_name(f".{secrets.token_hex(8)}")
+            with open(made, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+                file.write(os.urandom(32))
+            # the first one's stays: a link, and no renaming, fails where the name is taken
+            with suppress(FileExistsError):
+                os.link(made, place)
+            made.unlink()
+        with opened(place) as file:
+            state, content = os.fstat(file.fileno()), file.read(33)
+        if is_ours_alone(state) and not state.st_mode & (stat.S_IRGRP | stat.S_IROTH) and len(content) == 32:
+            return content
+    return os.urandom(32)
 
 
 def records_of(content: bytes) -> Records:
@@ -121,26 +153,18 @@ class Receipt:
 def alone(results: Path) -> Iterator[None]:
     """Nobody else begins a release in this folder meanwhile. Raises DpexpError."""
     results.mkdir(parents=True, exist_ok=True)
-    folder = os.open(results, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        # where the disk knows no locks, the one who makes a receipt's file is the only one still
-        if isinstance(error, BlockingIOError):
-            os.close(folder)
-            raise DpexpError(f"{results}: another release is on its way", "wait for it, and run again") from None
-    try:
-        yield
-    finally:
-        os.close(folder)
+        with lock(results / LOCK):
+            yield
+    except Held:
+        raise DpexpError(f"{results}: another release is on its way", "wait for it, and run again") from None
 
 
 def begin(folder: Path, told: Mapping[str, Any]) -> Receipt:
-    """Write down what is about to be spent in an experiment's folder."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write down what is about to be spent, beside the folder of a release."""
     number = 1
     while True:
-        path = folder / f"release-{number}{ENDING}"
+        path = folder.with_name(f"{folder.name}{f'-{number}' * (number > 1)}{ENDING}")
         begun = {"status": "begun", "at": datetime.now(UTC).isoformat(timespec="seconds"), **told}
         try:
             with path.open("x", encoding="utf-8") as file:

@@ -8,11 +8,14 @@ written: nothing is kept of a run under which they changed.
 (d) Where a chunk fails its cells are tried one by one, since only one of them may be the reason.
 (e) Replicates are put together in their own order, after those that are stored: numbers depend on no order of work.
 (f) A failure takes the place of no good result: of none where nothing could be computed, nor where `--force` asked.
+(g) A deployment uses nothing that is stored, and nothing of it is kept for another run: with its noise that would be a
+second release. Its folder becomes whole under a hidden name, and has its own by one rename.
 """
 
 from __future__ import annotations
 
 import secrets
+import shutil
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
@@ -27,7 +30,7 @@ from dpexp.config.cells import Experiment
 from dpexp.config.resources import needs_of_worker
 from dpexp.config.settings import identity
 from dpexp.core.errors import CellFailed, DpexpError
-from dpexp.core.files import Damaged
+from dpexp.core.files import Damaged, settle
 from dpexp.core.terminal import note, tell
 from dpexp.engine.result import CellData
 from dpexp.store import partials
@@ -35,9 +38,9 @@ from dpexp.store.cell_files import model_if_whole
 from dpexp.store.confirming import confirm_held
 from dpexp.store.executors import EXECUTORS, Task
 from dpexp.store.fingerprint import code_of, edited_after
-from dpexp.store.folder import Folder, NotWritable
+from dpexp.store.folder import LOCK, Folder, NotWritable
 from dpexp.store.partials import Chunk, Keeping, Part, chunks_to_compute
-from dpexp.store.planning import CellPlan, derived_state, plan
+from dpexp.store.planning import CellPlan, derived_state, plan, plan_of_deployment
 from dpexp.store.publish import Computed, Fresh, publish
 from dpexp.store.rows import Ended
 from dpexp.store.simulating import Done, Failed, simulate
@@ -61,8 +64,6 @@ class Options:
     """show the traceback of a failing cell"""
     deployment: bool = False
     """draw noise from the operating system and forget its seeds; this alone changes numbers"""
-    again: bool = False
-    """of cells that a deployment has released before, too"""
     scheduler: str = ""
     """address of a dask scheduler, where the backend is dask"""
 
@@ -98,21 +99,23 @@ def run(experiment: Experiment, options: Options) -> Report:
     fails. Everything is planned and written while the folder is held.
     """
     begin, started = time.perf_counter(), datetime.now(UTC)
+    if options.deployment:
+        return deploy(experiment, options, started)
     folder = Folder(options.results, experiment.name)
     report = Report(experiment.name, folder.root)
     try:
         # (a)
         with folder.locked():
             _sort_out(folder, {cell.cell_id for cell in experiment.cells}, options)
-            plans = plan(experiment, options.results, options.force, options.deployment, options.again)
+            plans = plan(experiment, options.results, options.force)
             # after an edit a chunk of every pass may say that no number has moved
             if any(p.status == "unconfirmed" for p in _choose(plans, options)):
                 confirm_held(experiment, folder, options.jobs, options.only, options.quiet)
-                plans = plan(experiment, options.results, options.force, options.deployment, options.again)
+                plans = plan(experiment, options.results, options.force)
             chosen = _choose(plans, options)
-            ended, failures = _bring_up_to_date(report, experiment, folder, plans, chosen, options, started)
+            ended, failures = _bring_up_to_date(experiment, folder, plans, chosen, options, started)
     except NotWritable:
-        plans = plan(experiment, options.results, options.force, options.deployment, options.again)
+        plans = plan(experiment, options.results, options.force)
         chosen = _choose(plans, options)
         if any(len(p.replicates) for p in chosen) or derived_state(experiment, folder, plans):
             raise
@@ -125,6 +128,41 @@ def run(experiment: Experiment, options: Options) -> Report:
     except Damaged as error:
         raise DpexpError(f"{folder.root}: {error}", "another program writes to this folder; run again") from None
     _account(report, chosen, ended, failures)
+    report.wall_s = time.perf_counter() - begin
+    return report
+
+
+def deployment_name(experiment: str, at: datetime) -> str:
+    """The name of the folder of a deployment."""
+    return f"{experiment}.deployed-{at:%Y%m%dT%H%M%SZ}"
+
+
+def deploy(experiment: Experiment, options: Options, at: datetime) -> Report:
+    """Release what runs on private records give, into a folder of its own. Who calls has counted what that spends.
+
+    Raises DpexpError as `run`, and where another deployment has this name.
+    """
+    begin, name = time.perf_counter(), deployment_name(experiment.name, at)
+    place, folder = options.results / name, Folder(options.results, f".{name}")
+    if place.exists() or folder.root.exists():
+        raise DpexpError(f"{place} is there already", AGAIN)
+    cells = tuple(cell for cell in experiment.cells if options.only is None or cell.cell_id in options.only)
+    experiment = replace(experiment, name=name, cells=cells)
+    plans = plan_of_deployment(experiment)
+    report = Report(name, place)
+    try:
+        # (g)
+        with folder.locked():
+            ended, failures = _bring_up_to_date(experiment, folder, plans, plans, options, at)
+        (folder.root / LOCK).unlink()
+        settle(*(path for path in (folder.root, *folder.root.iterdir()) if path.is_dir()))
+        folder.root.rename(place)
+        settle(options.results)
+    except OSError as error:
+        raise DpexpError(f"{error.filename or place}: {error.strerror or error}", "nothing was released") from error
+    finally:
+        shutil.rmtree(folder.root, ignore_errors=True)
+    _account(report, plans, ended, failures)
     report.wall_s = time.perf_counter() - begin
     return report
 
@@ -173,7 +211,6 @@ def _choose(plans: Sequence[CellPlan], options: Options) -> list[CellPlan]:
 
 
 def _bring_up_to_date(
-    report: Report,
     experiment: Experiment,
     folder: Folder,
     plans: Sequence[CellPlan],
@@ -182,15 +219,7 @@ def _bring_up_to_date(
     started: datetime,
 ) -> tuple[dict[str, Ended], dict[str, str]]:
     """Compute what is missing and publish it: how the new cells ended, and the errors of those that failed."""
-    # also of the cells that are not chosen: their rows would be written anew
-    for p in plans:
-        if p.refused:
-            hint = "put the file back from a copy; --again releases anew, which spends the budget once more"
-            raise DpexpError(f"{experiment.name}: {p.cell.cell_id} was {p.refused}", hint)
     todo = [p for p in chosen if len(p.replicates)]
-    for p in chosen:
-        if p.status == "deployed":
-            note(f"{experiment.name}: {p.cell.cell_id} was {p.reason}", options.quiet)
     for p in todo:
         if p.status in ("damaged", "stale"):
             quiet = options.quiet or p.reason == "--force"
@@ -211,14 +240,15 @@ def _bring_up_to_date(
     with Keeping(folder.partial) as keeping:
         results = _compute(experiment, todo, keeping, options, check)
         check()
-        fresh, failures = _assemble(todo, results, folder, options.deployment)
+        fresh, failures = _assemble(todo, results, folder)
         written, ended = failures, dict[str, Ended]()
         # (f)
         if failures and options.force:
-            good = {p.cell.cell_id for p in plan(experiment, options.results) if p.status in ("current", "deployed")}
+            good = {p.cell.cell_id for p in plan(experiment, options.results) if p.status == "current"}
             written = {cell_id: error for cell_id, error in failures.items() if cell_id not in good}
         if fresh or not failures or not folder.manifest.exists():
-            ended = publish(experiment, folder, plans, fresh, written, started)
+            at = started.isoformat(timespec="seconds") if options.deployment else ""
+            ended = publish(experiment, folder, plans, fresh, written, started, at)
     if not failures and options.only is None:
         folder.remove_partial()
     elif not failures:
@@ -248,7 +278,7 @@ def _compute(
 ) -> list[tuple[Chunk, Done | Failed]]:
     """Compute all chunks, those that a killed run left behind excepted; `check` is asked before one is kept."""
     chunks = [replace(chunk, deployment=options.deployment) for chunk in chunks_to_compute(todo)]
-    # (c); a deployment's are kept nowhere, since another run with their noise would be a second release
+    # (c), (g)
     there = {} if options.force or options.deployment else partials.kept_in(keeping.folder)
     found = _finished(experiment, chunks, there, keeping, options, check)
     # (d)
@@ -334,7 +364,7 @@ def _executed(
 
 
 def _assemble(
-    todo: Sequence[CellPlan], results: Sequence[tuple[Chunk, Done | Failed]], folder: Folder, deployment: bool
+    todo: Sequence[CellPlan], results: Sequence[tuple[Chunk, Done | Failed]], folder: Folder
 ) -> tuple[Fresh, dict[str, str]]:
     """Sort the chunks by cell, after its stored replicates; and the errors of the cells that failed.
 
@@ -362,7 +392,7 @@ def _assemble(
             models = [old.values for old in [model_if_whole(folder, p.cell.cell_id)] if old is not None] + models
         model = np.concatenate(models, axis=1) if models else None
         spent = sum(seconds for _, seconds, _ in own.values())
-        fresh[p.cell.cell_id] = Computed(pieces, spent, model, deployment)
+        fresh[p.cell.cell_id] = Computed(pieces, spent, model)
     return fresh, failures
 
 
@@ -378,7 +408,7 @@ def _account(report: Report, chosen: Sequence[CellPlan], ended: dict[str, Ended]
             report.diverged += wild
             report.computed += 1
         else:
-            status, reason = ("deployed" if p.status == "deployed" else "current"), p.reason
+            status, reason = "current", p.reason
             report.reused += 1
         report.failed += status == "failed"
         report.cells.append({"experiment": report.experiment, **identity(p.cell), "status": status, "reason": reason})

@@ -18,12 +18,12 @@ from dpexp.store.generation import Generation, own_data
 
 def why_stale(generation: Generation) -> str:
     """Why its numbers are not those of today; empty where nothing speaks against them."""
-    m, kept = generation.manifest, generation.deployed
+    m = generation.manifest
     # (a)
-    if kept and len(kept) == len(m["cells"]):
+    if generation.deployed:
         return ""
     # (b)
-    keys = {one["code"] for cell_id, one in m["computed_from"].items() if cell_id not in kept}
+    keys = {one["code"] for one in m["computed_from"].values()}
     files = [name for key in sorted(keys) for name in changed(m["code"][key], today_of(m["code"][key]))]
     if not files:
         return ""

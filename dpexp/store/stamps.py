@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dpexp.core.digests import digest
-from dpexp.core.files import Damaged
+from dpexp.core.files import Damaged, lock
 from dpexp.core.text import counted
 from dpexp.store.files import SCHEMA_VERSION, read_document, write_document
 from dpexp.store.folder import Folder
@@ -38,18 +38,15 @@ def stamped(folder: Folder) -> dict[str, Any]:
         names = {key: digest(code, 12) for key, code in codes.items()}
         manifest["code"] = dict(sorted((names[key], code) for key, code in codes.items()))
         for cell_id, origin in manifest["computed_from"].items():
-            confirmed = "" if origin.get("deployment") else confirmed_by(origin["witness"])
-            renamed = {"code": names[origin["code"]], "confirmed": confirmed}
+            renamed = {"code": names[origin["code"]], "confirmed": confirmed_by(origin["witness"])}
             manifest["computed_from"][cell_id] = {**origin, **renamed}
     return manifest
 
 
 def stamp(folder: Folder, code: str) -> None:
     """Say that this code gives what the manifest of a folder, as it is there now, holds. Raises OSError."""
-    from filelock import FileLock
-
     path = folder.root.parent / FILE
-    with FileLock(folder.root.parent / LOCK, timeout=PATIENCE_S):
+    with lock(folder.root.parent / LOCK, PATIENCE_S):
         before = _read(path)
         others = before["manifests"] if before["code"] == code else {}
         # what was confirmed for other code says nothing of this one

@@ -3,7 +3,6 @@
 import itertools
 import json
 import math
-import os
 import re
 import secrets
 from dataclasses import replace
@@ -21,7 +20,7 @@ from dpexp.commands.joint_releases import NOT_PRIVATE, joint
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.digests import hash_of_data
-from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
+from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.data.dataset import prepare
 from dpexp.data.labelled import read_labelled
 from dpexp.data.public_inputs import PublicInputs
@@ -41,6 +40,7 @@ from dpexp.store import (
     simulating,
 )
 from dpexp.store import run as running
+from dpexp.store.folder import own_folders
 from dpexp.store.run import Options, run
 from tests.campaigns import faults
 from tests.conftest import AT_LENGTH, call
@@ -96,6 +96,11 @@ def go(results="results", sets=(), **options):
 
 def released(results="results", cell=None, estimator=None, replicate=0):
     return command.released_model("mine", Path(results), cell, estimator, replicate)
+
+
+def of(report):
+    """What a deployment has released."""
+    return command.released_model(report.folder.name, report.folder.parent)
 
 
 def files(results="results"):
@@ -349,9 +354,8 @@ def test_a_deployment_draws_other_noise_each_time_and_keeps_no_seed(here, monkey
         return drawn[-1]
 
     monkeypatch.setattr(secrets, "randbits", seen)
-    go(deployment=True)
-    go("other", deployment=True)
-    assert not np.array_equal(released().parameters, released("other").parameters)
+    one, other = go(deployment=True), go("other", deployment=True)
+    assert not np.array_equal(of(one).parameters, of(other).parameters)
     # for each of three replicates, which are pieces of their own: of who is held out, and of all that is drawn then
     assert len(set(drawn)) == len(drawn) == 12
     assert [seed.bit_length() > 200 for seed in drawn] == [False, True] * 6
@@ -362,17 +366,19 @@ def test_a_deployment_draws_other_noise_each_time_and_keeps_no_seed(here, monkey
             assert not path.is_file() or not any(form in path.read_bytes() for form in forms)
 
 
-def test_a_deployment_is_marked_valid_and_never_run_again_unasked(here, monkeypatch):
-    go(deployment=True)
-    found = released()
-    assert found.deployment
+def test_a_deployment_stays_what_it_is_whatever_changes(here, monkeypatch):
+    """It is marked valid, beside a reproducible run of the same config, from which nothing is taken."""
+    go()
+    report = go(deployment=True)
+    assert re.fullmatch(r"mine\.deployed-\d{8}T\d{6}Z", report.folder.name)
+    assert (report.computed, report.reused) == (1, 0)
+    found, plain = of(report), released()
     assert NOT_PRIVATE not in found.statement
-    cells = load_cells(Path("results"), "mine")
-    assert list(cells.deployment) == [True]
+    assert NOT_PRIVATE in plain.statement
+    assert not np.array_equal(found.parameters, plain.parameters)
+    assert list(load_cells(Path("results"), report.folder.name).deployment) == [True]
+    kept = {path: path.read_bytes() for path in report.folder.rglob("*") if path.is_file()}
 
-    for options in ({}, {"deployment": True}):  # asked again in either way
-        report = go(**options)
-        assert (report.computed, report.cells[0]["status"]) == (0, "deployed")
     of_rooms = fingerprint._of_rooms
 
     def edited(rooms):
@@ -380,106 +386,37 @@ def test_a_deployment_is_marked_valid_and_never_run_again_unasked(here, monkeypa
 
     edited.cache_clear = of_rooms.cache_clear
     monkeypatch.setattr(fingerprint, "_of_rooms", edited)
-    try:
-        again = released()
-        assert np.array_equal(again.parameters, found.parameters)
-        assert "Changed since then: dpexp." in again.statement
-        report = go()
-        assert (report.computed, report.cells[0]["status"]) == (0, "deployed")
-        assert "changed since" in report.cells[0]["reason"]
-        assert load_cells(Path("results"), "mine").equals(cells)
-    finally:
-        monkeypatch.undo()
-        monkeypatch.chdir(here)
-    write(here, changed=True)  # other records: the release is still what it was
-    assert go().computed == 0
-    assert np.array_equal(released().parameters, found.parameters)
-    assert "people.csv" not in released().statement  # no hash of the records is kept, which could tell
-    write(here)
-
-    assert go(force=True, deployment=True).computed == 0  # no number of it is computed anew
-    assert go(again=True, deployment=True).computed == 1
-    second = released()
-    assert not np.array_equal(second.parameters, found.parameters)
-
-
-def test_the_row_of_a_deployment_is_that_of_its_own_noise(here, monkeypatch):
-    """Code that would set other noise today does not change what is said of the noise that was drawn."""
-    go(deployment=True)
-    before = load_cells(Path("results"), "mine").noise_multiplier[0]
-    kind = ALGORITHMS["dp-sgd"]
-    original = kind.multiplier
-    monkeypatch.setattr(kind, "multiplier", lambda self, *rest: 2 * original(self, *rest))
-    (Path("results") / "mine" / "cells.parquet").unlink()  # so that a run writes it again
-    assert go().computed == 0
-    assert load_cells(Path("results"), "mine").noise_multiplier[0] == before
-
-
-def test_stale_reproducible_results_are_replaced_by_a_deployment_and_not_resumed_from(here, monkeypatch):
-    """Neither a stored reproducible run nor its kept chunks are passed off as a deployment."""
-    monkeypatch.setattr(running, "publish", lambda *arguments: (_ for _ in ()).throw(KeyboardInterrupt))
-    with pytest.raises(KeyboardInterrupt):
-        go()
-    assert list(Path("results/mine/partial").glob("*.chunk"))
-    with pytest.raises(KeyboardInterrupt):
-        go("secret", deployment=True)
-    assert not list(Path("secret").glob("mine/partial/*"))  # nothing of an unpublished deployment is kept
-    monkeypatch.undo()
-    monkeypatch.chdir(here)
-    report = go(deployment=True)
-    assert report.computed == 1
-    go("plain")
-    assert not np.array_equal(released().parameters, released("plain").parameters)
-    assert go("plain", deployment=True).computed == 1
-    assert released("plain").deployment
-
-
-@pytest.mark.slow
-def test_no_death_of_a_deployment_strands_its_budget(here, monkeypatch):
-    """Wherever it dies: what has left the run is kept and complete, or nothing has; nobody needs a copy or --force."""
-    original, alone, first = running.simulate, ("run.replicates=1",), []
-    monkeypatch.setattr(running, "simulate", lambda *arguments: first.append(original(*arguments)) or first[0])
-    go("before", alone, deployment=True, jobs=1)
-
-    def simulate(*arguments):
-        """The same run with the noise of this process, in no time."""
-        return first[0]._replace(models=tuple(np.full_like(model, os.getpid()) for model in first[0].models))
-
-    monkeypatch.setattr(running, "simulate", simulate)
-    kept = deaths = 0
-    for k in itertools.count(1, 1 if AT_LENGTH else 3):  # every third of its file operations, or each
-        results = here / str(k) / "results"
-        died = faults.child(lambda at=k, to=results: (faults.instrument(at), go(to, alone, deployment=True, jobs=1)))
-        if not died:
-            break
-        left = [*results.glob("mine/models/*.parquet"), *results.glob("mine/released/[!.]*")]
-        go(results, alone, deployment=True)
-        found = released(results)
-        assert found.deployment
-        assert np.all(found.parameters == os.getpid()) == (not left)  # what has left is not released once more
-        assert not list(results.glob("mine/released/*"))
-        kept, deaths = kept + bool(left), deaths + 1
-    assert min(kept, deaths - kept) > 2
+    assert np.array_equal(of(report).parameters, found.parameters)
+    assert "Changed since then: dpexp." in of(report).statement
+    assert go().computed == 1  # the reproducible run is stale
+    write(here, changed=True)
+    assert go().computed == 1
+    assert "people.csv" not in of(report).statement  # no hash of the records is kept, which could tell
+    assert {path: path.read_bytes() for path in report.folder.rglob("*") if path.is_file()} == kept
 
 
 def test_a_damaged_deployment_is_refused_and_not_repeated(here):
-    go(deployment=True)
-    (path,) = Path("results").glob("mine/models/*.parquet")
-    data = path.read_bytes()
-    path.write_bytes(data[:-50])
-    with pytest.raises(ResultsMissing, match="damaged"):
-        released()
-    with pytest.raises(DpexpError, match="released by a deployment") as caught:
-        go()
-    assert "--again" in caught.value.hint
-    path.write_bytes(data)
-    trajectory = next(Path("results").glob("mine/trajectories/*.parquet"))
-    trajectory.unlink()
-    with pytest.raises(DpexpError, match="is missing"):
-        go(deployment=True)
-    path.unlink()
-    with pytest.raises(DpexpError, match="released by a deployment"):  # the manifest alone remembers
-        go()
+    report = go(deployment=True)
+    (path,) = report.folder.glob("models/*.parquet")
+    path.write_bytes(path.read_bytes()[:-50])
+    with pytest.raises(ResultsMissing, match="damaged") as caught:
+        of(report)
+    assert "from a copy" in caught.value.hint
+
+
+@pytest.mark.slow
+def test_a_deployment_that_dies_has_released_everything_or_nothing(here, monkeypatch):
+    original, alone, first = running.simulate, ("run.replicates=1",), []
+    monkeypatch.setattr(running, "simulate", lambda *arguments: first.append(original(*arguments)) or first[0])
+    go("before", alone, deployment=True)
+    monkeypatch.setattr(running, "simulate", lambda *arguments: first[0])
+    for k in itertools.count(1, 1 if AT_LENGTH else 6):  # every sixth of its file operations, or each
+        results = here / str(k) / "results"
+        if not faults.child(lambda at=k, to=results: (faults.instrument(at), go(to, alone, deployment=True))):
+            break
+        for left in own_folders(results):
+            assert command.released_model(left.name, results).deployment
+    assert k > 20
 
 
 def test_a_deployment_asks_for_own_records_under_a_guarantee(here):
@@ -517,8 +454,7 @@ def test_a_model_that_is_not_of_its_run_is_refused(here):
     """A copy of another run's parameters, though whole and of the same cell, is not taken for this one's."""
     go()
     (path,) = Path("results").glob("mine/models/*.parquet")
-    go("other", deployment=True)
-    (other,) = Path("other").glob("mine/models/*.parquet")
+    (other,) = go("other", deployment=True).folder.glob("models/*.parquet")
     data = path.read_bytes()
     path.write_bytes(other.read_bytes())
     with pytest.raises(ResultsMissing, match="not of the run"):
@@ -688,14 +624,6 @@ def test_python_gives_the_same(here):
     assert np.array_equal(found.values, np.array(document["values"]))
     assert list(found.predict(pd.read_csv("people.csv")).columns) == ["prediction", "low", "high"]
     deployed = dpexp.run("mine.yaml", results="deployed", deployment=True)
-    assert dpexp.model("mine", results=deployed.folder.parent).deployment
+    assert dpexp.predict(deployed.experiment, results=deployed.folder.parent).deployment
     with pytest.raises(UsageError, match="your own records"):
         dpexp.run("@linear_d5", deployment=True, results="none")
-
-
-def test_a_deployment_that_leaves_the_config_is_kept_and_comes_back(here):
-    go(deployment=True)
-    found = released().parameters
-    go(sets=("privacy.eps=2",))
-    assert go().cells[0]["status"] == "deployed"
-    assert np.array_equal(released().parameters, found)

@@ -310,18 +310,18 @@ def test_a_folder_is_used_only_if_it_is_ours_alone(way, tmp_path, monkeypatch):
 def test_a_kept_file_is_private_whatever_the_umask_and_must_not_be_anybody_elses(tmp_path, monkeypatch):
     path, before = tmp_path / "kernel", os.umask(0)
     try:
-        write_bytes_sealed(path, b"code", private=True)
+        write_bytes_sealed(path, b"code")
     finally:
         os.umask(before)
     assert path.stat().st_mode & 0o777 == 0o600
-    assert read_bytes_sealed(path, private=True) == b"code"
+    assert read_bytes_sealed(path) == b"code"
     path.chmod(0o620)
     with pytest.raises(Damaged, match="others may write"):
-        read_bytes_sealed(path, private=True)
+        read_bytes_sealed(path)
     path.chmod(0o600)
     monkeypatch.setattr(os, "getuid", lambda: path.stat().st_uid + 1)
     with pytest.raises(Damaged, match="somebody else"):
-        read_bytes_sealed(path, private=True)
+        read_bytes_sealed(path)
 
 
 @pytest.mark.slow
@@ -456,7 +456,7 @@ def test_a_cache_that_comes_inside_a_project_is_not_run(place, tmp_path):
         file.write_bytes(content)
         assert run() == (right(), 0, 1)
         assert not (tmp_path / "sprung").exists()
-    write_bytes_sealed(file, code, private=True)  # written by this user, and so it is run: the trap is one
+    write_bytes_sealed(file, code)  # written by this user, and so it is run: the trap is one
     run()
     assert (tmp_path / "sprung").exists()
 

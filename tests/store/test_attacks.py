@@ -123,7 +123,7 @@ def test_diff_takes_the_folder_that_one_is_in(here, monkeypatch):
 
 # --- in the way -----------------------------------------------------------------------------------------------------
 
-PLACES = ("manifest.json", "cells.parquet", "summary.parquet", "provenance.json", ".lock", ".lock-holder.json")
+PLACES = ("manifest.json", "cells.parquet", "summary.parquet", "provenance.json", ".lock")
 
 
 @pytest.mark.parametrize("name", [*PLACES, "trajectories", "partial", "orphaned", "a trajectory"])
@@ -149,19 +149,16 @@ def test_what_stands_in_the_way_is_set_aside_by_the_next_run(here, name):
     assert (aside if aside.is_file() else aside / "mine").read_text() == "mine"
 
 
-@pytest.mark.parametrize("name", [".lock", ".lock-holder.json"])
-def test_pipes_and_links_in_a_folder_are_neither_waited_for_nor_written_through(here, name):
+def test_pipes_and_links_in_a_folder_are_neither_waited_for_nor_written_through(here):
     """They may come with somebody else's folder: a pipe hung run and readers, and a link emptied what it led to."""
     _, folder = go()
-    path, mine = folder.root / name, here / "mine"
+    path, mine = folder.root / ".lock", here / "mine"
     mine.write_text("mine")
     for put in (os.mkfifo, lambda place: place.symlink_to(mine)):
         path.unlink(missing_ok=True)
         put(path)
-        assert not folder.is_held
-        assert folder.unlock().endswith("nobody holds it")
         go(overrides=["run.n=31"])
-        assert os.path.lexists(path.with_name(f"{name}.damaged"))
+        assert os.path.lexists(path.with_name(".lock.damaged"))
     assert mine.read_text() == "mine"
 
 

@@ -34,13 +34,13 @@ def lab(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("name", ["", "released", "trajectories", "models", "orphaned", "partial"])
+@pytest.mark.parametrize("name", ["", "trajectories", "models", "orphaned", "partial"])
 def test_no_link_is_entered(lab, name):
     place, before = lab / "results/k" / name, contents(lab / "home")
     if place.exists():
         shutil.rmtree(place)
     place.symlink_to(lab / "home")
-    for words in ((), ("--force",), ("--unlock",)):
+    for words in ((), ("--force",)):
         assert f"{place.relative_to(lab)} is a link" in call("run", "k.yaml", *words, cwd=lab, code=2).stderr
     assert contents(lab / "home") == before
     place.unlink()
@@ -50,10 +50,6 @@ def test_no_link_is_entered(lab, name):
 def test_only_names_of_a_run_are_moved_or_deleted(lab):
     """Folders of other names, links, and files beside the chunks of a run stay where they are."""
     root = lab / "results/k"
-    (root / "released").mkdir()
-    shutil.copytree(lab / "home", root / "released/docs")
-    (root / f"released/{CELL}").symlink_to(lab / "home" / CELL)
-    (root / f"released/.{CELL}").symlink_to(lab / "home" / f".{CELL}")
     (root / "partial").mkdir()
     (root / "partial/notes.txt").touch()
     (root / "trajectories/mine.parquet").touch()

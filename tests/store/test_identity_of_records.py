@@ -54,10 +54,12 @@ def test_one_cell_one_set_of_bits_and_one_release_however_a_path_is_typed(lab):
         shutil.rmtree(lab / "plain", ignore_errors=True)
         call("run", typed, "-q", "--results", lab / "plain", cwd=folder)
         found.add(json.dumps(numbers(lab / "plain/d")))
-        call("run", typed, "-q", "--deployment", "--results", lab / "secret", cwd=folder)
+        code = 2 if (lab / "secret").exists() else 0
+        call("run", typed, "-q", "--deployment", "--results", lab / "secret", cwd=folder, code=code)
     ((cell, _),) = json.loads(*found).items()
     assert cell == load_experiment(lab / "A/own.yaml").cells[0].cell_id
-    assert [path.name for path in (lab / "secret/d").glob("*.receipt.json")] == ["release-1.receipt.json"]
+    deployed = sorted(path.name for path in (lab / "secret").iterdir() if path.name[0] != ".")
+    assert deployed == [deployed[0], f"{deployed[0]}.receipt.json"]
     # another place with the same files is the same cell, with the same bits; other records are too, but for the bits
     shutil.move(lab / "A", lab / "B")
     call("run", "B/own.yaml", "-q", "--results", lab / "moved", cwd=lab)
@@ -91,7 +93,8 @@ def test_the_same_records_are_released_again_only_when_that_is_asked_for(lab):
     assert "2 releases" in call(*fit, "--out", "results/fits", cwd=lab, code=2).stderr
     call(*fit, "--out", "results/fits", "--again", "--force", cwd=lab, code=None)
     assert "3 releases" in call("run", configs[0], "-q", "--deployment", cwd=lab, code=2).stderr
-    told = json.loads(call("predict", "d", "--json", cwd=lab).stdout)
+    (first,) = (path for path in (lab / "results").glob("d.deployed-*") if path.is_dir())
+    told = json.loads(call("predict", first.name, "--json", cwd=lab).stdout)
     assert len(told["release"]["earlier"]) == 3
     # other records are no such release
     (a / "other.csv").write_text(TABLE.replace("0.1,", "0.9,"))
@@ -99,16 +102,16 @@ def test_the_same_records_are_released_again_only_when_that_is_asked_for(lab):
 
 
 def test_of_anothers_key_nothing_can_be_told(lab, monkeypatch):
-    from dpexp.core import files
+    from dpexp.store import receipts
 
     call("run", "A/own.yaml", "-q", "--deployment", cwd=lab)
     monkeypatch.setenv("HOME", str(lab / "elsewhere"))
-    files._secret.cache_clear()
+    receipts._secret.cache_clear()
     try:
         refused = call("run", config(lab / "A", "named", experiment="e"), "-q", "--deployment", cwd=lab, code=2).stderr
         assert "another secret" in refused
     finally:
         monkeypatch.undo()
-        files._secret.cache_clear()
-    receipt = (lab / "results/d/release-1.receipt.json").read_text()
+        receipts._secret.cache_clear()
+    (receipt,) = (path.read_text() for path in (lab / "results").glob("d.deployed-*.receipt.json"))
     assert os.fspath(lab) not in receipt

@@ -1,17 +1,17 @@
 """What a statement does not cover: runs that share records and noise, published seeds, mixtures of mechanisms."""
 
 import json
+import re
+from html import unescape
 from pathlib import Path
 
 import pytest
 
-import dpexp
 from dpexp.commands import privacy
 from dpexp.commands.joint_releases import NOT_PRIVATE, cautions
 from dpexp.commands.report import report
 from dpexp.config.experiment_file import load_experiment, read_experiment
 from dpexp.store.run import Options, run
-from tests.conftest import call
 
 DIGITS = """\
 experiment: toy
@@ -131,51 +131,24 @@ def own(tmp_path, monkeypatch):
     return tmp_path
 
 
-def shown(own):
-    """What `dpexp privacy` and the page of the results say."""
-    import re
-    from html import unescape
-
-    text = privacy.of_config(Path("own.yaml"), []).text()
-    page = report(Path("results", "own"), None).read_text()
-    return text, " ".join(unescape(re.sub(r"<[^>]*>", " ", page[page.index('id="privacy"') :])).split())
+def page(folder):
+    """What the page of an experiment's results says of privacy."""
+    shown = report(folder, None).read_text()
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", shown)).split())
 
 
-def test_the_statement_and_the_page_know_a_deployment(own):
-    """Neither calls it a reproducible run, and nothing of what is said is in a frame that cuts it."""
-    run(load_experiment("own.yaml"), Options(Path("results"), quiet=True, deployment=True))
-    for said in shown(own):
+def test_a_deployment_stands_beside_a_reproducible_run_and_each_says_what_it_is(own):
+    """The statement of the config is that of a reproducible run, unless a deployment is asked for."""
+    first = load_experiment("own.yaml").cells[0].cell_id
+    secret = run(load_experiment("own.yaml"), Options(Path("results"), quiet=True, deployment=True))
+    part = Options(Path("elsewhere"), quiet=True, deployment=True, only=frozenset([first]))
+    assert len(run(load_experiment("own.yaml"), part).cells) == 1
+    run(load_experiment("own.yaml"), Options(Path("results"), quiet=True))
+    for said in (page(secret.folder), privacy.of_config(Path("own.yaml"), [], True).text()):
         assert NOT_PRIVATE not in said
         assert "Deployment: noise, batches and start are drawn" in said
         assert "floating-point noise is not covered" in said
-    page = (own / "results" / "own" / "report.html").read_text()
-    assert "of the operating system, kept nowhere" in page
-    framed = page[page.index('id="privacy"') :].split("<pre")[1:]
-    assert framed
-    assert all("covered" not in block.split("</pre>")[0] for block in framed)
-
-
-def test_a_deployment_is_known_in_its_own_results_folder_alone(own):
-    run(load_experiment("own.yaml"), Options(Path("elsewhere"), quiet=True, deployment=True))
-    here, there = (call("privacy", "own.yaml", *words, cwd=own).stdout for words in ([], ["--results", "elsewhere"]))
-    assert NOT_PRIVATE in here
-    assert NOT_PRIVATE not in there
-    assert "in the results folder results are known" in here
-    assert "in the results folder elsewhere are known" in there
-    assert dpexp.privacy("own.yaml", results="elsewhere").text() == there.rstrip("\n")
-
-
-def test_a_folder_that_is_deployed_in_part_says_so(own):
-    first = load_experiment("own.yaml").cells[0].cell_id
-    run(load_experiment("own.yaml"), Options(Path("results"), quiet=True, deployment=True, only=frozenset([first])))
-    run(load_experiment("own.yaml"), Options(Path("results"), quiet=True))
-    for said in shown(own):
-        assert "Deployment of 1 of 2 settings: noise" in said
-        assert f"The others. {NOT_PRIVATE}" in said
-
-
-def test_a_reproducible_run_says_so(own):
-    run(load_experiment("own.yaml"), Options(Path("results"), quiet=True))
-    for said in shown(own):
+    for said in (page(Path("results/own")), privacy.of_config(Path("own.yaml"), []).text()):
         assert NOT_PRIVATE in said
         assert "Deployment: " not in said
+    assert "of the operating system, not stored" in page(secret.folder)

@@ -255,7 +255,7 @@ def test_damaged_files_are_named_and_rebuilt(config, done, capsys):
     done.summary.write_bytes(b"junk")
     done.cells.write_bytes(b"")
     done.manifest.unlink()
-    message = f"{victim.name} is damaged, or was written by another version of dpexp or another program"
+    message = f"{victim.name} is damaged, or another program wrote it (ArrowInvalid)"
     assert ("damaged", message) in states(config, done.root.parent)
     report = run(load_experiment(config), Options(done.root.parent))
     assert report.computed == 1
