@@ -11,20 +11,15 @@ import matplotlib.pyplot as plt
 
 import dpexp
 
-asked = dpexp.privacy(
-    "sampled-gaussian",
-    noise_multiplier=1,
-    sampling_probability=0.01,
-    steps=1000,
-    fpr=[0.001, 0.01, 0.05, 0.1, 0.2, 0.4],
-)
+asked = dpexp.privacy("sampled-gaussian", noise_multiplier=1, sampling_probability=0.01, steps=1000, tradeoff=True)
 rows = asked.document()["tradeoff"]["statements"]
 
 # %%
 picture, axes = plt.subplots(figsize=(4.2, 3.8))
 for row in rows:
-    rates, found = zip(*row["tpr"], strict=True)
-    axes.loglog(rates, found, "o-" if row["role"] == "guarantee" else "s--", label=f"{row['role']}: {row['analysis']}")
+    rates, misses = zip(*row["curve"], strict=True)
+    found = [1 - miss for miss in misses]
+    axes.loglog(rates, found, "-" if row["role"] == "guarantee" else "--", label=f"{row['role']}: {row['analysis']}")
 axes.loglog(rates, rates, ":", color="grey", label="guessing")
 axes.set_xlabel("false positive rate")
 axes.set_ylabel("true positive rate")

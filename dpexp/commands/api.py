@@ -237,6 +237,7 @@ def privacy(
     what: Experiment | Mapping[str, Any] | str | os.PathLike[str],
     *,
     force: bool = False,
+    tradeoff: bool = False,
     results: str | os.PathLike[str] = RESULTS,
     **parameters: Any,
 ) -> Statement:
@@ -250,7 +251,7 @@ def privacy(
     from dpexp.privacy.mechanisms import MECHANISMS
 
     if isinstance(what, str) and what in MECHANISMS:
-        return command.of_mechanism(what, _pairs(parameters), force)
+        return command.of_mechanism(what, _pairs(parameters), force, tradeoff, Path(results) / "figures")
     if parameters or force:
         raise TypeError("parameters belong to a mechanism, and what a config says is changed by load(..., set=[...])")
     return of_experiment(load(what), results=Path(results))

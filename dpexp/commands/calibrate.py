@@ -8,6 +8,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from dpexp.accounting.calibrate import Unreachable
+from dpexp.accounting.curve import Group
 from dpexp.commands.mechanism_arguments import (
     LEAST,
     group_size,
@@ -23,7 +24,6 @@ from dpexp.core.scalars import scalar
 from dpexp.core.terminal import tell
 from dpexp.core.text import columns, down, up
 from dpexp.privacy.analyses.analysis import Analysis
-from dpexp.privacy.analyses.groups import promised_together
 from dpexp.privacy.attained.lower_bounds import refuted, with_last_iterate
 from dpexp.privacy.calibration import Calibrated, calibrate
 from dpexp.privacy.mechanisms import every_analysis
@@ -131,7 +131,7 @@ def _goal(given: dict[str, Any]) -> Goal:
         delta = number("delta", given.get("delta", 1e-5), 0, 1)
         size = group_size(given.get("group", 1))
         shown = {"eps": level, "delta": delta, **({"group": size} if size > 1 else {})}
-        return Goal(lambda a: promised_together(a, size).eps(delta) if size > 1 else a.eps(delta), level, shown)
+        return Goal(lambda a: Group(a.curve, size).eps(delta) if size > 1 else a.eps(delta), level, shown)
     if measure == "rdp":
         if "order" not in given:
             raise UsageError("a target rdp=... needs order=...")

@@ -174,6 +174,10 @@ def run(
     _answer(as_json, *act(options))
 
 
+Named = Annotated[str | None, Option("--mechanism", metavar="NAME", help="A mechanism instead of a config.")]
+Over = Annotated[list[str] | None, Option(metavar="KEY", help="Sweep a parameter; repeatable.", show_default=False)]
+
+
 @app.command()
 def plot(
     names: Annotated[
@@ -193,12 +197,23 @@ def plot(
     log: Annotated[str, Option(metavar="x|y|xy|none", help="Logarithmic axes.")] = "",
     only: Only = None,
     statistic: Statistic = "mean",
+    mechanism: Named = None,
+    over: Over = None,
     results: Results = None,
     as_json: Json = False,
 ) -> None:
     """Draw figures of any result, or shipped ones, with their numbers as CSV and their captions."""
     from dpexp.commands import plot as command
 
+    if mechanism is not None:
+        from dpexp.commands import epsilon_curve as sweeping
+
+        place = out or _folder(results) / "figures"
+        written, numbers = sweeping.written(mechanism, names or [], over or [], hue, formats, place)
+        document = {**command.document([written]), "curve": numbers}
+        _answer(as_json, document, "\n".join(map(str, written.files)))
+    if over:
+        raise UsageError("--over goes with --mechanism", "for instance --mechanism sampled-gaussian steps=10..1e4 ...")
     request = command.asked(metric, x, hue, facet or (), estimator or (), log, only, theory, statistic)
     found = command.figures_of(names or [], every, formats, out, _folder(results), request, stored)
     _answer(as_json, command.document(found), "\n".join(str(path) for one in found for path in one.files))
@@ -264,10 +279,6 @@ def predict(
     _answer(as_json, *command.model(result, _folder(results), cell, estimator, replicate, out, table, raw))
 
 
-Pairs = Annotated[list[str] | None, Argument(metavar="[KEY=VALUE]...", help="Parameters.", show_default=False)]
-Named = Annotated[str | None, Option("--mechanism", metavar="NAME", help="A mechanism instead of a config.")]
-
-
 @app.command()
 def privacy(
     arguments: Annotated[
@@ -280,6 +291,7 @@ def privacy(
         Path | None, Option(metavar="FILE", help="Budgets of users (csv or parquet: mu, uses, group).")
     ] = None,
     force: Annotated[bool, Option("--force", help="Let refused analyses compete for the best.")] = False,
+    over: Over = None,
     tradeoff: Annotated[
         bool, Option("--tradeoff", help="Error rates of an attacker, as a table and a figure.")
     ] = False,
@@ -290,19 +302,25 @@ def privacy(
     as_json: Json = False,
 ) -> None:
     """State the privacy of a config's mechanisms, or of one given by --mechanism."""
+    from dpexp.commands import epsilon_curve as sweeping
     from dpexp.commands import privacy as command
+    from dpexp.reporting.epsilon_curve import EpsilonCurve
 
     if users is not None and (tradeoff or out):
         raise UsageError("--tradeoff and --out go with a config or --mechanism", "not with --users")
-    statement: command.Statement
-    if mechanism is not None:
+    if over and (mechanism is None or tradeoff or users is not None):
+        raise UsageError("--over goes with --mechanism alone", "dpexp plot --mechanism ... --over KEY draws it")
+    statement: command.Statement | EpsilonCurve
+    if mechanism is not None and sweeping.is_sweep(mechanism, arguments or [], over or []):
+        statement = sweeping.statement(mechanism, arguments or [], over or [])
+    elif mechanism is not None:
         statement = command.of_mechanism(
             mechanism, arguments or [], force, tradeoff, out or _folder(results) / "figures"
         )
     elif users is not None:
         statement = command.of_users(users, arguments or [])
     else:
-        statement = command.of_config_asked(arguments or [], sets or [], deployment, tradeoff, out, _folder(results))
+        statement = command.of_arguments(arguments or [], sets or [], deployment, tradeoff, out, _folder(results))
     _answer(as_json, statement.document, statement.text)
 
 

@@ -18,6 +18,9 @@ from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.mechanisms.vocabulary import own_fields
 
 DELTAS = (1e-5, 1e-6)
+PHASED = ("noise_multiplier", "sampling_probability", "steps")
+"""parameters of which a list of values is phases of one run"""
+COUNTS = ("two", "three", "four", "five", "six", "seven", "eight", "nine")
 EPOCHS = "epoch-gaussian"
 MOST_IN_GROUP = 1000
 LEAST, LARGEST = 1e-9, 1e12
@@ -74,6 +77,16 @@ SYMBOLS = {
     "b": "batch_size", "N": "n", "orders": "alphas", "max_grad_norm": "clip", "sample_rate": "sampling_probability",
 }  # fmt: skip
 """how papers and other libraries call a parameter, and its name here (NOTATION.md)"""
+
+
+def phases_of(values: dict[str, Any]) -> str:
+    """That lists of values are phases of one run, in a sentence; empty where there is none."""
+    lists = {key: value for key in PHASED if isinstance(value := values.get(key), list) and len(value) > 1}
+    if not lists:
+        return ""
+    count = len(next(iter(lists.values())))
+    words = COUNTS[count - 2] if count - 2 < len(COUNTS) else str(count)
+    return f"{words.capitalize()} phases of one run; --over {next(iter(lists))} for {words} runs."
 
 
 def deltas_of(values: dict[str, Any]) -> tuple[float, ...]:

@@ -1,6 +1,6 @@
 """`dpexp privacy`: the privacy statement of a config, of a mechanism given by its parameters, or of a file of users.
 
-Words beside a config ask what an attacker can be right about.
+`--tradeoff` adds what an attacker can tell of one record, `group=3` what one can tell of three together.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from dpexp.commands.mechanism_arguments import (
     deltas_of,
     group_size,
     mechanism_of,
-    number,
     orders_of,
+    phases_of,
     understood,
     values_of,
 )
@@ -27,20 +27,33 @@ from dpexp.reporting.mechanism_statement import MechanismStatement
 from dpexp.reporting.statement import LOCAL, Statement, UsersStatement, attained_by
 
 if TYPE_CHECKING:
-    from dpexp.reporting.tradeoff import Attacker, Questions
+    from dpexp.reporting.tradeoff import Attacker
 
-QUESTIONS, ADVANTAGE = ("eps", "fpr", "prior", "group"), "advantage"
-"""words about an attacker: eps=1, fpr=0.01, prior=0.1, group=3, advantage"""
-LEAST_RATE = 1e-12
-RATES = (1e-3, 1e-2, 1e-1)
-"""false positive rates of --tradeoff where none are named"""
 FIGURES = RESULTS / "figures"
 """where a figure goes if no folder is named, as with `dpexp plot`"""
+GROUP = "group="
 
 __all__ = ["Statement", "of_config", "of_mechanism", "of_users"]
 
 
-def of_config_asked(
+class Question(NamedTuple):
+    """What is asked about an attacker: for how many records together, and whether a curve is drawn, and where."""
+
+    group: int
+    drawn: bool
+    out: Path
+
+
+def question_among(words: Sequence[str], tradeoff: bool, out: Path | None) -> tuple[list[str], Question | None]:
+    """What else is given, and the question; None where nothing is asked."""
+    groups = [word for word in words if word.startswith(GROUP)]
+    rest = [word for word in words if word not in groups]
+    if not groups and not tradeoff:
+        return rest, None
+    return rest, Question(group_size(values_of(groups).get("group", 1)), tradeoff, out or FIGURES)
+
+
+def of_arguments(
     words: Sequence[str],
     sets: Sequence[str],
     deployment: bool,
@@ -48,12 +61,12 @@ def of_config_asked(
     out: Path | None,
     results: Path = RESULTS,
 ) -> Asked:
-    """The statement of the one config file among these words; the others are questions about an attacker."""
-    rest, asked = questions_among(words, tradeoff)
+    """The statement of the one config file among these words."""
+    rest, question = question_among(words, tradeoff, out or results / "figures")
     if len(rest) != 1:
         raise UsageError("privacy takes one config file, --mechanism NAME key=value ..., or --users FILE")
     found = of_config(Path(rest[0]), sets, deployment, results)
-    found.asked, found.out = asked, out or results / "figures"
+    found.question = question
     return found
 
 
@@ -70,15 +83,14 @@ def of_config(path: Path, sets: Sequence[str], deployment: bool = False, results
 class Asked(Located):
     """The statement of a config file with answers about an attacker."""
 
-    asked: Questions | None = None
-    out: Path = FIGURES
+    question: Question | None = None
 
     def document(self) -> dict[str, Any]:
         """With the key `tradeoff`, where that is asked for."""
         with self.located():
             found = super().document()
             told = [{"mechanism": label, **answer.document()} for label, answer in self._answers()]
-            return {**found, "tradeoff": told} if self.asked else found
+            return {**found, "tradeoff": told} if self.question else found
 
     def text(self) -> str:
         with self.located():
@@ -88,17 +100,18 @@ class Asked(Located):
         """What is asked of every mechanism that promises anything."""
         from dpexp.reporting.tradeoff import Attacker
 
-        if self.asked is None:
+        if self.question is None:
             return []
+        group, drawn, out = self.question
         found: list[tuple[str, Answer]] = []
         for label, mechanism in [*((f"{LOCAL}, mu = {m.mu.label}", m) for m in self.local), *self.central.items()]:
             # An attacker of what promises nothing can be right always.
             promised = [a for a in mechanism.analyses() if a.valid and math.isfinite(a.eps(self.deltas[0]))]
             if promised:
-                attacker = Attacker(promised, attained_by(mechanism), self.asked.at(self.deltas))
+                attacker = Attacker(promised, attained_by(mechanism), self.deltas, group, drawn)
                 # A number for each, since labels make no names of files.
                 name = f"{self.name}_{len(found) + 1}" if len(self.local) + len(self.central) > 1 else self.name
-                found.append((label, Answer(attacker, name, label, self.out)))
+                found.append((label, Answer(attacker, name, label, out)))
         return found
 
 
@@ -112,8 +125,7 @@ class Answer(NamedTuple):
 
     def _drawn(self) -> list[str]:
         """The files of the figure; none where no curve is asked for."""
-        asked = self.attacker.asked.curve
-        return [str(path) for path in self.attacker.written(*self[1:]).files] if asked else []
+        return [str(path) for path in self.attacker.written(*self[1:]).files] if self.attacker.drawn else []
 
     def document(self) -> dict[str, Any]:
         """For programs."""
@@ -126,48 +138,48 @@ class Answer(NamedTuple):
 
 
 def of_mechanism(
-    name: str,
-    pairs: Sequence[str],
-    force: bool = False,
-    tradeoff: bool = False,
-    out: Path | None = None,
+    name: str, pairs: Sequence[str], force: bool = False, tradeoff: bool = False, out: Path | None = None
 ) -> Understood:
     """The privacy statement of a mechanism. `force` lets refused analyses compete for the best.
 
-    Questions about an attacker are answered below it, and `tradeoff` draws a figure into the folder `out`.
+    What an attacker can tell stands below it, where `tradeoff` or group= asks for it; the figure goes into `out`.
     """
-    pairs, asked = questions_among(pairs, tradeoff)
+    pairs, question = question_among(pairs, tradeoff, out)
     values = values_of(pairs)
     deltas, orders = deltas_of(values), orders_of(values)
     mechanism = mechanism_of(name, values)
     with understood(name):
         found = Understood(name, mechanism, deltas, orders or ORDERS, force)
-    found.asked, found.out = asked, out or FIGURES
+    found.question, found.phases = question, phases_of(values)
     return found
 
 
 class Understood(MechanismStatement):
     """A statement at numbers that a user gave: where one of them leads nowhere, that is said."""
 
-    asked: Questions | None = None
-    out: Path
+    question: Question | None = None
+    phases: str = ""
+    """that a list of values is phases of one run, where there is one"""
 
     def document(self) -> dict[str, Any]:
         with understood(self.name):
             found = super().document()
-            return {**found, "tradeoff": self._answer.document()} if self.asked else found
+            found |= {"remark": self.phases} if self.phases else {}
+            return {**found, "tradeoff": self._answer.document()} if self.question else found
 
     def text(self) -> str:
         with understood(self.name):
-            return "\n\n".join([super().text(), *([self._answer.text()] if self.asked else [])])
+            remark = [f"  {self.phases}"] if self.phases else []
+            return "\n\n".join([super().text(), *remark, *([self._answer.text()] if self.question else [])])
 
     @cached_property
     def _answer(self) -> Answer:
         from dpexp.reporting.tradeoff import Attacker
 
-        assert self.asked is not None
-        attacker = Attacker(self.analyses, self.lower, self.asked.at(self.deltas))
-        return Answer(attacker, self.name, self.text_of_parameters(), self.out)
+        assert self.question is not None
+        group, drawn, out = self.question
+        attacker = Attacker(self.analyses, self.lower, self.deltas, group, drawn)
+        return Answer(attacker, self.name, self.text_of_parameters(), out)
 
 
 def of_users(path: Path, pairs: Sequence[str]) -> UsersStatement:
@@ -181,40 +193,3 @@ def of_users(path: Path, pairs: Sequence[str]) -> UsersStatement:
     if values:
         raise UsageError(f"--users takes delta=... alone, not {', '.join(values)}")
     return UsersStatement(ledger(*read_users(path), deltas), deltas)
-
-
-def questions_among(words: Sequence[str], tradeoff: bool) -> tuple[list[str], Questions | None]:
-    """What else is given, and the questions; None where nothing is asked."""
-    mine = [word for word in words if word == ADVANTAGE or word.partition("=")[0] in QUESTIONS]
-    rest = [word for word in words if word not in mine]
-    if not mine and not tradeoff:
-        return rest, None
-    from dpexp.reporting.tradeoff import Questions
-
-    # A word without a value asks for one number.
-    given = values_of([word for word in mine if word != ADVANTAGE])
-    group = group_size(given.get("group", 1))
-    eps = tuple(number("eps", value, 0, math.inf) for value in _listed(given, "eps"))
-    fpr = tuple(_rate("fpr", value) for value in _listed(given, "fpr"))
-    priors = tuple(_rate("prior", value) for value in _listed(given, "prior"))
-    every = tradeoff or not (eps or fpr or priors or ADVANTAGE in mine)  # a group alone asks for everything
-    return rest, Questions(
-        eps,
-        fpr or (RATES if every else ()),
-        priors or ((0.5,) if every else ()),
-        every or ADVANTAGE in mine,
-        group,
-        tradeoff,
-    )
-
-
-def _listed(given: dict[str, Any], key: str) -> list[Any]:
-    value = given.get(key, [])
-    return value if isinstance(value, list) else [value]
-
-
-def _rate(key: str, value: Any) -> float:
-    rate = number(key, value, 0, 1)
-    if not LEAST_RATE <= rate <= 1 - LEAST_RATE:
-        raise UsageError(f"{key} is a number from {LEAST_RATE:g} to 1 - {LEAST_RATE:g}, not {rate:g}")
-    return rate

@@ -14,13 +14,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from dpexp.accounting.curve import Curve
+from dpexp.accounting.curve import Curve, Group
 from dpexp.accounting.gaussian import eps_of
 from dpexp.config.card import Card, CardRead, Sampler, Stated
 from dpexp.core.text import Printed, columns, counted, down, up
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.analyses.composition import batches_of
-from dpexp.privacy.analyses.groups import attained_together, promised_together
 from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 from dpexp.privacy.mechanisms.epoch_gaussian import SAMPLING
@@ -74,7 +73,7 @@ class Reading:
         return (eps, self.analyses[k]) if math.isfinite(eps) else (math.inf, None)
 
     def _eps(self, analysis: Analysis, delta: float) -> float:
-        return promised_together(analysis, self.group).eps(delta) if self.group > 1 else analysis.eps(delta)
+        return Group(analysis.curve, self.group).eps(delta) if self.group > 1 else analysis.eps(delta)
 
     def attained(self, delta: float, released: Sequence[str] = (ALL, LAST)) -> tuple[float, LowerBound | None]:
         """The largest epsilon that a pair of neighbours attains of what is released; what the last shows, all show."""
@@ -135,8 +134,6 @@ def _reading(card: Card, sampler: Sampler, condition: str) -> Reading:
     # the last iterate adds up means, and the pairs' adds up sums
     if card.normaliser in DRAWN:
         lower = [b for b in lower if b.released == ALL]
-    if lower:
-        lower = [*lower, *(b for a in run.analyses() if a.valid for b in attained_together(a, card.group))]
     result = Reading(condition, every, lower, more, group=card.group)
     if not math.isfinite(result.best(card.delta[0])[0]):
         return Reading(
@@ -398,7 +395,7 @@ class Receipt(Printed):
         _, pair = reading.attained(floor, self.released)
         if by is None:
             return {}
-        promised = promised_together(by, self.card.group)
+        promised = Group(by.curve, self.card.group)
         attained = Curve(pair.eps, side="below") if pair else None
         return {
             "advantage": [promised.advantage, attained.advantage if attained else None],

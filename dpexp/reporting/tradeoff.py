@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -12,45 +12,20 @@ from dpexp.accounting.curve import Curve, Group
 from dpexp.core.terminal import each
 from dpexp.core.text import columns, down, up
 from dpexp.privacy.analyses.analysis import Analysis
-from dpexp.privacy.analyses.groups import group_profile
 from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.reporting.drawing import Drawing, Written, laid_out, put
 
 CURVE = (*(round(10 ** (-4 + k / 6), 12) for k in range(24)), 0.9, 0.99)
 """false positive rates of a curve: 1e-4 to 0.68, six a decade, and two close to 1"""
+RATES = (1e-3, 1e-2, 1e-1)
+"""false positive rates of the table"""
+PRIOR = 0.5
+"""probability that the record is there, of the Bayes error"""
 GUARANTEE, ATTAINED = "guarantee", "attained"
 SAYS = (
     "A guarantee: no test of one data set against a neighbour does better, whichever of the two has the record.",
     "Attained: no guarantee can promise less than this, since it is what one pair of neighbours shows.",
 )
-
-DIRECT, GENERIC = "own", "generic"
-ALL_OR_NONE = (
-    "Own law of the group: of records that are all there or all absent. Where some are added and others removed, the "
-    "other lines hold."
-)
-
-
-@dataclass(frozen=True)
-class Questions:
-    """What is asked of every analysis."""
-
-    eps: tuple[float, ...] = ()
-    """delta at these epsilons"""
-    fpr: tuple[float, ...] = ()
-    """true positive rates at these false positive rates"""
-    priors: tuple[float, ...] = ()
-    """Bayes errors at these probabilities that the record is there"""
-    advantage: bool = False
-    group: int = 1
-    """records that are protected together"""
-    curve: bool = False
-    deltas: tuple[float, ...] = ()
-    """epsilon of a group at these"""
-
-    def at(self, deltas: Sequence[float]) -> Questions:
-        """With the deltas of a statement, whose epsilons are those of one record, where a group is asked for."""
-        return replace(self, deltas=tuple(deltas)) if self.group > 1 else self
 
 
 @dataclass(frozen=True)
@@ -62,8 +37,6 @@ class Row:
     profile: Curve
     group: int
     mark: str = ""
-    together: Curve | None = None
-    """of the group, where its own law is known; else the generic conversion holds"""
 
     @property
     def role(self) -> str:
@@ -71,87 +44,82 @@ class Row:
 
     @cached_property
     def answers(self) -> Curve | Group:
-        """Of the group where one is asked for."""
-        if self.together is not None:
-            return self.together
-        return self.profile if self.profile.side == "below" or self.group == 1 else Group(self.profile, self.group)
+        """Of the group where one is asked for; what is attained stays that of one record."""
+        return self.profile if self.role == ATTAINED or self.group == 1 else Group(self.profile, self.group)
 
     @cached_property
     def curve(self) -> list[tuple[float, float]]:
         """False positive and false negative rates."""
         return [(rate, self.answers.beta(rate, True)) for rate in CURVE]
 
-    def document(self, asked: Questions) -> dict[str, Any]:
+    def document(self, deltas: Sequence[float], curve: bool) -> dict[str, Any]:
         """With the keys of `dpexp privacy --json`."""
-        own, size = self.answers, 1 if self.profile.side == "below" else self.group
+        own = self.answers
         found: dict[str, Any] = {
             "analysis": self.name,
             "released": self.released,
             "role": self.role,
-            "group": size,
-            "group_law": None
-            if self.profile.side == "below" or self.group == 1
-            else DIRECT
-            if self.together
-            else GENERIC,
-            "eps": [[delta, own.eps(delta)] for delta in asked.deltas],
-            "delta": [[eps, own.delta(eps)] for eps in asked.eps],
-            "tpr": [[rate, own.tpr(rate)] for rate in asked.fpr],
-            "bayes_error": [[prior, own.bayes_error(prior)] for prior in asked.priors],
-            "advantage": own.advantage if asked.advantage else None,
+            "group": 1 if self.role == ATTAINED else self.group,
+            "eps": [[delta, own.eps(delta)] for delta in deltas],
+            "tpr": [[rate, own.tpr(rate)] for rate in RATES],
+            "bayes_error": [[PRIOR, own.bayes_error(PRIOR)]],
+            "advantage": own.advantage,
         }
-        return {**found, "curve": [[rate, beta] for rate, beta in self.curve]} if asked.curve else found
+        return {**found, "curve": [[rate, beta] for rate, beta in self.curve]} if curve else found
 
-    def cells(self, asked: Questions) -> list[str]:
+    def cells(self, deltas: Sequence[float]) -> list[str]:
         """A line of the table: of a guarantee what helps the attacker is rounded up, of what is attained down."""
         own = self.answers
-        more, less = (down, up) if self.profile.side == "below" else (up, down)
+        more, less = (down, up) if self.role == ATTAINED else (up, down)
         return [
             self.name,
             self.released,
-            *(more(own.eps(delta)) for delta in asked.deltas),
-            *(more(own.delta(eps)) for eps in asked.eps),
-            *(more(own.tpr(rate)) for rate in asked.fpr),
-            *([more(own.advantage)] if asked.advantage else []),
-            *(less(own.bayes_error(prior)) for prior in asked.priors),
+            *(more(own.eps(delta)) for delta in deltas),
+            *(more(own.tpr(rate)) for rate in RATES),
+            more(own.advantage),
+            less(own.bayes_error(PRIOR)),
             self.mark,
         ]
 
 
 class Attacker:
-    """The answers to some questions about a statement."""
+    """What a test can tell of one record, or of a `group` of them, by each analysis and by what is attained.
 
-    def __init__(self, analyses: Sequence[Analysis], lower: Sequence[LowerBound], asked: Questions) -> None:
-        self.asked = asked
-        rows = [_promised(a, asked.group) for a in analyses if a.valid]
-        one = " (of one record)" if asked.group > 1 else ""
-        rows += [Row(b.name, b.released, Curve(b.eps, "below"), 1, f"attained{one}") for b in lower]
-        self.rows = rows
+    Epsilons of a group are shown at `deltas`; those of one record stand in the statement. `drawn`: with the curve.
+    """
+
+    def __init__(
+        self,
+        analyses: Sequence[Analysis],
+        lower: Sequence[LowerBound],
+        deltas: Sequence[float],
+        group: int = 1,
+        drawn: bool = True,
+    ) -> None:
+        self.deltas, self.group, self.drawn = tuple(deltas) if group > 1 else (), group, drawn
+        one = " (of one record)" if group > 1 else ""
+        self.rows = [Row(a.name, a.released, a.curve, group) for a in analyses if a.valid]
+        self.rows += [Row(b.name, b.released, Curve(b.eps, "below"), 1, f"attained{one}") for b in lower]
 
     def document(self) -> dict[str, Any]:
         """The key `tradeoff` of `dpexp privacy --json`."""
-        return {
-            "group": self.asked.group,
-            "statements": [row.document(self.asked) for row in each(self.rows, "attack", lambda row: row.name)],
-        }
+        rows = each(self.rows, "attack", lambda row: row.name)
+        return {"group": self.group, "statements": [row.document(self.deltas, self.drawn) for row in rows]}
 
     def text(self) -> str:
         """A table to read."""
-        asked = self.asked
         head = [
             "analysis",
             "released",
-            *(f"eps @ delta {delta:g}" for delta in asked.deltas),
-            *(f"delta @ eps {eps:g}" for eps in asked.eps),
-            *(f"TPR @ FPR {rate:g}" for rate in asked.fpr),
-            *(["advantage"] if asked.advantage else []),
-            *("Bayes error" + ("" if prior == 0.5 else f" @ prior {prior:g}") for prior in asked.priors),
+            *(f"eps @ delta {delta:g}" for delta in self.deltas),
+            *(f"TPR @ FPR {rate:g}" for rate in RATES),
+            "advantage",
+            "Bayes error",
             "",
         ]
-        rows = [row.cells(asked) for row in each(self.rows, "attack", lambda row: row.name)]
-        told = "one record" if asked.group == 1 else f"a group of {asked.group} records"
-        own = [ALL_OR_NONE] if any(row.together for row in self.rows) else []
-        lines = [f"What a test can tell of {told}", "", *columns(rows, head).splitlines(), "", *SAYS, *own]
+        rows = [row.cells(self.deltas) for row in each(self.rows, "attack", lambda row: row.name)]
+        told = "one record" if self.group == 1 else f"a group of {self.group} records"
+        lines = [f"What a test can tell of {told}", "", *columns(rows, head).splitlines(), "", *SAYS]
         return "\n".join("  " + line if line else "" for line in lines)
 
     def best(self, released: str) -> tuple[Row | None, Row | None]:
@@ -174,13 +142,6 @@ class Attacker:
         mpl.use("agg")
         file = f"tradeoff_{name.replace('-', '_')}"
         return put(file, laid_out(partial(_draw, self, name, setting)).files(file, ("png", "pdf")), out)
-
-
-def _promised(analysis: Analysis, size: int) -> Row:
-    """An analysis, with the law of the group where one is asked for and it is known."""
-    together = group_profile(analysis, size) if size > 1 else None
-    mark = "own law of the group" if together else ""
-    return Row(analysis.name, analysis.released, analysis.curve, size, mark, together)
 
 
 def _draw(attacker: Attacker, name: str, setting: str) -> Drawing:
@@ -218,7 +179,7 @@ def _draw(attacker: Attacker, name: str, setting: str) -> Drawing:
         axes.legend(loc="lower right", frameon=False, fontsize=7.5)
     panels[0][0].set_ylabel("true positive rate")
     canvas.tight_layout()
-    group = f", of a group of {attacker.asked.group} records" if attacker.asked.group > 1 else ""
+    group = f", of a group of {attacker.group} records" if attacker.group > 1 else ""
     caption = (
         f"Largest true positive rate of a test for a record{group} against its false positive rate, {name}: "
         "no test lies above the guarantee, for either order of the neighbours, and no guarantee can lie below what is "

@@ -107,10 +107,6 @@ def _repeated(steps: int, completed: int) -> float:
     return max(_counted(range(start, steps, 100), completed) for start in range(100))
 
 
-def _shuffled(order: float) -> float:
-    return last_iterate.shuffled_strongly_convex(order, 2 / 3.01, 1 - 1.92 * 0.02, 60_000 // 2048, 1200)
-
-
 PLD_TEST = "dp_accounting 0.6.0, privacy_loss_mechanism_test"
 TF_PRIVACY = "TF Privacy, compute_dp_sgd_privacy_test"
 DP_ACCOUNTING = "dp_accounting 0.6.0, rdp_privacy_accountant_test"
@@ -203,10 +199,6 @@ REFERENCES: tuple[Reference, ...] = (
     Reference(
         "epsilon of DP-FTRL, 100 epochs of 100 batches, restarts every 20, noise 46.3, 1e-5", "DP-FTRL, public code (its main)",
         6.92, "at most", 0.0, lambda: _ftrl_eps(46.3, 1e-5),
-    ),
-    *(
-        Reference(f"RDP, order {a:g}, shuffled batches: n = 60000, b = 2048, 1200 epochs", "Ye and Shokri (2022), formulas of the public code", v, "equal", 2e-5, partial(_shuffled, a))
-        for a, v in ((2.0, 0.078427), (8.0, 1.389673), (32.0, 7.373038))
     ),
     *(
         Reference(f"printed Langevin bound, order 10, {k} steps", "public code of dp-sgld", v, "equal", 2e-4, _langevin(k))

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import dpexp
 from dpexp.accounting import Accountant
+from dpexp.accounting.curve import Group
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.steps import step_loss
 from dpexp.privacy.analyses import last_iterate
-from dpexp.privacy.analyses.groups import group_profile
 from dpexp.privacy.mechanisms import MECHANISMS
 
 FILE = Path(__file__).with_name("values.csv")
@@ -154,13 +154,7 @@ def attained(row):
 def of_group(k, z, q, T, delta):
     """Epsilon of k records."""
     found = analyses(json.dumps(["sampled-gaussian", {"noise_multiplier": z, "sampling_probability": q, "steps": T}]))
-    eps = []
-    for analysis in found:
-        if analysis.mu is not None:
-            eps.append(eps_of(k * analysis.mu, delta))
-        elif (profile := group_profile(analysis, k)) is not None:
-            eps.append(profile.eps(delta))
-    return min(eps)
+    return min(Group(analysis.curve, k).eps(delta) for analysis in found if analysis.valid)
 
 
 def nodes_squared(uses, steps):

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from dpexp.privacy.analyses.last_iterate import last_iterate, printed_strongly_convex, shift, shuffled_strongly_convex
+from dpexp.privacy.analyses.last_iterate import last_iterate, printed_strongly_convex, shift
 from dpexp.privacy.mechanisms import MECHANISMS
 from tests.conftest import mostly_slow
 
@@ -88,9 +88,6 @@ def test_formulas_at_a_factor_of_zero_are_their_limits():
     for steps in (1, 5):
         assert shift(steps, 0.0) == 0.0
         assert shift(steps, 1e-8) == pytest.approx(0.0, abs=1e-15)
-    for batches, epochs in ((2, 3), (3, 1), (7, 4)):
-        limit = shuffled_strongly_convex(3.0, 0.7, 1e-6, batches, epochs)
-        assert shuffled_strongly_convex(3.0, 0.7, 0.0, batches, epochs) == pytest.approx(limit, rel=1e-9)
     near = printed_strongly_convex(3.0, 0.2, 2.0, 4.0, 9, "symmetrised", 1e-9, 0.5)
     assert printed_strongly_convex(3.0, 0.2, 2.0, 4.0, 9, "symmetrised", 0.0, 0.5).rdp == pytest.approx(
         near.rdp, rel=1e-9
@@ -115,7 +112,6 @@ def test_what_no_proof_covers_is_refused():
             "contraction": "fresh",
             "hybrid": "fresh",
         },
-        ("shuffled", "replace-one"): {"shuffled-renyi": "whole epochs|reproduction only"},
         ("cyclic", "add-remove"): {"shifted-interpolation": "replace-one", "contraction": "fresh", "hybrid": "fresh"},
     }
     for (sampling, relation), reasons in refused.items():

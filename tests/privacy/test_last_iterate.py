@@ -14,7 +14,7 @@ from dpexp.accounting.steps import step_loss
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.analyses.hybrid import any_loss, hybrid_eps
 from dpexp.privacy.analyses.hybrid import convex as convex_steps
-from dpexp.privacy.analyses.last_iterate import composed, cyclic_convex, last_iterate, shuffled_strongly_convex
+from dpexp.privacy.analyses.last_iterate import composed, cyclic_convex, last_iterate
 from dpexp.privacy.attained.walk import ROUNDING, HockeyStick, Law, Walk, affine, renyi, shifting
 from dpexp.privacy.mechanisms import MECHANISMS
 
@@ -116,23 +116,6 @@ def test_cyclic_bounds_reduce_to_composition_and_to_full_batches():
     assert brute <= printed
 
 
-def test_no_exact_law_exceeds_the_shuffled_bound():
-    """A record's position is uniform: a mixture of Gaussians on a quadratic, without projection."""
-    z = np.linspace(-40, 40, 20_001)
-    for c, batches, epochs, step in ((0.95, 20, 2, 0.5), (0.8, 5, 10, 1.0), (0.98, 8, 3, 0.2)):
-        variance = (1 - c ** (2 * batches * epochs)) / (1 - c * c)
-        laws = []
-        for sign in (-0.5, 0.5):
-            law = np.zeros_like(z)
-            for j in range(batches):
-                mean = sign * step * sum(c ** (j + batches * e) for e in range(epochs))
-                law += np.exp(-((z - mean) ** 2) / (2 * variance)) / math.sqrt(2 * math.pi * variance) / batches
-            laws.append(law * (z[1] - z[0]))
-        for order in (2.0, 8.0, 30.0):
-            exact = exact_divergence(*laws, order)
-            assert 0 < exact <= shuffled_strongly_convex(order, step, c, batches, epochs)
-
-
 # --- the laws that pairs attain --------------------------------------------------------------------------------------
 
 BATCHES = {"n": 100, "batch_size": 10, "step_size": 0.1, "noise_std": 0.4, "lipschitz": 1.0, "diameter": 1.0, "smoothness": 1.0}  # fmt: skip
@@ -152,10 +135,9 @@ def test_partitions():
         changed = {**BATCHES, "noise_std": 1.0, "diameter": 2.0, "steps": 200, **changes}
         return {a.name: a for a in MECHANISMS["noisy-sgd"](**changed, sampling=sampling).analyses()}
 
-    cyclic, shuffled = of("cyclic"), of("shuffled", strong_convexity=0.5)
+    cyclic = of("cyclic")
     assert cyclic["gaussian-composition"].mu == pytest.approx(math.sqrt(20) * 2 / 10)
     assert cyclic["shifted-interpolation"].mu <= cyclic["gaussian-composition"].mu
-    assert shuffled["shuffled-renyi"].eps(1e-5) < math.inf
     # 200 steps in epochs of 3 batches
     assert of("reshuffled", batch_size=30)["gaussian-composition"].mu == pytest.approx(math.sqrt(67) * 2 / 30)
 

@@ -17,7 +17,6 @@ from dpexp.privacy.analyses.last_iterate import (
     full_batch_convex,
     full_batch_strongly_convex,
     last_iterate,
-    shuffled_strongly_convex,
 )
 from dpexp.privacy.analyses.random_contraction import random_contraction
 from dpexp.privacy.attained.lower_bounds import LowerBound, exact_walk
@@ -181,27 +180,7 @@ class NoisySgd(BatchedMechanism):
             mu = cyclic_convex(per_step, self.width, batches, epochs)
             if c < 1:
                 mu = min(mu, cyclic_strongly_convex(per_step, c, batches, epochs))
-        found = [gaussian_analysis("shifted-interpolation", BOK + ", cyclic batches", LAST, mu, CONVEX, refused)]
-        if self.sampling == "shuffled":
-            found.append(self._shuffled(c, batches, epochs, refused))
-        return found
-
-    def _shuffled(self, c: float, batches: int, epochs: int, refused: str) -> Analysis:
-        """Ye and Shokri's formula for a random partition, where it is defined; its proof was not at hand."""
-        if not (refused or c < 1):
-            refused = "needs strong convexity and a step size below 2 / M"
-        if not refused and (batches < 2 or self.steps % batches):
-            refused = "needs whole epochs of at least two batches"
-        if refused:
-            return gaussian_analysis("shuffled-renyi", "Ye and Shokri (2022)", LAST, math.inf, CONVEX, refused)
-        return renyi_analysis(
-            "shuffled-renyi",
-            "Ye and Shokri (2022), as in their public accountant",
-            LAST,
-            lambda order: shuffled_strongly_convex(order, 2 / self.multiplier, c, batches, epochs),
-            (*CONVEX, "the partition is uniformly random and not released"),
-            "reproduction only: the formula of a public accountant, whose theorem and proof were not available",
-        )
+        return [gaussian_analysis("shifted-interpolation", BOK + ", cyclic batches", LAST, mu, CONVEX, refused)]
 
     def _not_smooth(self) -> str:
         """Why gradient steps may expand, or neighbours are not the ones of these theorems."""
