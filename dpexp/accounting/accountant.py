@@ -29,7 +29,7 @@ from dpexp.accounting.events import (
     parts_of,
     tree_of,
 )
-from dpexp.accounting.steps import Relation, curve_of_steps
+from dpexp.accounting.steps import Relation, Steps, distance, random_step, step_loss
 from dpexp.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -129,7 +129,6 @@ class Accountant:
     def profile(self) -> Curve:
         """Trade-offs of what is composed so far: delta at epsilon, advantage, rates, Bayes error."""
         from dpexp.accounting.gaussian import eps_of
-        from dpexp.accounting.steps import distance
 
         if any(_without_noise(part) for part in self._composed):
             return Curve(lambda delta: math.inf, direct=lambda eps: 1.0)
@@ -141,7 +140,7 @@ class Accountant:
             each = math.fsum(kind.steps / kind.noise_multiplier**2 for kind in kinds)
             mu = math.sqrt(each) * distance(self.neighboring_relation)
             return Curve(lambda delta: eps_of(mu, delta), mu=mu)
-        return curve_of_steps(tuple((self._loss(kind), kind.steps) for kind in kinds))
+        return Steps((self._loss(kind), kind.steps) for kind in kinds).curve
 
     def _by_renyi(self, parts: Sequence[Part]) -> Curve:
         """The profile of parts some of which have no more than a Renyi curve."""
@@ -284,7 +283,6 @@ class Accountant:
 
     def _loss(self, kind: Kind) -> StepLoss:
         from dpexp.accounting.mixed import truncated
-        from dpexp.accounting.steps import random_step, step_loss
 
         if kind.sampler == "truncated-poisson":
             assert kind.records is not None

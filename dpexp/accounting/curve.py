@@ -71,6 +71,8 @@ class Curve:
     """above: guaranteed, and rounded up; below: attained, and rounded down"""
     mu: float | None = None
     """Gaussian-DP parameter, where it is one"""
+    rdp: Callable[[float], float] | None = None
+    """order -> Renyi divergence, where it has one"""
     direct: Callable[[float], float] | None = None
     """epsilon -> delta, where that is known without a search; rounded like `eps`"""
     unsampled: float = math.inf

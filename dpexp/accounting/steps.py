@@ -160,55 +160,16 @@ class StepLoss:
         return (mixture_from_base if self.scheme == "add-remove" else symmetrised)(order, self.q, 1 / self.mu)
 
     def eps(self, steps: int, delta: float) -> float:
-        """Epsilon of `steps` steps, rounded up, at any delta > 0."""
-        return eps_of_steps(((self, steps),), delta)
+        """Epsilon of so many of them, rounded up."""
+        return Steps([(self, steps)]).eps(delta)
 
-    def eps_among(self, parts: Steps, delta: float) -> float:
-        """Epsilon of several kinds of steps of this scheme: `eps_of_steps`, for those who hold steps and no more."""
-        return eps_of_steps(parts, delta)
-
-    def gaussian(self, mu: float) -> Steps:
-        """mu-GDP as a step on all records, to be composed with steps of this scheme; nothing where mu is 0."""
-        distance = 2.0 if self.scheme == "replace-one" else 1.0  # its opposite means are 2 apart
-        return ((step_loss(1.0, distance / mu, self.scheme), 1),) if mu > 0 else ()
-
-    @lru_cache(maxsize=1024)  # noqa: B019  steps are kept as well
     def delta(self, steps: int, eps: float) -> float:
-        """Delta of `steps` steps at epsilon >= 0, rounded up."""
-        parts, passed = ((self, steps),), list[tuple[Composed, ...]]()
-        # without sampling the steps are one Gaussian step of mu sqrt(steps): a bound for every scheme, to begin with
-        best = delta_of(self.unsampled * math.sqrt(steps), eps)
-        # the reach depends on the delta that is looked for: it grows until it is the one that its own answer needs
-        for reach in REACHES[1:] if steps else ():
-            laws = _composed(parts, reach, "above")
-            if not laws:
-                break
-            if reach < REACHES[-1] and self._too_short(laws, eps):
-                passed.append(laws)
-                continue
-            try:
-                best = min(best, max(law.delta(eps) for law in laws))
-            except TooWide:  # the grid of the next reach is coarser
-                continue
-            needed = next(_reaches(parts, best), None)
-            # a delta that needs less than this reach is as it will be; a small one may still lose rounding errors
-            if best == 0 or needed in (reach, None) or (needed < reach and best >= _LARGE):
-                break
-        for laws in passed:
-            if max(law.lost for law in laws) < best:
-                with contextlib.suppress(TooWide):
-                    best = min(best, max(law.delta(eps) for law in laws))
-        return best
-
-    @staticmethod
-    def _too_short(laws: tuple[Composed, ...], eps: float) -> bool:
-        """Whether what lies beyond the reach of these laws is surely more than may be neglected (a factor 10 aside)."""
-        lost = max(law.lost for law in laws)
-        return lost > 10 * _NEGLIGIBLE * (lost + max(law.rough_delta(eps) for law in laws))
+        """Delta of so many of them at epsilon >= 0, rounded up."""
+        return Steps([(self, steps)]).delta(eps)
 
     def attained(self, steps: int, delta: float) -> float:
-        """What this very pair attains in `steps` steps, rounded down; 0 where it is not known."""
-        return attained_by_steps(((self, steps),), delta)
+        """What this very pair attains in so many of them, rounded down; 0 where it is not known."""
+        return Steps([(self, steps)]).attained(delta)
 
 
 def _tail(place: float) -> float:
@@ -216,47 +177,142 @@ def _tail(place: float) -> float:
     return math.exp(-place * place / 2) * erfcx_of(place / math.sqrt(2)) / 2
 
 
-Steps = tuple[tuple[StepLoss, int], ...]
-"""kinds of steps, of one scheme, and how many of each"""
+class Steps(tuple[tuple[StepLoss, int], ...]):
+    """Kinds of steps of one scheme, and how many of each: phases, groups of steps, or several runs, composed."""
+
+    __slots__ = ()
+
+    @property
+    def scheme(self) -> Scheme:
+        return self[0][0].scheme
+
+    @property
+    def unsampled(self) -> float:
+        """mu of the same steps on all records: Gaussian steps compose by adding squares of mu (Dong, Roth and Su)."""
+        return math.sqrt(math.fsum(count * step.unsampled**2 for step, count in self))
+
+    def rdp(self, order: float) -> float:
+        """Renyi divergence, which adds up."""
+        return math.fsum(count * step.rdp(order) for step, count in self)
+
+    def times(self, count: int) -> Steps:
+        """All of them so many times."""
+        return Steps((step, count * steps) for step, steps in self)
+
+    def with_gaussian(self, mu: float) -> Steps:
+        """And mu-GDP, which is one more step on all records; nothing where mu is 0."""
+        reach = 2.0 if self.scheme == "replace-one" else 1.0  # its opposite means are 2 apart
+        return Steps([*self, (step_loss(1.0, reach / mu, self.scheme), 1)]) if mu > 0 else self
+
+    def eps(self, delta: float) -> float:
+        """Epsilon at any delta, rounded up."""
+        return _eps(self, delta)
+
+    def delta(self, eps: float) -> float:
+        """Delta at epsilon >= 0, rounded up."""
+        return _delta(self, eps)
+
+    def attained(self, delta: float) -> float:
+        """What the pair of these steps attains, rounded down; 0 where it is not known."""
+        return _attained(self, delta)
+
+    @property
+    def curve(self) -> Curve:
+        """What is guaranteed."""
+        return Curve(self.eps, direct=self.delta, rdp=self.rdp, unsampled=self.unsampled)
+
+    def few(self, side: Side) -> Steps:
+        """Each kind once and taken at all, and of them at most `MOST_KINDS`: see `few_kinds`."""
+        counts: dict[StepLoss, int] = {}
+        for step, count in self:
+            counts[step] = counts.get(step, 0) + count
+        return few_kinds(Steps(part for part in counts.items() if part[1]), side)
+
+    def reaches(self, delta: float) -> Iterator[float]:
+        """Those of `REACHES` beyond which the mass is negligible beside delta.
+
+        The first has the finest grid. Where that makes the window too wide, the next one's grid is coarser.
+        """
+        for reach in REACHES if delta >= LEAST_DELTA else ():
+            # a sum of losses is lost where one of them is: at most the sum of the masses (union bound)
+            if math.fsum(count * step.beyond(reach) for step, count in self) <= _NEGLIGIBLE * delta:
+                yield reach
+
+    def plain_eps(self, delta: float) -> float:
+        """Epsilon without loss distributions: the smaller of Renyi composition and of steps without sampling."""
+        return min(eps_of_curve(self.rdp, delta)[0], eps_of(self.unsampled, delta))
 
 
+NONE = Steps()
 MOST_KINDS = 256
 """kinds of steps that are composed as they are: each takes 7 ms and 0.8 MB"""
 
 
 @lru_cache(maxsize=1024)
-def eps_of_steps(parts: Steps, delta: float) -> float:
-    """Epsilon of several kinds of steps, rounded up: by their loss distributions, or by a plainer bound if smaller.
-
-    Answers are kept: bounds of the last iterate ask about the same last steps whatever the number of all steps.
+def _eps(steps: Steps, delta: float) -> float:
+    """Answers are kept: bounds of the last iterate ask about the same last steps whatever the number of all steps.
 
     The plainer bounds are asked where the loss distribution is out of reach (little noise, deltas below 1e-250, more
     steps than the grid can resolve) and where its grid is coarse: elsewhere they are always larger.
     """
-    parts = few_kinds(tuple(part for part in parts if part[1]), "above")
-    if delta >= 1 or not parts:
+    steps = steps.few("above")
+    if delta >= 1 or not steps:
         return 0.0
     if delta <= 0:  # a share of a delta, in a bound that splits it, can be too small for a number
         return math.inf
-    steps, eps = sum(count for _, count in parts), math.inf
-    for reach in _reaches(parts, delta):
+    eps = math.inf
+    for reach in steps.reaches(delta):
         # every order of the neighbours must be covered, so the worst of them counts
         with contextlib.suppress(TooWide):
-            eps = max((law.eps(delta) for law in _composed(parts, reach, "above")), default=math.inf)
+            eps = max((law.eps(delta) for law in _composed(steps, reach, "above")), default=math.inf)
             break
-    return eps if steps < ROUGH and math.isfinite(eps) else min(eps, plain_eps(parts, delta))
+    fine = sum(count for _, count in steps) < ROUGH and math.isfinite(eps)
+    return eps if fine else min(eps, steps.plain_eps(delta))
 
 
 @lru_cache(maxsize=1024)
-def attained_by_steps(parts: Steps, delta: float) -> float:
-    """What the pair of these steps attains, rounded down; 0 where it is not known."""
-    parts = few_kinds(tuple(part for part in parts if part[1]), "below")
-    if delta >= 1 or not parts:
+def _delta(steps: Steps, eps: float) -> float:
+    steps, passed = steps.few("above"), list[tuple[Composed, ...]]()
+    # without sampling the steps are one Gaussian step: a bound for every scheme, to begin with
+    best = delta_of(steps.unsampled, eps)
+    # the reach depends on the delta that is looked for: it grows until it is the one that its own answer needs
+    for reach in REACHES[1:] if steps else ():
+        laws = _composed(steps, reach, "above")
+        if not laws:
+            break
+        if reach < REACHES[-1] and _too_short(laws, eps):
+            passed.append(laws)
+            continue
+        try:
+            best = min(best, max(law.delta(eps) for law in laws))
+        except TooWide:  # the grid of the next reach is coarser
+            continue
+        needed = next(steps.reaches(best), None)
+        # a delta that needs less than this reach is as it will be; a small one may still lose rounding errors
+        if best == 0 or needed in (reach, None) or (needed < reach and best >= _LARGE):
+            break
+    for laws in passed:
+        if max(law.lost for law in laws) < best:
+            with contextlib.suppress(TooWide):
+                best = min(best, max(law.delta(eps) for law in laws))
+    return best
+
+
+def _too_short(laws: tuple[Composed, ...], eps: float) -> bool:
+    """Whether what lies beyond the reach of these laws is surely more than may be neglected (a factor 10 aside)."""
+    lost = max(law.lost for law in laws)
+    return lost > 10 * _NEGLIGIBLE * (lost + max(law.rough_delta(eps) for law in laws))
+
+
+@lru_cache(maxsize=1024)
+def _attained(steps: Steps, delta: float) -> float:
+    steps = steps.few("below")
+    if delta >= 1 or not steps:
         return 0.0
-    for reach in _reaches(parts, delta):
-        coarse = all(step.spread > 10 * step.top(reach) / _MOST_STEP_CELLS for step, _ in parts)
+    for reach in steps.reaches(delta):
+        coarse = all(step.spread > 10 * step.top(reach) / _MOST_STEP_CELLS for step, _ in steps)
         for finer in (1, FINER):  # a grid wider than the bulk of the losses has nothing to show from below
-            laws = _composed(parts, reach, "below", finer)
+            laws = _composed(steps, reach, "below", finer)
             try:
                 eps = max((law.eps(delta) for law in laws), default=0.0)
             except TooWide:
@@ -283,7 +339,7 @@ def few_kinds(parts: Steps, side: Side) -> Steps:
             cell = step.scheme, round(math.log(step.q) / width), round(math.log(step.mu) / width)
             similar.setdefault(cell if plain else step, []).append((step, count))
         if len(similar) <= MOST_KINDS:
-            parts = tuple(
+            parts = Steps(
                 (_one_kind([s for s, _ in kinds], end), sum(n for _, n in kinds)) for kinds in similar.values()
             )
         width *= 1.3
@@ -295,25 +351,6 @@ def _one_kind(steps: Sequence[StepLoss], end: Callable[[Iterator[float]], float]
     if len(steps) == 1:
         return steps[0]
     return step_loss(end(step.q for step in steps), 1 / end(step.mu for step in steps), steps[0].scheme)
-
-
-def plain_eps(parts: Steps, delta: float) -> float:
-    """Epsilon without loss distributions: the smaller of Renyi composition and of Gaussian steps without sampling."""
-    # Gaussian steps compose by adding squares of mu (Dong, Roth and Su, 2022), Renyi divergences by adding
-    mu = math.sqrt(math.fsum(count * step.unsampled**2 for step, count in parts))
-    renyi, _ = eps_of_curve(lambda order: math.fsum(count * step.rdp(order) for step, count in parts), delta)
-    return min(renyi, eps_of(mu, delta))
-
-
-def _reaches(parts: Steps, delta: float) -> Iterator[float]:
-    """Those of `REACHES` beyond which the mass is negligible beside delta.
-
-    The first has the finest grid. Where that makes the window too wide, the next one's grid is coarser.
-    """
-    for reach in REACHES if delta >= LEAST_DELTA else ():
-        # a sum of losses is lost where one of them is: at most the sum of the masses (union bound)
-        if math.fsum(count * step.beyond(reach) for step, count in parts) <= _NEGLIGIBLE * delta:
-            yield reach
 
 
 @lru_cache(maxsize=12)
@@ -344,11 +381,3 @@ def _laws(step: StepLoss, interval: float, reach: float, side: Side) -> list[Dis
 def step_loss(q: float, multiplier: float, scheme: Scheme) -> StepLoss:
     """A step that is shared by all who ask for it, so that it is composed once."""
     return StepLoss(q, multiplier, scheme)
-
-
-def curve_of_steps(steps: Steps, eps: Callable[[float], float] | None = None) -> Curve:
-    """Of steps whose loss distributions are composed; `eps` is the same function where its answers are kept."""
-    direct = partial(steps[0][0].delta, steps[0][1]) if len(steps) == 1 else None
-    # Gaussian steps compose by adding squares of mu (Dong, Roth and Su, 2022)
-    unsampled = math.sqrt(math.fsum(count * step.unsampled**2 for step, count in steps))
-    return Curve(eps or partial(eps_of_steps, steps), direct=direct, unsampled=unsampled)

@@ -19,7 +19,7 @@ from functools import lru_cache
 
 from dpexp.accounting.curve import implied_delta
 from dpexp.accounting.one_mu import mu_up_to
-from dpexp.accounting.steps import Steps, curve_of_steps
+from dpexp.accounting.steps import Steps
 from dpexp.core.text import up
 from dpexp.privacy.analyses.analysis import ALL, Analysis
 
@@ -77,4 +77,4 @@ def gaussian_of(analysis: Analysis, floor: float) -> dict[str, float | None]:
 @lru_cache(maxsize=256)
 def _of_steps(steps: Steps, floor: float) -> float:
     """Of steps whose loss distributions are composed, however many mechanisms of a config have them."""
-    return mu_up_to(curve_of_steps(steps), floor)
+    return mu_up_to(steps.curve, floor)

@@ -9,7 +9,7 @@ import pytest
 
 from dpexp.accounting import pairs as curves
 from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.steps import StepLoss, eps_of_steps, step_loss
+from dpexp.accounting.steps import StepLoss, Steps, step_loss
 from tests.conftest import AT_LENGTH
 from tests.oracles.composition import epsilon
 
@@ -61,11 +61,12 @@ def test_the_accountant_of_another_library(q, multiplier, steps, relation):
 def test_a_gaussian_run_beside_sampled_steps_is_one_step_of_their_scheme(scheme):
     """Its noise counts in units of the scheme, whose means are two norms apart where records are replaced, else one."""
     sampled = step_loss(0.05, 1.0, scheme)
-    ((step, count),) = sampled.gaussian(0.8)
+    alone = Steps([(sampled, 20)])
+    _, (step, count) = alone.with_gaussian(0.8)
     exact = eps_of(0.8, 1e-5)
     assert exact <= step.eps(count, 1e-5) <= exact * 1.002
-    assert sampled.eps(20, 1e-5) < sampled.eps_among(((sampled, 20), (step, 1)), 1e-5)
-    assert sampled.gaussian(0.0) == ()
+    assert sampled.eps(20, 1e-5) < alone.with_gaussian(0.8).eps(1e-5)
+    assert alone.with_gaussian(0.0) == alone
 
 
 def test_batches_of_fixed_size_lie_between_a_true_pair_and_the_renyi_bound():
@@ -126,7 +127,7 @@ def test_random_kinds_of_steps_beside_the_inversion():
         kinds = [
             (10 ** rng.uniform(-3, -0.3), 10 ** rng.uniform(0, 2), int(10 ** rng.uniform(3, 6))) for _ in range(count)
         ]
-        stated = eps_of_steps(tuple((StepLoss(q, noise, scheme), steps) for q, noise, steps in kinds), delta)
+        stated = Steps((StepLoss(q, noise, scheme), steps) for q, noise, steps in kinds).eps(delta)
         if 1e-3 < stated < 300:
             exact = epsilon(kinds, delta, pairs)
             assert exact * (1 - 1e-9) <= stated <= exact * 1.001

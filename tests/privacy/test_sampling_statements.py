@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from dpexp.accounting import steps as loss_distributions
+from dpexp.accounting import steps as kinds_of_steps
 from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.steps import attained_by_steps, eps_of_steps, few_kinds, random_step, step_loss
+from dpexp.accounting.steps import Steps, few_kinds, random_step, step_loss
 from dpexp.privacy.analyses.composition import batches_of, divides, visits
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.mechanisms.langevin_accounting import LangevinRun, composed
@@ -192,13 +192,13 @@ def test_a_limit_on_the_kinds_of_steps_keeps_both_sides(relation, monkeypatch):
     """Of 70 phases that fade, at most 60 kinds: the bracket of all of them lies inside, and is not far."""
     noise = tuple(1 + k / 69 for k in range(70))
     schemes = [random_step(0.01 + 0.001 * (k % 3), z, "poisson", relation) for k, z in enumerate(noise)]
-    parts = tuple((step_loss(*scheme), 1 + k % 2) for k, scheme in enumerate(schemes))
-    low, high = attained_by_steps(parts, 1e-5), eps_of_steps(parts, 1e-5)
-    monkeypatch.setattr(loss_distributions, "MOST_KINDS", 60)
+    parts = Steps((step_loss(*scheme), 1 + k % 2) for k, scheme in enumerate(schemes))
+    low, high = parts.attained(1e-5), parts.eps(1e-5)
+    monkeypatch.setattr(kinds_of_steps, "MOST_KINDS", 60)
     few_kinds.cache_clear()
     assert len(few_kinds(parts, "above")) <= 60
     assert sum(count for _, count in few_kinds(parts, "below")) == sum(count for _, count in parts)
-    fewer_low, fewer_high = (of.__wrapped__(parts, 1e-5) for of in (attained_by_steps, eps_of_steps))
+    fewer_low, fewer_high = (of.__wrapped__(parts, 1e-5) for of in (kinds_of_steps._attained, kinds_of_steps._eps))
     few_kinds.cache_clear()
     assert 0.9 * low < fewer_low < low < high < fewer_high < 1.1 * high
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from dpexp.accounting.curve import Curve
 from dpexp.accounting.gaussian import eps_of, rdp_of
-from dpexp.accounting.steps import curve_of_steps
-
-if TYPE_CHECKING:
-    from dpexp.accounting.steps import Steps
+from dpexp.accounting.steps import NONE, Steps
 
 Released = Literal["all-iterates", "last-iterate"]
 ALL: Released = "all-iterates"
@@ -40,7 +37,7 @@ class Analysis:
     """quantiles of what the users are promised, where each has a guarantee of their own"""
     remark: str = ""
     """what must be known of a valid analysis"""
-    steps: Steps = ()
+    steps: Steps = NONE
     """the kinds of steps that it composes, and how many of each, where it composes loss distributions"""
     secret: str = ""
     """what a run computes beside `released` and must not leave for this analysis, in a word or two"""
@@ -53,7 +50,7 @@ class Analysis:
     @cached_property
     def curve(self) -> Curve:
         """The same, asked as delta, error rates and advantage."""
-        return curve_of_steps(self.steps, self.eps) if self.steps else Curve(self.eps, mu=self.mu)
+        return replace(self.steps.curve, eps=self.eps) if self.steps else Curve(self.eps, mu=self.mu, rdp=self.rdp)
 
     @property
     def valid(self) -> bool:

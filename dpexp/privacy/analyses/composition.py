@@ -6,7 +6,7 @@ import math
 from functools import cache
 
 from dpexp.accounting.renyi import mixture_from_base, symmetrised
-from dpexp.accounting.steps import ONCE_AN_EPOCH, Relation, Sampling, distance, random_step, step_loss
+from dpexp.accounting.steps import ONCE_AN_EPOCH, Relation, Sampling, Steps, distance, random_step, step_loss
 from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
 from dpexp.privacy.analyses.from_curves import renyi_analysis
 from dpexp.privacy.attained.lower_bounds import LowerBound, attained, constant_gradients, linear_last
@@ -149,7 +149,7 @@ def _sampled(q: float, multiplier: float, steps: int, sampling: Sampling, relati
         )
     loss = step_loss(share, noise, scheme)
     eps = cache(lambda d: loss.eps(steps, d))
-    return [*found, Analysis("pld-composition", PLD, ALL, eps, assumptions, steps=((loss, steps),))]
+    return [*found, Analysis("pld-composition", PLD, ALL, eps, assumptions, steps=Steps([(loss, steps)]))]
 
 
 def linear_lower(q: float, multiplier: float, steps: int, sampling: Sampling, relation: Relation) -> list[LowerBound]:

@@ -11,12 +11,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING
 
+from dpexp.accounting.steps import Steps
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, gaussian_analysis
-
-if TYPE_CHECKING:
-    from dpexp.accounting.steps import StepLoss
 
 GAUSSIAN = "Gaussian composition: the root of the sum of the squared mu (Dong, Roth and Su, 2022)"
 LOSSES = "privacy loss distributions of the steps of all runs, composed"
@@ -38,17 +35,13 @@ def composition_of_runs(runs: Sequence[tuple[Analysis, int]]) -> Analysis:
     if all(analysis.mu is not None for analysis, _ in runs):
         mu = math.sqrt(math.fsum(count * float(analysis.mu or 0) ** 2 for analysis, count in runs))
         return gaussian_analysis("together", GAUSSIAN, released, mu, assumptions)
-    # (b): whoever holds a step can ask it for what it composes to with others of its scheme
-    held = {step.scheme: step for analysis, _ in runs for step, _ in analysis.steps}
-    if len(held) == 1 and all(analysis.steps or _finite(analysis) for analysis, _ in runs):
-        (one,) = held.values()
-        counts: dict[StepLoss, int] = {}
-        for analysis, count in runs:
-            for step, steps in analysis.steps or one.gaussian(float(analysis.mu or 0)):
-                counts[step] = counts.get(step, 0) + count * steps
-        parts = tuple(counts.items())
-        composed = cache(lambda delta: one.eps_among(parts, delta))
-        return Analysis("together", LOSSES, released, composed, assumptions, steps=parts)
+    # (b)
+    schemes = {analysis.steps.scheme for analysis, _ in runs if analysis.steps}
+    if len(schemes) == 1 and all(analysis.steps or _finite(analysis) for analysis, _ in runs):
+        steps = Steps(part for analysis, count in runs for part in analysis.steps.times(count))
+        squares = math.fsum(count * float(a.mu or 0) ** 2 for a, count in runs if not a.steps)
+        steps = steps.with_gaussian(math.sqrt(squares))
+        return Analysis("together", LOSSES, released, cache(steps.eps), assumptions, steps=steps)
     # (c)
     number = sum(count for _, count in runs)
 

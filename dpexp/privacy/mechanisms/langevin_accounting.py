@@ -26,7 +26,7 @@ import numpy as np
 from dpexp.accounting.calibrate import Unreachable, least_noise, rounded_up
 from dpexp.accounting.epochs import epoch_loss, varying_epochs_eps
 from dpexp.accounting.gaussian import raised
-from dpexp.accounting.steps import Relation, Scheme, Steps, distance, eps_of_steps, random_step, step_loss
+from dpexp.accounting.steps import Relation, Scheme, Steps, distance, random_step, step_loss
 from dpexp.privacy.analyses.analysis import (
     ALL,
     LAST,
@@ -309,7 +309,7 @@ def composed(run: LangevinRun, multiplier: float) -> Analysis:
     scheme: Literal["poisson", "fixed-size"] = "fixed-size" if run.sampling == "fixed-size" else "poisson"
     step = random_step(epochs.share if epochs else run.q, multiplier, scheme, run.relation)
     parts = steps_of(*step, groups)
-    return Analysis("pld", PLD, ALL, partial(eps_of_steps, parts), assumed, steps=parts)
+    return Analysis("pld", PLD, ALL, parts.eps, assumed, steps=parts)
 
 
 def steps_of(q: float, multiplier: float, scheme: Scheme, groups: Groups) -> Steps:
@@ -317,7 +317,7 @@ def steps_of(q: float, multiplier: float, scheme: Scheme, groups: Groups) -> Ste
 
     Steps have the probability q and the noise `multiplier` times that of their group; `multiplier` as in `StepLoss`.
     """
-    return tuple((step_loss(q, multiplier * relative, scheme), count) for relative, count in groups)
+    return Steps((step_loss(q, multiplier * relative, scheme), count) for relative, count in groups)
 
 
 def _visits(run: LangevinRun) -> float:

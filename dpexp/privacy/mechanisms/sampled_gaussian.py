@@ -16,10 +16,7 @@ from dpexp.accounting.steps import (
     Relation,
     Sampling,
     Scheme,
-    attained_by_steps,
     distance,
-    eps_of_steps,
-    few_kinds,
     random_step,
     step_loss,
 )
@@ -120,19 +117,17 @@ class SampledGaussian(Mechanism):
         author = "Dong, Roth and Su (2022)" if fixed else "Mironov, Talwar and Zhang (2019)"
         source = f"{author} for every phase, real orders by quadrature"
         noiseless = min(multiplier for multiplier, _ in kinds) == 0
-        parts = () if noiseless else few_kinds(self._steps(kinds), "above")
+        parts = ComposedSteps() if noiseless else self._steps(kinds).few("above")
 
         @cache
         def rdp(order: float) -> float:
-            return math.inf if refused or noiseless else math.fsum(n * step.rdp(order) for step, n in parts)
+            return math.inf if refused or noiseless else parts.rdp(order)
 
         assumptions = (NOISE, FIXED) if fixed else (NOISE, POISSON, DIVIDED)
         eps = cache(partial(eps_of_few_orders, rdp))
         found = [Analysis("renyi-composition", source, ALL, eps, assumptions, rdp, refused=refused)]
         if not noiseless:
-            found.append(
-                Analysis("pld-composition", PLD, ALL, cache(partial(eps_of_steps, parts)), assumptions, steps=parts)
-            )
+            found.append(Analysis("pld-composition", PLD, ALL, cache(parts.eps), assumptions, steps=parts))
         return found
 
     def _gaussian_mu(self, kinds: Mapping[tuple[float, float], int]) -> float | None:
@@ -146,7 +141,7 @@ class SampledGaussian(Mechanism):
 
     def _steps(self, kinds: Mapping[tuple[float, float], int]) -> ComposedSteps:
         """Their loss distributions; a phase of infinite noise adds nothing, and has none."""
-        return tuple(
+        return ComposedSteps(
             (step_loss(*random_step(q, multiplier, self.sampling, self.neighboring_relation)), steps)
             for (multiplier, q), steps in kinds.items()
             if math.isfinite(multiplier)
@@ -165,8 +160,8 @@ class SampledGaussian(Mechanism):
             if self.neighboring_relation == "add-remove":
                 return []
             # a record that is turned round among others of one gradient is there or not, at half of the noise
-            parts, scheme = tuple((step_loss(s.q, 1 / s.mu, "add-remove"), n) for s, n in parts), "fixed-size"
-        eps = partial(attained_by_steps, parts) if mu is None else partial(eps_of, mu)
+            parts, scheme = ComposedSteps((step_loss(s.q, 1 / s.mu, "add-remove"), n) for s, n in parts), "fixed-size"
+        eps = parts.attained if mu is None else partial(eps_of, mu)
         found = [LowerBound("exact-composition", ALL, CONSTANT[self.neighboring_relation], cache(eps))]
         # The last iterate of linear losses has the noise of all steps, and the record at least as often as with the
         # least q in each: of the one data set the sum is then larger, and of the other it is not.
