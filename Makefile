@@ -90,7 +90,7 @@ soak: $(READY) reproduce-afresh
 	$(BIN)/python -m tests.campaigns.documents
 	$(BIN)/python -m tests.campaigns.random_numbers
 	$(BIN)/python -m tests.campaigns.machines
-	$(BIN)/python -m tests.campaigns.settled_slopes
+	$(BIN)/python -m tests.campaigns.asymptotic_slopes
 	$(BIN)/python -m tests.campaigns.other_seeds
 	DPEXP_TESTS=all $(BIN)/python -m pytest -n 2 --dist loadfile
 	$(MAKE) peers

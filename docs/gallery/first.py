@@ -2,7 +2,7 @@
 # # What a budget costs
 #
 # 300,000 users send one private gradient each. The smaller the budget, the longer noise outweighs what is learnt, and the
-# later the error falls. The marks at the right are hollow: none of these slopes has settled yet.
+# later the error falls. The marks at the right are hollow: none of these slopes is asymptotic yet.
 #
 # Commands: `dpexp run first.yaml`, then `dpexp plot first`
 

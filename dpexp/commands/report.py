@@ -115,6 +115,7 @@ def _pictures(experiments: Sequence[Stored], results: Path) -> dict[str, list[Pi
 def _tables(one: Stored, results: Path, compare: bool) -> tuple[list[Numbers], list[str]]:
     """The table of a result and pairs of levels of what varies in it; what cannot be shown has a line."""
     from dpexp.config.settings import varying
+    from dpexp.papers import theories
     from dpexp.reporting.of_results.compared import between_levels, certainty, compared, shown
     from dpexp.reporting.of_results.table import content_of
     from dpexp.reporting.page import Numbers
@@ -125,7 +126,7 @@ def _tables(one: Stored, results: Path, compare: bool) -> tuple[list[Numbers], l
     if len(runs) > MOST_ROWS:
         return [], [f"{len(runs):,} settings are not tabled here: {shell(['table', one.name], results)}"]
     try:
-        content = content_of(one.gathered)
+        content = content_of(one.gathered, theories=theories())
         tables.append(Numbers("Last step", content.head, content.rows, content.note))
     except Exception as error:  # one table that cannot be made is a line of the page
         remarks.append(f"No table: {said(error)[0]}.")

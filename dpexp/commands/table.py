@@ -135,8 +135,9 @@ def table_of(sources: Sequence[Source], request: Request, taken: Sequence[str] |
 
 
 def _build(sources: tuple[Source, ...], request: Request, results: Path) -> Content:
+    from dpexp.papers import theories
     from dpexp.reporting.of_results.gather import gather
     from dpexp.reporting.of_results.table import content_of
 
     gathered = gather(sources, request.only)
-    return content_of(gathered, request.metrics, request.estimators, request.statistic)
+    return content_of(gathered, request.metrics, request.estimators, request.statistic, theories())

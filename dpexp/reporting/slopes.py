@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,19 +94,15 @@ class Rate:
     """last slope minus the one before"""
     drift_se: float
 
-    @property
-    def settled(self) -> bool:
-        """Whether ten times the users will give the same slope within 0.15, as far as two decades can tell.
-
-        The interval of the drift lies within half of that: a bend may double, and a wide error proves nothing. Of 232
-        such slopes of runs that were held out, 3.9% are off by more with ten times the users (docs/figures.md).
-        """
-        return abs(self.drift) + 2 * self.drift_se <= RATE_TOLERANCE / 2
+    asymptotic: bool = False
+    """whether theory confirms that a tenfold longer run has the same slope: `is_asymptotic`"""
 
     @property
     def state(self) -> str:
-        """ "settled", "transient" where the decades disagree, or "not known"."""
-        return "settled" if self.settled else "not known" if self.agrees_within(RATE_TOLERANCE) else "transient"
+        """ "asymptotic", "transient" where the decades disagree, or "not known"."""
+        if self.asymptotic:
+            return "asymptotic"
+        return "not known" if self.agrees_within(RATE_TOLERANCE) else "transient"
 
     def agrees_within(self, tolerance: float) -> bool:
         """Whether the slopes of the two decades differ by no more than this, up to two errors."""
@@ -131,6 +128,33 @@ class Rate:
         return "unresolved"
 
 
+AGREEMENT = 0.05
+"""by how much a slope may differ from that of a prediction which confirms it"""
+FALL = 10.0
+"""factor by which an error has fallen before its slope can be asymptotic: less, and it may not have left its start"""
+
+
+def is_asymptotic(
+    found: Rate, steps: np.ndarray, mean: np.ndarray, predict: Callable[[np.ndarray], np.ndarray | None]
+) -> bool:
+    """Whether a measured slope is that of large n.
+
+    The mean [K] has fallen tenfold, and the slopes that theory predicts for the decade of the measurement and for the
+    next one both agree with it within 0.05, with a standard error of at most half of that. `predict` gives the
+    predicted mean at some steps, or None.
+    """
+    if not mean[-1] * FALL <= mean[0] or 2 * found.last.se > AGREEMENT:
+        return False
+    n = float(steps[-1])
+    places = np.unique(np.round(np.geomspace(n / 10, 10 * n, 21)).astype(np.int64))
+    values = predict(places)
+    if values is None or not np.all(np.isfinite(values) & (values > 0)):
+        return False
+    decades = [(places <= n), (places >= n)]
+    slopes = [float(slope_weights(np.log(places[d].astype(float))) @ np.log(values[d])) for d in decades]
+    return all(abs(slope - found.last.slope) <= AGREEMENT for slope in slopes)
+
+
 def rate(steps: np.ndarray, values: np.ndarray) -> Rate:
     """The rate at which the mean over replicates of values [K, R] falls, from its last two decades of steps.
 
@@ -143,6 +167,12 @@ def rate(steps: np.ndarray, values: np.ndarray) -> Rate:
     weights = np.subtract(*(_window_weights(steps, window) for window in windows))
     _, se = log_contrast(weights[weights != 0], values[weights != 0])
     return Rate(last, before, last.slope - before.slope, se)
+
+
+def decades(slopes: Iterable[Rate | str]) -> str:
+    """Over which steps slopes were measured, in words."""
+    windows = {found.last.window for found in slopes if isinstance(found, Rate)}
+    return "steps {:,.0f} to {:,.0f}".format(*windows.pop()) if len(windows) == 1 else "the last decade"
 
 
 def slope_weights(x: np.ndarray) -> np.ndarray:

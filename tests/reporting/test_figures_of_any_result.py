@@ -195,10 +195,10 @@ def test_the_slope_of_a_line_is_that_of_the_rule_with_its_mark(tmp_path):
     drawing = draw(gather([source]), asked())
     words = [text.get_text() for text in drawing.canvas.axes[0].texts]
     assert f"{expected.last.slope:.2f}".replace("-", "\u2212") in words
-    settled = sum(found.settled for found in scene.slopes)
-    assert f"({settled} of 6" in drawing.caption
+    asymptotic = sum(found.asymptotic for found in scene.slopes)
+    assert f"({asymptotic} of 6" in drawing.caption
     faces = [line.get_markerfacecolor() for line in drawing.canvas.axes[0].lines if line.get_marker() == "o"]
-    assert sum(face != "white" for face in faces) == settled
+    assert sum(face != "white" for face in faces) == asymptotic
 
 
 def test_the_reference_slope_is_that_of_theory_where_there_is_one(toy):

@@ -10,6 +10,7 @@ from dpexp.reporting.slopes import (
     Rate,
     Slope,
     SlopeError,
+    is_asymptotic,
     local_slopes,
     log_contrast,
     loglog_slope,
@@ -101,7 +102,6 @@ def test_windows_of_local_slopes_are_whole_decades_and_no_more():
 def test_a_rate_is_reached_faster_or_slower():
     steps, values = curves(-2 / 3)
     found = rate(steps, values)
-    assert found.settled
     assert found.last.window == (steps[-1] / 10, steps[-1])
     assert found.compared(-2 / 3) == "reached"
     assert found.compared(-0.3) == "faster"
@@ -130,12 +130,17 @@ def test_decades_agree_up_to_two_errors_of_the_drift():
             assert found.state == ("not known" if agree else "transient")
 
 
-def test_a_wide_error_or_a_bend_settles_nothing():
-    """Half the tolerance is 0.075, and two errors have to fit in as well."""
-    for drift, error, settled in ((0.0, 0.0, True), (0.0, 0.05, False), (-0.05, 0.01, True), (0.08, 0.0, False)):
-        found = Rate(slope(-0.5, 0.01), slope(-0.5 - drift, 0.01), drift, error)
-        assert found.settled == settled
-        assert found.state == ("settled" if settled else "not known")
+def test_a_slope_is_asymptotic_where_theory_says_the_same_of_a_tenfold_longer_run():
+    """Not before the error has fallen tenfold, not where the prediction bends later, and not without a prediction."""
+    steps, values = curves(-2 / 3)
+    found, mean = rate(steps, values), values.mean(axis=1)
+    n = float(steps[-1])
+    assert is_asymptotic(found, steps, mean, lambda at: 3.0 * at ** (-2 / 3))
+    assert not is_asymptotic(found, steps, mean, lambda at: None)
+    assert not is_asymptotic(found, steps, mean, lambda at: at**-0.6)
+    assert not is_asymptotic(found, steps, mean, lambda at: at ** (-2 / 3) + n ** (-2 / 3) / 20)
+    near = np.minimum(mean, 9 * mean[-1])
+    assert not is_asymptotic(found, steps, near, lambda at: at ** (-2 / 3))
 
 
 def test_the_tolerance_of_an_exponent():
@@ -153,5 +158,5 @@ def test_a_transient_is_no_rate():
     mean = steps**-0.3 + 1e5 * steps**-1.2
     drifting = rate(steps, mean[:, None] * (1 + 0.05 * RNG.standard_normal((len(steps), 60))))
     assert drifting.drift > 0.15
-    assert not drifting.settled
+    assert drifting.state == "transient"
     assert drifting.compared(drifting.last.slope) == "transient"

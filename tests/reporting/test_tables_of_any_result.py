@@ -288,7 +288,7 @@ def test_latex_is_whole_with_caption_label_and_mathematics(toy):
         ("1/3", "$1/3$"),
         ("\u22121/3", "$-1/3$"),
         ("-0.34 [-0.4, -0.3]", r"$-0.34\ [-0.4, -0.3]$"),
-        ("-1.03 settled", "$-1.03$ settled"),
+        ("-1.03 asymptotic", "$-1.03$ asymptotic"),
         (
             "100% of {a_b} & $c$ ~ x^2 \\ #1",
             r"100\% of \{a\_b\} \& \$c\$ \textasciitilde{} x\^{}2 \textbackslash{} \#1",

@@ -10,7 +10,7 @@ from dpexp.reporting.of_results.labels import ESTIMATORS, constants, values
 from dpexp.reporting.of_results.metrics import metric_of
 from dpexp.reporting.of_results.scene import MOST_MARKED, Scene
 from dpexp.reporting.of_results.statistic import STATISTICS
-from dpexp.reporting.slopes import RATE_TOLERANCE, Rate
+from dpexp.reporting.slopes import Rate
 
 MOST_NAMED = 8
 """settings that a sentence lists by name"""
@@ -87,11 +87,10 @@ def _slopes(scene: Scene) -> str:
     reasons = sorted({found for found in scene.slopes if isinstance(found, str)})
     words = []
     if rates:
-        settled = sum(found.settled for found in rates)
+        asymptotic = sum(found.asymptotic for found in rates)
         words.append(
-            f"Beside the curves: slopes of log mean on log step over the last decade, filled where they have settled "
-            f"({settled} of {len(rates)}: the slope of the decade before differs by at most {RATE_TOLERANCE / 2:g}, "
-            "two standard errors included), hollow where they are not known to be rates."
+            f"Beside the curves: slopes of log mean on log step over {scene.decade}, filled where theory confirms that "
+            f"they are asymptotic ({asymptotic} of {len(rates)})."
         )
         if scene.guided:
             words.append("Dotted: the exponent of theory for the first estimator.")

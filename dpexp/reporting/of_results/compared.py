@@ -15,7 +15,7 @@ from dpexp.config.settings import Settings, Words, varying
 from dpexp.core.errors import UsageError
 from dpexp.core.text import guess
 from dpexp.reporting.of_results.gather import Gathered, Run, Source
-from dpexp.reporting.of_results.lines import Line, lines_of
+from dpexp.reporting.of_results.lines import Line, lines_of, replicates_of
 from dpexp.store import cell_of
 from dpexp.store.reading import OnlySummaries
 from dpexp.store.stats import CI_LEVEL, interval, paired_difference, t_quantile
@@ -142,7 +142,7 @@ def _replicates(run: Run, metric: str) -> dict[str, np.ndarray]:
     except OnlySummaries:
         return {}
     # a copy: a view would keep all steps
-    return dict(zip(data.estimators, data.values[:, -1, data.metrics.index(metric)].copy(), strict=True))
+    return {estimator: replicates_of(data, estimator, metric)[-1].copy() for estimator in data.estimators}
 
 
 def _compare(

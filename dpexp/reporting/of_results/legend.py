@@ -32,9 +32,9 @@ def entries(scene: Scene, overlay: Overlay | None) -> list[Any]:
         handles.append(_entry(words, marker="x", markersize=6, markeredgewidth=1.6, linestyle=""))
     # what no panel shows needs no entry
     written = [scene.slopes[k] for members in scene.panels.values() if scene.marked(members) for k in members]
-    for settled, words in ((True, "fitted slope, settled"), (False, "slope of the last decade, no rate")):
-        if any(isinstance(found, Rate) and found.settled == settled for found in written):
-            face = looks.GREY if settled else "white"
+    for asymptotic, words in ((True, "asymptotic slope"), (False, f"slope over {scene.decade}")):
+        if any(isinstance(found, Rate) and found.asymptotic == asymptotic for found in written):
+            face = looks.GREY if asymptotic else "white"
             handles.append(_entry(words, marker="o", linestyle="", markersize=4, markerfacecolor=face))
     if scene.guided:
         handles.append(_entry("reference slope", color="#444444", linestyle=":", linewidth=1.1))

@@ -7,7 +7,8 @@ be drawn over any result, is an optional member of `Paper`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,7 +18,7 @@ from dpexp.config.settings import Settings
 from dpexp.reporting.of_results.choose import ESTIMATOR
 from dpexp.reporting.of_results.gather import Gathered, Run
 from dpexp.reporting.of_results.metrics import metric_of
-from dpexp.reporting.slopes import Rate, SlopeError, rate
+from dpexp.reporting.slopes import Rate, SlopeError, is_asymptotic, rate
 from dpexp.store.reading import OnlySummaries, cell_of
 
 if TYPE_CHECKING:
@@ -84,8 +85,15 @@ def lines_of(gathered: Gathered, metric: str) -> list[Line]:
     return found
 
 
-def fitted(lines: Sequence[Line], metric: str) -> list[Rate | str]:
-    """The slope of every line over its last decade, and whether it has settled; or why there is none.
+def replicates_of(data: CellData, estimator: str, metric: str) -> np.ndarray:
+    """Values of one estimator and metric by checkpoint and replicate, [K, R]; of the distance the square is stored."""
+    stored = "param_distance_sq" if metric == "param_distance" else metric
+    values = data.values[data.estimators.index(estimator), :, data.metrics.index(stored)]
+    return values if stored == metric else np.sqrt(values)
+
+
+def fitted(lines: Sequence[Line], metric: str, theories: Sequence[Theory] = ()) -> list[Rate | str]:
+    """The slope of every line over its last decade, and whether theory confirms it; or why there is none.
 
     The errors come from the replicates, so the trajectories are needed, and not only their summaries. Raises
     ResultsMissing where they are there and are not those of the summaries: a run may be writing beside.
@@ -93,10 +101,14 @@ def fitted(lines: Sequence[Line], metric: str) -> list[Rate | str]:
     if not metric_of(metric).error:
         return ["no slope: the metric is no error"] * len(lines)
     # a file is read once for the estimators of its cell, which follow each other
-    return [found for _, some in groupby(lines, lambda line: id(line.run)) for found in _slopes(list(some), metric)]
+    return [
+        found
+        for _, some in groupby(lines, lambda line: id(line.run))
+        for found in _slopes(list(some), metric, theories)
+    ]
 
 
-def _slopes(lines: Sequence[Line], metric: str) -> list[Rate | str]:
+def _slopes(lines: Sequence[Line], metric: str, theories: Sequence[Theory]) -> list[Rate | str]:
     """Those of one cell's lines."""
     data: CellData | str = ""
     if not all(line.diverged for line in lines):
@@ -104,19 +116,26 @@ def _slopes(lines: Sequence[Line], metric: str) -> list[Rate | str]:
             data = cell_of(lines[0].run.generation, str(lines[0].run.row["cell_id"]))
         except OnlySummaries:
             data = "no slope: the trajectories are not there"
-    # of the distance the square alone is stored by replicate
-    stored = "param_distance_sq" if metric == "param_distance" else metric
 
     def one(line: Line) -> Rate | str:
         if line.diverged or isinstance(data, str):
             return "no slope: replicates diverged" if line.diverged else str(data)
-        values = data.values[data.estimators.index(line.estimator), :, data.metrics.index(stored)]
         try:
-            return rate(data.steps, np.sqrt(values) if stored != metric else values)
+            found = rate(data.steps, replicates_of(data, line.estimator, metric))
         except SlopeError as error:
             return f"no slope: {error}"
+        steps, mean = line.rows.step, line.rows.mean
+        return replace(found, asymptotic=is_asymptotic(found, steps, mean, partial(predicted, theories, line, metric)))
 
     return [one(line) for line in lines]
+
+
+def predicted(theories: Sequence[Theory], line: Line, metric: str, steps: np.ndarray) -> np.ndarray | None:
+    """What theory predicts of the mean of a line at some steps; None where it says nothing."""
+    if (cell := line.run.known) is None:
+        return None
+    curves = curves_of(theories, cell, line.estimator, metric, steps)
+    return next((values for name, values in curves.items() if name.startswith("prediction")), None)
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ def spread(places: Sequence[float], gap: float) -> np.ndarray:
 
 
 def mark_slopes(scene: Scene, axes: Axes, members: Sequence[int], width: float, height: float) -> None:
-    """The fitted slope of every line to the right of its end: filled where it has settled, hollow where not.
+    """The fitted slope of every line to the right of its end: filled where it is asymptotic, else hollow.
 
     `width` and `height` are those of the panel in inches, near enough.
     """
@@ -60,7 +60,7 @@ def mark_slopes(scene: Scene, axes: Axes, members: Sequence[int], width: float, 
         colour = scene.colour(scene.lines[k])
         axes.plot([1.0, leader], [place, y], transform=axes.transAxes, color=colour, linewidth=0.6, clip_on=False)
         axes.plot([dot], [y], "o", transform=axes.transAxes, clip_on=False, markersize=3, markeredgewidth=0.8,
-                  color=colour, markerfacecolor=colour if found.settled else "white")  # fmt: skip
+                  color=colour, markerfacecolor=colour if found.asymptotic else "white")  # fmt: skip
         axes.annotate(f"{found.last.slope:.2f}".replace("-", "\u2212"), (digits, y), xycoords="axes fraction",
                       fontsize=POINTS, va="center", color=colour)  # fmt: skip
 

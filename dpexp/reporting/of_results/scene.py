@@ -18,7 +18,7 @@ from dpexp.reporting.of_results.gather import Gathered
 from dpexp.reporting.of_results.lines import Line, Rows, Theory, exponent_of, fitted, lines_of
 from dpexp.reporting.of_results.metrics import metric_of
 from dpexp.reporting.of_results.statistic import of_replicates
-from dpexp.reporting.slopes import Rate
+from dpexp.reporting.slopes import Rate, decades
 
 MOST_SLOPES = 120
 """lines of a figure whose trajectories are read for slopes"""
@@ -85,7 +85,9 @@ class Scene:
         curves = self.plan.x == STEP and self.x_log and self.y_log and request.slopes and len(self.lines) <= MOST_SLOPES
         # slopes are those of means
         curves = curves and request.statistic == "mean"
-        self.slopes: list[Rate | str] = fitted(self.lines, self.metric) if curves else [""] * len(self.lines)
+        self.slopes: list[Rate | str] = (
+            fitted(self.lines, self.metric, request.theories) if curves else [""] * len(self.lines)
+        )
         """of every line; a reason where there is none, and no word where nobody looked for one"""
 
     @property
@@ -228,6 +230,11 @@ class Scene:
         return [] if limits is None else [line for line in whole if line.rows.mean[-1] > limits[1]]
 
     # --- slopes
+
+    @property
+    def decade(self) -> str:
+        """Over which steps the slopes are measured, in words."""
+        return decades(self.slopes)
 
     def guide(self, members: Sequence[int]) -> float | None:
         """The exponent that theory gives the first estimator of a panel; None where it gives none, or several."""

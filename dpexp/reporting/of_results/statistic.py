@@ -13,6 +13,7 @@ import numpy as np
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.text import guess
 from dpexp.reporting.of_results.gather import Gathered
+from dpexp.reporting.of_results.lines import replicates_of
 from dpexp.store.reading import OnlySummaries, cell_of, command_of
 from dpexp.store.stats import CI_LEVEL, CI_NAME
 
@@ -41,11 +42,8 @@ def of_replicates(gathered: Gathered, metrics: Sequence[str], statistic: str) ->
         except OnlySummaries:
             hint = f"run: {command_of(run.generation.folder)[0]}"
             raise ResultsMissing(f"{run.source.path}: --statistic {statistic} needs the trajectories", hint) from None
-        # of the distance the square alone is stored by replicate, and order statistics commute with the root
-        stored = "param_distance_sq" if metric == "param_distance" else metric
-        values = data.values[data.estimators.index(estimator), :, data.metrics.index(stored)]
-        chosen = values[np.searchsorted(data.steps, rows.step.to_numpy())]
-        columns = ordered(np.sqrt(chosen) if stored != metric else chosen, statistic)
+        values = replicates_of(data, estimator, metric)[np.searchsorted(data.steps, rows.step.to_numpy())]
+        columns = ordered(values, statistic)
         summary.loc[rows.index, ["mean", "ci_lo", "ci_hi"]] = np.stack(columns, axis=1)
     return replace(gathered, summary=summary, statistic=statistic)
 

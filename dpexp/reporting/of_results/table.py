@@ -14,10 +14,10 @@ from dpexp.reporting.digits import from_to, within
 from dpexp.reporting.of_results.choose import ESTIMATOR, needed
 from dpexp.reporting.of_results.gather import Gathered
 from dpexp.reporting.of_results.labels import constants
-from dpexp.reporting.of_results.lines import Line, column_of, fitted, lines_of
+from dpexp.reporting.of_results.lines import Line, Theory, column_of, fitted, lines_of
 from dpexp.reporting.of_results.metrics import CONTROLLED, metric_of
 from dpexp.reporting.of_results.statistic import STATISTICS, of_replicates
-from dpexp.reporting.slopes import Rate
+from dpexp.reporting.slopes import Rate, decades
 from dpexp.reporting.table import Column, Content, by_column, without_constants
 
 PAYS = 3.0
@@ -40,7 +40,11 @@ OTHERS = {"cell_id", ESTIMATOR, "step", "slope", "slope_ci_lo", "slope_ci_hi", "
 
 
 def content_of(
-    gathered: Gathered, metrics: Sequence[str] = (), estimators: Sequence[str] = (), statistic: str = "mean"
+    gathered: Gathered,
+    metrics: Sequence[str] = (),
+    estimators: Sequence[str] = (),
+    statistic: str = "mean",
+    theories: Sequence[Theory] = (),
 ) -> Content:
     """The table's text and numbers: these metrics, or the default one and what belongs beside it.
 
@@ -57,7 +61,7 @@ def content_of(
     taken = {*OTHERS, *map(column_of, names)}
     called = [f"metric.{name}" if name in taken else name for name in shown]
     # slopes are those of means
-    slopes: list[Rate | str] = fitted(lines[main], main) if statistic == "mean" else [""] * len(lines[main])
+    slopes: list[Rate | str] = fitted(lines[main], main, theories) if statistic == "mean" else [""] * len(lines[main])
     beside = main + CONTROLLED
     # the same rate from fewer replicates, beside the plain one and never in its place
     more = fitted(lines[beside], beside) if beside in shown and statistic == "mean" else [""] * len(slopes)
@@ -190,8 +194,8 @@ def _note(
         )
     if any(isinstance(found, Rate) for found in slopes):
         words.append(
-            "Slope: of log mean on log step over the last decade; a rate only where it has settled, transient where "
-            "the decade before disagrees, else not known."
+            f"Slope: of log mean on log step over {decades(slopes)}; asymptotic where theory confirms it, transient "
+            "where the decade before disagrees, else not known."
         )
     reasons = sorted({found for found in slopes if isinstance(found, str) and found})
     words += [f"{reason[0].upper()}{reason[1:]}, in {slopes.count(reason)} rows." for reason in reasons]
