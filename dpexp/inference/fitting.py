@@ -116,9 +116,6 @@ def released(model: Model, outcome: Outcome, lane: int = 0) -> Release:
     mean, error = mean_hessian(sums, model.p)
     # gradients have all noise in the sum of squares
     squares, hessian = symmetric(sums.squares[:, lane : lane + 1], model.p)[0] / total**2, mean[lane]
-    # that of a logistic model is turned
-    if outcome.flatter is not None:
-        hessian = outcome.flatter[lane] @ hessian @ outcome.flatter[lane].T
     point, gradient = sums.points[:, lane] / total, sums.gradients[:, lane] / total
     return Release(point, gradient, squares, hessian, float(error[lane]), model.hessian_scaling, debiased=True)
 

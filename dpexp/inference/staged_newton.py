@@ -10,12 +10,11 @@ public guess.
 (b) After stages 1 and 2 the server jumps to the corrected estimate, so that the start is forgotten.
 (c) After every stage the server compares what was measured with its guess (`measured_pace`). It does so with messages
 that it has, at no privacy.
-(d) The estimate uses the sums of stages 2 and 3, and is less what is known of its bias (`third_derivatives`).
+(d) The estimate uses the sums of stages 2 and 3, and is less what is known of the bias of its scale.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -26,8 +25,8 @@ from dpexp.engine.lanes.vectors import LANES
 from dpexp.inference.messages import Constants, Sums, Users, compiled_messages, no_sums
 from dpexp.inference.models import Model
 from dpexp.inference.newton import Corrected, corrected, mean_hessian, newton_corrected
+from dpexp.inference.scale_bias import scale_bias
 from dpexp.inference.small_matrices import eigenvalues
-from dpexp.inference.third_derivatives import farther, flatter, guessed_users, mean_curvature, scale_bias
 from dpexp.inference.users import BLOCK, Source
 
 FARTHEST_PACE = 16.0
@@ -69,8 +68,6 @@ def measured_pace(model: Model, curvature: float, sums: Sums) -> np.ndarray:
 
 SHARES = (0.1, 0.3, 0.6)
 """of the users, by stage"""
-POINTS = 6
-"""blocks of a stage, at most, at whose beginning the server remembers where it was"""
 # Stages are short on purpose: the bias of what curvature leaves grows with T, and the correction of `newton` needs no
 # mixing. They are not shorter, because the noise of the Hessians counts by the length of the correction, which falls
 # in T.
@@ -111,7 +108,7 @@ class Outcome(NamedTuple):
     """What eight replicates of one design end with."""
 
     final: Corrected
-    """from stages 2 and 3 together; its covariance is that for the mean Hessian of the messages"""
+    """from stages 2 and 3 together"""
     stages: tuple[Corrected, Corrected]
     """stages 2 and 3 alone, corrected with the same Hessian: they differ by more than noise where F is not quadratic"""
     sums: Sums
@@ -120,8 +117,6 @@ class Outcome(NamedTuple):
     """whether the jump before the last stage was longer than is allowed [8]"""
     projections: np.ndarray
     """steps at which the scale was projected [8]"""
-    flatter: np.ndarray | None
-    """K [8, p, p] with which K M K' is the Hessian at the target, for the mean M of messages; None where it is M"""
 
 
 class Server:
@@ -133,8 +128,6 @@ class Server:
         self.theta = lanes_empty(model.p)
         self.theta[:] = np.asarray(start, dtype=np.float64)[:, None]
         """[p, 8]"""
-        self.path: list[np.ndarray] = []
-        """theta [8, p] at the beginning of at most `POINTS` blocks of the last stage, and at its end"""
         self.hits = lanes_zeros(1)
         self.scratch = lanes_zeros(2 * model.p)
         self.constants = Constants(
@@ -167,23 +160,10 @@ class Server:
 
         With `every` > 0 every k-th user of the stage sends a Hessian.
         """
-        sums, self.path, apart = self.begin(), [], BLOCK * math.ceil(len(eta) / (BLOCK * POINTS))
+        sums = self.begin()
         for first in range(0, len(eta), BLOCK):
-            if first % apart == 0:
-                self.path.append(self.theta.T.copy())
             part = eta[first : first + BLOCK]
             self.serve(source.block(len(part), before + first, every), before + first, part, every, summed, sums)
-        self.path.append(self.theta.T.copy())
-        return sums
-
-    def guessed(self, theta: np.ndarray, every: int) -> Sums:
-        """Sums over the records of the guessed law at theta [8, p] (`third_derivatives`)."""
-        users, at, sums = guessed_users(self.model), lanes_empty(self.model.p), no_sums(self.model.p)
-        at[:] = theta.T
-        self._messages(
-            0, every, 1, self.constants, np.zeros(len(users.v)), users, at, lanes_zeros(1), self.scratch, sums,
-            0, len(users.v), 0, None,
-        )  # fmt: skip
         return sums
 
     def begin(self) -> Sums:
@@ -195,8 +175,6 @@ class Server:
         # the server alone does this with what it has received, so it costs no privacy
         current = (sums.points / sums.v[0]).T
         change = newton_corrected(sums, self.model).theta - current
-        if self.model.bends:
-            change *= farther(self.guessed, current, change)[:, None]
         beta = self.model.d + 1
         limit = FARTHEST * (current[:, -1] if self.model.has_scale else np.ones(LANES))
         spread = np.append(1.0, np.full(self.model.d, min(1.0, self.model.problem.sigma_z)))
@@ -228,20 +206,14 @@ def staged_newton(
     server.pace[:] = measured_pace(server.model, design.curvature, first)
     second_pace = server.pace[0].copy()
     second = server.ask(source, design.step_sizes(1), design.every)
-    path = server.path
     shortened = server.jump(second)
     server.pace[:] = measured_pace(server.model, design.curvature, second)
     paces = second_pace, server.pace[0].copy()
     third = server.ask(source, design.step_sizes(2), design.every)
     # (d)
-    both, flatness = second + third, None
+    both = second + third
     final = newton_corrected(both, server.model)
     alone = corrected(second, final.hessian, final.hessian_error), corrected(third, final.hessian, final.hessian_error)
     times = sum(pace * design.step_sizes(s).sum() for s, pace in enumerate(paces, start=1))
     final.theta[:, -1] -= scale_bias(server.model, both, final, times)
-    # the curvature at the estimate, and over the points at which Hessians were sent: of each stage by its weight
-    if server.model.bends:
-        there, *met = (mean_curvature(server.guessed, points) for points in ([final.theta], path, server.path))
-        share = (third.u[0] / (second.u[0] + third.u[0]))[:, None, None]
-        flatness = flatter(there, (1 - share) * met[0] + share * met[1])
-    return Outcome(final, alone, both, shortened, server.hits[0], flatness)
+    return Outcome(final, alone, both, shortened, server.hits[0])

@@ -14,8 +14,8 @@ from dpexp.inference.models import careful, model_of, unit_model
 from dpexp.inference.newton import Corrected, longer, regularise
 from dpexp.inference.populations import Population, Simulated
 from dpexp.inference.predicted import best_every, expected_errors, guessed_curvature, noise_of
-from dpexp.inference.staged_newton import FARTHEST_PACE, Design, Server, guessed_median, measured_pace
-from dpexp.inference.third_derivatives import farther, flatter, mean_curvature, scale_bias
+from dpexp.inference.scale_bias import scale_bias
+from dpexp.inference.staged_newton import FARTHEST_PACE, Design, guessed_median, measured_pace
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.logistic import MallowsLogistic
@@ -42,42 +42,6 @@ def test_pure_noise_changes_no_step_and_no_pace_is_wild():
     assert measured_pace(HUBER, h, measured(HUBER.guessed_hessian, 1e6)) == pytest.approx(1, rel=1e-6)
     assert (measured_pace(HUBER, h, measured(-HUBER.guessed_hessian, 1e-6)) == FARTHEST_PACE).all()
     assert (measured_pace(HUBER, h, no_sums(HUBER.p)) == 1).all()  # nobody sent a Hessian
-
-
-STEEP = np.array([[0.5, 2.0, -2.0]] * 8)
-
-
-def law_of_two(theta):
-    """The mean gradient, up to a constant, and the mean Hessian of other records of the guessed law."""
-    z = np.random.default_rng(8).standard_normal((400_000, 2))
-    x = np.concatenate([np.ones((len(z), 1)), z], axis=1)
-    w, share = np.minimum(1, 2 / np.sum(x * x, axis=1)), 1 / (1 + np.exp(-x @ theta))
-    return x.T @ (w * share) / len(x), (x * (w * share * (1 - share))[:, None]).T @ x / len(x)
-
-
-def test_logistic_hessians_are_turned_into_those_at_the_target():
-    """The Hessian on the way becomes that of other records of the same law at the target: less along steep slopes."""
-    server = Server(model_of(MallowsLogistic(d=2)), np.zeros(3))
-    near, there = (mean_curvature(server.guessed, [points]) for points in (np.zeros((8, 3)), STEEP))
-    turn = flatter(there, near)
-    wanted = law_of_two(STEEP[0])[1]
-    found = turn[0] @ law_of_two(np.zeros(3))[1] @ turn[0].T
-    assert found == pytest.approx(wanted, rel=0.06, abs=0.002)
-    along, across = (a @ found @ a / (a @ law_of_two(np.zeros(3))[1] @ a) for a in np.array([[0, 1, -1], [0, 1, 1]]))
-    assert along < 0.8 * across < 0.8
-    assert flatter(near, near) == pytest.approx(np.tile(np.eye(3), (8, 1, 1)), abs=1e-12)
-
-
-def test_a_jump_goes_to_where_the_gradient_has_risen_by_what_was_measured():
-    """From half of steep slopes: Newton's jump is a third too short."""
-    server, point = Server(model_of(MallowsLogistic(d=2)), np.zeros(3)), STEEP / 2
-    (gradient, hessian), (target, _) = law_of_two(point[0]), law_of_two(STEEP[0])
-    change = np.tile(np.linalg.solve(hessian, target - gradient), (8, 1))
-    found = point + farther(server.guessed, point, change)[:, None] * change
-    assert np.linalg.norm(change[0]) < 0.8 * np.linalg.norm(point[0])
-    assert found[0] == pytest.approx(STEEP[0], rel=0.1)
-    assert farther(server.guessed, point, 1e-3 * change) == pytest.approx(1, abs=0.01)
-    assert (farther(server.guessed, point, 100 * change) == 2).all()
 
 
 def test_users_who_measure_are_fewer_where_noise_is_small_and_their_number_is_the_best():

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import sqrtm
 
 from tests.oracles.ldp_sgd import huber_gradient, logistic_gradient
 
@@ -65,7 +64,6 @@ class Stage:
         self.v = self.v2 = self.u = self.d2 = 0.0
         self.a, self.g = np.zeros(p), np.zeros(p)
         self.q, self.m = np.zeros((p, p)), np.zeros((p, p))
-        self.path: list[np.ndarray] = []
 
 
 def stage(
@@ -81,8 +79,6 @@ def stage(
     """Users (x, y, mu, v, u), one after the other; theta after them, and the sums from user `summed` on."""
     p, kept = len(theta), Stage(len(theta))
     for i in range(1, len(eta) + 1):
-        if (i - 1) % 960 == 0:  # a block, of which there are at most six here
-            kept.path.append(theta)
         x, y, mu, v, u = next(users)
         omega = np.array([next(noise) for _ in range(p)])
         scale = theta[-1] if loss.known_scale is None else loss.known_scale
@@ -108,7 +104,6 @@ def stage(
         theta = theta - eta[i - 1] * v * message
         if loss.known_scale is None:
             theta[-1] = max(theta[-1], loss.scale_min)
-    kept.path.append(theta)
     return theta, kept
 
 
@@ -134,23 +129,9 @@ def estimate(kept: Stage) -> tuple[np.ndarray, np.ndarray]:
     return kept.a / kept.v - d, inverse @ (kept.q / kept.v**2 + added) @ inverse
 
 
-def jump(kept: Stage, has_scale: bool, rows: np.ndarray | None) -> np.ndarray:
+def jump(kept: Stage, has_scale: bool) -> np.ndarray:
     current = kept.a / kept.v
     change = estimate(kept)[0] - current
-    if rows is not None:
-        wanted = change @ guessed_hessian(current, rows) @ change
-
-        def risen(t: float) -> float:
-            means = [guessed_gradient(current + part * change, rows) for part in (t, 0.0)]
-            return float(change @ (means[0] - means[1]))
-
-        grid = [k * 0.4 for k in range(6)]
-        after = next((k for k in range(1, 6) if risen(grid[k]) >= wanted), None)
-        if after is None:
-            change = change * 2.0
-        else:
-            low, high = risen(grid[after - 1]), risen(grid[after])
-            change = change * (grid[after - 1] + 0.4 * (wanted - low) / (high - low))
     most = 2 * current[-1] if has_scale else 2.0
     beta = slice(None, -1) if has_scale else slice(None)
     if np.linalg.norm(change[beta]) > most:
@@ -173,21 +154,6 @@ def pace(kept: Stage, h: float, guess: np.ndarray) -> float:
         return min(max(guessed / ratio, 1 / 16), 16.0)
     mixed = (ratio * precision + guessed * guessed**-2) / (precision + guessed**-2)
     return min(max(guessed / mixed, 1 / 16), 16.0)
-
-
-def guessed_gradient(at: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The mean gradient of records of a guessed law whose responses are 0."""
-    return np.mean([logistic_gradient(list(at), list(x), 0.0) for x in rows], axis=0)
-
-
-def guessed_hessian(at: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    return np.mean([logistic_hessian(list(at), list(x), 0.0) for x in rows], axis=0)
-
-
-def flatter(second: Stage, third: Stage, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """A^(1/2) B^(-1/2), where A is the curvature of a guessed law at theta, and B its mean over the paths of two stages."""
-    met = sum(one.u * np.mean([guessed_hessian(at, rows) for at in one.path], axis=0) for one in (second, third))
-    return np.asarray(sqrtm(guessed_hessian(theta, rows)) @ np.linalg.inv(sqrtm(met / (second.u + third.u))))
 
 
 def scale_bias(both: Stage, theta: np.ndarray, covariance: np.ndarray, time: float, loss: Loss) -> float:
@@ -214,11 +180,10 @@ def staged_newton(
     h: float,
     every: int,
     guess: np.ndarray,
-    rows: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """theta~, C and K after shares (.1, .3, .6) with T = (2, 3, 2). n is a multiple of 10.
+) -> tuple[np.ndarray, np.ndarray]:
+    """theta~ and C after shares (.1, .3, .6) with T = (2, 3, 2). n is a multiple of 10.
 
-    `guess` is the guessed Hessian; `rows` are records of the guessed law where the model is logistic.
+    `guess` is the guessed Hessian.
     """
     n1, n2, n3 = n // 10, 3 * n // 10, 6 * n // 10
     theta, rest, has_scale = np.array(start), (users, noise, hessian_noise), loss.known_scale is None
@@ -226,14 +191,14 @@ def staged_newton(
     _, kept = stage(loss, theta, *rest, eta, every, n1 // 2 + 1)
     paces = [pace(kept, h, guess)]
     eta = np.full(n2, 3 / (h * n2)) * paces[0]
-    _, second = stage(loss, jump(kept, has_scale, rows), *rest, eta, every)
+    _, second = stage(loss, jump(kept, has_scale), *rest, eta, every)
     paces.append(pace(second, h, guess))
     eta = np.full(n3, 2 / (h * n3)) * paces[1]
-    _, third = stage(loss, jump(second, has_scale, rows), *rest, eta, every)
+    _, third = stage(loss, jump(second, has_scale), *rest, eta, every)
     both = Stage(len(start))
     for name in ("v", "v2", "u", "d2", "a", "g", "q", "m"):
         setattr(both, name, getattr(second, name) + getattr(third, name))
     theta, covariance = estimate(both)
     if has_scale:
         theta[-1] -= scale_bias(both, theta, covariance, (3 * paces[0] + 2 * paces[1]) / h, loss)
-    return theta, covariance, None if rows is None else flatter(second, third, theta, rows)
+    return theta, covariance
