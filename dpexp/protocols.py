@@ -27,6 +27,7 @@ Algorithm  dpexp.algorithms.algorithm            an interface, an update rule an
     lanes             replicates that are computed side by side, as pieces of a run are cut; default: 8
     witnesses         replicates that `dpexp run --confirm` computes again; default: 8
     in_python         whether Python has a part in every step, so that many workers are processes; default: False
+    toys              small settings of its own parameters for `dpexp check`; default: its defaults alone
     steps             the number of steps where a config does not say it; default: the config must say it
     complaints        what is wrong with a setting, in words; asked by the config reader; default: nothing
     seconds, memory   what a run costs; asked by `dpexp.config.resources` and `run --dry-run`

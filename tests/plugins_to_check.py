@@ -118,7 +118,7 @@ WRONG = {
         "return super().mechanism(problem, schedule, budget, n)",
         "return super().mechanism(problem, schedule, ConstantBudget(mu=2 * budget.largest), n)",
         "algorithm",
-        "budget kept",
+        "budget stated",
     ),
     "an understated sensitivity of messages": (
         'name: Literal["my-sgd"] = "my-sgd"',

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, cast
 
 from dpexp.core.parameters import Named, Parameters
@@ -52,6 +52,9 @@ class Algorithm(Named, Protocol):
     """replicates that `dpexp run --confirm` computes again: as many as take no longer than one; default 8"""
     in_python: ClassVar[bool]
     """whether Python has a part in every step, so that threads wait for its lock; default False"""
+
+    toys: ClassVar[tuple[Mapping[str, Any], ...]]
+    """small settings of its own parameters, with which `dpexp check` attacks it; default: its defaults alone"""
 
     def steps(self, problem: Any, schedule: Schedule, budget: Budget) -> int | None:
         """The number of steps where the config leaves out `run.n`. Asked by the reader; default None: it must say."""
@@ -104,6 +107,7 @@ class AlgorithmBase(Parameters):
     lanes: ClassVar[int] = 8
     witnesses: ClassVar[int] = 8
     in_python: ClassVar[bool] = False
+    toys: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
 
     def steps(self, problem: Any, schedule: Schedule, budget: Budget) -> int | None:
         """None: the config says how many steps there are."""

@@ -11,7 +11,8 @@ break the convexity that last-iterate bounds need.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -39,6 +40,8 @@ class DpSgld(SoftmaxAlgorithm):
     accountant: Literal["pld", "last-iterate", "once-an-epoch", "theorem-3-1", "published"] = "pld"
     radius: Positive | None = None
     """of the ball to which iterates are projected; a ball that must hold the minimiser where it is left out"""
+    toys: ClassVar[tuple[Mapping[str, Any], ...]] = ({"batch_size": 1, "start": "zero"},)
+
     start: Literal["prescribed", "zero"] = "prescribed"
     """zero: theta_0 = 0. What holds of all iterates holds for any start, the printed bounds do not"""
 

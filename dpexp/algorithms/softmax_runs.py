@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -89,6 +89,7 @@ class SoftmaxAlgorithm(AlgorithmBase):
     lanes: ClassVar[int] = 1
     witnesses: ClassVar[int] = 1
     in_python: ClassVar[bool] = True
+    toys: ClassVar[tuple[Mapping[str, Any], ...]] = ({"batch_size": 1},)
     """replicates come one after the other: pieces of one keep all workers busy to the end"""
 
     def complaints(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> list[str]:

@@ -18,6 +18,7 @@ from dpexp.algorithms.algorithm import Member
 from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.cells import Cell
+from dpexp.conformance.canary import ATTACK
 from dpexp.conformance.check import Check, Failed, NotTried, Subject
 from dpexp.conformance.problems import furthest
 from dpexp.conformance.settings import WHOLE_RUN, Toy, toys_of
@@ -423,7 +424,8 @@ CHECKS: tuple[Check[type[Any]], ...] = (
     Check("noise", "What the noise changes shrinks as the noise that the mechanism states does.", noise_scales),
     Check("no privacy", "A budget of inf is what ever larger budgets tend to.", no_privacy_is_the_limit),
     Check("statement", "The mechanism states who is protected, how, and every analysis with its reason.", statement),
-    Check("budget kept", "What is stated as a guarantee is no more than what was asked for.", within_budget),
+    Check("budget stated", "What is stated as a guarantee is no more than what was asked for.", within_budget),
+    ATTACK,
     Check("messages", "No two users send messages further apart than the exact sensitivity, by a search.", messages),
     Check("monotone", "Larger budgets never state less epsilon.", monotone),
     Check("estimates", "Estimated seconds and bytes are positive and grow with the work.", estimates),

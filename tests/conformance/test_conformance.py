@@ -6,9 +6,11 @@ from dpexp.commands.check import SHOWN as SHOWN_BY_COMMANDS
 from dpexp.conformance.check import carry_out
 from dpexp.conformance.suite import SUITE, built_in
 from dpexp.problems import PROBLEMS
+from tests.conftest import AT_LENGTH
 
 SLOW = {
-    ("algorithm", name) for name in ("shapes", "chunks", "other cells", "jobs", "global state", "seeds", "no privacy")
+    ("algorithm", name)
+    for name in ("attacked", "shapes", "chunks", "other cells", "jobs", "global state", "seeds", "no privacy")
 } | {("problem", "is run"), ("problem", "risk")}
 """simulates much, or has to be compiled; nothing that tests privacy"""
 DEAR = {
@@ -16,6 +18,8 @@ DEAR = {
     *((name, "curvature") for name in ("insensitive-linear", "huber-linear")),
 }
 """takes a second or more of some, where others are tried quickly by the same check"""
+ATTACKED = ("dp-sgd", "batch-descent", "gradient-recursion")
+"""in a second or two each; `make soak` attacks all"""
 CASES = [
     pytest.param(
         subject,
@@ -25,6 +29,7 @@ CASES = [
     )
     for subject in built_in()
     for check in SUITE[subject.kind]
+    if check.name != "attacked" or AT_LENGTH or subject.name in ATTACKED
 ]
 
 

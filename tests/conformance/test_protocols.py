@@ -84,7 +84,8 @@ DEFAULTS = {
     ),
     page.Algorithm: (
         AlgorithmBase,
-        {"smoke_size", "lanes", "witnesses", "in_python", "steps", "complaints", "releases", "common"} | {"together"},
+        {"smoke_size", "lanes", "witnesses", "in_python", "toys", "steps", "complaints", "releases", "common"}
+        | {"together"},
     ),
 }
 

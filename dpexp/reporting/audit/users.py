@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections import namedtuple
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
@@ -68,7 +68,7 @@ class UsersAudit:
         self.classes = classes_of(budget, n)
         self.users = min(n, MOST_USERS, USERS * max(1, len(self.classes)))
         self.size = f"the first {self.users} of {n:,} users"
-        self.stated, self.y = stated, furthest_responses(self.problem, algorithm)
+        self.stated, self.y = stated, furthest_responses(self.problem, self.rule.sent)
 
     @cached_property
     def looks(self) -> Sequence[Look]:
@@ -339,19 +339,21 @@ def slope(rule: Rule, theta: np.ndarray, step: int, eta: float) -> np.ndarray:
     return np.asarray(one - none)
 
 
-def furthest_responses(problem: LinearPredictorProblem, algorithm: OnePassAlgorithm) -> tuple[float, float]:
+def furthest_responses(
+    problem: LinearPredictorProblem, send: Callable[[np.ndarray], np.ndarray]
+) -> tuple[float, float]:
     """The two responses whose gradients at the start lie furthest apart, for a record with |x|^2 = 2."""
     _, sample = problem.sample(np.random.default_rng(0), 4000)
     x = np.zeros(problem.d + 1)
     x[:2] = 1.0
-    theta, rule = problem.start(), algorithm.rule()
+    theta = problem.start()
     tried = np.unique(sample)
     # a problem with two responses has just these; others are tried from far below to far above the prediction
     if len(tried) > 2:
         offsets = np.geomspace(1e-2, 1e6, 120)
         tried = float(x @ theta[: problem.d + 1]) + np.concatenate([-offsets[::-1], offsets])
     points = np.broadcast_to(theta, (len(tried), len(theta))), np.broadcast_to(x, (len(tried), len(x)))
-    sent = rule.sent(problem.gradient(*points, tried))
+    sent = send(problem.gradient(*points, tried))
     distances = np.linalg.norm(sent[:, None] - sent[None], axis=2)
     # among pairs that are as far apart the widest: its scores stay at their ends when theta moves
     apart = np.where(distances >= distances.max() * (1 - 1e-9), np.abs(tried[:, None] - tried[None]), -1.0)
