@@ -28,6 +28,7 @@ reproduce: $(READY)
 	$(BIN)/dpexp table --all --out results/tables $(RESEARCH)
 	$(BIN)/dpexp claims --judge --out results $(RESEARCH)
 	$(BIN)/dpexp claims --format artifact --out docs
+	$(BIN)/dpexp claims --format differences --out docs
 	$(BIN)/dpexp report
 	$(BIN)/dpexp verify
 

@@ -96,7 +96,6 @@ Claim      dpexp.reporting.claim                 a value, a sentence of a paper 
     check             the verdict and its numbers, from `dpexp.reporting.evidence.Evidence`
     sabotage          evidence made wrong, which the check must notice; asked by `dpexp check`; default: none
     quote, source, false_if   the paper's own words, or that it is ours, and what would make it false; default: empty
-    hypotheses        what it assumes of the settings that its check uses, as code; default: none
     tolerance, expected, why     what counts as agreement, and which verdict we expect for which reason
 Paper      dpexp.reporting.paper                 a value, all of one reproduction; asked by `dpexp.papers` and plug-ins
     id, title, authors   what it is called everywhere

@@ -35,7 +35,7 @@ from dpexp.reporting.of_results.choose import Wishes
 from dpexp.reporting.of_results.draw import declared
 from dpexp.reporting.of_results.lines import Theory
 from dpexp.reporting.of_results.scene import Request
-from dpexp.reporting.paper import Paper, claims_of, data_of, figures_of, words_of
+from dpexp.reporting.paper import Paper, declared_paper
 from dpexp.reporting.row import above, near
 from dpexp.store.stats import interval
 from dpexp.theory.ldp_sgd.linearised import averaged_bias, linearised_moments, modes_of, noisy_covariance
@@ -429,7 +429,6 @@ def draw_private_regime(results: Path) -> Drawing:
 
 # --- the paper
 
-WORDS = data_of(Path(__file__).with_suffix(".yaml"))
 FIGURES = {
     "bins_against_poisson": (draw_bins, ()),
     "extrapolation": (draw_extrapolation, (EXTRAPOLATION,)),
@@ -461,9 +460,7 @@ PAPER = Paper(
     id="answers",
     title="Open questions of differentially private SGD, answered by exact laws and runs",
     authors="dpexp",
-    claims=claims_of(WORDS["claims"], CHECKS, __file__),
-    figures=figures_of(WORDS["figures"], "answers", FIGURES),
     configs=(EXTRAPOLATION, KINKS),
-    **words_of(WORDS),
+    **declared_paper(Path(__file__).with_suffix(".yaml"), "answers", CHECKS, FIGURES),
 )
 PLUGIN = Plugin(papers=(PAPER,), inputs=("answers.yaml",))

@@ -19,7 +19,7 @@ from dpexp.core.parameters import Parameters
 from dpexp.plugins import Plugin
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.reporting.claim import Check, Claim, Outcome, Verdict
-from dpexp.reporting.paper import Paper, data_of, words_of
+from dpexp.reporting.paper import Paper, ToKnow, data_of
 from dpexp.reporting.row import Printing, by_rule
 from dpexp.reporting.table import Column, Content, Table, by_column
 
@@ -204,6 +204,6 @@ PAPER = Paper(
     bibliography={"note": "pages of two libraries, read at the commits that each row names"},
     claims=CLAIMS,
     tables=(Table("shelf", "Published epsilons beside what holds and what is attained", "shelf", (), build),),
-    **words_of(WORDS),
+    what_to_know=tuple(ToKnow(**entry) for entry in WORDS["what_to_know"]),
 )
 PLUGIN = Plugin(papers=(PAPER,), inputs=("stated_epsilons.yaml",))

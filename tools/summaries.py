@@ -23,8 +23,8 @@ ABSTRACT = (
     "beside them."
 )
 METHOD = (
-    "Statements about privacy are held against exact laws. Every row of the ledger quotes its place, names its "
-    "hypotheses and what would make it false, and is refused outside of them. It is *reproduced* if the whole interval "
+    "Statements about privacy are held against exact laws. Every row of the ledger quotes its place, names "
+    "what would make it false. It is *reproduced* if the whole interval "
     "of what was measured lies within its tolerance, and *holds as a bound* with the looseness that is given. A "
     "*misprint* is false as printed and plainly not what is meant; *misleading* is true in a sense that readers will "
     "not take."
@@ -34,11 +34,6 @@ TRY = (
     "and `make reproduce` runs everything and compares it with what is published. The whole page is "
     "`results/claims/{id}.md`."
 )
-
-
-def stored(claim: dict[str, Any]) -> dict[str, Any]:
-    """The verdict of a row, and what was measured; the last ones that were stored where they are not current."""
-    return claim if claim["verdict"] else {**claim, **(claim["before"] or {})}
 
 
 def found(claim: dict[str, Any]) -> str:
@@ -70,7 +65,6 @@ def runs(paper: Any) -> str:
 
 def summary(paper: Any, claims: list[dict[str, Any]]) -> str:
     """One report, in Markdown for pandoc."""
-    claims = [stored(claim) for claim in claims]
     theirs = [claim for claim in claims if claim["source"] == "paper"]
     counts = Counter(claim["verdict"] for claim in theirs)
     first = [claim for claim in theirs if claim["id"] in paper.headlines and claim["verdict"] in HOLDS]

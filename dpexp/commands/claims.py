@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dpexp.reporting.claim import Claim
     from dpexp.reporting.ledger.judgement import Judgement
 
-FORMATS = ("table", "md", "json", "artifact")
+FORMATS = ("table", "md", "json", "artifact", "differences")
 UNEXPECTED, NOT_CURRENT = 1, 3
 
 
@@ -174,6 +174,10 @@ def rendered(form: str, rows: Sequence[Judgement], results: Path) -> str:
         return standard_json([row.document(results) for row in rows])
     if form == "artifact":
         return pages.artifact(rows, headlines())
+    if form == "differences":
+        from dpexp.papers import papers
+
+        return pages.differences(rows, papers().values())
     if form == "md":
         return "\n\n".join(map(pages.section, rows))
     return pages.listed(rows)
@@ -182,10 +186,10 @@ def rendered(form: str, rows: Sequence[Judgement], results: Path) -> str:
 def texts_of(request: Request, rows: Sequence[Judgement], everything: Sequence[Judgement]) -> Mapping[str, str]:
     """The texts of files, by name: pages, where the index is always that of all claims, or one file."""
     from dpexp.papers import papers
-    from dpexp.reporting.ledger.pages import INDEX, NAME, PAGE, by_paper, index, page
+    from dpexp.reporting.ledger.pages import DIFFERENCES, INDEX, NAME, PAGE, by_paper, index, page
 
     if request.form not in (None, "md"):
-        name = {"artifact": NAME, "json": "CLAIMS.json"}.get(request.form, INDEX)
+        name = {"artifact": NAME, "differences": DIFFERENCES, "json": "CLAIMS.json"}.get(request.form, INDEX)
         return {name: rendered(request.form, rows, request.results)}
     of_papers = {PAGE.format(paper): page(paper, some, papers().get(paper)) for paper, some in by_paper(rows).items()}
     return {INDEX: index(everything, headlines()), **of_papers}

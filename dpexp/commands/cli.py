@@ -496,7 +496,7 @@ def claims(
     jobs: Jobs = 0,
     form: Annotated[
         str | None,
-        Option("--format", metavar="table|md|json|artifact", help="How to print.", show_default=False),
+        Option("--format", metavar="table|md|json|artifact|differences", help="How to print.", show_default=False),
     ] = None,
     out: Annotated[Path | None, Option(metavar="DIR", help="Write pages: DIR/CLAIMS.md and DIR/claims/.")] = None,
     results: Results = None,

@@ -1,105 +1,17 @@
-"""What a claim is: a sentence of a paper, a check that reads stored results, and the verdict that we expect.
-
-What a theorem assumes is a hypothesis, as code: the ledger asks it of every setting before it judges a claim.
-"""
+"""What a claim is: a sentence of a paper, a check that reads stored results, and the verdict that we expect."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-from dpexp.core.errors import DpexpError
 from dpexp.core.standard_json import standard
-from dpexp.reporting.evidence import Evidence, Run
+from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.slopes import SlopeError
 from dpexp.reporting.verdict import VERDICTS as VERDICTS
 from dpexp.reporting.verdict import Verdict as Verdict
-
-T = TypeVar("T")
-
-
-class OutsideHypotheses(DpexpError):
-    """A claim that would be judged on a setting of which its theorem does not speak."""
-
-
-@dataclass(frozen=True)
-class Hypothesis:
-    """One assumption of a claim."""
-
-    words: str
-    broken: Callable[[Evidence], list[str]]
-    """the settings of the evidence, in words, that violate it; the claim is judged only where there is none"""
-    refused: Callable[[Evidence], list[str]] | None = None
-    """the same question about settings changed on purpose, which must find at least one; tried by `dpexp check`"""
-
-
-def of_runs(
-    words: str,
-    used: Callable[[Evidence], Sequence[Run]],
-    holds: Callable[[Run], bool],
-    outside: Callable[[Run], Run],
-) -> Hypothesis:
-    """A hypothesis about the runs that a check uses. `outside` changes a run so that it violates the hypothesis."""
-    return Hypothesis(
-        words,
-        lambda evidence: [run.name for run in used(evidence) if not holds(run)],
-        lambda evidence: [run.name for run in used(evidence)[:1] if not holds(outside(run))],
-    )
-
-
-def of_settings(words: str, settings: Mapping[str, T], holds: Callable[[T], bool], outside: T) -> Hypothesis:
-    """A hypothesis about settings that a check writes down itself, by name. `outside` is one that violates it."""
-    return Hypothesis(
-        words,
-        lambda evidence: [name for name, setting in settings.items() if not holds(setting)],
-        lambda evidence: ["a setting outside"] if not holds(outside) else [],
-    )
-
-
-def of_rows(
-    words: str,
-    load: Callable[[Evidence], Sequence[Mapping[str, Any]]],
-    holds: Callable[[Mapping[str, Any]], bool],
-    name: Callable[[Mapping[str, Any]], str],
-    **outside: Any,
-) -> Hypothesis:
-    """A hypothesis about rows of stored results. `outside` is what a row that violates it says."""
-
-    def broken(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-        return list(dict.fromkeys(name(row) for row in rows if not holds(row)))
-
-    return Hypothesis(
-        words,
-        lambda evidence: broken(load(evidence)),
-        lambda evidence: broken([{**row, **outside} for row in load(evidence)]),
-    )
-
-
-def assumed(words: str, holds: Callable[[T], bool], outside: T) -> Callable[[Mapping[str, T]], Hypothesis]:
-    """An assumption as a row, which several claims make: asked of settings, by name, it is a hypothesis about these."""
-    return lambda settings: of_settings(words, settings, holds, outside)
-
-
-def assumed_of_runs(
-    words: str, holds: Callable[[Run], bool], outside: Callable[[Run], Run]
-) -> Callable[[Callable[[Evidence], Sequence[Run]]], Hypothesis]:
-    """The same of the runs that a check uses."""
-    return lambda used: of_runs(words, used, holds, outside)
-
-
-def require(claim_id: str, hypotheses: Sequence[Hypothesis], evidence: Evidence) -> None:
-    """Raise OutsideHypotheses, which names claim, hypothesis and settings, where one is violated."""
-    for hypothesis in hypotheses:
-        broken = hypothesis.broken(evidence)
-        if broken:
-            more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
-            raise OutsideHypotheses(
-                f"{claim_id} cannot be judged: it assumes that {hypothesis.words}, which is not so for "
-                f"{'; '.join(broken[:3])}{more}"
-            )
-
 
 Source = Literal["paper", "ours"]
 LONGEST = 25
@@ -147,8 +59,9 @@ class Claim:
     """ours: the statement says what of the paper we completed, corrected or sharpened"""
     false_if: str = ""
     """what would make the claim false, in one sentence"""
-    hypotheses: tuple[Hypothesis, ...] = ()
-    """what the claim assumes of the settings that its check uses"""
+    version: str = ""
+    """the text that was judged, of a claim that is expected to be false, misprinted or misleading"""
+    authors_answer: str = ""
 
     @property
     def paper(self) -> str:
@@ -157,9 +70,8 @@ class Claim:
     def settled(self, evidence: Evidence) -> Outcome:
         """What the check finds, as it is stored and shown.
 
-        Raises OutsideHypotheses where a setting that it uses violates a hypothesis, ResultsMissing, and Undeclared.
+        Raises ResultsMissing and Undeclared.
         """
-        require(self.id, self.hypotheses, evidence)
         try:
             outcome = self.check(evidence)
         # a curve that allows no slope is no fault of the claim
@@ -172,16 +84,11 @@ class Claim:
 
 @dataclass(frozen=True)
 class Check:
-    """What settles a claim of our papers. Its words stand in `claims.yaml`: see `dpexp.reporting.paper.in_rows`."""
+    """What settles a claim of our papers. Its words are in `paper.yaml`: `dpexp.reporting.paper.declared_paper`."""
 
     check: Callable[[Evidence], Outcome]
     experiments: tuple[str, ...] = ()
-    hypotheses: tuple[Hypothesis, ...] = ()
     sabotage: Callable[[Evidence], Evidence] | None = None
-
-    def assuming(self, *hypotheses: Hypothesis) -> Check:
-        """The same check, of which the claim assumes these of the settings that it uses."""
-        return replace(self, hypotheses=hypotheses)
 
     def claim(self, id: str, **words: Any) -> Claim:
         """The claim that it settles. Without a quotation it is ours. ValueError: a word too few or too many."""

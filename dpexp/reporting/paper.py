@@ -33,6 +33,26 @@ class ToKnow(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Difference:
+    """A statement that is false, misprinted or misleading as printed, which theory alone settles; a test checks it."""
+
+    id: str
+    place: str
+    quote: str
+    printed: str
+    """what the words say, in ours"""
+    correct: str
+    """what holds in its place, and why"""
+    found: str
+    """what was computed"""
+    verdict: Verdict
+    version: str
+    """the text that was judged; no later version has been compared"""
+    test: str
+    authors_answer: str = ""
+
+
+@dataclass(frozen=True)
 class Paper:
     """One reproduction. Ours are of this shape, and so are those of plug-ins."""
 
@@ -42,6 +62,7 @@ class Paper:
     authors: str
     claims: tuple[Claim, ...] = ()
     """in the order of the paper"""
+    differences: tuple[Difference, ...] = ()
     figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()
     configs: tuple[str, ...] = ()
@@ -54,57 +75,44 @@ class Paper:
     """what else is known of where it appeared, by BibTeX's names: eprint, year, note"""
     theory: Theory | None = None
     """what it predicts of cells of any experiment, for reference slopes and `dpexp plot RESULT --theory`"""
+    successor: str = ""
+    """a later text of the same work, and what of it has been read"""
     headlines: Mapping[str, str] = field(default_factory=dict)
     """the claims that a reader should see first, by their ids, each with what it found in one sentence"""
     what_to_know: tuple[ToKnow, ...] = ()
     """five sentences that a page begins with"""
 
 
-def in_words(module: str) -> dict[str, Any]:
-    """What a paper says to its readers, for `Paper`: `in_words.yaml` beside the file of the module."""
-    return words_of(data_of(Path(module).with_name("in_words.yaml")))
-
-
-def words_of(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Headlines, what to know, and what no claim settles, for `Paper`."""
-    return {
-        "headlines": found.get("headlines", {}),
-        "what_to_know": tuple(ToKnow(**entry) for entry in found.get("what_to_know", ())),
-        "not_claimed": tuple(NotClaimed(**entry) for entry in found.get("not_claimed", ())),
-    }
-
-
-def in_rows(module: str, checks: Mapping[str, Check]) -> tuple[Claim, ...]:
-    """The claims of a paper, for `Paper`: their words are rows of `claims.yaml` beside the file of the module."""
-    return claims_of(data_of(Path(module).with_name("claims.yaml")), checks, module)
-
-
-def claims_of(rows: Mapping[str, Any], checks: Mapping[str, Check], origin: str) -> tuple[Claim, ...]:
-    """Claims from their words and their checks, by id, in the order of the rows.
-
-    Raises ValueError for a row without a check, or a check without a row.
-    """
-    if alone := sorted(rows.keys() ^ checks.keys()):
-        raise ValueError(f"{origin}: a row without a check, or a check without a row: {', '.join(alone)}")
-    return tuple(checks[name].claim(name, **words) for name, words in rows.items())
-
-
 Drawn = tuple[Callable[[Path], Drawing], tuple[str, ...]]
 """what draws a figure, and the experiments whose stored results it shows"""
 
 
-def in_captions(module: str, paper: str, drawn: Mapping[str, Drawn]) -> tuple[Figure, ...]:
-    """The figures of a paper, for `Paper`, with the captions of `in_words.yaml` beside the file of the module."""
-    return figures_of(data_of(Path(module).with_name("in_words.yaml"))["figures"], paper, drawn)
+def declared_paper(
+    file: Path, paper: str, checks: Mapping[str, Check] | None = None, drawn: Mapping[str, Drawn] | None = None
+) -> dict[str, Any]:
+    """What a YAML file says of a paper, for `Paper`: words, claims, differences and captions.
 
-
-def figures_of(captions: Mapping[str, Any], paper: str, drawn: Mapping[str, Drawn]) -> tuple[Figure, ...]:
-    """Figures from their captions and what draws them, in the order of the captions. KeyError: nothing draws one."""
-    return tuple(
-        Figure(name, said["caption"], paper, said["place"], needs, draw)
-        for name, said in captions.items()
-        for draw, needs in [drawn[name]]
-    )
+    `checks` and `drawn` are what judges the claims and draws the figures, by the names in the file. Raises ValueError
+    for a claim without a check or a check without a claim, and the same of figures.
+    """
+    found = data_of(file)
+    claims, figures = found.get("claims", {}), found.get("figures", {})
+    for kind, said, made in (("claim", claims, checks or {}), ("figure", figures, drawn or {})):
+        if alone := sorted(said.keys() ^ made.keys()):
+            raise ValueError(f"{file}: a {kind} without code, or code without a {kind}: {', '.join(alone)}")
+    return {
+        "successor": found.get("successor", ""),
+        "headlines": found.get("headlines", {}),
+        "what_to_know": tuple(ToKnow(**entry) for entry in found.get("what_to_know", ())),
+        "not_claimed": tuple(NotClaimed(**entry) for entry in found.get("not_claimed", ())),
+        "differences": tuple(Difference(id=name, **entry) for name, entry in found.get("differences", {}).items()),
+        "claims": tuple((checks or {})[name].claim(name, **words) for name, words in claims.items()),
+        "figures": tuple(
+            Figure(name, said["caption"], paper, said["place"], needs, draw)
+            for name, said in figures.items()
+            for draw, needs in [(drawn or {})[name]]
+        ),
+    }
 
 
 @cache

@@ -4,8 +4,7 @@
 
 runs what the paper's claims need with seeds 1 to 4 (what is there already is not run again), judges every claim by each,
 and writes `results/seeds.json`: "5 of 5 seeds give this verdict". Claims that read no results are left out, and so are
-those whose results are missing. A claim may assume that its settings are those which validation chooses. With another
-seed that chooses others, so it is judged without its hypotheses there, and the words say that settings are the first's.
+those whose results are missing.
 """
 
 from __future__ import annotations
@@ -13,12 +12,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 from dpexp.core.errors import ResultsMissing
 from dpexp.papers import claims
-from dpexp.reporting.claim import Claim, OutsideHypotheses
+from dpexp.reporting.claim import Claim
 from dpexp.reporting.evidence import Evidence
 
 SEEDS = (1, 2, 3, 4)
@@ -36,19 +34,12 @@ def verdicts(claim: Claim) -> list[str]:
 
 def told(claim: Claim) -> str:
     """How many seeds give the expected verdict; empty where results are missing."""
-    given = ""
-    try:
-        found = verdicts(claim)
-    except OutsideHypotheses:
-        found, given = (
-            verdicts(replace(claim, hypotheses=())),
-            ", with the settings that validation chose for the first",
-        )
+    found = verdicts(claim)
     if not found:
         return ""
     others = ", ".join(sorted({*found} - {claim.expected}))
     same = f"{found.count(claim.expected)} of {len(found)} seeds give this verdict"
-    return same + (f", the others {others}" if others else "") + given
+    return same + (f", the others {others}" if others else "")
 
 
 def main(paper: str = "ldp-sgd") -> None:

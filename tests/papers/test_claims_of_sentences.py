@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from dpexp.papers.dp_sgld.claims import utility
 from dpexp.papers.hidden_state.slides import CLOSE, crossing
-from dpexp.papers.momentum.claims import lemmas, privacy
-from dpexp.papers.noisy_sgd.claims import appendix, sections
 from dpexp.papers.noisy_sgd.claims.instances import MULTIPLIER, WIDTH, Q
 from dpexp.privacy.analyses.last_iterate import last_iterate
+from tests.papers.statements.dp_sgld import utility
+from tests.papers.statements.momentum import lemmas, privacy
+from tests.papers.statements.noisy_sgd import appendix, sections
 
 
 @pytest.mark.parametrize(("scale", "agrees"), [(1.0, True), (2 / 3, False), (1.5, False)])

@@ -1,18 +1,18 @@
 """`dp-sgld`: Renyi privacy of stochastic gradient Langevin dynamics."""
 
+from pathlib import Path
+
 from dpexp.papers.dp_sgld import figures
 from dpexp.papers.dp_sgld.claims import CHECKS
 from dpexp.papers.dp_sgld.tables import CHOSEN, SGLD_CONSTANTS, SGLD_ORDER, SGLD_TUNED, TUNED
-from dpexp.reporting.paper import Paper, in_captions, in_rows, in_words
+from dpexp.reporting.paper import Paper, declared_paper
 
 PAPER = Paper(
     id="dp-sgld",
     title="Differential privacy guarantees for stochastic gradient Langevin dynamics",
     authors="Théo Ryffel, Francis Bach, David Pointcheval",
     bibliography={"archiveprefix": "arXiv", "eprint": "2201.11980", "year": "2022"},
-    claims=in_rows(__file__, CHECKS),
-    figures=in_captions(__file__, "dp-sgld", figures.FIGURES),
     tables=(SGLD_ORDER, SGLD_TUNED, *SGLD_CONSTANTS),
     configs=("dp_sgld_table1", "dp_sgld_table2", "dp_sgld_table3", *TUNED, CHOSEN),
-    **in_words(__file__),
+    **declared_paper(Path(__file__).with_name("paper.yaml"), "dp-sgld", CHECKS, figures.FIGURES),
 )

@@ -27,8 +27,14 @@ from dpexp.theory.dp_sgld.softmax import implied_order_times_d, smoothness_full,
 
 WAYS = {"published": "fixed-size", "theorem-3-1": "fixed-size", "pld": "poisson"}
 """accountant of DP-SGLD -> its batches; DP-SGD is accounted for by `pld`, Poisson batches, in all"""
+
+
 EPS, SOUND = "eps_1e-05", "sound_eps_1e-05"
+
+
 SIGNS = {-1: "lower", 0: "undecided", 1: "higher"}
+
+
 COLUMNS: dict[str, Column] = {
     "table": "{table}",
     "data": "{data}",
@@ -98,6 +104,8 @@ SGLD_ORDER = Table(
 
 
 TUNED, CHOSEN = ("dp_sgld_tuned_adult", "dp_sgld_tuned_fashion"), "dp_sgld_chosen"
+
+
 METHODS = {
     "free": "no DP: logistic regression",
     "published": "DP-SGLD",
@@ -110,7 +118,11 @@ METHODS = {
     "full": "full batches, momentum 0.9",
 }
 """key -> method; those with momentum release the last iterate or the average, whichever validation prefers"""
+
+
 SETTING = ["data", "method", "estimator", "batch", "epochs", "eta"]
+
+
 FULL = 0
 """what `batch` is where a batch is all of the training records, of which tuning has a tenth less"""
 

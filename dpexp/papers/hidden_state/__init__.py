@@ -1,9 +1,11 @@
 """`hidden-state`: the privacy loss of the last iterate without convexity, on a bounded set."""
 
+from pathlib import Path
+
 from dpexp.papers.hidden_state import memory
 from dpexp.papers.hidden_state.claims import CHECKS
 from dpexp.papers.hidden_state.figures import FIGURES
-from dpexp.reporting.paper import Paper, in_captions, in_rows, in_words
+from dpexp.reporting.paper import Paper, declared_paper
 
 PAPER = Paper(
     id="hidden-state",
@@ -15,7 +17,5 @@ PAPER = Paper(
         "year": "2023",
         "note": "reproduced from the slides",
     },
-    claims=in_rows(__file__, CHECKS | memory.CHECKS),
-    figures=in_captions(__file__, "hidden-state", FIGURES | memory.FIGURES),
-    **in_words(__file__),
+    **declared_paper(Path(__file__).with_name("paper.yaml"), "hidden-state", CHECKS, FIGURES | memory.FIGURES),
 )

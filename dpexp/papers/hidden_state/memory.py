@@ -8,7 +8,6 @@ bounded interval whose last iterate tells more.
 from __future__ import annotations
 
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +18,14 @@ from dpexp.accounting.steps import Scheme, step_loss
 from dpexp.privacy.exact.memory import Memory, W
 from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing
-from dpexp.reporting.row import above
 
 DELTA = 1e-5
+
+
 SHARE = 0.99
 """of a record's step that it keeps for itself: enough for batches of 100 max |f| / d records"""
+
+
 SETTINGS = {
     "q = 0.01, z = 1, T = 1,000": (0.01, 1.0, 1000),
     "q = 0.01, z = 0.7, T = 3,000": (0.01, 0.7, 3000),
@@ -32,15 +34,19 @@ SETTINGS = {
     "q = 0.0001, z = 0.5, T = 100,000": (1e-4, 0.5, 100_000),
 }
 """sampling probability, noise over one record's norm, steps"""
+
+
 DRAWN = tuple(SETTINGS)[:3]
-WITNESSES = tuple(SETTINGS)[2:]
-"""settings at which a memory of two cells, 24 noise units wide, tells more than linear losses: records are rare, and a
-step that meets one tells much"""
+
+
 CELLS = (2, 3, 4, 6, 9, 14, 22, 41, 70, 121, 261)
 """numbers of cells, each 12 noise units wide"""
-WIDTHS = (3, 9, 41, 121, 261)
+
+
 STEPS = tuple(np.geomspace(0.06, 6.0, 16).tolist())
 """of the loss that one count of the memory stands for: the best is taken"""
+
+
 FEW, LEAST_SUM, LARGEST_SUM = 4, 6.0, 40.0
 """with more cells than the first, the memory holds a total loss between these: less overflows, more is not met"""
 
@@ -77,29 +83,9 @@ def composition(setting: str, share: float = SHARE) -> float:
     return step_loss(q, z / share, "add-remove").attained(steps, DELTA)
 
 
-def over_linear() -> dict[str, float]:
-    """What the memory attains over the law of linear losses, for replace-one neighbours: epsilon at 1e-5."""
-    return {name: attained(name, 2) / linear_law(name) for name in WITNESSES}
-
-
-WIDENING = "q = 0.01, z = 0.7, T = 3,000"
-
-
-def widens() -> dict[str, float]:
-    """The share of composition's epsilon that the memory attains, from each width to the next, and at both ends."""
-    whole = composition(WIDENING)
-    shares = {f"{states * W:g}": attained(WIDENING, states) / whole for states in WIDTHS}
-    (narrowest, first), *_, (widest, last) = shares.items()
-    grows = {f"share at {b} over {a}": shares[b] / shares[a] - 1e-6 for a, b in pairwise(shares)}
-    # less than a half where the set is narrow, more than three quarters where it is wide
-    ends = {f"1/2 over {first:.3g}, at {narrowest}": 0.5 / first, f"{last:.3g} over 3/4, at {widest}": last / 0.75}
-    return grows | ends | {"1 over it": 1 / last}
-
-
-CHAIN, WIDE = "exact finite chain, rounded down", "24 noise units wide, epsilon at delta = 1e-5"
-
-
 COLOURS = ("#2b6cb8", "#a50f4c", "#2a9d6f")
+
+
 LINES: dict[str, tuple[Any, str]] = {
     "linear": ("--", "linear losses, one step C apart"),
     "linear_replaced": ((0, (5, 1.5, 1, 1.5)), "linear losses, 2 C apart"),
@@ -135,21 +121,3 @@ def draw(results: Path) -> Drawing:
 
 
 FIGURES = {"memory_width": (draw, ())}
-
-CHECKS = {
-    "hidden-state/memory": above(
-        over_linear, "a last iterate that tells more than that of linear losses", WIDE, CHAIN, "attained / linear",
-        held="reproduced",
-    ),
-    "hidden-state/memory/width": above(
-        widens,
-        "the share of composition's epsilon grows with the width, from less than a half to more than three quarters",
-        WIDENING, "exact finite chain, and composition, both rounded down", "room, at widths in noise units",
-        held="reproduced",
-    ),
-    "hidden-state/linear-loss/general": above(
-        lambda: {name: 1 / ratio for name, ratio in over_linear().items()},
-        "the last iterate of any clipped losses tells at most what that of linear ones does", WIDE, CHAIN,
-        "linear / attained",
-    ),
-}  # fmt: skip

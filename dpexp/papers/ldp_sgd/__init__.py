@@ -1,18 +1,20 @@
 """`ldp-sgd`: SGD under local differential privacy with budgets of the users' own, and its average."""
 
+from pathlib import Path
+
 from dpexp.papers.ldp_sgd.claims import CHECKS
 from dpexp.papers.ldp_sgd.figures import FIGURES, of_plan, plans
 from dpexp.papers.ldp_sgd.predictions import LDP_SGD_THEORY
 from dpexp.papers.ldp_sgd.tables import RATES, TABLE1
-from dpexp.reporting.paper import Paper, in_captions, in_rows, in_words
+from dpexp.reporting.paper import Paper, declared_paper
 
-FIGURE_1, *OTHERS = in_captions(__file__, "ldp-sgd", FIGURES)
+DECLARED = declared_paper(Path(__file__).with_name("paper.yaml"), "ldp-sgd", CHECKS, FIGURES)
+FIGURE_1, *OTHERS = DECLARED.pop("figures")
 PAPER = Paper(
     id="ldp-sgd",
     title="Non-asymptotic analysis of stochastic gradient descent under local differential privacy guarantee",
     authors="Anonymous",
     bibliography={"note": "under double-blind review"},
-    claims=in_rows(__file__, CHECKS),
     figures=(FIGURE_1, *(of_plan(plan) for plan in plans()), *OTHERS),
     tables=(TABLE1, RATES),
     configs=(
@@ -23,5 +25,5 @@ PAPER = Paper(
     ),
     overlays={plan.name: of_plan(plan, theory=True) for plan in plans()},
     theory=LDP_SGD_THEORY,
-    **in_words(__file__),
+    **DECLARED,
 )

@@ -15,7 +15,11 @@ from dpexp.store import load_cells
 from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, STRONGLY, corrected_exponent, remark_exponent, table1_exponent
 
 EXPERIMENTS = ("linear_d5", "logistic_d5")
+
+
 QUANTITIES = {STRONGLY: "param_distance_sq", NON_STRONGLY: "loss_gap"}
+
+
 SHOWN = {"param_distance_sq": "squared distance", "loss_gap": "loss gap"}
 
 
@@ -86,7 +90,11 @@ TABLE1 = Table("table1", "Table 1: printed exponents of n and fitted slopes", "l
 
 
 STRONG = ("rates_linear", "rates_controlled", "rates_logistic", "rates_quadratic", "long_linear")
+
+
 REACHED = dict.fromkeys(STRONG, STRONGLY) | {"rates_flat": NON_STRONGLY}
+
+
 COLUMNS: dict[str, Column] = {
     "experiment": "{experiment}",
     "alpha": lambda r: fraction(r["alpha"]),

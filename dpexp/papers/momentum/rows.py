@@ -28,8 +28,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PRESCRIBED, EPOCHS = "momentum_prescribed", "momentum_epochs"
+
+
 TUNED = ("momentum_tuned", "momentum_tuned_eps", "momentum_tuned_d")
+
+
 DELTA = 1e-5
+
+
 METHODS = {
     "tree": "Algorithm 1: tree",
     "reduced": "Algorithm 2: reduced sensitivity",
@@ -40,11 +46,17 @@ METHODS = {
     "descent": "full-batch descent",
     "poisson": "DP-SGD, Poisson",
 }
+
+
 VARIANTS = {"paper": "printed noise", "exact": "exact noise", "none": "no noise"}
+
+
 END_WORDS = {
     "epochs": {"least": "fewest epochs", "largest": "most epochs", "only": "only epochs"},
     "tuned": {"least": "least step", "largest": "largest step", "only": "only step"},
 }
+
+
 STATISTICS = ["mean", "se", "ci_lo", "ci_hi", "n", "n_diverged"]
 
 
@@ -99,23 +111,6 @@ def tuned_rows(results: Path) -> pd.DataFrame:
     return _sorted(best, "d", "eps", "N", "method")
 
 
-def tuned_settings(results: Path) -> list[dict[str, Any]]:
-    """Every private setting of those grids, best or not: what its noise is set by, and its alpha N."""
-    columns = ["N", "d", "eps", "alpha", "accountant", "guarantee", "noise"]
-    rows = []
-    for experiment in TUNED:
-        cells: Any = load_summary(results, experiment, columns).drop_duplicates("cell_id")
-        for row in cells.itertuples():
-            if np.isfinite(row.eps):
-                # a method without momentum has no alpha, and stands for alpha N = 1
-                alpha_n = 1.0 if row.alpha is None or np.isnan(row.alpha) else float(row.alpha) * int(row.N)
-                rows.append(
-                    {"method": method(row), "N": int(row.N), "d": int(row.d), "eps": float(row.eps), "alpha_n": alpha_n,
-                     "accountant": str(row.accountant), "guarantee": bool(row.guarantee)}
-                )  # fmt: skip
-    return rows
-
-
 def _sorted(rows: pd.DataFrame, *columns: str) -> pd.DataFrame:
     """Rows by these columns; methods and variants in the order of METHODS and VARIANTS."""
     ranks = {name: rank for rank, name in enumerate([*METHODS, *VARIANTS])}
@@ -165,7 +160,11 @@ def ends(grid: pd.DataFrame, best: pd.Series, axes: Sequence[str]) -> dict[str, 
 
 
 GRIDS = ("momentum_grid", "momentum_large")
+
+
 AXES = ("epochs", "step", "alpha_n")
+
+
 PLACE = ["problem", "N", "eps"]
 
 

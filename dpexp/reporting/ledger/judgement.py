@@ -14,13 +14,25 @@ if TYPE_CHECKING:
 
 State = Literal["judged", "stored", "stale", "missing"]
 """judged now from the results that are here; read from the ledger, judged from the same results; from others; never"""
-SAID = ("id", "paper", "place", "source", "quote", "statement", "kind", "false_if", "tolerance", "why")
+SAID = (
+    "id",
+    "paper",
+    "place",
+    "source",
+    "quote",
+    "statement",
+    "kind",
+    "false_if",
+    "tolerance",
+    "why",
+    "version",
+    "authors_answer",
+)
 FOUND = ("predicted", "measured", "uncertainty", "verdict", "numbers")
 """what a check finds: `dpexp.reporting.claim.Outcome`"""
 FACTS = {
     "predicted": "predicted", "measured": "measured", "uncertainty": "uncertainty", "tolerance": "tolerance",
-    "false_if": "false if", "hypotheses": "assumed, and checked of the settings", "noticed": "power",
-    "configs": "configs", "command": "command",
+    "false_if": "false if", "version": "version judged", "noticed": "power", "configs": "configs", "command": "command",
 }  # fmt: skip
 """what a page says below the verdict of a claim, by the keys of `dpexp claims --json` and by their labels"""
 
@@ -28,7 +40,6 @@ FACTS = {
 def said(claim: Claim) -> dict[str, Any]:
     """What a claim says, for programs."""
     return {name: getattr(claim, name) for name in SAID} | {
-        "hypotheses": list(dict.fromkeys(hypothesis.words for hypothesis in claim.hypotheses)),
         "expected_verdict": claim.expected,
         "configs": [place_of(name) for name in claim.experiments],
     }

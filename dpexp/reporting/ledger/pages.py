@@ -1,7 +1,7 @@
 """The ledger as text: a list for the terminal, Markdown for pages, and how to try it.
 
-`CLAIMS.md` leads to `claims/<paper>.md`, all about a paper and each claim, with a letter to its authors of what did not
-come out as printed. `docs/artifact.md` is what an evaluation of dpexp does first, and how it tries each headline.
+`CLAIMS.md` leads to `claims/<paper>.md`, all about a paper and each claim. `docs/differences.md` is what did not
+come out as printed, and `docs/artifact.md` what an evaluation of dpexp does first, and how it tries each headline.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpexp.core.text import columns, few
 from dpexp.reporting.ledger.judgement import FACTS, Judgement
+from dpexp.reporting.paper import Difference
 from dpexp.reporting.table import markdown_table
 from dpexp.reporting.templates import filled
 from dpexp.reporting.verdict import VERDICTS
@@ -67,8 +68,8 @@ def section(one: Judgement) -> str:
     """Everything about one claim, under a heading that is its id."""
     claim, why = one.claim, one.claim["why"] if one.is_current else one.reason
     told = claim | (one.found if one.is_current else {})
-    told |= {"hypotheses": "; ".join(claim["hypotheses"]), "noticed": one.noticed}
-    told |= {"configs": ", ".join(f"`{name}`" for name in one.experiments), "command": one.command}
+    told |= {"noticed": one.noticed, "configs": ", ".join(f"`{name}`" for name in one.experiments)}
+    told |= {"command": one.command}
     lines = [f"### {one.id}", "", f"{claim['place']}: {claim['statement']}", "", f"> {claim['quote'] or 'Ours.'}", ""]
     lines.append(f"- **{one.verdict.strip('[]')}**" + (f": {why}" if why else ""))
     return "\n".join(lines + [f"- {name}: {words}" for key, name in FACTS.items() if (words := told.get(key))])
@@ -88,14 +89,8 @@ def warnings(judgements: Iterable[Judgement]) -> list[str]:
 
 
 INDEX, PAGE, NAME = "CLAIMS.md", "claims/{}.md", "artifact.md"
-MATTERS = {
-    "misprint": "Misprints, with what we take to be meant",
-    "false": "What does not hold as it is printed",
-    "misleading": "What a reader may take for more than it says",
-}
-MENDS = ("Corrected", "Corrects", "Completed", "Replaced", "Restricts")
-"""how the statement begins of a claim of ours that repairs one of the paper"""
-HELD = ("reproduced", "holds as a bound")
+DIFFERENCES = "differences.md"
+WRONG = ("false", "misprint", "misleading")
 
 
 def link(one: Judgement, words: str, page: str = "") -> str:
@@ -119,12 +114,12 @@ def index(judgements: Sequence[Judgement], headlines: Mapping[str, str]) -> str:
 
 
 def page(paper: str, judgements: Sequence[Judgement], of: Paper | None) -> str:
-    """Everything about every claim of a paper, what to know, a letter to its authors, and what no claim settles."""
+    """Everything about every claim of a paper, what to know, and what no claim settles."""
     rows = [
         [one.claim["place"], link(one, one.claim["statement"]), one.claim["source"], one.verdict] for one in judgements
     ]
-    by_id, points = {one.id: one for one in judgements}, letter(judgements)
-    return _filled("page.md", paper=paper, judgements=judgements, of=of, rows=rows, by_id=by_id, letter=points)
+    by_id = {one.id: one for one in judgements}
+    return _filled("page.md", paper=paper, judgements=judgements, of=of, rows=rows, by_id=by_id)
 
 
 def contradicted(told: ToKnow, by_id: Mapping[str, Judgement]) -> list[str]:
@@ -136,20 +131,24 @@ def contradicted(told: ToKnow, by_id: Mapping[str, Judgement]) -> list[str]:
     ]
 
 
-def letter(judgements: Sequence[Judgement]) -> dict[str, list[str]]:
-    """The points of a letter to the authors, by what they are. What is stale is told as it was judged last."""
-    told: dict[str, list[str]] = {title: [] for title in (*MATTERS.values(), "What holds in its place")}
-    for one in judgements:
-        claim, last = one.claim, one.found.get("verdict")
-        if claim["source"] == "paper" and last in MATTERS:
-            why = f": {claim['why']}" if claim["why"] else ""
-            found = "Found" if one.is_current else f"Found before ({one.reason})"
-            said = f"\u201c{claim['quote']}\u201d{why}. {found}: {one.short}"
-            told[MATTERS[last]].append(f"* {claim['place']}, {said} (`{one.id}`)")
-        # of ours what repairs a statement of the paper, and is found to hold
-        elif claim["source"] == "ours" and last in HELD and claim["statement"].startswith(MENDS):
-            told["What holds in its place"].append(f"* {claim['place']}. {claim['statement']} (`{one.id}`)")
-    return told
+def differences(judgements: Sequence[Judgement], papers: Iterable[Paper]) -> str:
+    """What does not hold as printed, by paper: claims that are found so, and declared differences."""
+    found = {
+        one.id: Difference(
+            **{key: one.claim[key] for key in ("id", "place", "quote", "version", "authors_answer")},
+            printed=one.claim["statement"],
+            correct=one.claim["why"],
+            found=one.found["measured"],
+            verdict=one.found["verdict"],
+            test=f"dpexp claims {one.id}",
+        )
+        for one in judgements
+        if one.claim["source"] == "paper" and one.found.get("verdict") in WRONG
+    }
+    by_papers = [
+        (of, [one for one in found.values() if one.id.startswith(f"{of.id}/")] + list(of.differences)) for of in papers
+    ]
+    return _filled(DIFFERENCES, papers=[(of, rows) for of, rows in by_papers if rows])
 
 
 def artifact(judgements: Sequence[Judgement], headlines: Mapping[str, str]) -> str:

@@ -1,5 +1,5 @@
 """What settles the claims of `dp-sgld`: privacy and utility by exact laws and moments, tables from stored runs."""
 
-from dpexp.papers.dp_sgld.claims import lemmas, privacy, tables, tuned, utility
+from dpexp.papers.dp_sgld.claims import privacy, tables, tuned, utility
 
-CHECKS = lemmas.CHECKS | privacy.CHECKS | tables.CHECKS | tuned.CHECKS | utility.CHECKS
+CHECKS = privacy.CHECKS | tables.CHECKS | tuned.CHECKS | utility.CHECKS

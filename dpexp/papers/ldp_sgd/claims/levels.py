@@ -20,8 +20,6 @@ from dpexp.papers.ldp_sgd.runs import (
     local_of,
     predicted_of,
     problem_of,
-    strongly,
-    strongly_smooth,
     used,
 )
 from dpexp.reporting.checks import predictions_agree, ratio_over_decade, ratio_to
@@ -37,8 +35,14 @@ if TYPE_CHECKING:
 
 NEAR = 0.25
 """root mean square distance to which the linearised iteration is taken at its word: there F''' adds a few percent"""
+
+
 PAPER = used("linear_d5", "logistic_d5", "budget_mix", keep=lambda run: run.alpha < 1)
+
+
 ALPHAS = (1 / 3, 0.4, 0.5, 0.6, 2 / 3)
+
+
 SETTLED = used(
     "rates_linear", "rates_quadratic", "rates_logistic", alpha=ALPHAS,
     keep=lambda run: run.cell.experiment != "rates_logistic" or run.alpha > 0.35,
@@ -46,7 +50,11 @@ SETTLED = used(
 """runs with 10^7 users whose iterate is stationary, to first order in the step size: alpha = 0.8 has not forgotten earlier
 steps (they count for n^(alpha - 1) / (2 m eta), 10%), and the logistic problem at alpha = 1/3 still takes steps of 0.1
 where its curvature changes"""
+
+
 QUADRATIC = used("rates_quadratic", alpha=ALPHAS)
+
+
 BIASED = used("rates_linear", alpha=(1 / 3, 0.4))
 
 
@@ -128,11 +136,11 @@ def limit_of_the_gap(run: Run) -> np.ndarray:
 
 
 CHECKS = {
-    "ldp-sgd/prediction/linearised": PAPER.judged(near_the_optimum("param_distance_sq"), *strongly),
-    "ldp-sgd/prediction/loss-gap": PAPER.judged(near_the_optimum("loss_gap"), *strongly),
+    "ldp-sgd/prediction/linearised": PAPER.judged(near_the_optimum("param_distance_sq")),
+    "ldp-sgd/prediction/loss-gap": PAPER.judged(near_the_optimum("loss_gap")),
     "ldp-sgd/prediction/loss-gap-of-rates": SETTLED.judged(
-        levels_agree("sgd", "loss_gap", limit_of_the_gap, 0.1, "eta_n tr(H V) / 2 with H V + V H = S_mu"), *strongly
+        levels_agree("sgd", "loss_gap", limit_of_the_gap, 0.1, "eta_n tr(H V) / 2 with H V + V H = S_mu")
     ),
-    "ldp-sgd/table-1/bias": BIASED.judged(bias, *strongly_smooth),
-    "ldp-sgd/table-1/variance": QUADRATIC.judged(variance, *strongly_smooth),
-}
+    "ldp-sgd/table-1/bias": BIASED.judged(bias),
+    "ldp-sgd/table-1/variance": QUADRATIC.judged(variance),
+}  # fmt: skip

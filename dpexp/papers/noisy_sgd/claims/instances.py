@@ -6,19 +6,22 @@ and T-bar = D n / (L eta) = 2 width multiplier / q.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.accounting.renyi import largest_order
 from dpexp.privacy.attained.walk import Law, Walk, renyi, shifting
-from dpexp.reporting.claim import Hypothesis, assumed
 
 HALF, SLOPE, Q = 12.5, 0.25, 0.1
+
+
 MULTIPLIER, WIDTH = 1 / (2 * SLOPE), 2 * HALF
+
+
 SETTING = "n = 100, b = 10, L = 1, eta = 0.1, sigma = 0.4, D = 1"
+
+
 WALK_ORDERS = (2.0, 8.0, 32.0)
 
 
@@ -86,47 +89,5 @@ class Wide(NamedTuple):
     width: float
 
 
-EQUAL = 1 + 1e-9
-"""bounds of hypotheses are met with equality, up to rounding"""
-small_steps = assumed("eta is at most 2 / M", lambda p: p.curvature <= 2, Point(0.1, 10.0, 2.0, 2.5))
-"""convex smooth losses, so that gradient steps do not expand"""
-enough_noise = assumed("sigma > 8 sqrt(2) L / b", lambda p: p.multiplier > 4 * math.sqrt(2), Point(0.1, 2.0, 2.0))
-order_in_range = assumed(
-    "1 < alpha <= alpha*(b/n, b sigma / (2 sqrt(2) L))",
-    lambda p: 1 < p.order <= largest_order(p.q, p.multiplier / math.sqrt(2)) * EQUAL,
-    Point(0.1, 6.0, 100.0),
-)
-
-
-def upper_bound(points: Mapping[str, Point]) -> tuple[Hypothesis, ...]:
-    """All that Theorems 3.1 and 5.1 assume; the losses of the walks are convex by construction."""
-    return small_steps(points), enough_noise(points), order_in_range(points)
-
-
 C_D, C_SIGMA, C_ALPHA, ORDER = 1e3, 1e-3, 1e-7, 100.0
 """the constants of Theorem 4.1, footnote 11"""
-wide_set = assumed("D >= 1000 eta L", lambda s: s.width * EQUAL >= C_D * s.batch * s.slope, Wide(1.0, 1, 1.0, 100.0))
-little_noise = assumed(
-    "sigma^2 <= D^2 / (1000 eta^2 T-bar)",
-    lambda s: C_SIGMA * s.width**2 * EQUAL >= 0.75 * s.width / (s.q * s.slope),
-    Wide(1.0, 1, 0.01, 100.0),
-)
-"""T-bar = 0.75 D n / (L eta) = 0.75 width / (q slope)"""
-
-
-def lower_bound(settings: Mapping[str, Wide]) -> tuple[Hypothesis, ...]:
-    """What Theorem 4.1 assumes."""
-    return wide_set(settings), little_noise(settings)
-
-
-contracting = assumed("every update contracts, by a factor of at most 1", lambda c: 0 <= c <= 1, 1.1)
-best_step = assumed(
-    "eta = 2 / (M + m)", lambda p: p[0] >= 1 and abs(p[1] - (p[0] - 1) / (p[0] + 1)) < 1e-12, (3.0, 0.9)
-)
-"""quadratics of curvature m contract by c = (kappa - 1) / (kappa + 1); (kappa, c) pairs"""
-LEMMA_2_12 = (
-    assumed("q < 1/5", lambda p: 0 < p[0] < 0.2, (0.3, 4.0, 2.0)),
-    assumed("sigma >= 4", lambda p: p[1] >= 4, (0.1, 1.0, 2.0)),
-    assumed("1 < alpha <= alpha*(q, sigma)", lambda p: 1 < p[2] <= largest_order(p[0], p[1]) * EQUAL, (0.1, 4.0, 50.0)),
-)
-"""(q, sigma, alpha) triples"""

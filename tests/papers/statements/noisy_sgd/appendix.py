@@ -8,24 +8,34 @@ from itertools import combinations
 
 import numpy as np
 
-from dpexp.papers.noisy_sgd.claims.instances import C_ALPHA, C_D, C_SIGMA, ORDER, Wide, lower_bound, opposite
+from dpexp.papers.noisy_sgd.claims.instances import C_ALPHA, C_D, C_SIGMA, ORDER, Wide, opposite
 from dpexp.papers.noisy_sgd.claims.lower import DRIFTING
 from dpexp.privacy.attained.walk import shifting
 from dpexp.reporting.row import above, near
 
 DELTA, NEEDED = 0.15, 0.9
 """of item (i) of the event E, and what Observation A.1 states of its probability"""
+
+
 RECORDS = (2, 100, 10_000)
 """batches of one of so many records, both hypotheses of the theorem with equality"""
+
+
 NEAR, PANEL = 14.0, 6.0
 """steps of the wide walk are kept up to this many noise standard deviations; its panels change nothing beyond 1e-8"""
+
+
 EVENTS = {
     f"n = 2, b = {b}": Wide(b / 2, b, math.sqrt(0.75 / (b * b / 2)), C_D * b * math.sqrt(0.75 / (b * b / 2)))
     for b in (1, 2)
 }
 """both hypotheses of Theorem 4.1 with equality"""
+
+
 STARTS = (-0.5, -0.25, 0.0, 0.25, 0.5)
 """omega_0 over D; the proof starts at 0"""
+
+
 SEEN = 1e-12
 """no probability is taken to be smaller: above rounding, and above what the banded matrix leaves out"""
 
@@ -134,16 +144,16 @@ CHECKS = {
         theorem_4_1, "the divergence of order 100 is at least 10^-7 alpha L^2 / (n sigma)^2 min(T, T-bar)",
         "theta = 1500, the least that the hypotheses allow",
         "exact probabilities of one event, so a lower bound of the divergence", "exact, at least, / bound",
-    ).assuming(*lower_bound(EVENTS)),
+    ),
     "noisy-sgd/observation-a-1": above(
         observation_a_1, "P(E) is at least 0.9, and so is each number on the way", "",
         "binomial law, and reflection for the walk", "room",
-    ).assuming(*lower_bound(EVENTS)),
+    ),
     "noisy-sgd/appendix-a4/suffices": above(
         lambda: {label: 0.005 / equation_4_1(s, math.inf) for label, s in DRIFTING.items() if s.q == 1},
         "(4.1) is at most 0.005, so that refuting (100, 0.005)-RDP refutes it", what="0.005 / (4.1)",
         uncertainty="none: evaluated",
-    ).assuming(*lower_bound(DRIFTING)),
+    ),
     "noisy-sgd/appendix-a4/number": near(
         lambda: {"P(N(0, 1) >= -0.1 / sqrt(0.001))": (0.999993, math.erfc(-0.1 / math.sqrt(0.001) / math.sqrt(2)) / 2)},
         5e-7, "probability", "misprint",
