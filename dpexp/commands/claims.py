@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,11 +18,15 @@ from dpexp.reporting.verdict import VERDICTS
 from dpexp.store.files import write_text
 
 if TYPE_CHECKING:
-    from dpexp.reporting.claim import Claim
+    from dpexp.reporting.claim import Claim, Outcome
     from dpexp.reporting.ledger.judgement import Judgement
 
 FORMATS = ("table", "md", "json", "artifact", "differences")
 UNEXPECTED, NOT_CURRENT = 1, 3
+GROUP = 5
+"""claims of one task: neighbours read the same results, and each task reads its own"""
+WORTH_PROCESSES = 20
+"""claims from which it pays to start processes, each of which loads and compiles for itself"""
 
 
 @dataclass(frozen=True)
@@ -68,12 +73,12 @@ def claims(request: Request) -> Shown:
     if request.judge:
         if ledger.fault:
             note(f"{ledger.fault}: it is written anew with the claims that are judged now", request.quiet)
-        fresh = judge(mine, request.results, request.jobs)
-        write_rows(request.results, fresh, known, _papers())
+        fresh = judge(mine, request.results, partial(_in_groups, jobs=request.jobs))
+        write_rows(request.results, fresh, known, {claim.paper for claim in known})
         remarks = [_moved(ledger.rows[name], row) for name, row in fresh.items() if name in ledger.rows]
         rows = list(fresh.values())
     elif request.asked:
-        rows = judge_or_read(mine, request.results, ledger, request.jobs)
+        rows = judge_or_read(mine, request.results, ledger, partial(_in_groups, jobs=request.jobs))
     else:
         rows = stored_rows(request.results, ledger, mine)
     if bare and not ledger.rows and not ledger.fault:
@@ -121,10 +126,28 @@ def _claims() -> list[Claim]:
     return [claim for some in known().values() for claim in some]
 
 
-def _papers() -> set[str]:
-    from dpexp.papers import papers
+def _in_groups(claims: Sequence[Claim], results: Path, jobs: int) -> Iterator[tuple[str, Outcome]]:
+    """A few checks in this process, and many in several; the verdicts are the same."""
+    from dpexp.reporting.ledger.judging import one_by_one
+    from dpexp.reporting.worker_processes import in_processes
 
-    return set(papers())
+    if jobs < 2 or len(claims) < WORTH_PROCESSES:
+        yield from one_by_one(claims, results)
+        return
+    ids = [claim.id for claim in claims]
+    # names travel to other processes, and claims, which hold functions, do not
+    groups = [ids[k : k + GROUP] for k in range(0, len(ids), GROUP)]
+    work, names = [(group, results) for group in groups], [f"{group[0]} and its neighbours" for group in groups]
+    for found in in_processes(_by_id, work, "judging group", names, f"judging claims, groups of {GROUP}"):
+        yield from found
+
+
+def _by_id(ids: Sequence[str], results: Path) -> list[tuple[str, Outcome]]:
+    """The checks of a few claims, in a process of its own."""
+    from dpexp.reporting.ledger.judging import one_by_one
+
+    known = {claim.id: claim for claim in _claims()}
+    return list(one_by_one([known[name] for name in ids], results))
 
 
 def headlines() -> dict[str, str]:

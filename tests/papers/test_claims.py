@@ -391,12 +391,11 @@ def test_a_tolerance_in_words_is_the_number_of_the_check(name, words):
 def test_a_row_without_a_check_and_a_check_without_a_row_are_named():
     with pytest.raises(ValueError, match="answers/kinks/hinge, answers/kinks/pinball"):
         declared_paper(
-            answers.WORDS["claims"], {name: check for name, check in answers.CHECKS.items() if "kinks" not in name}, ""
+            ANSWERS, "answers", {n: c for n, c in answers.CHECKS.items() if "kinks" not in n}, answers.FIGURES
         )
+    more = {**answers.CHECKS, "answers/none": answers.CHECKS["answers/kinks/hinge"]}
     with pytest.raises(ValueError, match="answers/none"):
-        declared_paper(
-            answers.WORDS["claims"], {**answers.CHECKS, "answers/none": answers.CHECKS["answers/kinks/hinge"]}, ""
-        )
+        declared_paper(ANSWERS, "answers", more, answers.FIGURES)
 
 
 def test_a_row_with_a_word_too_few_or_too_many_is_named():

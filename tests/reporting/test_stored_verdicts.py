@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,13 +16,14 @@ import pyarrow as pa
 import pytest
 from threadpoolctl import threadpool_limits
 
+from dpexp.commands import claims as command
 from dpexp.commands.claims import chosen
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.engine.result import Passed
 from dpexp.papers import claims, our_papers
 from dpexp.reporting.claim import kept
 from dpexp.reporting.evidence import Evidence, Undeclared
-from dpexp.reporting.ledger import judging, verdicts
+from dpexp.reporting.ledger import verdicts
 from dpexp.reporting.ledger.judging import judge
 from dpexp.reporting.ledger.pages import WRONG
 from dpexp.store import simulating
@@ -117,14 +119,14 @@ def test_judging_again_writes_nothing(results):
 
 def test_many_claims_are_judged_in_several_processes_as_in_one(tmp_path, monkeypatch):
     """Also where a task fails: the error is that of the claim, and no verdict is kept."""
-    monkeypatch.setattr(judging, "WORTH_PROCESSES", 2)
+    monkeypatch.setattr(command, "WORTH_PROCESSES", 2)
     some = ("noisy-sgd/theorem-3-1", "noisy-sgd/theorem-1-3", "dp-sgld/theorem-3-1")
     quick = [claim for name, claim in BY_ID.items() if name.startswith(some)]
-    assert len(quick) > judging.GROUP
+    assert len(quick) > command.GROUP
     with threadpool_limits(1):  # as the command has it, and every worker: last bits of linear algebra depend on it
-        assert judge(quick, tmp_path, jobs=2) == judge(quick, tmp_path)
+        assert judge(quick, tmp_path, partial(command._in_groups, jobs=2)) == judge(quick, tmp_path)
     with pytest.raises(ResultsMissing):
-        judge([*quick, BY_ID[STORED[0]]], tmp_path, jobs=2)
+        judge([*quick, BY_ID[STORED[0]]], tmp_path, partial(command._in_groups, jobs=2))
 
 
 def test_nothing_is_judged_yet(few, tmp_path):
