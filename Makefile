@@ -141,7 +141,7 @@ accountants: $(READY) $(VENV_ACCOUNTANTS)/.ready
 # What needs large programs of others: the accountant inside Opacus and jax_privacy, fits beside statsmodels and scikit-learn.
 peers: $(VENV_PEERS)/.ready
 	$(VENV_PEERS)/bin/python -c 'import jax_privacy, opacus, sklearn, statsmodels'
-	$(VENV_PEERS)/bin/python -m pytest tests/privacy/test_drop_in.py tests/peers
+	$(VENV_PEERS)/bin/python -m pytest tests/accounting/test_drop_in.py tests/peers
 
 # The article, and a summary of each reproduction from the ledger's rows, as PDF where pandoc and xelatex are there (on
 # Debian: apt-get install pandoc texlive-xetex texlive-latex-recommended lmodern); into build/paper.

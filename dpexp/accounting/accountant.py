@@ -29,11 +29,13 @@ from dpexp.accounting.events import (
     parts_of,
     tree_of,
 )
-from dpexp.accounting.steps import Relation, Steps, distance, random_step, step_loss
+from dpexp.accounting.sampling import Relation, distance, random_step
+from dpexp.accounting.steps import Steps, step_loss
 from dpexp.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from dpexp.accounting.steps import Sampling, StepLoss
+    from dpexp.accounting.sampling import Sampling
+    from dpexp.accounting.steps import StepLoss
 
 
 class Accountant:

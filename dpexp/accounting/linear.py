@@ -33,8 +33,8 @@ import numpy as np
 from dpexp.accounting.binomials import binomial_log_masses, likely_counts
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.mixtures import GaussianMixture, renyi_of
+from dpexp.accounting.sampling import ONCE_AN_EPOCH, Sampling, Scheme
 from dpexp.accounting.search import least
-from dpexp.accounting.steps import ONCE_AN_EPOCH, Sampling, Scheme
 
 _FLOOR, _GROUPS = -120.0, 64
 """log probability of a number of uses below which it is one of a group, of which there are so many on either side"""

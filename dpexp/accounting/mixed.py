@@ -28,7 +28,8 @@ from dpexp.accounting.binomials import binomial_log_masses, likely_counts
 from dpexp.accounting.curve import Side
 from dpexp.accounting.functions import exp
 from dpexp.accounting.grid import Discrete
-from dpexp.accounting.steps import REACHES, Profile, Scheme, StepLoss
+from dpexp.accounting.sampling import Scheme
+from dpexp.accounting.steps import REACHES, Profile, StepLoss
 
 LEAST_KIND = 1e-30
 """probability of a kind that is left out: a million of them over a million steps are far below any delta"""

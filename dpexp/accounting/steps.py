@@ -10,7 +10,6 @@ import contextlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache, partial
-from typing import Literal
 
 import numpy as np
 
@@ -21,16 +20,10 @@ from dpexp.accounting.functions import erfcx_of
 from dpexp.accounting.gaussian import delta_of, eps_of
 from dpexp.accounting.grid import Discrete, from_above, from_below
 from dpexp.accounting.renyi import mixture_from_base, symmetrised
+from dpexp.accounting.sampling import Scheme
 
 Profile = Callable[[np.ndarray], np.ndarray]
 """eps -> delta"""
-Relation = Literal["replace-one", "add-remove"]
-"""which data sets are neighbours"""
-Sampling = Literal["fixed-size", "poisson", "cyclic", "shuffled", "reshuffled", "full-batch"]
-ONCE_AN_EPOCH: tuple[Sampling, ...] = ("cyclic", "shuffled", "reshuffled")
-"""sampling by which a record is in one batch of every epoch"""
-Scheme = Literal["add-remove", "replace-one", "fixed-size"]
-"""pairs of a step on a random batch"""
 _FINEST, _COARSEST = 1e-10, 5e-3
 """limits of the interval of losses: at 40 cells a deviation they bind where a step's loss deviates by less than 4e-9,
 or by more than 0.2"""
@@ -62,19 +55,6 @@ def grid(spread: float, top: float, steps: int, kinds: int = 1) -> float:
     cells = _CELLS if steps <= _FEW_STEPS else max(4.0, 15 * min(1.0, math.sqrt(1e8 / steps)))
     most = _MOST_STEP_CELLS if kinds < 4 else _MOST_STEP_CELLS // 4  # each kind is a law of its own
     return max(min(max(spread / cells, _FINEST), _COARSEST), top / most)
-
-
-def distance(relation: Relation) -> float:
-    """How far two neighbours' sums can lie apart, in norms of one record."""
-    return 2.0 if relation == "replace-one" else 1.0
-
-
-def random_step(q: float, multiplier: float, sampling: Sampling, relation: Relation) -> tuple[float, float, Scheme]:
-    """The dominating pair of a step with a random batch: q, multiplier and scheme of a `StepLoss`."""
-    # among others that pull one way, a record that is turned round moves the sum by two of its norms
-    if sampling == "fixed-size":
-        return q, multiplier / 2, "fixed-size"
-    return (1.0 if sampling == "full-batch" else q), multiplier, relation
 
 
 class StepLoss:

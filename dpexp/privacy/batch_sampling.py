@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from dpexp.accounting.steps import Relation
+    from dpexp.accounting.sampling import Relation
 
 BatchSampling = Literal["poisson", "fixed-size", "shuffled", "balls-in-bins", "secret-bins", "cyclic-poisson"]
 """what a config calls the sampling schemes of algorithms on batches"""

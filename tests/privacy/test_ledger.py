@@ -8,7 +8,7 @@ from dpexp.accounting.gaussian import eps_of
 from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget, ListBudget, UniformBudget
 from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
 from dpexp.reporting.statement import ConfigStatement
-from tests.privacy.test_gdp import BUDGET_CASES
+from tests.accounting.test_gaussian import BUDGET_CASES
 
 ONE = ConstantBudget(mu=1.0)
 

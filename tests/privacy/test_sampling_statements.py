@@ -8,7 +8,8 @@ from scipy.stats import binom, norm
 
 from dpexp.accounting import steps as kinds_of_steps
 from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.steps import Steps, few_kinds, random_step, step_loss
+from dpexp.accounting.sampling import random_step
+from dpexp.accounting.steps import Steps, few_kinds, step_loss
 from dpexp.privacy.analyses.composition import batches_of, divides, visits
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.mechanisms.langevin_accounting import LangevinRun, composed

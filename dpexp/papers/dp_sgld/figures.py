@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dpexp.accounting.calibrate import least_noise
-from dpexp.accounting.steps import Relation
+from dpexp.accounting.sampling import Relation
 from dpexp.core.roots import first_whole
 from dpexp.core.text import counted
 from dpexp.papers.dp_sgld.cases import CASES

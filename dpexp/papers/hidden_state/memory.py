@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from dpexp.accounting.linear import eps_of_scheme
-from dpexp.accounting.steps import Scheme, step_loss
+from dpexp.accounting.sampling import Scheme
+from dpexp.accounting.steps import step_loss
 from dpexp.privacy.exact.memory import Memory, W
 from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing

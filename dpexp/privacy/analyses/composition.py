@@ -6,7 +6,8 @@ import math
 from functools import cache
 
 from dpexp.accounting.renyi import mixture_from_base, symmetrised
-from dpexp.accounting.steps import ONCE_AN_EPOCH, Relation, Sampling, Steps, distance, random_step, step_loss
+from dpexp.accounting.sampling import ONCE_AN_EPOCH, Relation, Sampling, distance, random_step
+from dpexp.accounting.steps import Steps, step_loss
 from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
 from dpexp.privacy.analyses.from_curves import renyi_analysis
 from dpexp.privacy.attained.lower_bounds import LowerBound, attained, constant_gradients, linear_last

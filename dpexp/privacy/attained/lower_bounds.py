@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from dpexp.accounting import linear
 from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.steps import Relation, Scheme, step_loss
+from dpexp.accounting.sampling import Relation, Scheme
+from dpexp.accounting.steps import step_loss
 from dpexp.core.text import down, up
 from dpexp.privacy.analyses.analysis import (
     ALL,

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dpexp.accounting.functions import log, ndtr
+from dpexp.accounting.masses import largest_eps, renyi_of_masses
 from dpexp.core.gauss_legendre import gauss_legendre
 
 if TYPE_CHECKING:
@@ -203,26 +204,9 @@ class Law:
 
 
 def renyi(p: Law, q: Law, order: float) -> float:
-    """D_order(p || q) of two laws on the same set; exact up to quadrature and rounding.
-
-    The relative error is about 1e-12 where some |u| order is above 1e-3, u = p / q - 1, and at most 1e-7 elsewhere.
-    """
+    """D_order(p || q) of two laws on the same set; exact up to quadrature and rounding."""
     seen = (p.masses > 0) & (q.masses > 0)  # far out in a wide set both underflow
-    a, b = p.masses[seen], q.masses[seen]
-    log_ratio = np.log(a) - np.log(b)
-    # exp((a - 1) D) - 1 = sum of q ((p / q)^a - 1 - a u), because both masses sum to 1: every term is positive, and
-    # tiny divergences keep their digits; of the series for small u, (a - 2)(a - 3) / 12 u^2 and the rest is left out
-    u = np.expm1(log_ratio)
-    with np.errstate(over="ignore"):
-        excess = np.where(np.abs(u) * order < 1e-3, order * (order - 1) / 2 * u * u * (1 + (order - 2) / 3 * u), 0.0)
-        big = excess == 0
-        excess[big] = np.expm1(order * log_ratio[big]) - order * u[big]
-    # a finite sum as it is; where a power overflows, the plain sum of p^a q^(1-a) in the log domain
-    if np.all(np.isfinite(excess)):
-        return math.log1p(float(np.vecdot(b, excess))) / (order - 1)
-    terms = order * np.log(a) + (1 - order) * np.log(b)
-    top = terms.max()
-    return float(top + math.log(np.sum(np.exp(terms - top)))) / (order - 1)
+    return renyi_of_masses(p.masses[seen], q.masses[seen], order)
 
 
 @dataclass(frozen=True)
@@ -288,9 +272,9 @@ class HockeyStick:
 
         def attains(p: np.ndarray, q: np.ndarray) -> float:
             """The largest epsilon of several events."""
-            room, cost = p * ((1 - lost) * (1 - ROUNDING)) - delta, q * ((1 - lost) * (1 + ROUNDING)) + lost
-            ratio = float((room / np.maximum(cost, 1e-300)).max())
-            return min(math.log(ratio), LARGEST) if ratio > 1 else 0.0
+            cost = q * ((1 - lost) * (1 + ROUNDING)) + lost
+            room = p * ((1 - lost) * (1 - ROUNDING))
+            return min(largest_eps(room, np.log(np.maximum(cost, 1e-300)), delta), LARGEST)
 
         # every event attains its own epsilon, and the largest is sought as by Dinkelbach (1967): from an epsilon to
         # the event that is best there, and on to the epsilon of that event, which never falls after the first; the

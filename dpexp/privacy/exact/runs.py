@@ -17,7 +17,7 @@ from itertools import pairwise
 import numpy as np
 
 from dpexp.accounting.binomials import poisson_sizes
-from dpexp.accounting.steps import ONCE_AN_EPOCH
+from dpexp.accounting.sampling import ONCE_AN_EPOCH
 from dpexp.privacy.attained.walk import HockeyStick, Law, Move, Walk, renyi
 from dpexp.privacy.exact.update import Update
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpexp.accounting.steps import ONCE_AN_EPOCH, Sampling
+from dpexp.accounting.sampling import ONCE_AN_EPOCH, Sampling
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import get_args
 
 import numpy as np
 
-from dpexp.accounting.steps import ONCE_AN_EPOCH, Sampling
+from dpexp.accounting.sampling import ONCE_AN_EPOCH, Sampling
 
 DIMENSIONS = 9
 """batches, batch size, steps, noise, width, both curvatures, and the two scales that no divergence depends on"""

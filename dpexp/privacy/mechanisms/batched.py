@@ -9,7 +9,8 @@ from functools import cache
 from pydantic import model_validator
 
 from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.steps import ONCE_AN_EPOCH, Sampling, distance, random_step, step_loss
+from dpexp.accounting.sampling import ONCE_AN_EPOCH, Sampling, distance, random_step
+from dpexp.accounting.steps import step_loss
 from dpexp.privacy.analyses.analysis import LAST, Analysis
 from dpexp.privacy.analyses.composition import (
     SAMPLING,

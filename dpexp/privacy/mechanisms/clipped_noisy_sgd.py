@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from dpexp.accounting.steps import ONCE_AN_EPOCH
+from dpexp.accounting.sampling import ONCE_AN_EPOCH
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.analyses.composition import composition
 from dpexp.privacy.attained.lower_bounds import LowerBound, exact_walk

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from dpexp.accounting.epochs import EpochLoss, epoch_loss
-from dpexp.accounting.steps import Relation, distance
+from dpexp.accounting.sampling import Relation, distance
 from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
 from dpexp.privacy.analyses.composition import (
     DIVIDED,

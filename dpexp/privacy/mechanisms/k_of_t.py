@@ -9,7 +9,7 @@ from typing import ClassVar
 from pydantic import model_validator
 
 from dpexp.accounting.epochs import composed_epochs_eps
-from dpexp.accounting.steps import Relation, distance
+from dpexp.accounting.sampling import Relation, distance
 from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
 from dpexp.privacy.analyses.composition import DIVIDED, NOISE, trivial
 from dpexp.privacy.attained.lower_bounds import LowerBound, linear_cyclic

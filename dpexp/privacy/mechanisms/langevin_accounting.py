@@ -26,7 +26,8 @@ import numpy as np
 from dpexp.accounting.calibrate import Unreachable, least_noise, rounded_up
 from dpexp.accounting.epochs import epoch_loss, varying_epochs_eps
 from dpexp.accounting.gaussian import raised
-from dpexp.accounting.steps import Relation, Scheme, Steps, distance, random_step, step_loss
+from dpexp.accounting.sampling import Relation, Scheme, distance, random_step
+from dpexp.accounting.steps import Steps, step_loss
 from dpexp.privacy.analyses.analysis import (
     ALL,
     LAST,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
 
 from pydantic import BeforeValidator, Field
 
-from dpexp.accounting.steps import Relation
+from dpexp.accounting.sampling import Relation
 from dpexp.core.parameters import Parameters
 from dpexp.privacy.analyses.analysis import Analysis
 

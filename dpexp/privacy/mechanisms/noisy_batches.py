@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpexp.accounting.steps import Sampling
+from dpexp.accounting.sampling import Sampling
 from dpexp.privacy.batch_sampling import RELATIONS, BatchSampling, Epochs
 from dpexp.privacy.mechanisms.epoch_gaussian import EpochGaussian
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian

@@ -6,7 +6,7 @@ import math
 from functools import lru_cache, partial
 from typing import ClassVar
 
-from dpexp.accounting.steps import ONCE_AN_EPOCH
+from dpexp.accounting.sampling import ONCE_AN_EPOCH
 from dpexp.privacy.analyses.analysis import LAST, Analysis, gaussian_analysis
 from dpexp.privacy.analyses.composition import composition, visits
 from dpexp.privacy.analyses.from_curves import renyi_analysis

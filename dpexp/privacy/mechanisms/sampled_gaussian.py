@@ -11,16 +11,9 @@ from pydantic import Field, PlainSerializer, WrapValidator, model_validator
 
 from dpexp.accounting.conversions import eps_of_few_orders
 from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.steps import (
-    ONCE_AN_EPOCH,
-    Relation,
-    Sampling,
-    Scheme,
-    distance,
-    random_step,
-    step_loss,
-)
+from dpexp.accounting.sampling import ONCE_AN_EPOCH, Relation, Sampling, Scheme, distance, random_step
 from dpexp.accounting.steps import Steps as ComposedSteps
+from dpexp.accounting.steps import step_loss
 from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
 from dpexp.privacy.analyses.composition import (
     DIVIDED,

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from dpexp.accounting.mixed import shown_sizes
-from dpexp.accounting.steps import Relation
+from dpexp.accounting.sampling import Relation
 from dpexp.privacy.analyses.analysis import ALL, Analysis
 from dpexp.privacy.analyses.composition import NOISE, POISSON, trivial
 from dpexp.privacy.attained.lower_bounds import LowerBound, constant_gradients

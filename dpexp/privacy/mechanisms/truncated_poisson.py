@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field, model_validator
 
 from dpexp.accounting.mixed import truncated
-from dpexp.accounting.steps import Relation
+from dpexp.accounting.sampling import Relation
 from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
 from dpexp.privacy.analyses.composition import DIVIDED, NOISE, POISSON, trivial
 from dpexp.privacy.attained.lower_bounds import LowerBound, constant_gradients

@@ -13,6 +13,7 @@ from scipy.stats import binom, chi2, norm
 
 from dpexp.accounting.epochs import MOST_NOISES, coarser, epoch_loss, varying_epochs_eps
 from dpexp.accounting.gaussian import eps_of
+from dpexp.accounting.masses import Cells, EitherOrder
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.experiment_file import load_experiment
@@ -20,7 +21,6 @@ from dpexp.engine.softmax.batches import SAMPLING, balls_in_bins, batches_of, po
 from dpexp.privacy.audit.statistics import of_batches
 from dpexp.privacy.batch_sampling import Epochs
 from dpexp.privacy.budgets import Target
-from dpexp.privacy.exact.outcome import Cells, EitherOrder
 from dpexp.privacy.mechanisms import EpochGaussian
 from dpexp.privacy.mechanisms import langevin_accounting as accounting
 from dpexp.problems.softmax import Softmax
