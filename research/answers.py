@@ -16,12 +16,11 @@ import numpy as np
 
 from dpexp.accounting.allocation import ATOMS, REACH, Atoms
 from dpexp.accounting.epochs import EpochLoss, epoch_loss
+from dpexp.accounting.functions import erfcx_of, gauss_legendre
 from dpexp.accounting.grid import UNIT
+from dpexp.accounting.search import narrow
 from dpexp.accounting.steps import step_loss
 from dpexp.config.cells import Cell
-from dpexp.core.elementary import erfcx_of
-from dpexp.core.gauss_legendre import gauss_legendre
-from dpexp.core.roots import narrow
 from dpexp.plugins import Plugin
 from dpexp.privacy.analyses.last_iterate import last_iterate
 from dpexp.privacy.attained.walk import Law, Walk, renyi

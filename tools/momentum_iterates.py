@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dpexp.core.elementary import discounts
+from dpexp.core.discounts import discounts
 from dpexp.privacy.momentum.trees import cover
 from tools.difference_bound import certified, largest_form
 

@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from dpexp.core.elementary import discounts
+from dpexp.core.discounts import discounts
 from dpexp.engine.compiled import compiled
 from dpexp.engine.lanes.vectors import LANES, load, reals, store
 

@@ -21,7 +21,7 @@ import math
 from functools import lru_cache
 from typing import NamedTuple
 
-from dpexp.core.roots import narrow
+from dpexp.accounting.search import narrow
 
 SLACK = 1e-9
 """by which epsilon is computed smaller than stated: the cap of floating-point directions has a probability that differs

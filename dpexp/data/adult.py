@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.core.elementary import log1p
 from dpexp.data.dataset import Dataset, load_shipped
 
 FILE = Path(__file__).parent / "files" / "adult.npz"
@@ -56,7 +55,7 @@ def encode(numbers: np.ndarray, codes: np.ndarray) -> np.ndarray:
     for name, values in zip(NUMBERS, numbers.T, strict=True):
         # gains and losses are nearly all 0, and range over five decades where they are not
         log = name.startswith("capital")
-        columns.append((log1p(values) / math.log1p(RANGES[name]) if log else values / RANGES[name])[:, None])
+        columns.append((np.log1p(values) / math.log1p(RANGES[name]) if log else values / RANGES[name])[:, None])
     for levels, values in zip(CATEGORIES.values(), codes.T, strict=True):
         columns.append(values[:, None] == np.arange(1, 1 + len(levels)))
     return np.concatenate(columns, axis=1).astype(np.float32)

@@ -30,8 +30,8 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
+from scipy.optimize import brentq
 
-from dpexp.core.roots import root
 from dpexp.inference.newton import lengthened, less_excess, regularise, relative_errors
 from dpexp.inference.public_numbers import normal
 
@@ -271,7 +271,7 @@ def _inverted(release: Release, a: np.ndarray, most: float, step: float, wald: n
         else:
             ends.append(side * math.inf)
             continue
-        ends.append(root(partial(above, starts=[last, last_out]), inside, outside, xtol=1e-7 * step))
+        ends.append(brentq(partial(above, starts=[last, last_out]), inside, outside, xtol=1e-7 * step))
     return ends[0], ends[1]
 
 

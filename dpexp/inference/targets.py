@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dpexp.accounting.functions import gauss_legendre
 from dpexp.core.errors import UsageError
-from dpexp.core.gauss_legendre import gauss_legendre
 from dpexp.inference.models import Model
 from dpexp.inference.populations import Population
 from dpexp.inference.public_numbers import rounded

@@ -32,10 +32,10 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 from scipy.integrate import quad
+from scipy.optimize import brentq
 from scipy.special import stdtrit
 
 from dpexp.algorithms.covering import Covering, Interval, Seen, Trial
-from dpexp.core.roots import root
 from dpexp.core.seeds import generator
 from dpexp.engine.compiled import compiled
 from dpexp.engine.lanes.aligned import lanes_zeros
@@ -277,7 +277,7 @@ def random_scaling(end: Snapshot, level: float, burned: Snapshot | None = None) 
 @lru_cache(maxsize=32)
 def critical_value(level: float) -> float:
     """Of t = W(1) / sqrt(int_0^1 (W(r) - r W(1))^2 dr), the law of random scaling; 6.747302 at 95%."""
-    return rounded(root(lambda q: tail(q) - (1 - level), 0.05, 1e3, xtol=1e-12))
+    return rounded(brentq(lambda q: tail(q) - (1 - level), 0.05, 1e3, xtol=1e-12))
 
 
 def tail(q: float) -> float:

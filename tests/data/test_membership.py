@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import secrets
+import tempfile
 from collections import Counter
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
@@ -110,8 +112,9 @@ class Caught:
             patched.setattr(engine, "train", learn(engine.train))
             patched.setattr(softmax_runs.drawn, "scheme", called)
             patched.setattr(softmax_runs, "measured", measuring)
-            call("run", path, "--deployment", "--again", "--results", folder / "results", "-j", "1", "-q", cwd=folder)
-        cells = pd.read_parquet(folder / "results" / "mine" / "cells.parquet")
+            results = tempfile.mkdtemp(dir=folder)
+            call("run", path, "--deployment", "--results", results, "-j", "1", "-q", cwd=folder)
+        cells = pd.read_parquet(next(Path(results).glob("mine.deployed-*/cells.parquet")))
         self.cells = json.loads(cells.drop(columns=["n_diverged", "status"]).to_json())
         self.statement = call("privacy", path, "--deployment", "--json", cwd=folder).stdout
 
@@ -384,8 +387,10 @@ def released(folder, records):
     """The coefficient of `a` for `yes`, less that for `no`, of a deployment."""
     (folder / "people.csv").write_text("a,b,y\n" + "\n".join(records) + "\n")
     (folder / "attacked.yaml").write_text(ATTACKED)
-    call("run", "attacked.yaml", "--deployment", "--again", "--results", "results", "-q", cwd=folder)
-    call("predict", "attacked", "--results", "results", "--estimator", "last", "--out", "m.json", cwd=folder)
+    results = tempfile.mkdtemp(dir=folder)
+    call("run", "attacked.yaml", "--deployment", "--results", results, "-q", cwd=folder)
+    (deployed,) = (path for path in Path(results).iterdir() if path.is_dir())
+    call("predict", deployed, "--estimator", "last", "--out", "m.json", cwd=folder)
     found = json.loads((folder / "m.json").read_text())
     (folder / "m.json").unlink()
     place = found["names"].index("a")

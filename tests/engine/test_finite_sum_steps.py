@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpexp.core.elementary import discounts
+from dpexp.core.discounts import discounts
 from dpexp.engine.finite_sum.following import company_of, follow_all
 from dpexp.engine.finite_sum.loop import Data, Momentum, Order, Together
 from dpexp.engine.finite_sum.losses import LOSSES

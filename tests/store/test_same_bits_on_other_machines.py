@@ -51,7 +51,6 @@ CONFIGS = {  # parts of a config, one line each; to add another is to add a line
     "root": (MEAN, RUN, TARGET, PATH, "algorithm: {name: tree-momentum, design: square-root, order: fixed, epochs: 8}"),
     "reduced": (MEAN, RUN, TARGET, PATH, "algorithm: {name: reduced-momentum, epochs: 8}"),
     "reduced_printed": (MEAN, RUN, TARGET, PATH, "algorithm: {name: reduced-momentum, calibration: paper, epochs: 8}"),
-    "reduced_drawn": (MEAN, RUN, TARGET, PATH, "algorithm: {name: reduced-momentum, order: reshuffled, epochs: 4}"),
     "recursion": (MEAN, RUN, TARGET, PATH, "algorithm: {name: gradient-recursion, epochs: 30}"),
     "descent": (MEAN, RUN, TARGET, "schedule: {name: constant, eta: 0.2}", "algorithm: {name: batch-descent, epochs: 30}"),
     "ridge": ("problem: {name: logistic-ridge, N: 50}", RUN, TARGET, PATH, "algorithm: {name: tree-momentum, epochs: 8}"),

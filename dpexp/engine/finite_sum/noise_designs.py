@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 
 from dpexp.core.caches import kept_once
-from dpexp.core.elementary import discounts
+from dpexp.core.discounts import discounts
 from dpexp.engine.compiled import compiled
 
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.optimize import brentq
 
 from dpexp.accounting.mixtures import GaussianMixture, hockey_stick_of, renyi_of
-from dpexp.core.roots import root
 
 ENUMERATED = 12
 """up to this many steps the bits are enumerated; with more, the law of their weighted sum is put on a grid"""
@@ -98,7 +98,7 @@ class QuadraticLangevin:
         high = 1.0
         while self.delta(high, removed) > delta:
             high *= 2
-        return root(lambda e: self.delta(e, removed) - delta, 0.0, high, xtol=1e-10, rtol=1e-10)
+        return brentq(lambda e: self.delta(e, removed) - delta, 0.0, high, xtol=1e-10, rtol=1e-10)
 
     def claimed_slope(self) -> float:
         """eps(order) / order of Theorem 3.1 with L = B: 2 (q shift)^2 / (eta lambda) (1 - exp(-eta lambda K / 2))."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from dpexp.accounting.calibrate import least_noise
 from dpexp.accounting.sampling import Relation
-from dpexp.core.roots import first_whole
+from dpexp.accounting.search import first_whole
 from dpexp.core.text import counted
 from dpexp.papers.dp_sgld.cases import CASES
 from dpexp.papers.dp_sgld.exact_law import LANGEVIN_ORDERS, QuadraticLangevin

@@ -9,8 +9,9 @@ import math
 from collections.abc import Callable
 from functools import cache
 
+from scipy.optimize import brentq
+
 from dpexp.accounting.steps import StepLoss, step_loss
-from dpexp.core.roots import root
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 
 DIAMETER, CLIP, STEP_SIZE, NOISE, Q = 1.0, 1.0, 0.01, 1.0, 0.001
@@ -63,7 +64,7 @@ def crossing(composed: Callable[[int], float], level: float, first: tuple[int, i
             high = steps
         return excess(steps)
 
-    near = root(at, math.log(low), math.log(high), xtol=CLOSE / 4)  # log delta against log T is smooth
+    near = brentq(at, math.log(low), math.log(high), xtol=CLOSE / 4)  # log delta against log T is smooth
     # the root was approached from one side alone
     if math.log(high) > near + CLOSE / 2:
         at(near + CLOSE / 3)

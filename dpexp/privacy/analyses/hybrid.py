@@ -25,7 +25,7 @@ import numpy as np
 
 from dpexp.accounting.functions import log
 from dpexp.accounting.gaussian import delta_of, deltas_of
-from dpexp.core.roots import first_whole
+from dpexp.accounting.search import first_whole
 from dpexp.privacy.analyses.last_iterate import shift
 
 Composed = Callable[[int, float], float]

@@ -24,7 +24,7 @@ import numpy as np
 
 from dpexp.accounting.functions import log, ndtr
 from dpexp.accounting.masses import largest_eps, renyi_of_masses
-from dpexp.core.gauss_legendre import gauss_legendre
+from dpexp.accounting.functions import gauss_legendre
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpexp.core.elementary import discounts
+from dpexp.core.discounts import discounts
 from dpexp.engine.compiled import compiled
 
 

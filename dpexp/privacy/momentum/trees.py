@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dpexp.core.elementary import discounts
+from dpexp.core.discounts import discounts
 
 
 def cover(first: int, last: int) -> list[tuple[int, int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dpexp.core.roots import narrow
+from dpexp.accounting.search import narrow
 from dpexp.papers.noisy_sgd.claims.instances import (
     ORDER,
     SLOPE,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from dpexp.core.roots import narrow
+from dpexp.accounting.search import narrow
 from dpexp.papers.momentum.levels import crossing, fixed_path_levels
 from dpexp.papers.momentum.rows import DELTA
 from dpexp.reporting.row import above, near

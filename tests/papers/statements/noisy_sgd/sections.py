@@ -9,7 +9,7 @@ from itertools import pairwise, product
 import numpy as np
 
 from dpexp.accounting.renyi import base_from_mixture, largest_order, mixture_from_base, symmetrised
-from dpexp.core.roots import first_whole
+from dpexp.accounting.search import first_whole
 from dpexp.papers.noisy_sgd.claims.instances import SLOPE, Q, both, opposite
 from dpexp.reporting.row import above
 

@@ -6,7 +6,7 @@ import math
 from functools import partial
 from itertools import product
 
-from dpexp.core.roots import first_whole
+from dpexp.accounting.search import first_whole
 from dpexp.papers.noisy_sgd.claims.instances import (
     SLOPE,
     WIDTH,
