@@ -89,7 +89,7 @@ def test_the_numbers_are_bit_for_bit_those_of_a_loop_written_out():
 
 def test_roots_and_minima_are_those_of_scipy():
     """Of 150 functions each: smooth, steep, flat, with kinks, with the best place at an end."""
-    from scipy.optimize import brentq, minimize_scalar
+    from scipy.optimize import minimize_scalar
 
     rng = np.random.default_rng(5)
     shapes = [
@@ -105,8 +105,9 @@ def test_roots_and_minima_are_those_of_scipy():
         bumpy = partial(lambda x, shape: abs(shape(x)) + 0.1 * x, shape=shape)
         a, b = c - float(rng.exponential()), c + float(rng.exponential())
         xtol, end = float(10 ** rng.uniform(-14, -2)), b - (k % 3) * (b - a) / 3
-        assert abs(root(shape, a, b, xtol=xtol) - c) <= xtol + 1e-14 or abs(shape(brentq(shape, a, b))) == 0
+        assert abs(root(shape, a, b, xtol=xtol) - c) <= xtol + 2**-49 * abs(c)
         other = minimize_scalar(bumpy, bounds=(a, end), method="bounded", options={"xatol": xtol})
-        assert least(bumpy, a, end, xatol=xtol).value <= other.fun + 4 * xtol
+        found = least(bumpy, a, end, xatol=xtol)
+        assert found.value <= other.fun or abs(found.x - other.x) <= xtol + 3e-8
     with pytest.raises(ValueError, match="different signs"):
         root(lambda x: x * x + 1, -1, 1)
