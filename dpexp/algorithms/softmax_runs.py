@@ -15,7 +15,7 @@ from dpexp.core.seeds import generator
 from dpexp.engine.result import Passed
 from dpexp.engine.softmax import batches as drawn
 from dpexp.engine.softmax import loop as engine
-from dpexp.privacy.batch_sampling import INTO_BINS, RELATIONS, BatchSampling, Epochs
+from dpexp.privacy.batch_sampling import RELATIONS, BatchSampling, Epochs
 from dpexp.problems.softmax import Softmax
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class SoftmaxAlgorithm(AlgorithmBase):
         # float32, at each checkpoint and once more where they are put together
         weights = 4 * problem.shape.classes * problem.shape.width
         # every record's batch, and who is in one
-        drawn_once = 17 * problem.n if self.sampling in INTO_BINS else 0
+        drawn_once = 17 * problem.n if self.sampling == "balls-in-bins" else 0
         return settings * (2 * (checkpoints + 2) * weights + 6 * 8 * n) + 4 * (1 << 18) + drawn_once
 
     def noise(self, problem: Softmax, schedule: Schedule, budget: Budget, sizes: np.ndarray) -> Noise:
@@ -144,7 +144,7 @@ class SoftmaxAlgorithm(AlgorithmBase):
 
     def steps(self, problem: Softmax, schedule: Schedule, budget: Budget) -> int:
         """Steps of so many passes over the training records."""
-        if self.sampling in INTO_BINS:
+        if self.sampling == "balls-in-bins":
             return self.epochs * drawn.batches_of(problem.n, self.batch_size)
         return max(1, round(self.epochs * problem.n / self.batch_size))
 
@@ -160,7 +160,7 @@ class SoftmaxAlgorithm(AlgorithmBase):
         # an epoch is a turn of every group; only its own turn gives a record a chance
         if self.groups:
             return Epochs(self.groups, min(1.0, self.groups * self.batch_size / records))
-        return Epochs(drawn.batches_of(records, self.batch_size)) if self.sampling in INTO_BINS else None
+        return Epochs(drawn.batches_of(records, self.batch_size)) if self.sampling == "balls-in-bins" else None
 
     def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> Stated | AccountedLangevin:
         """What n steps release, and by which analysis."""

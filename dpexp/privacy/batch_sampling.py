@@ -11,19 +11,16 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from dpexp.accounting.sampling import Relation
 
-BatchSampling = Literal["poisson", "fixed-size", "shuffled", "balls-in-bins", "secret-bins", "cyclic-poisson"]
+BatchSampling = Literal["poisson", "fixed-size", "shuffled", "balls-in-bins", "cyclic-poisson"]
 """what a config calls the sampling schemes of algorithms on batches"""
 RELATIONS: dict[BatchSampling, Relation] = {
     "poisson": "add-remove",
     "fixed-size": "replace-one",
     "shuffled": "replace-one",
     "balls-in-bins": "add-remove",
-    "secret-bins": "add-remove",
     "cyclic-poisson": "add-remove",
 }
 """sampling scheme -> the neighbours for which its privacy is stated"""
-INTO_BINS: tuple[BatchSampling, ...] = ("balls-in-bins", "secret-bins")
-"""a record is in one batch of every epoch, and nobody sees in which"""
 
 
 @dataclass(frozen=True)

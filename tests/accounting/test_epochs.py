@@ -17,7 +17,7 @@ from dpexp.accounting.masses import Cells, EitherOrder
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.experiment_file import load_experiment
-from dpexp.engine.softmax.batches import SAMPLING, balls_in_bins, batches_of, poisson, shuffled
+from dpexp.engine.softmax.batches import balls_in_bins, batches_of, poisson, shuffled
 from dpexp.privacy.audit.statistics import of_batches
 from dpexp.privacy.batch_sampling import Epochs
 from dpexp.privacy.budgets import Target
@@ -31,7 +31,6 @@ DIGITS = Softmax(regulariser=1e-2)
 CONSTANT, DECREASING = SCHEDULES["langevin"](), SCHEDULES["langevin"](decreasing=True)
 TARGET = Target(eps=1.0, delta=1e-5)
 DP_SGLD, DP_SGD = ALGORITHMS["dp-sgld"], ALGORITHMS["dp-sgd"]
-INTO_BINS = ("balls-in-bins", "secret-bins")
 
 
 def rng(seed):
@@ -91,9 +90,7 @@ def law_of_groups(scheme, groups, q):
 @pytest.mark.slow
 def test_the_law_of_bins_and_wrong_ones():
     assert law_of_bins(balls_in_bins, fresh=True) > 1e-5
-    assert law_of_bins(SAMPLING["secret-bins"], fresh=False) > 1e-5
     wrong = [
-        (SAMPLING["secret-bins"], True),
         (balls_in_bins, False),
         (shuffled, True),  # batches of equal size: records exclude each other
         (poisson, True),  # not one batch in every epoch
@@ -132,8 +129,7 @@ def stated(algorithm, n, schedule=CONSTANT):
     return algorithm.mechanism(DIGITS, schedule, TARGET, n)
 
 
-@pytest.mark.parametrize("sampling", INTO_BINS)
-def test_noise_is_set_by_the_upper_end_of_the_schemes_own_bracket(sampling):
+def test_noise_is_set_by_the_upper_end_of_the_schemes_own_bracket(sampling="balls-in-bins"):
     """The exact law of the scheme as it runs, by another program, is at the target or just below it."""
     algorithm = DP_SGD(batch_size=120, epochs=3, sampling=sampling)
     n = algorithm.steps(DIGITS, CONSTANT, TARGET)
@@ -148,16 +144,8 @@ def test_noise_is_set_by_the_upper_end_of_the_schemes_own_bracket(sampling):
     assert row["guarantee"]
     assert row["accountant"] == "pld"
     z = row["noise_multiplier"]
-    pair = (
-        binned_epochs.epochs(1 / z, t, 3)
-        if sampling == "balls-in-bins"
-        else binned_epochs.epochs(math.sqrt(3) / z, t, 1)
-    )
-    exact = EitherOrder(pair).eps
+    exact = EitherOrder(binned_epochs.epochs(1 / z, t, 3)).eps
     assert 0.985 < exact(1e-5) <= 1
-    # with the noise of the other scheme the target is missed, or much noise is wasted
-    other = DP_SGD(batch_size=120, epochs=3, sampling=INTO_BINS[sampling == "balls-in-bins"])
-    assert abs(math.log(other.multiplier(DIGITS, TARGET, n) / z)) > 0.15
 
 
 def test_groups_are_sampled_in_their_own_steps_alone():
@@ -185,8 +173,7 @@ def delta_of_one_coin(q, mu, eps):
     return max(removed, ndtr(y) - math.exp(eps) * (q * ndtr(y - mu) + (1 - q) * ndtr(y)))
 
 
-@pytest.mark.parametrize("sampling", INTO_BINS)
-def test_an_epoch_that_ends_early_is_counted_and_what_is_attained_is_not(sampling):
+def test_an_epoch_that_ends_early_is_counted_and_what_is_attained_is_not(sampling="balls-in-bins"):
     """One of two batches is released: a coin, whose exact loss lies between the two. Whole epochs are not affected."""
     mechanism = EpochGaussian(noise_multiplier=1.0, batches=2, epochs=0, sampling=sampling, unfinished=1)
     assert mechanism.lower_bounds() == []
@@ -226,8 +213,8 @@ def test_groups_in_an_epoch_that_ends_early():
 
 @pytest.mark.slow
 def test_dp_sgld_takes_each_epoch_at_its_least_noise():
-    """Groups of epochs against a loop over the steps; one secret batch: precisions add up; the target is spent."""
-    for sampling, groups in (("balls-in-bins", None), ("secret-bins", None), ("cyclic-poisson", 7)):
+    """Groups of epochs against a loop over the steps; the target is spent."""
+    for sampling, groups in (("balls-in-bins", None), ("cyclic-poisson", 7)):
         algorithm = DP_SGLD(batch_size=60, epochs=3, sampling=sampling, groups=groups)
         n = algorithm.steps(DIGITS, DECREASING, TARGET) - 5
         assert algorithm.complaints(DIGITS, DECREASING, TARGET, n) == []
@@ -242,10 +229,7 @@ def test_dp_sgld_takes_each_epoch_at_its_least_noise():
         assert 0.998 < row["eps_1e-05"] <= 1
         assert row["eps_1e-05"] == row["sound_eps_1e-05"]
         z = row["noise_multiplier"]
-        if sampling == "secret-bins":
-            mu = math.sqrt(sum(1 / (z * noise) ** 2 for noise in least))
-            exact = EitherOrder(binned_epochs.epochs(mu, t, 1)).eps(1e-5)
-        elif sampling == "balls-in-bins":
+        if sampling == "balls-in-bins":
             exact = EitherOrder(product([(1 / (z * noise), 1) for noise in least], t)).eps(1e-5)
         else:
             alike = [epsilon([(7 * 60 / DIGITS.n, z * f, len(least))], 1e-5) for f in (least[0], least[-1])]  # fmt: skip
@@ -310,7 +294,7 @@ def test_epochs_are_whole_unless_the_config_says_otherwise(tmp_path):
 # --- what an audit sees ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("sampling", "groups"), [("balls-in-bins", None), ("secret-bins", None), ("cyclic-poisson", 2)])  # fmt: skip
+@pytest.mark.parametrize(("sampling", "groups"), [("balls-in-bins", None), ("cyclic-poisson", 2)])
 def test_the_ratio_of_a_scheme_is_the_mean_over_its_patterns(sampling, groups):
     """Against the sum over every pattern of batches that the generator can draw, each with its probability."""
     t, steps, share = groups or 3, 8, 0.4 if groups else 1.0
@@ -328,10 +312,8 @@ def test_the_ratio_of_a_scheme_is_the_mean_over_its_patterns(sampling, groups):
             ([k for k, there in zip(own, coins, strict=True) if there], math.prod(share if c else 1 - share for c in coins))
             for coins in itertools.product((False, True), repeat=len(own))
         ]  # fmt: skip
-    elif sampling == "balls-in-bins":
-        patterns = [([e * t + j for e, j in enumerate(js)], t**-rounds) for js in itertools.product(range(t), repeat=rounds)]  # fmt: skip
     else:
-        patterns = [([e * t + j for e in range(rounds)], 1 / t) for j in range(t)]
+        patterns = [([e * t + j for e, j in enumerate(js)], t**-rounds) for js in itertools.product(range(t), repeat=rounds)]  # fmt: skip
     wanted = sum(p * np.exp(sum(ratios[:, k] for k in where if k < steps)) for where, p in patterns)
     found = of_batches(sampling, drawn, sums, effects, noise, 0.25)
     assert np.exp(found) == pytest.approx(wanted)

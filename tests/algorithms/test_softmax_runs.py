@@ -198,7 +198,7 @@ def test_last_iterates_pay_where_steps_forget():
             "sound for balls-in-bins: pld",
         ),
         (
-            DP_SGLD(sampling="secret-bins", accountant="last-iterate"),
+            DP_SGLD(sampling="balls-in-bins", accountant="last-iterate"),
             CONSTANT,
             TARGET,
             "no bound of the last iterate is proved",
@@ -351,7 +351,7 @@ def by_hand(algorithm, sizes, scale, start, clip, seed, replicate):
     [
         DP_SGLD(batch_size=32), DP_SGD(batch_size=32, clip=0.5), DP_SGD(batch_size=32, clip=0.5, momentum=0.6),
         SGD(batch_size=32),
-        SGD(batch_size=2, sampling="balls-in-bins"), SGD(batch_size=2, sampling="secret-bins"),
+        SGD(batch_size=2, sampling="balls-in-bins"),
         SGD(batch_size=2, sampling="cyclic-poisson", groups=4),
     ],
 )  # fmt: skip

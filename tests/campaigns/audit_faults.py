@@ -2,7 +2,7 @@
 
     python -m tests.campaigns.audit_faults [--repeats K] [--sound N]
 
-Twenty-five faults, each in the engine or in the algorithm while it runs; the audit's own files are untouched. A fault is
+Faults, each in the engine or in the algorithm while it runs; the audit's own files are untouched. A fault is
 found if the exit code of the audit would be 1. Sound mechanisms are audited too: any alarm there is a false one. The
 campaign prints a table and fails if a fault is found in less than 85% of the repetitions, or if there are more false
 alarms than the stated level allows with probability 1e-4.
@@ -323,7 +323,6 @@ FAULTS = (
     Fault(10, "one batch for all steps", one_batch, SAMPLED, "projection", 6000),
     Fault(11, "nodes reused", nodes_reused, TREE, "likelihood ratio", 1500),
     Fault(12, "record after noise and projection", partial(wrong_steps, late=True), BALL, "outside the ball", 1000),
-    Fault(13, "bins kept in all epochs", partial(wrong_bins, schemes.SAMPLING["secret-bins"]), BINS, "one batch for all epochs", 16000 ),
     Fault(14, "half as many bins", partial(wrong_bins, lambda n, m, g: schemes.balls_in_bins(n, 2 * m, g)), BINS, "likelihood ratio", 1500),
     Fault(15, "gradient noise x 2/3", partial(wrong_users, lambda server, users: users._replace(omega=users.omega * (2 / 3))), REGRESSION, "gradient", 1500),
     Fault(16, "Delta_H as B / s, without its root", partial(scaled_noise, lambda server, users: np.array(np.sqrt(0.5))), REGRESSION, "Hessian, other side", 1500),

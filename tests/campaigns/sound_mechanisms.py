@@ -71,7 +71,7 @@ def on_batches(draw: Draw) -> Sections:
         "name": name,
         "batch_size": draw.of([1438, 719, draw.whole(2, 700), draw.whole(2, 700)]),
         "epochs": draw.whole(1, 20),
-        "sampling": draw.of(["poisson", "fixed-size", "shuffled", "balls-in-bins", "secret-bins", "cyclic-poisson"]),
+        "sampling": draw.of(["poisson", "fixed-size", "shuffled", "balls-in-bins", "cyclic-poisson"]),
     }
     if algorithm["sampling"] == "cyclic-poisson":
         algorithm |= {"groups": draw.whole(2, 6), "batch_size": draw.whole(2, 200)}

@@ -47,11 +47,7 @@ privacy: {eps: 2, delta: 1e-5}
 run: {replicates: 1, seed: 1, checkpoints: 1}
 """
 STATED = 40
-ADDED = [
-    f"name: {name}, sampling: {s}"
-    for name in ("dp-sgd", "dp-sgld")
-    for s in ("poisson", "balls-in-bins", "secret-bins")
-]
+ADDED = [f"name: {name}, sampling: {s}" for name in ("dp-sgd", "dp-sgld") for s in ("poisson", "balls-in-bins")]
 ADDED += [f"name: {name}, sampling: cyclic-poisson, groups: 3" for name in ("dp-sgd", "dp-sgld")]
 REPLACED = ["name: dp-sgd, sampling: fixed-size", "name: dp-sgld"]
 REPLACED += [f"name: {name}, sampling: shuffled, accountant: once-an-epoch" for name in ("dp-sgd", "dp-sgld")]
@@ -253,7 +249,7 @@ PLANTED = [
     ("centred", "name: dp-sgd", (loading, "with_draws", centred), "who is in which part"),
     ("counted", "name: dp-sgd", (softmax_runs.Softmax, "_parts", property(counted)), "cells"),
     ("q", "name: dp-sgd", (softmax_runs.SoftmaxAlgorithm, "batches", probability_of_the_count), "the law of batches"),
-    ("bins", "name: dp-sgd, sampling: secret-bins", (softmax_runs.SoftmaxAlgorithm, "batches", probability_of_the_count), "the law of batches"),
+    ("bins", "name: dp-sgd, sampling: balls-in-bins", (softmax_runs.SoftmaxAlgorithm, "batches", probability_of_the_count), "the law of batches"),
     ("groups", GROUPS, (softmax_runs.SoftmaxAlgorithm, "batches", groups_by_place), "groups"),
     ("clip", "name: dp-sgd", (DpSgd, "noise", clip_by_count), "runs"),
 ]  # fmt: skip
@@ -362,9 +358,9 @@ def test_records_draw_with_the_public_probability_whatever_their_number(n, nomin
 
     seen, error = share(schemes.poisson, 1)
     assert abs(seen - (n > 0) * 10 / nominal) < error / 2
-    for scheme in (schemes.SAMPLING["balls-in-bins"], schemes.SAMPLING["secret-bins"]):
-        assert share(scheme, -(-nominal // 10))[0] == (n > 0)  # every record is in one batch of an epoch
-        assert n == 0 or share(scheme, -(-nominal // 10) + 1)[0] > 1
+    scheme = schemes.SAMPLING["balls-in-bins"]
+    assert share(scheme, -(-nominal // 10))[0] == (n > 0)  # every record is in one batch of an epoch
+    assert n == 0 or share(scheme, -(-nominal // 10) + 1)[0] > 1
     draws = np.random.default_rng(5).integers(0, 2**63, n).astype(np.uint64)
     seen, error = share(schemes.poisson, 3, groups=3, draws=draws)
     assert abs(seen - (n > 0) * 30 / nominal) < error / 2

@@ -162,7 +162,7 @@ def sampled_gaussian(rng: np.random.Generator) -> Small:
 
 
 def epoch_gaussian(rng: np.random.Generator) -> Small:
-    sampling = str(rng.choice(["balls-in-bins", "secret-bins", "cyclic-poisson", "shuffled", "reshuffled"]))
+    sampling = str(rng.choice(["balls-in-bins", "cyclic-poisson", "shuffled", "reshuffled"]))
     batches, epochs = [(1, 1), (2, 1), (1, 2), (3, 1), (2, 2)][rng.integers(5)]
     relation, z = str(rng.choice(["add-remove", "replace-one"])), _noise(rng)
     ordered, q = (
@@ -181,8 +181,6 @@ def epoch_gaussian(rng: np.random.Generator) -> Small:
     def drawn(present: Sequence[int]) -> Batches:
         if sampling == "balls-in-bins":
             yield from ((w, sum(e, ())) for w, e in several(lambda: epoch(present), epochs))
-        elif sampling == "secret-bins":
-            yield from ((w, once * epochs) for w, once in epoch(present))
         elif sampling == "cyclic-poisson":  # the records of a group, which follows from their places
             turns = [[i for i in present if i % batches == k] for k in range(batches)] * epochs
             for choice in product(*(list(subsets(turn, q)) for turn in turns)):

@@ -57,21 +57,15 @@ def shuffled(n: int, batch_size: int, generator: np.random.Generator) -> Batches
             yield order[first : first + batch_size]
 
 
-def balls_in_bins(
-    n: int, batch_size: int, generator: np.random.Generator, nominal: int | None = None, anew: bool = True
-) -> Batches:
-    """In every epoch each record draws one of the `batches_of` batches, anew and independently of all others.
-
-    Not `anew`, a record stays in its batch of the first epoch.
-    """
+def balls_in_bins(n: int, batch_size: int, generator: np.random.Generator, nominal: int | None = None) -> Batches:
+    """In every epoch each record draws one of the `batches_of` batches, anew and independently of all others."""
     batches = batches_of(_public(n, batch_size, nominal), batch_size)
     drawn = generator.integers(batches, size=n)
     while True:
         for batch in range(batches):
             # it may be empty, or much larger than batch_size
             yield np.flatnonzero(drawn == batch)
-        if anew:
-            drawn = generator.integers(batches, size=n)
+        drawn = generator.integers(batches, size=n)
 
 
 Scheme = Callable[..., Batches]
@@ -81,7 +75,6 @@ SAMPLING: dict[str, Scheme] = {
     "fixed-size": fixed_size,
     "shuffled": shuffled,
     "balls-in-bins": balls_in_bins,
-    "secret-bins": partial(balls_in_bins, anew=False),
     "cyclic-poisson": poisson,
 }
 

@@ -157,7 +157,6 @@ SCHEMES = (
     Scheme("balls-in-bins", "balls in bins", "replace-one"),
     Scheme("reshuffled", "a new order in every epoch", "add-remove"),
     Scheme("reshuffled", "a new order in every epoch", "replace-one"),
-    Scheme("secret-bins", "one secret bin for all epochs", "add-remove"),
     Scheme("shuffled", "one order for all epochs", "add-remove"),
     Scheme("shuffled", "one order for all epochs", "replace-one"),
     Scheme("poisson", "Poisson", "add-remove"),

@@ -16,7 +16,6 @@ multiply as in (b): a sum of the l_t over these steps, with l_t = (<r_t, g_t> - 
 is averaged over by the scheme's own law, with B batches j in an epoch:
 
     balls in bins    sum over epochs of log( 1/B sum_j exp(l_(epoch, j)) ), each epoch being drawn anew
-    secret bins      log( 1/B sum_j exp(sum over epochs of l_(epoch, j)) ), one draw for all of them
     cyclic Poisson   sum over the steps of the record's own group of log(1 - q + q exp(l_t))
 
 (d) Steps whose noise is correlated by design. The noise of a momentum is one linear map of standard normals in every
@@ -96,8 +95,7 @@ def of_batches(
     if sampling == "cyclic-poisson":
         return coins(ratios[:, :: drawn.batches], drawn.share)  # the first record is in the first group
     # (c)
-    by_epoch = _by_epoch(ratios, drawn.batches)
-    return _one_of(by_epoch).sum(axis=1) if sampling == "balls-in-bins" else _one_of(by_epoch.sum(axis=1))
+    return np.asarray(_one_of(_by_epoch(ratios, drawn.batches)).sum(axis=1))
 
 
 def _by_epoch(ratios: np.ndarray, batches: int) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from dpexp.accounting.epochs import EpochLoss, epoch_loss
+from dpexp.accounting.epochs import epoch_loss
 from dpexp.accounting.sampling import Relation, distance
 from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
 from dpexp.privacy.analyses.composition import (
@@ -22,10 +22,9 @@ from dpexp.privacy.analyses.composition import (
 from dpexp.privacy.attained.lower_bounds import LowerBound, attained, linear_cyclic, linear_last
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Steps
 
-EpochSampling = Literal["balls-in-bins", "secret-bins", "cyclic-poisson", "shuffled", "reshuffled"]
+EpochSampling = Literal["balls-in-bins", "cyclic-poisson", "shuffled", "reshuffled"]
 SAMPLING: dict[EpochSampling, str] = {
     "balls-in-bins": "every record draws one batch of every epoch, independently of all others",
-    "secret-bins": "every record draws one batch, independently of all others, and is in it in every epoch",
     "cyclic-poisson": "a public partition into groups, used in turn; of the group of a step every record independently",
     "shuffled": "a random partition into batches of equal size, drawn once and repeated in every epoch",
     "reshuffled": "a new random order of the records in every epoch, cut into batches of equal size",
@@ -98,17 +97,11 @@ class EpochGaussian(Mechanism):
         # given the batches that a record is in, its steps are Gaussian: showing them can only help the adversary
         mu = distance(relation) * math.sqrt(self._begun) / z
         shown = gaussian_analysis("gaussian-composition", SHOWN, ALL, mu, (NOISE, ONE_BATCH, DIVIDED))
-        loss, times = self._loss(self._begun)
+        loss = epoch_loss(1 / z, self.batches)
         replaced = relation == "replace-one"
-        eps = cache(partial(loss.eps_of_replaced if replaced else loss.eps, times))
+        eps = cache(partial(loss.eps_of_replaced if replaced else loss.eps, self._begun))
         source = ALLOCATION + (REPLACED if replaced else "")
         return [Analysis("pld-composition", source, ALL, eps, (NOISE, ONE_BATCH, INDEPENDENT, DIVIDED)), shown]
-
-    def _loss(self, epochs: int) -> tuple[EpochLoss, int]:
-        """One epoch of independent batches, and how many are composed: the sums of one secret batch are one epoch."""
-        if self.sampling == "secret-bins":
-            return epoch_loss(math.sqrt(epochs) / self.noise_multiplier, self.batches), 1
-        return epoch_loss(1 / self.noise_multiplier, self.batches), epochs
 
     def lower_bounds(self) -> list[LowerBound]:
         if not self._noisy:

@@ -24,7 +24,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from dpexp.accounting.calibrate import Unreachable, least_noise, rounded_up
-from dpexp.accounting.epochs import epoch_loss, varying_epochs_eps
+from dpexp.accounting.epochs import varying_epochs_eps
 from dpexp.accounting.gaussian import raised
 from dpexp.accounting.sampling import Relation, Scheme, distance, random_step
 from dpexp.accounting.steps import Steps, step_loss
@@ -48,7 +48,7 @@ from dpexp.privacy.analyses.composition import (
     epoch_text,
     visits,
 )
-from dpexp.privacy.batch_sampling import INTO_BINS, RELATIONS, BatchSampling, Epochs
+from dpexp.privacy.batch_sampling import RELATIONS, BatchSampling, Epochs
 from dpexp.privacy.calibration import calibrate
 from dpexp.privacy.mechanisms.epoch_gaussian import ALLOCATION, INDEPENDENT
 from dpexp.privacy.mechanisms.langevin import CONVERTED, PRINTED, Langevin
@@ -57,7 +57,7 @@ from dpexp.theory.dp_sgld.privacy import eps_of_slope, sigma_for_eps, theorem31
 
 Accountant = Literal["pld", "last-iterate", "once-an-epoch", "theorem-3-1", "published"]
 SPEAKS_OF: dict[Accountant, tuple[BatchSampling, ...]] = {
-    "pld": ("poisson", "fixed-size", "balls-in-bins", "secret-bins", "cyclic-poisson"),
+    "pld": ("poisson", "fixed-size", "balls-in-bins", "cyclic-poisson"),
     "last-iterate": ("fixed-size",),
     "once-an-epoch": ("shuffled",),
     "theorem-3-1": ("fixed-size",),
@@ -287,7 +287,7 @@ def composed(run: LangevinRun, multiplier: float) -> Analysis:
     if run.sampling == "shuffled":
         mu = distance(run.relation) * math.sqrt(_visits(run)) / multiplier if multiplier else math.inf
         return gaussian_analysis("once-an-epoch", f"{GAUSSIAN}, {PUBLIC}", ALL, mu, (NOISE, ONE_BATCH))
-    binned, epochs = run.sampling in INTO_BINS, run.by_epochs
+    binned, epochs = run.sampling == "balls-in-bins", run.by_epochs
     assumed = {
         "fixed-size": (NOISE, FIXED),
         "poisson": (NOISE, POISSON, DIVIDED),
@@ -297,11 +297,6 @@ def composed(run: LangevinRun, multiplier: float) -> Analysis:
         return gaussian_analysis("pld", ALLOCATION if binned else PLD, ALL, math.inf, assumed)
     # (b)
     groups = _epochs_by_noise(run, epochs.batches) if epochs else run.groups
-    if epochs and run.sampling == "secret-bins":
-        # the sums of one batch over all epochs, weighted by their precisions, are all there is: one epoch, whose
-        # precision is the sum of theirs
-        loss = epoch_loss(math.sqrt(_used(groups)) / multiplier, epochs.batches)
-        return Analysis("pld", ALLOCATION, ALL, partial(loss.eps, 1), assumed)
     if epochs and binned:
         eps = partial(varying_epochs_eps, 1 / multiplier, epochs.batches, groups)
         return Analysis("pld", ALLOCATION, ALL, eps, assumed)

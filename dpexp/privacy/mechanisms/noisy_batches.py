@@ -23,7 +23,7 @@ def noisy_batches(
     `multiplier` is the noise over the largest norm of one record. A last epoch that ends early is stated as such.
     """
     relation = RELATIONS[sampling]
-    if sampling in ("balls-in-bins", "secret-bins", "cyclic-poisson"):
+    if sampling in ("balls-in-bins", "cyclic-poisson"):
         assert by_epochs is not None, sampling
         epochs, unfinished = divmod(steps, by_epochs.batches)
         return EpochGaussian(

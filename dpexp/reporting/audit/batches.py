@@ -31,7 +31,7 @@ from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.analyses.composition_of_runs import composition_of_runs
 from dpexp.privacy.audit.claim import claim_of
 from dpexp.privacy.audit.statistics import counts, of_batches
-from dpexp.privacy.batch_sampling import RELATIONS, BatchSampling
+from dpexp.privacy.batch_sampling import RELATIONS
 from dpexp.privacy.budgets import Target
 from dpexp.privacy.mechanisms.langevin_accounting import AccountedLangevin
 from dpexp.privacy.mechanisms.released import Stated
@@ -166,7 +166,6 @@ class BatchesAudit:
             kinds = [(ALL, "steps without noise", True), (ALL, "pairs of equal noise", True)]
         else:
             kinds = [(ALL, "likelihood ratio", False)]
-            kinds += [(ALL, "one batch for all epochs", False)] if self.copy.sampling == "balls-in-bins" else []
             kinds += [(LAST, "projection", False)]
             kinds += [(LAST, "outside the ball", True)] if self.bounded else []
             kinds += [("average", "projection", False)] if "average" in self.copy.estimators else []
@@ -202,9 +201,6 @@ class BatchesAudit:
             return [Seen(np.asarray(one, float), canary) for one in counts(sums, effects, noise)]
         # (c)
         found = [self._log_likelihood_ratio(sums, effects, noise)]
-        # bins that are drawn once and kept leave the ratio of fresh ones as it is, and only their own shows them
-        if self.copy.sampling == "balls-in-bins":
-            found.append(self._log_likelihood_ratio(sums, effects, noise, "secret-bins"))
         # (d); a sum moves the iterate against it
         direction = -effects.mean(axis=(0, 1))
         found.append(iterates[:, -1].reshape(len(replicates), -1) @ direction)
@@ -246,12 +242,10 @@ class BatchesAudit:
         sums = (self._sums(iterates) - without).reshape(flat)
         return self._log_likelihood_ratio(sums, effects.reshape(flat), self._noise_on_sums())
 
-    def _log_likelihood_ratio(
-        self, sums: np.ndarray, effects: np.ndarray, noise: np.ndarray, sampling: BatchSampling | None = None
-    ) -> np.ndarray:
-        """Of the sampling scheme that is audited, or of another one [R]."""
+    def _log_likelihood_ratio(self, sums: np.ndarray, effects: np.ndarray, noise: np.ndarray) -> np.ndarray:
+        """Of the sampling scheme that is audited [R]."""
         drawn = self.copy.by_epochs(self.problem.records)
-        return of_batches(sampling or self.copy.sampling, drawn, sums, effects, noise, self.q)
+        return of_batches(self.copy.sampling, drawn, sums, effects, noise, self.q)
 
     def _others(self, seed: int, replicate: int) -> np.ndarray:
         """How many records besides the canary are in each batch [T]."""
