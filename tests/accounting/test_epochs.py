@@ -129,8 +129,9 @@ def stated(algorithm, n, schedule=CONSTANT):
     return algorithm.mechanism(DIGITS, schedule, TARGET, n)
 
 
-def test_noise_is_set_by_the_upper_end_of_the_schemes_own_bracket(sampling="balls-in-bins"):
+def test_noise_is_set_by_the_upper_end_of_the_schemes_own_bracket():
     """The exact law of the scheme as it runs, by another program, is at the target or just below it."""
+    sampling = "balls-in-bins"
     algorithm = DP_SGD(batch_size=120, epochs=3, sampling=sampling)
     n = algorithm.steps(DIGITS, CONSTANT, TARGET)
     t = batches_of(DIGITS.n, 120)
@@ -173,8 +174,9 @@ def delta_of_one_coin(q, mu, eps):
     return max(removed, ndtr(y) - math.exp(eps) * (q * ndtr(y - mu) + (1 - q) * ndtr(y)))
 
 
-def test_an_epoch_that_ends_early_is_counted_and_what_is_attained_is_not(sampling="balls-in-bins"):
+def test_an_epoch_that_ends_early_is_counted_and_what_is_attained_is_not():
     """One of two batches is released: a coin, whose exact loss lies between the two. Whole epochs are not affected."""
+    sampling = "balls-in-bins"
     mechanism = EpochGaussian(noise_multiplier=1.0, batches=2, epochs=0, sampling=sampling, unfinished=1)
     assert mechanism.lower_bounds() == []
     upper = mechanism.analyses()[0].eps(1e-3)
