@@ -236,7 +236,7 @@ def predict(
 def privacy(
     what: Experiment | Mapping[str, Any] | str | os.PathLike[str],
     *,
-    force: bool = False,
+    invalid: bool = False,
     tradeoff: bool = False,
     results: str | os.PathLike[str] = RESULTS,
     **parameters: Any,
@@ -251,8 +251,8 @@ def privacy(
     from dpexp.privacy.mechanisms import MECHANISMS
 
     if isinstance(what, str) and what in MECHANISMS:
-        return command.of_mechanism(what, _pairs(parameters), force, tradeoff, Path(results) / "figures")
-    if parameters or force:
+        return command.of_mechanism(what, _pairs(parameters), invalid, tradeoff, Path(results) / "figures")
+    if parameters or invalid:
         raise TypeError("parameters belong to a mechanism, and what a config says is changed by load(..., set=[...])")
     return of_experiment(load(what), results=Path(results))
 
@@ -263,7 +263,7 @@ def calibrate(
     target: Mapping[str, Any] | None = None,
     released: Literal["all-iterates", "last-iterate"] = "all-iterates",
     analysis: str | None = None,
-    force: bool = False,
+    invalid: bool = False,
     **parameters: Any,
 ) -> dict[str, Any]:
     """The least noise of a mechanism that meets a target, such as eps=1, delta=1e-5.
@@ -272,7 +272,7 @@ def calibrate(
     """
     from dpexp.commands import calibrate as command
 
-    return command.solve(mechanism, [*_pairs(target or {}), *_pairs(parameters)], released, analysis, force)[0]
+    return command.solve(mechanism, [*_pairs(target or {}), *_pairs(parameters)], released, analysis, invalid)[0]
 
 
 def receipt(card: str | os.PathLike[str] | object | None = None, **fields: Any) -> Receipt:
@@ -300,7 +300,7 @@ def fit(
     public: str | os.PathLike[str] | Mapping[str, object] | None = None,
     level: float = 0.95,
     person: str | None = None,
-    force: bool = False,
+    untested: bool = False,
     deployment: bool = False,
     seed: int | None = None,
     out: str | os.PathLike[str] | None = None,
@@ -333,7 +333,7 @@ def fit(
     stated = read_public(Path(public) if isinstance(public, str | os.PathLike) else public)
     request = Request(
         source, target, model, mu_, mu_column, eps_, delta_, central, stated, level, person, plan is not None,
-        None if plan is None else str(plan), force,
+        None if plan is None else str(plan), untested,
         deployment, seed, None if out is None else Path(out), again, weights, tuple(contrasts), formula,
         widths=tuple(f"{name}={width!r}" for name, width in (widths or {}).items()),
     )  # fmt: skip

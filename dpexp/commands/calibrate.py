@@ -43,16 +43,16 @@ LARGEST_TARGET = 1e6
 
 
 def solve(
-    name: str, pairs: Sequence[str], released: str, analysis: str | None, force: bool = False
+    name: str, pairs: Sequence[str], released: str, analysis: str | None, invalid: bool = False
 ) -> tuple[dict[str, Any], str]:
     """The least noise of a mechanism that meets a target: document and text.
 
     The target stands among the parameters: eps=1 delta=1e-5 beside sampling_probability=0.01 steps=1000.
 
-    `force` accepts a refused analysis, which has to be named.
+    `invalid` accepts a refused analysis, which has to be named.
     """
-    if force and analysis is None:
-        raise UsageError("--force accepts a refused analysis", "name it with --analysis")
+    if invalid and analysis is None:
+        raise UsageError("--invalid accepts a refused analysis", "name it with --analysis")
     kind = kind_of(name)
     given = [pair for pair in pairs if _of_target(pair, kind)]
     goal = _goal(values_of(given))
@@ -78,7 +78,7 @@ def solve(
                 goal.level,
                 released,
                 analysis,
-                force,
+                invalid,
                 every_analysis,
             )
             mechanism = kind(**{**values, kind.noise_field: found.value})

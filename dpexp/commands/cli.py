@@ -17,12 +17,14 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer import Argument, Option
 
+from dpexp.commands.panels import Panels, hide_rare
 from dpexp.core.errors import CLOSED, INTERRUPTED, UNEXPECTED, USAGE, DpexpError, UsageError
 from dpexp.core.files import at_home, home
 from dpexp.core.terminal import say, warn
 
 app = typer.Typer(
     name="dpexp",
+    cls=Panels,
     help="A laboratory for differentially private stochastic gradient descent.",
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
@@ -30,8 +32,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Configs = Annotated[list[Path], Argument(help="Config files.", show_default=False)]
-Config = Annotated[Path, Argument(help="Config file.", show_default=False)]
+Configs = Annotated[list[Path], Argument(metavar="CONFIG", help="Config files.", show_default=False)]
+Config = Annotated[Path, Argument(metavar="CONFIG", help="Config file.", show_default=False)]
 Sets = Annotated[list[str] | None, Option("--set", metavar="A.B=V", help="Change a value; repeatable.")]
 Results = Annotated[Path | None, Option("--results", metavar="DIR", help="Results folder.  [default: results]")]
 Json = Annotated[bool, Option("--json", help="Print one JSON document.")]
@@ -160,7 +162,7 @@ def run(
     quiet: Quiet = False,
     verbose: Annotated[bool, Option("-v", "--verbose", help="List the cells.")] = False,
 ) -> None:
-    """Compute what is missing or stale of experiments."""
+    """Run the parts of experiments that are missing or out of date."""
     from dpexp.commands import run as command
 
     # A cluster has workers of its own.
@@ -182,7 +184,7 @@ Over = Annotated[list[str] | None, Option(metavar="KEY", help="Sweep a parameter
 def plot(
     names: Annotated[
         list[str] | None,
-        Argument(metavar="[NAME]...", help="Experiments, folders or shipped figures.", show_default=False),
+        Argument(metavar="NAME", help="Experiments, folders or shipped figures.", show_default=False),
     ] = None,
     every: Annotated[bool, Option("--all", help="Every shipped figure.")] = False,
     formats: Annotated[str, Option("--format", metavar="png,pdf,svg", help="File formats.")] = "png,pdf",
@@ -202,7 +204,7 @@ def plot(
     results: Results = None,
     as_json: Json = False,
 ) -> None:
-    """Draw figures of any result, or shipped ones, with their numbers as CSV and their captions."""
+    """Draw figures, each with its numbers as CSV and a caption."""
     from dpexp.commands import plot as command
 
     if mechanism is not None:
@@ -223,9 +225,7 @@ def plot(
 def table(
     names: Annotated[
         list[str] | None,
-        Argument(
-            metavar="[NAME]...", help="Experiments, folders, shipped tables, or files of fits.", show_default=False
-        ),
+        Argument(metavar="NAME", help="Experiments, folders, shipped tables, or files of fits.", show_default=False),
     ] = None,
     every: Annotated[bool, Option("--all", help="Every shipped table.")] = False,
     form: Annotated[str, Option("--format", metavar="md|tex|csv|json", help="How to print; fits also as text.")] = "md",
@@ -239,7 +239,7 @@ def table(
     results: Results = None,
     as_json: Json = False,
 ) -> None:
-    """Print tables of any result, or shipped ones."""
+    """Print the same numbers as tables."""
     from dpexp.commands import table as command
 
     form = "json" if as_json else form
@@ -253,7 +253,7 @@ def table(
 def predict(
     result: Annotated[str, Argument(help="FIT.json of dpexp fit --out, or an experiment.", show_default=False)],
     table: Annotated[
-        Path | None, Argument(metavar="[TABLE]", help="Records to predict; without it the released parameters.")
+        Path | None, Argument(metavar="TABLE", help="Records to predict; without it the released parameters.")
     ] = None,
     cell: Annotated[str | None, Option(metavar="ID", help="The cell of a run, by the first digits of its id.")] = None,
     estimator: Annotated[
@@ -267,7 +267,7 @@ def predict(
     raw: Raw = False,
     as_json: Json = False,
 ) -> None:
-    """Print what a released fit or run predicts for a table, or its released parameters."""
+    """Print predictions or released parameters of a fit or a run."""
     from dpexp.commands.table import fit_files
 
     if paths := fit_files([result]):
@@ -282,7 +282,7 @@ def predict(
 @app.command()
 def privacy(
     arguments: Annotated[
-        list[str] | None, Argument(metavar="CONFIG | KEY=VALUE...", help="A config, or parameters.")
+        list[str] | None, Argument(metavar="CONFIG|KEY=VALUE", help="A config, or parameters.")
     ] = None,
     mechanism: Named = None,
     sets: Sets = None,
@@ -290,7 +290,7 @@ def privacy(
     users: Annotated[
         Path | None, Option(metavar="FILE", help="Budgets of users (csv or parquet: mu, uses, group).")
     ] = None,
-    force: Annotated[bool, Option("--force", help="Let refused analyses compete for the best.")] = False,
+    invalid: Annotated[bool, Option("--invalid", help="Count analyses whose conditions are not met.")] = False,
     over: Over = None,
     tradeoff: Annotated[
         bool, Option("--tradeoff", help="Error rates of an attacker, as a table and a figure.")
@@ -301,7 +301,7 @@ def privacy(
     results: Results = None,
     as_json: Json = False,
 ) -> None:
-    """State the privacy of a config's mechanisms, or of one given by --mechanism."""
+    """State the privacy of a config, or of a mechanism by its parameters."""
     from dpexp.commands import epsilon_curve as sweeping
     from dpexp.commands import privacy as command
     from dpexp.reporting.epsilon_curve import EpsilonCurve
@@ -315,7 +315,7 @@ def privacy(
         statement = sweeping.statement(mechanism, arguments or [], over or [])
     elif mechanism is not None:
         statement = command.of_mechanism(
-            mechanism, arguments or [], force, tradeoff, out or _folder(results) / "figures"
+            mechanism, arguments or [], invalid, tradeoff, out or _folder(results) / "figures"
         )
     elif users is not None:
         statement = command.of_users(users, arguments or [])
@@ -327,7 +327,7 @@ def privacy(
 @app.command()
 def receipt(
     arguments: Annotated[
-        list[str] | None, Argument(metavar="CARD | KEY=VALUE...", help="A run card, its fields, or both.")
+        list[str] | None, Argument(metavar="CARD|KEY=VALUE", help="A run card, its fields, or both.")
     ] = None,
     form: Annotated[str, Option("--format", metavar="text|md|tex", help="md and tex: for an appendix.")] = "text",
     as_json: Json = False,
@@ -373,7 +373,7 @@ def fit(
         list[str] | None,
         Option("--width", metavar="NAME=W", help="With --plan: how many records for NAME +- W; repeatable."),
     ] = None,
-    force: Annotated[bool, Option("--force", help="Fit fewer records than were ever tried.")] = False,
+    untested: Annotated[bool, Option("--untested", help="Fit fewer records than were ever tested.")] = False,
     deployment: Annotated[bool, Option("--deployment", help="Noise from the operating system, kept nowhere.")] = False,
     seed: Annotated[int | None, Option(metavar="N", help="Seed of a rehearsal.", show_default=False)] = None,
     out: Annotated[
@@ -400,13 +400,16 @@ def fit(
     raw: Raw = False,
     as_json: Json = False,
 ) -> None:
-    """Private regression with confidence intervals on your own records; exit code 3 if no interval is finite."""
+    """Fit a private regression with confidence intervals.
+
+    The records are your own. Exit code 3 if no interval is finite.
+    """
     from dpexp.commands import fit as command
     from dpexp.commands.fit_request import Request
     from dpexp.config.public_file import read_public
 
     request = Request(
-        data, target, model, mu, mu_column, eps, delta, central, read_public(public), level, person, plan, n, force,
+        data, target, model, mu, mu_column, eps, delta, central, read_public(public), level, person, plan, n, untested,
         deployment, seed, out, again, weights, tuple(contrasts or ()), formula, raw, tuple(widths or ()),
     )  # fmt: skip
     report = command.fit(request)
@@ -420,7 +423,7 @@ def calibrate(
     arguments: Annotated[
         list[str] | None,
         Argument(
-            metavar="TARGET [KEY=VALUE]...",
+            metavar="TARGET|KEY=VALUE",
             help="eps=E delta=D, mu=M, rho=R, rdp=R order=A, advantage=A or tpr=T@fpr=F, and parameters.",
             show_default=False,
         ),
@@ -428,14 +431,14 @@ def calibrate(
     mechanism: Named = None,
     released: Annotated[str, Option(metavar="KIND", help="all-iterates or last-iterate.")] = "all-iterates",
     analysis: Annotated[str | None, Option(metavar="NAME", help="One analysis.  [default: the best]")] = None,
-    force: Annotated[bool, Option("--force", help="Accept a named analysis that is no guarantee.")] = False,
+    invalid: Annotated[bool, Option("--invalid", help="Count analyses whose conditions are not met.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Find the noise or budget of a mechanism that meets a target."""
+    """Find the least noise or the largest budget that meets a target."""
     from dpexp.commands import calibrate as command
 
     name = mechanism or "sampled-gaussian"
-    _answer(as_json, *command.solve(name, arguments or [], released, analysis, force))
+    _answer(as_json, *command.solve(name, arguments or [], released, analysis, invalid))
 
 
 @app.command()
@@ -447,7 +450,10 @@ def audit(
     seed: Annotated[int, Option(metavar="N", help="Seed of the runs.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Run a config with and without a canary record; exit code 1 if the lower bound on the loss exceeds the claim."""
+    """Compute a lower bound on the privacy loss of what is run.
+
+    The config runs with and without a canary record. Exit code 1 if the bound exceeds the claim.
+    """
     from dpexp.commands import audit as command
 
     audited = command.of_config(config, sets or [], runs, confidence, seed)
@@ -463,7 +469,10 @@ def judge(
     comparisons: Annotated[int, Option(metavar="N", help="How many exact laws.")] = 1200,
     as_json: Json = False,
 ) -> None:
-    """Hold a bound on the privacy loss against exact laws; exit code 1 if one refutes it, 3 if nothing is compared."""
+    """Compare a stated bound with exact laws.
+
+    Exit code 1 if a law refutes it, 3 if nothing could be compared.
+    """
     from dpexp.commands import judge as command
 
     verdict = command.hold(file, at, seconds, seed, comparisons)
@@ -475,7 +484,10 @@ def check(
     file: Annotated[Path | None, Argument(help="A plug-in.  [default: what is built in]")] = None,
     as_json: Json = False,
 ) -> None:
-    """Try everything that a plug-in adds: the conformance suite; exit code 1 if a check fails."""
+    """Try the problems and algorithms of a plug-in.
+
+    The conformance suite, with a canary audit. Exit code 1 if a check fails.
+    """
     from dpexp.commands import check as checking
 
     verdict = checking.check(file)
@@ -486,7 +498,7 @@ def check(
 def claims(
     ids: Annotated[
         list[str] | None,
-        Argument(metavar="[ID]...", help="Claims, beginnings of ids, or patterns.", show_default=False),
+        Argument(metavar="ID", help="Claims, beginnings of ids, or patterns.", show_default=False),
     ] = None,
     paper: Annotated[str | None, Option(metavar="ID", help="One paper, such as ldp-sgd.  [default: all]")] = None,
     verdict: Annotated[list[str] | None, Option(metavar="V", help="Only claims with this verdict; repeatable.")] = None,
@@ -503,9 +515,9 @@ def claims(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Judge claims of the papers from stored results: quotation, printed, measured, verdict.
+    """Judge the claims of the papers from stored results.
 
-    Without an ID it shows the ledger, RESULTS/claims.json, which --judge writes.
+    Each with its quotation, what was printed and measured, and a verdict. Exit code 1 if one is not as expected.
     """
     from dpexp.commands import claims as command
 
@@ -521,16 +533,16 @@ def claims(
 
 @app.command()
 def report(
-    results: Annotated[
-        Path, Argument(metavar="[RESULTS]", help="A results folder, or one experiment's folder.")
-    ] = Path("results"),
+    results: Annotated[Path, Argument(metavar="RESULTS", help="A results folder, or one experiment's folder.")] = Path(
+        "results"
+    ),
     out: Annotated[
         Path | None, Option(metavar="FILE.html", help="Where to write.  [default: report.html in the folder]")
     ] = None,
     title: Annotated[str, Option(metavar="WORDS", help="A title of your own.", show_default=False)] = "",
     text: Annotated[Path | None, Option(metavar="FILE", help="Your text, which stands first.")] = None,
 ) -> None:
-    """Write one HTML page of what is stored: figures, tables, privacy; it needs nothing else."""
+    """Write one HTML page of what is stored."""
     from dpexp.commands import report as command
 
     say(command.report(results, out, title, text))
@@ -549,7 +561,7 @@ def diff(
     results: Results = None,
     as_json: Json = False,
 ) -> None:
-    """Compare the final errors, or other metrics, of two results, or of the settings of one."""
+    """Compare two results, or the settings of one."""
     from dpexp.commands import diff as command
 
     _answer(as_json, *command.diff(a, b, _split(metric), by, only, _folder(results)))
@@ -562,7 +574,7 @@ def list_(
     shipped: Annotated[bool, Option("--shipped", help="List the configs that come with dpexp.")] = False,
     as_json: Json = False,
 ) -> None:
-    """List experiments with their state, and what configs can name."""
+    """List experiments with their state, and the names for configs."""
     from dpexp.commands import list as command
 
     _answer(as_json, *(command.shipped_configs() if shipped else command.inventory(configs, _folder(results))))
@@ -570,7 +582,7 @@ def list_(
 
 @app.command()
 def init(
-    problem: Annotated[str | None, Argument(metavar="[PROBLEM]", help="A problem.", show_default=False)] = None,
+    problem: Annotated[str | None, Argument(metavar="PROBLEM", help="A problem.", show_default=False)] = None,
     algorithm: Annotated[str | None, Option(metavar="NAME", help="An algorithm.")] = None,
     data: Annotated[Path | None, Option(metavar="FILE", help="Your own table.")] = None,
     target: Annotated[str | None, Option(metavar="COLUMN", help="The column of --data to predict.")] = None,
@@ -587,7 +599,7 @@ def init(
 
 @app.command()
 def validate(
-    configs: Annotated[list[Path] | None, Argument(help="Config files.", show_default=False)] = None,
+    configs: Annotated[list[Path] | None, Argument(metavar="CONFIG", help="Config files.", show_default=False)] = None,
     sets: Sets = None,
     replicates: Replicates = None,
     profile: Profile = "paper",
@@ -625,7 +637,7 @@ def validate(
 @app.command()
 def verify(
     names: Annotated[
-        list[str] | None, Argument(metavar="[NAME]...", help="Experiments.  [default: all]", show_default=False)
+        list[str] | None, Argument(metavar="NAME", help="Experiments.  [default: all]", show_default=False)
     ] = None,
     against: Annotated[
         Path | None, Option(metavar="DIR", help="Published results.  [default: the last commit]")
@@ -634,7 +646,10 @@ def verify(
     results: Results = None,
     as_json: Json = False,
 ) -> None:
-    """Compare fresh results with the published ones, file by file; exit code 1 if one differs."""
+    """Compare fresh results with the published ones.
+
+    File by file. Exit code 1 if one differs.
+    """
     from dpexp.commands import verify as command
     from dpexp.store import verifying
 
@@ -665,6 +680,7 @@ def _command() -> Any:
     for name, one in command.commands.items():
         one.params += shared
         one.callback = shown(name, _at_home(one.callback))
+    hide_rare(command)
     return command
 
 

@@ -115,10 +115,10 @@ def _fit(request: Request) -> tuple[Report, Receipt | None]:
     for text in request.contrasts:  # before anything is spent
         row_of(text, records.units.names)
     planned, mu = _planned(request, records.units, mu, len(mu))
-    # --force goes below what was tried, and not below what can be solved.
+    # --untested goes below what was tested, and not below what can be solved.
     fewest = planned.model.p + 1 if request.central else FEWEST_TO_COMPUTE
     before = Report(request, records.units, planned, mu, planned.checked, None, order_seed, remarks)
-    if planned.checked.reasons and (not request.force or len(mu) < fewest):
+    if planned.checked.reasons and (not request.untested or len(mu) < fewest):
         return before, None
     receipt, spent = None, ""
     if request.deployment and request.out is not None:

@@ -38,7 +38,7 @@ class Request:
     person: str | None = None
     plan: bool = False
     n: str | None = None
-    force: bool = False
+    untested: bool = False
     deployment: bool = False
     seed: int | None = None
     out: Path | None = None

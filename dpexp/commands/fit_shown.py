@@ -343,7 +343,7 @@ class Report(FitResult):
             more = f"; n = {reason.n_needed:,} would do" if reason.n_needed else ""
             lines.append(f"  {reason.rule}: {reason.why}{more}")
         if self.fitted is None and not self.request.plan:
-            lines.append("  --force fits all the same, and prints estimates without intervals.")
+            lines.append("  --untested fits all the same, and prints estimates without intervals.")
         return "\n".join(lines) if self.checked.reasons else ""
 
     def _unbounded(self) -> str:

@@ -138,9 +138,9 @@ class Answer(NamedTuple):
 
 
 def of_mechanism(
-    name: str, pairs: Sequence[str], force: bool = False, tradeoff: bool = False, out: Path | None = None
+    name: str, pairs: Sequence[str], invalid: bool = False, tradeoff: bool = False, out: Path | None = None
 ) -> Understood:
-    """The privacy statement of a mechanism. `force` lets refused analyses compete for the best.
+    """The privacy statement of a mechanism. `invalid` lets refused analyses compete for the best.
 
     What an attacker can tell stands below it, where `tradeoff` or group= asks for it; the figure goes into `out`.
     """
@@ -149,7 +149,7 @@ def of_mechanism(
     deltas, orders = deltas_of(values), orders_of(values)
     mechanism = mechanism_of(name, values)
     with understood(name):
-        found = Understood(name, mechanism, deltas, orders or ORDERS, force)
+        found = Understood(name, mechanism, deltas, orders or ORDERS, invalid)
     found.question, found.phases = question, phases_of(values)
     return found
 

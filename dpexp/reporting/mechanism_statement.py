@@ -30,9 +30,9 @@ class MechanismStatement(Printed):
         mechanism: Mechanism,
         deltas: Sequence[float],
         orders: Sequence[float] = ORDERS,
-        force: bool = False,
+        invalid: bool = False,
     ) -> None:
-        self.name, self.mechanism, self.force = name, mechanism, force
+        self.name, self.mechanism, self.invalid = name, mechanism, invalid
         self.deltas, self.orders = tuple(deltas), tuple(orders)
         # each number is computed once, so that text and document have the same
         self._raw = [replace(a, eps=cache(a.eps)) for a in every_analysis(mechanism)]
@@ -49,9 +49,9 @@ class MechanismStatement(Printed):
     def best(self) -> dict[str, Analysis]:
         """The tightest valid analysis of what is released; all-iterates analyses cover the last iterate too.
 
-        Refused ones that state a number compete where that is forced.
+        Refused ones that state a number compete where they are asked for.
         """
-        valid = [(a, a.at(self.deltas)[0]) for a in self.analyses if a.valid or self.force]
+        valid = [(a, a.at(self.deltas)[0]) for a in self.analyses if a.valid or self.invalid]
         valid = [(a, eps) for a, eps in valid if a.valid or math.isfinite(eps)]
         kinds = {ALL: [pair for pair in valid if pair[0].released == ALL], LAST: valid}
         return {kind: min(found, key=lambda pair: pair[1])[0] for kind, found in kinds.items() if found}

@@ -223,7 +223,7 @@ def test_a_fit_of_fewer_records_than_were_ever_tried_is_refused_and_spends_nothi
     assert "n = 600 would do" in done.stdout
     report = dpexp.fit(tmp_path / "few.csv", target="y", mu=1, public=public)
     assert all(one["estimate"] is None for one in report.document()["estimates"])
-    forced = dpexp.fit(tmp_path / "few.csv", target="y", mu=1, public=public, force=True)
+    forced = dpexp.fit(tmp_path / "few.csv", target="y", mu=1, public=public, untested=True)
     assert forced.exit_code == 3
     assert all(one["estimate"] is not None and one["conf_low"] is None for one in forced.document()["estimates"])
 
@@ -306,7 +306,7 @@ def test_values_of_any_size_do_no_harm_and_the_order_of_rows_is_the_servers(tmp_
 def test_tiny_files_end_in_a_refusal_and_never_in_a_traceback(tmp_path, n, mu, central):
     people(n)[["age", "y"]].to_csv(tmp_path / "tiny.csv", index=False)
     for force in (False, True):
-        report = dpexp.fit(tmp_path / "tiny.csv", target="y", mu=mu, central=central, force=force)
+        report = dpexp.fit(tmp_path / "tiny.csv", target="y", mu=mu, central=central, untested=force)
         if not (central and n >= 149):  # 40 for each of three parameters
             assert report.exit_code == 3
         assert report.text()
@@ -513,7 +513,7 @@ def test_a_value_that_cannot_be_read_moves_its_own_record_alone(tmp_path, line, 
     assert len(read.x) == len(read.y) == 2
     secret = {"deployment": True, "out": tmp_path / "fit.json"} if deployment else {}
     with nullcontext() if deployment else pytest.warns(PrivateWarning, match="1 of 3 records"):
-        report = dpexp.fit(path, target="y", mu=1, public=stated, central=True, force=True, **secret)
+        report = dpexp.fit(path, target="y", mu=1, public=stated, central=True, untested=True, **secret)
     assert report.planned.n == 3
     assert len(report.remarks) == (not deployment)
     assert all(text in said for said in report.remarks for text in (message, f"first {path}:3", "do not publish"))

@@ -184,7 +184,7 @@ def seen_of_fit(*words: str, person: bool = False, deployment: bool = False) -> 
 
         target = [] if "--formula" in words else ["--target", "y"]
         arguments = ["fit", str(folder / "t.csv"), *target, "--public", str(folder / "p.yaml"), "--mu", "1",
-                     "--force", "--json", *words]  # fmt: skip
+                     "--untested", "--json", *words]  # fmt: skip
         arguments += ["--person", "who"] * person
         if deployment:
             shutil.rmtree(folder / "kept", ignore_errors=True)

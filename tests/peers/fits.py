@@ -49,7 +49,7 @@ def by_dpexp(folder, setting):
     public.write_text(yaml.safe_dump({"ranges": ranges, **setting["public"]}))
     fit = dpexp.fit(
         pd.concat([frame] * setting.get("times", 1), ignore_index=True),
-        target=target, model=setting["model"], mu=math.inf, central=True, public=public, force=True,
+        target=target, model=setting["model"], mu=math.inf, central=True, public=public, untested=True,
     )  # fmt: skip
     document = fit.document()
     rows = {row["term"]: row for row in document["estimates"]}

@@ -192,8 +192,8 @@ def test_a_forced_calibration_uses_the_refused_analysis_and_is_named():
     with pytest.raises(UsageError, match="no valid analysis"):
         calibrate.solve("tree-momentum", pairs, "all-iterates", "tree-composition")
     with pytest.raises(UsageError, match="refused analysis"):
-        calibrate.solve("tree-momentum", pairs, "all-iterates", None, force=True)
-    document, _ = calibrate.solve("tree-momentum", pairs, "all-iterates", "tree-composition", force=True)
+        calibrate.solve("tree-momentum", pairs, "all-iterates", None, invalid=True)
+    document, _ = calibrate.solve("tree-momentum", pairs, "all-iterates", "tree-composition", invalid=True)
     assert document["value"] == pytest.approx(2.0, rel=1e-7)
 
 
@@ -202,7 +202,7 @@ def test_a_forced_statement_says_that_it_is_no_guarantee():
     stated = privacy.of_mechanism("langevin", LANGEVIN)
     honest, page = stated.document(), stated.text()
     assert honest["best"]["last-iterate"]["analysis"] not in ("dp-sgld-printed", "dp-sgld-renyi")
-    stated = privacy.of_mechanism("langevin", LANGEVIN, force=True)
+    stated = privacy.of_mechanism("langevin", LANGEVIN, invalid=True)
     forced, forced_page = stated.document(), stated.text()
     assert forced["best"]["last-iterate"]["analysis"] == "dp-sgld-renyi"
     assert forced["best"]["last-iterate"]["eps"][0][1] < honest["best"]["last-iterate"]["eps"][0][1]
