@@ -1,7 +1,6 @@
 """The installed command as a user meets it."""
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -11,12 +10,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from dpexp.commands import inventory
 from dpexp.commands.cli import app
 from dpexp.config.experiment_file import load_experiment
-from dpexp.config.yamlfile import ConfigError, Issue, Position
 from dpexp.core.version import VERSION
-from dpexp.store.planning import plan
 from tests.config.test_config import GOOD, MISTAKES
 from tests.conftest import AT_LENGTH, COSTLY, ROOT, call
 
@@ -220,60 +216,3 @@ def test_diff_of_any_results_names_what_differs_and_matches_the_rest(tmp_path):
     assert "are a sample too" not in call("diff", a, b, "--metric", "train_loss").stdout
     assert all(row["paired"] and row["difference"] < 0 for row in losses if "eps=inf" in row["setting"])
     assert "did you mean 'train_loss'" in call("diff", a, b, "--metric", "train_lose", code=2).stderr
-
-
-def test_a_list_is_shown_again_until_something_that_it_follows_from_changes(tmp_path, monkeypatch):
-    """What is kept stands in one place for the folder, and not for a config, a result or code that is another one."""
-    monkeypatch.chdir(tmp_path)
-    kernels = {"DPEXP_CACHE": os.environ["DPEXP_CACHE"]}  # of all tests: a run compiles nothing here
-    monkeypatch.setenv("DPEXP_CACHE", str(tmp_path / "kept"))
-    config, read = tmp_path / "configs" / "good.yaml", []
-    config.parent.mkdir()
-    config.write_text(GOOD)
-    monkeypatch.setattr(inventory, "plan", lambda *asked, **named: read.append(asked) or plan(*asked, **named))
-    first = said("list"), said("list", "--json")
-    assert len(read) == 1
-    assert json.loads(first[1])["cells"][0]["status"] == "missing"
-    assert (said("list"), said("list", "--json")) == first
-    for change in (
-        lambda: config.write_text(GOOD.replace("eta: 0.2", "eta: 0.3")),
-        lambda: config.with_name("another.yaml").write_text(GOOD.replace("experiment: good", "experiment: other")),
-        lambda: call("run", config, "-q", cwd=tmp_path, env=kernels),
-        lambda: monkeypatch.setattr("dpexp.commands.list.code_of_verdict", lambda: {"dpexp": "of edited code"}),
-    ):
-        change()
-        before = len(read)
-        anew = said("list")
-        after = len(read)
-        assert after > before
-        assert said("list") == anew
-        assert len(read) == after
-    assert {cell["status"] for cell in json.loads(said("list", "--json"))["cells"]} == {"current", "missing"}
-
-
-def test_a_list_with_a_wrong_config_is_shown_again_while_that_has_as_many_problems(tmp_path, monkeypatch):
-    """It may ask too much of this machine, which is no file: so it alone is asked again."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("DPEXP_CACHE", str(tmp_path / "kept"))
-    (tmp_path / "configs").mkdir()
-    (tmp_path / "configs" / "good.yaml").write_text(GOOD)
-    (tmp_path / "configs" / "large.yaml").write_text(GOOD.replace("experiment: good", "experiment: large"))
-    read, too_much = [], ["it takes 1 PB", "and a year"]
-
-    def load(path, *changed, **named):
-        if path.stem == "large" and too_much:
-            raise ConfigError([Issue(Position(str(path), 1, 1), one) for one in too_much])
-        return load_experiment(path, *changed, **named)
-
-    monkeypatch.setattr(inventory, "load_experiment", load)
-    monkeypatch.setattr("dpexp.config.experiment_file.load_experiment", load)
-    monkeypatch.setattr(inventory, "plan", lambda *asked, **named: read.append(asked) or plan(*asked, **named))
-    first = said("list")
-    assert "invalid: 2 problems, see dpexp validate configs/large.yaml" in first
-    assert said("list") == first
-    assert len(read) == 1
-    for state in ("invalid: 1 problem,", "missing"):
-        too_much.pop()
-        before, line = len(read), next(line for line in said("list").splitlines() if line.startswith("large"))
-        assert state in line
-        assert len(read) > before
