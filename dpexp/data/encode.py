@@ -40,6 +40,7 @@ PRIVATE = "(private: do not publish)"
 """of everything that is read off the records for their owner"""
 _TRUTH = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 _LARGEST = float(np.finfo(np.float32).max)
+_PADDED = re.compile(r"[+-]?0\d")
 _ALIKE = {" ": "[ \u00a0\u202f]", "'": "['\u2019]"}
 """marks that programs write in several forms"""
 
@@ -176,7 +177,9 @@ def _place(text: str, column: Column) -> float:
         alike = [
             k for k, level in enumerate(levels) if _number(level) == value and (truths or level.lower() not in _TRUTH)
         ]
-        # where two stated ones are the same number the text says neither
+        # of two stated ones that are one number, such as 1 and 01, a number is the one without zeros before it
+        if len(alike) > 1 and not _PADDED.match(text):
+            alike = [k for k in alike if not _PADDED.match(levels[k])]
         if len(alike) == 1:
             return float(alike[0])
     if OTHER in levels:

@@ -207,12 +207,13 @@ def _quantile(ordered: np.ndarray, q: float) -> np.ndarray:
 def too_far(data: CellData, limit: float) -> np.ndarray:
     """Where a replicate's parameter is farther than `limit` from the optimum, or a number is not finite: diverged.
 
-    Where the optimum is not known, farther than `limit` from zero. Bool [estimators, K, replicates].
+    Where the optimum is not known, farther than `limit` from zero; where neither is measured, only what is not finite.
+    Bool [estimators, K, replicates].
     """
-    size = next(name for name in ("param_distance_sq", "param_norm_sq") if name in data.metrics)
     # a metric that overflowed, or is not a number, is no result, however near the parameter may be
     lost: np.ndarray = ~np.isfinite(data.values).all(axis=2)
-    lost |= ~(data.values[:, :, data.metrics.index(size)] <= limit**2)
+    for size in [name for name in ("param_distance_sq", "param_norm_sq") if name in data.metrics][:1]:
+        lost |= ~(data.values[:, :, data.metrics.index(size)] <= limit**2)
     return lost
 
 

@@ -200,6 +200,8 @@ def test_a_number_that_is_none_is_never_done():
     expected = np.zeros((1, 2, 4), bool)
     expected[0, 0, 1] = expected[0, 1, 2] = expected[0, 1, 3] = True
     assert np.array_equal(too_far(data, 1.0), expected)
+    alone = CellData(np.array([1, 2]), ("last",), ("seen",), 5 * values[:, :, 1:])
+    assert np.array_equal(too_far(alone, 1.0), ~np.isfinite(values[:, :, 1]))
 
 
 def test_checkpoints_are_those_of_the_refined_grid():

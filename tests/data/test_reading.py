@@ -14,6 +14,7 @@ from dpexp.data.records import read_header, read_table
 
 ZONE = Column("zone", levels=("1", "2", "3", "other"))
 STRICT = Column("zone", levels=("1", "2", "3"))
+CODES = Column("zone", levels=("1", "01"))
 YES = Column("ok", levels=("no", "yes"))
 TRUE = Column("ok", levels=("False", "True"))
 AGE = Column("age")
@@ -30,7 +31,7 @@ BORN = Column("born", days=True)
         ("TRUE", YES, 1), ("true", TRUE, 1), ("1", TRUE, 1), ("No", YES, 0), ("0", YES, 0), ("TRUE", Column("c", levels=("0", "1", "other")), 1),
         ("yes", Column("c", levels=("yes", "no", "nan")), 0), ("nan", Column("c", levels=("yes", "no", "nan")), 2),
         ("31", AGE, 31), ("-.5e2", AGE, -50), ("TRUE", AGE, 1), ("no", AGE, 0), ("", SOME, math.nan),
-        ("NA", SOME, math.nan), ("1970-01-02", BORN, 1), ("2000-01-01 12:30", BORN, 10957),
+        ("1", CODES, 0), ("01", CODES, 1), ("1.0", CODES, 0), ("NA", SOME, math.nan), ("1970-01-02", BORN, 1), ("2000-01-01 12:30", BORN, 10957),
     ],
 )  # fmt: skip
 def test_a_value_is_read_by_itself(text, column, wanted):
@@ -44,7 +45,7 @@ def test_a_value_is_read_by_itself(text, column, wanted):
         ("maybe", YES, "not among"), ("x", AGE, "is not a number: 'x'"), ("1,5", AGE, "not a number"),
         ("1,000", AGE, "not a number"), ("nan", AGE, "missing"), ("inf", AGE, "not a number"),
         ("1e400", AGE, "infinite"), ("1_0", AGE, "not a number"), ("\u0663", AGE, "not a number"),
-        ("no", Column("c", levels=("1", "2")), "not among"), ("1.3.2000", BORN, "not a day"), (None, AGE, "its line"),
+        ("no", Column("c", levels=("1", "2")), "not among"), ("001", CODES, "not among"), ("1.3.2000", BORN, "not a day"), (None, AGE, "its line"),
         (None, ZONE, "its line"), (None, SOME, "its line"),
     ],
 )  # fmt: skip
