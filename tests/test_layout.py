@@ -20,7 +20,7 @@ LEVELS = [
     {"config"},
     {"store"},
     {"reporting"},
-    {"papers", "protocols"},
+    {"papers"},
     {"conformance"},
     {"commands"},
     {"roof"},
@@ -104,12 +104,12 @@ def test_the_house_stays_small():
 
 
 LINES = {
-    "accounting": 4_604, "algorithms": 2_522, "commands": 6_485, "config": 2_857, "conformance": 1_428, "core": 1_178, "data": 2_072,
-    "engine": 4_525, "inference": 2_986, "papers": 5_345, "plugins": 765, "privacy": 7_443,
-    "problems": 2_065, "protocols": 139, "reporting": 7_932, "roof": 77, "store": 4_411, "theory": 1_529,
+    "accounting": 4_604, "algorithms": 2_493, "commands": 6_485, "config": 2_857, "conformance": 1_428, "core": 1_178, "data": 2_075,
+    "engine": 4_525, "inference": 2_986, "papers": 5_345, "plugins": 767, "privacy": 7_443,
+    "problems": 2_065, "reporting": 7_932, "roof": 77, "store": 4_412, "theory": 1_529,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""
-FILES = 418
+FILES = 417
 """of the package"""
 
 

@@ -1,11 +1,11 @@
-"""What an algorithm is, and the base of algorithms: frozen parameters, and what holds where one says nothing else."""
+"""What an algorithm is: frozen parameters, an update rule, and the mechanism that it is."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from dpexp.core.parameters import Named, Parameters
+from dpexp.core.parameters import Parameters
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,12 +29,14 @@ class Member(NamedTuple):
     budget: Budget
 
 
-class Algorithm(Named, Protocol):
-    """An update rule, what it remembers, and the mechanism that it is.
+class Algorithm(Parameters):
+    """The base of algorithms. What has no default every algorithm says itself.
 
     `Any` stands for the problems that it runs on: the reader has checked `runs_on` before it calls a method, so an
     algorithm writes its own class of problems there.
     """
+
+    name: str
 
     estimators: ClassVar[tuple[str, ...]]
     """what is measured at every checkpoint: an iterate, an average; the second axis of `Passed.values`"""
@@ -44,36 +46,39 @@ class Algorithm(Named, Protocol):
     """classes of problems; checked by the reader, so the methods may rely on it"""
     schedules: ClassVar[tuple[str, ...]]
     """names of the schedules that it takes; the first is the default where `power` is not among them"""
-    smoke_size: ClassVar[tuple[int, int]]
-    """steps and replicates of `--profile smoke`; default (2000, 8)"""
-    lanes: ClassVar[int]
-    """replicates that are computed side by side: fewer take as long. Pieces of a run have so many; default 8"""
-    witnesses: ClassVar[int]
-    """replicates that `dpexp run --confirm` computes again: as many as take no longer than one; default 8"""
-    in_python: ClassVar[bool]
-    """whether Python has a part in every step, so that threads wait for its lock; default False"""
-
-    toys: ClassVar[tuple[Mapping[str, Any], ...]]
-    """small settings of its own parameters, with which `dpexp check` attacks it; default: its defaults alone"""
+    smoke_size: ClassVar[tuple[int, int]] = (2000, 8)
+    """steps and replicates of `--profile smoke`"""
+    lanes: ClassVar[int] = 8
+    """replicates that are computed side by side: fewer take as long. Pieces of a run have so many"""
+    witnesses: ClassVar[int] = 8
+    """replicates that `dpexp run --confirm` computes again: as many as take no longer than one"""
+    in_python: ClassVar[bool] = False
+    """whether Python has a part in every step, so that threads wait for its lock"""
 
     def steps(self, problem: Any, schedule: Schedule, budget: Budget) -> int | None:
-        """The number of steps where the config leaves out `run.n`. Asked by the reader; default None: it must say."""
+        """The number of steps where the config leaves out `run.n`. Asked by the reader; None: it must say."""
+        return None
 
     def complaints(self, problem: Any, schedule: Schedule, budget: Budget, n: int) -> list[str]:
-        """What is wrong with a setting, in words; default: nothing. Asked by the reader, so by every command."""
+        """What is wrong with a setting, in words. Asked by the reader, so by every command."""
+        return []
 
     def seconds(self, problem: Any, n: int) -> float:
         """Estimated time of one replicate of one setting. Asked by `run --dry-run` and `dpexp.config.resources`."""
+        raise NotImplementedError
 
     def memory(self, problem: Any, n: int, checkpoints: int, settings: int) -> int:
         """Bytes that one worker holds at once. Asked by `dpexp.config.resources`."""
+        raise NotImplementedError
 
     def mechanism(self, problem: Any, schedule: Schedule, budget: Budget, n: int) -> Released:
         """What n steps release. Asked by `dpexp.store.rows` for every cell, and by `dpexp privacy`."""
+        raise NotImplementedError
 
     def releases(self, problem: Any, schedule: Schedule, budget: Budget, n: int) -> tuple[str, ...]:
         """The estimators whose parameters a guarantee covers, and which are therefore kept where the records are a
-        user's own. Asked by `dpexp.store.simulating`; default: none."""
+        user's own. Asked by `dpexp.store.simulating`."""
+        return ()
 
     def simulate(
         self, problem: Any, settings: Settings, steps: np.ndarray, seed: int, replicates: Sequence[int]
@@ -82,52 +87,18 @@ class Algorithm(Named, Protocol):
 
         A number depends on its own setting, the seed and its own replicate only, whatever else is in the call.
         """
+        raise NotImplementedError
 
     def common(self, problem: Any) -> dict[str, Any]:
         """What decides the random numbers of a run. Cells that agree in it are computed in one pass.
 
-        Asked by `dpexp.config.cells`; default: all parameters of the algorithm and its problem, so that cells of a pass
-        differ in schedule and budget only.
+        Asked by `dpexp.config.cells`.
         """
-
-    def together(self, members: Sequence[Member], steps: np.ndarray, seed: int, replicates: Sequence[int]) -> Passed:
-        """`simulate` for settings that agree in `common`. Asked by `dpexp.store.simulating`; default: `simulate`."""
-
-
-class AlgorithmBase(Parameters):
-    """The members of `Algorithm` that have a default; the others every algorithm writes itself.
-
-    `Any` stands for the problems that an algorithm runs on: the reader has checked `runs_on` before any of these is
-    called, so an algorithm may write its own class of problems there.
-    """
-
-    name: str
-
-    smoke_size: ClassVar[tuple[int, int]] = (2000, 8)
-    lanes: ClassVar[int] = 8
-    witnesses: ClassVar[int] = 8
-    in_python: ClassVar[bool] = False
-    toys: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
-
-    def steps(self, problem: Any, schedule: Schedule, budget: Budget) -> int | None:
-        """None: the config says how many steps there are."""
-        return None
-
-    def complaints(self, problem: Any, schedule: Schedule, budget: Budget, n: int) -> list[str]:
-        """Nothing is wrong with any setting."""
-        return []
-
-    def releases(self, problem: Any, schedule: Schedule, budget: Budget, n: int) -> tuple[str, ...]:
-        """No parameters leave a run."""
-        return ()
-
-    def common(self, problem: Any) -> dict[str, Any]:
-        """Cells of a pass differ in schedule and budget only."""
         # all parameters: a plug-in's random numbers may depend on any of them
         return {"problem": problem.model_dump(), "algorithm": self.model_dump()}
 
     def together(self, members: Sequence[Member], steps: np.ndarray, seed: int, replicates: Sequence[int]) -> Passed:
-        """Settings that share the algorithm and its problem."""
+        """`simulate` for settings that agree in `common`. Asked by `dpexp.store.simulating`."""
         # an algorithm that only knows `simulate` has members that differ in schedule and budget alone
         settings = [(member.schedule, member.budget) for member in members]
-        return cast(Algorithm, self).simulate(members[0].problem, settings, steps, seed, replicates)
+        return self.simulate(members[0].problem, settings, steps, seed, replicates)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from dpexp.algorithms.algorithm import AlgorithmBase, Settings
+from dpexp.algorithms.algorithm import Algorithm, Settings
 from dpexp.engine.result import Passed
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.linear_predictor import LinearPredictorProblem
@@ -84,7 +84,7 @@ class Trial:
         return [(x[..., k], y[:, k], None) for k in range(len(self.lanes))]
 
 
-class Covering(AlgorithmBase):
+class Covering(Algorithm):
     """Intervals for the coefficients from the messages of n users, against a target that is known."""
 
     level: Annotated[float, Field(ge=0.5, le=0.999)] = 0.95

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from dpexp.algorithms.algorithm import AlgorithmBase, Settings
+from dpexp.algorithms.algorithm import Algorithm, Settings
 from dpexp.core.caches import kept_per_thread
 from dpexp.core.parameters import Count
 from dpexp.engine.result import Passed
@@ -40,7 +40,7 @@ class Plan(NamedTuple):
     gamma: float
 
 
-class FiniteSumAlgorithm(AlgorithmBase):
+class FiniteSumAlgorithm(Algorithm):
     """An algorithm on a finite sum; subclasses say how it is settled, calibrated and stepped."""
 
     noise: bool = True

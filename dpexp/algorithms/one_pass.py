@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from dpexp.algorithms.algorithm import AlgorithmBase, Settings
+from dpexp.algorithms.algorithm import Algorithm, Settings
 from dpexp.engine.result import Passed
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
@@ -34,7 +34,7 @@ class Sensitivities(NamedTuple):
     """the smallest bound that is proved, from which the privacy statement follows"""
 
 
-class OnePassAlgorithm(AlgorithmBase):
+class OnePassAlgorithm(Algorithm):
     """One pass over fresh users, each of whom sends its gradient plus noise for its own budget mu_i."""
 
     estimators: ClassVar[tuple[str, ...]] = ("sgd", "asgd")

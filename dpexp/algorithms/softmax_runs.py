@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from dpexp.algorithms.algorithm import AlgorithmBase, Member, Settings
+from dpexp.algorithms.algorithm import Algorithm, Member, Settings
 from dpexp.core.parameters import Count
 from dpexp.core.seeds import generator
 from dpexp.engine.result import Passed
@@ -70,7 +70,7 @@ def step_sizes(problem: Softmax, schedule: Schedule, count: int) -> np.ndarray:
     return schedule.for_losses(problem.smoothness, problem.regulariser).step_sizes(1, count)
 
 
-class SoftmaxAlgorithm(AlgorithmBase):
+class SoftmaxAlgorithm(Algorithm):
     """An algorithm on softmax regression; subclasses say what a setting adds to plain SGD, and what is released."""
 
     batch_size: Count = 250

@@ -24,7 +24,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from dpexp.algorithms import ALGORITHMS
-from dpexp.algorithms.algorithm import AlgorithmBase
+from dpexp.algorithms.algorithm import Algorithm
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.cells import (
     OF_THE_EXPERIMENT,
@@ -265,7 +265,7 @@ class Reader:
             self.complain(located.keys["delta"], "'privacy.delta' belongs to 'privacy.eps'", "for instance eps: 1")
         # whether an algorithm knows its steps here is known when its problem is (`cell`); one that leaves the
         # question to its base never does, and is told at once
-        never: object = AlgorithmBase.steps
+        never: object = Algorithm.steps
         known = {
             ("privacy", "mu"): "eps" in there,
             ("run", "n"): algorithm is not None and algorithm.steps is not never,

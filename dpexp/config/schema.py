@@ -18,7 +18,7 @@ from pydantic import BeforeValidator
 from pydantic.fields import FieldInfo
 
 from dpexp.algorithms import ALGORITHMS
-from dpexp.algorithms.algorithm import AlgorithmBase
+from dpexp.algorithms.algorithm import Algorithm
 from dpexp.config.cells import OF_THE_EXPERIMENT, RunSettings
 from dpexp.config.messages import constraints, limits
 from dpexp.config.reader import DEFAULT_NAMES, REGISTRIES, parameters_of, takes_a_list
@@ -67,7 +67,7 @@ def json_schema() -> Schema:
 
 def _steps_needed() -> Schema:
     """`run.n` is needed with every algorithm that never knows its number of steps."""
-    never: object = AlgorithmBase.steps
+    never: object = Algorithm.steps
     # An algorithm that knows its steps for some problems only is left to `dpexp validate`.
     names = [name for name, kind in ALGORITHMS.items() if kind.steps is never]
     named: Schema = {"properties": {"algorithm": {"properties": {"name": {"enum": names}}}}}

@@ -110,7 +110,7 @@ def members(subject: Kind) -> str:
         raise Failed(f"takes the schedule '{unknown[0]}', which does not exist", kind)
     if not (isinstance(kind.runs_on, tuple) and kind.runs_on and all(isinstance(c, type) for c in kind.runs_on)):
         raise Failed(f"runs_on is a tuple of classes of problems, not {kind.runs_on!r}", kind)
-    # What has a default in `AlgorithmBase` may be left out; where it is there, it is of its type.
+    # What has a default in `Algorithm` may be left out; where it is there, it is of its type.
     size = getattr(kind, "smoke_size", (1, 1))
     if not (isinstance(size, tuple) and len(size) == 2 and all(isinstance(n, int) and n > 0 for n in size)):
         raise Failed(f"smoke_size is two whole numbers, steps and replicates, not {size!r}", kind)

@@ -48,7 +48,7 @@ MEMBERS = {
     "budget": ("label", "largest", "smallest", "mean_inverse_square", "draw"),
     "mechanism": ("noise_field", "analyses", "describe"),
 }
-"""what a class must have of its own or from a base; `dpexp.protocols` says what each is for"""
+"""what a class must have of its own or from a base; the base says what each is for"""
 OF_A_BASE = {
     "dpexp.algorithms.one_pass:OnePassAlgorithm": (("rule",), "docs page extending"),
     "dpexp.algorithms.covering:Covering": (("intervals",), "docs page inference"),
@@ -68,12 +68,10 @@ BASES = {
     "schedule": "dpexp.algorithms.schedules:Schedule",
     "budget": "dpexp.privacy.budgets:Budget",
     "mechanism": "dpexp.privacy.mechanisms.mechanism:Mechanism",
-}
-"""what a class must inherit from; parameters alone where nothing is named"""
-INTERFACES = BASES | {
-    "problem": "dpexp.problems.problem:Problem",
     "algorithm": "dpexp.algorithms.algorithm:Algorithm",
 }
+"""what a class must inherit from; parameters alone where nothing is named"""
+INTERFACES = BASES | {"problem": "dpexp.problems.problem:Problem"}
 """the classes whose methods say how those of a plug-in are called"""
 
 
@@ -142,7 +140,7 @@ def _wrong_class(one: str, name: str, kind: Any) -> Iterator[Complaint]:
                 hint = f"{page} says what it is for; all of them: {', '.join(members)}"
                 yield f"{one} '{name}': the class {kind.__name__} has no `{member}`", hint, kind
             elif wrong := _wrong_signature(one, kind, member):
-                yield f"{one} '{name}': {wrong}", "dpexp.protocols says what it is called with", kind
+                yield f"{one} '{name}': {wrong}", f"{_spelled(INTERFACES[one])} says what it is called with", kind
     # any other word would be read as uniform
     if one == "problem" and (law := getattr(kind, "response_noise", "normal")) not in ("normal", "uniform"):
         yield f"problem '{name}': response_noise is {law!r}", "it is 'normal' or 'uniform'", kind
@@ -166,10 +164,14 @@ def _wanted(
     one: str, kind: type[Parameters], base: type[Parameters]
 ) -> Iterator[tuple[type[Parameters], Sequence[str], str]]:
     """Each base whose members a class must have made its own, these members, and the page that explains them."""
-    yield base, MEMBERS[one], "dpexp.protocols"
+    yield base, MEMBERS[one], _spelled(INTERFACES[one])
     for name, (members, page) in OF_A_BASE.items() if one in ("problem", "algorithm") else ():
         if issubclass(kind, own := resolve_name(name)) and not (one == "algorithm" and _has(kind, own, "simulate")):
             yield own, members, page
+
+
+def _spelled(place: str) -> str:
+    return place.replace(":", ".")
 
 
 def _has(kind: type, base: type, member: str) -> bool:

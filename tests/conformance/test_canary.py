@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpexp.algorithms import ALGORITHMS
-from dpexp.algorithms.algorithm import AlgorithmBase
+from dpexp.algorithms.algorithm import Algorithm
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.conformance.canary import ATTACK, attack
 from dpexp.conformance.check import Failed, Subject, carry_out
@@ -48,7 +48,7 @@ class Trees(Mechanism):
         return [("Protected", "every record")]
 
 
-class Ftrl(AlgorithmBase):
+class Ftrl(Algorithm):
     """DP-FTRL that restarts its tree in every epoch."""
 
     name: Literal["ftrl"] = "ftrl"

@@ -495,7 +495,7 @@ MISTAKES = {
         r"own\.py:6: algorithm 'mine': the class Own has the name 'own'",
     ),
     "missing member": (
-        GOOD.replace("LdpSgd", "Parameters").replace("algorithms.ldp_sgd", "core.parameters"),
+        GOOD.replace("LdpSgd", "Algorithm").replace("algorithms.ldp_sgd", "algorithms.algorithm"),
         r"own\.py:6: algorithm 'own': the class Own has no `estimators`",
     ),
     "an algorithm of one pass without a rule": (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpexp.accounting.gaussian import eps_of
-from dpexp.algorithms.algorithm import AlgorithmBase
+from dpexp.algorithms.algorithm import Algorithm
 from dpexp.config.experiment_file import load_experiment, resolved_yaml
 from dpexp.config.reader import REGISTRIES
 from dpexp.config.yamlfile import ConfigError
@@ -25,7 +25,7 @@ class Bowl(ProblemBase):
     records: int = 40
 
 
-class NoisyDescent(AlgorithmBase):
+class NoisyDescent(Algorithm):
     """w <- (1 - eta) w + noise: enough of an algorithm to be run."""
 
     name: Literal["noisy-descent"] = "noisy-descent"
