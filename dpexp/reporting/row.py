@@ -35,6 +35,8 @@ Printing = Callable[[float, float], float]
 """what stands in the paper, from what is printed and what is found"""
 Rule = Callable[[Printing], Outcome]
 EVALUATED = "none: evaluated as printed"
+MANY = 9
+"""cases that are listed one by one; of more the largest distance is given"""
 WRONG: Sequence[Printing] = (lambda printed, found: found, lambda printed, found: -abs(printed) - 1)
 
 
@@ -81,11 +83,16 @@ def near(
         found_in = {label: (printed, round(found, digits) + 0.0) for label, (printed, found) in cases().items()}
         pairs = {label: (printing(*pair) + 0.0, pair[1]) for label, pair in found_in.items()}
         off = [label for label, (printed, found) in pairs.items() if not abs(found - printed) <= tolerance]
-        measured = f"{what}: " + ", ".join(f"{found:.6g} ({label})" for label, (_, found) in pairs.items())
+        if len(pairs) <= MANY:
+            measured = f"{what}: " + ", ".join(f"{found:.6g} ({label})" for label, (_, found) in pairs.items())
+        else:
+            distance = max(abs(found - printed) for printed, found in pairs.values())
+            first, *_, last = pairs
+            measured = f"{what}: at most {distance:.2g} from the printed one in {len(pairs)} cases, {first} to {last}"
         measured += f"; off in {len(off)} of {len(pairs)}: {few(off, 4)}" if off else ""
         return Outcome(
             otherwise if off else "reproduced",
-            f"{what}: " + ", ".join(dict.fromkeys(f"{printed:.6g}" for printed, _ in pairs.values())),
+            f"{what}: " + few(list(dict.fromkeys(f"{printed:.6g}" for printed, _ in pairs.values())), MANY),
             f"{measured}; {more()}" if more else measured,
             uncertainty,
             {label: list(pair) for label, pair in pairs.items()},

@@ -83,7 +83,7 @@ def _tail_sum(n: int, exponent: float) -> float:
 def theorem6_visible(
     steps: np.ndarray, eta: float, alpha: float, gradient_bound: float, p: int, min_mu: float, delta0: float
 ) -> np.ndarray:
-    """The two printed terms of the bound on E F(theta_bar_n) - F* at `steps`; a third is cut off in the text.
+    """The two printed terms of the bound on E F(theta_bar_n) - F* at `steps`; a third is cut off in our text of it.
 
     {delta0 + sigma~^2 eta^2 psi_{1-2 alpha}(n)} / (2 eta n^{1-alpha}) + sigma~^2 eta psi_{1-alpha}(n) / (2 n). The psi
     should be sums, which are larger, so that this does not follow as printed; the factor 64 in sigma~^2 covers it.

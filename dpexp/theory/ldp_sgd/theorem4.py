@@ -52,8 +52,8 @@ def theorem4_printed_log10(
     """log10 of the printed bound on E|theta_bar_n - theta*|^2 with eta_1 = eta.
 
     `public_trace` = tr(H^-1 S H^-1) without privacy noise, as S is printed. C_{3,0} = `third` and C_{4,0} = `fourth`
-    are never defined; as they are non-negative, 0 gives a lower value of the printed bound. `factor` is that of B. The
-    start is deterministic: E|theta_0 - theta*|^4 = delta0^2.
+    are in an appendix that we do not have; as they are non-negative, 0 gives a lower value of the printed bound.
+    `factor` is that of B. The start is deterministic: E|theta_0 - theta*|^4 = delta0^2.
     """
     finite = theorem4_without_b(
         steps, eta, alpha, m, M, gradient_bound, p, min_mu, delta0, hessian_lipschitz, public_trace
