@@ -1,4 +1,7 @@
-"""From Renyi divergences to (epsilon, delta); the Gaussian ones are in `gdp`."""
+"""From Renyi divergences to (epsilon, delta), at the best order; the Gaussian ones are in `gaussian`.
+
+Any order is valid, so that a search which misses the best one is loose but never wrong.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,16 @@ from collections.abc import Callable
 import numpy as np
 
 from dpexp.accounting.functions import log
-from dpexp.accounting.search import least
-from dpexp.accounting.surrogate import EACH_SIDE, least_modelled
+from dpexp.accounting.search import Least, least
 
-ORDERS = 1 + np.geomspace(5e-4, 4e3, 25)
-"""orders at which curves are evaluated before the best is refined"""
-_PLACES: list[float] = log(ORDERS - 1).tolist()
+Rdp = Callable[[float], float]
+"""order -> Renyi divergence"""
+_PLACES: list[float] = log(np.geomspace(5e-4, 4e3, 25)).tolist()
+"""log(order - 1) at which curves are evaluated before the best is refined"""
 _AROUND = _PLACES[1] - _PLACES[0]
-_LOG_EXCESSES = -30.0, 90.0
-"""between which log(order - 1) of a curve that is a line is searched; both functions have one valley there, since
-epsilon times order - 1, and the logarithm of delta, are convex in the order"""
+_EACH_SIDE = 2
+_CLOSE = 2e-5
+"""how closely log(order - 1) is found: epsilon is flat there, and misses the least by about the square of it"""
 
 
 def classic_eps(order: float, rdp: float, delta: float) -> float:
@@ -33,7 +36,32 @@ def improved_eps(order: float, rdp: float, delta: float) -> float:
     return max(0.0, rdp + math.log1p(-1 / order) - logarithm / (order - 1))
 
 
-def eps_near(curve: Callable[[float], float], order: float, delta: float) -> float:
+def least_over_orders(value: Callable[[float], float]) -> Least:
+    """The order > 1 and the least value that a search finds, of values that have one valley; inf where none is finite.
+
+    So have epsilon and log delta of a curve of divergences: epsilon times order - 1, and log delta, are convex in the
+    order. Every fourth of the places shows where the valley is.
+    """
+    known: dict[int, float] = {}
+    wanted = set(range(0, len(_PLACES), 4))
+    while wanted:
+        known |= {k: value(1 + math.exp(_PLACES[k])) for k in wanted}
+        best = min(known, key=lambda k: (known[k], k))
+        # where no place has a finite value, all are asked before there is said to be none
+        if math.isfinite(known[best]):
+            near = range(max(0, best - _EACH_SIDE), min(len(_PLACES), best + _EACH_SIDE + 1))
+        else:
+            near = range(len(_PLACES))
+        wanted = set(near) - set(known)
+    found = Least(1 + math.exp(_PLACES[best]), known[best])
+    if not math.isfinite(found.value):
+        return found
+    low, high = _PLACES[max(0, best - 1)], _PLACES[min(len(_PLACES) - 1, best + 1)]
+    closer = least(lambda x: value(1 + math.exp(x)), low, high, xatol=_CLOSE)
+    return min(found, Least(1 + math.exp(closer.x), closer.value), key=lambda least: least.value)
+
+
+def eps_near(curve: Rdp, order: float, delta: float) -> float:
     """The smallest epsilon of a curve that a search by its own values finds around an order."""
     x = math.log(order - 1)
 
@@ -43,32 +71,25 @@ def eps_near(curve: Callable[[float], float], order: float, delta: float) -> flo
     return least(eps, x - _AROUND, x + _AROUND, xatol=1e-4).value
 
 
-def eps_of_curve(
-    curve: Callable[[float], float],
-    delta: float,
-    sharp: Callable[[float], float] | None = None,
-) -> tuple[float, float]:
-    """Smallest epsilon over real orders of a Renyi curve order -> divergence, and the order that gives it.
+def eps_of_curve(curve: Rdp, delta: float, sharp: Rdp | None = None) -> tuple[float, float]:
+    """Smallest epsilon over real orders of a Renyi curve, and the order that gives it; (inf, nan) if none is finite.
 
-    (a) Any order is valid, so a search that misses the minimum is loose but never wrong.
-    (b) The search is one in log(order - 1), and the logarithm of the divergence is what is smooth and costs much.
-    (c) Where `sharp` is given it is the curve that counts, evaluated at one order: `curve` is nearly the same for less
-    and finds that order.
+    Where `sharp` is given it is the curve that counts, evaluated at one order: `curve` is nearly the same for less and
+    finds that order.
     """
-    divergences: dict[float, float] = {}
-
-    def log_divergence(log_excess: float) -> float:
-        divergences[log_excess] = found = curve(1 + math.exp(log_excess))
-        return log_of(found)
-
-    # (b)
-    value = _eps_at(delta)
-    best = least_modelled(_around_the_best(log_divergence, value), value, log_divergence, xatol=1e-4)
-    if not math.isfinite(best.value):
+    order, eps = least_over_orders(lambda order: improved_eps(order, curve(order), delta))
+    if not math.isfinite(eps):
         return math.inf, math.nan
-    # (c); else the divergence as it was computed, since its logarithm lacks digits
-    order, divergence = 1 + math.exp(best.x), divergences[best.x]
-    return improved_eps(order, sharp(order) if sharp else divergence, delta), order
+    return improved_eps(order, sharp(order), delta) if sharp else eps, order
+
+
+def delta_of_curve(curve: Rdp, eps: float) -> float:
+    """Delta at epsilon, at the best order (Canonne, Kamath and Steinke, 2020, Proposition 12)."""
+
+    def log_delta(a: float) -> float:
+        return (a - 1) * (curve(a) - eps) + a * math.log1p(-1 / a) - math.log(a - 1)
+
+    return math.exp(min(least_over_orders(log_delta).value, 0.0))
 
 
 def eps_of_zcdp(rho: float, xi: float, delta: float) -> float:
@@ -81,7 +102,7 @@ def eps_of_zcdp(rho: float, xi: float, delta: float) -> float:
         more = (math.log(delta) + math.log1p(excess)) / excess
         return xi + rho * (1 + excess) - math.log1p(1 / excess) - more
 
-    return max(0.0, least(eps, *_LOG_EXCESSES, xatol=1e-9).value)
+    return max(0.0, least(eps, -30.0, 90.0, xatol=1e-9).value)
 
 
 def delta_of_zcdp(rho: float, xi: float, eps: float) -> float:
@@ -93,53 +114,4 @@ def delta_of_zcdp(rho: float, xi: float, eps: float) -> float:
         excess = math.exp(x)
         return excess * (xi + rho * (1 + excess) - eps - math.log1p(1 / excess)) - math.log1p(excess)
 
-    return math.exp(min(0.0, least(log_delta, *_LOG_EXCESSES, xatol=1e-9).value))
-
-
-def eps_of_few_orders(curve: Callable[[float], float], delta: float) -> float:
-    """The least epsilon of a curve over 31 orders: of one that costs much."""
-    order = 0.0
-    # 24 orders from 1.01 to 501, then seven around the best, from 0.7 to 1.4 times its excess over 1
-    for excesses in (np.geomspace(1e-2, 500, 24), np.geomspace(0.7, 1.4, 7)):
-        tried = 1 + excesses * (order - 1 if order else 1)
-        eps = [improved_eps(a, curve(float(a)), delta) for a in tried]
-        order = float(tried[np.argmin(eps)])
-    return min(eps)
-
-
-def _around_the_best(
-    ask: Callable[[float], float], value: Callable[[float, float], float]
-) -> list[tuple[float, float]]:
-    """Those of `_PLACES` that decide where the least value is, with what was asked there."""
-    # epsilon times order - 1 is convex in the order where the curve is one of Renyi divergences: so epsilon has no
-    # second valley, and every fourth place tells where its own is
-    known: dict[int, tuple[float, float]] = {}
-    wanted = set(range(0, len(_PLACES), 4))
-    while wanted:
-        known |= {k: (_PLACES[k], ask(_PLACES[k])) for k in wanted}
-        values = {k: value(*at) for k, at in known.items()}
-        best = min(values, key=lambda k: (values[k], k))
-        # where no place has a finite epsilon, all are asked before there is said to be none
-        around = (
-            range(max(0, best - EACH_SIDE), best + EACH_SIDE + 1)
-            if math.isfinite(values[best])
-            else range(len(_PLACES))
-        )
-        wanted = set(around) & set(range(len(_PLACES))) - set(known)
-    return [known[k] for k in sorted(known)]
-
-
-def _eps_at(delta: float) -> Callable[[float, float], float]:
-    """log(order - 1), log of the divergence -> epsilon."""
-
-    def eps(log_excess: float, log_divergence: float) -> float:
-        if log_divergence > 700.0:
-            return math.inf
-        return improved_eps(1 + math.exp(log_excess), math.exp(log_divergence), delta)
-
-    return eps
-
-
-def log_of(divergence: float) -> float:
-    """Its logarithm, -inf at 0."""
-    return math.log(divergence) if divergence > 0 else -math.inf
+    return math.exp(min(0.0, least(log_delta, -30.0, 90.0, xatol=1e-9).value))

@@ -24,14 +24,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import numpy as np
+from dpexp.accounting.conversions import Rdp, delta_of_curve, least_over_orders
+from dpexp.accounting.search import narrow
 
-from dpexp.accounting.conversions import ORDERS
-from dpexp.accounting.functions import log
-from dpexp.accounting.search import least, narrow
-
-Rdp = Callable[[float], float]
-"""order -> Renyi divergence"""
 Delta = Callable[[float], float]
 """epsilon -> delta of one run"""
 
@@ -54,7 +49,9 @@ def _poisson(rdp: Rdp, delta: Delta, runs: float) -> Rdp:
 
     def selected(order: float) -> float:
         eps = -math.log1p(-1 / order)  # log(1 + 1 / (order - 1))
-        return rdp(order) + runs * min(delta_of_curve(rdp, eps), delta(eps)) + math.log(runs) / (order - 1)
+        known = delta(eps)
+        price = known if known < 1 else delta_of_curve(rdp, eps)
+        return rdp(order) + runs * price + math.log(runs) / (order - 1)
 
     return selected
 
@@ -85,28 +82,4 @@ def price_of_repeating(curve: Rdp, shape: float, gamma: float) -> float:
     """(1 + shape) min over orders a >= 1 of (1 - 1 / a) curve(a) + log(1 / gamma) / a: the price of (b)."""
     # (b): any order is valid, so that a missed minimum is loose at most; at a = 1 it is log(1 / gamma)
     cost = -math.log(gamma)
-    return (1 + shape) * min(cost, _least_over_orders(lambda a: (1 - 1 / a) * curve(a) + cost / a))
-
-
-def delta_of_curve(curve: Rdp, eps: float) -> float:
-    """Delta at epsilon, at the best order (Canonne, Kamath and Steinke, 2020, Proposition 12)."""
-
-    def log_delta(a: float) -> float:
-        return (a - 1) * (curve(a) - eps) + a * math.log1p(-1 / a) - math.log(a - 1)
-
-    return math.exp(min(_least_over_orders(log_delta), 0.0))
-
-
-def _least_over_orders(value: Rdp) -> float:
-    """The least value over orders > 1 that a search finds: on a grid, and then between its points."""
-    grid = log(ORDERS - 1)
-
-    def at(log_excess: float) -> float:
-        return value(1 + math.exp(log_excess))
-
-    values = [at(float(x)) for x in grid]
-    best = int(np.argmin(values))
-    if not math.isfinite(values[best]):
-        return values[best]
-    found = least(at, float(grid[max(0, best - 1)]), float(grid[min(len(grid) - 1, best + 1)]), xatol=1e-4)
-    return min(values[best], found.value)
+    return (1 + shape) * min(cost, least_over_orders(lambda a: (1 - 1 / a) * curve(a) + cost / a).value)

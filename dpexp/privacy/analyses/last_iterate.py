@@ -27,10 +27,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.accounting.conversions import log_of
 from dpexp.accounting.functions import exp
 from dpexp.accounting.renyi import at_each, base_from_mixture, mixture_from_base, symmetrised
-from dpexp.accounting.surrogate import EACH_SIDE, least_modelled
+from dpexp.accounting.search import least
 
 STEP: dict[str, Callable[[float, float, float], float]] = {
     "literal": base_from_mixture,
@@ -143,20 +142,13 @@ def _refined(
 ) -> Optimum:
     """The least of the grid, at the share `at`, improved between its neighbours: the cost is smooth in the share."""
 
-    def rdp(logit: float, log_cost: float) -> float:
-        return over_steps(math.exp(min(log_cost, 700.0)), spread * (1 + math.exp(-logit)), steps, contraction)[0]
+    def at_logit(logit: float) -> Optimum:
+        share = share_of(logit)
+        cost = STEP[step](order, q, multiplier * math.sqrt(1 - share))
+        return Optimum(*over_steps(cost, spread / share, steps, contraction), share)
 
-    def log_cost(logit: float) -> float:
-        return log_of(STEP[step](order, q, multiplier * math.sqrt(1 - share_of(logit))))
-
-    # places of the grid around the best, most of which were asked already: between them the cost is modelled
-    near = range(max(0, at - EACH_SIDE - 1), min(len(LOGITS), at + EACH_SIDE + 2))
-    costs = step_costs(order, q, multiplier, step, near)
-    grid = zip((LOGITS[k] for k in near), map(log_of, costs), strict=True)
-    x = least_modelled(list(grid), rdp, log_cost, xatol=1e-5).x
-    share = share_of(x)
-    cost = STEP[step](order, q, multiplier * math.sqrt(1 - share))
-    return Optimum(*over_steps(cost, spread / share, steps, contraction), share)
+    low, high = LOGITS[max(0, at - 1)], LOGITS[min(len(LOGITS) - 1, at + 1)]
+    return at_logit(least(lambda logit: at_logit(logit).rdp, low, high, xatol=1e-5).x)
 
 
 def share_of(logit: float) -> float:

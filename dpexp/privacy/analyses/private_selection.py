@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from functools import cache
 
-from dpexp.accounting.selection import Delta, Rdp, best_of
+from dpexp.accounting.conversions import Rdp
+from dpexp.accounting.selection import Delta, best_of
 from dpexp.privacy.analyses.analysis import ALL, Analysis
 from dpexp.privacy.analyses.from_curves import renyi_analysis
 

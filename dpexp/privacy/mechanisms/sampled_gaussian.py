@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, PlainSerializer, WrapValidator, model_validator
 
-from dpexp.accounting.conversions import eps_of_few_orders
+from dpexp.accounting.conversions import eps_of_curve
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.sampling import ONCE_AN_EPOCH, Relation, Sampling, Scheme, distance, random_step
 from dpexp.accounting.steps import Steps as ComposedSteps
@@ -117,7 +117,7 @@ class SampledGaussian(Mechanism):
             return math.inf if refused or noiseless else parts.rdp(order)
 
         assumptions = (NOISE, FIXED) if fixed else (NOISE, POISSON, DIVIDED)
-        eps = cache(partial(eps_of_few_orders, rdp))
+        eps = cache(lambda delta: eps_of_curve(rdp, delta)[0])
         found = [Analysis("renyi-composition", source, ALL, eps, assumptions, rdp, refused=refused)]
         if not noiseless:
             found.append(Analysis("pld-composition", PLD, ALL, cache(parts.eps), assumptions, steps=parts))
