@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from dpexp.core.errors import UsageError
-from dpexp.reporting.audit.audit import Row, audit, exact_documents, plan_of, text
+from dpexp.reporting.audit.audit import Row, audit, plan_of, text
 from dpexp.reporting.audit.auditable import Auditable
 
 FEWEST, MOST = 100, 10_000_000
@@ -24,14 +23,7 @@ class Audited:
 
     def document(self) -> list[dict[str, Any]]:
         """With the keys of `dpexp audit --json`."""
-        return [*(row.document() for row in self.rows), *self._exact]
-
-    @cached_property
-    def _exact(self) -> list[dict[str, Any]]:
-        """Of exact laws, of each mechanism once."""
-        # Several looks at one mechanism share its exact law.
-        audits = {row.audited.label + row.audited.size: row for row in self.rows}
-        return [one for row in audits.values() for one in exact_documents(row.audited, row.deltas)]
+        return [row.document() for row in self.rows]
 
     def text(self) -> str:
         """A page to read."""
@@ -40,7 +32,7 @@ class Audited:
     @property
     def exit_code(self) -> int:
         """1 where something gives away more than is claimed."""
-        return int(any(row.alarm for row in self.rows) or any(one["alarm"] for one in self._exact))
+        return int(any(row.alarm for row in self.rows))
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,6 @@ from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.experiment_file import load_experiment
 from dpexp.engine.softmax.batches import balls_in_bins, batches_of, poisson, shuffled
-from dpexp.privacy.audit.statistics import of_batches
-from dpexp.privacy.batch_sampling import Epochs
 from dpexp.privacy.budgets import Target
 from dpexp.privacy.mechanisms import EpochGaussian
 from dpexp.privacy.mechanisms import langevin_accounting as accounting
@@ -291,34 +289,6 @@ def test_epochs_are_whole_unless_the_config_says_otherwise(tmp_path):
     path.write_text(TOY.replace("SAMPLING", "sampling: balls-in-bins").replace("batch_size: 32", "batch_size: 500"))
     (cell,) = load_experiment(path).cells
     assert cell.run.n == 6  # three bins for 1438 records, and not 2 * 1438 / 500 steps
-
-
-# --- what an audit sees ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("sampling", "groups"), [("balls-in-bins", None), ("cyclic-poisson", 2)])
-def test_the_ratio_of_a_scheme_is_the_mean_over_its_patterns(sampling, groups):
-    """Against the sum over every pattern of batches that the generator can draw, each with its probability."""
-    t, steps, share = groups or 3, 8, 0.4 if groups else 1.0
-    drawn = Epochs(t, share)
-    sums, effects, noise = (
-        rng(1).normal(size=(5, steps, 2)),
-        rng(2).normal(size=(5, steps, 2)),
-        np.linspace(1, 2, steps),
-    )
-    ratios = np.sum((sums - effects / 2) * effects, axis=2) / noise**2
-    rounds = -(-steps // t)
-    if sampling == "cyclic-poisson":
-        own = [k for k in range(steps) if k % t == 0]
-        patterns = [
-            ([k for k, there in zip(own, coins, strict=True) if there], math.prod(share if c else 1 - share for c in coins))
-            for coins in itertools.product((False, True), repeat=len(own))
-        ]  # fmt: skip
-    else:
-        patterns = [([e * t + j for e, j in enumerate(js)], t**-rounds) for js in itertools.product(range(t), repeat=rounds)]  # fmt: skip
-    wanted = sum(p * np.exp(sum(ratios[:, k] for k in where if k < steps)) for where, p in patterns)
-    found = of_batches(sampling, drawn, sums, effects, noise, 0.25)
-    assert np.exp(found) == pytest.approx(wanted)
 
 
 # --- the noise that each scheme needs --------------------------------------------------------------------------

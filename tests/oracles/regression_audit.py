@@ -18,7 +18,7 @@ from dpexp.privacy.audit.claim import gaussian_claim
 from dpexp.privacy.audit.statistics import of_projection
 from dpexp.privacy.budgets import Budget
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.reporting.audit.auditable import Attained, Look, Seen, of_a_user
+from dpexp.reporting.audit.auditable import Look, Seen, of_a_user
 from dpexp.reporting.audit.users import BudgetClass, classes_of
 from tests.oracles.watched_messages import Sent, Watched
 
@@ -27,9 +27,6 @@ ROUNDED = 1e-12
 
 class RegressionAudit:
     """Gradient and Hessian messages of `staged-newton`, for every class of budgets."""
-
-    attained: Sequence[Attained] = ()
-    """none: one Gaussian message is its own claim"""
 
     def __init__(
         self, problem: LinearPredictorProblem, algorithm: StagedNewton, budget: Budget, n: int,

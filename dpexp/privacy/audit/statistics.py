@@ -11,32 +11,23 @@ s^2 I) after what is known is taken off; with it the sum is N(g, s^2 I) with pro
 
 With x_t = <r_t, g_t> / C^2 and s = z C, |g| = C, this is log(1 - q + q e^((x_t - 1/2) / z^2)).
 
-(c) The record's batches are drawn epoch by epoch. Given the batches that the record is in, the ratios of its steps
-multiply as in (b): a sum of the l_t over these steps, with l_t = (<r_t, g_t> - |g_t|^2 / 2) / s_t^2. What is not known
-is averaged over by the scheme's own law, with B batches j in an epoch:
-
-    balls in bins    sum over epochs of log( 1/B sum_j exp(l_(epoch, j)) ), each epoch being drawn anew
-    cyclic Poisson   sum over the steps of the record's own group of log(1 - q + q exp(l_t))
-
-(d) Steps whose noise is correlated by design. The noise of a momentum is one linear map of standard normals in every
+(c) Steps whose noise is correlated by design. The noise of a momentum is one linear map of standard normals in every
 coordinate, whether it comes from the nodes of a tree or elsewhere. With its covariance Sigma over steps, and the effect
 of the canary delta_t in step t along one direction, what is released there is N(0, Sigma) or N(delta, Sigma), and the
 ratio is delta' Sigma^-1 (y - delta / 2).
 
-(e) Several releases at once, of the two normal laws that pilot runs have shown. With means m_w and covariances S_w of
+(d) Several releases at once, of the two normal laws that pilot runs have shown. With means m_w and covariances S_w of
 the releases in the worlds w = 0 (without the canary) and 1, up to a constant
 
     l(x) = [(x - m_0)' S_0^-1 (x - m_0) - (x - m_1)' S_1^-1 (x - m_1)] / 2.
 
-(f) Steps whose noise is missing, or is that of another step: what such a step shows of the canary, counted. Projections
+(e) Steps whose noise is missing, or is that of another step: what such a step shows of the canary, counted. Projections
 and likelihood ratios do not see these faults, since they leave the law of one step as it is, or the law of most steps.
 """
 
 from __future__ import annotations
 
 import numpy as np
-
-from dpexp.privacy.batch_sampling import BatchSampling, Epochs
 
 RIDGE_OF_STEPS = 1e-10
 """added to the covariance, over its mean diagonal: singular ones are what faults give"""
@@ -45,7 +36,7 @@ RIDGE_OF_RELEASES = 1e-9
 CLOSE = 1e-3
 """of the noise: far above what float32 leaves of a difference of iterates, far below any noise"""
 LEAST_DIMENSION = 4
-"""of D in (f): two sound steps agree in three others with a probability of about 1e-9"""
+"""of D in (e): two sound steps agree in three others with a probability of about 1e-9"""
 
 
 def of_projection(released: np.ndarray, without: np.ndarray, effect: np.ndarray, noise: np.ndarray) -> np.ndarray:
@@ -60,54 +51,14 @@ def of_projection(released: np.ndarray, without: np.ndarray, effect: np.ndarray,
 
 def of_sampled_steps(sums: np.ndarray, effects: np.ndarray, noise: np.ndarray, q: float) -> np.ndarray:
     """[R], of noisy sums [R, T, D] less what is known, the effects of the canary [R, T, D], and noise s_t [T]."""
-    return coins(log_ratios(sums, effects, noise), q)
-
-
-def log_ratios(sums: np.ndarray, effects: np.ndarray, noise: np.ndarray) -> np.ndarray:
-    """Of every step, if it is known to have used the record [R, T]: (<r_t, g_t> - |g_t|^2 / 2) / s_t^2."""
-    return np.asarray(np.sum((sums - effects / 2) * effects, axis=2) / noise**2)
-
-
-def coins(ratios: np.ndarray, q: float) -> np.ndarray:
-    """Of steps [R, T] that use the record with probability q each, independently [R]: (b)."""
-    # given the iterates before a step its coin and noise are fresh, so that ratios multiply
+    ratios = np.sum((sums - effects / 2) * effects, axis=2) / noise**2
+    # (b): given the iterates before a step its coin and noise are fresh, so that ratios multiply
     return np.asarray(np.logaddexp(np.log1p(-q) if q < 1 else -np.inf, np.log(q) + ratios).sum(axis=1))
 
 
 def of_replaced_steps(sums: np.ndarray, effects: np.ndarray, noise: np.ndarray, q: float) -> np.ndarray:
     """The same where the record is replaced: `effects` with probability q, against minus that."""
     return of_sampled_steps(sums, effects, noise, q) - of_sampled_steps(sums, -effects, noise, q)
-
-
-def of_batches(
-    sampling: BatchSampling,
-    drawn: Epochs | None,
-    sums: np.ndarray,
-    effects: np.ndarray,
-    noise: np.ndarray,
-    q: float,
-) -> np.ndarray:
-    """[R], of noisy sums [R, T, D] less what is known, effects [R, T, D] of the canary, which is the first record, and
-    noise s_t [T]; `q` is the share of a batch, and `drawn` says how epochs are drawn, where they are."""
-    if drawn is None:
-        return of_sampled_steps(sums, effects, noise, q)
-    ratios = log_ratios(sums, effects, noise)
-    if sampling == "cyclic-poisson":
-        return coins(ratios[:, :: drawn.batches], drawn.share)  # the first record is in the first group
-    # (c)
-    return np.asarray(_one_of(_by_epoch(ratios, drawn.batches)).sum(axis=1))
-
-
-def _by_epoch(ratios: np.ndarray, batches: int) -> np.ndarray:
-    """[R, epochs, batches]."""
-    # in an epoch that ends early a batch that is not there says nothing: its ratio is 1
-    left_out = -ratios.shape[1] % batches
-    return np.pad(ratios, ((0, 0), (0, left_out))).reshape(len(ratios), -1, batches)
-
-
-def _one_of(ratios: np.ndarray) -> np.ndarray:
-    """log of the mean of exp over the last axis."""
-    return np.asarray(np.logaddexp.reduce(ratios, axis=-1) - np.log(ratios.shape[-1]))
 
 
 def whitening(noise: np.ndarray) -> np.ndarray:
@@ -121,14 +72,14 @@ def whitening(noise: np.ndarray) -> np.ndarray:
 
 def of_correlated_steps(along: np.ndarray, effects: np.ndarray, white: np.ndarray) -> np.ndarray:
     """[R], of what is released along the canary's direction less what is known [R, T], and the effects [R, T]."""
-    # (d): with Sigma^-1 = white' white, the form is a product of two vectors
+    # (c): with Sigma^-1 = white' white, the form is a product of two vectors
     seen, shifts = along @ white.T, effects @ white.T
     return np.asarray(np.sum((seen - shifts / 2) * shifts, axis=1))
 
 
 def of_normal_releases(pilot: np.ndarray, worlds: np.ndarray, releases: np.ndarray) -> np.ndarray:
     """l of the releases [R, k], by a pilot [P, k] and its worlds, bool [P]; [R]."""
-    # (e), of releases in units of the pilot's deviations, so that one ridge serves all; the laws need not be normal,
+    # (d), of releases in units of the pilot's deviations, so that one ridge serves all; the laws need not be normal,
     # since the pilot's runs are of their own and only the power of the test follows from them
     spread = pilot.std(axis=0)
     spread[spread == 0] = 1.0
@@ -151,7 +102,7 @@ def counts(sums: np.ndarray, effects: np.ndarray, noise: np.ndarray) -> tuple[np
     `sums` [R, T, D] less what is known, the effects of the canary [R, T, D], and noise s_t [T]; D is at least
     `LEAST_DIMENSION`. Of a pair of steps with noise s and s' the draws are compared, which the steps scale.
     """
-    # (f): noise has many coordinates, and the canary moves one direction; where all others agree with no noise at all,
+    # (e): noise has many coordinates, and the canary moves one direction; where all others agree with no noise at all,
     # or with those of another step, the noise along the canary is known too, and what is left there is the canary
     lengths = np.linalg.norm(effects, axis=2)
     unit = effects / np.maximum(lengths, 1e-300)[..., None]

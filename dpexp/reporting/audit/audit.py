@@ -138,28 +138,6 @@ class Row:
         }
 
 
-def exact_documents(audited: Auditable, deltas: Sequence[float]) -> list[dict[str, Any]]:
-    """Entries of `dpexp audit --json` for exact laws, in terms of epsilon at the first delta."""
-    delta = deltas[0]
-    return [
-        {
-            "algorithm": audited.algorithm,
-            "mechanism": audited.label,
-            "claimed": stated.eps(delta),
-            "lower_bound": law.eps(delta),
-            "unit": f"eps at {delta:g}",
-            "confidence": 1.0,
-            "method": f"exact law: {law.name}",
-            "releases": law.released,
-            "pair": law.pair,
-            "analysis": stated.name,
-            "audited": audited.size,
-            "alarm": law.eps(delta) > stated.eps(delta),
-        }
-        for law, stated in audited.attained
-    ]
-
-
 def audit(audited: Auditable, runs: int, level: float, share: float, seed: int, deltas: Sequence[float]) -> list[Row]:
     """All looks at so many runs, and a pilot before them.
 
@@ -238,10 +216,6 @@ def _block(rows: Sequence[Row]) -> str:
     lines = [first.audited.label, f"  Audited      {first.audited.size}"]
     said = dict.fromkeys(f"{row.look.stated.name} ({row.look.stated.source})" for row in rows)
     lines += [f"  Claimed by   {one}" for one in said]
-    lines += [
-        f"  Attained     eps {down(law.eps(delta), 4)} at {delta:g}, {law.released}: {law.name} ({law.pair})"
-        for law, _ in first.audited.attained
-    ]
     return "\n".join([*lines, "", *("  " + line for line in columns(table, head).splitlines())])
 
 

@@ -14,7 +14,6 @@ from dpexp.algorithms.algorithm import Algorithm
 from dpexp.config.cells import Cell
 from dpexp.core.seeds import generator
 from dpexp.privacy.analyses.analysis import Analysis, Released
-from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.audit.claim import Claim
 
 
@@ -33,13 +32,6 @@ class Look:
     """the analysis whose claim it is: what `dpexp privacy` states"""
     counts: bool = False
     """whether the statistic is a count of what never happens in a sound run: the one threshold is then 1/2"""
-
-
-class Attained(NamedTuple):
-    """An exact law beside a claim: no runs, and no chance."""
-
-    law: LowerBound
-    stated: Analysis
 
 
 class Seen(NamedTuple):
@@ -112,10 +104,6 @@ class Auditable(Protocol):
 
     @property
     def looks(self) -> Sequence[Look]: ...
-
-    @property
-    def attained(self) -> Sequence[Attained]:
-        """What exact laws of pairs of neighbours attain of the same mechanism; empty where none is computed."""
 
     def observe(self, seed: int, replicates: range) -> Sequence[Seen]:
         """Run these replicates, and return what each look has seen. A replicate depends on its number and the seed."""

@@ -6,7 +6,8 @@ noise, batches, start, projection and momentum.
 
 (a) From two iterates follows the noisy sum that moved one to the other. (b) What is known of it is taken off, and the
 canary's effect computed at the same iterate. (c) The ratio of the two worlds' densities is averaged over the secret
-batches. (d) Of the last iterate and the average the projection on the canary's mean effect is taken.
+batches, as if every step drew its own. (d) Of the last iterate and the average the projection on the canary's mean
+effect is taken.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from dpexp.engine.softmax.steps import CLIP_SLACK
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.analyses.composition_of_runs import composition_of_runs
 from dpexp.privacy.audit.claim import claim_of
-from dpexp.privacy.audit.statistics import counts, of_batches
+from dpexp.privacy.audit.statistics import counts, of_sampled_steps
 from dpexp.privacy.batch_sampling import RELATIONS
 from dpexp.privacy.budgets import Target
 from dpexp.privacy.mechanisms.langevin_accounting import AccountedLangevin
@@ -41,9 +42,7 @@ from dpexp.reporting.audit.auditable import (
     COPIES,
     CROWD,
     LAST_AND_AVERAGE,
-    LOUD,
     TOGETHER,
-    Attained,
     Copy,
     Look,
     Seen,
@@ -129,13 +128,6 @@ class BatchesAudit:
         return self.copy.mechanism(self.problem, self.schedule, self.budget, self.steps)
 
     @cached_property
-    def attained(self) -> Sequence[Attained]:
-        """Of noisy sums of clipped gradients; Langevin steps have no law here."""
-        if not isinstance(self.mechanism, Stated) or self.kind != LOUD:
-            return ()
-        return [Attained(law, self.stated[law.released]) for law in self.mechanism.mechanism.lower_bounds()]
-
-    @cached_property
     def stated(self) -> dict[str, Analysis]:
         """For all iterates, the last one and all replicates, the valid analysis with the smallest epsilon."""
         mechanism = self.mechanism
@@ -200,7 +192,7 @@ class BatchesAudit:
         if self.kind.quiet:
             return [Seen(np.asarray(one, float), canary) for one in counts(sums, effects, noise)]
         # (c)
-        found = [self._log_likelihood_ratio(sums, effects, noise)]
+        found = [of_sampled_steps(sums, effects, noise, self.q)]
         # (d); a sum moves the iterate against it
         direction = -effects.mean(axis=(0, 1))
         found.append(iterates[:, -1].reshape(len(replicates), -1) @ direction)
@@ -240,12 +232,7 @@ class BatchesAudit:
         effects = self.copy.batch_size * (k * g + h) / (k + 1) - without
         flat = (*effects.shape[:2], -1)
         sums = (self._sums(iterates) - without).reshape(flat)
-        return self._log_likelihood_ratio(sums, effects.reshape(flat), self._noise_on_sums())
-
-    def _log_likelihood_ratio(self, sums: np.ndarray, effects: np.ndarray, noise: np.ndarray) -> np.ndarray:
-        """Of the sampling scheme that is audited [R]."""
-        drawn = self.copy.by_epochs(self.problem.records)
-        return of_batches(self.copy.sampling, drawn, sums, effects, noise, self.q)
+        return of_sampled_steps(sums, effects.reshape(flat), self._noise_on_sums(), self.q)
 
     def _others(self, seed: int, replicate: int) -> np.ndarray:
         """How many records besides the canary are in each batch [T]."""

@@ -26,10 +26,10 @@ from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.audit.claim import claim_of
 from dpexp.privacy.audit.statistics import LEAST_DIMENSION, counts, of_correlated_steps, of_replaced_steps, whitening
 from dpexp.privacy.budgets import Target
-from dpexp.privacy.mechanisms.released import Released, Stated
+from dpexp.privacy.mechanisms.released import Released
 from dpexp.problems.canaries import LinearCanaries
 from dpexp.problems.finite_sum import FiniteSum
-from dpexp.reporting.audit.auditable import COPIES, Attained, Copy, Look, Seen, coins, settings_of
+from dpexp.reporting.audit.auditable import COPIES, Copy, Look, Seen, coins, settings_of
 
 RECORDS = 6
 """of a copy: in each step one of them, or all, or a sample"""
@@ -105,13 +105,6 @@ class SumsAudit:
         elif of_iterates.secret:
             kinds.append((ALL, "directions of the steps", of_iterates, False))
         return [Look(released, who, name, claim_of(by), by, counted) for released, name, by, counted in kinds]
-
-    @cached_property
-    def attained(self) -> Sequence[Attained]:
-        """Of noisy sums of samples, of all records, or of nodes of a tree."""
-        mechanism = self.mechanism
-        laws = mechanism.mechanism.lower_bounds() if isinstance(mechanism, Stated) and not self.quiet else []
-        return [Attained(law, self.stated) for law in laws]
 
     def observe(self, seed: int, replicates: range) -> Sequence[Seen]:
         canary = coins(seed, replicates)

@@ -13,11 +13,10 @@ streams. (c) A second setting of the same pass has no noise, and shows what the 
 from __future__ import annotations
 
 import math
-from collections import namedtuple
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,17 +25,16 @@ from dpexp.config.cells import Cell
 from dpexp.core.errors import UsageError
 from dpexp.core.seeds import stream_states
 from dpexp.engine.lanes.elementwise import Value, where
-from dpexp.engine.lanes.language import inlined
 from dpexp.engine.lanes.streams import fill_normal, fill_uniform
 from dpexp.engine.lanes.vectors import LANES
 from dpexp.engine.linear.one_pass import Model, NoiseLevels, Setting, StepSizes, run_lane_group
-from dpexp.engine.linear.rule import Memory, Numbers, Received, Rule, received_at
+from dpexp.engine.linear.rule import Memory, Rule, received_at
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.audit.claim import gaussian_claim
 from dpexp.privacy.audit.statistics import of_projection
 from dpexp.privacy.budgets import Budget, ChoiceBudget, ConstantBudget, ListBudget
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.reporting.audit.auditable import LAST_AND_AVERAGE, Attained, Look, Seen, of_a_user
+from dpexp.reporting.audit.auditable import LAST_AND_AVERAGE, Look, Seen, of_a_user
 
 USERS = 8
 """of each class of budgets in a run, of whom the one with the most telling pair of records is audited"""
@@ -53,9 +51,6 @@ def canary_response(t: Value, e: Value, k: np.ndarray) -> Value:
 
 class UsersAudit:
     """The messages of users, and the last iterate and the average that are made of them."""
-
-    attained: Sequence[Attained] = ()
-    """none: one Gaussian message is its own claim"""
 
     def __init__(
         self, problem: LinearPredictorProblem, algorithm: OnePassAlgorithm, schedule: StepSizes, budget: Budget, n: int,
@@ -98,23 +93,9 @@ class UsersAudit:
         """What is stated of everything over the largest budget: below 1 where the noise is larger than it has to be."""
         return self.sensitivities.exact / self.sensitivities.noise
 
-    @cached_property
-    def is_affine(self) -> bool:
-        """Whether the server's update is affine in the message, so that it can be undone; AdaGrad's is not."""
-        none, one, two = (
-            float(_moved(self.rule, np.array(0.5), 2, 0.1, np.float64(message), self.rule.memory)[0])
-            for message in (0.0, 1.0, 2.0)
-        )
-        return abs(two - 2 * one + none) <= 1e-9 * max(abs(none), abs(one), abs(two))
-
     @property
     def second(self) -> float | None:
-        """The budget of the second user, the largest that it can have; None where that is no privacy.
-
-        None also where a message does not move the iterate by a multiple of itself.
-        """
-        if not self.is_affine:
-            return None
+        """The budget of the second user, the largest that it can have; None where that is no privacy."""
         # a list says who has which budget; a law says only how large it can be
         if isinstance(self.budget, ListBudget):
             mu = float(self.budget.draw(np.ones(1), SECOND + 1)[0])
@@ -133,7 +114,7 @@ class UsersAudit:
         eta = self.schedule.step_sizes(1, self.users)
         # (b), and no guess from a run: one that succeeds in one world alone would choose the audited user by the coin
         pairs = self._pairs(*(np.concatenate(part, axis=-1) for part in zip(*self._records(seed, groups), strict=True)))
-        messages = undone(self.rule, iterates, eta) if self.is_affine else self._watched(seed, groups)
+        messages = undone(self.rule, iterates, eta)
         found = [self._messages(one, pairs, messages, iterates, budgets) for one in self.classes]
         if len(self.looks) > len(self.classes):
             steepness = slope(self.rule, iterates[SECOND], SECOND + 1, eta[SECOND])
@@ -156,29 +137,6 @@ class UsersAudit:
         noisy, clean = (np.concatenate([start[None], kept.theta[:, 0, s]])[..., : len(lanes)] for s in (0, 1))
         average = kept.theta[min(SECOND, self.users - 1), 1, 0][..., : len(lanes)]
         return noisy, average, clean, drawn_budgets(self.budget, seed, lanes, self.users)
-
-    def _watched(self, seed: int, groups: Sequence[list[int]]) -> np.ndarray:
-        """The messages [users, p, R] as the server received them, whatever it makes of them."""
-        # a shift by a power of two, so that the projection of a scale leaves a message alone: 1e-10 of its digits
-        own, shift = type(self.rule.numbers), 2.0**20
-        fields = [*(own._fields if self.rule.numbers else ()), "last"]  # type: ignore[attr-defined]
-        kind: Any = cast(Any, namedtuple)("Watched", fields)
-        update = inlined(self.rule.update)
-
-        def watching(theta: Value, received: Received, memory: Memory, numbers: Numbers) -> tuple[Value, Memory]:
-            moved, kept = update(theta, received, memory, numbers)
-            return where(received.i < numbers.last, moved, received.noisy + shift), kept
-
-        settings, noise, found = [Setting(self.schedule, self.budget)], self.sensitivities.noise, []
-        # the pass is run to each step in turn, and in its last step the iterate becomes the message
-        for step in range(1, self.users + 1):
-            rule = self.rule._replace(update=watching, numbers=kind(*self.rule.numbers, step))
-            passes = [
-                run_lane_group(self.model, rule, settings, noise, np.array([step]), seed, lanes) for lanes in groups
-            ]
-            theta = [kept.theta[0, 0, 0, :, : len(lanes)] for kept, lanes in zip(passes, groups, strict=True)]
-            found.append(np.concatenate(theta, axis=-1) - shift)
-        return np.stack(found)
 
     @cached_property
     def model(self) -> Model:
@@ -361,10 +319,20 @@ def furthest_responses(
     return float(tried[min(a, b)]), float(tried[max(a, b)])
 
 
-def audits_of_users(cell: Cell) -> Sequence[UsersAudit] | None:
+def is_affine(rule: Rule) -> bool:
+    """Whether the server's update is affine in the message, so that it can be undone; AdaGrad's is not."""
+    none, one, two = (
+        float(_moved(rule, np.array(0.5), 2, 0.1, np.float64(message), rule.memory)[0]) for message in (0.0, 1.0, 2.0)
+    )
+    return abs(two - 2 * one + none) <= 1e-9 * max(abs(none), abs(one), abs(two))
+
+
+def audits_of_users(cell: Cell) -> Sequence[UsersAudit] | str | None:
     """One audit of an algorithm on fresh users, each of whom sends one message."""
     problem, algorithm, budget, n = cell.problem, cell.algorithm, cell.privacy.mu, cell.run.n
     if not (isinstance(algorithm, OnePassAlgorithm) and isinstance(problem, LinearPredictorProblem)):
         return None
+    if not is_affine(algorithm.rule()):
+        return f"{algorithm.name}: messages cannot be recovered from its iterates"
     stated = algorithm.mechanism(problem, cell.schedule, budget, n).analyses()
     return [UsersAudit(problem, algorithm, cell.schedule, budget, n, stated)]
