@@ -43,19 +43,36 @@ def both(function, *numbers):
     return number, out[0]
 
 
-def test_there_are_ten_functions():
-    assert len(FUNCTIONS) == 10
+def test_there_are_thirteen_functions():
+    assert len(FUNCTIONS) == 13
     assert {"minimum", "maximum", "where", *ONE} == set(FUNCTIONS)
 
 
 @pytest.mark.parametrize("name", mostly_slow(ONE))  # each is compiled
 def test_functions_of_one_number_have_the_bits_of_lanes(name):
     function = getattr(elementwise, name)
-    for a in (0.3, 2.0, 9.5, 2) + ((-1.3,) if name != "sqrt" else ()):
+    for a in (0.3, 2.0, 9.5, 2) + ((-1.3,) if name not in ("sqrt", "log") else ()):
         number, lanes = both(function, a)
         assert isinstance(number, float)
         assert (lanes == number).all()
         assert number == pytest.approx(float(function(np.float64(a))), rel=1e-13, abs=1e-15)
+
+
+def test_logarithms_of_numbers_that_are_not_normal():
+    for a, wanted in ((0.0, -np.inf), (np.inf, np.inf), (5e-324, np.log(5e-324)), (1e-310, np.log(1e-310))):
+        assert both(elementwise.log, a)[1] == pytest.approx(np.full(8, wanted), rel=1e-14)
+        assert elementwise.log(a) == pytest.approx(wanted, rel=1e-14)
+    for a in (-1.0, np.nan):
+        assert np.isnan(both(elementwise.log, a)[1]).all()
+
+
+@pytest.mark.parametrize("a", [1e-300, 1e-9, -1e-9, 0.2, -0.3, -3.0, -50.0])
+def test_expm1_keeps_its_digits(a):
+    """Against mpmath's 40 digits."""
+    mpmath = pytest.importorskip("mpmath")
+    with mpmath.workdps(40):
+        wanted = float(mpmath.expm1(a))
+    assert both(elementwise.expm1, a)[1] == pytest.approx(np.full(8, wanted), rel=1e-15)
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,21 @@ def exp(a: Value) -> Value:
     return np.exp(np.clip(a, -708.0, 708.0))
 
 
+def log(a: Value) -> Value:
+    """Natural logarithm, elementwise; -inf of 0, NaN of what is negative."""
+    return elementary.log(np.asarray(a, dtype=np.float64))[()]
+
+
+def expm1(a: Value) -> Value:
+    """exp(a) - 1, elementwise, without cancellation, of arguments clipped to [-708, 708]."""
+    return np.expm1(np.clip(a, -708.0, 708.0))
+
+
+def absolute(a: Value) -> Value:
+    """Absolute value, elementwise."""
+    return np.abs(a)
+
+
 def logistic(a: Value) -> Value:
     """1 / (1 + exp(-a)), elementwise, without overflow."""
     return 1.0 / (1.0 + exp(-a))

@@ -293,7 +293,23 @@ def _normal_density(a):
     return 0.3989422804014327 * exp(-0.5 * a * a)
 
 
+@njit(nogil=True, forceinline=True)
+def _log(a):
+    # a number below the least normal one is lifted by 54 octaves
+    small = a < 2.2250738585072014e-308
+    found = log(where(small, a * 18014398509481984.0, a)) - where(small, 37.429947750237048, 0.0)
+    return where(a < math.inf, where(a > 0.0, found, where(a < 0.0, math.nan, -math.inf)), a)
+
+
+@njit(nogil=True, forceinline=True)
+def _absolute(a):
+    return maximum(a, -a)
+
+
 _on_lanes(elementwise.exp, exp)
+_on_lanes(elementwise.log, _log)
+_on_lanes(elementwise.expm1, expm1)
+_on_lanes(elementwise.absolute, _absolute)
 _on_lanes(elementwise.exp, exp_single, Single)
 _on_lanes(elementwise.logistic, _logistic)
 _on_lanes(elementwise.softplus, softplus)
