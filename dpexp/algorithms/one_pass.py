@@ -60,7 +60,15 @@ class OnePassAlgorithm(Algorithm):
         # ours are tried by the conformance suite; here that would load scipy for a look at a config
         if not type(problem).__module__.startswith("dpexp."):
             problem.require_one_user()
-        return problem.complaints()
+        found = problem.complaints()
+        private = budget.constant is None or np.isfinite(budget.constant)
+        if private and not np.isfinite(self.sensitivities(problem).noise):
+            found.append(
+                "the sensitivity is infinite: rows are unbounded and 'population.weights' is none, so no noise is "
+                "enough for a finite budget. Use weights: mallows, an algorithm that clips (clipped-ldp-sgd), or a bounded "
+                "design (uniform, bernoulli, categorical). mu: inf runs without privacy"
+            )
+        return found
 
     def seconds(self, problem: LinearPredictorProblem, n: int) -> float:
         """Estimated time of one replicate of one of many settings, measured on a 2024 server core (`make bench`)."""

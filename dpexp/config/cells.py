@@ -47,7 +47,9 @@ OF_THE_EXPERIMENT = ("replicates", "release")
 NAMED = ("problem", "algorithm", "schedule")
 """sections whose name is a column of its own"""
 Parameter = tuple[str, str]
-"""a section and a key in it"""
+"""a section and a key in it; of a population a nested key, such as population.errors.df"""
+IMPLIED = {"weights": "mallows", "bend": 0, "design.law": "normal", "errors.law": "normal", "response.link": "logit"}
+"""what a population has that does not say it, by nested keys"""
 
 
 def shared_names(parameters: Iterable[Parameter]) -> frozenset[str]:
@@ -125,7 +127,10 @@ class Cell:
     def own_parameters(self) -> tuple[Parameter, ...]:
         """(section, key) of every parameter that is a column, but for those of the budget."""
         parts = {s: getattr(self, s) for s in (*NAMED, "run")}
-        every = [(s, key) for s, part in parts.items() for key in type(part).model_fields if key != "name"]
+        dumps = {s: part.model_dump() for s, part in parts.items()}
+        every = [(s, key) for s, part in parts.items() for key in type(part).model_fields if key in dumps[s]]
+        every = [(s, key) for s, key in every if key not in ("name", "population")]
+        every += [("problem", name) for name in leaves(dumps["problem"].get("population", {}))]
         return tuple((section, key) for section, key in every if section != "run" or key not in OF_THE_EXPERIMENT)
 
     @cached_property
@@ -143,7 +148,11 @@ class Cell:
         """
         columns: dict[str, Any] = {s: getattr(self, s).name for s in NAMED}
         values = {s: getattr(self, s).model_dump() for s in (*NAMED, "run")}
+        nested = leaves(values["problem"].get("population", {}))
         for section, key in self.own_parameters:
+            if key in nested:
+                columns[key] = nested[key]
+                continue
             kinds = get_args(type(getattr(self, section)).model_fields[key].annotation)
             # A column of parquet has one type: where a value is a word or a number, all of them are texts.
             mixed = len(kinds) > 1 and str in map(type, _literals(kinds))
@@ -162,7 +171,8 @@ class Cell:
         columns = self.columns()
         # A law of budgets has no single mu, but a label of its own.
         columns["mu"] = self.privacy.mu.label
-        return {name: columns.get(name) for name in map(self.name_of, self.swept)}
+        implied = {f"population.{key}": value for key, value in IMPLIED.items()}
+        return {name: columns.get(name, implied.get(name)) for name in map(self.name_of, self.swept)}
 
     @property
     def label(self) -> str:
@@ -244,6 +254,18 @@ def _jsonable(value: Any) -> Any:
     if isinstance(value, float):
         return "inf" if math.isinf(value) else int(value) if value.is_integer() and abs(value) < 2**53 else value
     return value
+
+
+def leaves(tree: Mapping[str, Any], prefix: str = "population") -> dict[str, Any]:
+    """Nested parameters by their dotted names; lists as text."""
+    found: dict[str, Any] = {}
+    for key, value in tree.items():
+        name = f"{prefix}.{key}"
+        if isinstance(value, Mapping):
+            found |= leaves(value, name)
+        else:
+            found[name] = str(list(value)) if isinstance(value, list | tuple) else value
+    return found
 
 
 def is_noisy(cell: Cell) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 
 from dpexp.config.cells import SECTIONS, Cell, Experiment
 from dpexp.config.messages import suggest
+from dpexp.config.populations import POPULATION
 from dpexp.config.reader import Reader
 from dpexp.config.shipped import MARK, shipped
 from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, all_at, parse, read_bytes
@@ -97,9 +98,9 @@ def override(root: Located, text: str, where: Position) -> Located:
     keys = path.strip().split(".")
     if not equals or not all(keys) or not isinstance(root.value, dict):
         raise ConfigError([Issue(where, "must read section.key=value", "for instance --set run.n=3000")])
-    known = ("experiment", *SECTIONS)
+    known = ("experiment", *SECTIONS, POPULATION)
     # Which keys a section has is not known before its name is read.
-    if keys[0] not in known or len(keys) > 2:
+    if keys[0] not in known or (len(keys) > 2 and keys[0] != POPULATION):
         raise ConfigError([Issue(where, f"unknown key '{path}'", suggest(keys[0], known))])
     try:
         return _set(root, keys, all_at(parse(value, str(where)).plain() if value.strip() else None, where), where)
@@ -145,8 +146,11 @@ def resolved_yaml(experiment: Experiment) -> str:
 
 def _sections(cell: Cell) -> dict[str, dict[str, Any]]:
     budget = cell.privacy.mu.model_dump()
+    problem = cell.problem.model_dump()
+    population = problem.pop(POPULATION, None)
     return {
-        "problem": cell.problem.model_dump(),
+        "problem": problem,
+        **({} if population is None else {POPULATION: population}),
         "algorithm": cell.algorithm.model_dump(),
         "schedule": cell.schedule.model_dump(),
         "privacy": (budget if cell.privacy.eps is not None else {"mu": budget.get("mu", budget)})

@@ -82,8 +82,8 @@ def _value(node: ast.AST, columns: dict[str, Any]) -> Any:
             return value
         case ast.Name(id=name):
             return _named(name, columns)
-        case ast.Attribute(value=ast.Name(id=section), attr=name) if f"{section}.{name}" in columns:
-            return columns[f"{section}.{name}"]
+        case ast.Attribute() if (name := ast.unparse(node)) in columns:
+            return columns[name]
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return None if (value := _value(operand, columns)) is None else -value
         case ast.UnaryOp(op=ast.Not(), operand=operand):

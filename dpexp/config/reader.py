@@ -37,6 +37,7 @@ from dpexp.config.cells import (
     smoke,
 )
 from dpexp.config.messages import allowed, explain, kind, listed, show, suggest
+from dpexp.config.populations import POPULATION, alternatives
 from dpexp.config.sections import completed, from_its_folder
 from dpexp.config.settings import differences
 from dpexp.config.yamlfile import ConfigError, Issue, Located, NotChecked, Position
@@ -101,12 +102,12 @@ class Reader:
         if not root.is_mapping:
             self.complain(root.where, f"a config is a mapping, not {kind(root)}", f"sections: {', '.join(SECTIONS)}")
             raise ConfigError(self.issues)
-        self.unknown(root, ("experiment", "plugins", *SECTIONS, "cases"), "section")
+        self.unknown(root, ("experiment", "plugins", *SECTIONS, POPULATION, "cases"), "section")
         # (a)
         name, plugins = self.name(root), self.plugins(root)
         root = from_its_folder(root, self.path.parent)
         cases = root.value.get("cases")
-        base = {s: root.value[s] for s in SECTIONS if s in root.value}
+        base = {s: root.value[s] for s in (*SECTIONS, POPULATION) if s in root.value}
         # (b)
         variants = [self.variant(one, root.where) for one in (self.cases(cases, base) if cases else [base])]
         self.stop_if_wrong()
@@ -125,6 +126,11 @@ class Reader:
         self.stop_if_wrong()
         shared = shared_names(parameter for cell in built for parameter in cell.own_parameters)
         varying = tuple(dict.fromkeys(parameter for variant in variants for parameter in variant.sweeps))
+        populated = ("problem", POPULATION) in varying
+        if populated:
+            # the nested keys that vary stand for the whole
+            said = [parameter for parameter in differences(built) if parameter not in varying]
+            varying = tuple(p for v in varying for p in (said if v == ("problem", POPULATION) else [v]))
         built = [replace(cell, swept=varying, shared=shared) for cell in built]
         if cases:
             if len({cell.run.replicates for cell in built}) > 1:
@@ -141,7 +147,7 @@ class Reader:
         self.duplicates(root, built)
         self.stop_if_wrong()
         # With cases, or at toy size, the cells are no product of lists.
-        product = {} if cases or toy else variants[0].sweeps
+        product = {} if cases or toy or populated else variants[0].sweeps
         sweeps = {parameter: tuple(value.plain() for value in values) for parameter, values in product.items()}
         where = root.value.get("run", root).where
         return Experiment(
@@ -209,8 +215,8 @@ class Reader:
             if not case.is_mapping:
                 self.complain(case.where, f"a case must be a mapping of sections, not {kind(case)}", CASES_EXAMPLE)
                 continue
-            self.unknown(case, SECTIONS, "section")
-            own = [s for s in SECTIONS if s in case.value]
+            self.unknown(case, (*SECTIONS, POPULATION), "section")
+            own = [s for s in (*SECTIONS, POPULATION) if s in case.value]
             # Sections that a case does not have are those that stand outside.
             found.append(base | {s: completed(base.get(s), case.value[s]) for s in own})
         return found
@@ -218,6 +224,7 @@ class Reader:
     def variant(self, given: dict[str, Located], where: Position) -> _Variant:
         """The sections that are given and those that are left out, all checked."""
         sections = dict(given)
+        population = sections.pop(POPULATION, None)
         # what is said of an algorithm that nobody named belongs to the problem
         left_out = {"algorithm": sections["problem"].where} if "problem" in sections else {}
         sections |= {s: Located({}, left_out.get(s, where)) for s in SECTIONS if s not in sections}
@@ -233,7 +240,22 @@ class Reader:
                 for key, value in located.value.items():
                     if key in model.model_fields and self.sweeps(section, model, key, value):
                         found.sweeps[section, key] = value.value
+        if population is not None and "problem" in found.kinds:
+            self.population(population, found)
         return found
+
+    def population(self, given: Located, found: _Variant) -> None:
+        """Put the populations into the problem: one, or several that sweep."""
+        problem = found.sections["problem"]
+        options = alternatives(found.kinds["problem"], problem, given, self.issues.append)
+        places = [
+            Located({key: Located(value, given.where) for key, value in one.items()}, given.where) for one in options
+        ]
+        if len(places) == 1:
+            found.sections["problem"] = replace(problem, value={**problem.value, **places[0].value})
+        elif places:
+            found.sections["problem"] = replace(problem, value={**problem.value, POPULATION: places[0]})
+            found.sweeps["problem", POPULATION] = places
 
     def kind(self, section: str, located: Located, algorithm: type[Algorithm] | None) -> type[Parameters] | None:
         """The class that a section's parameters belong to, by its name where it has one."""
@@ -257,7 +279,8 @@ class Reader:
 
     def keys(self, section: str, located: Located, model: type[Parameters], algorithm: type[Algorithm] | None) -> None:
         """Complain of keys that are unknown, missing, or do not go together."""
-        self.unknown(located, list(model.model_fields), f"key in {section}:")
+        known_keys = [key for key in model.model_fields if key != POPULATION]
+        self.unknown(located, known_keys, f"key in {section}:")
         there = located.value.keys()
         if section == "privacy" and {"eps", "mu"} <= there:
             self.complain(located.keys["eps"], "give 'privacy.mu' or 'privacy.eps', not both", "eps comes with delta")
@@ -339,6 +362,9 @@ class Reader:
             section: replace(located, value={k: point.get((section, k), v) for k, v in located.value.items()})
             for section, located in variant.sections.items()
         }
+        if ("problem", POPULATION) in point:
+            rest = {key: value for key, value in given["problem"].value.items() if key != POPULATION}
+            given["problem"] = replace(given["problem"], value={**rest, **point["problem", POPULATION].value})
         problem: Problem = self.build("problem", variant, given)
         algorithm: Algorithm = self.build("algorithm", variant, given)
         schedule: Schedule = self.build("schedule", variant, given)

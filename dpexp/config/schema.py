@@ -21,6 +21,7 @@ from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.algorithm import Algorithm
 from dpexp.config.cells import OF_THE_EXPERIMENT, RunSettings
 from dpexp.config.messages import constraints, limits
+from dpexp.config.populations import POPULATION
 from dpexp.config.reader import DEFAULT_NAMES, REGISTRIES, parameters_of, takes_a_list
 from dpexp.core.parameters import Parameters, integral
 from dpexp.privacy.budgets import BUDGETS, Mu, PrivacySettings
@@ -127,6 +128,8 @@ def _mapping(kind: type[Parameters], needed: bool = True, sweeps: bool = False) 
     """
     properties: Schema = {}
     for key, field in kind.model_fields.items():
+        if key == POPULATION:  # a section of its own
+            continue
         one = _of_field(field)
         # A value that is itself a list cannot also be a list of values.
         listed = sweeps and key not in ("name", *OF_THE_EXPERIMENT) and not takes_a_list(kind, key)

@@ -7,6 +7,8 @@ import numpy as np
 from dpexp.engine.lanes.elementwise import Value, normal_density, normal_square_below
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.mallows import cubic_moment, moment_matrix, symmetrised
+from dpexp.problems.population import Errors
+from dpexp.problems.population_means import errors_in, tables_of
 from dpexp.problems.regression_models import HuberRegression, normal_moments
 
 
@@ -32,14 +34,32 @@ class HuberLinear(HuberRegression, LinearPredictorProblem):
     response_noise = "normal"
     response = staticmethod(response)
     conditional_risk = staticmethod(conditional_risk)
+    populations = True
+
+    def score_kinks(self, scale: float) -> tuple[float, ...]:
+        return -self.c * scale, self.c * scale
+
+    def own_errors(self) -> Errors:
+        return Errors(law="normal", sd=self.sigma)
+
+    def optimum(self) -> np.ndarray:
+        return super().optimum() if self.population is None else self.population_optimum().theta
+
+    def mean_loss(self, u: np.ndarray, spread: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        """By two look-ups: half the square of a residual, less half the squares of what lies beyond c scale."""
+        moments, a, q = tables_of(errors_in(self)), u / spread, self.c * scale / spread
+        inside = 2 * (moments.integral(a + q) - moments.integral(a - q)) + q * (2 * a - q)
+        return np.asarray(spread**2 * inside / (2 * scale) + normal_moments(self.c).kappa * scale / 2)
 
     @property
     def risk_length(self) -> float:
         return self.sigma  # errors of the response make the risk smooth
 
-    def third_derivative(self) -> np.ndarray:
+    def third_derivative(self) -> np.ndarray | None:
         """Only the scale breaks the symmetry of the errors; without it the risk has no third derivative at theta*."""
         tensor = np.zeros((self.p,) * 3)
+        if self.population is not None:
+            return None
         if not self.has_scale:
             return tensor
         # The second derivative in t is P(|sigma Z| <= c s) / s, and in s it is sigma^2 / s^3 times E[Z^2; |sigma Z| <=
@@ -54,7 +74,7 @@ class HuberLinear(HuberRegression, LinearPredictorProblem):
 
     def hessian_lipschitz(self) -> float | None:
         """Known where the scale is: the share of uncensored errors changes by at most this much a unit of x'beta."""
-        if self.has_scale:
+        if self.has_scale or self.population is not None:
             return None
         t = np.linspace(0.0, self.c + 4, 20001)
         change = np.max(np.abs(normal_density(t - self.c) - normal_density(t + self.c))) / self.sigma**2

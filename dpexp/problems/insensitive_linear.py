@@ -15,6 +15,8 @@ from dpexp.core.parameters import Positive
 from dpexp.engine.lanes.elementwise import Value, maximum, sqrt, where
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.mallows import cubic_moment, moment_matrix
+from dpexp.problems.population import Errors
+from dpexp.problems.population_means import errors_in, tables_of
 
 
 def response(t: Value, e: Value, k: np.ndarray) -> Value:
@@ -52,6 +54,18 @@ class InsensitiveLinear(LinearPredictorProblem):
     response = staticmethod(response)
     score = staticmethod(score)
     conditional_risk = staticmethod(conditional_risk)
+    populations = True
+
+    def score_kinks(self, scale: float) -> tuple[float, ...]:
+        return -self.width, self.width
+
+    def own_errors(self) -> Errors:
+        return Errors(law="bounded", support=self.support)
+
+    def mean_loss(self, u: np.ndarray, spread: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        moments, above, below = tables_of(errors_in(self)), (u + self.width) / spread, (u - self.width) / spread
+        return np.asarray(spread * (moments.over(above) + moments.under(below)))
+
     risk_parts = 8
     """A fifth power begins at two places, of which no panel knows: risks have relative errors of 1e-9."""
 
@@ -72,7 +86,7 @@ class InsensitiveLinear(LinearPredictorProblem):
         return -1.0, 1.0
 
     def optimum(self) -> np.ndarray:
-        return self.true_coefficients
+        return self.true_coefficients if self.population is None else self.population_optimum().theta
 
     def loss(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         r = np.abs(y - np.sum(x * theta, axis=-1))
@@ -87,13 +101,17 @@ class InsensitiveLinear(LinearPredictorProblem):
 
     def smoothness(self) -> float:
         """At most two densities of the errors, 2 / support each: valid everywhere, since at theta* it may be 0."""
+        if self.population is not None:
+            return super().smoothness()
         return 4 / self.support * float(np.linalg.eigvalsh(moment_matrix(self.d, self.sigma_z))[-1])
 
-    def third_derivative(self) -> np.ndarray:
-        return np.zeros((self.p,) * 3)
+    def third_derivative(self) -> np.ndarray | None:
+        return np.zeros((self.p,) * 3) if self.population is None else None
 
-    def hessian_lipschitz(self) -> float:
+    def hessian_lipschitz(self) -> float | None:
         """The third derivative of a user's risk at t is f'(t - width) + f'(t + width), f the density of the errors."""
+        if self.population is not None:
+            return None
         # |f'(x)| = 6 / support^2 (1 - |x| / support)^2. Beyond t = width both have one sign and fall in size, so that
         # the sum is largest at t = width; within, they differ in sign
         overlap = max(0.0, 1 - 2 * self.width / self.support)

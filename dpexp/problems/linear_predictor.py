@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from dpexp.core.errors import UsageError
-from dpexp.problems.mallows import mallows_weight, rule
+from dpexp.problems.mallows import capped_weight, no_weight, rule
+from dpexp.problems.population import Errors
 from dpexp.problems.problem import ProblemBase
-from dpexp.problems.weighted_regression import WeightedRegression
+from dpexp.problems.weighted_regression import Curvature, WeightedRegression
 
 if TYPE_CHECKING:
     from dpexp.engine.linear.measuring import Measured, Rule
     from dpexp.engine.linear.one_pass import Model
+    from dpexp.problems.population_means import Optimum
 
 _CUTS = (1, 2, 4, 8, 16, 32)
 """into how many parts panels are cut"""
@@ -48,6 +50,39 @@ class LinearPredictorProblem(WeightedRegression, ProblemBase):
     response: ClassVar[Callable[..., Any]]
     """response(t, e, k) -> y, for the true linear predictor t, response noise e, constants k"""
 
+    populations: ClassVar[bool] = False
+    """whether a config may give a `population`. The score then depends on y - t alone, or on t and a label 0 or 1, and
+    `optimum`, `third_derivative` and `hessian_lipschitz` look at it"""
+    labels: ClassVar[bool] = False
+    """whether responses are labels 0 and 1"""
+
+    def score_kinks(self, scale: float) -> tuple[float, ...]:
+        """Residuals y - t at which the score has a kink or a jump."""
+        return ()
+
+    def own_errors(self) -> Errors:
+        """The law of the errors where the population does not say it."""
+        raise UsageError(f"the errors of {self.name} are not known: its class has no `own_errors`")
+
+    def mean_loss(self, u: np.ndarray, spread: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        """Mean of rho over the population's errors, [N, K], up to a constant: u [N, K] is the predictor less the place
+        of y, spread [K] the size of the error and scale [N, 1]. Of labels, u is the predictor, spread the chance of 1.
+        """
+        raise UsageError(f"the mean loss of {self.name} is not known: its class has no `mean_loss`")
+
+    def population_optimum(self) -> Optimum:
+        """theta*, the Hessian and the score covariance over the population."""
+        from dpexp.problems.population_means import optimum_of
+
+        return optimum_of(self)
+
+    def curvature(self) -> Curvature:
+        if self.population is None:
+            return super().curvature()
+        best = self.population_optimum()
+        eigenvalues = np.linalg.eigvalsh(best.hessian)
+        return Curvature(float(eigenvalues[0]), float(eigenvalues[-1]), best.hessian, best.covariance)
+
     def complaints(self) -> list[str]:
         """What makes these losses impossible to run, beyond the range of each parameter; empty where nothing does."""
         return []
@@ -68,16 +103,33 @@ class LinearPredictorProblem(WeightedRegression, ProblemBase):
 
     def model(self) -> Model:
         """The functions and numbers from which the engine simulates this problem."""
+        from dpexp.engine.linear.designs import Design, independent_normals
+        from dpexp.engine.linear.designs import Errors as Compiled
         from dpexp.engine.linear.kernel import Law, Shape
         from dpexp.engine.linear.one_pass import Model
 
-        kind = type(self)
-        shape = Shape(kind.response, self.response_noise == "normal", kind.score, mallows_weight, self.has_scale)
-        law = Law(self.true_coefficients, self.sigma_z, self.constants, self.fixed_scale, self.scale_min)
+        errors, design, numbers = (
+            Compiled(self.response_noise),
+            Design(),
+            independent_normals(self.sigma_z, self.d, 2.0),
+        )
+        response = type(self).response
+        if self.population is not None:
+            from dpexp.problems.laws import compiled, response_of
+
+            design, errors, numbers = compiled(self.population, errors)
+            response = response_of(self.population, response)
+        weight = no_weight if math.isinf(self.cap) else capped_weight
+        shape = Shape(response, errors, design, type(self).score, weight, self.has_scale)
+        law = Law(self.true_coefficients, numbers, self.constants, self.fixed_scale, self.scale_min)
         return Model(shape, law, self.start())
 
     def sample(self, rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
         """Draw `size` users: rows x [size, d + 1] and responses y [size]."""
+        if self.population is not None:
+            from dpexp.engine.linear.one_pass import draw_users
+
+            return draw_users(self.model(), size, int(rng.integers(2**62)))
         x = np.concatenate([np.ones((size, 1)), self.sigma_z * rng.standard_normal((size, self.d))], axis=1)
         # uniform numbers in (0, 1], as the engine draws them
         e = rng.standard_normal(size) if self.response_noise == "normal" else 1.0 - rng.random(size)
@@ -126,11 +178,16 @@ class LinearPredictorProblem(WeightedRegression, ProblemBase):
         """What is measured of states [G, p, 8], and their risk [G, 8]; NaN where a state is not finite."""
         from dpexp.engine.linear.measuring import Centres, measure
 
-        slope = self.risk_slope()
+        slope = self.risk_slope() if self.population is None else None
         centres = Centres(
             self.optimum(), self.risk_origin(), np.zeros(0) if slope is None else slope, self.sigma_z, self.fixed_scale
         )
         measured = measure(theta, centres)
+        if self.population is not None:
+            from dpexp.problems.population_means import gap
+
+            states = theta.transpose(0, 2, 1).reshape(-1, self.p)
+            return measured, gap(self, states).reshape(measured.linear.shape)
         with np.errstate(over="ignore", invalid="ignore"):
             return measured, self._risk(theta, measured)
 
@@ -146,6 +203,10 @@ class LinearPredictorProblem(WeightedRegression, ProblemBase):
 
         theta = np.asarray(theta, dtype=np.float64)
         count = math.prod(theta.shape[:-1])
+        if self.population is not None:
+            from dpexp.problems.population_means import exact_gap
+
+            return exact_gap(self, theta.reshape(count, self.p)).reshape(theta.shape[:-1])
         _, risk = self._measured(in_lanes(theta.reshape(count, self.p)))
         return risk.ravel()[:count].reshape(theta.shape[:-1])
 
@@ -160,6 +221,8 @@ class LinearPredictorProblem(WeightedRegression, ProblemBase):
 
     def optimal_risk(self) -> float:
         """F(theta*), up to the constant that `risk` leaves out."""
+        if self.population is not None:
+            return 0.0
         return float(self.risk(self.optimum()))
 
     def smoothness(self) -> float:

@@ -28,6 +28,14 @@ class MallowsLogistic(LogisticRegression, LinearPredictorProblem):
     response_noise = "uniform"
     response = staticmethod(response)
     conditional_risk = staticmethod(conditional_risk)
+    populations = True
+    labels = True
+
+    def optimum(self) -> np.ndarray:
+        return super().optimum() if self.population is None else self.population_optimum().theta
+
+    def mean_loss(self, u: np.ndarray, spread: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        return np.asarray(np.logaddexp(0.0, u) - spread * u)
 
     def risk_origin(self) -> np.ndarray:
         return np.zeros(self.d + 1)
@@ -36,10 +44,14 @@ class MallowsLogistic(LogisticRegression, LinearPredictorProblem):
         """-E[w y x], whose part along z lies along beta*."""
         return -moment_row(self.d, self.sigma_z, logistic(self.predictors))
 
-    def third_derivative(self) -> np.ndarray:
+    def third_derivative(self) -> np.ndarray | None:
+        if self.population is not None:
+            return None
         t = self.predictors
         return moment_tensor(self.d, self.sigma_z, variance(t) * (1 - 2 * logistic(t)))
 
-    def hessian_lipschitz(self) -> float:
+    def hessian_lipschitz(self) -> float | None:
         """The second derivative of the logistic function is at most 1 / (6 sqrt 3)."""
+        if self.population is not None:
+            return None
         return cubic_moment(self.d, self.sigma_z) / (6 * math.sqrt(3))

@@ -32,6 +32,16 @@ def mallows_weight(norm_sq: Value) -> Value:
     return minimum(1.0, WEIGHT_CAP / norm_sq)
 
 
+def capped_weight(norm_sq: Value, n: np.ndarray) -> Value:
+    """min(1, cap / |x|^2), as compiled code calls it."""
+    return minimum(1.0, n[0] / norm_sq)
+
+
+def no_weight(norm_sq: Value, n: np.ndarray) -> Value:
+    """w(x) = 1, as compiled code calls it."""
+    return 1.0
+
+
 def panels(edges: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights of the composite Gauss-Legendre rule with `points` nodes between consecutive edges."""
     from scipy.special import roots_legendre

@@ -126,16 +126,23 @@ class HuberRegression(WeightedRegression):
         if not self.has_scale:
             return super().gradient_bound()
         kappa = normal_moments(self.c).kappa
-        ends = (2 * p * p + (kappa - p * p) ** 2 / 4 for p in (0.0, self.c))
+        square = self.cap if self.cap < math.inf else self.longest_row**2
+        ends = (square * p * p + (kappa - p * p) ** 2 / 4 for p in (0.0, self.c))
         return math.sqrt(max(ends))
 
     def exact_sensitivity(self) -> float:
         """Largest distance of two gradients at one theta: 2 sqrt 2 c unless c > 4 (`furthest_messages`)."""
-        return furthest_messages(self.c) if self.has_scale else super().exact_sensitivity()
+        if not self.has_scale:
+            return super().exact_sensitivity()
+        return furthest_messages(self.c) if self.cap == 2 else self.paper_sensitivity()
 
     def paper_sensitivity(self) -> float:
         """sqrt(8 c^2 + c^4 / 4) (section 5.1), which bounds the blocks apart; 2 sqrt 2 c when the scale is known."""
-        return math.sqrt(8 * self.c**2 + self.c**4 / 4) if self.has_scale else self.exact_sensitivity()
+        if not self.has_scale:
+            return self.exact_sensitivity()
+        if self.cap != 2:
+            return math.hypot(2 * self.c * self.longest_row, self.c**2 / 2)
+        return math.sqrt(8 * self.c**2 + self.c**4 / 4)
 
     def loss(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         scale = theta[..., -1] if self.has_scale else np.asarray(self.sigma)

@@ -11,14 +11,16 @@ users from it (`linear_predictor`), and to a fit of somebody's records it is a p
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Dimension, Finite, Parameters, Positive
 from dpexp.problems.mallows import WEIGHT_CAP, mallows_weight
+from dpexp.problems.population import Population
 
 
 class Curvature(NamedTuple):
@@ -49,6 +51,31 @@ class WeightedRegression(Parameters):
     """every entry of the starting coefficient vector"""
     sensitivity: Literal["paper", "exact", "two-gradient-bounds"] | Positive = "paper"
     """which replace-one sensitivity Delta of the gradient sets the noise"""
+    population: Population | None = None
+    """the law of users, where `d`, `sigma_z`, `beta` and the scale of the errors cannot say it"""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_the_population_says(cls, given: object) -> object:
+        if not isinstance(given, Mapping) or given.get("population") is None:
+            return given
+        population = given["population"]
+        if not isinstance(population, Population):
+            population = Population.model_validate(population)
+        own: dict[str, Any] = {"population": population, "d": population.width}
+        if population.errors is not None and "sigma" in cls.model_fields:
+            own["sigma"] = population.errors.size
+        return {**given, **own}
+
+    @model_serializer(mode="wrap")
+    def _one_form(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # a cell has the short forms or a population, so that the ids of those without one never change
+        values: dict[str, Any] = dump(self)
+        if self.population is None:
+            values.pop("population", None)
+            return values
+        replaced = ["d", "sigma_z", "beta", *(["sigma", "support"] if self.population.errors is not None else [])]
+        return {key: value for key, value in values.items() if key not in replaced}
 
     score: ClassVar[Callable[..., Any]]
     """score(t, y, scale, k) -> (derivative of rho in t, derivative of rho in the scale)"""
@@ -81,7 +108,19 @@ class WeightedRegression(Parameters):
     @property
     def true_coefficients(self) -> np.ndarray:
         """Coefficients that generate y, [d + 1]."""
-        return np.full(self.d + 1, self.beta)
+        return np.full(self.d + 1, self.beta) if self.population is None else self.population.beta
+
+    @property
+    def cap(self) -> float:
+        """c of the weight min(1, c / |x|^2); inf without weights."""
+        return WEIGHT_CAP if self.population is None else self.population.cap
+
+    @property
+    def longest_row(self) -> float:
+        """sup |w(x) x|; inf where rows are unbounded and have no weights."""
+        if self.cap < math.inf:
+            return math.sqrt(self.cap)
+        return math.inf if self.population is None else self.population.reach
 
     def start(self) -> np.ndarray:
         """theta_0, [p]."""
@@ -99,14 +138,17 @@ class WeightedRegression(Parameters):
 
     def gradient_bound(self) -> float:
         """C0, the largest norm of one user's gradient (`ldp-sgd`, Condition 1)."""
-        return math.sqrt(WEIGHT_CAP) * max(abs(s) for s in self.score_bounds())
+        return self.longest_row * max(abs(s) for s in self.score_bounds())
 
     def exact_sensitivity(self) -> float:
         """Largest distance between the gradients of two users at one theta (replace-one)."""
-        # w(x) x lives in the ball-like set with largest norm sqrt 2 and, between two of its points, largest distance 2;
-        # the extremes are opposite scores on the same x, or one score on (1, z) and (1, -z) with |z| = 1
+        # the extremes are opposite scores on the longest w x, or one score on the two w x that are farthest apart:
+        # these are c apart for c <= 2, where {w x} fills a disc of that diameter, and else (1, z) and (1, -z)
         low, high = self.score_bounds()
-        return max(math.sqrt(WEIGHT_CAP) * (high - low), 2 * max(abs(low), abs(high)))
+        # the square is the cap itself: that of a rounded root would move the last bit of Delta, and so every iterate
+        square = self.cap if self.cap < math.inf else self.longest_row**2
+        across = square if self.cap < 2 else 2 * math.sqrt(square - 1)
+        return max(self.longest_row * (high - low), across * max(abs(low), abs(high)))
 
     def paper_sensitivity(self) -> float:
         """The sensitivity that the source prints, where it differs from the exact one."""
@@ -122,10 +164,10 @@ class WeightedRegression(Parameters):
 
     # --- one record --------------------------------------------------------------------------------------------
 
-    @staticmethod
-    def weight(x: np.ndarray) -> np.ndarray:
-        """Mallows weight of the rows x [..., d + 1]."""
-        return mallows_weight(np.sum(x * x, axis=-1))
+    def weight(self, x: np.ndarray) -> np.ndarray:
+        """Weight of the rows x [..., d + 1]."""
+        square = np.sum(x * x, axis=-1)
+        return np.asarray(mallows_weight(square) if self.population is None else np.minimum(1.0, self.cap / square))
 
     def gradient(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Gradients [..., p] of the loss of users (x [..., d + 1], y [...]) at theta [..., p]."""

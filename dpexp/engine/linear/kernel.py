@@ -26,10 +26,11 @@ from numba import njit
 
 from dpexp.core.caches import kept_once
 from dpexp.engine.compiled import compiled
-from dpexp.engine.lanes.elementwise import maximum, sqrt, where
+from dpexp.engine.lanes.elementwise import absolute, maximum, sqrt, where
 from dpexp.engine.lanes.language import inlined
 from dpexp.engine.lanes.streams import fill_normal, fill_uniform
 from dpexp.engine.lanes.vectors import LANES, add, fused, in_any, load, load_state, read, reals, store, write
+from dpexp.engine.linear.designs import Design, DesignNumbers, Errors, columns_of, factor_of, mixing_of
 from dpexp.engine.linear.rule import Received, Source
 from dpexp.engine.linear.segments import BLOCK
 
@@ -42,11 +43,14 @@ class Shape(NamedTuple):
 
     response: Callable[..., Any]
     """response(t, e, k) -> y"""
-    response_is_normal: bool
+    errors: Errors
+    """the law of e"""
+    design: Design
+    """the law of rows"""
     score: Callable[..., Any]
     """score(t, y, scale, k) -> derivatives of the loss in t and in the scale"""
     weight: Callable[..., Any]
-    """weight(|x|^2) -> w(x)"""
+    """weight(|x|^2, numbers) -> w(x)"""
     has_scale: bool
 
 
@@ -55,7 +59,7 @@ class Law(NamedTuple):
 
     beta: np.ndarray
     """true coefficients [d + 1]"""
-    sigma_z: float
+    design: DesignNumbers
     k: np.ndarray
     """constants handed to response and score"""
     fixed_scale: float
@@ -81,6 +85,9 @@ class Streams(NamedTuple):
     covariates: np.ndarray
     responses: np.ndarray
     directions: np.ndarray
+    row_uniforms: np.ndarray
+    row_normals: np.ndarray
+    more_responses: np.ndarray
 
 
 class Block(NamedTuple):
@@ -96,6 +103,12 @@ class Block(NamedTuple):
     """|x|^2 with the leading 1 [BLOCK, 8]; filled where the rule asks for the norm of gradients"""
     omega: np.ndarray
     """noise directions [BLOCK, p, 8]"""
+    u: np.ndarray
+    """uniform numbers of rows beside the normals of their columns [BLOCK, uniforms, 8]"""
+    v: np.ndarray
+    """normals of the same kind [BLOCK, normals, 8]"""
+    e: np.ndarray
+    """second normals of errors [BLOCK, 8]; filled where they are asked for"""
 
 
 class Sizes(NamedTuple):
@@ -168,19 +181,15 @@ def _remembering(count: int) -> Callable[..., Any]:
     return inlined(remember)
 
 
-@kept_once(64)
-def compiled_segment(shape: Shape, source: Source, known_d: int | None) -> Callable[..., Any]:
-    """The compiled `segment(first, count, c, law, numbers, state, streams, block, sizes, record) -> c` of one shape of
-    problem and one source of a rule.
-
-    It runs the steps first + 1 .. first + count; c is the next checkpoint to record; `numbers` are the rule's. With
-    `known_d` the loops over coordinates are unrolled for that d. The bits are the same either way.
-    """
-    score, response, weight = inlined(shape.score), inlined(shape.response), inlined(shape.weight)
-    normal, has_scale = shape.response_is_normal, shape.has_scale
-    update, remembers, rescales = inlined(source.update), source.vectors > 0, source.rescale is not None
-    rescale = None if source.rescale is None else inlined(source.rescale)
-    recall, remember = (_recalling(source), _remembering(source.vectors)) if remembers else (None, None)
+def drawing(shape: Shape, lengths: bool, known_d: int | None) -> Callable[..., Any]:
+    """The function draw(block, streams, law) that fills a block with users; with `lengths` with |x|^2 too."""
+    response, weight = inlined(shape.response), inlined(shape.weight)
+    errors, design = shape.errors, shape.design
+    normal, uniforms, extra = errors.kind == "normal", design.uniforms, design.normals + design.second
+    more, grows, bends = errors.second, errors.grows, errors.bends
+    mix, factor, columns = mixing_of(design), factor_of(design), columns_of(design)
+    of_errors, factored, plain = errors.unit is not None, factor is not None, columns is None
+    error = None if errors.unit is None else inlined(errors.unit)
 
     @njit(nogil=True)
     def draw(block, streams, law):
@@ -194,18 +203,60 @@ def compiled_segment(shape: Shape, source: Source, known_d: int | None) -> Calla
             fill_normal(streams.responses, y, BLOCK)
         else:
             fill_uniform(streams.responses, y, BLOCK)
+        if uniforms > 0:
+            fill_uniform(streams.row_uniforms, block.u.reshape(-1, LANES), BLOCK * uniforms)
+        if extra > 0:
+            fill_normal(streams.row_normals, block.v.reshape(-1, LANES), BLOCK * extra)
+        if more:
+            fill_normal(streams.more_responses, block.e, BLOCK)
+        n = law.design
         for b in range(BLOCK):
+            mix(x, b, d, n)
+            if not plain:
+                columns(x, block.v, b, n)
+            ratio = factor(block.u, block.v, b, n) if factored else reals(1.0)
             t = reals(law.beta[0])
             norm_sq = reals(1.0)
             for j in range(d):
-                z = law.sigma_z * load(x, (b, j))
+                z = n.a[j] * load(x, (b, j)) if plain else load(x, (b, j))
+                if factored:
+                    z = ratio * z
                 store(x, (b, j), z)
                 t = t + law.beta[j + 1] * z
                 norm_sq = norm_sq + z * z
-            store(y, (b,), response(t, load(y, (b,)), law.k))
-            store(w, (b,), weight(norm_sq))
-            if rescales:
+            e = load(y, (b,))
+            if of_errors:
+                e = n.errors[4] * error(e, load(block.e, (b,)) if more else reals(0.0), n.errors)
+            if grows:
+                e = (n.errors[0] + n.errors[1] * absolute(load(x, (b, 0)))) * e
+            if bends:
+                first = load(x, (b, 0))
+                t = t + n.errors[5] * (first * first - n.errors[6])
+            store(y, (b,), response(t, e, law.k))
+            store(w, (b,), weight(norm_sq, n.weight))
+            if lengths:
                 store(block.norm_sq, (b,), norm_sq)
+
+    return draw
+
+
+@kept_once(64)
+def compiled_segment(shape: Shape, source: Source, known_d: int | None) -> Callable[..., Any]:
+    """The compiled `segment(first, count, c, law, numbers, state, streams, block, sizes, record) -> c` of one shape of
+    problem and one source of a rule.
+
+    It runs the steps first + 1 .. first + count; c is the next checkpoint to record; `numbers` are the rule's. With
+    `known_d` the loops over coordinates are unrolled for that d. The bits are the same either way.
+    """
+    score, has_scale = inlined(shape.score), shape.has_scale
+    update, remembers, rescales = inlined(source.update), source.vectors > 0, source.rescale is not None
+    rescale = None if source.rescale is None else inlined(source.rescale)
+    recall, remember = (_recalling(source), _remembering(source.vectors)) if remembers else (None, None)
+    whitens = source.whiten is not None
+    whiten = inlined(source.whiten) if source.whiten is not None else None
+    if whitens and recall is None:
+        recall = inlined(lambda memory, s, j: ())
+    draw = drawing(shape, rescales and not whitens, known_d)
 
     @njit(nogil=True, forceinline=True)
     def moved(s, j, theta_j, direction_j, omega_j, known, state, numbers):
@@ -246,23 +297,43 @@ def compiled_segment(shape: Shape, source: Source, known_d: int | None) -> Calla
             scale = load_state(theta, (s, q)) if has_scale else reals(law.fixed_scale)
             g, h = score(t, read(block.y, (b,)), scale, law.k)
             w = read(block.w, (b,))
-            # (c): no pass over the coordinates
-            if rescales:
+            # (c): no pass over the coordinates, unless the user's side asks for each of them
+            if whitens:
+                square = reals(0.0)
+                for j in range(d + 1):
+                    x_j = read(x, (b, j - 1)) if j > 0 else reals(1.0)
+                    u = whiten(w * g * x_j, recall(state.memory, s, j), numbers)
+                    square = square + u * u
+                if has_scale:
+                    u = whiten(w * h, recall(state.memory, s, q), numbers)
+                    square = square + u * u
+                factor = rescale(sqrt(square), numbers) if rescales else reals(1.0)
+            elif rescales:
                 wg, wh = w * g, w * h if has_scale else reals(0.0)
                 w = w * rescale(sqrt(wg * wg * read(block.norm_sq, (b,)) + wh * wh), numbers)
             # (d), for the intercept, whose direction is 1, then along x, then in the scale
             weighted = eta * w
             known = Known(number, eta, w * g, weighted * g, noise, noise_step)
-            theta_0 = moved(s, 0, load_state(theta, (s, 0)), 1.0, read(omega, (b, 0)), known, state, numbers)
+            if whitens:
+                known = Known(number, eta, factor, eta * factor, noise, noise_step)
+                one = whiten(w * g, recall(state.memory, s, 0), numbers)
+            else:
+                one = 1.0
+            theta_0 = moved(s, 0, load_state(theta, (s, 0)), one, read(omega, (b, 0)), known, state, numbers)
             write(theta, (s, 0), theta_0)
             add(total, (s, 0), theta_0)
             for j in range(1, d + 1):
                 x_j, omega_j = read(x, (b, j - 1)), read(omega, (b, j))
+                if whitens:
+                    x_j = whiten(w * g * x_j, recall(state.memory, s, j), numbers)
                 theta_j = moved(s, j, load_state(theta, (s, j)), x_j, omega_j, known, state, numbers)
                 write(theta, (s, j), theta_j)
                 add(total, (s, j), theta_j)
             if has_scale:
                 of_scale = Known(number, eta, w, weighted, noise, noise_step)
+                if whitens:
+                    of_scale = known
+                    h = whiten(w * h, recall(state.memory, s, q), numbers)
                 # (e): memory keeps what the rule made of the free scale
                 free = moved(s, q, scale, h, read(omega, (b, q)), of_scale, state, numbers)
                 scale = maximum(free, law.scale_min)

@@ -20,12 +20,14 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from dpexp.core.caches import kept_once
 from dpexp.core.seeds import stream_states
 from dpexp.engine.lanes.aligned import lanes_zeros
 from dpexp.engine.lanes.language import told
 from dpexp.engine.lanes.streams import fill_uniform
 from dpexp.engine.lanes.vectors import LANES
-from dpexp.engine.linear.kernel import UNROLLED, Block, Law, Record, Shape, Sizes, State, Streams
+from dpexp.engine.linear.designs import Design
+from dpexp.engine.linear.kernel import UNROLLED, Block, Law, Record, Shape, Sizes, State, Streams, drawing
 from dpexp.engine.linear.kernel import compiled_segment as _compiled_segment
 from dpexp.engine.linear.rule import Rule
 from dpexp.engine.linear.segments import BLOCK, KEPT, SEGMENT
@@ -87,7 +89,7 @@ def run_lane_group(
     d, p, n = len(model.law.beta) - 1, len(model.start), int(steps[-1])
     segment = _compiled_segment(model.shape, rule.source, d if d <= UNROLLED else None)
     numbers = rule.floats()
-    streams = Streams(*(stream_states(seed, lanes, role) for role in ("data", "response", "noise")))
+    streams = _streams(seed, lanes)
     many = len(settings)
     state = State(
         theta=lanes_zeros(many, p),
@@ -97,13 +99,7 @@ def run_lane_group(
     )
     state.theta[:] = model.start[:, None]
     state.memory[:] = np.reshape(rule.memory, (-1, 1, 1))
-    block = Block(
-        x=lanes_zeros(BLOCK, d),
-        y=lanes_zeros(BLOCK),
-        w=lanes_zeros(BLOCK),
-        norm_sq=lanes_zeros(BLOCK),
-        omega=lanes_zeros(BLOCK, p),
-    )
+    block = _block(model.shape.design, d, p)
     record = Record(
         # no step has the number -1, so nothing is kept after the last
         np.append(np.asarray(steps, np.int64), -1),
@@ -119,6 +115,42 @@ def run_lane_group(
         with told():
             checkpoint = segment(first, count, checkpoint, model.law, numbers, state, streams, block, sizes, record)
     return record
+
+
+def _streams(seed: int, lanes: Sequence[int]) -> Streams:
+    parts = (("data", 0), ("response", 0), ("noise", 0), ("data", 1), ("data", 2), ("response", 1))
+    return Streams(*(stream_states(seed, lanes, *part) for part in parts))
+
+
+def _block(design: Design, d: int, p: int) -> Block:
+    return Block(
+        x=lanes_zeros(BLOCK, d),
+        y=lanes_zeros(BLOCK),
+        w=lanes_zeros(BLOCK),
+        norm_sq=lanes_zeros(BLOCK),
+        omega=lanes_zeros(BLOCK, p),
+        u=lanes_zeros(BLOCK, design.uniforms),
+        v=lanes_zeros(BLOCK, design.normals + design.second),
+        e=lanes_zeros(BLOCK),
+    )
+
+
+@kept_once(16)
+def _drawing(shape: Shape, d: int) -> Callable[..., None]:
+    return drawing(shape, False, d)
+
+
+def draw_users(model: Model, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows [count, d + 1] and responses [count] of users as the engine draws them."""
+    d, p = len(model.law.beta) - 1, len(model.start)
+    block, streams, draw = _block(model.shape.design, d, p), _streams(seed, range(LANES)), _drawing(model.shape, d)
+    blocks = -(-count // (BLOCK * LANES))
+    x, y = np.ones((blocks, BLOCK, LANES, d + 1)), np.empty((blocks, BLOCK, LANES))
+    for k in range(blocks):
+        with told():
+            draw(block, streams, model.law)
+        x[k, ..., 1:], y[k] = block.x.transpose(0, 2, 1), block.y
+    return x.reshape(-1, d + 1)[:count], y.ravel()[:count]
 
 
 # schedules are compared once a lane group, and not in every segment; two experiments may be on their way

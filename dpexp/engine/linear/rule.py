@@ -57,6 +57,9 @@ class Rule(NamedTuple):
     """update(theta_j, received_j, memory_j, numbers) -> next theta_j and next memory_j, in every coordinate j"""
     rescale: Callable[[Value, Numbers], Value] | None = None
     """rescale(|g|, numbers) -> the factor by which a user multiplies its gradient before it adds the noise"""
+    whiten: Callable[[Value, Memory, Numbers], Value] | None = None
+    """whiten(g_j, memory_j, numbers) -> coordinate j of what a user rescales: its gradient in units that the server's
+    public memory says"""
     memory: tuple[float, ...] = ()
     """a NamedTuple with one field for every vector that is kept, holding the number that its entries start from"""
     numbers: tuple[float, ...] = ()
@@ -94,7 +97,7 @@ class Rule(NamedTuple):
     @property
     def source(self) -> Source:
         """What has to be compiled."""
-        return Source(self.update, self.rescale, type(self.memory), len(self.memory))
+        return Source(self.update, self.rescale, self.whiten, type(self.memory), len(self.memory))
 
 
 class Source(NamedTuple):
@@ -102,6 +105,7 @@ class Source(NamedTuple):
 
     update: Callable[[Value, Received, Memory, Numbers], tuple[Value, Memory]]
     rescale: Callable[[Value, Numbers], Value] | None
+    whiten: Callable[[Value, Memory, Numbers], Value] | None
     memory: type[tuple[float, ...]]
     vectors: int
     """how many vectors are kept"""

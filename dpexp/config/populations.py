@@ -1,0 +1,122 @@
+"""The section `population:` of a config: its sweeps, and its place in the problem's parameters.
+
+(a) A list sweeps at any depth, but where a key takes a list itself: there a list of lists sweeps. So
+`coefficients: [1, 2]` is one vector, and `errors: {law: t, df: [3, 5]}` two populations.
+(b) One population has one form: what the short forms of the problem (`d`, `sigma_z`, `beta`, `sigma`) can say is said
+by them, so that cells keep their ids in either spelling; anything else is the parameter `population`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+from pydantic import ValidationError
+
+from dpexp.config.messages import explain
+from dpexp.config.yamlfile import Issue, Located
+from dpexp.core.parameters import Parameters
+from dpexp.problems.linear_predictor import LinearPredictorProblem
+from dpexp.problems.population import Faults, Population
+
+POPULATION = "population"
+LISTS = {"coefficients": 1, "slopes": 1, "correlation": 2, "p": 1, "columns": 1, "heteroscedastic": 1}
+"""depth of the lists that these keys take"""
+SHORT = ("d", "sigma_z", "beta")
+
+
+def expanded(value: Located, key: str = "") -> list[Located]:
+    """(a): every population that a section says."""
+    if isinstance(value.value, list):
+        if _depth(value) > LISTS.get(key, 0):
+            return [one for item in value.value for one in expanded(item, key)]
+        if key == "columns":
+            return [replace(value, value=list(items)) for items in product(*map(expanded, value.value))]
+        return [value]
+    if not value.is_mapping:
+        return [value]
+    parts = [expanded(inner, name) for name, inner in value.value.items()]
+    return [replace(value, value=dict(zip(value.value, items, strict=True))) for items in product(*parts)]
+
+
+def _depth(value: Located) -> int:
+    """How many lists stand in one another."""
+    return 1 + max(map(_depth, value.value), default=0) if isinstance(value.value, list) else 0
+
+
+def alternatives(
+    kind: type[Parameters], problem: Located, given: Located, report: Callable[[Issue], None]
+) -> list[dict[str, Any]]:
+    """Parameters of the problem, one mapping for every population that the section says; what is wrong is reported."""
+    if not issubclass(kind, LinearPredictorProblem) or not kind.populations:
+        report(Issue(given.where, "this problem does not take a population", "leave out `population`"))
+        return []
+    if not given.is_mapping and not isinstance(given.value, list):
+        report(Issue(given.where, "'population' must be a mapping", "for instance population: {d: 5, weights: none}"))
+        return []
+    found = []
+    for one in expanded(given):
+        for key in (*SHORT, *(("sigma", "support") if one.is_mapping and "errors" in one.value else ())):
+            if key in problem.value:
+                report(
+                    Issue(problem.keys[key], f"'problem.{key}' is said by 'population' too", "keep it in population")
+                )
+        try:
+            population = Population.model_validate(one.plain(), strict=True)
+        except ValidationError as error:
+            for issue in _issues(error, one):
+                report(issue)
+            continue
+        if kind.labels and population.errors is not None:
+            message = "the responses are labels: errors have no meaning"
+            hint = "leave out `errors`; `response: {link: probit}` changes the law of labels"
+            report(Issue(one.keys["errors"], message, hint))
+        elif population.response is not None and not kind.labels:
+            report(
+                Issue(one.keys["response"], "a link is of labels, and this problem has none", "leave out `response`")
+            )
+        else:
+            found.append(_parameters(kind, population))
+    return found
+
+
+def _parameters(kind: type[LinearPredictorProblem], population: Population) -> dict[str, Any]:
+    """(b)"""
+    has_sigma = "sigma" in kind.model_fields
+    short = population.short
+    if short is not None and (has_sigma or "sigma" not in short):
+        return dict(short)
+    errors = population.errors
+    if has_sigma and errors is not None and errors.law == "normal" and errors.heteroscedastic is None:
+        return {"sigma": errors.size, POPULATION: population.model_copy(update={"errors": None})}
+    return {POPULATION: population}
+
+
+def _issues(error: ValidationError, given: Located) -> list[Issue]:
+    found: list[Issue] = []
+    for detail in error.errors():
+        wrong = detail.get("ctx", {}).get("error")
+        if isinstance(wrong, Faults):
+            for fault in wrong.faults:
+                found.append(Issue(_deepest(given, fault.path).where, f"{fault.place} {fault.message}", fault.hint))
+    if found:
+        return found
+    first = [str(part) for part in error.errors()[0]["loc"] if isinstance(part, str)]
+    words = [word for word in first if word in Population.model_fields or word.islower()]
+    named = [word for word in words if word not in ("number", "list", "mapping", "word")]
+    return list(explain(error, ".".join([POPULATION, *named[:-1]]) if len(named) > 1 else POPULATION, given))
+
+
+def _deepest(value: Located, path: tuple[str | int, ...]) -> Located:
+    """What the path reaches, or the last place on the way that is there."""
+    for part in path:
+        inner = value.value
+        if isinstance(inner, Mapping) and part in inner:
+            value = inner[part]
+        elif isinstance(inner, list) and isinstance(part, int) and part < len(inner):
+            value = inner[part]
+        else:
+            break
+    return value

@@ -1,0 +1,259 @@
+"""How users are made of random numbers, in lanes: rows, the common factor of a row, and the errors of responses.
+
+Every column has one standard normal g of its own, whatever the law: laws are compared on common random numbers, and
+and columns sd g cost nothing more.
+
+(a) Normals are correlated in place: by the recursion of AR(1), by that of equal correlations, or by a Cholesky factor.
+(b) The common factor of a spherical t is sqrt(df / chi-square(df)). A chi-square with an even df is -2 log of a product
+of df / 2 uniform numbers, and one more degree is a squared normal.
+(c) A column is a function of its g. One with a law of its own is the quantile of that law at Phi(g).
+(d) Bailey (1994): for two normals and s = z^2 + v^2, z sqrt(df expm1(s / df) / s) is t with df degrees, for any real
+df. As df grows it becomes z.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpexp.engine.lanes.elementwise import Value, absolute, expm1, log, maximum, normal_cdf, sqrt, where
+from dpexp.engine.lanes.language import inlined
+from dpexp.engine.lanes.vectors import load, reals, store
+
+MOST_FACTORS = 18
+"""uniform numbers are 2^-52 or more: a product of so many is no denormal number"""
+
+
+class Errors(NamedTuple):
+    """The law of the number from which a response is made: what is compiled."""
+
+    kind: str = "normal"
+    """`normal` or `uniform`: the stream's own numbers"""
+    unit: Callable[..., Any] | None = None
+    """unit(z, v, n) -> the error over its size, from one or two of the stream's numbers; None: the number itself"""
+    second: bool = False
+    """whether v is used, a normal of another stream"""
+    grows: bool = False
+    """whether the error is multiplied by a + b |x_1|"""
+    bends: bool = False
+    """whether bend (x_1^2 - E x_1^2) is added to the linear predictor"""
+
+
+class Design(NamedTuple):
+    """The law of rows: what is compiled."""
+
+    mixing: str = "independent"
+    """of the normals: independent, ar1, exchangeable, matrix"""
+    uniforms: int = 0
+    """uniform numbers of the chi-square of a user"""
+    normals: int = 0
+    """0 or 1, of the same"""
+    columns: tuple[str, ...] = ()
+    """the law of every column; none: all are sd g"""
+
+    @property
+    def second(self) -> int:
+        """Columns that take a second normal."""
+        return self.columns.count("t")
+
+
+class DesignNumbers(NamedTuple):
+    """Numbers of that law; other values compile nothing."""
+
+    a: np.ndarray
+    """[d] sd, or the width of a range, or the value below the cut, or degrees of freedom"""
+    b: np.ndarray
+    """[d] mean, or the low end, or the value above the cut, or the scale of a t"""
+    low: np.ndarray
+    """[d] cuts of categories"""
+    high: np.ndarray
+    mix: np.ndarray
+    """[2, d] own share and the share of what came before, or the Cholesky factor [d, d]"""
+    df: float
+    errors: np.ndarray
+    """[7] a and b of a + b |x_1|, two numbers of the law, the size, the bend, and E x_1^2"""
+    weight: np.ndarray
+    """[1] the cap of the weight"""
+
+
+def independent_normals(sd: float, d: int, cap: float) -> DesignNumbers:
+    """Columns sd g, without correlation."""
+    zero = np.zeros(d)
+    return DesignNumbers(np.full(d, sd), zero, zero, zero, np.zeros((2, d)), 1.0, np.zeros(7), np.array([cap]))
+
+
+# --- (c) ------------------------------------------------------------------------------------------------------------
+
+
+def plain(g: Value, v: Value, first: Value, j: int, n: Any) -> Value:
+    return n.a[j] * g
+
+
+def shifted(g: Value, v: Value, first: Value, j: int, n: Any) -> Value:
+    return n.b[j] + n.a[j] * g
+
+
+def uniform(g: Value, v: Value, first: Value, j: int, n: Any) -> Value:
+    return n.b[j] + n.a[j] * normal_cdf(g)
+
+
+def bernoulli(g: Value, v: Value, first: Value, j: int, n: Any) -> Value:
+    return where(g <= n.high[j], n.a[j], n.b[j])
+
+
+def category(g: Value, v: Value, first: Value, j: int, n: Any) -> Value:
+    return where(first <= n.high[j], 1.0, 0.0) - where(first <= n.low[j], 1.0, 0.0)
+
+
+def student(g: Value, v: Value, first: Value, j: int, n: Any) -> Value:
+    return n.b[j] * t_of(g, v, n.a[j])
+
+
+def t_of(z: Value, v: Value, df: Value) -> Value:
+    """(d)"""
+    s = maximum(z * z + v * v, 1e-280)
+    return z * sqrt(expm1(s / df) * df / s)
+
+
+COLUMNS = {
+    "normal": plain, "shifted": shifted, "uniform": uniform, "bernoulli": bernoulli, "category": category, "t": student,
+}  # fmt: skip
+
+
+def normal_error(z: Value, v: Value, n: Value) -> Value:
+    return z
+
+
+def t_error(z: Value, v: Value, n: Value) -> Value:
+    return t_of(z, v, n[2])
+
+
+def laplace_error(z: Value, v: Value, n: Value) -> Value:
+    size = -log(2.0 * normal_cdf(-absolute(z)))
+    return where(z < 0.0, -size, size)
+
+
+def contaminated_error(z: Value, v: Value, n: Value) -> Value:
+    return where(v <= n[2], n[3] * z, z)
+
+
+def logistic_error(z: Value, v: Value, n: Value) -> Value:
+    return log(normal_cdf(z)) - log(normal_cdf(-z))
+
+
+def bounded_error(z: Value, v: Value, n: Value) -> Value:
+    """P(e < -r) = (1 - r)^4 / 2 for 0 <= r <= 1, symmetric."""
+    size = 1.0 - sqrt(sqrt(2.0 * normal_cdf(-absolute(z))))
+    return where(z < 0.0, -size, size)
+
+
+def skewed_error(z: Value, v: Value, n: Value) -> Value:
+    return -log(normal_cdf(-z)) - 1.0
+
+
+# --- compiled -------------------------------------------------------------------------------------------------------
+
+
+def mixing_of(design: Design) -> Callable[..., Any]:
+    """(a): mix(x, b, d, n), in place."""
+    if design.mixing == "ar1":
+
+        def mix(x, b, d, n):
+            before = load(x, (b, 0))
+            for j in range(1, d):
+                before = n.mix[1, j] * before + n.mix[0, j] * load(x, (b, j))
+                store(x, (b, j), before)
+
+    elif design.mixing == "exchangeable":
+
+        def mix(x, b, d, n):
+            total = reals(0.0)
+            for j in range(d):
+                z = load(x, (b, j))
+                store(x, (b, j), total + n.mix[0, j] * z)
+                total = total + n.mix[1, j] * z
+
+    elif design.mixing == "matrix":
+
+        def mix(x, b, d, n):
+            # from the last one, so that what is read has not been written
+            for i in range(d):
+                j = d - 1 - i
+                total = n.mix[j, 0] * load(x, (b, 0))
+                for k in range(1, j + 1):
+                    total = total + n.mix[j, k] * load(x, (b, k))
+                store(x, (b, j), total)
+
+    else:
+
+        def mix(x, b, d, n):
+            pass
+
+    return inlined(mix)
+
+
+def factor_of(design: Design) -> Callable[..., Any] | None:
+    """(b): factor(u, v, b, n), of every column of the row."""
+    count, odd = design.uniforms, design.normals
+    if not count and not odd:
+        return None
+
+    def factor(u, v, b, n):
+        total = reals(0.0)
+        product = reals(1.0)
+        for k in range(count):
+            product = product * load(u, (b, k))
+            if k % MOST_FACTORS == MOST_FACTORS - 1:
+                total = total - 2.0 * log(product)
+                product = reals(1.0)
+        if count % MOST_FACTORS != 0:
+            total = total - 2.0 * log(product)
+        if odd > 0:
+            z = load(v, (b, 0))
+            total = total + z * z
+        return sqrt(n.df / maximum(total, 1e-280))
+
+    return inlined(factor)
+
+
+def columns_of(design: Design) -> Callable[..., Any] | None:
+    """(c): columns(x, v, b, n), in place; None where all are sd g."""
+    if not design.columns:
+        return None
+    place, taken = 0, design.normals
+    made = inlined(_nothing)
+    for kind, count in _runs(design.columns):
+        made = _chained(made, inlined(COLUMNS[kind]), place, place + count, taken if kind == "t" else -1, kind)
+        place, taken = place + count, taken + count * (kind == "t")
+    return made
+
+
+def _nothing(x, v, b, n):
+    """No column yet."""
+
+
+def _runs(columns: Sequence[str]) -> list[tuple[str, int]]:
+    """Law and number of columns in a row that are made by one loop; a factor's columns are `category`, `more`, ..."""
+    runs: list[tuple[str, int]] = []
+    for kind in columns:
+        if runs and (kind == "more" or (kind == runs[-1][0] != "category")):
+            runs[-1] = runs[-1][0], runs[-1][1] + 1
+        else:
+            runs.append((kind, 1))
+    return runs
+
+
+def _chained(before: Any, column: Any, start: int, stop: int, second: int, kind: str) -> Callable[..., Any]:
+    takes = second >= 0
+    first_of = kind == "category"
+
+    def columns(x, v, b, n):
+        before(x, v, b, n)
+        first = load(x, (b, start)) if first_of else reals(0.0)
+        for j in range(start, stop):
+            other = load(v, (b, second + j - start)) if takes else reals(0.0)
+            store(x, (b, j), column(load(x, (b, j)), other, first, j, n))
+
+    return inlined(columns)

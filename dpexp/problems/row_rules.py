@@ -1,0 +1,250 @@
+"""Quadrature over the rows of a population: points x and masses, for means of w(x)^j f(x) over users.
+
+The weight min(1, c / |x|^2) has a kink, at one distance on every ray from the origin. So points lie on rays:
+
+(a) Normal rows with any covariance, and spherical t, up to 3 columns: z = r L omega. The first axis lies along the
+predictor, or along x_1 where an error depends on |x_1|, and is then split at 0.
+(b) The same with more columns, where these are independent and alike: functions of the first axis and of |z|, times
+polynomials of degree 3, are integrated exactly by two points on each of the other axes.
+(c) A box around the origin, up to 3 columns: rays through points of its faces.
+(d) Bernoulli and categorical columns are enumerated, which moves the kink of the rest.
+(e) Everything else: a randomised Sobol sequence (16 scrambles of fixed seeds), whose error is three standard errors of
+the mean weight.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dpexp.core.caches import kept_once
+from dpexp.problems.laws import compiled
+from dpexp.problems.mallows import panels
+from dpexp.problems.population import Column, Population
+
+MOST_CELLS = 10_000
+_NODES = 14
+_INNER, _OUTER = np.array([0.0, 0.35, 0.7, 1.0]), np.array([0.0, 0.1, 0.3, 0.6, 1.0])
+_OUTER_T = np.array([0.0, 0.3, 0.6, 0.8, 0.9, 0.96, 1.0])
+_SCRAMBLES, _SOBOL = 16, 2**13
+
+
+class Rows(NamedTuple):
+    """Points of the law of rows."""
+
+    x: np.ndarray
+    """[K, d + 1], with the leading 1"""
+    mass: np.ndarray
+    """[K], of sum 1"""
+    weight: np.ndarray
+    """w(x), [K]"""
+    error: float
+    """relative error of the mean weight: about 1e-10 of a rule on rays, an estimate elsewhere"""
+
+    def moments(self, power: int, f: np.ndarray | float = 1.0) -> np.ndarray:
+        """E[w^power f x x'], [d + 1, d + 1], for the values f of a function at the points."""
+        scaled = self.x * (self.mass * self.weight**power * f)[:, None]
+        return np.asarray(scaled.T @ self.x)
+
+
+@kept_once(16)
+def rows_of(population: Population, along: tuple[float, ...], folded: bool, fine: int) -> Rows:
+    """The rule of a population. `along` is the direction of the predictor (slopes), `folded` whether functions depend
+    on |x_1| or x_1^2, and `fine` multiplies the number of nodes on the first axis.
+    """
+    if population.width > 1000:
+        raise ValueError("rows of more than 1,000 columns of their own law are not integrated")
+    discrete = [c for c in population.columns if c.law in ("bernoulli", "categorical")]
+    smooth = [c for c in population.columns if c not in discrete]
+    points = None
+    if math.prod((len(c.levels) ** (c.times if c.law == "bernoulli" else 1)) for c in discrete) <= MOST_CELLS:
+        points = _on_rays(population, discrete, smooth, np.array(along), folded, fine)
+    if points is None:
+        return _sobol(population)
+    x, mass = points
+    return Rows(x, mass, _weight(population, x), 1e-10)
+
+
+def _weight(population: Population, x: np.ndarray) -> np.ndarray:
+    return np.minimum(1.0, population.cap / np.sum(x * x, axis=-1))
+
+
+def _on_rays(
+    population: Population, discrete: list[Column], smooth: list[Column], along: np.ndarray, folded: bool, fine: int
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """(a) to (d); None where none of them applies."""
+    correlated = population.design.correlation is not None
+    m = sum(c.times for c in smooth)
+    if correlated and (discrete or any(c.law == "uniform" for c in smooth)):
+        return None
+    rows_t = population.design.columns is None and population.design.law == "t"
+    normal = all(c.law == "normal" and c.value("mean") == 0 for c in smooth)
+    box = all(c.law == "uniform" and c.value("low") == -c.value("high") for c in smooth) and m <= 3
+    if not (normal or rows_t or box):
+        return None
+    # places of the columns: the enumerated ones, and those on rays
+    place, ones, rest = 1, [], []
+    for column in population.columns:
+        (ones if column in discrete else rest).extend(range(place, place + column.width))
+        place += column.width
+    key = "scale" if rows_t else "high" if box else "sd"
+    sizes = np.array([c.value(key) for c in smooth for _ in range(c.times)])
+    if m and not box:
+        root = np.linalg.cholesky(population.correlation) * sizes[:, None] if correlated else np.diag(sizes)
+        alike = not correlated and len(set(sizes)) == 1
+        if m > 3 and not alike:
+            return None
+        # the first axis: of x_1, or of what the predictor is on the axes of the root
+        at = [r - 1 for r in rest]
+        first = np.eye(m)[0] if folded else root.T @ along[at]
+        directions, share = _directions(m, first, folded, fine, 12 if alike else 36)
+        directions = directions @ root.T
+    elif m:
+        directions, share = _faces(m, fine)
+        directions = directions * sizes
+    xs, masses = [], []
+    for values, chance in _cells(discrete):
+        free = population.cap - 1 - float(np.sum(np.square(values)))
+        if not m:
+            z, mass = np.zeros((1, 0)), np.ones(1)
+        else:
+            lengths = np.sqrt(np.sum(directions**2, axis=1))
+            kink = np.sqrt(max(free, 0.0)) / lengths if math.isfinite(free) else np.full(len(share), math.inf)
+            r, radial = (
+                _box(m, kink) if box else _t(m, population.design.value("df"), kink) if rows_t else _chi(m, kink)
+            )
+            z = (directions[:, None, :] * r[:, :, None]).reshape(-1, m)
+            mass = (share[:, None] * radial).ravel()
+        x = np.ones((len(mass), population.width + 1))
+        x[:, ones], x[:, rest] = values, z
+        xs.append(x)
+        masses.append(chance * mass)
+    return np.concatenate(xs), np.concatenate(masses)
+
+
+def _cells(discrete: list[Column]) -> list[tuple[np.ndarray, float]]:
+    """(d): values of the enumerated columns, and their chance."""
+    options: list[list[tuple[tuple[float, ...], float]]] = []
+    for column in discrete:
+        if column.law == "categorical":
+            eye = np.eye(len(column.levels))[:, 1:]
+            options.append([(tuple(eye[k]), p) for k, p in enumerate(column.levels)])
+        else:
+            ends = column.value("low"), column.value("high")
+            options += [[((v,), p) for v, p in zip(ends, column.levels, strict=True)]] * column.times
+    cells = itertools.product(*options)
+    return [(np.array([v for vs, _ in cell for v in vs]), math.prod(p for _, p in cell)) for cell in cells]
+
+
+def _directions(m: int, first: np.ndarray, folded: bool, fine: int, turns: int) -> tuple[np.ndarray, np.ndarray]:
+    """Unit vectors [n, m] and their shares of the sphere, the first axis along `first`; `turns` around it."""
+    if m == 1:
+        return np.array([[1.0], [-1.0]]), np.array([0.5, 0.5])
+    if m == 2:
+        count = 48 * fine
+        if folded:
+            angle, share = panels(np.array([-0.5, 0.0, 0.5, 1.0, 1.5]) * math.pi, count // 2)
+            share = share / (2 * math.pi)
+        else:
+            angle, share = 2 * math.pi * np.arange(2 * count) / (2 * count), np.full(2 * count, 1 / (2 * count))
+        found = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    else:
+        # the density of one coordinate of the sphere is proportional to (1 - w^2)^((m - 3) / 2): w = sin(angle)
+        edges = np.array([-1.0, 0.0, 1.0] if folded else [-1.0, 1.0]) * math.pi / 2
+        angle, share = panels(edges, 12 * fine if folded else 40 * fine)
+        share = share * np.cos(angle) ** (m - 2)
+        share = share / share.sum()
+        if m == 3:
+            around = 2 * math.pi * np.arange(turns) / turns
+            across = np.stack([np.cos(around), np.sin(around)], axis=1)
+        else:  # (b)
+            across = np.sqrt(m - 1) * np.concatenate([np.eye(m - 1), -np.eye(m - 1)]) / np.sqrt(m - 1)
+        sine, cosine = np.sin(angle), np.cos(angle)
+        count = len(across)
+        found = np.concatenate(
+            [np.repeat(sine, count)[:, None], (cosine[:, None, None] * across).reshape(-1, m - 1)], axis=1
+        )
+        share = np.repeat(share, count) / count
+    # a reflection takes the first axis to `first`
+    length = float(np.linalg.norm(first))
+    away = np.eye(m)[0] - first / length if length > 0 else np.zeros(m)
+    if (square := float(away @ away)) > 1e-30:
+        found = found - 2 * np.outer(found @ away, away) / square
+    return found, share
+
+
+def _faces(m: int, fine: int) -> tuple[np.ndarray, np.ndarray]:
+    """(c): points of the faces of [-1, 1]^m and their shares."""
+    v, w = panels(np.array([-1.0, 1.0]), 20 * fine)
+    grid = np.array(list(itertools.product(v, repeat=m - 1))).reshape(-1, m - 1)
+    share = np.array([math.prod(ws) for ws in itertools.product(w / 2, repeat=m - 1)])
+    found = [np.insert(grid, axis, side, axis=1) for axis in range(m) for side in (-1.0, 1.0)]
+    return np.concatenate(found), np.tile(share, 2 * m) / (2 * m)
+
+
+def _radial(kink: np.ndarray, end: float, outer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and steps [n, J] of panels on [0, end] that end at the kink of every ray."""
+    inside = np.minimum(kink, end)[:, None]
+    edges = np.concatenate([inside * _INNER, inside + (end - inside) * outer[1:]], axis=1)
+    x, w = panels(np.array([-1.0, 1.0]), _NODES)
+    half, middle = np.diff(edges)[:, :, None] / 2, (edges[:, 1:] + edges[:, :-1])[:, :, None] / 2
+    return (middle + half * x).reshape(len(kink), -1), (half * w).reshape(len(kink), -1)
+
+
+def _chi(m: int, kink: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    r, step = _radial(kink, math.sqrt(m) + 8.5, _OUTER)
+    log_mass = (m / 2 - 1) * math.log(2) + math.lgamma(m / 2)
+    return r, step * np.exp((m - 1) * np.log(np.maximum(r, 1e-300)) - r * r / 2 - log_mass)
+
+
+def _t(m: int, df: float, kink: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    # r = sqrt(df) tan a
+    a, step = _radial(np.arctan(kink / math.sqrt(df)), math.pi / 2, _OUTER_T)
+    log_mass = math.lgamma(m / 2) + math.lgamma(df / 2) - math.lgamma((m + df) / 2) - math.log(2)
+    density = np.exp((m - 1) * np.log(np.maximum(np.sin(a), 1e-300)) + (df - 1) * np.log(np.cos(a)) - log_mass)
+    return math.sqrt(df) * np.tan(a), step * density
+
+
+def _box(m: int, kink: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    r, step = _radial(kink, 1.0, _OUTER)
+    return r, step * m * r ** (m - 1)
+
+
+def sobol_rows(population: Population, count: int, seed: int) -> np.ndarray:
+    """Rows [count, d + 1] of a scrambled Sobol sequence; count is a power of 2."""
+    from scipy.special import chdtri, ndtri
+    from scipy.stats import qmc
+
+    from dpexp.engine.linear import designs
+
+    d = population.width
+    design, _, numbers = compiled(population, designs.Errors())
+    factored = design.uniforms + design.normals > 0
+    u = qmc.Sobol(d + design.second + factored, rng=np.random.default_rng(seed)).random(count)
+    u = np.clip(u, 2.0**-33, 1 - 2.0**-33)
+    g = ndtri(u[:, : d + design.second])
+    normals, more = g[:, :d], g[:, d:]
+    if population.design.correlation is not None:
+        normals = normals @ np.linalg.cholesky(population.correlation).T
+    z = normals * numbers.a
+    taken, first = 0, np.zeros(count)
+    for j, kind in enumerate(design.columns):
+        first = normals[:, j] if kind == "category" else first
+        column = designs.COLUMNS["category" if kind == "more" else kind]
+        z[:, j] = column(normals[:, j], more[:, taken] if kind == "t" else first, first, j, numbers)
+        taken += kind == "t"
+    if factored:
+        z = z * np.sqrt(numbers.df / chdtri(numbers.df, u[:, -1]))[:, None]
+    return np.concatenate([np.ones((count, 1)), z], axis=1)
+
+
+def _sobol(population: Population) -> Rows:
+    """(e)"""
+    parts = [sobol_rows(population, _SOBOL, seed) for seed in range(_SCRAMBLES)]
+    means = np.array([np.mean(_weight(population, x)) for x in parts])
+    error = 3 * float(np.std(means, ddof=1)) / math.sqrt(_SCRAMBLES) / float(np.mean(means))
+    x = np.concatenate(parts)
+    return Rows(x, np.full(len(x), 1 / len(x)), _weight(population, x), max(error, 1e-5))
