@@ -104,12 +104,12 @@ def test_the_house_stays_small():
 
 
 LINES = {
-    "accounting": 4_440, "algorithms": 2_493, "commands": 6_477, "config": 2_857, "conformance": 1_428, "core": 1_178, "data": 2_075,
-    "engine": 4_525, "inference": 2_986, "papers": 5_345, "plugins": 767, "privacy": 7_443,
-    "problems": 2_065, "reporting": 7_849, "roof": 77, "store": 4_412, "theory": 1_529,
+    "accounting": 4_440, "algorithms": 2_501, "commands": 6_477, "config": 3_039, "conformance": 1_441, "core": 1_178, "data": 2_075,
+    "engine": 4_927, "inference": 2_986, "papers": 5_345, "plugins": 767, "privacy": 7_443,
+    "problems": 3_669, "reporting": 7_853, "roof": 77, "store": 4_412, "theory": 1_529,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""
-FILES = 417
+FILES = 423
 """of the package"""
 
 

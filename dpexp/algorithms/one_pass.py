@@ -65,8 +65,8 @@ class OnePassAlgorithm(Algorithm):
         if private and not np.isfinite(self.sensitivities(problem).noise):
             found.append(
                 "the sensitivity is infinite: rows are unbounded and 'population.weights' is none, so no noise is "
-                "enough for a finite budget. Use weights: mallows, an algorithm that clips (clipped-ldp-sgd), or a bounded "
-                "design (uniform, bernoulli, categorical). mu: inf runs without privacy"
+                "enough for a finite budget. Use weights: mallows, an algorithm that clips (clipped-ldp-sgd), or a "
+                "bounded design (uniform, bernoulli, categorical). mu: inf runs without privacy"
             )
         return found
 

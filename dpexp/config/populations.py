@@ -30,7 +30,8 @@ SHORT = ("d", "sigma_z", "beta")
 def expanded(value: Located, key: str = "") -> list[Located]:
     """(a): every population that a section says."""
     if isinstance(value.value, list):
-        if _depth(value) > LISTS.get(key, 0):
+        rules = key != "columns" and any(item.is_mapping for item in value.value)
+        if rules or _depth(value) > LISTS.get(key, 0):
             return [one for item in value.value for one in expanded(item, key)]
         if key == "columns":
             return [replace(value, value=list(items)) for items in product(*map(expanded, value.value))]
@@ -103,10 +104,14 @@ def _issues(error: ValidationError, given: Located) -> list[Issue]:
                 found.append(Issue(_deepest(given, fault.path).where, f"{fault.place} {fault.message}", fault.hint))
     if found:
         return found
-    first = [str(part) for part in error.errors()[0]["loc"] if isinstance(part, str)]
-    words = [word for word in first if word in Population.model_fields or word.islower()]
-    named = [word for word in words if word not in ("number", "list", "mapping", "word")]
-    return list(explain(error, ".".join([POPULATION, *named[:-1]]) if len(named) > 1 else POPULATION, given))
+    first = error.errors()[0]
+    # tags of alternatives are no keys of the config
+    words = [
+        part for part in first["loc"] if isinstance(part, str) and part not in ("number", "list", "mapping", "word")
+    ]
+    if first["type"] in ("extra_forbidden", "missing"):
+        words = words[:-1]
+    return list(explain(error, ".".join([POPULATION, *words]), given))
 
 
 def _deepest(value: Located, path: tuple[str | int, ...]) -> Located:

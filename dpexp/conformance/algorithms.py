@@ -8,7 +8,7 @@ import random
 from collections.abc import Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, cast
 
 import numpy as np
@@ -23,6 +23,7 @@ from dpexp.conformance.check import Check, Failed, NotTried, Subject
 from dpexp.conformance.problems import furthest
 from dpexp.conformance.settings import WHOLE_RUN, Toy, toys_of
 from dpexp.core.text import counted
+from dpexp.engine.linear.rule import Rule
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.store.simulating import checkpoint_steps
 
@@ -343,6 +344,15 @@ def within_budget(subject: Kind) -> str:
     return ", ".join(tried[:3])
 
 
+def _memories(rule: Rule, p: int, rng: np.random.Generator) -> list[Any]:
+    """Memories of a server under which users' messages are tried: the first one, and others where users see them."""
+    if rule.whiten is None:
+        return [None]
+    kind, count = type(rule.memory), len(rule.memory)
+    others = [kind(*(size * rng.standard_normal((count, p)) ** 2)) for size in (1e-3, 1.0, 1e3)]
+    return [None, *others]
+
+
 def messages(subject: Kind) -> str:
     """No two users send messages further apart than is stated: an adversary's search.
 
@@ -364,7 +374,10 @@ def messages(subject: Kind) -> str:
         # Who clips divides by a length, and that of a gradient at the optimum may be 0.
         if not np.isfinite(rule.sent(np.zeros((1, problem.p)))).all():
             raise Failed("a gradient of length 0 is sent as something that is no number", rule.rescale)
-        most = furthest(algorithm.messages(problem), rng, rule.sent, exact * (1 + ROUNDING))
+        most, model = 0.0, algorithm.messages(problem)
+        for memory in _memories(rule, problem.p, rng):
+            apart = furthest(model, rng, partial(rule.sent, memory=memory), exact * (1 + ROUNDING))
+            most = apart if math.isnan(apart) else max(most, apart)
         if not most <= exact * (1 + ROUNDING):  # nor is nan
             told = f"on {problem.name} two users send messages {most:.6g} apart, the sensitivity says {exact:.6g}"
             raise Failed(f"{told} ({algorithm})", subject.value.sensitivities)

@@ -106,6 +106,10 @@ class Law(Parameters):
         given = self.model_dump()[key]
         return float(self.laws()[self.law][key] if given is None else given)
 
+    def filled(self) -> dict[str, Any]:
+        """The law with all its numbers."""
+        return {"law": self.law, **{key: self.value(key) for key in self.laws()[self.law]}}
+
     def faults(self, path: tuple[str | int, ...], what: str, also: tuple[str, ...] = ()) -> Iterator[Fault]:
         """What is wrong with the law alone; keys in `also` are not the law's."""
         laws = self.laws()
@@ -137,6 +141,11 @@ class Column(Law):
     def width(self) -> int:
         """How many columns it makes."""
         return len(self.levels) - 1 if self.law == "categorical" else self.times
+
+    def filled(self) -> dict[str, Any]:
+        if self.law == "categorical":
+            return {"law": self.law, "p": self.p}
+        return super().filled() | ({"times": self.times} if self.times > 1 else {})
 
     @property
     def levels(self) -> tuple[float, ...]:
@@ -221,6 +230,12 @@ class Errors(Law):
             return {key: value for key, value in given.items() if key != "heteroscedastic"}
         return given
 
+    def filled(self) -> dict[str, Any]:
+        found = super().filled()
+        if self.law == "t" and self.sd is not None:
+            found = {"law": "t", "df": self.df, "sd": self.sd}
+        return found if self.heteroscedastic is None else found | {"heteroscedastic": self.heteroscedastic}
+
     @property
     def size(self) -> float:
         """What the unit error is multiplied by: the standard deviation of a normal, the scale of the others."""
@@ -295,25 +310,32 @@ class Population(Parameters):
 
     @model_serializer(mode="plain")
     def _canonical(self) -> dict[str, Any]:
-        """Without what is at its default, as a config would say it."""
-        design = _without_nothing(self.design)
-        if self.design.columns is not None:
-            design["columns"] = tuple(_without_nothing(column) for column in self.design.columns)
-            del design["law"]
-        elif self.design.law == "normal":
-            del design["law"]
-        found: dict[str, Any] = {"d": self.width}
-        found |= {"design": design} if design else {}
-        coefficients = self.coefficients
-        found["coefficients"] = (
-            _without_nothing(coefficients) if isinstance(coefficients, Coefficients) else coefficients
-        )
-        found |= {} if self.errors is None else {"errors": _without_nothing(self.errors)}
-        found |= {} if self.response is None else {"response": {"link": self.response.link}}
-        found |= {"bend": self.bend} if self.bend else {}
-        if self.cap != 2:
-            found["weights"] = "none" if math.isinf(self.cap) else {"mallows": {"cap": self.cap}}
-        return found
+        """With every default filled in: one population has one form, and what a config sweeps is always there."""
+        rows = self.design
+        if rows.columns is not None:
+            design: dict[str, Any] = {"columns": tuple(column.filled() for column in rows.columns)}
+        else:
+            design = rows.filled()
+        if rows.correlation is not None:
+            given = rows.correlation
+            design["correlation"] = given if isinstance(given, tuple) else given.model_dump(exclude_none=True)
+        found: dict[str, Any] = {"d": self.width, "design": design, "coefficients": self._filled_coefficients()}
+        if self.errors is not None:
+            found["errors"] = self.errors.filled()
+        if self.response is not None:
+            found["response"] = {"link": self.response.link}
+        mallows = "mallows" if self.cap == 2 else {"mallows": {"cap": self.cap}}
+        return found | {"bend": self.bend, "weights": "none" if math.isinf(self.cap) else mallows}
+
+    def _filled_coefficients(self) -> object:
+        given = self.coefficients
+        if not isinstance(given, Coefficients):
+            return given
+        values = given.model_dump(exclude_none=True)
+        if given.nonzero is not None:
+            values.setdefault("value", 1.0)
+        values.setdefault("intercept", float(self.beta[0]))
+        return values
 
     # --- what follows from it --------------------------------------------------------------------------------------
 
@@ -439,7 +461,7 @@ class Population(Parameters):
                 yield Fault(("d",), message, "leave out `d`")
             return
         if rows.law in COLUMNS and rows.law not in ROWS:
-            given = {k: v for k, v in _without_nothing(rows).items() if k != "correlation"}
+            given = rows.model_dump(exclude_none=True, exclude={"columns", "correlation"})
             shown = ", ".join(f"{key}: {value}" for key, value in given.items())
             hint = f"design: {{columns: [{{{shown}, times: {self.d or 5}}}]}}"
             yield Fault(("design", "law"), f"is wrong: {rows.law} is a law of one column", hint)
@@ -510,9 +532,3 @@ class Population(Parameters):
 def _outside(path: tuple[str | int, ...], value: float, low: float, high: float) -> Fault:
     bound = f"at least {low:g}" if value < low else f"at most {high:g}"
     return Fault(path, f"must be {bound}, got {value:g}")
-
-
-def _without_nothing(part: Parameters) -> dict[str, Any]:
-    """The parameters of a part that are given."""
-    found = part.model_dump(exclude_none=True)
-    return {key: value for key, value in found.items() if (key, value) != ("times", 1)}

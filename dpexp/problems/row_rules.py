@@ -86,7 +86,9 @@ def _on_rays(
     if not (normal or rows_t or box):
         return None
     # places of the columns: the enumerated ones, and those on rays
-    place, ones, rest = 1, [], []
+    place = 1
+    ones: list[int] = []
+    rest: list[int] = []
     for column in population.columns:
         (ones if column in discrete else rest).extend(range(place, place + column.width))
         place += column.width
@@ -179,7 +181,7 @@ def _directions(m: int, first: np.ndarray, folded: bool, fine: int, turns: int) 
 def _faces(m: int, fine: int) -> tuple[np.ndarray, np.ndarray]:
     """(c): points of the faces of [-1, 1]^m and their shares."""
     v, w = panels(np.array([-1.0, 1.0]), 20 * fine)
-    grid = np.array(list(itertools.product(v, repeat=m - 1))).reshape(-1, m - 1)
+    grid = np.array(list(itertools.product(v, repeat=m - 1))).reshape(len(v) ** (m - 1), m - 1)
     share = np.array([math.prod(ws) for ws in itertools.product(w / 2, repeat=m - 1)])
     found = [np.insert(grid, axis, side, axis=1) for axis in range(m) for side in (-1.0, 1.0)]
     return np.concatenate(found), np.tile(share, 2 * m) / (2 * m)

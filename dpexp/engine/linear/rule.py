@@ -2,14 +2,15 @@
 
 With g = grad f(theta_{i-1}, x_i), the gradient of the one user of step i, and omega_i ~ N(0, I_p):
 
-    user i sends          rescale(|g|) g + (Delta / mu_i) omega_i
+    user i sends          rescale(|u|) u + (Delta / mu_i) omega_i,   u_j = whiten(g_j, memory_j), or g itself
     the server computes   (theta_i, memory_i) = update(theta_{i-1}, what was sent, memory_{i-1})
 
-and keeps the scale, where it is a parameter, above its lower bound. The two sides are two functions on purpose. Only
-the user's own side sees the norm of the true gradient. The server's side sees nothing but the noisy gradient, so
-whatever `update` does is post-processing and costs no privacy.
+and keeps the scale, where it is a parameter, above its lower bound. The two sides are functions of their own on
+purpose. Only the user's side sees the true gradient; what it sees of the server's memory is public, since it was made
+of noisy gradients. The server's side sees nothing but the noisy gradient, so whatever `update` does is post-processing
+and costs no privacy.
 
-Both are plain functions of arithmetic, comparisons and `dpexp.engine.lanes.elementwise`. Called from Python they act on
+All are plain functions of arithmetic, comparisons and `dpexp.engine.lanes.elementwise`. Called from Python they act on
 numbers; compiled they act on eight replicates at once.
 """
 
@@ -85,14 +86,18 @@ class Rule(NamedTuple):
                 f"memory, a {type(self.memory).__name__} of {len(self.memory)}; it returned {result!r}"
             )
 
-    def sent(self, gradients: np.ndarray) -> np.ndarray:
-        """What users make of their gradients [..., p] before they add the noise."""
-        if self.rescale is None:
-            return gradients
+    def sent(self, gradients: np.ndarray, memory: Memory = None) -> np.ndarray:
+        """What users make of their gradients [..., p] before they add the noise.
+
+        `memory` has vectors [p]; without it all are as they start.
+        """
         with np.errstate(all="ignore"):
-            return np.asarray(
-                self.rescale(np.linalg.norm(gradients, axis=-1, keepdims=True), self.floats()) * gradients
-            )
+            if self.whiten is not None:
+                gradients = np.asarray(self.whiten(gradients, self.memory if memory is None else memory, self.floats()))
+            if self.rescale is None:
+                return gradients
+            norms = np.linalg.norm(gradients, axis=-1, keepdims=True)
+            return np.asarray(self.rescale(norms, self.floats()) * gradients)
 
     @property
     def source(self) -> Source:

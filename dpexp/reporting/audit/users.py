@@ -141,14 +141,18 @@ class UsersAudit:
     @cached_property
     def model(self) -> Model:
         """The problem's model with the canaries' law of data."""
-        model = self.problem.model()
+        from dpexp.engine.linear.designs import Design, Errors, independent_normals
+
+        model, d = self.problem.model(), self.problem.d
         middle = 0.0 if self.problem.response_noise == "normal" else 0.5
         law = model.law._replace(
             k=np.array([*model.law.k, middle, *self.y]),
             # |x|^2 is then near 2, where w(x) |x| is largest
-            sigma_z=1 / math.sqrt(self.problem.d),
+            design=independent_normals(1 / math.sqrt(d), d, self.problem.cap),
         )
-        return model._replace(shape=model.shape._replace(response=canary_response), law=law)
+        errors = Errors(self.problem.response_noise)
+        shape = model.shape._replace(response=canary_response, design=Design(), errors=errors)
+        return model._replace(shape=shape, law=law)
 
     def gradients(self, theta: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What a user with covariates x [R, d + 1] sends before the noise at theta [R, p], with y0 and with y1."""
@@ -163,7 +167,7 @@ class UsersAudit:
             fill_normal(_states(seed, lanes, "data"), z, len(z))
             draw(_states(seed, lanes, "response"), noise, len(noise))  # type: ignore[no-untyped-call]
             drawn = z[: self.users * self.problem.d].reshape(self.users, self.problem.d, LANES)
-            yield self.model.law.sigma_z * drawn[..., : len(lanes)], noise[: self.users, : len(lanes)]
+            yield self.model.law.design.a[0] * drawn[..., : len(lanes)], noise[: self.users, : len(lanes)]
 
     def _pairs(self, z: np.ndarray, noise: np.ndarray) -> list[Drawn]:
         """The records of each user in every run, and how far apart the two are at the start."""

@@ -1,0 +1,287 @@
+"""Populations: what configs say, the users that the engine draws, and means against other routes."""
+
+import csv
+import math
+from io import StringIO
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpexp.config.experiment_file import read_experiment
+from dpexp.config.yamlfile import ConfigError
+from dpexp.problems import PROBLEMS
+from dpexp.problems.population import Population
+from dpexp.problems.population_means import optimum_of
+from tests.conftest import mostly_slow
+
+PLAIN, AR1 = {"d": 3}, {"design": {"correlation": {"ar1": 0.5}}, "coefficients": (1, 1, -2, 0.5)}
+MIXED = {
+    "design": {"columns": ({"law": "bernoulli", "p": 0.3}, {"law": "categorical", "p": (0.2, 0.3, 0.5)}, {"law": "normal"})},
+    "coefficients": (1, 1, -2, 0.5, 1),
+}  # fmt: skip
+T5, BOX = ({"design": design, "coefficients": (1, 1, -2, 0.5)} for design in ({"law": "t", "df": 5}, "uniform"))
+NORMAL, PROBIT = {"errors": {"law": "normal", "sd": 2.0}}, {"response": {"link": "probit"}}
+CONTAMINATED = {"errors": {"law": "contaminated", "share": 0.1, "sd": 2.0, "far": 10.0}}
+UNEQUAL = {"errors": {"law": "normal", "sd": 2.0, "heteroscedastic": (0.5, 0.5)}}
+KNOWN, HUBER, LOGIT = ("huber-linear", {"scale": "known"}), ("huber-linear", {}), ("mallows-logistic", {})
+PINBALL, BAND = ("pinball-linear", {"tau": 0.25}), ("insensitive-linear", {"width": 1.0})
+CELLS = [
+    (*KNOWN, PLAIN | NORMAL, (1, 1, 1, 1), 0.3600438, 0.1763546, 0.256809, 20.98241),
+    (*KNOWN, MIXED | NORMAL, (1, 1, -2, 0.5, 1), 0.3941356, 0.01976782, 0.4184442, 120.3892),
+    (*KNOWN, AR1 | CONTAMINATED, (1, 1, -2, 0.5), 0.3361177, 0.08349401, 0.2548792, 36.22958),
+    (*KNOWN, PLAIN | UNEQUAL | {"coefficients": (1, 1, -2, 0.5)}, (1, 1, -2, 0.5), 0.5485184, 0.1624597, 0.277768, 16.2193),
+    (*HUBER, AR1 | NORMAL, (1, 1, -2, 0.5, 2), 0.4950008, 0.09018395, 0.2753013, 31.38059),
+    (*HUBER, BOX | NORMAL, (1, 1, -2, 0.5, 2), 0.6533977, 0.1190226, 0.3782927, 46.06236),
+    (*LOGIT, MIXED, (1, 1, -2, 0.5, 1), 0.1517156, 0.00792006, 0.158531, 190.5072),
+    (*LOGIT, T5, (1, 1, -2, 0.5), 0.1434735, 0.02173225, 0.08897133, 59.32111),
+    (*LOGIT, MIXED | PROBIT, (1.750187, 1.787710, -3.502389, 0.8972788, 1.792079), 0.2682479, 0.004686376, 0.1018745, 335.7312),
+    (*LOGIT, PLAIN | PROBIT, (1.754056, 1.758990, 1.758990, 1.758990), 0.2152126, 0.01238673, 0.08242049, 89.47894),
+    (*PINBALL, AR1 | NORMAL, (-0.3489795, 1, -2, 0.5), 0.1094647, 0.03489071, 0.1065096, 48.97144),
+    (*BAND, BOX | NORMAL, (1, 1, -2, 0.5), 0.3924661, 0.1020332, 0.3242947, 50.81511),
+]  # fmt: skip
+"""problem, its parameters, population; theta*, F(0) - F(theta*) (scale from 1), least and largest eigenvalue of the
+Hessian and tr H^-1 S H^-1, by another program, whose users were also drawn 2e7 times"""
+SCALARS = """\
+huber-linear,known,laplace,0,.369730146,.778068770
+huber-linear,known,logistic,0,.293310987,1.063033982
+huber-linear,known,skewed,-.213264865,.446683784,.511264367
+pinball-linear,.25,normal,-1.348979500,.158888286,.1875
+pinball-linear,.25,t,-1.529784657,.128688307,.1875
+pinball-linear,.9,t,3.275488707,.051226888,.09
+pinball-linear,.25,laplace,-1.386294361,.125,.1875
+pinball-linear,.25,skewed,-1.424635855,.375,.1875
+pinball-linear,.9,skewed,2.605170186,.05,.09
+pinball-linear,.9,contaminated,2.973442289,.063267115,.09
+insensitive-linear,1,laplace,0,.303265330,.606530660
+insensitive-linear,1,logistic,0,.235003712,.755081338
+"""
+"""shift of the intercept, curvature and mean squared score for errors of scale 2, of another program"""
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell[0])
+def test_means_over_populations_are_those_of_another_program(cell):
+    name, extra, population, theta, gap, least, largest, trace = cell
+    problem = PROBLEMS[name](population=population, **extra)
+    best, start = optimum_of(problem), np.zeros(problem.p)
+    if problem.has_scale:
+        start[-1] = 1
+    eigenvalues, inverse = np.linalg.eigvalsh(best.hessian), np.linalg.inv(best.hessian)
+    assert best.theta == pytest.approx(np.array(theta, float), abs=6e-7)
+    found = [eigenvalues[0], eigenvalues[-1], np.trace(inverse @ best.covariance @ inverse), problem.risk_gap(start)]
+    assert found == pytest.approx([least, largest, trace, gap], rel=1e-6)
+
+
+@pytest.mark.parametrize("row", list(csv.reader(StringIO(SCALARS))), ids=lambda row: "-".join(row[:3]))
+def test_numbers_of_losses_and_errors_are_those_of_another_program(row):
+    name, option, law, shift, curvature, square = row
+    extra = {"t": {"df": 3.0}, "contaminated": {"share": 0.1, "far": 10.0}}.get(law, {})
+    size = "sd" if law in ("normal", "contaminated") else "scale"
+    given = {
+        "huber-linear": {"scale": option},
+        "pinball-linear": {"tau": option},
+        "insensitive-linear": {"width": option},
+    }
+    options = {k: v if v == "known" else float(v) for k, v in given[name].items()}
+    errors = {"law": law, size: 2.0, **extra}
+    problem = PROBLEMS[name](population={"d": 1, "design": "uniform", "errors": errors}, **options)
+    best = optimum_of(problem)
+    rows = optimum_of(PROBLEMS["pinball-linear"](tau=0.5, population={"d": 1, "design": "uniform"}))
+    # of the median under normal errors the curvature is 1 / (2 sqrt(2 pi)) and the squared score 1 / 4
+    a_matrix, b_matrix = rows.hessian * 2 * math.sqrt(2 * math.pi), rows.covariance * 4
+    assert best.theta[0] - 1 == pytest.approx(float(shift), abs=2e-9)
+    assert best.hessian == pytest.approx(float(curvature) * a_matrix, rel=1e-8)
+    assert best.covariance == pytest.approx(float(square) * b_matrix, rel=1e-8)
+
+
+def test_a_wrong_second_moment_or_place_would_be_seen():
+    """Teeth: w for w^2 in S, correlation applied twice, and beta* for theta* are all far beyond 1e-6."""
+    problem = PROBLEMS["huber-linear"](scale="known", population=AR1 | NORMAL)
+    twice = PROBLEMS["huber-linear"](
+        scale="known", population=AR1 | NORMAL | {"design": {"correlation": {"ar1": 0.25}}}
+    )
+    best = optimum_of(problem)
+    assert abs(np.linalg.eigvalsh(optimum_of(twice).hessian)[0] / np.linalg.eigvalsh(best.hessian)[0] - 1) > 0.1
+    assert np.abs(best.covariance / best.hessian * best.hessian[0, 0] / best.covariance[0, 0] - 1).max() > 0.01
+    assert np.abs(optimum_of(PROBLEMS["mallows-logistic"](population=PLAIN | PROBIT)).theta - 1).min() > 0.7
+
+
+USERS = [
+    ({"design": {"law": "t", "df": 5, "correlation": {"ar1": 0.6}}, "errors": {"law": "t", "df": 3.0, "scale": 2.0}}, "huber-linear"),
+    ({"design": {"correlation": {"exchangeable": -0.2}}, "errors": {"law": "laplace"}, "bend": 0.5}, "pinball-linear"),
+    ({**MIXED, "errors": {"law": "skewed"}}, "insensitive-linear"),
+    ({"design": "uniform", "response": {"link": "cloglog"}, "weights": {"mallows": {"cap": 3.0}}}, "mallows-logistic"),
+    ({"design": {"columns": ({"law": "t", "df": 4.5}, {"law": "uniform", "low": 0.0, "high": 2.0})}, "errors": {"law": "contaminated"}}, "pinball-linear"),
+    ({"d": 3, "errors": {"law": "logistic", "heteroscedastic": (0.5, 0.5)}}, "huber-linear"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", mostly_slow(USERS))  # each is compiled
+def test_the_gradients_of_users_that_the_engine_draws_are_0_in_the_mean_at_the_optimum(case):
+    """Drawing in lanes and quadrature share no code; the covariance of the gradients is the other number compared."""
+    population, name = case
+    problem = PROBLEMS[name](population=population)
+    best, count = optimum_of(problem), 60_000
+    x, y = problem.sample(np.random.default_rng(5), count)
+    gradients = problem.gradient(np.broadcast_to(best.theta, (count, problem.p)), x, y)
+    mean, covariance = gradients.mean(axis=0), np.cov(gradients.T)
+    assert count * mean @ np.linalg.solve(covariance, mean) < stats.chi2(problem.p).ppf(0.9999)
+    assert np.trace(covariance) == pytest.approx(np.trace(best.covariance), rel=0.03)
+    away = best.theta + 0.1
+    means = problem.gradient(np.broadcast_to(away, (count, problem.p)), x, y).mean(axis=0)
+    assert count * means @ np.linalg.solve(covariance, means) > stats.chi2(problem.p).ppf(0.9999)
+
+
+@pytest.mark.parametrize("law", mostly_slow(["t", "laplace", "logistic", "skewed", "contaminated", "bounded"]))
+def test_errors_have_their_law(law):
+    extra = {"t": {"df": 4.5}, "contaminated": {"share": 0.2, "far": 5.0}}.get(law, {})
+    problem = PROBLEMS["huber-linear"](population={"d": 1, "coefficients": 0.0, "errors": {"law": law, **extra}})
+    _, y = problem.sample(np.random.default_rng(3), 40_000)
+    known = {
+        "t": stats.t(4.5).cdf, "laplace": stats.laplace.cdf, "logistic": stats.logistic.cdf,
+        "skewed": lambda e: stats.expon.cdf(e + 1), "bounded": lambda e: np.where(e < 0, (1 + e) ** 4 / 2, 1 - (1 - e) ** 4 / 2),
+        "contaminated": lambda e: 0.8 * stats.norm.cdf(e) + 0.2 * stats.norm.cdf(e / 5),
+    }  # fmt: skip
+    assert stats.kstest(y, known[law]).pvalue > 1e-4
+
+
+@pytest.mark.slow
+def test_rows_have_their_law_and_correlation():
+    rows = PROBLEMS["mallows-logistic"](population=MIXED).sample(np.random.default_rng(1), 40_000)[0]
+    assert rows[:, 1:4].mean(axis=0) == pytest.approx([0.3, 0.3, 0.5], abs=0.01)
+    assert not np.any(rows[:, 2] * rows[:, 3])
+    z = PROBLEMS["mallows-logistic"](population=T5).sample(np.random.default_rng(1), 40_000)[0][:, 1:]
+    assert stats.kstest(np.sum(z * z, axis=1) / 3, stats.f(3, 5).cdf).pvalue > 1e-4
+    z = PROBLEMS["mallows-logistic"](population=AR1).sample(np.random.default_rng(1), 40_000)[0][:, 1:]
+    assert np.corrcoef(z.T) == pytest.approx(np.array([[1, 0.5, 0.25], [0.5, 1, 0.5], [0.25, 0.5, 1]]), abs=0.02)
+
+
+@pytest.mark.parametrize("cap", [1.0, 1.5, 2.0, 3.0, math.inf])
+def test_sensitivities_of_other_caps_hold_and_are_nearly_attained(cap):
+    weights = "none" if math.isinf(cap) else {"mallows": {"cap": cap}}
+    design = "uniform" if math.isinf(cap) else "normal"
+    kind = PROBLEMS["pinball-linear"](tau=0.2, population={"d": 1, "design": design, "weights": weights})
+    z = np.linspace(-1, 1, 401) if math.isinf(cap) else np.concatenate([np.linspace(-9, 9, 2001), [-1, 1]])
+    x = np.stack([np.ones_like(z), z], axis=1)
+    messages = np.concatenate([kind.gradient(np.zeros((len(z), 2)), x, np.full(len(z), y)) for y in (-1.0, 1.0)])
+    hull = messages[np.argsort(messages @ [0.3, 1.0])]
+    largest = max(float(np.linalg.norm(hull - one, axis=1).max()) for one in hull[::5])
+    assert largest <= kind.exact_sensitivity() * (1 + 1e-12)
+    assert largest >= 0.98 * kind.exact_sensitivity()
+
+
+def test_the_gap_of_public_rows_is_near_the_exact_one():
+    problem, rng = PROBLEMS["huber-linear"](population=AR1 | NORMAL), np.random.default_rng(2)
+    for distance, error in ((0.1, 2e-4), (1.0, 2e-2)):
+        away = rng.standard_normal((8, problem.p))
+        theta = problem.optimum() + distance * away / np.linalg.norm(away, axis=1)[:, None]
+        look = problem.look(np.ascontiguousarray(theta.T[None]))
+        assert look.loss_gap[0] == pytest.approx(problem.risk_gap(theta), rel=error)
+
+
+CONFIG = """
+experiment: e
+problem: {{name: {name}}}
+privacy: {{mu: {mu}}}
+population: {population}
+run: {{n: 100, replicates: 2}}
+"""
+
+
+def cells(population, name="huber-linear", mu="1"):
+    return read_experiment(CONFIG.format(name=name, population=population, mu=mu), "e.yaml").cells
+
+
+def test_what_the_short_forms_say_has_their_ids_in_either_spelling():
+    short = read_experiment(
+        "experiment: e\nproblem: {name: huber-linear, d: 3, sigma_z: 0.7, beta: 2, sigma: 3}\nprivacy: {mu: 1}\nrun: {n: 100, replicates: 2}\n",
+        "e.yaml",
+    )
+    said = "{d: 3, design: {sd: 0.7}, coefficients: {intercept: 2, slopes: [2, 2, 2]}, errors: {law: normal, sd: 3}, weights: {mallows: {cap: 2}}}"
+    assert cells(said)[0].cell_id == short.cells[0].cell_id
+    assert "population" not in cells(said)[0].parameters["problem"]
+
+
+def test_lists_sweep_but_where_a_key_takes_one():
+    assert len(cells("{coefficients: [1, 2, 3]}")) == 1
+    assert len(cells("{coefficients: [[1, 1, -2], [1, 0, 0]]}")) == 2
+    assert len(cells("{coefficients: {nonzero: 2, value: [1, 2, 3]}}")) == 3
+    swept = cells(
+        "{errors: {law: t, df: [3, 5], scale: [1, 2]}, design: {correlation: [{ar1: 0.5}, {exchangeable: 0.2}]}}"
+    )
+    assert len({cell.cell_id for cell in swept}) == 8
+    assert swept[0].setting() == {
+        "population.design.correlation.ar1": 0.5,
+        "population.design.correlation.exchangeable": None,
+        "population.errors.df": 3.0,
+        "population.errors.scale": 1.0,
+    }
+
+
+WRONG = [
+    ("{d: 3, design: {correlation: [[1, .9, -.9], [.9, 1, .9], [-.9, .9, 1]]}}", "not positive definite: its least eigenvalue is -0.8", "0.555", "[[1"),
+    ("{d: 3, design: {correlation: [[1, .9], [.9, 1]]}}", "is no matrix of 3 rows and 3 columns", "", "[[1"),
+    ("{d: 2, design: {correlation: [[1, .5], [.4, 1]]}}", "entry (1, 2) is 0.5 and (2, 1) is 0.4", "", "[[1"),
+    ("{d: 5, coefficients: [1, 1, -2, 0.5]}", "has 4 numbers; d = 5 needs 6", "one vector", "[1,"),
+    ("{errors: {law: t, df: 2, sd: 1}}", "no standard deviation", "", "{law: t"),
+    ("{design: {columns: [{law: categorical, p: [.2, .3, .6]}]}}", "sum to 1.1, not 1", "", "[.2"),
+    ("{weights: none}", "the sensitivity is infinite", "", ""),
+    ("{d: 5, design: {correlation: {exchangeable: -0.3}}}", "least eigenvalue is -0.2", "above -1/4", "{exch"),
+    ("{design: {correlation: {ar1: 1}}}", "must be less than 1, got 1", "", "1}"),
+    ("{d: 5, design: {columns: [{law: normal, times: 4}]}}", "makes 4 columns", "leave out `d`", "5,"),
+    ("{errors: {law: cauchy}}", "unknown law of errors 'cauchy'", "df: 1", "cauchy"),
+    ("{design: {law: t, df: 4.5}}", "must be a whole number", "columns: [{law: t, df: 4.5", "4.5"),
+    ("{design: {law: bernoulli, p: .3}}", "is a law of one column", "columns: [{law: bernoulli, p: 0.3, times: 5}]", "bern"),
+    ("{d: 5, coefficients: {nonzero: 7}}", "is 7, but there are 5 slopes", "", "7}"),
+    ("{d: x}", "population.d", "", "x}"),
+    ("{designs: uniform}", "'designs'", "", "designs"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("population", "message", "hint", "place"), WRONG, ids=[row[1] for row in WRONG])
+def test_bad_input_is_said_at_its_place(population, message, hint, place):
+    with pytest.raises(ConfigError) as caught:
+        cells(population)
+    issue = caught.value.issues[0]
+    assert message in issue.message
+    assert hint in issue.hint
+    if place:
+        line = CONFIG.format(name="huber-linear", population=population, mu="1").splitlines()[issue.where.line - 1]
+        assert line[issue.where.column - 1 :].startswith(place)
+
+
+@pytest.mark.parametrize(
+    ("name", "population", "message"),
+    [
+        ("mallows-logistic", "{errors: {law: t, df: 3}}", "the responses are labels"),
+        ("huber-linear", "{response: {link: probit}}", "a link is of labels"),
+        ("huber-linear, d: 5", "{d: 5}", "is said by 'population' too"),
+        ("softmax", "{d: 5}", "does not take a population"),
+    ],
+)
+def test_a_population_has_to_fit_its_problem(name, population, message):
+    with pytest.raises(ConfigError, match=message):
+        cells(population, name)
+
+
+def test_unweighted_rows_run_without_privacy_where_they_are_bounded_or_clipped():
+    assert cells("{weights: none}", mu="inf")
+    bounded = cells("{design: uniform, d: 3, weights: none}")[0]
+    assert bounded.algorithm.sensitivities(bounded.problem).noise == pytest.approx(
+        math.hypot(2 * 1.345 * 2, 1.345**2 / 2)
+    )
+    text = CONFIG.format(name="huber-linear", population="{weights: none}", mu="1")
+    assert read_experiment(text + "algorithm: {name: clipped-ldp-sgd, clip: 1}\n", "e.yaml").cells
+
+
+def test_parts_of_a_population_are_found_again_in_what_is_stored():
+    cell = cells(
+        "{design: {columns: [{law: bernoulli, p: .3, times: 2}, {law: normal}]}, errors: {law: t, df: 3, sd: 2}}"
+    )[0]
+    from dpexp.config.cells import stored_cell
+
+    assert stored_cell("e", cell.parameters).cell_id == cell.cell_id
+    assert (
+        Population.model_validate(cell.problem.population.model_dump()).model_dump()
+        == cell.problem.population.model_dump()
+    )
