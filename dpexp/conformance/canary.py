@@ -26,6 +26,7 @@ from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.reader import parameters_of
 from dpexp.conformance.check import Check, Failed, NotTried, Subject
 from dpexp.engine.lanes.vectors import LANES
+from dpexp.engine.linear.designs import Design, Errors, independent_normals
 from dpexp.engine.linear.one_pass import Model
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.audit.claim import claim_of
@@ -167,8 +168,10 @@ def _one_user(problem: Any, sent: Callable[[np.ndarray], np.ndarray], pair: tupl
         def model(self) -> Model:
             model: Model = super().model()
             known = np.array([*model.law.k, -math.inf if there else math.inf, *pair])
-            law = model.law._replace(k=known, sigma_z=0.0)
-            return model._replace(shape=model.shape._replace(response=canary_response), law=law)
+            law = model.law._replace(k=known, design=independent_normals(0.0, problem.d, problem.cap))
+            errors = Errors(problem.response_noise)
+            shape = model.shape._replace(response=canary_response, design=Design(), errors=errors)
+            return model._replace(shape=shape, law=law)
 
         def sample(self, rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
             responses = np.full(size, pair[0])

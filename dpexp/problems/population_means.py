@@ -22,7 +22,6 @@ import numpy as np
 
 from dpexp.core.caches import kept_once
 from dpexp.core.errors import UsageError
-from dpexp.core.gauss_legendre import gauss_legendre
 from dpexp.problems.laws import UnitLaw, unit_law
 from dpexp.problems.population import Errors, Population
 from dpexp.problems.row_rules import Rows, rows_of, sobol_rows
@@ -79,7 +78,7 @@ def errors_of(problem: LinearPredictorProblem, u: np.ndarray, spread: np.ndarray
     count = max(12, math.ceil(2 * (math.asinh(high) - math.asinh(low))))
     base = np.sinh(np.linspace(math.asinh(low), math.asinh(high), count + 1))
     base = np.unique(np.concatenate([base, law.kinks]))
-    z, step = gauss_legendre(_NODES)
+    z, step = np.polynomial.legendre.leggauss(_NODES)
     score, kinks = type(problem).score, np.array(problem.score_kinks(scale))
     found = []
     size = max(1, _CHUNK // (_NODES * (len(base) + len(kinks))))
@@ -351,7 +350,7 @@ def tables_of(errors: Errors) -> Tables:
     law, step = law_of(errors), math.asinh(1.0) / 120
     half = math.ceil(math.asinh(1e6) / step)
     a = np.sinh(np.arange(-half, half + 1) * step)
-    z, w = gauss_legendre(8)
+    z, w = np.polynomial.legendre.leggauss(8)
     width = np.diff(a)[:, None] / 2
     x = (a[1:] + a[:-1])[:, None] / 2 + width * z
     tail = law.survival(x)
