@@ -76,11 +76,15 @@ class Written(NamedTuple):
 def laid_out(draw: Callable[[], Drawing]) -> Drawing:
     """What is drawn in our style, laid out once: for each format anew that would take as long as drawing."""
     import matplotlib as mpl
+    from matplotlib.text import Text
 
-    from dpexp.reporting.style import RC
+    from dpexp.reporting.style import RC, for_tex
 
     with DRAWS, mpl.rc_context(RC):
         drawing = draw()
+        # LaTeX reads % and _ in words as its own
+        for text in drawing.canvas.findobj(Text) if mpl.rcParams["text.usetex"] else ():
+            text.set_text(for_tex(text.get_text()))
         if layout := drawing.canvas.get_layout_engine():
             layout.execute(drawing.canvas)
             drawing.canvas.set_layout_engine("none")

@@ -49,4 +49,5 @@ def caption_of(figure: Figure, drawing: Drawing, results: Path) -> str:
     words = [f"{figure.caption.rstrip('.')}.", f"[{figure.paper}, {figure.place}]"]
     if figure.needs and {"ci_lo", "ci_hi"} <= set(drawing.data.columns):
         words.append(f"Intervals: {CI_NAME}.")
-    return " ".join(filter(None, [*words, of_experiments(results, figure.needs)]))
+    said = " ".join(filter(None, words))
+    return "\n\n".join(filter(None, [said, of_experiments(results, figure.needs)]))

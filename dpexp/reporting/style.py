@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 RC: Any = {
-    "font.family": "DejaVu Sans",
     "font.size": 8.5,
     "axes.titlesize": 9.5,
     "axes.labelsize": 9,
@@ -31,8 +31,9 @@ RC: Any = {
     "grid.linewidth": 0.6,
 }
 
-BUDGET_COLOURS = {"0.5": "#a50f4c", "1": "#e0701a", "2": "#2a9d6f", "3": "#2b6cb8", "non-private": "#111111"}
-"""dark red, orange, green, blue and black differ in lightness and under colour-vision deficiency"""
+BUDGET_COLOURS = {"0.5": "#8c1245", "1": "#f0973c", "2": "#2f9e74", "3": "#2f66ad", "non-private": "#111111"}
+"""dark red, orange, green, blue and black: lightness 30, 70, 58, 43 and 5, so that grey print tells them apart, and so
+do readers with each colour-vision deficiency"""
 SPARE_COLOURS = ("#7a4fa3", "#c9a300", "#5c5c5c", "#8fb8de")
 BAND_ALPHA = 0.22
 GUIDE = 30.0
@@ -58,6 +59,15 @@ def logarithmic(axes: Axes, which: str, most: int = 12) -> None:
     axis.set_minor_locator(LogLocator(subs=tuple(range(2, 10)), numticks=12))
     axis.set_minor_formatter(NullFormatter())
     axes.tick_params(which="minor", length=2, width=0.5)
+
+
+_SPECIAL = re.compile(r"([%&#_])")
+
+
+def for_tex(text: str) -> str:
+    """Text for LaTeX, in which everything outside of mathematics stands for itself."""
+    parts = text.split("$")
+    return "$".join(part if k % 2 else _SPECIAL.sub(r"\\\1", part) for k, part in enumerate(parts))
 
 
 def log_log(axes: Axes) -> None:

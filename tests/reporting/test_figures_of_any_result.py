@@ -179,7 +179,7 @@ def test_a_drawing_has_exactly_the_stored_means_and_a_whole_caption(toy):
         assert words in drawing.caption, words
     (legend,) = drawing.canvas.legends
     entries = {text.get_text() for text in legend.get_texts()}
-    assert {"mu=1", "mu=Uniform(1, 2)", "mu=non-private", "sgd (iterate)", "asgd (average)",
+    assert {r"$\mu=1$", r"$\mu\sim$ Uniform(1, 2)", "non-private", "SGD (iterate)", "ASGD (average)",
             "mean and 95% CI, 4 replicates"} <= entries  # fmt: skip
 
 

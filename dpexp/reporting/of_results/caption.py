@@ -17,12 +17,13 @@ MOST_NAMED = 8
 
 
 def caption_of(scene: Scene, theory: Sequence[str]) -> str:
-    """One paragraph of whole sentences."""
-    return " ".join(filter(None, [
+    """A paragraph of whole sentences, and below it the parameters that all cells share."""
+    said = " ".join(filter(None, [
         _what(scene), _places(scene), _band(scene), _slopes(scene), _theory(scene, theory),
-        _diverged(scene), _beyond(scene), _coinciding(scene), _implied(scene), _constants(scene),
+        _diverged(scene), _beyond(scene), _coinciding(scene), _implied(scene),
         *(f"{remark}." for remark in scene.gathered.remarks),
     ]))  # fmt: skip
+    return "\n\n".join(filter(None, [said, _constants(scene)]))
 
 
 def _what(scene: Scene) -> str:

@@ -10,8 +10,8 @@ A *line* is one estimator of one cell. Its settings are a mapping from names to 
 3. A number with at least `SWEEP` finite values (`LEAST_CURVE` where there are few checkpoints) is the horizontal axis,
    the final value against it, if some curve has `LEAST_CURVE` of them. Else it is the step, if there are at least
    `SWEEP` checkpoints. Else lines are rows of dots.
-4. Colour is the budget, else the method, else what has the most values, of what has at most `MOST_COLOURS`. The line
-   style, or the marker, is the estimator.
+4. Colour is the method where the algorithm varies, else the budget, else what has the most values, of what has at most
+   `MOST_COLOURS`. The line style, or the marker, is the estimator.
 5. What is left makes the panels, one for every combination that was run. Where that is too many, the smallest of it
    takes the line style, if this is free, and else all lines become rows of dots.
 """
@@ -267,7 +267,7 @@ def _hue(factors: Sequence[Factor]) -> Factor | None:
     few = [factor for factor in factors if len(factor.levels) <= MOST_COLOURS]
     budget = [factor for factor in few if factor.names[0].partition(".")[0] in ("mu", "eps")]
     method = [factor for factor in few if "algorithm" in factor.names]
-    return next(iter([*budget, *method, *sorted(few, key=lambda factor: -len(factor.levels))]), None)
+    return next(iter([*method, *budget, *sorted(few, key=lambda factor: -len(factor.levels))]), None)
 
 
 def _panels(factors: Sequence[Factor], lines: Sequence[Settings]) -> int:

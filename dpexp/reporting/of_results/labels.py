@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dpexp.config.settings import Words, varying
+from dpexp.config.settings import NON_PRIVATE, Words, varying
 from dpexp.reporting.digits import from_to
-from dpexp.reporting.of_results.choose import ESTIMATOR, Factor
+from dpexp.reporting.of_results.choose import ESTIMATOR, Factor, is_number
 from dpexp.reporting.of_results.gather import FROM, Run, Source, gather
 
-ESTIMATORS = {"sgd": "sgd (iterate)", "asgd": "asgd (average)", "last": "last iterate"}
+ESTIMATORS = {"sgd": "SGD (iterate)", "asgd": "ASGD (average)", "last": "last iterate", "average": "average"}
+SYMBOLS = {
+    "mu": r"\mu", "eps": r"\varepsilon", "delta": r"\delta", "alpha": r"\alpha", "eta": r"\eta", "tau": r"\tau",
+    "sigma": r"\sigma", "beta": r"\beta", "lambda": r"\lambda", "gamma": r"\gamma",
+    "d": "d", "n": "n", "N": "N", "c": "c",
+}  # fmt: skip
+"""symbols of parameters in figures, as papers write them"""
 PARAMETERS = {
     "d": "dimension", "N": "records", "n": "steps", "mu": "budget", "eps": "privacy budget", "eta": "step size",
     "alpha": "decay of the step size", "length": "length of the path", "clip": "clipping bound",
     "regulariser": "regulariser", "batch_size": "batch size", "sampling_rate": "sampling rate",
 }  # fmt: skip
 """words for parameters whose names are symbols or short"""
-BARE = (ESTIMATOR, FROM)
+BARE = (FROM, "algorithm", "problem", "schedule")
 """names that their values explain"""
 
 
@@ -40,13 +48,39 @@ def level_label(factor: Factor, level: int, words: Words) -> str:
 def _part(name: str, value: Any, words: Words) -> str:
     if name == ESTIMATOR:
         return ESTIMATORS.get(str(value), str(value))
-    return str(value) if name in BARE else words.pair(name, value)
+    text, symbol = value_label(name, value, words), SYMBOLS.get(name.rpartition(".")[2])
+    if name in BARE or text == NON_PRIVATE:
+        return text
+    if symbol is None:
+        return f"{name} = {text}"
+    # no space within mathematics, where a line would break
+    return f"${symbol}={_powers(text)}$" if is_number(value) else rf"${symbol}\sim$ {text}"
+
+
+def value_label(name: str, value: Any, words: Words) -> str:
+    """A value as figures and tables show it: a decay as the fraction that it is, 1/2 beside 1/3."""
+    if name.rpartition(".")[2] == "alpha" and is_number(value):
+        near = Fraction(value).limit_denominator(6)
+        if abs(float(near) - value) < 1e-12:
+            return str(near)
+    return words.value(name, value)
+
+
+def _powers(text: str) -> str:
+    """1e-05 as 10^{-5} in mathematics."""
+    found = re.fullmatch(r"(.*?)e([-+]?\d+)", text)
+    if found is None:
+        return text
+    power = f"10^{{{int(found[2])}}}"
+    return power if found[1] == "1" else rf"{found[1]}\cdot{power}"
 
 
 def parameter_label(name: str) -> str:
     """A parameter on an axis: words where its name is a symbol, and always the name itself."""
-    words = PARAMETERS.get(name.rpartition(".")[2], "")
-    return f"{words} {name}" if words and words.replace(" ", "_") != name else name
+    last = name.rpartition(".")[2]
+    words, symbol = PARAMETERS.get(last, ""), SYMBOLS.get(last)
+    shown = f"${symbol}$" if symbol else name
+    return f"{words} {shown}" if words and words.replace(" ", "_") != name else shown
 
 
 MOST_VALUES = 12
@@ -67,7 +101,7 @@ def values(runs: Sequence[Run], words: Words, name: str) -> str:
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in found):
         found.sort()
     # spelled as everywhere, with the digits that tell neighbours apart
-    shown = [words.value(name, value) for value in found]
+    shown = [value_label(name, value, words) for value in found]
     if len(shown) > MOST_VALUES:
         return f"{name}: {len(shown)} values from {shown[0]} to {shown[-1]}"
     return f"{name} in {{{', '.join(shown)}}}"

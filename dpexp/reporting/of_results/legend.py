@@ -37,7 +37,7 @@ def entries(scene: Scene, overlay: Overlay | None) -> list[Any]:
             face = looks.GREY if asymptotic else "white"
             handles.append(_entry(words, marker="o", linestyle="", markersize=4, markerfacecolor=face))
     if scene.guided:
-        handles.append(_entry("reference slope", color="#444444", linestyle=":", linewidth=1.1))
+        handles.append(_entry("slope of theory, first estimator", color="#444444", linestyle=":", linewidth=1.1))
     return handles + (overlay.handles() if overlay else [])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,8 @@ from dpexp.reporting.of_results.choose import Factor
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-COLOURS = ("#2b6cb8", "#e0701a", "#2a9d6f", "#a50f4c", "#7a4fa3", "#111111", "#8fb8de", "#5c5c5c")
-"""differ in lightness and under colour-vision deficiency; markers tell more of them apart"""
+COLOURS = ("#2f66ad", "#f0973c", "#8c1245", "#2f9e74", "#111111", "#b58ad6", "#5c5c5c", "#8fb8de")
+"""the first five are those of budgets: grey print and colour-blind readers tell them apart; of more, markers do"""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "h", "p")
 BELOW, LEFT, ABOVE, RIGHT = "$\\downarrow$", "$\\leftarrow$", "$\\uparrow$", "$\\rightarrow$"
 """markers at the edge of a panel of a value beyond it"""
@@ -90,10 +91,15 @@ def _columns(labels: list[str]) -> int:
     """As many columns as fit beside each other, each as wide as its longest label."""
     # as many columns as fit: the fewest rows below the panels
     for count in range(min(len(labels), MOST_COLUMNS), 1, -1):
-        widths = [max(len(line) for label in column for line in label.split("\n")) for column in _split(labels, count)]
+        widths = [max(map(_length, "\n".join(column).split("\n"))) for column in _split(labels, count)]
         if sum(CHARACTER * width + HANDLE for width in widths) <= WIDTH - 0.1:
             return count
     return 1
+
+
+def _length(label: str) -> int:
+    """Characters that a label shows, of which a symbol is one."""
+    return len(re.sub(r"\\[a-zA-Z]+", "x", label.replace("$", "")))
 
 
 def _split(labels: list[str], count: int) -> list[list[str]]:

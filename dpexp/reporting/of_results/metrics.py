@@ -61,8 +61,8 @@ def metric_of(name: str, statistic: str = "mean") -> Metric:
 
 
 def axis_label(name: str, final: bool, statistic: str = "mean") -> str:
-    """For an axis: words, symbol where there is one, unit."""
+    """For an axis: words, and the symbol where there is one, else the unit."""
     metric = metric_of(name, statistic)
     words = f"final {metric.words.removeprefix('mean ')}" if final and metric.symbol else metric.words
     symbol = f"\n${metric.symbol}$" if metric.symbol else ""
-    return f"{words}{symbol}" + (f"  [{metric.unit}]" if metric.unit else "")
+    return f"{words}{symbol}" + (f"  [{metric.unit}]" if metric.unit and not symbol else "")

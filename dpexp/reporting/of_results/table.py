@@ -13,7 +13,7 @@ from dpexp.core.text import up
 from dpexp.reporting.digits import from_to, within
 from dpexp.reporting.of_results.choose import ESTIMATOR, needed
 from dpexp.reporting.of_results.gather import Gathered
-from dpexp.reporting.of_results.labels import constants
+from dpexp.reporting.of_results.labels import constants, value_label
 from dpexp.reporting.of_results.lines import Line, Theory, column_of, fitted, lines_of
 from dpexp.reporting.of_results.metrics import CONTROLLED, metric_of
 from dpexp.reporting.of_results.statistic import STATISTICS, of_replicates
@@ -151,7 +151,7 @@ def _saved(times: float | None) -> str:
 
 
 def _setting(words: Words, name: str, record: dict[str, Any]) -> str:
-    return words.value(name, record[column_of(name)])
+    return value_label(name, record[column_of(name)], words)
 
 
 def _mean(name: str, record: dict[str, Any]) -> str:
