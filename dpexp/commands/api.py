@@ -171,15 +171,22 @@ def plot(
     log: Literal["x", "y", "xy", "none", ""] = "",
     only: str | None = None,
     statistic: Literal["mean", "median", "quantiles"] = "mean",
+    kind: Literal["line", "box"] = "line",
+    style: str = "",
+    width: float | None = None,
+    style_file: str | os.PathLike[str] | None = None,
+    title: bool = True,
 ) -> Drawing:
     """The figure of one or several results, or a shipped figure by its name; nothing is written.
 
     `.canvas` is the matplotlib figure, `.data` the numbers in it, `.caption` what it shows.
     """
     from dpexp.commands import plot as command
+    from dpexp.reporting.drawing import Look
 
-    request = command.asked(metric, x, hue, facet, estimator, log, only, theory, statistic)
-    return command.drawing([os.fspath(name) for name in names], Path(results), request)
+    request = command.asked(metric, x, hue, facet, estimator, log, only, theory, statistic, kind, style, width)
+    look = Look(width, None if style_file is None else Path(style_file), title)
+    return command.drawing([os.fspath(name) for name in names], Path(results), request, look)
 
 
 def table(

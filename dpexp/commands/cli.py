@@ -187,14 +187,20 @@ def plot(
         Argument(metavar="NAME", help="Experiments, folders or shipped figures.", show_default=False),
     ] = None,
     every: Annotated[bool, Option("--all", help="Every shipped figure.")] = False,
-    formats: Annotated[str, Option("--format", metavar="png,pdf,svg", help="File formats.")] = "png,pdf",
+    formats: Annotated[str, Option("--format", metavar="png,pdf,svg,eps", help="File formats.")] = "png,pdf",
     out: Annotated[Path | None, Option(metavar="DIR", help="Where to write.  [default: RESULTS/figures]")] = None,
     stored: Annotated[bool, Option("--stored", help="Every shipped figure that shows stored results.")] = False,
     theory: Annotated[bool, Option("--theory", help="Lay bounds and predictions over the curves.")] = False,
     metric: Metric = None,
     x: Annotated[str, Option("--x", metavar="NAME", help="Horizontal axis: step, dots or a setting.")] = "",
     hue: Annotated[str, Option(metavar="NAME", help="What colours tell apart.")] = "",
+    style: Annotated[str, Option(metavar="NAME", help="What line styles or markers tell apart.")] = "",
     facet: Annotated[list[str] | None, Option(metavar="NAME", help="What panels tell apart; repeatable.")] = None,
+    kind: Annotated[str, Option(metavar="line|box", help="Curves, or boxes of the final values.")] = "line",
+    width: Annotated[float | None, Option(metavar="INCHES", help="Width of the figure.", show_default=False)] = None,
+    style_file: Annotated[Path | None, Option(metavar="FILE", help="Matplotlib settings, such as fonts.")] = None,
+    no_title: Annotated[bool, Option("--no-title", help="Without the title on top.")] = False,
+    name: Annotated[str, Option(metavar="NAME", help="Name of the files.", show_default=False)] = "",
     estimator: Estimators = None,
     log: Annotated[str, Option(metavar="x|y|xy|none", help="Logarithmic axes.")] = "",
     only: Only = None,
@@ -206,6 +212,7 @@ def plot(
 ) -> None:
     """Draw figures, each with its numbers as CSV and a caption."""
     from dpexp.commands import plot as command
+    from dpexp.reporting.drawing import Look
 
     if mechanism is not None:
         from dpexp.commands import epsilon_curve as sweeping
@@ -216,8 +223,10 @@ def plot(
         _answer(as_json, document, "\n".join(map(str, written.files)))
     if over:
         raise UsageError("--over goes with --mechanism", "for instance --mechanism sampled-gaussian steps=10..1e4 ...")
-    request = command.asked(metric, x, hue, facet or (), estimator or (), log, only, theory, statistic)
-    found = command.figures_of(names or [], every, formats, out, _folder(results), request, stored)
+    how = log, only, theory, statistic, kind, style, width
+    request = command.asked(metric, x, hue, facet or (), estimator or (), *how)
+    look = Look(width, style_file, not no_title)
+    found = command.figures_of(names or [], every, formats, out, _folder(results), request, stored, look, name)
     _answer(as_json, command.document(found), "\n".join(str(path) for one in found for path in one.files))
 
 

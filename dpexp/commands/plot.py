@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp.commands.selecting import Selection, Work
+from dpexp.commands.selecting import Selection, Work, is_path
+from dpexp.config.messages import listed
 from dpexp.core.errors import UsageError
 from dpexp.papers import figures, overlays, theories
+from dpexp.reporting.drawing import FORMATS, PLAIN, Look
 from dpexp.reporting.of_results.choose import Wishes
 from dpexp.reporting.of_results.scene import Request
 
 if TYPE_CHECKING:
     from dpexp.reporting.figure import Drawing, Figure, Written
 
-FORMATS = ("png", "pdf", "svg")
+LEAST_WIDTH, MOST_WIDTH = 2.5, 40.0
+"""inches"""
 
 
 def asked(
@@ -28,10 +32,16 @@ def asked(
     only: str | None = None,
     theory: bool = False,
     statistic: str = "mean",
+    kind: str = "line",
+    style: str = "",
+    width: float | None = None,
 ) -> Request:
     """The options of the figure of a result; empty where the rules of docs/figures.md decide."""
-    wishes = Wishes(x, hue, tuple(facet))
-    return Request(metric, wishes, tuple(estimators), log, theory=theory, only=only, statistic=statistic)
+    if width is not None and not LEAST_WIDTH <= width <= MOST_WIDTH:
+        raise UsageError(f"--width {width:g}: it is in inches, from {LEAST_WIDTH:g} to {MOST_WIDTH:g}")
+    request = Request(metric, Wishes(x, hue, tuple(facet), style), tuple(estimators), log, theory=theory, only=only,
+                      statistic=statistic, kind=kind)  # fmt: skip
+    return request if width is None else replace(request, width=width)
 
 
 def document(found: Sequence[Written]) -> dict[str, Any]:
@@ -48,6 +58,8 @@ def figures_of(
     results: Path,
     request: Request | None = None,
     stored: bool = False,
+    look: Look = PLAIN,
+    name: str = "",
 ) -> list[Written]:
     """Draw and write the figures that are named, all results among them in one figure.
 
@@ -57,23 +69,27 @@ def figures_of(
     wanted = tuple(form.strip() for form in formats.split(","))
     for form in wanted:
         if form not in FORMATS:
-            raise UsageError(f"--format is a list of png, pdf and svg, not {form!r}")
+            raise UsageError(f"--format is a list of {listed(FORMATS)}, not {form!r}")
     known = _shipped(request)
-    for name in names:
+    for word in names:
         # It is there, but nothing can be laid over it: that is no unknown name.
-        if name in figures() and name not in known:
+        if word in figures() and word not in known:
             hint = f"these can: {', '.join(known)}, and any result"
-            raise UsageError(f"'{name}' cannot be drawn with theory", hint)
-    whole = [name for name, one in known.items() if every or (stored and one.needs)]
-    return _selection(request, results).made(_written, names, whole, (request, results, out, wanted))
+            raise UsageError(f"'{word}' cannot be drawn with theory", hint)
+    whole = [word for word, one in known.items() if every or (stored and one.needs)]
+    if name and (is_path(name) or not name.isprintable()):
+        raise UsageError(f"--name {name!r} is not the name of a file", "--out names the folder")
+    if name:
+        _selection(request, results).only_one(names)
+    return _selection(request, results).made(_written, names, whole, (request, results, out, wanted, look, name))
 
 
-def drawing(names: Sequence[str], results: Path, request: Request) -> Drawing:
+def drawing(names: Sequence[str], results: Path, request: Request, look: Look = PLAIN) -> Drawing:
     """One figure, drawn and not written: of results, or a shipped one."""
     from dpexp.reporting.figure import drawn
 
     home, figure = _figure(_selection(request, results).only_one(names), request, results)
-    return drawn(figure, home)
+    return drawn(figure, home, look)
 
 
 def _shipped(request: Request) -> Mapping[str, Figure]:
@@ -85,7 +101,8 @@ def _selection(request: Request, results: Path) -> Selection:
     wishes = request.wishes
     values = {"metric": request.metric, "x": wishes.x, "hue": wishes.hue, "facet": wishes.facet,
               "estimator": request.estimators, "log": request.log, "only": request.only,
-              "statistic": request.statistic != "mean"}  # fmt: skip
+              "style": wishes.style, "statistic": request.statistic != "mean",
+              "kind": request.kind != "line"}  # fmt: skip
     return Selection("figure", _shipped(request), results, [f"--{name}" for name, value in values.items() if value])
 
 
@@ -100,9 +117,11 @@ def _figure(one: Work, request: Request, results: Path) -> tuple[Path, Figure]:
     return one[0].results, figure_of(one, request, theories, taken)
 
 
-def _written(one: Work, request: Request, results: Path, out: Path | None, formats: Sequence[str]) -> Written:
+def _written(
+    one: Work, request: Request, results: Path, out: Path | None, formats: Sequence[str], look: Look, name: str
+) -> Written:
     """Beside the results where no folder is named."""
     from dpexp.reporting.figure import written
 
     home, figure = _figure(one, request, results)
-    return written(figure, home, out or home / "figures", formats)
+    return written(figure, home, out or home / "figures", formats, look, name)

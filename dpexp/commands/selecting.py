@@ -1,6 +1,6 @@
 """What `dpexp plot` and `dpexp table` share: whether a name is a shipped figure or table, an experiment or a folder.
 
-The rule: a word with a slash is a folder of results. Any other word is the shipped figure or table of that name, where
+The rule: a word with a slash is a folder of results, or `PAPER/NAME`, a shipped figure or table. Any other word is the shipped figure or table of that name, where
 there is one, else the experiment of that name in the results folder, else a folder of results that lies here. Where a
 word is both shipped and an experiment, the shipped one is meant, and a line says how the other is written.
 """
@@ -53,6 +53,9 @@ class Shows(Protocol):
 
     @property
     def needs(self) -> tuple[str, ...]: ...
+
+    @property
+    def paper(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -130,8 +133,12 @@ class Selection:
     def select(self, names: Sequence[str], whole: Sequence[str] = ()) -> Chosen:
         """What is meant, each once. Raises UsageError for an unknown name, and for options that a shipped one lacks."""
         shipped, sources = [*whole], []
+        # `ldp-sgd/figure2` is that figure, whatever else is called figure2
+        by_paper = {f"{one.paper}/{name}": name for name, one in self.known.items() if one.paper}
         for name in dict.fromkeys(names):
-            if is_path(name):
+            if name in by_paper and not holds_results(Path(name)):
+                shipped.append(by_paper[name])
+            elif is_path(name):
                 sources.append(_folder(name, self.what))
             elif name in self.known:
                 shipped.append(name)

@@ -1,15 +1,19 @@
-"""A drawn figure, and how it becomes files: PNG, PDF and SVG, its numbers as CSV, and its caption."""
+"""A drawn figure, and how it becomes files: PNG, PDF, SVG and EPS, its numbers as CSV, and its caption."""
 
 from __future__ import annotations
 
 import base64
 import io
+import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from dpexp.core.errors import UsageError
 from dpexp.core.files import atomically
 from dpexp.core.text import csv_cell
 
@@ -22,11 +26,52 @@ _UNDATED: dict[str, Any] = {
     "png": {"Software": None},
     "pdf": {"CreationDate": None, "Producer": None},
     "svg": {"Date": None},
+    "eps": {"Creator": "dpexp"},
 }
+FORMATS = ("png", "pdf", "svg", "eps")
 
 
 DRAWS = threading.RLock()
 """held by the thread that draws: matplotlib has one set of parameters and one parser of mathematics for all threads"""
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a figure is drawn, whatever it shows."""
+
+    width: float | None = None
+    """inches; None: that of a page"""
+    style_file: Path | None = None
+    """settings of matplotlib, over ours"""
+    title: bool = True
+
+    @property
+    def marks(self) -> list[str]:
+        """What the name of a file says of it."""
+        return [f"width-{self.width:g}" if self.width else "",
+                f"style-{re.sub(r'[^A-Za-z0-9.-]+', '-', self.style_file.stem)}" if self.style_file else "",
+                "" if self.title else "no-title"]  # fmt: skip
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """Our style and that of the file, for the thread that draws. Raises UsageError for a file that is no style."""
+        import matplotlib as mpl
+
+        from dpexp.reporting.style import RC
+
+        with DRAWS, mpl.rc_context(RC):
+            if self.style_file is not None:
+                try:
+                    settings = mpl.rc_params_from_file(self.style_file, use_default_template=False)
+                except (OSError, ValueError, KeyError) as error:
+                    raise UsageError(
+                        f"--style-file {self.style_file}: {error}", "a file of matplotlib settings"
+                    ) from None
+                mpl.rcParams.update(settings)
+            yield
+
+
+PLAIN = Look()
 
 
 class Drawing(NamedTuple):
@@ -36,6 +81,7 @@ class Drawing(NamedTuple):
     data: pd.DataFrame
     caption: str = ""
     """where it was generated with the figure; else the caption of the figure and the parameters of its experiments"""
+    look: Look = PLAIN
 
     def _repr_png_(self) -> bytes:
         """The picture that a notebook shows."""
@@ -52,16 +98,27 @@ class Drawing(NamedTuple):
 
     def picture(self, form: str, dpi: float | None = None, title: str = "") -> bytes:
         """The picture in one format; `dpi` are those of the style where it is None."""
-        import matplotlib as mpl
-
-        from dpexp.reporting.style import RC
-
         found, about = io.BytesIO(), dict(_UNDATED[form])
         if form == "svg" and title:
             about |= {"Title": title, "Description": self.caption}
-        with DRAWS, mpl.rc_context(RC):
+        with self.look.applied(), opaque(self.canvas) if form == "eps" else nullcontext():
             self.canvas.savefig(found, format=form, metadata=about, dpi="figure" if dpi is None else dpi)
-        return found.getvalue()
+        return re.sub(rb"%%CreationDate: [^\n]*\n", b"", found.getvalue()) if form == "eps" else found.getvalue()
+
+
+@contextmanager
+def opaque(canvas: Canvas) -> Iterator[None]:
+    """Colours mixed with white in place of transparency, which PostScript does not have."""
+    import numpy as np
+    from matplotlib.collections import PolyCollection
+
+    bands = [one for axes in canvas.axes for one in axes.collections if isinstance(one, PolyCollection)]
+    before = [(band, np.asarray(band.get_facecolor()), band.get_alpha(), band.get_zorder()) for band in bands]
+    for band, colours, *_ in before:
+        band.set(alpha=None, facecolor=1 - colours[:, 3:] * (1 - colours[:, :3]), zorder=0.5)
+    yield
+    for band, colours, alpha, order in before:
+        band.set(facecolor=colours, alpha=alpha, zorder=order)
 
 
 class Written(NamedTuple):
@@ -73,22 +130,29 @@ class Written(NamedTuple):
     caption: str
 
 
-def laid_out(draw: Callable[[], Drawing]) -> Drawing:
+def laid_out(draw: Callable[[], Drawing], look: Look = PLAIN) -> Drawing:
     """What is drawn in our style, laid out once: for each format anew that would take as long as drawing."""
     import matplotlib as mpl
     from matplotlib.text import Text
 
-    from dpexp.reporting.style import RC, for_tex
+    from dpexp.reporting.style import for_tex
 
-    with DRAWS, mpl.rc_context(RC):
+    with look.applied():
         drawing = draw()
+        canvas = drawing.canvas
+        width, height = canvas.get_size_inches()
+        if look.width is not None and width != look.width:
+            canvas.set_size_inches(look.width, height * look.width / width)
+        if not look.title:
+            canvas.suptitle("")
         # LaTeX reads % and _ in words as its own
-        for text in drawing.canvas.findobj(Text) if mpl.rcParams["text.usetex"] else ():
-            text.set_text(for_tex(text.get_text()))
-        if layout := drawing.canvas.get_layout_engine():
-            layout.execute(drawing.canvas)
-            drawing.canvas.set_layout_engine("none")
-    return drawing
+        for text in canvas.findobj(Text) if mpl.rcParams["text.usetex"] else ():
+            if isinstance(text, Text):
+                text.set_text(for_tex(text.get_text()))
+        if layout := canvas.get_layout_engine():
+            layout.execute(canvas)
+            canvas.set_layout_engine("none")
+    return drawing._replace(look=look)
 
 
 def image(kind: str, content: bytes) -> str:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpexp.reporting.drawing import Drawing, Written, laid_out, put
+from dpexp.reporting.drawing import PLAIN, Drawing, Look, Written, laid_out, put
 
 if TYPE_CHECKING:
     from dpexp.reporting.of_results.gather import Source
@@ -30,14 +30,20 @@ class Figure:
     """the results that a figure of any result shows, wherever they are"""
 
 
-def written(figure: Figure, results: Path, out: Path, formats: Sequence[str]) -> Written:
-    """Draw and write the figure; unchanged results give the same bytes. Raises ResultsMissing."""
-    return put(figure.name, drawn(figure, results).files(figure.name, formats), out)
+def written(
+    figure: Figure, results: Path, out: Path, formats: Sequence[str], look: Look = PLAIN, name: str = ""
+) -> Written:
+    """Draw and write the figure; unchanged results give the same bytes. Raises ResultsMissing.
+
+    Its files have this `name`, else that of the figure with what its look says.
+    """
+    name = name or "_".join(filter(None, [figure.name, *look.marks]))
+    return put(name, drawn(figure, results, look).files(name, formats), out)
 
 
-def drawn(figure: Figure, results: Path) -> Drawing:
+def drawn(figure: Figure, results: Path, look: Look = PLAIN) -> Drawing:
     """The figure with its caption. Raises ResultsMissing with the command to run."""
-    drawing = laid_out(partial(figure.draw, results))
+    drawing = laid_out(partial(figure.draw, results), look)
     return drawing._replace(caption=drawing.caption or caption_of(figure, drawing, results))
 
 

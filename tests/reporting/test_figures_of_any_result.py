@@ -5,6 +5,7 @@ import random
 import re
 import shutil
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import matplotlib as mpl
@@ -24,10 +25,11 @@ from dpexp.reporting.of_results.choose import DOTS, STEP, Wishes, choose, needed
 from dpexp.reporting.of_results.draw import draw, figure_of
 from dpexp.reporting.of_results.gather import Source, gather
 from dpexp.reporting.of_results.lines import exponent_of
+from dpexp.reporting.of_results.looks import COLOURS
 from dpexp.reporting.of_results.marks import spread
 from dpexp.reporting.of_results.scene import Scene
 from dpexp.reporting.slopes import rate
-from dpexp.reporting.style import RC
+from dpexp.reporting.style import BUDGET_COLOURS, RC, for_tex
 from dpexp.store import load_summary
 from dpexp.store.run import Options, run
 from tests.conftest import AT_LENGTH, COSTLY, ROOT, call, in_share
@@ -385,7 +387,9 @@ def test_a_name_that_is_both_means_the_shipped_figure_and_never_its_files(toys, 
     assert "'figure1' is the shipped figure; the experiment of that name: dpexp plot" in result.stderr
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert set(before) == {"figure1.svg", "figure1.csv", "figure1.caption.txt"}
-    assert b"figure1: alpha in {1/3, 0.5, 2/3, 1}" in before["figure1.caption.txt"]
+    assert b"figure1: alpha in {1/3, 1/2, 2/3, 1}" in before["figure1.caption.txt"]
+    call("plot", "ldp-sgd/figure1", "--results", results, "--out", tmp_path, "--format", "svg")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
     own = call("plot", results / "figure1", "--out", tmp_path, "--format", "svg", "--json")
     (figure,) = json.loads(own.stdout)["figures"]
     assert figure["name"] == "figure1_result"
@@ -466,3 +470,67 @@ def test_figures_drawn_in_processes_are_the_same_files(toys, tmp_path, monkeypat
     assert [one.name for one in together] == [one.name for one in alone] == names_
     for one, other in zip(together, alone, strict=True):
         assert [path.read_bytes() for path in one.files] == [path.read_bytes() for path in other.files]
+
+
+# --- looks -----------------------------------------------------------------------------------------------------------
+
+SEEN_BY = {
+    "all": np.eye(3),
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+}  # fmt: skip
+"""linear RGB as it is seen: Machado, Oliveira and Fernandes (2009), severity 1"""
+
+
+def lab(colour, seen=SEEN_BY["all"]):
+    """CIE L*a*b* of a colour."""
+    parts = np.array([int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)])
+    linear = np.asarray(seen) @ np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    white = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    xyz = white @ np.clip(linear, 0, 1) / [0.9505, 1, 1.089]
+    x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("colours", [list(BUDGET_COLOURS.values()), list(COLOURS[:5])])
+def test_colours_are_told_apart_in_grey_print_and_by_everybody(colours):
+    for one, other in combinations(colours, 2):
+        assert abs(lab(one)[0] - lab(other)[0]) > 10
+        assert all(np.linalg.norm(lab(one, seen) - lab(other, seen)) > 20 for seen in SEEN_BY.values())
+
+
+def test_a_figure_has_the_width_the_style_and_the_name_that_are_asked_for(toy, tmp_path):
+    style = tmp_path / "mine.mplstyle"
+    style.write_text("font.family: serif\nsavefig.dpi: 100\n")
+    call("plot", "toy", "--results", toy.results, "--out", tmp_path, "--format", "png,eps", "--width", 3.5,
+         "--style-file", style, "--no-title")  # fmt: skip
+    call(
+        "plot",
+        "toy",
+        "--results",
+        toy.results,
+        "--out",
+        tmp_path,
+        "--format",
+        "png",
+        "--kind",
+        "box",
+        "--name",
+        "boxes",
+    )
+    names = {path.name for path in tmp_path.glob("*.png")}
+    assert names == {"toy_width-3.5_style-mine_no-title.png", "boxes.png"}
+    eps = (tmp_path / "toy_width-3.5_style-mine_no-title.eps").read_text(errors="replace")
+    box = next(line for line in eps.splitlines() if line.startswith("%%BoundingBox"))
+    assert abs(int(box.split()[3]) - int(box.split()[1]) - 3.5 * 72) <= 3
+    assert "DejaVuSerif" in eps
+    boxes = pd.read_csv(tmp_path / "boxes.csv")
+    assert (boxes.ci_lo <= boxes.q25).all()
+    assert (boxes.q25 <= boxes["mean"]).all()
+    assert (boxes["mean"] <= boxes.q75).all()
+    assert "style-file" in call("plot", "toy", "--results", toy.results, "--style-file", "none.mplstyle", code=2).stderr
+
+
+def test_words_are_escaped_for_latex_and_mathematics_is_not():
+    assert for_tex(r"95% CI of a_b, $\mu_1=1$") == r"95\% CI of a\_b, $\mu_1=1$"

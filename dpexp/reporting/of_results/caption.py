@@ -78,6 +78,8 @@ def _band(scene: Scene) -> str:
     if scene.one_replicate:
         return "One replicate of every setting, so there is no band."
     look = "Bands" if scene.plan.x == STEP else "Bars"
+    if scene.request.kind == "box":
+        look = "Boxes: quartiles. Points: medians. Bars"
     return f"{look}: {STATISTICS[scene.request.statistic]} over {scene.replicates} replicates."
 
 

@@ -73,6 +73,7 @@ class Wishes:
     x: str = ""
     hue: str = ""
     facet: tuple[str, ...] = ()
+    style: str = ""
 
 
 @dataclass(frozen=True)
@@ -116,13 +117,13 @@ def choose(
     wishes = wishes or Wishes()
     vary = [name for name in varying(lines) if name not in derived]
     _require_known(wishes, vary)
-    wanted = [name for name in (wishes.x, wishes.hue, *wishes.facet) if name in vary]
+    wanted = [name for name in (wishes.x, wishes.hue, *wishes.facet, wishes.style) if name in vary]
     # 1: as few names as tell all lines apart
     kept = needed(lines, vary, wanted)
     implied = tuple(name for name in vary if name not in kept)
     values = {name: [line.get(name) for line in lines] for name in kept}
     # 3: an axis that nobody asked for is looked for among names that have no place yet
-    x = wishes.x or _axis(_axes(values), kept, lines, checkpoints, {wishes.hue, *wishes.facet})
+    x = wishes.x or _axis(_axes(values), kept, lines, checkpoints, {wishes.hue, *wishes.facet, wishes.style})
     if x not in (STEP, DOTS) and not all(map(is_number, values[x])):
         raise UsageError(
             f"--x {x}: not every cell has a number for it", f"numbers: {', '.join([STEP, *_axes(values)])}"
@@ -140,6 +141,12 @@ def choose(
     left = [factor for factor in factors if factor not in (hue, *facets)]
     estimators = next((factor for factor in left if factor.names == (ESTIMATOR,)), None)
     style = estimators if estimators and len(estimators.levels) <= MOST_STYLES else None
+    if wishes.style:
+        style = named[wishes.style]
+        if len(style.levels) > MOST_STYLES:
+            raise UsageError(
+                f"--style {wishes.style}: {len(style.levels)} values are more than {MOST_STYLES} styles", ""
+            )
     left = [factor for factor in left if factor != style]
     if x == DOTS:
         return _dots(left, hue, style, facets, lines, implied)
@@ -199,15 +206,20 @@ def _key(value: Any) -> tuple[bool, Any]:
 
 
 def _require_known(wishes: Wishes, vary: Sequence[str]) -> None:
-    for option, name in (("x", wishes.x), ("hue", wishes.hue), *(("facet", name) for name in wishes.facet)):
+    for option, name in (
+        ("x", wishes.x),
+        ("hue", wishes.hue),
+        *(("facet", name) for name in wishes.facet),
+        ("style", wishes.style),
+    ):
         special = (STEP, DOTS) if option == "x" else ()
         if name and name not in (*vary, *special):
             known = [*special, *vary]
             hint = f"{guess(name, known)}what varies: {', '.join(vary) or 'nothing'}"
             raise UsageError(f"--{option} {name}: it does not vary in these results", hint)
-    used = [name for name in (wishes.x, wishes.hue, *wishes.facet) if name]
+    used = [name for name in (wishes.x, wishes.hue, *wishes.facet, wishes.style) if name]
     if len(set(used)) < len(used):
-        raise UsageError("--x, --hue and --facet name one setting twice", "each setting has one place")
+        raise UsageError("--x, --hue, --style and --facet name one setting twice", "each setting has one place")
 
 
 def _axes(values: Mapping[str, Sequence[Any]]) -> list[str]:

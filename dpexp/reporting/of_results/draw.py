@@ -20,7 +20,7 @@ from dpexp.reporting.of_results.choose import DOTS, MOST_ROWS, STEP
 from dpexp.reporting.of_results.gather import Gathered, Source, gather, mark, name_of
 from dpexp.reporting.of_results.labels import level_label, parameter_label
 from dpexp.reporting.of_results.legend import entries
-from dpexp.reporting.of_results.lines import Line, Theory, column_of
+from dpexp.reporting.of_results.lines import Line, Theory, column_of, quartiles
 from dpexp.reporting.of_results.marks import mark_diverged, mark_slopes, reference, stack
 from dpexp.reporting.of_results.metrics import axis_label
 from dpexp.reporting.of_results.overlay import Overlay
@@ -47,11 +47,11 @@ def draw(gathered: Gathered, request: Request | None = None) -> Drawing:
             f"no theory says anything of {scene.metric} in these results",
             "theory of ldp-sgd is of param_distance_sq and loss_gap on linear predictors; see docs page figures",
         )
-    handles = entries(scene, overlay)
+    handles, width = entries(scene, overlay), scene.request.width
     columns, rows = _grid(scene)
     height = _panel_height(scene, columns)
-    title = looks.wrapped(scene.request.title or _title(scene), looks.WIDTH - 0.2, 10)
-    size = (looks.WIDTH, height * rows + looks.legend_height(handles) + 0.18 * (title.count("\n") + 1) + 0.1)
+    title = looks.wrapped(scene.request.title or _title(scene), width - 0.2, 10)
+    size = (width, height * rows + looks.legend_height(handles, width) + 0.18 * (title.count("\n") + 1) + 0.1)
     canvas = Canvas(figsize=size, layout="constrained")
     # rows of dots mean the same in all panels only where one factor makes them
     share_y = scene.plan.x != DOTS or len(scene.plan.rows) == 1
@@ -64,7 +64,7 @@ def draw(gathered: Gathered, request: Request | None = None) -> Drawing:
     for number, (axes, (place, members)) in enumerate(drawn):
         pieces += _panel(scene, overlay, axes, members, {1: 10, 2: 7, 3: 5}.get(columns, 3))
         heading = [level_label(f, k, scene.words) for f, k in zip(scene.plan.facets, place, strict=True)]
-        inches = looks.WIDTH / columns - (0.55 if number % columns == 0 else 0.3)
+        inches = width / columns - (0.55 if number % columns == 0 else 0.3)
         axes.set_title(looks.wrapped(" ".join(heading), inches, 8.3), fontsize=8 if columns < 4 else 7)
         _describe_axes(scene, axes, number, columns)
     limits = scene.limits()
@@ -91,11 +91,11 @@ def draw(gathered: Gathered, request: Request | None = None) -> Drawing:
             lost = [line for line, end in ends if not (math.isfinite(end) and end <= high)]
             stack(scene, axes, [(line, scene.at(line)) for line in lost])
         if scene.marked(members):
-            mark_slopes(scene, axes, members, looks.WIDTH / columns - 1.0, height - 0.75)
+            mark_slopes(scene, axes, members, width / columns - 1.0, height - 0.75)
     if rows > 1 and scene.plan.x != DOTS:
         canvas.supylabel(axis_label(scene.metric, scene.plan.x != STEP, scene.request.statistic), fontsize=8.5)
     canvas.suptitle(title, fontsize=10)
-    looks.legend(canvas, handles)
+    looks.legend(canvas, handles, width)
     data = pd.concat(pieces, ignore_index=True)
     return Drawing(canvas, data, caption_of(scene, overlay.sources() if overlay else []))
 
@@ -118,7 +118,8 @@ def figure_of(
     by = f"by_{wishes.x}" if wishes.x else ""
     marks = [mark("hue", wishes.hue), mark("facet", *wishes.facet), mark("log", request.log)]
     marks += [mark("estimator", *request.estimators), mark("only", request.only or "")]
-    marks.append("" if request.statistic == "mean" else request.statistic)
+    marks += [mark("style", wishes.style), "" if request.statistic == "mean" else request.statistic]
+    marks.append("" if request.kind == "line" else request.kind)
     name = name_of(sources, taken, request.metric or "", by, "theory" if request.theory else "", *marks)
     show = partial(_drawn, tuple(sources), request, theories=theories)
     return Figure(name, "any result", "", "", needs, show, tuple(sources))
@@ -136,6 +137,9 @@ def _drawn(
 def _grid(scene: Scene) -> tuple[int, int]:
     """Columns and rows of panels: a full product of two facets is a grid of them, all else is filled row by row."""
     count, facets = len(scene.panels), scene.plan.facets
+    # a column of a journal holds one panel
+    if scene.request.width < looks.WIDTH / 2 + 0.5:
+        return 1, count
     if len(facets) == 2 and len(facets[1].levels) <= 4 and count == math.prod(len(f.levels) for f in facets):
         return len(facets[1].levels), len(facets[0].levels)
     columns = 1 if count == 1 else 2 if count in (2, 4) or scene.plan.x == DOTS else 3 if count <= 9 else 4
@@ -153,7 +157,9 @@ def _panel_height(scene: Scene, columns: int) -> float:
         # a line of 7 points is a tenth of an inch high
         return 0.8 + max(ROW, 0.05 + 0.115 * lines) * most
     marked = max((len(members) for members in scene.panels.values() if scene.marked(members)), default=0)
-    return max({1: 3.4, 2: 2.6, 3: 2.2}.get(columns, 1.9), 1.0 + 0.125 * min(marked, MOST_MARKED))
+    usual = {1: 3.4, 2: 2.6, 3: 2.2}.get(columns, 1.9)
+    # no panel is higher than wide, with its title and labels
+    return max(min(usual, 0.7 * scene.request.width), 1.0 + 0.125 * min(marked, MOST_MARKED))
 
 
 def _row_names(scene: Scene, members: Sequence[int]) -> list[str]:
@@ -226,6 +232,8 @@ def _panel(scene: Scene, overlay: Overlay | None, axes: Axes, members: Sequence[
             settings = {column_of(scene.plan.x): line.settings[scene.plan.x], **settings}
         theory = overlay.columns(k) if overlay else {}
         numbers = {name: getattr(rows, name) for name in ("step", *STATISTICS)}
+        if scene.request.kind == "box":
+            numbers |= dict(zip(("q25", "q75"), quartiles(line, scene.metric), strict=True))
         pieces.append(pd.DataFrame({**settings, **numbers, **theory}))
     return pieces
 
@@ -339,6 +347,9 @@ def _dots(scene: Scene, axes: Axes, members: Sequence[int]) -> None:
         shift = 0.5 * ((scene.level(scene.plan.hue, line) + 0.5) / count - 0.5)
         y = place[tuple(factor.of(line.settings) for factor in scene.plan.rows)] + shift
         colour = scene.colour(line)
+        if scene.request.kind == "box" and not line.diverged:
+            low, high = quartiles(line, scene.metric)
+            axes.barh([y], [high - low], left=low, height=0.36 / count, color=colour, alpha=0.45, edgecolor=colour)
         if math.isfinite(mean):
             axes.errorbar([mean], [y], xerr=[[bar] for bar in bars], fmt=scene.marker(line), color=colour, markersize=4,
                           elinewidth=0.9, capsize=2)  # fmt: skip

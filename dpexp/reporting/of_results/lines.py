@@ -92,6 +92,13 @@ def replicates_of(data: CellData, estimator: str, metric: str) -> np.ndarray:
     return values if stored == metric else np.sqrt(values)
 
 
+def quartiles(line: Line, metric: str) -> tuple[float, float]:
+    """Of the final values of the replicates. Raises ResultsMissing where the trajectories are not stored."""
+    values = replicates_of(cell_of(line.run.generation, str(line.run.row["cell_id"])), line.estimator, metric)[-1]
+    low, high = np.quantile(values, [0.25, 0.75])
+    return float(low), float(high)
+
+
 def fitted(lines: Sequence[Line], metric: str, theories: Sequence[Theory] = ()) -> list[Rate | str]:
     """The slope of every line over its last decade, and whether theory confirms it; or why there is none.
 

@@ -66,33 +66,33 @@ def wrapped(text: str, inches: float, points: float = 8.0) -> str:
     return "\n".join(textwrap.wrap(text, fits, break_on_hyphens=False, break_long_words=False)) or text
 
 
-def legend(canvas: Canvas, handles: list[Any]) -> None:
-    """The legend under the panels."""
-    labels = _labels(handles)
+def legend(canvas: Canvas, handles: list[Any], inches: float = WIDTH) -> None:
+    """The legend under the panels of a figure that is so wide."""
+    labels = _labels(handles, inches)
     for handle, label in zip(handles, labels, strict=True):
         handle.set_label(label)
-    canvas.legend(handles=handles, loc="outside lower center", ncols=_columns(labels), frameon=False, fontsize=8,
-                  columnspacing=1.2, handlelength=2.2)  # fmt: skip
+    canvas.legend(handles=handles, loc="outside lower center", ncols=_columns(labels, inches), frameon=False,
+                  fontsize=8, columnspacing=1.2, handlelength=2.2)  # fmt: skip
 
 
-def legend_height(handles: list[Any]) -> float:
+def legend_height(handles: list[Any], inches: float = WIDTH) -> float:
     """Inches that the legend takes, near enough to leave room for it."""
-    labels = _labels(handles)
+    labels = _labels(handles, inches)
     return 0.1 + 0.17 * max(
-        sum(label.count("\n") + 1 for label in column) for column in _split(labels, _columns(labels))
+        sum(label.count("\n") + 1 for label in column) for column in _split(labels, _columns(labels, inches))
     )
 
 
-def _labels(handles: list[Any]) -> list[str]:
-    return [wrapped(str(handle.get_label()), WIDTH - HANDLE) for handle in handles]
+def _labels(handles: list[Any], inches: float) -> list[str]:
+    return [wrapped(str(handle.get_label()), inches - HANDLE) for handle in handles]
 
 
-def _columns(labels: list[str]) -> int:
+def _columns(labels: list[str], inches: float) -> int:
     """As many columns as fit beside each other, each as wide as its longest label."""
     # as many columns as fit: the fewest rows below the panels
     for count in range(min(len(labels), MOST_COLUMNS), 1, -1):
         widths = [max(map(_length, "\n".join(column).split("\n"))) for column in _split(labels, count)]
-        if sum(CHARACTER * width + HANDLE for width in widths) <= WIDTH - 0.1:
+        if sum(CHARACTER * width + HANDLE for width in widths) <= inches - 0.1:
             return count
     return 1
 

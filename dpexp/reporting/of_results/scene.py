@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,10 @@ class Request:
     """an expression that picks cells"""
     statistic: str = "mean"
     """of the replicates: a name of `statistic.STATISTICS`"""
+    kind: str = "line"
+    """line, or box: final values of the replicates as boxes, a row for each setting"""
+    width: float = looks.WIDTH
+    """inches"""
 
 
 WILD = 1e6
@@ -62,6 +66,11 @@ class Scene:
     def __init__(self, gathered: Gathered, request: Request) -> None:
         if request.log not in ("", "x", "y", "xy", "none"):
             raise UsageError(f"--log is x, y, xy or none, not {request.log!r}")
+        if request.kind not in ("line", "box"):
+            raise UsageError(f"--kind is line or box, not {request.kind!r}")
+        if request.kind == "box":
+            # whiskers are quantiles, and boxes stand in rows
+            request = replace(request, statistic="quantiles", wishes=replace(request.wishes, x=DOTS))
         gathered = gathered.estimated(request.estimators)
         self.metric = gathered.metric(request.metric)
         if request.statistic != "mean" and request.theory:
@@ -72,7 +81,7 @@ class Scene:
         self.words: Words = gathered.words
         wishes = request.wishes
         if request.theory and not wishes.facet and wishes.hue != ESTIMATOR and len(gathered.estimators) > 1:
-            wishes = Wishes(wishes.x, wishes.hue, (ESTIMATOR,))  # line styles are those of theory
+            wishes = replace(wishes, facet=(ESTIMATOR,))  # line styles are those of theory
         self.derived = ("n",) if all(run.steps_are_its_own for run in gathered.runs) else ()
         """settings that follow from others by definition"""
         # step 0 has no place on a logarithmic axis
