@@ -1,8 +1,9 @@
 """What `dpexp plot` and `dpexp table` share: whether a name is a shipped figure or table, an experiment or a folder.
 
-The rule: a word with a slash is a folder of results, or `PAPER/NAME`, a shipped figure or table. Any other word is the shipped figure or table of that name, where
-there is one, else the experiment of that name in the results folder, else a folder of results that lies here. Where a
-word is both shipped and an experiment, the shipped one is meant, and a line says how the other is written.
+The rule: a word with a slash is a folder of results, or `PAPER/NAME`, a shipped figure or table. Any other word is the
+shipped figure or table of that name, where there is one, else the experiment of that name in the results folder, else a
+folder of results that lies here. Where a word is both shipped and an experiment, the shipped one is meant, and a line
+says how the other is written.
 """
 
 from __future__ import annotations

@@ -176,7 +176,7 @@ def test_a_drawing_has_exactly_the_stored_means_and_a_whole_caption(toy):
     means = summary[summary.metric == "param_distance_sq"]["mean"]
     assert sorted(drawing.data["mean"]) == sorted(means)
     assert set(drawing.data.columns) >= {"alpha", "mu", "estimator", "step", "ci_lo", "ci_hi", "n", "n_diverged"}
-    for words in ("mu in {1, Uniform(1, 2), non-private}", "alpha in {1/3, 0.5}", "problem=huber-linear", "eta=0.2",
+    for words in ("mu in {1, Uniform(1, 2), non-private}", "alpha in {1/3, 1/2}", "problem=huber-linear", "eta=0.2",
                   "95% interval of the mean (Student t, corrected for skewness) over 4 replicates", "n=300", "seed=3"):  # fmt: skip
         assert words in drawing.caption, words
     (legend,) = drawing.canvas.legends
