@@ -14,7 +14,7 @@ SIZES = (100, 1000, 10_000)
 BUDGETS = 100
 """of every step size"""
 COMMANDS = ("run -q {0}.yaml", "list", "table {0}", "diff {0} {0}", "plot {0}", "report {0}")
-MOST_DRAWN = "mu < 0.6"
+MOST_DRAWN = "mu=" + ",".join(f"{0.5 + 0.01 * k:g}" for k in range(10))
 """a figure holds a thousand settings and not ten thousand, of which a tenth is drawn"""
 
 

@@ -38,10 +38,7 @@ Sets = Annotated[list[str] | None, Option("--set", metavar="A.B=V", help="Change
 Results = Annotated[Path | None, Option("--results", metavar="DIR", help="Results folder.  [default: results]")]
 Json = Annotated[bool, Option("--json", help="Print one JSON document.")]
 Profile = Annotated[str, Option("--profile", metavar="smoke|paper", help="Toy size or full size.")]
-ONLY = (
-    "Run only cells for which this holds, such as 'alpha < 1 and mu in [1, inf]'. Names are columns of cells.parquet; "
-    "== != < <= > >=, in, not in, and, or, not, + - * /, 1/3, inf, quoted text."
-)
+ONLY = "Only cells with these values, such as 'alpha=1/2,1 mu=inf'."
 Replicates = Annotated[int | None, Option("--replicates", metavar="N", help="Replicates of every cell.")]
 Jobs = Annotated[int, Option("-j", "--jobs", metavar="N", show_default=False, help="Workers.  [default: all cores]")]
 Quiet = Annotated[bool, Option("-q", "--quiet", help="No progress.")]
@@ -50,7 +47,7 @@ Metric = Annotated[str | None, Option(metavar="NAME", help="What is shown.  [def
 Metrics = Annotated[list[str] | None, Option("--metric", metavar="NAME", help="What is shown; repeatable.")]
 Statistic = Annotated[str, Option(metavar="mean|median|quantiles", help="Of the replicates.")]
 Estimators = Annotated[list[str] | None, Option(metavar="NAME", help="Only this estimator; repeatable.")]
-Only = Annotated[str | None, Option(metavar="EXPR", help="Only cells for which this holds.")]
+Only = Annotated[str | None, Option(metavar="KEY=A,B", help=ONLY)]
 
 
 def _folder(results: Path | None, profile: str = "paper") -> Path:
@@ -134,7 +131,7 @@ def common(
 def run(
     configs: Configs,
     sets: Sets = None,
-    only: Annotated[str | None, Option(metavar="EXPR", help=ONLY)] = None,
+    only: Annotated[str | None, Option(metavar="KEY=A,B", help=ONLY)] = None,
     jobs: Jobs = 0,
     backend: Annotated[
         str, Option(metavar="threads|loky|dask", help="How workers run; by default what suits the algorithm.")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dpexp.commands.joint_releases import cautions, joint, require_private_records
 from dpexp.config.cells import Cell, Experiment
 from dpexp.config.experiment_file import load_experiment
-from dpexp.config.expressions import matches
+from dpexp.config.only import matches
 from dpexp.config.resources import processes_pay, require_room
 from dpexp.config.settings import identity, label
 from dpexp.config.yamlfile import ConfigError

@@ -193,7 +193,7 @@ def test_a_notebook_shows_a_picture_or_text(result, tmp_path):
 
 @pytest.mark.slow
 def test_levels_configs_and_pages_from_python(result, tmp_path):
-    rows = dpexp.diff(result.folder, by="alpha", only="mu = 1")
+    rows = dpexp.diff(result.folder, by="alpha", only="mu=1")
     assert {*rows.level_a} == {"1/3"}
     assert {*rows.level_b} == {"1"}
     (tmp_path / "bad.yaml").write_text("experiment: bad\nproblem: {name: huber-linaer}\n")

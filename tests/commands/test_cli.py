@@ -48,8 +48,8 @@ def test_the_version_of_a_checkout_says_its_commit(built, said, monkeypatch):
 
 USAGE = [["frobnicate"], ["run", "--frob"], ["run", "absent.yaml"], ["plot", "figure99"], ["run"], ["table", "tabel1"],
          ["run", str(CONFIGS[0]), "--backend", "dask"], ["run", str(CONFIGS[0]), "--profile", "huge"],
-         ["run", str(CONFIGS[0]), "-j", "-1"], ["run", str(CONFIGS[0]), "--only", "aplha == 1"],
-         ["run", str(CONFIGS[0]), "--only", "alpha == 7"], ["run", str(CONFIGS[0]), str(CONFIGS[0])],
+         ["run", str(CONFIGS[0]), "-j", "-1"], ["run", str(CONFIGS[0]), "--only", "aplha=1"],
+         ["run", str(CONFIGS[0]), "--only", "alpha=7"], ["run", str(CONFIGS[0]), str(CONFIGS[0])],
          ["plot", "figure2", "--format", "gif"], ["table", "table1", "--format", "pdf"], ["diff", "a", "b"]]  # fmt: skip
 
 
@@ -120,7 +120,7 @@ def test_dry_run_says_what_and_why_and_writes_nothing(tmp_path):
     assert text.count("not computed yet") == 4
     assert "4 of 4 cells to compute" in text
     assert not results.exists()
-    document = json.loads(said("run", config, "--results", results, "--dry-run", "--json", "--only", "mu == inf"))
+    document = json.loads(said("run", config, "--results", results, "--dry-run", "--json", "--only", "mu=inf"))
     assert [(c["status"], c["mu"]) for c in document["cells"]] == [("missing", "non-private")] * 2
     assert document["steps"] == 2 * 100 * 8 * document["chunks"]
     assert not results.exists()

@@ -100,7 +100,7 @@ def test_messages_in_an_empty_folder_name_what_is_there(words, tmp_path):
 
 
 def test_messages_on_a_shipped_config_name_it_and_not_where_it_is_installed(tmp_path):
-    few = ("--set", "run.n=200", "--replicates", 2, "--only", "alpha == 1 and mu == 1")
+    few = ("--set", "run.n=200", "--replicates", 2, "--only", "alpha=1 mu=1")
     call("run", "@linear_d5", *few, "-q", cwd=tmp_path)
     said = call("plot", "results/linear_d5", cwd=tmp_path).stderr
     assert "run: dpexp run @linear_d5 --set run.n=200" in said, said

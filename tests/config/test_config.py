@@ -1,6 +1,7 @@
 """Configs: what is understood, and that every mistake is found, located and explained."""
 
 import itertools
+import math
 import random
 import re
 from pathlib import Path
@@ -9,7 +10,9 @@ import numpy as np
 import pytest
 
 from dpexp.config.experiment_file import load_experiment, resolved_yaml
+from dpexp.config.only import matches
 from dpexp.config.yamlfile import ConfigError, parse, scalar
+from dpexp.core.errors import UsageError
 from dpexp.core.scalars import yaml_in_line
 from tests.conftest import share
 
@@ -236,3 +239,21 @@ def test_what_follows_from_what_sweeps_follows_from_it_again_when_the_config_is_
     assert [(c.cell_id, c.privacy.deltas) for c in again.cells] == [
         (c.cell_id, c.privacy.deltas) for c in experiment.cells
     ]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "holds"),
+    [
+        ("alpha=1/3", True), ("alpha=0.5,1/3", True), ("alpha=1/2", False), ("mu=inf", True), ("mu=non-private", True), ("mu=1", False),
+        ("algorithm=ldp-sgd mu=inf", True), ("algorithm=dp-sgd mu=inf", False), ("clip=1", False), ("on=true", True), ("on=1", False),
+    ],
+)  # fmt: skip
+def test_only_takes_values_of_columns(conditions, holds):
+    cell = {"alpha": 1 / 3, "mu": math.inf, "budget": "inf", "algorithm": "ldp-sgd", "on": True}
+    assert matches(conditions, cell, ["clip"]) is holds
+
+
+@pytest.mark.parametrize("conditions", ["", "mu", "mu=", "=1", "mu > 1", "mu='1", "aplha=1"])
+def test_what_is_no_condition_is_refused(conditions):
+    with pytest.raises(UsageError):
+        matches(conditions, {"alpha": 1.0, "mu": 1.0})

@@ -273,7 +273,7 @@ def test_the_command_line_refuses_with_exit_code_2(tmp_path):
     for option in ("run.checkpoints=1e9", "problem.d=1e99", "run.n=1e13", "privacy.mu=1e-300", "problem.c=nan"):
         assert str(option.split("=")[0].split(".")[1]) in call("validate", path, "--set", option, code=2).stderr
     for arguments in (["--replicates", "10" * 20], ["--replicates", "0"], ["--profile", "huge"], ["--only", "1/0"],
-                      ["--only", "9**9**9"], ["--only", "mu == 10" + "0" * 5000]):  # fmt: skip
+                      ["--only", "mu=10" + "0" * 5000]):  # fmt: skip
         assert call("run", path, "--dry-run", *arguments, code=2).stderr.strip()
 
 

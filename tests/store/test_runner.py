@@ -181,7 +181,7 @@ def test_interruption_keeps_finished_chunks_and_the_next_run_goes_on_with_the_sa
     assert len(list(folder.partial.glob("*.chunk"))) == 1
     assert not folder.cells.exists()
     # a run of some cells uses what is finished of these, and leaves what is finished of others
-    some = call(*arguments, "--only", "mu == 1").stderr
+    some = call(*arguments, "--only", "mu=1").stderr
     assert "1 of 3 chunks were finished before" in some
     assert len(list(folder.partial.glob("*.chunk"))) == 1
     assert "1 of 3 chunks were finished before" in call(*arguments).stderr

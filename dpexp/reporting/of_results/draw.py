@@ -151,7 +151,7 @@ def _panel_height(scene: Scene, columns: int) -> float:
     if scene.plan.x == DOTS:
         most = max(len(_dot_rows(scene, members)) for members in scene.panels.values())
         if most > MOST_ROWS:
-            raise UsageError(f"{most} settings are too many for one figure", "--only picks cells, such as 'mu == 1'")
+            raise UsageError(f"{most} settings are too many for one figure", "--only picks cells, such as mu=1")
         names = [name for members in scene.panels.values() for name in _row_names(scene, members)]
         lines = max(name.count("\n") + 1 for name in names)
         # a line of 7 points is a tenth of an inch high

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpexp.config.cells import stored_cell
-from dpexp.config.expressions import matches
+from dpexp.config.only import matches
 from dpexp.config.settings import Settings, Words, flat, named, sections
 from dpexp.core.digests import digest
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
@@ -164,7 +164,7 @@ def _cell(source: Source, parameters: dict[str, Any]) -> Cell:
 def gather(sources: Sequence[Source], only: str | None = None, partial: bool = True) -> Gathered:
     """Everything that figures and tables of these results need.
 
-    `only` is an expression over the columns of cells, as `dpexp run --only` takes it. Of a result of which some cells
+    `only` has conditions on the columns of cells, as `dpexp run --only` takes it. Of a result of which some cells
     are missing or failed the others are shown with a remark, where it may be `partial`. Raises ResultsMissing where
     results are missing or stale, UsageError where the expression is wrong or holds for no cell.
     """
