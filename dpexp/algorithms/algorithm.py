@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from dpexp.core.parameters import Parameters
@@ -54,6 +54,8 @@ class Algorithm(Parameters):
     """replicates that `dpexp run --confirm` computes again: as many as take no longer than one"""
     in_python: ClassVar[bool] = False
     """whether Python has a part in every step, so that threads wait for its lock"""
+    toys: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
+    """small settings of its own parameters, with which `dpexp check` attacks it"""
 
     def steps(self, problem: Any, schedule: Schedule, budget: Budget) -> int | None:
         """The number of steps where the config leaves out `run.n`. Asked by the reader; None: it must say."""
