@@ -208,7 +208,8 @@ def check_dpexp(words: list[str], strict: bool) -> None:
             raise AssertionError(f"{name}: {error}") from error
         return
     known = {} if with_plugins else {"plot": {**figures(), **overlays()}, "table": tables()}.get(name, {})
-    for word in given.get("names") or [] if known else []:
+    # with --mechanism the words are parameters
+    for word in given.get("names") or [] if known and not given.get("mechanism") else []:
         experiment = Path(word).name in experiments()
         assert word in known or experiment or Path(word).stem.isupper(), (
             f"no {name} and no experiment of the name {word}"

@@ -435,26 +435,23 @@ class Receipt(Printed):
         if reading.reason:
             yield f"  nothing is guaranteed here: {reading.reason}"
             return
-        block = self._reading(reading)
+        block, every = self._reading(reading), self.card.releases == "all"
+        # where the last iterate alone is released, what all of them would show is beside the point
+        shown = {"attained": "attained by all iterates"} if every else {}
+        shown |= {"attained_last": "by the last" if every else "attained by the last iterate"}
         rows = [
-            [
-                f"{r['delta']:g}",
-                up(r["eps"]),
-                *(down(r[k]) if r[k] else "-" for k in ("attained", "attained_last")),
-                r["analysis"],
-            ]
+            [f"{r['delta']:g}", up(r["eps"]), *(down(r[k]) if r[k] else "-" for k in shown), r["analysis"]]
             for r in block["eps"]
         ]
-        hidden = "" if self.card.releases == "all" else " (not released)"
-        head = ["delta", "eps", f"attained by all iterates{hidden}", "by the last", "analysis"]
+        head = ["delta", "eps", *shown.values(), "analysis"]
         yield from ("  " + line for line in columns(rows, head).splitlines())
         advantage, attained = block["advantage"]
         yield f"  An attacker's advantage: at most {up(advantage)}" + _and_attained(attained)
         for rate, most, least in block["tpr"]:
             yield f"  True positives at {rate:g} false positives: at most {up(most)}" + _and_attained(least)
         pair = block["eps"][0]["pair"]
-        if pair:
-            yield f"  {'Attained' if not hidden else 'All iterates attain theirs'} by {pair}"
+        if pair and every:
+            yield f"  Attained by {pair}"
         yield f"  Holds if {'; '.join(block['assumptions'])}"
 
     def appendix(self, form: str) -> str:
