@@ -19,7 +19,7 @@ from dpexp.core.text import up
 from dpexp.core.version import VERSION
 from dpexp.plugins.loaded import said
 from dpexp.reporting.digits import from_to
-from dpexp.reporting.drawing import image
+from dpexp.reporting.drawing import compressed, image
 from dpexp.reporting.figure import Figure, drawn
 from dpexp.reporting.of_results.gather import Gathered, Source, Unreadable, gather
 from dpexp.reporting.of_results.labels import constants, values
@@ -31,7 +31,7 @@ from dpexp.store.reading import command_of
 CURRENT, INCOMPLETE, MISSING, UNREADABLE = "current", "not complete", "missing", "not readable here"
 SMALL = 60_000
 """bytes of a drawing up to which it is shown as SVG; a larger one is a PNG"""
-DOTS_PER_INCH = 130
+DPI = 150
 
 
 class Numbers(NamedTuple):
@@ -188,7 +188,7 @@ def picture(figure: Figure, results: Path, command: str) -> Picture:
     try:
         drawing = drawn(figure, results)
         svg = drawing.picture("svg")
-        source = image("svg+xml", svg) if len(svg) <= SMALL else image("png", drawing.picture("png", DOTS_PER_INCH))
+        source = image("svg+xml", svg) if len(svg) <= SMALL else image("png", compressed(drawing.picture("png", DPI)))
         return Picture(figure.name, drawing.caption, command, source)
     # one figure that cannot be drawn is a line of the page, whatever is wrong with it
     except Exception as error:
