@@ -8,7 +8,7 @@ import itertools
 import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Parameters
 from dpexp.core.scalars import yaml_in_line
 from dpexp.core.text import fraction
-from dpexp.data.drafting import Draft
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems import PROBLEMS
 from dpexp.problems.linear_predictor import LinearPredictorProblem
@@ -61,6 +60,13 @@ MEANINGS = {
     "eps": "the whole run is (eps, delta)-DP: noise is set so that this holds",
     "delta": "see eps",
 }
+
+
+class Draft(NamedTuple):
+    """A source of data, and what a user should add to it, as lines of YAML in which values are to be filled in."""
+
+    source: Mapping[str, Any]
+    template: tuple[str, ...]
 
 
 def starter(

@@ -14,11 +14,12 @@ import numpy as np
 from dpexp.core.errors import DataError
 from dpexp.core.scalars import yaml_in_line
 from dpexp.core.text import counted
-from dpexp.data.drafting import RANGE
 from dpexp.data.encode import PRIVATE, Unread, encoded, readings, unread
 from dpexp.data.public_inputs import Column
 from dpexp.data.records import Table
 
+RANGE = "[LOW, HIGH]"
+"""what is to be filled in for a range"""
 OF_ONE_SIZE = 10.0
 """a column may be so many times as large as the median of the others. Beyond it, these are less than a hundredth of the
 squared norm of a record each"""

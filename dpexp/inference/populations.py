@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from dpexp.inference.messages import Users
 from dpexp.inference.models import Model
 from dpexp.inference.public_numbers import rounded
 from dpexp.inference.users import gradient_weights, hessian_users, hessian_weights
+from dpexp.privacy.budgets import Budget
 from dpexp.problems.mallows import mallows_weight
 
 
@@ -205,15 +206,6 @@ class Population:
         return *self.records(g, rng.random(len(g))), owners
 
 
-class Budgets(Protocol):
-    """What is asked of a `dpexp.privacy.budgets.Budget`."""
-
-    @property
-    def constant(self) -> float | None: ...
-
-    def draw(self, u: np.ndarray, first: int) -> np.ndarray: ...
-
-
 class Strangers:
     """Records of users, from streams that depend on the seed and the replicate alone."""
 
@@ -241,7 +233,7 @@ class Simulated(Strangers):
     """
 
     def __init__(
-        self, model: Model, law: Population, budget: Budgets, seed: int, replicates: Sequence[int],
+        self, model: Model, law: Population, budget: Budget, seed: int, replicates: Sequence[int],
         weighted: bool = True, rising: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(law, seed, replicates)

@@ -16,12 +16,12 @@ import dpexp
 from dpexp.accounting.gaussian import eps_of
 from dpexp.commands import init
 from dpexp.commands.fit_result import read_fit
+from dpexp.commands.init import draft_public
 from dpexp.config.public_file import read_public
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import PrivateWarning, UsageError
 from dpexp.core.standard_json import standard_json
 from dpexp.data.dataset import DataError
-from dpexp.data.drafting import draft_public
 from dpexp.data.encode import unread
 from dpexp.data.formulas import read_formula
 from dpexp.data.public_inputs import PublicInputs
