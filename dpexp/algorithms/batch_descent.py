@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan, gradient_seconds, looking_seconds
+from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, RunPlan, gradient_seconds, looking_seconds
 from dpexp.problems.finite_sum import FiniteSum
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ class BatchDescent(FiniteSumAlgorithm):
     def passes(self, problem: FiniteSum) -> int:
         return max(1, round(1 / self.sampling_rate))
 
-    def plan(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Plan:
-        return Plan(n, 1.0, schedule.step_size(n), 1.0)
+    def plan(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> RunPlan:
+        return RunPlan(n, 1.0, schedule.step_size(n), 1.0)
 
     def seconds(self, problem: FiniteSum, n: int) -> float:
         return n * self.sampling_rate * gradient_seconds(problem) + looking_seconds(problem, n)
@@ -83,7 +83,9 @@ class BatchDescent(FiniteSumAlgorithm):
         """The analysis that noise is set by and the ledger states."""
         return "gaussian-composition" if self.sampling_rate == 1 else "pld-composition"
 
-    def stepper(self, problem: FiniteSum, plan: Plan, budget: Budget, seed: int, replicate: int, data: Data) -> Stepper:
+    def stepper(
+        self, problem: FiniteSum, plan: RunPlan, budget: Budget, seed: int, replicate: int, data: Data
+    ) -> Stepper:
         from dpexp.core.seeds import generator
         from dpexp.engine.finite_sum.batch_descent import DescentSteps
 

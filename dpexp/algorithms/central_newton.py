@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
-from dpexp.algorithms.covering import Interval, Seen, Shown, Trial, shown
+from dpexp.algorithms.covering import Coverage, FitCoverage, LaneIntervals, Trial, shown
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dpexp.privacy.mechanisms.released import Stated
 
 
-class CentralNewton(Shown):
+class CentralNewton(FitCoverage):
     """Noisy means of moments, gradients, Hessians and scores of all records, and an interval for every coordinate."""
 
     name: Literal["central-newton"] = "central-newton"
@@ -57,7 +57,7 @@ class CentralNewton(Shown):
         # an owner adds noise once, to the mean, where each of n users would add it to a message
         return super().noise(model, budget, n) / n
 
-    def intervals(self, model: Model, trial: Trial, schedule: Any, budget: Any) -> list[Interval | Seen]:
+    def intervals(self, model: Model, trial: Trial, schedule: Any, budget: Any) -> list[LaneIntervals | Coverage]:
         from dpexp.core.seeds import generator
         from dpexp.inference.fitting import fit_central, plan_central
         from dpexp.inference.targets import target_of

@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from dpexp.inference.fitting import Fitted
     from dpexp.inference.models import Model
     from dpexp.inference.populations import Population
-    from dpexp.inference.targets import Target
+    from dpexp.inference.targets import RiskTarget
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
     from dpexp.privacy.mechanisms.released import Stated
 
-Rows = tuple["np.ndarray", "np.ndarray", "np.ndarray | None"]
+PersonRows = tuple["np.ndarray", "np.ndarray", "np.ndarray | None"]
 COORDINATES = ("intercept", "first_slope", "slopes", "last_slope", "last")
 METRICS = (
     "param_distance_sq",
@@ -54,7 +54,7 @@ GRID = (np.arange(10_000) + 0.5) / 10_000
 """uniform numbers from which a law of budgets is drawn where it is asked for as a whole"""
 
 
-class Interval(NamedTuple):
+class LaneIntervals(NamedTuple):
     """Estimates and intervals of eight replicates, [8, p] each."""
 
     estimate: np.ndarray
@@ -72,7 +72,7 @@ class Trial:
     lanes: list[int]
 
     @cached_property
-    def tables(self) -> list[Rows]:
+    def tables(self) -> list[PersonRows]:
         """The records of every replicate at once: covariates [rows, d], responses [rows], and who holds which row."""
         from dpexp.core.seeds import generator
         from dpexp.inference.populations import Strangers
@@ -169,7 +169,7 @@ class Covering(Algorithm):
 
         return noise_of(model, budget.draw(GRID, 1)).gradients
 
-    def intervals(self, model: Model, trial: Trial, schedule: Any, budget: Any) -> list[Interval | Seen]:
+    def intervals(self, model: Model, trial: Trial, schedule: Any, budget: Any) -> list[LaneIntervals | Coverage]:
         """The intervals of every estimator, for eight replicates; `model` is that of this budget."""
         raise NotImplementedError
 
@@ -211,7 +211,7 @@ class Covering(Algorithm):
         return Passed(steps, self.estimators, self.metrics, values)
 
 
-class Shown(Covering):
+class FitCoverage(Covering):
     """Intervals that `dpexp fit` shows; also of steep coefficients, and of persons who hold several rows."""
 
     persons: bool = False
@@ -234,7 +234,7 @@ class Shown(Covering):
         return as_fitted(super().model(problem, budget))
 
 
-def efficient_errors(model: Model, target: Target, noise: float, n: int) -> np.ndarray:
+def efficient_errors(model: Model, target: RiskTarget, noise: float, n: int) -> np.ndarray:
     """sqrt(diag(H^-1 S_mu H^-1) / n) [p]; `noise` is 1 / mu_eff^2 under the weights that are used."""
     from dpexp.inference.small_matrices import inverses
 
@@ -244,7 +244,7 @@ def efficient_errors(model: Model, target: Target, noise: float, n: int) -> np.n
     return np.asarray(np.sqrt(np.diag(inverse @ scores @ inverse) / n))
 
 
-class Seen(NamedTuple):
+class Coverage(NamedTuple):
     """Of the intervals of eight replicates [8, p] each."""
 
     estimate: np.ndarray
@@ -256,14 +256,14 @@ class Seen(NamedTuple):
     """of Wald's; 0 elsewhere"""
 
 
-def measured(seen: Interval | Seen, theta: np.ndarray, bound: np.ndarray, level: float, d: int) -> np.ndarray:
+def measured(seen: LaneIntervals | Coverage, theta: np.ndarray, bound: np.ndarray, level: float, d: int) -> np.ndarray:
     """The metrics [len(METRICS), 8] of a model with d slopes."""
     from dpexp.inference.public_numbers import normal
 
     # an interval of the literature is there for every coordinate, and of Wald's kind
-    if not isinstance(seen, Seen):
+    if not isinstance(seen, Coverage):
         covered = (seen.low <= theta) & (theta <= seen.high)
-        seen = Seen(seen.estimate, covered, *(np.ones_like(covered),) * 2, seen.high - seen.low)
+        seen = Coverage(seen.estimate, covered, *(np.ones_like(covered),) * 2, seen.high - seen.low)
     error = seen.estimate - theta
     over_bound = seen.length / (2 * normal(level) * bound)
     parts = [seen.covered, seen.bounded, seen.wald, over_bound, error / bound, seen.length]
@@ -276,7 +276,7 @@ def _grouped(values: np.ndarray, d: int) -> np.ndarray:
     return np.stack([values[:, 0], slopes[:, 0], slopes.mean(axis=1), slopes[:, -1], values[:, -1]])
 
 
-def shown(fits: Sequence[Fitted], theta: np.ndarray, level: float) -> Seen:
+def shown(fits: Sequence[Fitted], theta: np.ndarray, level: float) -> Coverage:
     """What `dpexp fit` shows of at most eight fits about the target theta; the last one stands for those that lack."""
     from dpexp.engine.lanes.vectors import LANES
     from dpexp.inference.intervals import judged, level_of
@@ -287,7 +287,7 @@ def shown(fits: Sequence[Fitted], theta: np.ndarray, level: float) -> Seen:
         # coordinates of which the fit says nothing: their intervals are the whole line, and cover
         lost = fit.checked.lost(p)
         if len(lost) == p:
-            found.append(Seen(fit.theta, np.ones(p), *(np.zeros(p),) * 3))
+            found.append(Coverage(fit.theta, np.ones(p), *(np.zeros(p),) * 3))
             continue
         errors, kinds = judged(fit.release, np.eye(p), level)
         told = [kind if j not in lost else "unbounded" for j, kind in enumerate(kinds)]
@@ -297,7 +297,9 @@ def shown(fits: Sequence[Fitted], theta: np.ndarray, level: float) -> Seen:
         for j in np.flatnonzero(inverted):
             row = np.eye(p)[[j]]
             covered[j] = level_of(fit.release, fit.theta, row, theta[[j]]) >= 1 - level
-        found.append(Seen(fit.theta, covered, wald | inverted, wald, np.where(wald, 2 * normal(level) * errors, 0.0)))
+        found.append(
+            Coverage(fit.theta, covered, wald | inverted, wald, np.where(wald, 2 * normal(level) * errors, 0.0))
+        )
     # eight fill the lanes; `simulate` takes those that were asked for
     found += [found[-1]] * (LANES - len(found))
-    return Seen(*(np.array(part) for part in zip(*found, strict=True)))
+    return Coverage(*(np.array(part) for part in zip(*found, strict=True)))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from dpexp.algorithms.softmax_runs import Noise, SoftmaxAlgorithm, no_target, target
+from dpexp.algorithms.softmax_runs import BatchNoise, SoftmaxAlgorithm, no_target, target
 from dpexp.core.parameters import Positive
 from dpexp.engine.softmax.loop import gradient_noise_scale
 from dpexp.problems.softmax import Softmax
@@ -66,11 +66,11 @@ class DpSgd(SoftmaxAlgorithm):
         name = self._analysis(problem.n) if released.noise_multiplier else "no-noise"
         return Stated(called(released), released, name, self.accountant, released.noise_multiplier > 0)
 
-    def noise(self, problem: Softmax, schedule: Schedule, budget: Budget, sizes: np.ndarray) -> Noise:
+    def noise(self, problem: Softmax, schedule: Schedule, budget: Budget, sizes: np.ndarray) -> BatchNoise:
         # z is of the sum of clipped gradients; what is added is of the parameter
         z = self.multiplier(problem, budget, len(sizes))
         scale = gradient_noise_scale(sizes, z, self.clip, self.batch_size) if z else None
-        return Noise(clip=self.clip, scale=scale, momentum=self.momentum)
+        return BatchNoise(clip=self.clip, scale=scale, momentum=self.momentum)
 
     def _analysis(self, records: int) -> str:
         """The analysis that sets the noise."""

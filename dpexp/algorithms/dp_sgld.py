@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from dpexp.algorithms.softmax_runs import MOST_STEPS, Noise, SoftmaxAlgorithm, no_target, step_sizes, target
+from dpexp.algorithms.softmax_runs import MOST_STEPS, BatchNoise, SoftmaxAlgorithm, no_target, step_sizes, target
 from dpexp.core.parameters import Positive
 from dpexp.engine.softmax.loop import langevin_scale
 from dpexp.privacy.batch_sampling import BatchSampling
@@ -73,12 +73,12 @@ class DpSgld(SoftmaxAlgorithm):
         run = self._run(problem, schedule, n)
         return AccountedLangevin(run, self.accountant, self.sigma(problem, schedule, budget, n))
 
-    def noise(self, problem: Softmax, schedule: Schedule, budget: Budget, sizes: np.ndarray) -> Noise:
+    def noise(self, problem: Softmax, schedule: Schedule, budget: Budget, sizes: np.ndarray) -> BatchNoise:
         sigma = self.sigma(problem, schedule, budget, len(sizes))
         scale = langevin_scale(sizes, sigma) if sigma else None
         # the spread of the prescribed start follows from sigma, and is 0 with it
         start = sigma if self.start == "prescribed" else 0.0
-        return Noise(scale=scale, start=start, radius=self._radius(problem))
+        return BatchNoise(scale=scale, start=start, radius=self._radius(problem))
 
     def _radius(self, problem: Softmax) -> float:
         return problem.radius if self.radius is None else self.radius

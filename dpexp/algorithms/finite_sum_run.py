@@ -31,7 +31,7 @@ SIDE_BY_SIDE = 8
 REPEATS, RESHUFFLED = "fixed", "reshuffled"
 
 
-class Plan(NamedTuple):
+class RunPlan(NamedTuple):
     """A setting as numbers."""
 
     steps: int
@@ -62,11 +62,13 @@ class FiniteSumAlgorithm(Algorithm):
     in_python: ClassVar[bool] = True
     """settings fill the lanes, so that every replicate takes its time"""
 
-    def plan(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Plan:
+    def plan(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> RunPlan:
         """Steps, momentum, step size and mixing weight of a run of n steps."""
         raise NotImplementedError
 
-    def stepper(self, problem: FiniteSum, plan: Plan, budget: Budget, seed: int, replicate: int, data: Data) -> Stepper:
+    def stepper(
+        self, problem: FiniteSum, plan: RunPlan, budget: Budget, seed: int, replicate: int, data: Data
+    ) -> Stepper:
         """A run at its start, with its noise calibrated."""
         raise NotImplementedError
 

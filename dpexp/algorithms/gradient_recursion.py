@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan, gradient_seconds, looking_seconds
+from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, RunPlan, gradient_seconds, looking_seconds
 from dpexp.core.parameters import Share
 from dpexp.problems.finite_sum import FiniteSum
 
@@ -43,15 +43,15 @@ class GradientRecursion(FiniteSumAlgorithm):
             found.append(f"the newest gradient's weight gamma = {gamma:.3g} is too small: at least 1e-6 is needed")
         return found
 
-    def plan(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Plan:
+    def plan(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> RunPlan:
         # by a step a gradient changes by at most L eta; a fresh one has the size G
         eta = schedule.step_size(n)
-        return Plan(n, 1.0, eta, self.gamma or min(0.5, problem.smoothness * eta / problem.lipschitz))
+        return RunPlan(n, 1.0, eta, self.gamma or min(0.5, problem.smoothness * eta / problem.lipschitz))
 
     def seconds(self, problem: FiniteSum, n: int) -> float:
         return n * gradient_seconds(problem) + looking_seconds(problem, n)
 
-    def stds(self, problem: FiniteSum, plan: Plan, budget: Budget) -> tuple[float, float]:
+    def stds(self, problem: FiniteSum, plan: RunPlan, budget: Budget) -> tuple[float, float]:
         """Standard deviations of the noise on the first gradient and on later changes; zeros without noise."""
         from dpexp.privacy.mechanisms.gradient_recursion import recursion_stds
 
@@ -63,7 +63,9 @@ class GradientRecursion(FiniteSumAlgorithm):
         first, later = recursion_stds(*size, plan.steps, plan.eta, plan.gamma)
         return first / mu, later / mu
 
-    def stepper(self, problem: FiniteSum, plan: Plan, budget: Budget, seed: int, replicate: int, data: Data) -> Stepper:
+    def stepper(
+        self, problem: FiniteSum, plan: RunPlan, budget: Budget, seed: int, replicate: int, data: Data
+    ) -> Stepper:
         from dpexp.core.seeds import generator
         from dpexp.engine.finite_sum.batch_descent import RecursionSteps
 

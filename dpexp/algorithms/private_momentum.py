@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
-from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan
+from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, RunPlan
 from dpexp.core.parameters import Share
 from dpexp.core.text import up
 from dpexp.problems.finite_sum import FiniteSum
@@ -50,13 +50,13 @@ class PrivateMomentum(FiniteSumAlgorithm):
             return None
         return self.printed().schedule(problem.count, problem.dimension, *budget.target)
 
-    def plan(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Plan:
+    def plan(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> RunPlan:
         theory = self.prescribed(problem, budget) if schedule.name == "prescribed" else None
         if theory is not None:
             # printed weights may exceed 1 where N is small, and then mean the newest gradient alone
-            return Plan(n, min(1.0, theory.alpha), theory.eta, min(1.0, theory.gamma))
+            return RunPlan(n, min(1.0, theory.alpha), theory.eta, min(1.0, theory.gamma))
         eta = schedule.step_size(n)
-        return Plan(n, self.alpha or 1 / problem.count, eta, self.mixing(problem, eta))
+        return RunPlan(n, self.alpha or 1 / problem.count, eta, self.mixing(problem, eta))
 
     def mixing(self, problem: FiniteSum, eta: float) -> float:
         """gamma where no theorem prescribes it; 1 without streams to mix."""
@@ -106,7 +106,7 @@ class PrivateMomentum(FiniteSumAlgorithm):
         """The mechanism that this algorithm is."""
         raise NotImplementedError
 
-    def own_settings(self, problem: FiniteSum, plan: Plan) -> dict[str, Any]:
+    def own_settings(self, problem: FiniteSum, plan: RunPlan) -> dict[str, Any]:
         """What else the mechanism of this algorithm takes."""
         raise NotImplementedError
 

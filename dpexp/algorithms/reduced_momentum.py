@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from dpexp.algorithms.finite_sum_run import Plan, drawn_order
+from dpexp.algorithms.finite_sum_run import RunPlan, drawn_order
 from dpexp.algorithms.private_momentum import Printed, PrivateMomentum
 from dpexp.core.parameters import Share
 from dpexp.problems.finite_sum import FiniteSum
@@ -61,7 +61,7 @@ class ReducedMomentum(PrivateMomentum):
         windows = self.side_by_side(problem, n) * problem.count * problem.dimension
         return super().memory(problem, n, checkpoints, settings) + 8 * 8 * (n + windows)
 
-    def unit_stds(self, problem: FiniteSum, plan: Plan, budget: Budget) -> tuple[np.ndarray, float]:
+    def unit_stds(self, problem: FiniteSum, plan: RunPlan, budget: Budget) -> tuple[np.ndarray, float]:
         """Standard deviations of the nodes of each stream, in units of the momentum: numbers [4] that do not depend on
         the budget, and a factor that does; zeros without noise."""
         from dpexp.privacy.momentum.tree_streams import printed_counts, printed_sensitivities
@@ -74,7 +74,9 @@ class ReducedMomentum(PrivateMomentum):
         deltas = np.array(printed_sensitivities(n, plan.eta, problem.lipschitz))
         return plan.alpha * deltas * np.sqrt(printed_counts(n, plan.steps)), self.printed_sigma(budget)
 
-    def stepper(self, problem: FiniteSum, plan: Plan, budget: Budget, seed: int, replicate: int, data: Data) -> Stepper:
+    def stepper(
+        self, problem: FiniteSum, plan: RunPlan, budget: Budget, seed: int, replicate: int, data: Data
+    ) -> Stepper:
         from dpexp.engine.finite_sum.loop import Momentum
         from dpexp.engine.finite_sum.noise_process import Noise, Windows
 
@@ -90,7 +92,7 @@ class ReducedMomentum(PrivateMomentum):
 
         return NoisyReducedMomentum
 
-    def own_settings(self, problem: FiniteSum, plan: Plan) -> dict[str, Any]:
+    def own_settings(self, problem: FiniteSum, plan: RunPlan) -> dict[str, Any]:
         found = {"order": self.order, "step_size": plan.eta, "smoothness": problem.smoothness, "gamma": plan.gamma}
         if self.calibration == "exact":
             by_iterates = covering(plan, problem.count, problem.lipschitz, problem.smoothness) is not None
@@ -103,7 +105,7 @@ class ReducedMomentum(PrivateMomentum):
         return "exact-sensitivities"
 
 
-def unit_deviations(plan: Plan, n: int, G: float, L: float) -> np.ndarray:
+def unit_deviations(plan: RunPlan, n: int, G: float, L: float) -> np.ndarray:
     """Node deviations [4] for mu = 1 in units of the momentum."""
     from dpexp.privacy.momentum.tree_streams import unit_split
 
@@ -113,7 +115,7 @@ def unit_deviations(plan: Plan, n: int, G: float, L: float) -> np.ndarray:
     return stds if certified is None else stds * certified.mu
 
 
-def covering(plan: Plan, n: int, G: float, L: float) -> Certificate | None:
+def covering(plan: RunPlan, n: int, G: float, L: float) -> Certificate | None:
     """What the iterates give away with one order that repeats; None where not every position is known."""
     from dpexp.privacy.momentum.certificates import Setting, certificate
 

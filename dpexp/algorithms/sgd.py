@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from dpexp.algorithms.softmax_runs import Noise, SoftmaxAlgorithm
+from dpexp.algorithms.softmax_runs import BatchNoise, SoftmaxAlgorithm
 from dpexp.problems.softmax import Softmax
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ class Sgd(SoftmaxAlgorithm):
             found.append("plain sgd has no privacy: write privacy: {eps: inf}, or take dp-sgd or dp-sgld")
         return found
 
-    def noise(self, problem: Softmax, schedule: Schedule, budget: Budget, sizes: np.ndarray) -> Noise:
-        return Noise(momentum=self.momentum)
+    def noise(self, problem: Softmax, schedule: Schedule, budget: Budget, sizes: np.ndarray) -> BatchNoise:
+        return BatchNoise(momentum=self.momentum)
 
     def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> Stated:
         """All iterates without noise."""

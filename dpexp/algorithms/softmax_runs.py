@@ -31,7 +31,7 @@ MOST_STEPS = 20_000_000
 """more steps than this are refused: hours and more"""
 
 
-class Noise(NamedTuple):
+class BatchNoise(NamedTuple):
     """How one setting differs from plain SGD."""
 
     clip: float = math.inf
@@ -138,9 +138,9 @@ class SoftmaxAlgorithm(Algorithm):
         drawn_once = 17 * problem.n if self.sampling == "balls-in-bins" else 0
         return settings * (2 * (checkpoints + 2) * weights + 6 * 8 * n) + 4 * (1 << 18) + drawn_once
 
-    def noise(self, problem: Softmax, schedule: Schedule, budget: Budget, sizes: np.ndarray) -> Noise:
+    def noise(self, problem: Softmax, schedule: Schedule, budget: Budget, sizes: np.ndarray) -> BatchNoise:
         """How steps of the given sizes [K] differ from plain SGD."""
-        return Noise()
+        return BatchNoise()
 
     def steps(self, problem: Softmax, schedule: Schedule, budget: Budget) -> int:
         """Steps of so many passes over the training records."""
@@ -263,7 +263,7 @@ def learnt(
     return np.stack(found) if averaging else found.last[None]
 
 
-def run_of(problem: Softmax, noise: Noise, sizes: np.ndarray, seed: int, replicate: int) -> engine.Run:
+def run_of(problem: Softmax, noise: BatchNoise, sizes: np.ndarray, seed: int, replicate: int) -> engine.Run:
     """A replicate of one setting as the engine's loop takes it."""
     # settings that start at random start in one direction: the stream is the replicate's, of the role `init`
     start = np.zeros((problem.shape.classes, problem.shape.width), np.float32)

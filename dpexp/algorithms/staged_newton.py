@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from dpexp.algorithms.covering import GRID, Interval, Seen, Shown, Trial, shown
+from dpexp.algorithms.covering import GRID, Coverage, FitCoverage, LaneIntervals, Trial, shown
 from dpexp.core.parameters import Positive
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dpexp.privacy.mechanisms.released import Stated
 
 
-class StagedNewton(Shown):
+class StagedNewton(FitCoverage):
     """Three stages of noisy gradients and Hessians with Newton jumps, and an interval for every coordinate."""
 
     name: Literal["staged-newton"] = "staged-newton"
@@ -100,7 +100,7 @@ class StagedNewton(Shown):
         planned = replace(planned, every=self.every or planned.every)
         return planned, replace(planned.design, curvature=self.guess * planned.design.curvature)
 
-    def intervals(self, model: Model, trial: Trial, schedule: Any, budget: Any) -> list[Interval | Seen]:
+    def intervals(self, model: Model, trial: Trial, schedule: Any, budget: Any) -> list[LaneIntervals | Coverage]:
         from dpexp.core.seeds import generator
         from dpexp.inference.fitting import fit_local, of_outcome
         from dpexp.inference.populations import Simulated

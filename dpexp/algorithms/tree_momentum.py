@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from dpexp.algorithms.finite_sum_run import Plan, drawn_order
+from dpexp.algorithms.finite_sum_run import RunPlan, drawn_order
 from dpexp.algorithms.private_momentum import Printed, PrivateMomentum
 from dpexp.core.caches import kept_per_thread
 from dpexp.problems.finite_sum import FiniteSum
@@ -76,7 +76,7 @@ class TreeMomentum(PrivateMomentum):
         most = super().side_by_side(problem, n)
         return most if self.design != "square-root" else max(1, min(most, WHOLE // (8 * n * problem.dimension)))
 
-    def node_std(self, problem: FiniteSum, plan: Plan, budget: Budget, order: Order) -> float:
+    def node_std(self, problem: FiniteSum, plan: RunPlan, budget: Budget, order: Order) -> float:
         """Standard deviation of one node (entry, gradient) in units of the momentum; 0 without noise."""
         from dpexp.privacy.momentum.trees import exact_node_std, printed_count, printed_node_std
 
@@ -88,7 +88,7 @@ class TreeMomentum(PrivateMomentum):
             return printed_node_std(plan.alpha, G, self.printed_sigma(budget), count)
         return exact_node_std(plan.alpha, G, mu, self.sensitivity(problem.count, plan, order))
 
-    def sensitivity(self, n: int, plan: Plan, order: Order) -> float:
+    def sensitivity(self, n: int, plan: RunPlan, order: Order) -> float:
         """Largest squared sensitivity over records, in units of (2 G)^2."""
         # one order that repeats is the same for all replicates: its sensitivity is computed once
         if self.design == "tree" and order.repeats:
@@ -100,7 +100,9 @@ class TreeMomentum(PrivateMomentum):
         # fresh noise: every use of a record counts once, and there is one in each epoch
         return float(-(-plan.steps // n))
 
-    def stepper(self, problem: FiniteSum, plan: Plan, budget: Budget, seed: int, replicate: int, data: Data) -> Stepper:
+    def stepper(
+        self, problem: FiniteSum, plan: RunPlan, budget: Budget, seed: int, replicate: int, data: Data
+    ) -> Stepper:
         from dpexp.engine.finite_sum.loop import Momentum
         from dpexp.engine.finite_sum.noise_process import DESIGNS, Noise
 
@@ -114,7 +116,7 @@ class TreeMomentum(PrivateMomentum):
 
         return NoisyTreeMomentum
 
-    def own_settings(self, problem: FiniteSum, plan: Plan) -> dict[str, Any]:
+    def own_settings(self, problem: FiniteSum, plan: RunPlan) -> dict[str, Any]:
         return {"order": self.order, "design": self.design}
 
 

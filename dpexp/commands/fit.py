@@ -24,9 +24,9 @@ from dpexp.data.users import read_budgets
 from dpexp.store.receipts import records_in, records_of
 
 if TYPE_CHECKING:
-    from dpexp.data.regression import Records, Units
+    from dpexp.data.regression import FitRecords, Units
     from dpexp.inference.fitting import Planned
-    from dpexp.inference.users import Normals
+    from dpexp.inference.users import DrawNormals
 
 
 def fit(request: Request) -> Report:
@@ -145,7 +145,7 @@ def _fit(request: Request) -> tuple[Report, Receipt | None]:
     return replace(before, checked=checked, fitted=fitted, spent=spent), receipt
 
 
-def entering(request: Request, order_seed: int) -> tuple[Records, np.ndarray, list[str]]:
+def entering(request: Request, order_seed: int) -> tuple[FitRecords, np.ndarray, list[str]]:
     """The records that a fit uses, their holders in a public order; budgets of these; and remarks for the owner."""
     assert request.data is not None
     roles = request.roles
@@ -173,7 +173,7 @@ def entering(request: Request, order_seed: int) -> tuple[Records, np.ndarray, li
     return records, mu, [] if request.deployment else remarks
 
 
-def _randomness(request: Request) -> tuple[int, Normals]:
+def _randomness(request: Request) -> tuple[int, DrawNormals]:
     """The public seed of the order, and where noise comes from.
 
     In a deployment noise is drawn from the operating system and kept nowhere; the seed of the order comes from there

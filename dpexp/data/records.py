@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 TEXTS, SCHEMAS = (".csv", ".tsv"), (".parquet", ".npz")
 FORMATS = (*TEXTS, *SCHEMAS)
-Kind = Literal["number", "truth", "day", "text", "unknown", "other"]
+ColumnKind = Literal["number", "truth", "day", "text", "unknown", "other"]
 """what a column holds; a csv file says nothing of it, so that there it is unknown; other: lists, bytes and the like"""
 Value = str | float | None
 """a text, empty where there is none; a number that is no text; None where a line could not be taken apart"""
 Values = Sequence[Value] | np.ndarray
 """of a column [n]; an array of numbers has NaN for none"""
-KINDS: dict[Kind, tuple[str, ...]] = {
+KINDS: dict[ColumnKind, tuple[str, ...]] = {
     "number": ("integer", "floating", "decimal"), "truth": ("boolean",), "day": ("date", "timestamp"),
     "text": ("string", "large_string", "null"),
 }  # fmt: skip
@@ -55,7 +55,7 @@ _UNNAMED = re.compile(r"Unnamed: \d+(_level_\d+)?")
 class Header(NamedTuple):
     """What is public of a file without a look at its records."""
 
-    kinds: Mapping[str, Kind]
+    kinds: Mapping[str, ColumnKind]
     """of every column, by its name"""
     separator: str = ""
     """of a csv or tsv file"""
@@ -160,7 +160,7 @@ def _of_memory(data: object) -> Table:
     # without a name `Unnamed: 0`
     named = [bool(name) and not _UNNAMED.fullmatch(name) for name in names]
     unnamed = tuple(k for k, own in enumerate(named, 1) if not own)
-    kinds: list[tuple[str, Kind]] = [(name, "unknown") for name, own in zip(names, named, strict=True) if own]
+    kinds: list[tuple[str, ColumnKind]] = [(name, "unknown") for name, own in zip(names, named, strict=True) if own]
     header = _once(kinds, "frame")._replace(unnamed=unnamed)
     values = [one for one, own in zip(columns, named, strict=True) if own]
     if not values or not len(values[0]):
@@ -195,7 +195,7 @@ def _columns_in_memory(data: object) -> tuple[list[str], list[Values]]:
         hint = "a path, a frame (pandas, polars, pyarrow), a mapping of columns, or an array [n, k]"
         raise DataError(f"no table can be read from a {type(data).__name__}", hint) from None
     numbers = (pa.types.is_floating(column.type) for column in table.columns)
-    kinds: list[Kind] = ["number" if own else "unknown" for own in numbers]
+    kinds: list[ColumnKind] = ["number" if own else "unknown" for own in numbers]
     return table.column_names, [_of_type(column, kind) for column, kind in zip(table.columns, kinds, strict=True)]
 
 
@@ -254,7 +254,7 @@ def _header_line(lines: Sequence[bytes], path: Path) -> Header:
         raise DataError(f"{where}: a quoted name does not end on its line", "this line names the columns")
     # (e)
     unnamed = tuple(k for k, name in enumerate(names, 1) if not name or _UNNAMED.fullmatch(name))
-    kinds: list[tuple[str, Kind]] = [(name, "unknown") for k, name in enumerate(names, 1) if k not in unnamed]
+    kinds: list[tuple[str, ColumnKind]] = [(name, "unknown") for k, name in enumerate(names, 1) if k not in unnamed]
     if not kinds:
         raise DataError(f"{where}: no column has a name", "this line names the columns")
     return _once(kinds, where, separator)._replace(line=number, unnamed=unnamed)
@@ -308,7 +308,7 @@ def _fields_of(text: str, separator: str) -> list[str] | None:
     return [field.strip() for field in fields]
 
 
-def _once(kinds: Sequence[tuple[str, Kind]], where: str, separator: str = "") -> Header:
+def _once(kinds: Sequence[tuple[str, ColumnKind]], where: str, separator: str = "") -> Header:
     names = [name for name, _ in kinds]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
@@ -345,7 +345,7 @@ def _arrays(path: Path) -> dict[str, Values]:
     return columns
 
 
-def _kind_of_type(field: Any) -> Kind:
+def _kind_of_type(field: Any) -> ColumnKind:
     """What a column of a schema holds."""
     import pyarrow.types as types
 
@@ -358,7 +358,7 @@ def _kind_of_type(field: Any) -> Kind:
     )
 
 
-def _of_type(column: Any, kind: Kind) -> Values:
+def _of_type(column: Any, kind: ColumnKind) -> Values:
     """The values of a column of a schema: numbers, or texts in which a value that is not there is empty."""
     import pyarrow as pa
 

@@ -224,7 +224,7 @@ def _key(factors: Iterable[Entry]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Records:
+class FitRecords:
     """The usable rows of a table that was read, and who holds them."""
 
     units: Units
@@ -239,7 +239,7 @@ class Records:
     mu: np.ndarray | None
     """budgets [n], where a column has them"""
 
-    def in_order(self, order: np.ndarray) -> Records:
+    def in_order(self, order: np.ndarray) -> FitRecords:
         """The same with the holders in this order [n]; the rows of each stay as they are to each other."""
         # the inverse of the order says where each holder has gone
         owners = np.argsort(order)[self.owners]
@@ -311,7 +311,7 @@ def units_of(header: Header, roles: Roles, public: PublicInputs, binary: bool) -
     return Units(entries, name, centre, scale or 1.0, has_scale, tuple(notes), tuple(columns), response, function)
 
 
-def read_records(table: Table, roles: Roles, public: PublicInputs, binary: bool) -> Records:
+def read_records(table: Table, roles: Roles, public: PublicInputs, binary: bool) -> FitRecords:
     """The records of a file. Raises DataError for what is wrong with its header, or with budgets, which are public."""
     try:
         units = units_of(table.header, roles, public, binary)
@@ -324,7 +324,7 @@ def read_records(table: Table, roles: Roles, public: PublicInputs, binary: bool)
     response = y if binary else np.clip((y - units.centre) / units.scale, -FARTHEST, FARTHEST)
     mu = None if roles.mu is None else read_budgets(table, roles.mu, public)
     # a record that is not usable keeps its place: who holds no usable row is still asked, and sends noise alone
-    return Records(units, x[usable], response[usable], np.flatnonzero(usable), len(table), mu)
+    return FitRecords(units, x[usable], response[usable], np.flatnonzero(usable), len(table), mu)
 
 
 def covariates(table: Table, units: Units) -> tuple[np.ndarray, np.ndarray]:
@@ -375,7 +375,7 @@ def persons_of(table: Table, column: str) -> tuple[np.ndarray, int]:
     return np.array([places.get(known[value], -1) for value in values]), len(places)
 
 
-def by_person(table: Table, records: Records, column: str) -> Records:
+def by_person(table: Table, records: FitRecords, column: str) -> FitRecords:
     """The records with persons as their holders: of each the rows in the order of their bits, wherever they stand."""
     # an average depends on the order of its rows in its last digits, and where a row stands is no public input
     whose, n = persons_of(table, column)
@@ -383,7 +383,7 @@ def by_person(table: Table, records: Records, column: str) -> Records:
     # by owner first, so that the rows of nobody, -1, are the first and are left out
     rows = np.lexsort((*bits.T, owners))[np.count_nonzero(owners < 0) :]
     mu = None if records.mu is None else least_budgets(records.mu, whose, n)
-    return Records(records.units, records.x[rows], records.y[rows], owners[rows], n, mu)
+    return FitRecords(records.units, records.x[rows], records.y[rows], owners[rows], n, mu)
 
 
 def least_budgets(mu: np.ndarray, whose: np.ndarray, n: int) -> np.ndarray:

@@ -45,7 +45,7 @@ import numpy as np
 from dpexp.inference.intervals import Release
 from dpexp.inference.models import GUESSED_VARIANCE, Model
 from dpexp.inference.newton import regularise, symmetric_noise
-from dpexp.inference.users import Normals
+from dpexp.inference.users import DrawNormals
 from dpexp.problems.mallows import WEIGHT_CAP
 from dpexp.problems.regression_models import HuberRegression, normal_moments
 
@@ -154,7 +154,7 @@ class _Owner:
     """Means over the records, in chunks; what is computed from them sees only what was `sent`."""
 
     def __init__(
-        self, model: Model, x: np.ndarray, y: np.ndarray, n: int, normals: Normals, owners: np.ndarray | None
+        self, model: Model, x: np.ndarray, y: np.ndarray, n: int, normals: DrawNormals, owners: np.ndarray | None
     ) -> None:
         self.model, self.x, self.y, self.n, self.normals = model, x, y, n, normals
         owners = np.arange(len(y)) if owners is None else owners
@@ -219,8 +219,8 @@ class _Owner:
 
 
 def central_newton(
-    model: Model, start: np.ndarray, x: np.ndarray, y: np.ndarray, mu: float, normals: Normals, n: int | None = None,
-    owners: np.ndarray | None = None,
+    model: Model, start: np.ndarray, x: np.ndarray, y: np.ndarray, mu: float, normals: DrawNormals,
+    n: int | None = None, owners: np.ndarray | None = None,
 ) -> Central:  # fmt: skip
     """The fit of rows x [m, d], y [m] from theta_0 = `start` [p], which is public.
 

@@ -34,8 +34,8 @@ from dpexp.inference.refusals import (
     too_few,
     two_digits,
 )
-from dpexp.inference.staged_newton import Design, Outcome, staged_newton
-from dpexp.inference.users import Normals, Records
+from dpexp.inference.staged_newton import Design, StagedFit, staged_newton
+from dpexp.inference.users import DrawNormals, TableUsers
 
 FEWEST_TO_COMPUTE = 150
 """users below which the stages of the local model lack users of one kind, and not even estimates can be computed"""
@@ -88,7 +88,7 @@ def plan_local(model: Model, mu: np.ndarray, n: int, equal: bool = False) -> Pla
 
 
 def fit_local(
-    plan: Planned, x: np.ndarray, y: np.ndarray, mu: np.ndarray, normals: Normals, owners: np.ndarray | None = None
+    plan: Planned, x: np.ndarray, y: np.ndarray, mu: np.ndarray, normals: DrawNormals, owners: np.ndarray | None = None
 ) -> Fitted:
     """The users of budgets mu [n] send their messages in this order; `staged_newton` makes the estimate.
 
@@ -99,17 +99,17 @@ def fit_local(
     start = model.problem.start()
     pure = PureServer(model, start, normals) if isinstance(model, PureModel) else None
     # caps draw their own randomness
-    records = Records(model, x, y, mu, np.zeros if pure else normals, owners, plan.equal)
+    records = TableUsers(model, x, y, mu, np.zeros if pure else normals, owners, plan.equal)
     return of_outcome(plan, plan.design, staged_newton(model, plan.design, start, records, pure))
 
 
-def of_outcome(plan: Planned, design: Design, outcome: Outcome, lane: int = 0) -> Fitted:
+def of_outcome(plan: Planned, design: Design, outcome: StagedFit, lane: int = 0) -> Fitted:
     """The fit that one replicate of the local model ends with."""
     checked = after(plan.model, design, outcome, lane)
     return Fitted(outcome.final.theta[lane], checked, released(plan.model, outcome, lane))
 
 
-def released(model: Model, outcome: Outcome, lane: int = 0) -> Release:
+def released(model: Model, outcome: StagedFit, lane: int = 0) -> Release:
     """What the intervals of one replicate of the local model follow from: means of messages of the last two stages."""
     sums = outcome.sums
     total = float(sums.v[0, lane])
@@ -135,7 +135,7 @@ def plan_central(model: Model, mu: float, n: int) -> Planned:
 
 
 def fit_central(
-    plan: Planned, x: np.ndarray, y: np.ndarray, mu: float, normals: Normals, owners: np.ndarray | None = None
+    plan: Planned, x: np.ndarray, y: np.ndarray, mu: float, normals: DrawNormals, owners: np.ndarray | None = None
 ) -> Fitted:
     """One release by the owner of all rows, mu-GDP in total; `owners` as in `fit_local`: who holds no row adds 0."""
     model = plan.model

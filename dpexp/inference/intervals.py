@@ -88,14 +88,14 @@ class Release(NamedTuple):
         return inverse, change, inverse @ (self.gradient_covariance + noise) @ inverse
 
 
-Kind = Literal["wald", "anderson-rubin", "unbounded"]
+IntervalKind = Literal["wald", "anderson-rubin", "unbounded"]
 
 
 @dataclass(frozen=True)
 class Interval:
     """Of one combination of the parameters."""
 
-    kind: Kind
+    kind: IntervalKind
     value: float
     se: float
     """of Wald's interval, with its made-up length"""
@@ -138,7 +138,7 @@ def inverted(release: Release, theta: np.ndarray, a: np.ndarray, level: float) -
     return low, high
 
 
-def judged(release: Release, combinations: np.ndarray, level: float) -> tuple[np.ndarray, list[Kind]]:
+def judged(release: Release, combinations: np.ndarray, level: float) -> tuple[np.ndarray, list[IntervalKind]]:
     """Standard errors [k] of Wald's intervals of combinations [k, p], and which interval is right, by (b) and (a)."""
     z, se, scaling = normal(level), release.hessian_error, release.scaling
     values, vectors = np.linalg.eigh(release.hessian)
@@ -159,7 +159,7 @@ def judged(release: Release, combinations: np.ndarray, level: float) -> tuple[np
     unbounded = parallel | np.any(np.abs(turned @ lost) > 1e-9 * lengths, axis=1)
     # either alone loses coordinates that are known
     wald = ~parallel & ((along <= ALONG_FLAT) | (uneven <= UNEVEN))
-    kinds: list[Kind] = [
+    kinds: list[IntervalKind] = [
         "wald" if held else "unbounded" if away else "anderson-rubin"
         for held, away in zip(wald.tolist(), unbounded.tolist(), strict=True)
     ]

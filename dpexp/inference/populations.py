@@ -35,7 +35,7 @@ def _fill(state, out, count):
     fill_normal(state, out, count)
 
 
-class Rows:
+class NormalRows:
     """A stream of rows of normals [width, 8], which are the same rows however many are taken at a time."""
 
     def __init__(self, state: np.ndarray, width: int) -> None:
@@ -60,15 +60,15 @@ class Rows:
 weight_of = compiled(mallows_weight, forceinline=True)
 BINARY, NORMAL, STUDENT, EXPONENTIAL, HETEROSCEDASTIC = range(5)
 """kinds of responses"""
-Errors = Literal["normal", "student", "exponential", "heteroscedastic"]
-ERRORS: dict[Errors, tuple[int, int]] = {
+ErrorLaw = Literal["normal", "student", "exponential", "heteroscedastic"]
+ERRORS: dict[ErrorLaw, tuple[int, int]] = {
     "normal": (NORMAL, 1), "student": (STUDENT, 4), "exponential": (EXPONENTIAL, 2),
     "heteroscedastic": (HETEROSCEDASTIC, 1),
 }  # fmt: skip
 """their kinds, and the standard normals that one is made of"""
 
 
-class Numbers(NamedTuple):
+class LawNumbers(NamedTuple):
     """Of one law."""
 
     response: int
@@ -146,7 +146,7 @@ class Population:
     """every true coefficient"""
     sigma: float = 2.0
     """scale of the errors; not used by binary responses"""
-    errors: Errors = "normal"
+    errors: ErrorLaw = "normal"
     bend: float = 0.0
     """the mean has bend (z_1^2 / sigma_z^2 - 1) on top of x'beta"""
     binary: bool = False
@@ -175,7 +175,7 @@ class Population:
         return self.d + (self.rho > 0) + (0 if self.binary else ERRORS[self.errors][1])
 
     @property
-    def numbers(self) -> Numbers:
+    def numbers(self) -> LawNumbers:
         """The law as the compiled loop takes it."""
         from scipy.special import ndtri
 
@@ -183,7 +183,7 @@ class Population:
         own, common = math.sqrt(1 - self.rho), math.sqrt(self.rho)
         below = rounded(float(ndtri(self.rare))) if self.rare else -math.inf
         numbers = (self.sigma_z, own, common, self.beta, self.sigma, self.bend, below, self.narrow)
-        return Numbers(response, self.slopes, *(float(number) for number in numbers))
+        return LawNumbers(response, self.slopes, *(float(number) for number in numbers))
 
     def records(self, g: np.ndarray, uniform: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Covariates [n, d] and responses [n] from normals [n, normals] and uniform numbers [n]."""
@@ -213,7 +213,7 @@ class Strangers:
         self.law, self.seed = law, seed
         self.lanes = [*replicates, *[replicates[-1]] * (LANES - len(replicates))]
         self.response = stream_states(seed, self.lanes, "response")
-        self.data = Rows(stream_states(seed, self.lanes, "data"), law.normals)
+        self.data = NormalRows(stream_states(seed, self.lanes, "data"), law.normals)
 
     def records(self, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Covariates [count, d, 8], responses and weights [count, 8] of the next users."""
@@ -227,7 +227,7 @@ class Strangers:
 
 
 class Simulated(Strangers):
-    """Simulated users, drawn when it is their turn; a `dpexp.inference.users.Source`.
+    """Simulated users, drawn when it is their turn; a `dpexp.inference.users.UserSource`.
 
     No number depends on the budgets, so all settings of an experiment meet the same users and the same noise.
     """
@@ -240,8 +240,8 @@ class Simulated(Strangers):
         self.model, self.budget, self.rising, self.served = model, budget, rising, 0
         self.weighted = weighted and budget.constant is None
         triangle = model.p * (model.p + 1) // 2
-        self.noise = Rows(stream_states(seed, self.lanes, "noise"), model.p)
-        self.hessian_noise = Rows(stream_states(seed, self.lanes, "noise", 1), triangle)
+        self.noise = NormalRows(stream_states(seed, self.lanes, "noise"), model.p)
+        self.hessian_noise = NormalRows(stream_states(seed, self.lanes, "noise", 1), triangle)
         self.uniform = stream_states(seed, self.lanes, "budget")
         if self.weighted:
             typical = 1 / budget.draw((np.arange(100_000) + 0.5) / 100_000, 1)

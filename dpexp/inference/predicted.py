@@ -35,7 +35,7 @@ MEASURING = sum(SHARES[1:])
 
 
 @dataclass(frozen=True)
-class Noise:
+class MessageNoise:
     """What a law of budgets does to sums of weighted messages, as the budget that all users could share instead."""
 
     gradients: float
@@ -44,19 +44,19 @@ class Noise:
     """1 / mu_eff^2 of Hessians"""
 
 
-def noise_of(model: Model, mu: np.ndarray, equal: bool = False) -> Noise:
+def noise_of(model: Model, mu: np.ndarray, equal: bool = False) -> MessageNoise:
     """The effective noise of the budgets mu [users] under the weights that are used; `equal`: all weights are 1."""
     with np.errstate(divide="ignore"):
         inverse = 1 / np.asarray(model.effective(mu), dtype=np.float64)
     if np.ptp(inverse) == 0:
-        return Noise(float(inverse[0] ** 2), float(inverse[0] ** 2))
+        return MessageNoise(float(inverse[0] ** 2), float(inverse[0] ** 2))
 
     def effective(weights: np.ndarray) -> float:
         return float(np.mean((weights * inverse) ** 2) / np.mean(weights) ** 2)
 
     if equal:
-        return Noise(effective(np.ones_like(inverse)), effective(np.ones_like(inverse)))
-    return Noise(effective(gradient_weights(model, inverse)), effective(hessian_weights(model, inverse)))
+        return MessageNoise(effective(np.ones_like(inverse)), effective(np.ones_like(inverse)))
+    return MessageNoise(effective(gradient_weights(model, inverse)), effective(hessian_weights(model, inverse)))
 
 
 def least_ratio(p: int) -> float:
@@ -86,13 +86,13 @@ def expected_ratio(model: Model, error: float) -> float:
     return float(np.quantile(eigenvalues(regular)[:, 0], QUANTILE) / error)
 
 
-def hessian_error(model: Model, design: Design, noise: Noise) -> float:
+def hessian_error(model: Model, design: Design, noise: MessageNoise) -> float:
     """se_H: the standard error of a diagonal entry of the mean Hessian that its noise makes, at the guessed scale."""
     users = MEASURING * design.n / design.every
     return model.hessian_noise(model.problem.fixed_scale) * math.sqrt(noise.hessians / users)
 
 
-def expected_errors(model: Model, design: Design, noise: Noise, debiased: bool = False) -> np.ndarray:
+def expected_errors(model: Model, design: Design, noise: MessageNoise, debiased: bool = False) -> np.ndarray:
     """Mean standard errors [p] of theta~ over the noise of the Hessian messages, if the law is as guessed.
 
     They have the factor by which intervals are longer because that noise makes lengths vary. `debiased`: less what it
@@ -118,7 +118,7 @@ def expected_errors(model: Model, design: Design, noise: Noise, debiased: bool =
 
 
 @lru_cache(maxsize=256)
-def best_every(model: Model, n: int, noise: Noise) -> int:
+def best_every(model: Model, n: int, noise: MessageNoise) -> int:
     """The k with the shortest intervals if every k-th of n users sends a Hessian and all others a gradient.
 
     What is least is the mean over coordinates of expected standard errors, each over its own least one. Designs count
@@ -135,12 +135,12 @@ def best_every(model: Model, n: int, noise: Noise) -> int:
     return sure[int(np.argmin((errors / errors.min(axis=0)).mean(axis=1)))].every
 
 
-def _scores(model: Model, noise: Noise) -> np.ndarray:
+def _scores(model: Model, noise: MessageNoise) -> np.ndarray:
     """S_mu [p, p]: the covariance of one message, its noise included, for the optimal weights."""
     return model.guessed_covariance + np.diag(model.gradient_noise**2 * noise.gradients)
 
 
-def correction_moment(model: Model, design: Design, noise: Noise) -> np.ndarray:
+def correction_moment(model: Model, design: Design, noise: MessageNoise) -> np.ndarray:
     """E d d' [p, p] for the correction d = H^-1 sum v_i m_i, for a quadratic risk and many short steps.
 
     (a) Steps follow from the measured curvature (`measured_pace`), so h is the median eigenvalue of H, whatever was

@@ -25,7 +25,7 @@ from dpexp.inference.capped import Caps, Sphere
 from dpexp.inference.messages import Sums, Users
 from dpexp.inference.models import Model
 from dpexp.inference.staged_newton import Server
-from dpexp.inference.users import Normals
+from dpexp.inference.users import DrawNormals
 from dpexp.problems.regression_models import HuberRegression
 
 POOL = 4096
@@ -90,7 +90,7 @@ def pure(model: Model, eps: float) -> PureModel:
 class PureServer(Server):
     """A server whose users send cap samples; all eight replicates are the one that is computed."""
 
-    def __init__(self, model: PureModel, start: np.ndarray, normals: Normals) -> None:
+    def __init__(self, model: PureModel, start: np.ndarray, normals: DrawNormals) -> None:
         super().__init__(model, start)
         self.normals = normals
         self.constants = self.constants._replace(delta_hessian=model.hessian_noise(1.0))

@@ -26,9 +26,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpexp.inference.models import Model
-from dpexp.inference.predicted import FEWEST_FOR_EACH, Noise, expected_ratio, hessian_error, least_ratio
+from dpexp.inference.predicted import FEWEST_FOR_EACH, MessageNoise, expected_ratio, hessian_error, least_ratio
 from dpexp.inference.small_matrices import pseudo_inverses, times
-from dpexp.inference.staged_newton import Design, Outcome
+from dpexp.inference.staged_newton import Design, StagedFit
 
 LEVEL_OF_LINEARITY = 1e-3
 MOST_PROJECTED = 1e-4
@@ -91,7 +91,7 @@ def two_digits(n: float) -> int:
     return math.ceil(n / digit) * digit
 
 
-def before(model: Model, design: Design, noise: Noise) -> Checked:
+def before(model: Model, design: Design, noise: MessageNoise) -> Checked:
     """What public numbers alone say: fewer users than were ever tried."""
     ratio, least = expected_ratio(model, hessian_error(model, design, noise)), least_ratio(model.p)
     values = {"expected_hessian_ratio": ratio, "least_hessian_ratio": least}
@@ -143,7 +143,7 @@ def of_steepness(model: Model, theta: np.ndarray, covariance: np.ndarray) -> tup
     return (Reason("too-steep", f"{why}. A central fit (--central) has no such limit"),)
 
 
-def after(model: Model, design: Design, outcome: Outcome, lane: int = 0) -> Checked:
+def after(model: Model, design: Design, outcome: StagedFit, lane: int = 0) -> Checked:
     """What the released numbers of one replicate say."""
     from scipy.special import chdtrc
 

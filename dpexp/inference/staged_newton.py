@@ -27,7 +27,7 @@ from dpexp.inference.models import Model
 from dpexp.inference.newton import Corrected, corrected, mean_hessian, newton_corrected
 from dpexp.inference.scale_bias import scale_bias
 from dpexp.inference.small_matrices import eigenvalues
-from dpexp.inference.users import BLOCK, Source
+from dpexp.inference.users import BLOCK, UserSource
 
 FARTHEST_PACE = 16.0
 """steps become at most so many times longer or shorter than they were planned"""
@@ -104,7 +104,7 @@ class Design:
         return time / (2 * self.curvature * np.sqrt(n)) / np.sqrt(np.arange(1, n + 1))
 
 
-class Outcome(NamedTuple):
+class StagedFit(NamedTuple):
     """What eight replicates of one design end with."""
 
     final: Corrected
@@ -155,7 +155,7 @@ class Server:
             0, len(eta), 0, None,
         )  # fmt: skip
 
-    def ask(self, source: Source, eta: np.ndarray, every: int, summed: int = 1, before: int = 0) -> Sums:
+    def ask(self, source: UserSource, eta: np.ndarray, every: int, summed: int = 1, before: int = 0) -> Sums:
         """One stage: as many users as eta has entries, numbered from before + 1; the sums from user `summed` on.
 
         With `every` > 0 every k-th user of the stage sends a Hessian.
@@ -192,8 +192,8 @@ class Server:
 
 
 def staged_newton(
-    model: Model, design: Design, start: np.ndarray, source: Source, server: Server | None = None
-) -> Outcome:
+    model: Model, design: Design, start: np.ndarray, source: UserSource, server: Server | None = None
+) -> StagedFit:
     """All three stages from theta_0 = `start` [p], or with a server that stands somewhere already."""
     server = server or Server(model, start)
     # the first half of the first stage moves theta from a start that may be far, and is not summed
@@ -216,4 +216,4 @@ def staged_newton(
     alone = corrected(second, final.hessian, final.hessian_error), corrected(third, final.hessian, final.hessian_error)
     times = sum(pace * design.step_sizes(s).sum() for s, pace in enumerate(paces, start=1))
     final.theta[:, -1] -= scale_bias(server.model, both, final, times)
-    return Outcome(final, alone, both, shortened, server.hits[0])
+    return StagedFit(final, alone, both, shortened, server.hits[0])

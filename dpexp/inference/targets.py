@@ -28,7 +28,7 @@ DRAWS = 400_000
 """records from which H and S of a law that is wrong for the model are taken: a relative error of a few per mille"""
 
 
-class Target(NamedTuple):
+class RiskTarget(NamedTuple):
     """Of one law."""
 
     theta: np.ndarray
@@ -40,7 +40,7 @@ class Target(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def target_of(model: Model, law: Population) -> Target:
+def target_of(model: Model, law: Population) -> RiskTarget:
     """By quadrature where the model is right, else by quadrature (theta*) and simulation (H, S)."""
     if law.binary and law.bend:
         raise UsageError("a logistic target is known for a right model only")
@@ -50,13 +50,13 @@ def target_of(model: Model, law: Population) -> Target:
             theta = np.append(theta[:-1], law.sigma)
         if law.right and not law.persons and law.sigma == model.problem.fixed_scale:
             curvature = model.problem.curvature()
-            return Target(theta, rounded(curvature.hessian), rounded(curvature.score_covariance))
+            return RiskTarget(theta, rounded(curvature.hessian), rounded(curvature.score_covariance))
     elif not law.right:
         raise UsageError("other covariates are combined with the model's own errors only")
     else:
         theta = rounded(_wrong(model, law))
     hessian, scores = _simulated(model, law, theta)
-    return Target(theta, rounded(hessian), rounded(scores))
+    return RiskTarget(theta, rounded(hessian), rounded(scores))
 
 
 def _errors(law: Population, d: int) -> tuple[np.ndarray, np.ndarray]:

@@ -26,11 +26,11 @@ SPREAD = 0.1
 CURVED = 0.1
 """the same for the entries of one record's Hessian"""
 
-Normals = Callable[[tuple[int, ...]], np.ndarray]
+DrawNormals = Callable[[tuple[int, ...]], np.ndarray]
 """normals(shape) -> independent standard normals"""
 
 
-class Source(Protocol):
+class UserSource(Protocol):
     """What the stages ask of users."""
 
     def block(self, count: int, first: int, every: int) -> Users:
@@ -60,7 +60,7 @@ def hessian_users(count: int, first: int, every: int) -> int:
 
 
 @dataclass
-class Records:
+class TableUsers:
     """Users of a table, in the order in which they are asked; all replicates are the same.
 
     A user may hold several rows, and sends the mean of their gradients, or Hessians; who holds none sends noise alone.
@@ -73,7 +73,7 @@ class Records:
     """[rows]"""
     mu: np.ndarray
     """budgets [n]"""
-    normals: Normals
+    normals: DrawNormals
     owners: np.ndarray | None = None
     """the place of the user who holds each row, in rising order [rows]; where left out everybody holds one"""
     equal: bool = False

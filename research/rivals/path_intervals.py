@@ -35,7 +35,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import stdtrit
 
-from dpexp.algorithms.covering import Covering, Interval, Seen, Trial
+from dpexp.algorithms.covering import Coverage, Covering, LaneIntervals, Trial
 from dpexp.core.seeds import generator
 from dpexp.engine.compiled import compiled
 from dpexp.engine.lanes.aligned import lanes_zeros
@@ -48,7 +48,7 @@ from dpexp.inference.public_numbers import normal, rounded
 from dpexp.inference.small_matrices import inverses, pseudo_inverses
 from dpexp.inference.staged_newton import Server
 from dpexp.inference.targets import target_of
-from dpexp.inference.users import Source
+from dpexp.inference.users import UserSource
 from dpexp.plugins import Plugin
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
@@ -72,7 +72,7 @@ class PathIntervals(Covering):
         """Of one replicate: three passes over n users each, with p^2 sums of products."""
         return n * (300 + 20 * problem.p + 3 * problem.p**2) * 4e-10
 
-    def intervals(self, model: Model, trial: Trial, schedule: Any, budget: Any) -> list[Interval | Seen]:
+    def intervals(self, model: Model, trial: Trial, schedule: Any, budget: Any) -> list[LaneIntervals | Coverage]:
         """The three kinds of path meet the same users."""
         law, n, seed, lanes = trial.law, trial.n, trial.seed, trial.lanes
         start, eta, level = model.problem.start(), schedule.step_sizes(1, n), self.level
@@ -189,7 +189,7 @@ class Walk(Server):
             self.regressed,
         )  # fmt: skip
 
-    def along(self, source: Source, eta: np.ndarray, boundaries: Sequence[int], every: int = 0) -> list[Snapshot]:
+    def along(self, source: UserSource, eta: np.ndarray, boundaries: Sequence[int], every: int = 0) -> list[Snapshot]:
         """Snapshots after the users `boundaries` (increasing, n the last), of as many users as eta [n] has entries.
 
         With `every` > 0 every k-th user sends a Hessian.
@@ -216,24 +216,24 @@ def since(later: Snapshot, earlier: Snapshot) -> Sums:
 # --- the intervals
 
 
-def symmetric_interval(estimate: np.ndarray, half: np.ndarray) -> Interval:
+def symmetric_interval(estimate: np.ndarray, half: np.ndarray) -> LaneIntervals:
     """estimate +- half, [8, p] both."""
-    return Interval(estimate, estimate - half, estimate + half)
+    return LaneIntervals(estimate, estimate - half, estimate + half)
 
 
-def batch_means(boundaries: Sequence[Snapshot], level: float) -> Interval:
+def batch_means(boundaries: Sequence[Snapshot], level: float) -> LaneIntervals:
     """From snapshots at the end of the burn-in and at the end of each of the K batches."""
     return t_chains(np.stack([average(b, a) for a, b in itertools.pairwise(boundaries)]), level)
 
 
-def plug_in(model: Model, end: Snapshot, burned: Snapshot, level: float) -> Interval:
+def plug_in(model: Model, end: Snapshot, burned: Snapshot, level: float) -> LaneIntervals:
     """From a path on which every k-th user sent a Hessian."""
     mean, error = mean_hessian(since(end, burned), model.p)
     scaling = np.outer(model.hessian_scaling, model.hessian_scaling)
     return _sandwich(inverses(regularise(mean, error) / scaling), end, burned, level)
 
 
-def plug_in_free(end: Snapshot, burned: Snapshot, level: float) -> Interval:
+def plug_in_free(end: Snapshot, burned: Snapshot, level: float) -> LaneIntervals:
     """The average of theta_i after the burn-in, +- z times its standard error."""
     return _sandwich(pseudo_inverses(free_hessian(end, burned)), end, burned, level)
 
@@ -248,7 +248,7 @@ def free_hessian(end: Snapshot, burned: Snapshot) -> np.ndarray:
     return covariance @ pseudo_inverses(square - point * point.transpose(0, 2, 1))
 
 
-def _sandwich(inverse: np.ndarray, end: Snapshot, burned: Snapshot, level: float) -> Interval:
+def _sandwich(inverse: np.ndarray, end: Snapshot, burned: Snapshot, level: float) -> LaneIntervals:
     """From H^-1 [8, p, p]."""
     sums = since(end, burned)
     noise = symmetric(sums.squares, len(end.sums.total)) / (sums.v[2] ** 2)[:, None, None]
@@ -256,7 +256,7 @@ def _sandwich(inverse: np.ndarray, end: Snapshot, burned: Snapshot, level: float
     return symmetric_interval(average(end, burned), normal(level) * errors)
 
 
-def random_scaling(end: Snapshot, level: float, burned: Snapshot | None = None) -> Interval:
+def random_scaling(end: Snapshot, level: float, burned: Snapshot | None = None) -> LaneIntervals:
     """From the sums at the end, and at the end of the burn-in where there is one."""
     total, square, weighted, n = end.sums.total, end.sums.total_square, end.sums.weighted, end.users
     # sums of T'_s^2 and of s' T'_s, multiplied out in those of T_s
@@ -296,13 +296,13 @@ def tail(q: float) -> float:
     return 0.5 + quad(density, 0, 90 / q, epsabs=1e-14, epsrel=1e-13, limit=400)[0] / math.pi
 
 
-def newton_oracle(end: Snapshot, burned: Snapshot, hessian: np.ndarray, level: float) -> Interval:
+def newton_oracle(end: Snapshot, burned: Snapshot, hessian: np.ndarray, level: float) -> LaneIntervals:
     """theta~ and its interval from the messages between two snapshots, with H [p, p] at the target."""
     found = corrected(since(end, burned), np.broadcast_to(hessian, (LANES, *hessian.shape)), np.zeros(LANES))
     return symmetric_interval(found.theta, normal(level) * standard_errors(found.covariance))
 
 
-def t_chains(means: np.ndarray, level: float) -> Interval:
+def t_chains(means: np.ndarray, level: float) -> LaneIntervals:
     """From the averages [K, 8, p]."""
     count = len(means)
     half = rounded(float(stdtrit(count - 1, (1 + level) / 2))) * means.std(axis=0, ddof=1) / math.sqrt(count)
@@ -317,7 +317,7 @@ def chains_of_hulc(level: float) -> tuple[int, float]:
     return most, (fewer - (1 - level)) / (fewer - more)
 
 
-def hulc(means: np.ndarray, level: float, uniform: np.ndarray) -> Interval:
+def hulc(means: np.ndarray, level: float, uniform: np.ndarray) -> LaneIntervals:
     """[min, max] of the first B averages of [K, 8, p]; `uniform` [8] decides between the two numbers of chains."""
     most, share = chains_of_hulc(level)
     if len(means) < most:
@@ -325,7 +325,7 @@ def hulc(means: np.ndarray, level: float, uniform: np.ndarray) -> Interval:
     kept = np.arange(len(means))[:, None] < np.where(uniform <= share, most, most - 1)[None, :]
     low = np.where(kept[:, :, None], means, np.inf).min(axis=0)
     high = np.where(kept[:, :, None], means, -np.inf).max(axis=0)
-    return Interval(means.mean(axis=0), low, high)
+    return LaneIntervals(means.mean(axis=0), low, high)
 
 
 PLUGIN = Plugin(algorithms={"path-intervals": PathIntervals})

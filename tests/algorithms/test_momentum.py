@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpexp.algorithms import ALGORITHMS
-from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan, drawn_order
+from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, RunPlan, drawn_order
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.core.seeds import stream_state
 from dpexp.engine.finite_sum.following import follow_all, looks
@@ -194,7 +194,7 @@ def test_lemma_5_over_a_whole_run_is_the_sum_of_its_steps_and_can_fail():
     unequal = follow(algorithm.stepper(problem, plan, ONE, 1, 0, data), data, every, 40 * plan.eta, 0.0)
     assert unequal[-1, 5] != out[-1, 5]
     wrong = SUMS["tree-momentum"](noise=False, alpha=1.0, normalised=False)  # steps of another length than eta
-    fast = wrong.stepper(problem, Plan(steps, 1.0, 3.0, 1.0), ONE, 1, 0, data)
+    fast = wrong.stepper(problem, RunPlan(steps, 1.0, 3.0, 1.0), ONE, 1, 0, data)
     assert follow(fast, data, every, 1e-3, problem.smoothness)[-1, 5] < 0
 
 
@@ -259,7 +259,7 @@ def test_the_sensitivity_of_a_repeated_order_is_that_of_its_noise(design, steps)
     n, alpha = 8, 0.3
     algorithm = SUMS["tree-momentum"](design=design, order="fixed")
     order = drawn_order(1, 0, n, steps, "fixed")
-    plan = Plan(steps, alpha, 0.1, 1.0)
+    plan = RunPlan(steps, alpha, 0.1, 1.0)
     largest = 0.0
     for record in range(n):
         times = np.flatnonzero(order.items[np.arange(steps) % n] == record)

@@ -9,7 +9,7 @@ import pytest
 from dpexp.accounting.gaussian import eps_of
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.central_newton import CentralNewton
-from dpexp.algorithms.covering import METRICS, Interval, Trial, efficient_errors, measured, shown
+from dpexp.algorithms.covering import METRICS, LaneIntervals, Trial, efficient_errors, measured, shown
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.algorithms.staged_newton import StagedNewton
 from dpexp.config.experiment_file import read_experiment
@@ -141,7 +141,7 @@ def test_an_interval_of_the_efficient_length_has_length_one():
     bound = efficient_errors(model, target, noise_of(model, np.array([2.0])).gradients, 1000)
     off = np.tile([0.0, 3.0, -3.0, 0.0], (8, 1)) * bound
     half = np.tile(1.959963985 * bound, (8, 1))
-    interval = Interval(target.theta + off, target.theta + off - half, target.theta + off + half)
+    interval = LaneIntervals(target.theta + off, target.theta + off - half, target.theta + off + half)
     values = dict(zip(METRICS, measured(interval, target.theta, bound, 0.95, 2)[:, 0], strict=True))
     assert values["length_over_bound_slopes"] == pytest.approx(1)
     assert (values["covered_intercept"], values["covered_slopes"], values["covered_last"]) == (1, 0, 1)

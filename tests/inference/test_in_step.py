@@ -15,7 +15,7 @@ from dpexp.inference.fitting import released
 from dpexp.inference.intervals import judged
 from dpexp.inference.models import careful, model_of
 from dpexp.inference.newton import fixed_points
-from dpexp.inference.populations import Population, Rows, Simulated
+from dpexp.inference.populations import NormalRows, Population, Simulated
 from dpexp.inference.staged_newton import Design, staged_newton
 from dpexp.inference.users import BLOCK, SPREAD
 from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget, UniformBudget
@@ -88,7 +88,7 @@ def test_batches_of_a_path_share_its_users_after_the_burn_in(monkeypatch):
 def test_rows_are_the_same_however_many_are_taken():
     def rows(*counts):
         state = np.arange(1, 33, dtype=np.uint64).reshape(4, 8)
-        stream = Rows(state, 3)
+        stream = NormalRows(state, 3)
         return np.concatenate([stream.take(count) for count in counts])
 
     assert (rows(12) == rows(1, 1, 3, 0, 2, 5)).all()
@@ -130,7 +130,7 @@ def test_a_plan_is_what_comes_out(mu):
 def test_the_length_of_the_correction_is_that_of_a_quadratic_risk():
     """A simulation of three stages with exact jumps, coordinate by coordinate, against the closed form."""
     model, n, rng, runs = model_of(HuberLinear(d=1, sensitivity="exact")), 2000, np.random.default_rng(2), 4000
-    design, noise = Design(n, plans.guessed_curvature(model), every=5), plans.Noise(1.0, 0.0)
+    design, noise = Design(n, plans.guessed_curvature(model), every=5), plans.MessageNoise(1.0, 0.0)
     predicted = np.diag(plans.correction_moment(model, design, noise))
     h = np.diag(model.guessed_hessian)
     spread = np.sqrt(np.diag(model.guessed_covariance) + model.gradient_sensitivity**2)

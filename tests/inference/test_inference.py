@@ -53,7 +53,7 @@ def silent(shape):
 def golden_records(n):
     i = np.arange(1, n + 1)
     y = 1 + np.sin(i) - 0.5 * np.cos(2 * i) + 0.8 * np.sin(3 * i)
-    return people.Records(
+    return people.TableUsers(
         model_of(HuberLinear(d=2)), np.stack([np.sin(i), np.cos(2 * i)], 1), y, np.full(n, math.inf), silent
     )
 
@@ -245,7 +245,7 @@ def test_staged_newton_is_the_literal_one(name, every):
 
     start = np.append(np.zeros(4), [1.0] * model.has_scale)
     design = Design(n, 0.13, every)
-    outcome = staged_newton(model, design, start, people.Records(model, x, y, mu, normals))
+    outcome = staged_newton(model, design, start, people.TableUsers(model, x, y, mu, normals))
     loss = {
         "huber-linear": oracle.huber(1.345, 0.710164548269, 3.8042341, 0.1),
         "stretched": oracle.huber(1.345, 0.710164548269, 3.8042341, 0.1),

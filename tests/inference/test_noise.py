@@ -19,7 +19,7 @@ from dpexp.inference.fitting import fit_central, fit_local, plan_central, plan_l
 from dpexp.inference.messages import Sums, symmetric
 from dpexp.inference.models import unit_model
 from dpexp.inference.staged_newton import Server
-from dpexp.inference.users import Records, hessian_users
+from dpexp.inference.users import TableUsers, hessian_users
 from tests.conftest import share
 from tests.oracles.watched_messages import isometric, received
 
@@ -124,7 +124,7 @@ def of_local(name, seed, wrong="", scale=1.0, n=1200):
     mu = np.resize([1.0, 2.0, 4.0], n)
     plan = plan_local(model, mu, n)
     model, number, found = plan.model, iter(range(n)), defaultdict(list)
-    noise, true_serve, true_block = np.random.default_rng([seed, 1]), Server.serve, Records.block
+    noise, true_serve, true_block = np.random.default_rng([seed, 1]), Server.serve, TableUsers.block
     rows, scaling = with_ones(x), np.outer(model.hessian_scaling, model.hessian_scaling)
 
     def block(self, count, first, every):
@@ -159,7 +159,7 @@ def of_local(name, seed, wrong="", scale=1.0, n=1200):
                 for total, part in zip(sums, own, strict=True):
                     total += part
 
-    with patch.object(Server, "serve", serve), patch.object(Records, "block", block):
+    with patch.object(Server, "serve", serve), patch.object(TableUsers, "block", block):
         fit_local(plan, x, y, mu, noise.standard_normal)
     assert next(number, None) is None
     return {kind: np.array(rests) for kind, rests in found.items()}

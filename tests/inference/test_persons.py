@@ -19,7 +19,7 @@ from dpexp.inference.messages import symmetric
 from dpexp.inference.models import MODELS, unit_model
 from dpexp.inference.pure_messages import PureServer, pure
 from dpexp.inference.staged_newton import Server
-from dpexp.inference.users import Records
+from dpexp.inference.users import TableUsers
 from tests.campaigns.fit_of_persons import fits, targets
 from tests.oracles.private_messages import Loss, huber, logistic, stage
 
@@ -55,7 +55,7 @@ def quiet(shape):
 
 def local_sums(model, records, at, every=2):
     """The sums of what all users send at one point, without noise: every second one a Hessian."""
-    users = Records(model, records.x, records.y, np.full(records.n, math.inf), quiet, records.owners)
+    users = TableUsers(model, records.x, records.y, np.full(records.n, math.inf), quiet, records.owners)
     server = Server(model, at)
     sums = server.ask(users, np.zeros(records.n), every)
     return sums.gradients[:, 0], symmetric(sums.hessians[:, :1], model.p)[0]
@@ -169,7 +169,7 @@ def test_messages_are_those_of_a_literal_loop(name):
     x, y, owners = held(5, n, name == "mallows-logistic")
     eta, noise = np.full(n, 0.05), np.random.default_rng(8).standard_normal
     given = []
-    users = Records(model, x, y, np.full(n, mu), lambda shape: given.append(noise(shape)) or given[-1], owners)
+    users = TableUsers(model, x, y, np.full(n, mu), lambda shape: given.append(noise(shape)) or given[-1], owners)
     server = Server(model, model.problem.start())
     sums = server.ask(users, eta, 4, 101)
     rows = [np.concatenate([np.ones(((owners == k).sum(), 1)), x[owners == k]], axis=1).tolist() for k in range(n)]
@@ -185,7 +185,7 @@ def test_messages_are_those_of_a_literal_loop(name):
     assert server.theta[:, 0] == pytest.approx(theta, abs=1e-11)
     assert sums.gradients[:, 0] == pytest.approx(kept.g, abs=1e-9)
     assert symmetric(sums.squares[:, :1], p)[0] == pytest.approx(kept.q, abs=1e-8)
-    silent = Records(model, x, y, np.full(n, math.inf), quiet, owners)
+    silent = TableUsers(model, x, y, np.full(n, math.inf), quiet, owners)
     fixed = Server(model, model.problem.start())
     hessians = symmetric(fixed.ask(silent, np.zeros(n), 4, 101).hessians[:, :1], p)[0]
     drawn = ((row, y[owners == k].tolist(), math.inf, 1.0, 1.0) for k, row in enumerate(rows))
@@ -227,7 +227,7 @@ def test_messages_of_caps_have_the_mean_of_the_rows():
     x, y = np.array([[0.5, -1.0], [1.5, 2.0], [0.0, 0.3]]), np.array([3.0, -1.0, 0.2])
     at, z = AWAY["huber-linear"], np.concatenate([np.ones((3, 1)), x], axis=1)
     rng = np.random.default_rng(1)
-    users = Records(model, np.tile(x, (n, 1)), np.tile(y, n), np.full(n, 1.0), np.zeros, np.repeat(np.arange(n), 3))
+    users = TableUsers(model, np.tile(x, (n, 1)), np.tile(y, n), np.full(n, 1.0), np.zeros, np.repeat(np.arange(n), 3))
     server = PureServer(model, at, rng.standard_normal)
     sums = server.ask(users, np.zeros(n), 2)
     error = model.gradient_noise / math.sqrt(n / 2)
@@ -243,7 +243,7 @@ def test_who_holds_no_row_sends_noise_alone():
     """An empty person and one whose rows cancel are the same to the server: the noise is what comes."""
     model, n, given = HUBER, 10, []
     noise = np.random.default_rng(2).standard_normal
-    users = Records(
+    users = TableUsers(
         model, np.empty((0, 2)), np.empty(0), np.full(n, 2.0), lambda s: given.append(noise(s)) or given[-1],
         np.empty(0, dtype=int),
     )  # fmt: skip

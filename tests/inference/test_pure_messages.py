@@ -14,7 +14,7 @@ from dpexp.inference.messages import symmetric
 from dpexp.inference.models import unit_model
 from dpexp.inference.pure_messages import POOL, PureServer, pure
 from dpexp.inference.staged_newton import Design, staged_newton
-from dpexp.inference.users import Records
+from dpexp.inference.users import TableUsers
 from tests.conftest import share
 
 GOLDEN = [
@@ -162,7 +162,7 @@ def server_of(model, seed):
 
 def asked(server, x, y, eta, every, summed=1):
     """The sums of users who hold these records, asked by one stage."""
-    records = Records(server.model, x, y, np.ones(len(y)), np.zeros)
+    records = TableUsers(server.model, x, y, np.ones(len(y)), np.zeros)
     return server.ask(records, eta, every, summed)
 
 
@@ -267,6 +267,6 @@ def test_eight_replicates_are_the_one_that_is_computed():
     model, n = pure(MODELS["huber"], 4.0), 3000
     rng = np.random.default_rng(2)
     x, y = rng.standard_normal((n, 5)) / math.sqrt(5), rng.standard_normal(n)
-    records = Records(model, x, y, np.ones(n), np.zeros)
+    records = TableUsers(model, x, y, np.ones(n), np.zeros)
     outcome = staged_newton(model, Design(n, 0.3), model.problem.start(), records, server_of(model, 1))
     assert (outcome.final.theta == outcome.final.theta[0]).all()

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from dpexp.accounting.gaussian import mu_of
-from dpexp.algorithms.finite_sum_run import Plan
+from dpexp.algorithms.finite_sum_run import RunPlan
 from dpexp.algorithms.reduced_momentum import covering, unit_deviations
 from dpexp.algorithms.tree_momentum import fixed_tree
 from dpexp.privacy.momentum.trees import exact_node_std
@@ -38,7 +38,7 @@ def fixed_path_levels(n: int, epochs: int, length: float, eps: float = 1.0, delt
     # a step's noise is the node noise times the root of its variance for unit noise; the mean of squares is over steps
     tree = exact_node_std(alpha, 1.0, mu, fixed_tree(n, steps, alpha)) * math.sqrt(tree_variance(alpha, steps).mean())
     eta = length / steps
-    plan = Plan(steps, alpha, eta, min(0.5, eta * n))
+    plan = RunPlan(steps, alpha, eta, min(0.5, eta * n))
     # noise is inverse to mu. Where the iterates are covered, `unit_deviations` is that of the nodes times the mu that
     # the iterates have at the nodes' noise, so dividing by it gives the nodes back.
     stds = unit_deviations(plan, n, 1.0, 1.0) / mu

@@ -21,7 +21,7 @@ import numpy as np
 
 from dpexp.algorithms.dp_sgd import DpSgd
 from dpexp.algorithms.dp_sgld import DpSgld
-from dpexp.algorithms.softmax_runs import Noise, run_of, step_sizes
+from dpexp.algorithms.softmax_runs import BatchNoise, run_of, step_sizes
 from dpexp.config.cells import Cell
 from dpexp.core.seeds import generator
 from dpexp.core.text import counted
@@ -118,7 +118,7 @@ class BatchesAudit:
         return step_sizes(self.problem, self.schedule, self.steps)
 
     @cached_property
-    def noise(self) -> Noise:
+    def noise(self) -> BatchNoise:
         """How the algorithm differs from plain SGD: its own calibration for the copy's target."""
         return self.copy.noise(self.problem, self.schedule, self.budget, self.sizes)
 

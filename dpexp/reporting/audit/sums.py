@@ -19,7 +19,7 @@ import numpy as np
 
 from dpexp.algorithms.algorithm import Algorithm
 from dpexp.algorithms.batch_descent import BatchDescent
-from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, Plan
+from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, RunPlan
 from dpexp.config.cells import Cell
 from dpexp.engine.finite_sum.loop import Data
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
@@ -65,7 +65,7 @@ class SumsAudit:
         )  # fmt: skip
         first = first.model_copy(update={"stated_smoothness": ratio / (eta * algorithm.passes(first))})
         self.worlds = [first, first.model_copy(update={"slope": 1.0})]
-        self.plan: Plan = self.copy.plan(first, self.schedule, self.budget, self.steps)
+        self.plan: RunPlan = self.copy.plan(first, self.schedule, self.budget, self.steps)
         sampled = ", Poisson samples" if self.sampled else ""
         self.label = f"{algorithm.name} on {problem.name}{settings_of(cast('Algorithm', algorithm), small)}{sampled}"
         rate = f", sampling_rate {SAMPLED:g}" if self.sampled else ""
