@@ -53,7 +53,7 @@ import numpy as np
 from dpexp.accounting.curve import Side
 from dpexp.accounting.functions import exp, log
 from dpexp.accounting.grid import UNIT, Discrete
-from dpexp.accounting.search import first_reached
+from dpexp.accounting.search import first_reached, least
 
 Parts = Sequence[tuple[Discrete, int]]
 """laws on one grid, and how many times each is summed"""
@@ -181,22 +181,9 @@ class Composed:
             except TooWide:
                 return math.inf
 
-        low, high = (power - 1) * math.log(RATIO), (power + 2) * math.log(RATIO)
-        golden = (math.sqrt(5) - 1) / 2
-        inner, outer = high - golden * (high - low), low + golden * (high - low)
-        at_inner, at_outer = value(inner), value(outer)
-        best = min(sign * bound, at_inner, at_outer)
-        for _ in range(8):
-            if at_inner <= at_outer:
-                high, outer, at_outer = outer, inner, at_inner
-                inner = high - golden * (high - low)
-                at_inner = value(inner)
-            else:
-                low, inner, at_inner = inner, outer, at_outer
-                outer = low + golden * (high - low)
-                at_outer = value(outer)
-            best = min(best, at_inner, at_outer)
-        return sign * best
+        log_rate = math.log(RATIO)
+        found = least(value, (power - 1) * log_rate, (power + 2) * log_rate, xatol=0.03 * log_rate)
+        return sign * min(sign * bound, found.value)
 
     def eps(self, delta: float) -> float:
         """Above: an eps >= 0 with delta(eps) <= delta, inf where none is found. Below: one with delta(eps) >= delta."""

@@ -86,8 +86,12 @@ class Curve:
             return delta_of(self.mu, eps)
         if self.direct is not None:
             return self.direct(eps)
-        sought = self._sought(eps)
-        return sought if self.side == "below" or sought < _LOOSE else min(sought, self._implied(eps, sought))
+        if self.side == "below" or self._at(_logit(_LOOSE)) <= eps:
+            return self._sought(eps)
+        # Exact profiles imply no more than they say. Others, such as those of private selection, have an epsilon that
+        # never falls to 0, so that they say nothing of the smallest; then the best of some places is taken.
+        implied = self._implied(eps)
+        return implied if self._at(_logit(implied)) > eps else min(self._sought(eps), implied)
 
     def _sought(self, eps: float) -> float:
         """The delta whose epsilon is `eps`."""
@@ -103,12 +107,8 @@ class Curve:
         ends = narrow(lambda x: self._at(x) <= eps, low, high, absolute=EXACT if self.side == "below" else NEAR)
         return _delta(ends.below if self.side == "below" else ends.above)
 
-    def _implied(self, eps: float, sought: float) -> float:
-        """A delta that a larger epsilon guarantees at `eps`, where that is less than `sought`; else anything larger."""
-        # Exact profiles imply no more than they say. Others, such as those of private selection, have an epsilon that
-        # never falls to 0, so that they say nothing of the smallest; then the best of some places is taken.
-        if self._at_least(FIRST_LOG, eps) >= sought:
-            return 1.0
+    def _implied(self, eps: float) -> float:
+        """The least delta that a larger epsilon guarantees at `eps`, of some places."""
         # any place is valid; what they say has one valley, which is found by halving steps
         best, step = 0, 8
         while step:
