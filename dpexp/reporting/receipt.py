@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from dpexp.accounting.curve import Curve, Group
+from dpexp.accounting.curve import Group
 from dpexp.accounting.gaussian import eps_of
 from dpexp.config.card import Card, CardRead, Sampler, Stated
 from dpexp.core.text import Printed, columns, counted, down, up
@@ -396,7 +396,7 @@ class Receipt(Printed):
         if by is None:
             return {}
         promised = Group(by.curve, self.card.group)
-        attained = Curve(pair.eps, side="below") if pair else None
+        attained = pair.curve if pair else None
         return {
             "advantage": [promised.advantage, attained.advantage if attained else None],
             "tpr": [[rate, promised.tpr(rate), attained.tpr(rate) if attained else None] for rate in RATES],

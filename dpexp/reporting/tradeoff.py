@@ -99,7 +99,7 @@ class Attacker:
         self.deltas, self.group, self.drawn = tuple(deltas) if group > 1 else (), group, drawn
         one = " (of one record)" if group > 1 else ""
         self.rows = [Row(a.name, a.released, a.curve, group) for a in analyses if a.valid]
-        self.rows += [Row(b.name, b.released, Curve(b.eps, "below"), 1, f"attained{one}") for b in lower]
+        self.rows += [Row(b.name, b.released, b.curve, 1, f"attained{one}") for b in lower]
 
     def document(self) -> dict[str, Any]:
         """The key `tradeoff` of `dpexp privacy --json`."""

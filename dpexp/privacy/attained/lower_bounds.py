@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from dpexp.accounting import linear
+from dpexp.accounting.curve import Curve
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.sampling import Relation, Scheme
 from dpexp.accounting.steps import step_loss
@@ -53,6 +54,11 @@ class LowerBound:
     pair: str
     eps: Callable[[float], float]
     """delta -> epsilon"""
+
+    @cached_property
+    def curve(self) -> Curve:
+        """The same, asked as delta, error rates and advantage."""
+        return Curve(self.eps, "below")
 
     def at(self, deltas: Sequence[float]) -> list[float]:
         """Epsilon at each of the deltas; what is attained at a larger one is attained at a smaller one."""
