@@ -20,7 +20,7 @@ from dpexp.accounting.functions import erfcx_of
 from dpexp.accounting.gaussian import delta_of, eps_of
 from dpexp.accounting.grid import Discrete, from_above, from_below
 from dpexp.accounting.renyi import mixture_from_base, symmetrised
-from dpexp.accounting.sampling import Scheme
+from dpexp.accounting.sampling import Relation, Sampling, Scheme, random_step
 
 Profile = Callable[[np.ndarray], np.ndarray]
 """eps -> delta"""
@@ -161,6 +161,18 @@ class Steps(tuple[tuple[StepLoss, int], ...]):
     """Kinds of steps of one scheme, and how many of each: phases, groups of steps, or several runs, composed."""
 
     __slots__ = ()
+
+    @classmethod
+    def sampled(
+        cls,
+        noise_multiplier: float,
+        q: float,
+        count: int,
+        sampling: Sampling = "poisson",
+        relation: Relation = "add-remove",
+    ) -> Steps:
+        """Gaussian steps on random batches of the share q; noise over one record's norm, above 0 and finite."""
+        return cls([(step_loss(*random_step(q, noise_multiplier, sampling, relation)), count)])
 
     @property
     def scheme(self) -> Scheme:

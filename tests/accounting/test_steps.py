@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from dpexp.accounting import Curve, Unreachable, calibrate
 from dpexp.accounting import pairs as curves
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.steps import StepLoss, Steps, step_loss
@@ -133,3 +134,13 @@ def test_random_kinds_of_steps_beside_the_inversion():
             assert exact * (1 - 1e-9) <= stated <= exact * 1.001
             compared += 1
     assert compared
+
+
+def test_the_least_noise_for_a_target_needs_no_mechanism():
+    noise = calibrate(lambda z: Steps.sampled(z, 0.01, 1000).curve, eps=1.0, delta=1e-5)
+    at = Steps.sampled(noise, 0.01, 1000).curve
+    assert at.side == "above"
+    assert at.eps(1e-5) <= 1.0 < Steps.sampled(noise * (1 - 1e-5), 0.01, 1000).eps(1e-5)
+    assert at.delta(at.eps(1e-5)) == pytest.approx(1e-5, rel=1e-4)
+    with pytest.raises(Unreachable):
+        calibrate(lambda z: Curve(lambda delta: math.inf), eps=1.0, delta=1e-5)
