@@ -109,7 +109,9 @@ class Reader:
         cases = root.value.get("cases")
         base = {s: root.value[s] for s in (*SECTIONS, POPULATION) if s in root.value}
         # (b)
-        variants = [self.variant(one, root.where) for one in (self.cases(cases, base) if cases else [base])]
+        given = [one for case in (self.cases(cases, base) if cases else [base]) for one in self.by_name(case)]
+        variants = [self.variant(one, root.where) for one in given]
+        named = len(given) > 1 and not cases
         self.stop_if_wrong()
         # (c)
         count = sum(math.prod(map(len, variant.sweeps.values())) for variant in variants)
@@ -132,10 +134,10 @@ class Reader:
             said = [parameter for parameter in differences(built) if parameter not in varying]
             varying = tuple(p for v in varying for p in (said if v == ("problem", POPULATION) else [v]))
         built = [replace(cell, swept=varying, shared=shared) for cell in built]
-        if cases:
-            if len({cell.run.replicates for cell in built}) > 1:
-                self.complain(cases.where, "'run.replicates' is one number for all cases", "give it in run:")
-            # With `cases:` no list says what varies, so that the cells are compared.
+        if cases and len({cell.run.replicates for cell in built}) > 1:
+            self.complain(cases.where, "'run.replicates' is one number for all cases", "give it in run:")
+        if cases or named:
+            # With `cases:`, or several names, no list says what varies, so that the cells are compared.
             differing = differences(built)
             built = [replace(cell, swept=differing) for cell in built]
         # The first of each, in the order of the file.
@@ -146,8 +148,8 @@ class Reader:
             built = different
         self.duplicates(root, built)
         self.stop_if_wrong()
-        # With cases, or at toy size, the cells are no product of lists.
-        product = {} if cases or toy or populated else variants[0].sweeps
+        # With cases or several names, or at toy size, the cells are no product of lists.
+        product = {} if cases or named or toy or populated else variants[0].sweeps
         sweeps = {parameter: tuple(value.plain() for value in values) for parameter, values in product.items()}
         where = root.value.get("run", root).where
         return Experiment(
@@ -221,6 +223,29 @@ class Reader:
             found.append(base | {s: completed(base.get(s), case.value[s]) for s in own})
         return found
 
+    def by_name(self, given: dict[str, Located]) -> list[dict[str, Located]]:
+        """The sections once for each of the names that one of them lists, with the keys that this name has."""
+        found = [given]
+        for section, registry in REGISTRIES.items():
+            located = given.get(section)
+            names = located.value.get("name") if located is not None and located.is_mapping else None
+            if located is None or names is None or not isinstance(names.value, list) or not names.value:
+                continue
+            fields = {
+                one.value: parameters_of(registry[one.value]).model_fields
+                for one in names.value
+                if isinstance(one.value, str) and one.value in registry
+            }
+            several = []
+            for name in names.value:
+                # a key of another name is that one's; one that no name has is a mistake
+                others = {key for other, keys in fields.items() if other != name.value for key in keys}
+                left_out = others - set(fields.get(name.value, others)) if name.value in fields else set()
+                values = {key: value for key, value in located.value.items() if key not in left_out}
+                several.append(replace(located, value={**values, "name": name}))
+            found = [{**one, section: own} for one in found for own in several]
+        return found
+
     def variant(self, given: dict[str, Located], where: Position) -> _Variant:
         """The sections that are given and those that are left out, all checked."""
         sections = dict(given)
@@ -233,6 +258,7 @@ class Reader:
         for section, located in sections.items():
             if not located.is_mapping:
                 hint = f"for instance {section}: {{key: value}}"
+                hint += f", or cases: [{{{section}: ...}}, ...] for several" if isinstance(located.value, list) else ""
                 self.complain(located.where, f"'{section}' must be a mapping, not {kind(located)}", hint)
             elif model := self.kind(section, located, algorithm):
                 found.kinds[section] = model
@@ -264,9 +290,6 @@ class Reader:
         registry, named = REGISTRIES[section], located.value.get("name")
         if named is None and section not in DEFAULT_NAMES:
             self.complain(located.where, f"'{section}.name' is missing", f"names: {listed(registry)}")
-        # Two names have different keys, which one section cannot hold.
-        elif named is not None and isinstance(named.value, list):
-            self.complain(named.where, f"'{section}.name' cannot be swept", "use `cases:`")
         elif named is not None and (not isinstance(named.value, str) or named.value not in registry):
             self.complain(named.where, f"unknown {section} {show(named)}", suggest(str(named.value), registry))
         else:

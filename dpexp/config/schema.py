@@ -23,6 +23,7 @@ from dpexp.config.cells import OF_THE_EXPERIMENT, RunSettings
 from dpexp.config.messages import constraints, limits
 from dpexp.config.populations import POPULATION
 from dpexp.config.reader import DEFAULT_NAMES, REGISTRIES, parameters_of, takes_a_list
+from dpexp.config.starter import MEANINGS, meanings_of
 from dpexp.core.parameters import Parameters, integral
 from dpexp.privacy.budgets import BUDGETS, Mu, PrivacySettings
 
@@ -41,6 +42,23 @@ _KEYWORDS = {
 NAME = "^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$"
 
 
+WORDS = {
+    "experiment": "names the folder of the results",
+    "plugins": "Python files that add names, by their paths from the config",
+    "problem": "what is learned, and from which data",
+    "population": "how users are drawn",
+    "algorithm": "the update rule",
+    "schedule": "the step sizes",
+    "privacy": "the budget of every user, or the target of the whole run",
+    "run": "how much is simulated",
+    "cases": "partial configs, each laid over the rest of the file",
+    "name": "which of the names that `dpexp list` shows",
+    "deltas": "at which epsilon is stated",
+    **{key: MEANINGS[key] for key in ("mu", "eps", "delta", "n")},
+}
+"""descriptions of sections, and of keys that no class explains"""
+
+
 def json_schema() -> Schema:
     """The schema of what can be named today, plug-ins that are loaded included."""
     whole: Schema = {section: _section(section) for section in REGISTRIES}
@@ -50,19 +68,19 @@ def json_schema() -> Schema:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "dpexp config",
-        "type": "object",
-        "properties": {
-            "experiment": {"type": "string", "pattern": NAME},
-            "plugins": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
-            **dict.fromkeys(whole, True),
-            "cases": {"type": "array", "items": _object(loose), "minItems": 1},
-        },
+        **_object(
+            {
+                "experiment": {"type": "string", "pattern": NAME},
+                "plugins": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+                **{section: {} for section in whole},
+                "cases": {"type": "array", "items": _object(loose), "minItems": 1},
+            }
+        ),
         "required": ["experiment"],
-        "additionalProperties": False,
         # A case completes the sections that stand outside, so that with cases none of these needs to be whole.
         "if": {"required": ["cases"]},
-        "then": {"properties": loose},
-        "else": {"properties": whole, "required": ["problem", "privacy"], **_steps_needed()},
+        "then": {"properties": _described(loose)},
+        "else": {"properties": _described(whole), "required": ["problem", "privacy"], **_steps_needed()},
     }
 
 
@@ -97,7 +115,11 @@ def _section(section: str, whole_section: bool = True) -> Schema:
     if whole_section and section == "algorithm" and DEFAULT_NAMES[section] in kinds:
         unnamed = _mapping(kinds[DEFAULT_NAMES[section]], sweeps=True)
     rest = [] if whole_section and section == "problem" else [{"if": {"not": {"required": ["name"]}}, "then": unnamed}]
-    schema: Schema = {"type": "object", "properties": {"name": {"enum": list(kinds)}}, "allOf": [*named, *rest]}
+    schema: Schema = {
+        "type": "object",
+        "properties": _described({"name": _or_list({"enum": list(kinds)})}),
+        "allOf": [*named, *rest],
+    }
     return schema | ({"required": ["name"]} if whole_section and section == "problem" else {})
 
 
@@ -127,19 +149,25 @@ def _mapping(kind: type[Parameters], needed: bool = True, sweeps: bool = False) 
     A section does. A part of a value, such as a source of data or a law of budgets, does not.
     """
     properties: Schema = {}
+    meanings = meanings_of(kind)
     for key, field in kind.model_fields.items():
         if key == POPULATION:  # a section of its own
             continue
         one = _of_field(field)
         # A value that is itself a list cannot also be a list of values.
         listed = sweeps and key not in ("name", *OF_THE_EXPERIMENT) and not takes_a_list(kind, key)
-        properties[key] = _or_list(one) if listed else one
+        properties[key] = (_or_list(one) if listed else one) | {"description": meanings[key]}
     required = [key for key, field in kind.model_fields.items() if field.is_required() and key not in ("name", "n")]
     return _object(properties) | ({"required": required} if needed and required else {})
 
 
 def _object(properties: Schema) -> Schema:
-    return {"type": "object", "properties": properties, "additionalProperties": False}
+    return {"type": "object", "properties": _described(properties), "additionalProperties": False}
+
+
+def _described(properties: Schema) -> Schema:
+    """Each with a description, its own or the general one."""
+    return {key: {"description": WORDS[key], **one} if key in WORDS else one for key, one in properties.items()}
 
 
 def _or_list(one: Schema) -> Schema:

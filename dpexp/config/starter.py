@@ -238,6 +238,12 @@ def _first_sentence(text: str) -> str:
     return paragraph.split(". ")[0].rstrip(".")
 
 
+def meanings_of(kind: type[Parameters]) -> dict[str, str]:
+    """One sentence on each field of a class: what the source says below it, and else what its kind is in general."""
+    found = {**MEANINGS, **docstrings(kind)} if kind is not RunSettings else {**docstrings(kind), **MEANINGS}
+    return {key: found.get(key) or f"{key}: {allowed(field)}" for key, field in kind.model_fields.items()}
+
+
 def docstrings(kind: type[Parameters]) -> dict[str, str]:
     """What the source says below each field of a class and of those that it inherits from; one line each."""
     found: dict[str, str] = {}

@@ -144,7 +144,6 @@ MISTAKES = {
     "no n": (GOOD.replace("{n: 100}", "{seed: 1}"), "c.yaml:5:6: 'run.n' is missing"),
     "section is text": (GOOD.replace("{n: 100}", "fast"), "c.yaml:5:6: 'run' must be a mapping, not text"),
     "section is null": (GOOD.replace("{n: 100}", ""), "'run' must be a mapping, not nothing"),
-    "swept name": (GOOD.replace("huber-linear", "[huber-linear, mallows-logistic]"), "'problem.name' cannot be swept"),
     "replicates of a case": (GOOD + "cases: [{run: {replicates: 3}}, {problem: {d: 5}}]\n", "one number for all cases"),
     "swept replicates": (GOOD.replace("n: 100", "n: 100, replicates: [1, 2]"), "'run.replicates' cannot be swept"),
     "unknown law": (GOOD.replace("[1, inf]", "{unifrm: [1, 2]}"), "c.yaml:4:16: unknown law of budgets 'unifrm'\n    hint: did you mean 'uniform'"),
@@ -257,3 +256,19 @@ def test_only_takes_values_of_columns(conditions, holds):
 def test_what_is_no_condition_is_refused(conditions):
     with pytest.raises(UsageError):
         matches(conditions, {"alpha": 1.0, "mu": 1.0})
+
+
+def test_names_sweep_with_the_keys_that_each_has(tmp_path):
+    two = GOOD.replace("schedule:", "algorithm: {name: [ldp-sgd, heavy-ball-ldp-sgd], momentum: [0.5, 0.9]}\nschedule:")
+    experiment = load(tmp_path, two)
+    alone = [load(tmp_path, GOOD), load(tmp_path, two.replace("[ldp-sgd, heavy-ball-ldp-sgd]", "heavy-ball-ldp-sgd"))]
+    assert [cell.cell_id for cell in experiment.cells] == [cell.cell_id for one in alone for cell in one.cells]
+    assert len({str(cell.setting()) for cell in experiment.cells}) == len(experiment.cells) == 4 + 8
+    again = load(tmp_path, resolved_yaml(experiment))
+    assert [cell.cell_id for cell in again.cells] == [cell.cell_id for cell in experiment.cells]
+    with pytest.raises(ConfigError, match=r"c.yaml:3:\d+: unknown key in algorithm: 'momentun'"):
+        load(tmp_path, two.replace("momentum:", "momentun:"))
+    with pytest.raises(ConfigError, match="unknown algorithm 'ldp-sgdd'"):
+        load(tmp_path, two.replace("ldp-sgd,", "ldp-sgdd,"))
+    with pytest.raises(ConfigError, match=r"cases: \[\{schedule: ..."):
+        load(tmp_path, GOOD.replace("{eta: 0.2, alpha: [1/3, 1/2]}", "[{eta: 0.2}, {eta: 0.3}]"))
