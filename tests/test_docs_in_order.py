@@ -56,7 +56,7 @@ AT_TOY_SIZE = {
     ".venv/bin/dpexp run configs/linear_d5.yaml": f"dpexp run configs/linear_d5.yaml {SMOKE}",
     "dpexp run configs/linear_d5.yaml configs/figure1.yaml": f"dpexp run configs/linear_d5.yaml configs/figure1.yaml {SMOKE}",
     "dpexp run configs/momentum_*.yaml": f"dpexp run configs/momentum_epochs.yaml {SMOKE}",
-    "dpexp run configs/extrapolation.yaml": f"dpexp run configs/extrapolation.yaml {SMOKE}",
+    "dpexp run research/extrapolated/extrapolation.yaml": f"dpexp run research/extrapolated/extrapolation.yaml {SMOKE}",
     "dpexp run dimension.yaml --results own": "dpexp run dimension.yaml --results own --set problem.d=[5,8,20]",
     'dpexp audit configs/linear_d5.yaml --set "privacy.mu={list: [0.5, 3]}" --set schedule.alpha=1/2 --runs 40000':
         'dpexp audit configs/linear_d5.yaml --set "privacy.mu={list: [0.5, 3]}" --set schedule.alpha=1/2 --runs 4000',
@@ -173,7 +173,8 @@ def check(example: Example, printed: str) -> None:
 @pytest.fixture
 def page_desk(tmp_path):
     """A folder with the shipped configs, the files that pages show, and results of its own."""
-    (tmp_path / "configs").symlink_to(ROOT / "configs")
+    for folder in ("configs", "research"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
     (tmp_path / "mine.yaml").write_text(MINE)
     census().to_csv(tmp_path / "census.csv", index=False)  # as the first block of regression.md, in Python, does
     for name in ("people.csv", "new_people.csv"):
