@@ -132,23 +132,6 @@ def test_groups_of_steps_are_rounded_down():
     assert grouped(np.ones(7)) == ((1.0, 7),)
 
 
-def test_composition_of_steps_whose_noise_differs():
-    """Full batches are Gaussian: mu^2 adds up; equal noises are one group; more noise in some steps helps."""
-    from dpexp.accounting.gaussian import eps_of
-    from dpexp.privacy.mechanisms.langevin_accounting import steps_of
-
-    groups = ((1.0, 3), (1.5, 5), (2.0, 7))
-    mu = math.sqrt(sum(count / (6.0 * noise) ** 2 for noise, count in groups))
-    assert steps_of(1.0, 6.0, "add-remove", groups).eps(1e-5) == pytest.approx(eps_of(mu, 1e-5), rel=2e-3)
-    same = steps_of(0.05, 1.5, "fixed-size", ((1.0, 40), (1.0, 60))).eps(1e-5)
-    assert same == pytest.approx(steps_of(0.05, 1.5, "fixed-size", ((1.0, 100),)).eps(1e-5), rel=1e-6)
-    mixed = steps_of(0.05, 1.5, "fixed-size", ((1.0, 50), (1.2, 50))).eps(1e-5)
-    assert steps_of(0.05, 1.8, "fixed-size", ((1.0, 100),)).eps(1e-5) < mixed < same
-    # too little noise for a loss distribution: no worse than full batches, and no longer infinite
-    full = math.sqrt(sum(count / (0.01 * noise) ** 2 for noise, count in groups))
-    assert 1e4 < steps_of(0.05, 0.01, "fixed-size", groups).eps(1e-5) <= eps_of(full, 1e-5)
-
-
 @pytest.mark.slow
 def test_last_iterates_pay_where_steps_forget():
     """With strong contraction the last-iterate accountant needs less noise; never more."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, Literal, get_args
 
@@ -26,8 +26,7 @@ import numpy as np
 from dpexp.accounting.calibrate import Unreachable, least_noise, rounded_up
 from dpexp.accounting.epochs import varying_epochs_eps
 from dpexp.accounting.gaussian import raised
-from dpexp.accounting.sampling import Relation, Scheme, distance, random_step
-from dpexp.accounting.steps import Steps, step_loss
+from dpexp.accounting.sampling import Relation, distance
 from dpexp.privacy.analyses.analysis import (
     ALL,
     LAST,
@@ -36,12 +35,9 @@ from dpexp.privacy.analyses.analysis import (
 )
 from dpexp.privacy.analyses.composition import (
     DIVIDED,
-    FIXED,
     GROUPS,
     NOISE,
     ONE_BATCH,
-    PLD,
-    POISSON,
     PUBLIC,
     batch_complaint,
     batches_of,
@@ -53,6 +49,7 @@ from dpexp.privacy.calibration import calibrate
 from dpexp.privacy.mechanisms.epoch_gaussian import ALLOCATION, INDEPENDENT
 from dpexp.privacy.mechanisms.langevin import CONVERTED, PRINTED, Langevin
 from dpexp.privacy.mechanisms.mechanism import langevin_gradient_noise
+from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from dpexp.theory.dp_sgld.privacy import eps_of_slope, sigma_for_eps, theorem31
 
 Accountant = Literal["pld", "last-iterate", "once-an-epoch", "theorem-3-1", "published"]
@@ -287,33 +284,25 @@ def composed(run: LangevinRun, multiplier: float) -> Analysis:
     if run.sampling == "shuffled":
         mu = distance(run.relation) * math.sqrt(_visits(run)) / multiplier if multiplier else math.inf
         return gaussian_analysis("once-an-epoch", f"{GAUSSIAN}, {PUBLIC}", ALL, mu, (NOISE, ONE_BATCH))
-    binned, epochs = run.sampling == "balls-in-bins", run.by_epochs
-    assumed = {
-        "fixed-size": (NOISE, FIXED),
-        "poisson": (NOISE, POISSON, DIVIDED),
-        "cyclic-poisson": (NOISE, POISSON, GROUPS, DIVIDED),
-    }.get(run.sampling, (NOISE, ONE_BATCH, INDEPENDENT, DIVIDED))
-    if multiplier == 0:
-        return gaussian_analysis("pld", ALLOCATION if binned else PLD, ALL, math.inf, assumed)
+    epochs = run.by_epochs
     # (b)
     groups = _epochs_by_noise(run, epochs.batches) if epochs else run.groups
-    if epochs and binned:
+    if epochs and run.sampling == "balls-in-bins":
+        assumed = (NOISE, ONE_BATCH, INDEPENDENT, DIVIDED)
+        if multiplier == 0:
+            return gaussian_analysis("pld", ALLOCATION, ALL, math.inf, assumed)
         eps = partial(varying_epochs_eps, 1 / multiplier, epochs.batches, groups)
         return Analysis("pld", ALLOCATION, ALL, eps, assumed)
-    if epochs and epochs.share == 1:
-        return gaussian_analysis("pld", GAUSSIAN, ALL, math.sqrt(_used(groups)) / multiplier, (NOISE, GROUPS))
-    scheme: Literal["poisson", "fixed-size"] = "fixed-size" if run.sampling == "fixed-size" else "poisson"
-    step = random_step(epochs.share if epochs else run.q, multiplier, scheme, run.relation)
-    parts = steps_of(*step, groups)
-    return Analysis("pld", PLD, ALL, parts.eps, assumed, steps=parts)
-
-
-def steps_of(q: float, multiplier: float, scheme: Scheme, groups: Groups) -> Steps:
-    """The groups as kinds of steps, and how many there are of each.
-
-    Steps have the probability q and the noise `multiplier` times that of their group; `multiplier` as in `StepLoss`.
-    """
-    return Steps((step_loss(q, multiplier * relative, scheme), count) for relative, count in groups)
+    # the noisy sums are those of a sampled Gaussian mechanism, a phase for each noise
+    sums = SampledGaussian(
+        noise_multiplier=tuple(multiplier * relative for relative, _ in groups),  # type: ignore[arg-type]  # phases
+        sampling_probability=epochs.share if epochs else run.q,
+        steps=tuple(count for _, count in groups),  # type: ignore[arg-type]
+        sampling="fixed-size" if run.sampling == "fixed-size" else "poisson",
+        neighboring_relation=run.relation,
+    )
+    found = sums.analyses()[-1]
+    return replace(found, name="pld", assumptions=(*found.assumptions, *((GROUPS,) if epochs else ())))
 
 
 def _visits(run: LangevinRun) -> float:
