@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.core.cap_sampling import gaussian_mu
+from dpexp.accounting.cap_sampling import gaussian_mu
 from dpexp.inference.fitting import fit_central, fit_local, plan_central, plan_local
 from dpexp.inference.intervals import intervals
 from dpexp.inference.models import unit_model

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import betainc, expit, ndtr
 from scipy.stats import binomtest
 
-from dpexp.core.cap_sampling import cap, deviation, eps_at, gaussian_mu
+from dpexp.accounting.cap_sampling import cap, deviation, eps_at, gaussian_mu
 from dpexp.inference.fitting import fit_local, plan_local
 from dpexp.inference.intervals import intervals
 from dpexp.inference.messages import symmetric

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from dpexp.core.cap_sampling import MOST_EPS, cap, eps_at
+from dpexp.accounting.cap_sampling import MOST_EPS, cap, eps_at
 from dpexp.privacy.analyses.analysis import ALL, Analysis
 from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms.mechanism import Mechanism
