@@ -17,9 +17,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from dpexp.config.experiment_file import read_experiment
-from dpexp.store.cluster import Room, on_cluster
+from dpexp.store.cluster import on_cluster
 from dpexp.store.run import Options, run
-from dpexp.store.worker import asked_of
 from tests.loopback import Loopback, square
 
 CONFIG = """experiment: bench
@@ -32,7 +31,7 @@ run:       {{n: {n}, replicates: {replicates}, seed: 1, checkpoints: 20}}
 
 def tasks_per_second(address: str, count: int) -> tuple[float, float]:
     """Of tasks that do nothing, from the first result to the last; and the parent's own milliseconds for each."""
-    results = on_cluster([(square, (k,)) for k in range(count)], address, asked_of([]), Room(0, 0))
+    results = on_cluster([(square, (k,)) for k in range(count)], address)
     next(results)
     begin, own = time.perf_counter(), time.process_time()
     assert sum(1 for _ in results) == count - 1

@@ -99,20 +99,6 @@ def threads_of_linear_algebra() -> int:
     return max(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
 
 
-def free_linear_algebra() -> None:
-    """Give matrix products two threads, as any other program of the same process may."""
-    import ctypes
-
-    import numpy as np
-    from threadpoolctl import threadpool_info
-
-    path = next(pool["filepath"] for pool in threadpool_info() if pool["user_api"] == "blas")
-    library = ctypes.CDLL(path)
-    names = [f"{a}openblas_set_num_threads{b}" for a in ("", "scipy_") for b in ("", "64_", "_64")]
-    next(getattr(library, name) for name in names if hasattr(library, name))(2)
-    np.ones((2, 2)) @ np.ones((2, 2))
-
-
 def end_the_process() -> None:
     """As a process ends that the system kills for its memory."""
     os.kill(os.getpid(), signal.SIGKILL)

@@ -21,7 +21,7 @@ from dpexp.core.errors import UsageError
 from dpexp.core.terminal import note
 from dpexp.core.text import columns, counted, duration, few
 from dpexp.reporting.table import fitting_columns
-from dpexp.store.executors import BACKENDS
+from dpexp.store.executors import BACKENDS, in_context
 from dpexp.store.folder import Folder
 from dpexp.store.partials import chunks_to_compute
 from dpexp.store.planning import CellPlan, derived_state, plan, plan_of_deployment
@@ -116,7 +116,9 @@ def check_workers(request: Request) -> None:
 
 def backend_of(experiment: Experiment, request: Request) -> str:
     """Where the chunks of an experiment are computed."""
-    return request.backend or ("loky" if processes_pay(experiment, request.jobs) else "threads")
+    if request.backend or in_context():
+        return request.backend
+    return "loky" if processes_pay(experiment, request.jobs) else "threads"
 
 
 def _chosen(experiments: list[Experiment], only: str | None) -> dict[str, frozenset[str] | None]:

@@ -56,7 +56,7 @@ def needs(experiment: Experiment, workers: int = 0, cluster: bool = False, proce
     """The memory at its largest, and the time, with so many workers (one for each core where it is 0), which may be
     `processes` of their own.
 
-    On a `cluster` the work is done elsewhere (`needs_of_worker`).
+    On a `cluster` the work is done elsewhere.
     """
     workers, replicates = workers or os.cpu_count() or 1, experiment.replicates
     passes = Counter(cell.pass_key for cell in experiment.cells)
@@ -92,11 +92,6 @@ def processes_pay(experiment: Experiment, workers: int) -> bool:
         return False
     needed, there = needs(experiment, workers, processes=True), memory_of_machine()
     return needed.seconds * workers > WORTH_PROCESSES_S and (there is None or needed.bytes <= there)
-
-
-def needs_of_worker(experiment: Experiment) -> tuple[int, int]:
-    """Bytes that a worker elsewhere needs: for each task at a time, and once for the records and the libraries."""
-    return _work(experiment), _records(experiment) + LIBRARIES
 
 
 def _work(experiment: Experiment) -> int:

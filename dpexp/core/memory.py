@@ -1,10 +1,8 @@
-"""How much memory this process may use, whether a user's table can be read into it, and that freed memory stays."""
+"""How much memory this process may use, and whether a user's table can be read into it."""
 
 from __future__ import annotations
 
-import ctypes
 import os
-from functools import lru_cache
 from pathlib import Path
 from resource import RLIMIT_AS, getrlimit
 
@@ -90,8 +88,7 @@ def memory_of_machine() -> int | None:
         limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     except (AttributeError, ValueError, OSError):
         return None
-    share = _read("/sys/fs/cgroup/memory.max").strip()
-    limits += [int(share)] if share.isdigit() else []
+    limits += [int(share) for share in map(_read, _limits_of_groups()) if share.isdigit()]
     own = getrlimit(RLIMIT_AS)[0]
     used = _read("/proc/self/statm").split()[:1]
     if own >= 0:  # of addresses, some of which are taken; -1 is no limit
@@ -99,30 +96,21 @@ def memory_of_machine() -> int | None:
     return min(limits)
 
 
+def _limits_of_groups(mount: str = "/sys/fs/cgroup") -> list[str]:
+    """Files with the limits of the process's control group, as of a batch job, and of the groups around it."""
+    found = []
+    # lines are NUMBER:CONTROLLERS:PATH; version 2 has one without controllers
+    for controllers, path in (line.split(":", 2)[1:] for line in _read("/proc/self/cgroup").splitlines()):
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        place, name = (mount, "memory.max") if not controllers else (f"{mount}/memory", "memory.limit_in_bytes")
+        parts = [part for part in path.split("/") if part]
+        found += ["/".join([place, *parts[:depth], name]) for depth in range(len(parts) + 1)]
+    return found
+
+
 def _read(path: str) -> str:
     try:
-        return Path(path).read_text(encoding="ascii")
+        return Path(path).read_text(encoding="ascii").strip()
     except (OSError, ValueError):
         return ""
-
-
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-"""`M_TRIM_THRESHOLD` and `M_MMAP_THRESHOLD` of glibc's malloc.h: the free bytes at the end of the heap from which on
-they are given back, and the size from which on an array is a mapping of its own, given back when it is freed"""
-_FREE, _ARRAY = 128 << 20, 32 << 20
-"""bytes; the second is the largest that glibc takes, and what it comes to by itself when such arrays were freed"""
-
-
-@lru_cache(maxsize=1)
-def keep_freed_memory() -> None:
-    """Let glibc give the next array the pages of the last one, and not pages that the system has to clear first.
-
-    A chunk needs arrays of some megabytes, and so does the next. Asking for them anew takes 3 % of the time of a run.
-    Without glibc nothing is done.
-    """
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, TypeError):  # another library for C, or another system
-        return
-    mallopt(_MMAP_THRESHOLD, _ARRAY)
-    mallopt(_TRIM_THRESHOLD, _FREE)

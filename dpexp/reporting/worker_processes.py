@@ -55,11 +55,11 @@ def outcomes(
     if workers < 2 or len(work) < WORTH_PROCESSES:
         told = each(list(zip(names, work, strict=True)), what, lambda pair: pair[0])
         return [_one(function, arguments) for _, arguments in told]
-    from dpexp.store.executors import loky
+    from dpexp.store.executors import executed
 
     order = sorted(range(len(work)), key=lambda number: names[number] not in long)  # stable
     tasks = [(_one, (function, work[number])) for number in order]
-    by_place = dict(finished(loky(tasks, workers), len(tasks), many or f"{what}s"))
+    by_place = dict(finished(executed(tasks, workers, "loky"), len(tasks), many or f"{what}s"))
     by_number = {number: by_place[place] for place, number in enumerate(order)}
     return [by_number[number] for number in range(len(work))]
 

@@ -17,7 +17,7 @@ from dpexp.core.files import Damaged
 from dpexp.core.terminal import note
 from dpexp.core.text import few
 from dpexp.store.description import ORIGIN, SAID, config_today, stamp_in, witness_of
-from dpexp.store.executors import Task, threads
+from dpexp.store.executors import Task, executed
 from dpexp.store.files import table_of, write_document, write_table
 from dpexp.store.fingerprint import changed, code_of, edited_after, what_changed
 from dpexp.store.folder import Folder
@@ -125,7 +125,7 @@ def _computed(cells: Sequence[Cell], manifest: dict[str, Any], jobs: int) -> dic
         waiting.sort(key=lambda chunk: -chunk.seconds)
         tasks: list[Task] = [(simulate, (chunk.cells, chunk.replicates)) for chunk in waiting]
         again: list[Chunk] = []
-        for number, result in threads(tasks, max(1, min(jobs, len(tasks)))):
+        for number, result in executed(tasks, max(1, min(jobs, len(tasks))), "threads"):
             chunk = waiting[number]
             for place, cell in enumerate(chunk.cells):
                 found[cell.cell_id] = (

@@ -1,84 +1,129 @@
-"""Ways to run tasks: each yields (task number, result) as results come in. Numbers never depend on which is used."""
+"""Ways to run tasks: each yields (task number, result) as results come in. Numbers never depend on which is used.
+
+joblib runs them: as threads or processes of this machine, or wherever a context of `joblib.parallel_config` says.
+"""
 
 from __future__ import annotations
 
 import os
 import pickle
 import signal
+import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
+from functools import lru_cache
 from typing import Any
 
-from dpexp.core.memory import keep_freed_memory
+from dpexp.core.errors import UsageError
 from dpexp.core.workers import end_with
 from dpexp.plugins import loading
 from dpexp.store import fingerprint
 
 Task = tuple[Callable[..., Any], tuple[Any, ...]]
+BACKENDS = ("threads", "loky", "dask")
+"""what `--backend` takes"""
+_LOADING = threading.Lock()
 
 
-@contextmanager
-def _ready_to_compute() -> Iterator[None]:
-    """Linear algebra may not use several threads, on which its last bits can depend; memory is kept for the next."""
-    from threadpoolctl import threadpool_limits
-
-    keep_freed_memory()
-    with threadpool_limits(1):
-        yield
-
-
-def seal(task: Task) -> tuple[tuple[str, ...], bytes]:
-    """A task that another process can open, and first the plug-ins that it has to load before: by absolute path."""
+def packed(task: Task) -> tuple[tuple[str, ...], bytes]:
+    """A task for another process, and first the plug-ins that it has to load before: by absolute path."""
     return loading.files_in_use(), pickle.dumps(task)
 
 
-def opened(plugins: tuple[str, ...], sealed: bytes) -> Task:
-    """The task. Loads exactly the plug-ins that it needs: a worker may have served another run before.
+def in_process(plugins: tuple[str, ...], content: bytes) -> Any:
+    """In a process that works for another one: the result of a task.
 
-    Raises UsageError where a plug-in cannot be loaded any more.
+    Loads exactly the plug-ins that it needs, since it may have served another run before. Raises UsageError where one
+    cannot be loaded, or where code was edited after this process had read it.
     """
-    if loading.use_only(plugins):
-        fingerprint.forget()
-    task: Task = pickle.loads(sealed)
-    return task
+    _pin()
+    with _LOADING:
+        if loading.use_only(plugins):
+            fingerprint.forget()
+    if late := fingerprint.edited_after([{"dpexp": ""}]):
+        raise UsageError(f"{', '.join(late)} was edited after a worker had read it", "restart the workers")
+    function, arguments = pickle.loads(content)
+    return function(*arguments)
 
 
-def _pinned(number: int, place: str, plugins: tuple[str, ...], sealed: bytes) -> tuple[int, Any]:
-    """In a process of its own."""
-    # processes are kept for the next call, and the caller may have changed its working folder in between
-    os.chdir(place)
-    with _ready_to_compute():
-        function, arguments = opened(plugins, sealed)
-        return number, function(*arguments)
+@lru_cache(maxsize=1)
+def _pin() -> None:
+    """Hold linear algebra to one thread, on whose number its last bits can depend; in this process, and for good."""
+    # the thread that sets the limit may be the only one that can set it back, so it cannot end with a task
+    import scipy.linalg  # noqa: F401  its own library must be loaded to be held
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(1)
 
 
-@contextmanager
-def _no_word_of_the_rest() -> Iterator[None]:
-    """Without joblib's remarks on tasks that are left when a run is given up, since the run says why itself, and on a
-    worker that is replaced because it holds much memory, since its tasks go on elsewhere."""
-    with warnings.catch_warnings():
+def in_context() -> bool:
+    """Whether the caller has chosen another backend than threads, by `joblib.parallel_config`."""
+    if "joblib" not in sys.modules:
+        return False
+    from joblib.parallel import ThreadingBackend, get_active_backend
+
+    return not isinstance(get_active_backend(prefer="threads")[0], ThreadingBackend)
+
+
+def executed(tasks: Sequence[Task], jobs: int = 1, backend: str = "") -> Iterator[tuple[int, Any]]:
+    """By threads, by processes (loky), or, without a backend, in the context of `joblib.parallel_config` and its jobs;
+    by threads where there is none.
+
+    Where a run is given up, tasks that nobody has begun are dropped, and those that compute are left to themselves.
+    """
+    from joblib import parallel_config
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+    asked = {"threads": "threading", "loky": "loky", "": None if in_context() else "threading"}[backend]
+    waiting = dict(enumerate(tasks))
+    # where a worker of loky is killed, all are started again, once; who dies of one task a second time dies of it
+    for attempt in range(2 if asked == "loky" else 1):
+        start = {"initializer": end_with, "initargs": (os.getpid(),)} if asked == "loky" else {}
+        try:
+            with nullcontext() if asked is None else parallel_config(asked, **start):
+                for number, result in _results(waiting, None if asked is None else jobs, asked == "threading"):
+                    waiting.pop(number)
+                    yield number, result
+            return
+        except TerminatedWorkerError:
+            if attempt:
+                raise
+
+
+def _results(waiting: dict[int, Task], jobs: int | None, shared: bool) -> Iterator[tuple[int, Any]]:
+    """Of tasks by their numbers, in the active context of joblib; threads share what this process has loaded."""
+    from joblib import Parallel, delayed
+    from threadpoolctl import threadpool_limits
+
+    if not waiting:
+        return
+    place = os.getcwd()
+    calls = (
+        delayed(_here)(number, task) if shared else delayed(_there)(number, place, *packed(task))
+        for number, task in list(waiting.items())
+    )
+    with threadpool_limits(1), warnings.catch_warnings():
+        # of tasks that are left when a run is given up, and of workers that are replaced since they hold much memory
         warnings.filterwarnings("ignore", message=r"\d+ tasks (have been successfully executed|which were still)")
         warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given to the executor")
-        yield
+        with nullcontext() if shared else _deaf_to_interrupts():
+            results = Parallel(n_jobs=jobs, return_as="generator_unordered")(calls)
+        with closing(results):
+            yield from results
 
 
-def _numbered(number: int, task: Task) -> tuple[int, Any]:
+def _here(number: int, task: Task) -> tuple[int, Any]:
     function, arguments = task
     return number, function(*arguments)
 
 
-def threads(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Any]]:
-    """Threads of this process; kernels release Python's lock. Where a run is given up, tasks that nobody has begun are
-    dropped, and those that compute are left to themselves."""
-    if not tasks:
-        return
-    from joblib import Parallel, delayed
-
-    with _ready_to_compute(), _no_word_of_the_rest():
-        parallel = Parallel(n_jobs=jobs, backend="threading", return_as="generator_unordered")
-        with closing(parallel(delayed(_numbered)(number, task) for number, task in enumerate(tasks))) as results:
-            yield from results
+def _there(number: int, place: str, plugins: tuple[str, ...], content: bytes) -> tuple[int, Any]:
+    # processes are kept for the next call, and the caller may have changed its working folder in between
+    if os.path.isdir(place):
+        os.chdir(place)
+    return number, in_process(plugins, content)
 
 
 @contextmanager
@@ -94,33 +139,3 @@ def _deaf_to_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def loky(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, Any]]:
-    """Processes. When a worker is killed all workers are restarted, once, for the tasks that are unfinished."""
-    from joblib import Parallel, delayed, parallel_config
-    from joblib.externals.loky.process_executor import TerminatedWorkerError
-
-    waiting, place = dict(enumerate(tasks)), os.getcwd()
-    for attempt in range(2):
-        try:
-            with parallel_config("loky", initializer=end_with, initargs=(os.getpid(),)), _no_word_of_the_rest():
-                parallel = Parallel(n_jobs=jobs, return_as="generator_unordered")
-                with _deaf_to_interrupts():
-                    results = parallel(
-                        delayed(_pinned)(number, place, *seal(task)) for number, task in list(waiting.items())
-                    )
-                for number, result in results:
-                    waiting.pop(number)
-                    yield number, result
-            return
-        except TerminatedWorkerError:
-            # one that dies of the same work a second time dies of it
-            if attempt:
-                raise
-
-
-EXECUTORS: dict[str, Callable[[Sequence[Task], int], Iterator[tuple[int, Any]]]] = {"threads": threads, "loky": loky}
-"""ways to run tasks on this machine"""
-BACKENDS = (*EXECUTORS, "dask")
-"""what `--backend` takes; a cluster is in `dpexp.store.cluster`, since a run must say more of its tasks there"""

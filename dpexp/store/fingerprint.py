@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpexp.core.digests import files_below, hash_of_data
+from dpexp.core.digests import files_below
 from dpexp.core.files import own_folder
 from dpexp.core.version import IMPORTED_AT
 from dpexp.plugins.loaded import LOADED, Loaded, owners_of
@@ -50,6 +50,11 @@ def code_of(cell: Cell) -> Code:
 def code_of_verdict(names: Iterable[str] = ()) -> Code:
     """What a figure, a table or a claim comes from: of a plug-in by its name, with the plug-in."""
     return {"dpexp": _of_rooms(VERDICTS)} | {f"plugin {name}": _of_plugin(LOADED[name]) for name in names}
+
+
+def own_hash() -> str:
+    """Of the bytes of dpexp's code that computes."""
+    return _of_rooms(NUMBERS).split()[0]
 
 
 def data_of(cell: Cell) -> Code:
@@ -182,8 +187,7 @@ def _code_files(name: str) -> tuple[Sequence[Path], int]:
 
 
 def forget() -> None:
-    """Read everything anew when asked next: for a process that outlives an edit."""
+    """Read code anew when asked next: for a process that outlives an edit. Records that were read stay as they are."""
     _of_rooms.cache_clear()
     _own_files.cache_clear()
     _hashes.cache_clear()
-    hash_of_data.cache_clear()

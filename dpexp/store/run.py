@@ -27,7 +27,6 @@ from typing import Any
 import numpy as np
 
 from dpexp.config.cells import Experiment
-from dpexp.config.resources import needs_of_worker
 from dpexp.config.settings import identity
 from dpexp.core.errors import CellFailed, DpexpError
 from dpexp.core.files import Damaged, settle
@@ -36,7 +35,7 @@ from dpexp.engine.result import CellData
 from dpexp.store import partials
 from dpexp.store.cell_files import model_if_whole
 from dpexp.store.confirming import confirm_held
-from dpexp.store.executors import EXECUTORS, Task
+from dpexp.store.executors import Task, executed
 from dpexp.store.fingerprint import code_of, edited_after
 from dpexp.store.folder import LOCK, Folder, NotWritable
 from dpexp.store.partials import Chunk, Keeping, Part, chunks_to_compute
@@ -55,6 +54,7 @@ class Options:
     results: Path
     jobs: int = 1
     backend: str = "threads"
+    """threads, loky or dask; empty for what `joblib.parallel_config` says"""
     force: bool = False
     fail_fast: bool = False
     quiet: bool = False
@@ -323,14 +323,14 @@ def _finished(
     told: set[str] = set()
     total, computed = sum(chunk.seconds for chunk in waiting) or 1.0, 0.0
     tell(f"{experiment.name}: 0%", 0.0)
-    with closing(_executed(waiting, experiment, options)) as results:
+    with closing(_executed(waiting, options)) as results:
         for number, (result, key) in results:
             chunk = waiting[number]
             check()
             # a worker that began later may have imported what was edited since, and named its chunk by that
             if key != chunk.key:
                 message = "a worker saw other code or data than the run that started it"
-                raise DpexpError(f"{experiment.name}: {message}", AGAIN)
+                raise DpexpError(f"{experiment.name}: {message}", "restart the workers of a cluster, and run again")
             if isinstance(result, Done):
                 if not chunk.deployment:
                     keeping.keep(chunk, result)
@@ -347,20 +347,16 @@ def _finished(
 
 
 def _executed(
-    chunks: Sequence[Chunk], experiment: Experiment, options: Options
+    chunks: Sequence[Chunk], options: Options
 ) -> Generator[tuple[int, tuple[Done | Failed, str]], None, None]:
     """Compute chunks where the options say: the place of a chunk, and what `simulate_chunk` gave."""
     tasks: list[Task] = [(simulate_chunk, (chunk,)) for chunk in chunks]
     if options.backend != "dask":
-        yield from EXECUTORS[options.backend](tasks, max(1, min(options.jobs, len(tasks))))
+        yield from executed(tasks, max(1, min(options.jobs, len(tasks))), options.backend)
         return
-    from dpexp.store.cluster import Room, on_cluster
-    from dpexp.store.worker import asked_of
+    from dpexp.store.cluster import on_cluster
 
-    cells = [cell for chunk in chunks for cell in chunk.cells]
-    names = {name for cell in cells for name in code_of(cell) if not name.startswith("file ")}
-    names |= {f"file {place}" for cell in cells for place in cell.problem.places()}
-    yield from on_cluster(tasks, options.scheduler, asked_of(names), Room(*needs_of_worker(experiment)))
+    yield from on_cluster(tasks, options.scheduler)
 
 
 def _assemble(

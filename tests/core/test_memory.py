@@ -1,49 +1,28 @@
-"""Memory that was freed is there for the next array, and other systems are left alone."""
+"""The memory of a batch job is the limit of its own control group, or of one around it."""
 
 from __future__ import annotations
 
-import ctypes
-import platform
-import subprocess
-import sys
-
 import pytest
 
-from dpexp.core.memory import keep_freed_memory
+from dpexp.core import memory
 
-FAULTS = """
-import resource, sys
-import numpy as np
-from dpexp.core.memory import keep_freed_memory
-
-if sys.argv[1] == "kept":
-    keep_freed_memory()
-
-def chunk():
-    return [np.ones(1 << 18) for _ in range(8)]  # 8 arrays of 2 MB, all freed when the next chunk begins
-
-chunk()
-before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-for _ in range(10):
-    chunk()
-print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
-"""
+JOB = "/slurm/job_7"
 
 
-def faults(way: str) -> int:
-    """Pages that the system had to clear for ten chunks, in a process of its own."""
-    return int(subprocess.run([sys.executable, "-c", FAULTS, way], check=True, capture_output=True, text=True).stdout)
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="nothing is done without glibc")
-def test_a_chunk_finds_the_pages_of_the_one_before() -> None:
-    assert faults("kept") < 0.2 * faults("as it is")
-
-
-@pytest.mark.parametrize("error", [AttributeError, OSError, TypeError])
-def test_another_system_is_left_alone(error: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
-    def absent(name: object) -> object:
-        raise error
-
-    monkeypatch.setattr(ctypes, "CDLL", absent)
-    keep_freed_memory.__wrapped__()
+@pytest.mark.parametrize(
+    ("group", "limits", "least"),
+    [
+        (f"0::{JOB}/step", {f"{JOB}/memory.max": "5000000", f"{JOB}/step/memory.max": "max"}, 5_000_000),
+        (f"4:cpu,memory:{JOB}\n0::/", {f"/memory{JOB}/memory.limit_in_bytes": "4000000"}, 4_000_000),
+        ("0::/", {"/memory.max": "3000000"}, 3_000_000),
+        ("", {}, None),
+    ],
+)
+def test_the_least_limit_of_the_groups_counts(
+    group: str, limits: dict[str, str], least: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = memory.memory_of_machine()
+    files = {"/proc/self/cgroup": group, **{f"/sys/fs/cgroup{path}": limit for path, limit in limits.items()}}
+    monkeypatch.setattr(memory, "_read", lambda path: files.get(path, ""))
+    found = memory.memory_of_machine()
+    assert found == least if least else (found or 0) >= (whole or 0)

@@ -31,7 +31,7 @@ from dpexp.plugins import loading as plugins
 from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 from dpexp.reporting.ledger.judging import require
 from dpexp.store import fingerprint
-from dpexp.store.executors import opened, seal
+from dpexp.store.executors import in_process, packed
 from dpexp.store.fingerprint import code_of, edited_after, plugins_missing
 from dpexp.store.reading import load_generation
 from dpexp.store.run import Options, run
@@ -669,15 +669,13 @@ def test_a_worker_that_served_another_plug_in_or_an_older_one_loads_what_it_need
     other = write(tmp_path, "own.py", GOOD)
     with plugins.using(lab):
         cell = load_experiment(lab.parent / "lab.yaml").cells[0]
-        task = seal((simulate, ([cell], [0])))
+        task = packed((simulate, ([cell], [0])))
         here = simulate([cell], [0]).passed.values
     with plugins.using(other):
-        function, arguments = opened(*task)
+        assert np.array_equal(in_process(*task).passed.values, here)
         assert list(plugin.LOADED) == ["lab.py"]
-        assert np.array_equal(function(*arguments).passed.values, here)
         write(lab.parent, "inner/sizes.py", "def root(i):\n    return i**-0.25\n")
-        function, arguments = opened(*task)
-        assert not np.array_equal(function(*arguments).passed.values, here)
+        assert not np.array_equal(in_process(*task).passed.values, here)
         plugins.forget("lab.py")
 
 

@@ -15,7 +15,7 @@ from dpexp.config.experiment_file import load_experiment
 from dpexp.core.digests import hash_of_data
 from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.problems import softmax
-from dpexp.store import Folder, executors, fingerprint, load_cells, load_summary, partials
+from dpexp.store import Folder, fingerprint, load_cells, load_summary, partials
 from dpexp.store import run as running
 from dpexp.store.run import Options, run
 from tests.campaigns.faults import DATA_CONFIG, people
@@ -260,11 +260,11 @@ def test_code_that_was_edited_after_it_was_imported_is_not_put_down_as_what_ran(
 
 
 def test_a_worker_that_sees_other_code_is_noticed(here, monkeypatch):
-    def worker(tasks, jobs):
+    def worker(tasks, jobs, backend):
         for number, (function, arguments) in enumerate(tasks):
             yield number, (function(*arguments)[0], "of other code")
 
-    monkeypatch.setitem(executors.EXECUTORS, "threads", worker)
+    monkeypatch.setattr(running, "executed", worker)
     monkeypatch.setattr(partials, "save", None)
     with pytest.raises(DpexpError, match="a worker saw other code or data"):
         go()

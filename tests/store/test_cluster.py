@@ -3,26 +3,24 @@
 import signal
 import socket
 import subprocess
-import sys
 import threading
 from contextlib import suppress
 from importlib.util import find_spec
 
 import pytest
 
+import dpexp
 from dpexp.config.experiment_file import load_experiment
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.plugins import loading as plugins
 from dpexp.store import Folder, cluster, partials
-from dpexp.store.cluster import Room, on_cluster
+from dpexp.store.cluster import on_cluster
 from dpexp.store.run import Options, run
-from dpexp.store.worker import Asked, Stage, asked_of
 from tests.conftest import AT_LENGTH, COMMAND, SMALL, call, numbers
 from tests.loopback import (
     PATIENCE,
     Loopback,
     end_the_process,
-    free_linear_algebra,
     square,
     threads_of_linear_algebra,
     until,
@@ -31,7 +29,6 @@ from tests.plugin_lab import write_lab
 
 needs_dask = pytest.mark.skipif(find_spec("distributed") is None, reason="dask is not installed: the extra [dask]")
 at_length = pytest.mark.skipif(not AT_LENGTH, reason="make soak disturbs clusters at length")
-LITTLE = Room(1000, 1000)
 LONG = SMALL.replace("n: 700, replicates: 20", "n: 20000, replicates: 200")
 """25 chunks: long enough to be disturbed"""
 
@@ -44,10 +41,6 @@ def lan(tmp_path_factory):
         found.worker(threads=2)
         found.wait_for(2)
         yield found
-
-
-def on(lan, tasks, asked=None, room=LITTLE):
-    return on_cluster(tasks, lan.address, asked or asked_of([]), room)
 
 
 def squares(count, seconds=0.0):
@@ -118,29 +111,7 @@ def test_a_service_that_is_no_scheduler_is_refused_after_a_stated_time(said, mon
         threading.Thread(target=greet, daemon=True).start()
         address = f"tcp://127.0.0.1:{service.getsockname()[1]}"
         with pytest.raises(UsageError, match=r"no dask scheduler answers: what listens there"):
-            list(on_cluster(squares(1), address, asked_of([]), LITTLE))
-
-
-NO_ONE_THERE = """
-import faulthandler, gc
-from dpexp.core.errors import UsageError
-from dpexp.store.cluster import _connected
-
-faulthandler.dump_traceback_later(60, exit=True)
-gc.set_threshold(1, 1, 1)  # so that what the attempt before has left is collected as early as can be
-for _ in range(20):
-    try:
-        with _connected("gopher://127.0.0.1:1"):
-            pass
-    except UsageError:
-        pass
-"""
-
-
-@needs_dask
-def test_a_client_that_found_nobody_does_not_stop_the_next_one():
-    """A notebook tries again in the same process. Two clients waited for each other, for ten seconds or for ever."""
-    subprocess.run([sys.executable, "-c", NO_ONE_THERE], check=True, capture_output=True)
+            list(on_cluster(squares(1), address))
 
 
 @pytest.mark.parametrize("given", ["soon", "-1", "nan", "inf"])
@@ -195,66 +166,29 @@ def test_own_records_are_read_by_workers_and_a_later_change_is_refused(lan, tmp_
     call("run", config, "-q", "--results", tmp_path / "there", "--backend", "dask", "--scheduler", lan.address)
     assert numbers(tmp_path / "there" / "own") == numbers(tmp_path / "here" / "own")
     table.write_text(PEOPLE.replace("no", "yes", 5))
-    message = call(
-        "run", config, "-q", "--results", tmp_path / "there", "--backend", "dask", "--scheduler", lan.address, code=2
-    ).stderr
-    assert "people.csv" in message
-    assert "restart the workers" in message
+    there = ("--results", tmp_path / "there", "--backend", "dask", "--scheduler", lan.address)
+    assert "restart the workers" in call("run", config, "-q", *there, code=70).stderr
 
 
+@needs_dask
 @pytest.mark.slow
-@needs_dask
-def test_records_that_workers_do_not_see_are_named(lan, tmp_path):
-    (tmp_path / "people.csv").write_text(PEOPLE)
-    (tmp_path / "own.yaml").write_text(OWN.replace("PATH", "people.csv"))
-    options = ["--backend", "dask", "--scheduler", lan.address]
-    message = call("run", "own.yaml", "-q", *options, code=2, cwd=tmp_path).stderr
-    assert "worker tcp://127.0.0.1:" in message
-    assert "file people.csv No such file" in message
-    assert "absolute paths on a shared disk" in message
+def test_joblibs_own_contexts_give_the_bits_of_this_machine(lan, config, tmp_path):
+    from distributed import Client
+    from joblib import parallel_config
 
-
-@needs_dask
-@at_length
-def test_a_task_that_frees_linear_algebra_is_noticed(tmp_path):
-    with Loopback(tmp_path / "cluster") as lan:
-        lan.worker()
-        lan.wait_for(1)
-        with pytest.raises(UsageError, match="linear algebra several threads"):
-            list(on(lan, [(free_linear_algebra, ())]))
-
-
-@pytest.mark.slow
-@needs_dask
-def test_a_plug_in_that_workers_cannot_read_is_named(lan):
-    asked = Asked("one", ("/nowhere/lab.py",), (), ())
-    with pytest.raises(UsageError, match=r"worker tcp://.*/nowhere/lab\.py: no such plug-in file") as refused:
-        list(on(lan, squares(2), asked))
-    assert "shared disk" in refused.value.hint
+    here = go(config, tmp_path / "here")
+    with Client(lan.address, set_as_default=False) as client:
+        for name, context in {"dask": {"client": client}, "loky": {"n_jobs": 2}}.items():
+            with parallel_config(name, **context):
+                dpexp.run(config, results=tmp_path / name)
+            assert numbers(tmp_path / name / "small") == here
 
 
 @pytest.mark.slow
 @needs_dask
 def test_linear_algebra_has_one_thread_on_a_worker(lan):
     """Without this the last bits of a matrix product depend on the worker's cores. Tasks run side by side here."""
-    assert dict(on(lan, [(threads_of_linear_algebra, ())] * 6)) == dict.fromkeys(range(6), 1)
-
-
-def test_tasks_with_other_plug_ins_wait_until_the_stage_is_free(tmp_path):
-    file = write_lab(tmp_path / "lab", "again")
-    stage, entered = Stage(), threading.Event()
-
-    def other():
-        with stage.set_for((str(file),)):
-            entered.set()
-
-    with plugins.using(), stage.set_for(()):
-        late = threading.Thread(target=other)
-        late.start()
-        assert not entered.wait(0.2)
-    late.join(PATIENCE)
-    assert entered.is_set()
-    plugins.forget("lab.py")
+    assert dict(on_cluster([(threads_of_linear_algebra, ())] * 6, lan.address)) == dict.fromkeys(range(6), 1)
 
 
 # --- workers that do not fit -----------------------------------------------------------------------------------------
@@ -286,26 +220,19 @@ def test_workers_that_are_missing_or_unlike_end_the_run_before_it_begins_or_when
     with Loopback(tmp_path / "cluster") as lan:
         monkeypatch.setenv(cluster.WAIT, "0.5")
         with pytest.raises(UsageError, match=r"no worker has come in 0\.5 s"):
-            list(on(lan, squares(1)))
+            list(on_cluster(squares(1), lan.address))
         monkeypatch.setenv(cluster.WAIT, str(PATIENCE))
         good = lan.worker()
         lan.wait_for(1)
         bare = None
         with pytest.raises(UsageError, match="No module named 'dpexp'"):  # noqa: PT012
-            for _ in on(lan, squares(2000, 0.05)):
+            for _ in on_cluster(squares(2000, 0.05), lan.address):
                 bare = bare or lan.worker(env=altered(tmp_path / "bare", NO_DPEXP))
         assert lan.tasks() == 0  # the rest was cancelled
         with pytest.raises(UsageError, match=r"worker tcp://\S+ has not the same dpexp: ModuleNotFoundError"):
-            list(on(lan, squares(1)))
+            list(on_cluster(squares(1), lan.address))
         bare.kill()
         good.kill()
-
-
-@pytest.mark.slow
-@needs_dask
-def test_a_worker_with_too_little_memory_is_refused_with_the_bytes(lan):
-    with pytest.raises(UsageError, match=r"worker tcp://\S+: needs 2,000,000,000,000,010 bytes .* for 2 tasks"):
-        list(on(lan, squares(1), room=Room(10**15, 10)))
 
 
 # --- what goes away --------------------------------------------------------------------------------------------------
@@ -361,7 +288,7 @@ def test_a_task_that_kills_its_workers_ends_the_run(tmp_path):
         lan.worker()
         lan.wait_for(1)
         with pytest.raises(DpexpError, match=r"died|is left"):
-            list(on(lan, [(end_the_process, ())]))
+            list(on_cluster([(end_the_process, ())], lan.address))
 
 
 @needs_dask
@@ -382,18 +309,17 @@ def test_ctrl_c_keeps_what_is_finished_and_cancels_the_rest(lan, tmp_path):
 
 @pytest.mark.slow
 @needs_dask
-def test_a_worker_that_dies_and_one_that_joins_unlike(tmp_path, lan):
+def test_a_worker_that_dies_and_one_that_is_unlike(tmp_path, lan):
     """The last test of this file, since it spoils the cluster that the others share."""
     found = {}
-    for number, result in on(lan, squares(24, 0.02)):
+    for number, result in on_cluster(squares(24, 0.02), lan.address):
         if not found:
             lan.processes[1].kill()  # the worker with one thread, which had tasks
         found[number] = result
     assert found == {k: k * k for k in range(24)}
     lan.wait_for(1)
-    with pytest.raises(UsageError, match=r"worker tcp://\S+: scipy 0\.1, and .* here") as refused:  # noqa: PT012
-        for k, _ in enumerate(on(lan, squares(3000, 0.05))):
-            if k == 0:
-                lan.worker(env=altered(tmp_path / "older", OTHER_SCIPY))
-    assert "the same environment" in refused.value.hint
-    assert lan.tasks() == 0  # the rest was cancelled
+    lan.worker(env=altered(tmp_path / "older", OTHER_SCIPY))
+    lan.wait_for(2)
+    with pytest.raises(UsageError, match=r"worker tcp://\S+: scipy 0\.1, and .* here") as refused:
+        list(on_cluster(squares(3), lan.address))
+    assert "same dpexp, packages" in refused.value.hint

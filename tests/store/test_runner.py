@@ -23,7 +23,7 @@ from dpexp.core.errors import DpexpError
 from dpexp.engine.result import Passed
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.store import Folder, partials, planning
-from dpexp.store.executors import EXECUTORS
+from dpexp.store.executors import executed
 from dpexp.store.planning import plan
 from dpexp.store.run import Options, run, run_part
 from dpexp.store.simulating import Done
@@ -362,7 +362,7 @@ def test_a_killed_worker_is_replaced(config, done, tmp_path, monkeypatch):
     """loky loses all its workers with one; the unfinished tasks run again."""
     flag = tmp_path / "killed once"
     tasks = [(_suicide, (str(flag), k)) for k in range(4)]
-    assert dict(EXECUTORS["loky"](tasks, 2)) == {k: k * k for k in range(4)}
+    assert dict(executed(tasks, 2, "loky")) == {k: k * k for k in range(4)}
     assert flag.exists()
 
 
@@ -385,7 +385,7 @@ def test_tasks_that_nobody_has_begun_are_dropped_and_threads_end():
             may_go_on.wait(60)
         done.append(number)
 
-    with closing(EXECUTORS["threads"]([(task, (number,)) for number in range(10)], 2)) as results:
+    with closing(executed([(task, (number,)) for number in range(10)], 2)) as results:
         assert next(results) == (0, None)
         both_begun.wait(60)
     may_go_on.set()
