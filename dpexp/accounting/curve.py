@@ -230,16 +230,10 @@ class Group:
         return min(1.0, self.one.delta(each) * factor)
 
     def eps(self, delta: float) -> float:
-        """Epsilon at delta, rounded up by a millionth at most; inf where none is found up to 700."""
+        """Epsilon at delta, rounded up by a millionth at most; inf where none is found."""
         if self.one.mu is not None:
             return eps_of(self.size * self.one.mu, delta)
-        high = 1.0
-        # delta is small at large epsilons only as far as that of one record is known
-        while self.delta(high) > delta:
-            high *= 2
-            if high > 700:
-                return math.inf
-        return narrow(lambda eps: self.delta(eps) <= delta, 0.0, high, relative=1e-6).above
+        return eps_of_delta(self.delta, delta, 1e-6)
 
     @cached_property
     def advantage(self) -> float:
