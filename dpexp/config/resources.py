@@ -1,4 +1,4 @@
-"""Whether an experiment fits into this machine: the memory and the time that all of it needs, before anything is run.
+"""Whether an experiment fits into this machine: the memory that all of it needs, before anything is run.
 
 Estimates, from above and within a factor of about two: every part says how many numbers it holds, 8 bytes each. What
 does not fit is refused with the bytes, since a run that dies after hours has helped nobody.
@@ -21,10 +21,6 @@ from dpexp.data import fashion
 
 MOST_BYTES = 10**12
 """of memory, whatever the machine has"""
-MOST_SECONDS = 30 * 86_400.0
-"""of computing: a month"""
-MOST_THREADS = 1000
-"""of a cluster whose size is not known yet"""
 CHUNK_SETTINGS, CHUNK_REPLICATES = 64, 8
 """how many settings one worker takes at a time, and how many replicates by most algorithms"""
 FEW_WORKERS = 2
@@ -79,8 +75,7 @@ def needs(experiment: Experiment, workers: int = 0, cluster: bool = False, proce
         "libraries": LIBRARIES * loaded,
     }
     seconds = sum(cell.algorithm.seconds(cell.problem, cell.run.n) for cell in experiment.cells) * replicates
-    # how many threads a cluster will have is not known, and no more is refused than what no cluster does
-    return Needs(parts, seconds / (MOST_THREADS if cluster else workers))
+    return Needs(parts, seconds / workers)
 
 
 def processes_pay(experiment: Experiment, workers: int) -> bool:
@@ -112,8 +107,10 @@ def _records(experiment: Experiment) -> int:
 
 
 def require_room(experiment: Experiment, workers: int = 0, cluster: bool = False, processes: bool = False) -> None:
-    """Raises ConfigError where an experiment is too large for this machine or a `cluster`, with the bytes and days, and
-    where its records are not installed."""
+    """Raises ConfigError where an experiment is too large for this machine or a `cluster`, with the bytes.
+
+    And where its records are not installed.
+    """
     found, needed = list[tuple[str, str]](), needs(experiment, workers, cluster, processes)
     there = memory_of_machine()
     most = MOST_BYTES if there is None else min(MOST_BYTES, there)
@@ -123,9 +120,6 @@ def require_room(experiment: Experiment, workers: int = 0, cluster: bool = False
         listed = ", ".join(f"{in_bytes(size)} for {what}" for what, size in largest if size)
         limit = f"{in_bytes(most)} are {'there' if most == there else 'the most that is run'}"
         found.append((f"needs about {in_bytes(needed.bytes)} of memory ({listed}); {limit}", SMALLER))
-    if needed.seconds > MOST_SECONDS:
-        days = f"{needed.seconds / 86_400:,.0f}" if needed.seconds < 1e13 else f"{needed.seconds / 86_400:.1e}"
-        found.append((f"needs about {days} days of computing; at most {MOST_SECONDS / 86_400:g} are run", SMALLER))
     # shipped records that are a package of their own
     asked = [getattr(cell.problem, "data", None) for cell in experiment.cells]
     if "fashion" in [getattr(data, "name", data) for data in asked]:

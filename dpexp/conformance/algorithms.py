@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
 from collections.abc import Hashable, Iterator, Sequence
@@ -93,32 +92,18 @@ def _same(subject: Kind, a: np.ndarray, b: np.ndarray, what: str) -> None:
 
 def members(subject: Kind) -> str:
     kind = subject.value
-    required = ("estimators", "metrics", "runs_on", "schedules", "seconds", "memory", "mechanism", "simulate")
-    lacking = [name for name in required if not hasattr(kind, name)]
-    if lacking:
-        raise Failed(f"lacks {', '.join(lacking)}", kind)
     # Every parameter has a default, so that a config may name the algorithm alone.
     value = kind()
     if value.name != subject.name:
         raise Failed(f"is registered as '{subject.name}', but its name is '{value.name}'", kind)
-    for name in ("estimators", "metrics", "schedules"):
-        words = getattr(kind, name)
+    for name, words in (("estimators", kind.estimators), ("metrics", kind.metrics), ("schedules", kind.schedules)):
         if not (isinstance(words, tuple) and words and all(isinstance(word, str) and word for word in words)):
             raise Failed(f"{name} is a tuple of words, not {words!r}", kind)
         if len(set(words)) < len(words):
             raise Failed(f"{name} names something twice: {words}", kind)
     if unknown := [word for word in kind.schedules if word not in SCHEDULES]:
         raise Failed(f"takes the schedule '{unknown[0]}', which does not exist", kind)
-    if not (isinstance(kind.runs_on, tuple) and kind.runs_on and all(isinstance(c, type) for c in kind.runs_on)):
-        raise Failed(f"runs_on is a tuple of classes of problems, not {kind.runs_on!r}", kind)
-    # What has a default in `Algorithm` may be left out; where it is there, it is of its type.
-    size = getattr(kind, "smoke_size", (1, 1))
-    if not (isinstance(size, tuple) and len(size) == 2 and all(isinstance(n, int) and n > 0 for n in size)):
-        raise Failed(f"smoke_size is two whole numbers, steps and replicates, not {size!r}", kind)
-    lanes = getattr(kind, "lanes", 1)
-    if not (isinstance(lanes, int) and lanes > 0):
-        raise Failed(f"lanes is a number of replicates, not {lanes!r}", kind)
-    return f"{len(required)} members; {', '.join(kind.estimators)}; {len(kind.metrics)} metrics"
+    return f"{', '.join(kind.estimators)}; {len(kind.metrics)} metrics"
 
 
 def shapes(subject: Kind) -> str:
@@ -393,22 +378,6 @@ def _scaled(algorithm: Any) -> Iterator[Any]:
                 yield type(algorithm).model_validate(algorithm.model_dump() | {name: value * factor})
 
 
-def monotone(subject: Kind) -> str:
-    tried = 0
-    # The ledgers of one toy setting, whose budgets grow.
-    for _, group in itertools.groupby(_mechanisms(subject), lambda found: found[0]):
-        ledgers = [(cell, released.row([DELTA])) for _, cell, released in group]
-        for (small, a), (large, b) in itertools.pairwise(ledgers):
-            key = f"eps_{DELTA:g}"
-            if not 0 <= float(a[key]) <= float(b[key]) * (1 + 1e-9):
-                which = f"{small.privacy.mu.label} and {large.privacy.mu.label}"
-                raise Failed(f"eps is {a[key]:.6g} and {b[key]:.6g} at budgets {which}", subject.value.mechanism)
-            tried += 1
-    if not tried:
-        raise NotTried("takes no two private budgets")
-    return f"eps grows with the budget in {tried} pairs"
-
-
 def estimates(subject: Kind) -> str:
     kind, cell = subject.value, _toy(subject).some()
     if cell is None:
@@ -440,6 +409,5 @@ CHECKS: tuple[Check[type[Any]], ...] = (
     Check("budget stated", "What is stated as a guarantee is no more than what was asked for.", within_budget),
     ATTACK,
     Check("messages", "No two users send messages further apart than the exact sensitivity, by a search.", messages),
-    Check("monotone", "Larger budgets never state less epsilon.", monotone),
     Check("estimates", "Estimated seconds and bytes are positive and grow with the work.", estimates),
 )

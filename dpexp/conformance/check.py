@@ -10,7 +10,7 @@ import re
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
@@ -136,10 +136,6 @@ def _written(value: Any) -> Any:
         value = value.func
     if inspect.isclass(value) or inspect.isfunction(value) or inspect.ismethod(value):
         return inspect.unwrap(value)
-    if isinstance(value, tuple):
-        return next(filter(None, map(_written, value)), None)
-    if is_dataclass(value) and not isinstance(value, type):  # a figure, claim or paper: by the functions that it holds
-        return next(filter(None, (_written(getattr(value, each.name)) for each in fields(value))), None)
     return None
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dpexp.accounting.gaussian import mu_of
-from dpexp.commands import calibrate, privacy, validate
+from dpexp.commands import calibrate, privacy
 from dpexp.commands.run import Request, backend_of
 from dpexp.config.experiment_file import load_experiment, read_experiment
 from dpexp.config.reader import MAX_CELLS
@@ -119,15 +119,6 @@ def test_memory_is_named_in_bytes_before_anything_runs():
     assert "TB for results" in message
     assert " are there" in message or "the most that is run" in message
     assert "fewer cells, replicates, checkpoints" in message
-
-
-def test_time_is_named_in_days_before_anything_runs(tmp_path):
-    text = LINEAR.replace("n: 100", "n: 1e12, replicates: 1e4")
-    assert "days of computing; at most 30 are run" in said(text)
-    (tmp_path / "c.yaml").write_text(text)
-    lines, (issue,) = validate.validate([tmp_path / "c.yaml"], [], "paper")
-    assert not lines
-    assert "days of computing" in issue
 
 
 @pytest.mark.slow
