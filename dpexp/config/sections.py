@@ -10,15 +10,21 @@ from dpexp.config.yamlfile import Located
 from dpexp.core.places import as_named
 
 
+BUDGETS = {"mu": ("eps", "delta"), "eps": ("mu",)}
+"""keys of privacy that one of these replaces"""
+
+
 def completed(base: Located | None, over: Located) -> Located:
-    """The section `base` with the keys of `over`; a new name starts afresh."""
+    """The section `base` with the keys of `over`; a new name starts afresh, and so does a new kind of budget."""
     if base is None or not base.is_mapping or not over.is_mapping:
         return over
     name = over.value.get("name")
     # Parameters of one algorithm mean nothing to another.
     if name is not None and base.value.get("name") is not None and name.value != base.value["name"].value:
         return over
-    return Located(base.value | over.value, over.where, base.keys | over.keys)
+    replaced = {key for named, others in BUDGETS.items() if named in over.value for key in others}
+    kept = {key: value for key, value in base.value.items() if key not in replaced}
+    return Located(kept | over.value, over.where, base.keys | over.keys)
 
 
 def from_its_folder(root: Located, folder: Path) -> Located:

@@ -163,7 +163,7 @@ def _written(experiment: str, sections: Mapping[str, Mapping[str, Any]], templat
 
 def _step_sizes(problem: str, mu: float) -> Iterator[str]:
     """The best step sizes by the linearised recursion, for some numbers of users; none where no curvature is known."""
-    kind = PROBLEMS[problem]()
+    kind = PROBLEMS[problem].model_validate({})
     if not isinstance(kind, LinearPredictorProblem) or not kind.knows_curvature or is_flat(kind):
         return
     place = local(kind, ConstantBudget(mu=mu))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 
 from dpexp.core.caches import kept_once
-from dpexp.problems.problem import ProblemBase
+from dpexp.problems.problem import Problem
 
 if TYPE_CHECKING:
     from dpexp.engine.finite_sum.losses import Pair
@@ -26,7 +26,7 @@ class Records(NamedTuple):
     """[N] float64; zeros where the loss has no response"""
 
 
-class FiniteSum(ProblemBase):
+class FiniteSum(Problem):
     """A finite sum: the data, the loss of one record, its constants, and F and its gradient."""
 
     coercive: ClassVar[bool]

@@ -15,7 +15,7 @@ import numpy as np
 from dpexp.core.errors import UsageError
 from dpexp.problems.mallows import capped_weight, no_weight, rule
 from dpexp.problems.population import Errors
-from dpexp.problems.problem import ProblemBase
+from dpexp.problems.problem import Problem
 from dpexp.problems.weighted_regression import Curvature, WeightedRegression
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Look(NamedTuple):
     """F(theta) - F(theta*), NaN where theta is not finite"""
 
 
-class LinearPredictorProblem(WeightedRegression, ProblemBase):
+class LinearPredictorProblem(WeightedRegression, Problem):
     """Base of the problems on such losses. No data are kept: every user is drawn when it is their turn."""
 
     fresh_users: ClassVar[bool] = True

@@ -46,7 +46,7 @@ from dpexp.data.loading import DATASETS, TEST_FRACTION, load
 from dpexp.data.public_inputs import BLANKS, PublicInputs
 from dpexp.data.records import FORMATS, read_table
 from dpexp.data.remarks import none_read
-from dpexp.problems.problem import ProblemBase
+from dpexp.problems.problem import Problem
 from dpexp.theory.dp_sgld.softmax import data_lipschitz, minimiser_radius, smoothness_of_norm
 
 _RANDOM_FEATURES_SEED = 20220205
@@ -170,7 +170,7 @@ class DataSource(Parameters):
         )  # fmt: skip
 
 
-class Softmax(ProblemBase):
+class Softmax(Problem):
     """-log softmax(W x)_y + lambda/2 |W|^2, with W [classes, p] and x [p] of norm sqrt(1.0625), bias entry included."""
 
     name: Literal["softmax"] = "softmax"

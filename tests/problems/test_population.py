@@ -285,3 +285,16 @@ def test_parts_of_a_population_are_found_again_in_what_is_stored():
         Population.model_validate(cell.problem.population.model_dump()).model_dump()
         == cell.problem.population.model_dump()
     )
+
+
+def test_a_case_that_names_another_kind_of_budget_replaces_the_first():
+    text = """
+experiment: e
+problem: {name: huber-linear}
+privacy: {mu: [1, 2]}
+run: {n: 100, replicates: 2}
+cases: [{privacy: {eps: 1, delta: 1e-6}}, {population: {weights: {mallows: {cap: 3}}}}]
+"""
+    found = read_experiment(text, "e.yaml").cells
+    assert [cell.privacy.eps for cell in found] == [1.0, None, None]
+    assert [cell.problem.cap for cell in found] == [2.0, 3.0, 3.0]

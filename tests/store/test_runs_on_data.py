@@ -15,12 +15,12 @@ from dpexp.engine.result import Passed
 from dpexp.privacy.budgets import Target
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.mechanisms.released import Stated
-from dpexp.problems.problem import ProblemBase
+from dpexp.problems.problem import Problem
 from dpexp.store import load_cells, load_summary
 from dpexp.store.run import Options, run
 
 
-class Bowl(ProblemBase):
+class Bowl(Problem):
     name: Literal["bowl"] = "bowl"
     records: int = 40
 
