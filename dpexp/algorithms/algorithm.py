@@ -40,6 +40,8 @@ class Algorithm(Parameters):
 
     estimators: ClassVar[tuple[str, ...]]
     """what is measured at every checkpoint: an iterate, an average; the second axis of `Passed.values`"""
+    populations: ClassVar[bool] = False
+    """whether users may be drawn from a `population`; where not, a config that gives one is refused"""
     metrics: ClassVar[tuple[str, ...]]
     """the numbers that are kept of every estimator; the fourth axis of `Passed.values`"""
     runs_on: ClassVar[tuple[type, ...]]

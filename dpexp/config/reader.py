@@ -48,6 +48,7 @@ from dpexp.plugins.loading import use, use_installed
 from dpexp.plugins.research import is_research
 from dpexp.privacy.budgets import BUDGETS, PrivacySettings, Target, as_budget
 from dpexp.problems import PROBLEMS
+from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 if TYPE_CHECKING:
     from dpexp.algorithms.algorithm import Algorithm
@@ -440,6 +441,12 @@ class Reader:
         if not runs:
             message = f"algorithm '{algorithm.name}' does not run on problem '{problem.name}'"
             self.complain(given["problem"].where, message, f"it runs on: {', '.join(problems_of(algorithm))}")
+        drawn = isinstance(problem, LinearPredictorProblem) and problem.population is not None
+        if drawn and not algorithm.populations:
+            message = f"algorithm '{algorithm.name}' does not take a population"
+            names = [name for name, kind in ALGORITHMS.items() if kind.populations]
+            self.complain(given["algorithm"].where, message, f"these do: {', '.join(names)}")
+            return False
         if not takes:
             message = f"algorithm '{algorithm.name}' does not take schedule '{schedule.name}'"
             self.complain(given["schedule"].where, message, f"it takes: {', '.join(algorithm.schedules)}")

@@ -9,7 +9,6 @@ from pathlib import Path
 from dpexp.config.yamlfile import Located
 from dpexp.core.places import as_named
 
-
 BUDGETS = {"mu": ("eps", "delta"), "eps": ("mu",)}
 """keys of privacy that one of these replaces"""
 

@@ -80,6 +80,7 @@ class ControlledLdpSgd(OnePassAlgorithm):
     """LDP-SGD, and beside its squared distance and its loss gap the same numbers less what their linear part knows."""
 
     name: Literal["controlled-ldp-sgd"] = "controlled-ldp-sgd"
+    populations: ClassVar[bool] = False
     metrics: ClassVar[tuple[str, ...]] = (
         *OnePassAlgorithm.metrics,
         "param_distance_sq_controlled",

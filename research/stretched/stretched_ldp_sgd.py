@@ -72,6 +72,7 @@ class StretchedLdpSgd(OnePassAlgorithm):
     """LDP-SGD whose users send `stretch` times the scale's entry of their gradient, with no more noise."""
 
     name: Literal["stretched-ldp-sgd"] = "stretched-ldp-sgd"
+    populations: ClassVar[bool] = False
     stretch: Annotated[float, Field(ge=1, le=1e4)] = 3.5
     """a, by which a user multiplies the scale's entry before the noise, and the server divides it; 1 is LDP-SGD"""
     runs_on: ClassVar[tuple[type, ...]] = (HuberLinear,)
