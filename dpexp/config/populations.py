@@ -8,13 +8,17 @@ by them, so that cells keep their ids in either spelling; anything else is the p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
 
+import numpy as np
 from pydantic import ValidationError
 
+from dpexp.algorithms.clipped_ldp_sgd import ClippedLdpSgd
+from dpexp.algorithms.one_pass import OnePassAlgorithm
+from dpexp.config.cells import Cell
 from dpexp.config.messages import explain
 from dpexp.config.yamlfile import Issue, Located
 from dpexp.core.parameters import Parameters
@@ -81,6 +85,33 @@ def alternatives(
         else:
             found.append(_parameters(kind, population))
     return found
+
+
+def described(cells: Sequence[Cell]) -> list[str]:
+    """One line for every population of these cells: theta*, what it was computed by, and how flat the risk is there."""
+    from dpexp.problems.population_means import clipped_optimum, optimum_of
+
+    found: dict[str, None] = {}
+    for cell in cells:
+        problem, algorithm = cell.problem, cell.algorithm
+        if not isinstance(problem, LinearPredictorProblem) or problem.population is None:
+            continue
+        assert isinstance(algorithm, OnePassAlgorithm)  # no other takes a population
+        best = optimum_of(problem)
+        eigenvalues = np.linalg.eigvalsh(best.hessian)
+        ends = f"{eigenvalues[0]:.4g} to {eigenvalues[-1]:.4g}"
+        text = f"theta* = {_numbers(best.theta)}; Hessian eigenvalues {ends}; |w(x) x| <= {problem.longest_row:.4f}; "
+        text += f"sensitivity {algorithm.sensitivities(problem).exact:.4f}; "
+        text += f"relative error of means over rows {best.error:.0e}"
+        if problem.labels and isinstance(algorithm, ClippedLdpSgd):
+            clip = algorithm.clip
+            text += f"; clipped to {clip:g} the mean gradient is 0 at {_numbers(clipped_optimum(problem, clip))}"
+        found[text] = None
+    return list(found)
+
+
+def _numbers(theta: np.ndarray) -> str:
+    return ", ".join(f"{value:.4f}" for value in theta)
 
 
 def _parameters(kind: type[LinearPredictorProblem], population: Population) -> dict[str, Any]:

@@ -302,6 +302,30 @@ def _by_newton(problem: LinearPredictorProblem, places: _Places) -> Optimum:
     return Optimum(theta, hessian, covariance, left, places.rows.error)
 
 
+def clipped_optimum(problem: LinearPredictorProblem, clip: float) -> np.ndarray:
+    """The root of the mean gradient clipped to norm `clip`, of a problem with labels, [p]; errors are about 5e-6.
+
+    g = w psi x is clipped to x times w psi between -clip / |x| and clip / |x|, which is a score of the predictor again,
+    so that the root is the minimum of a convex risk where psi is monotone.
+    """
+    from scipy.optimize import root
+
+    population = problem.population
+    assert population is not None
+    assert problem.labels
+    # the clip makes kinks on every ray, so that panels are short
+    rows = rows_of(population, tuple(population.beta[1:].tolist()), False, 10, 16)
+    bound, score, k = clip / np.sqrt(np.sum(rows.x**2, axis=1)), type(problem).score, problem.constants
+    chance = chances(population, rows.x @ population.beta)
+
+    def mean(theta: np.ndarray) -> np.ndarray:
+        t = rows.x @ theta
+        one, zero = (np.clip(rows.weight * score(t, label, 1.0, k)[0], -bound, bound) for label in (1.0, 0.0))
+        return np.asarray(rows.x.T @ (rows.mass * (chance * one + (1 - chance) * zero)))
+
+    return np.asarray(root(mean, problem.true_coefficients, tol=1e-12).x)
+
+
 # --- the risk of states ---------------------------------------------------------------------------------------------
 
 

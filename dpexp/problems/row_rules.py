@@ -51,9 +51,10 @@ class Rows(NamedTuple):
 
 
 @kept_once(16)
-def rows_of(population: Population, along: tuple[float, ...], folded: bool, fine: int) -> Rows:
+def rows_of(population: Population, along: tuple[float, ...], folded: bool, fine: int, cuts: int = 1) -> Rows:
     """The rule of a population. `along` is the direction of the predictor (slopes), `folded` whether functions depend
     on |x_1| or x_1^2, and `fine` multiplies the number of nodes on the first axis.
+    `cuts` divides panels along rays, for functions with kinks of their own.
     """
     if population.width > 1000:
         raise ValueError("rows of more than 1,000 columns of their own law are not integrated")
@@ -61,7 +62,7 @@ def rows_of(population: Population, along: tuple[float, ...], folded: bool, fine
     smooth = [c for c in population.columns if c not in discrete]
     points = None
     if math.prod((len(c.levels) ** (c.times if c.law == "bernoulli" else 1)) for c in discrete) <= MOST_CELLS:
-        points = _on_rays(population, discrete, smooth, np.array(along), folded, fine)
+        points = _on_rays(population, discrete, smooth, np.array(along), folded, (fine, cuts))
     if points is None:
         return _sobol(population)
     x, mass = points
@@ -73,9 +74,15 @@ def _weight(population: Population, x: np.ndarray) -> np.ndarray:
 
 
 def _on_rays(
-    population: Population, discrete: list[Column], smooth: list[Column], along: np.ndarray, folded: bool, fine: int
+    population: Population,
+    discrete: list[Column],
+    smooth: list[Column],
+    along: np.ndarray,
+    folded: bool,
+    density: tuple[int, int],
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """(a) to (d); None where none of them applies."""
+    fine, cuts = density
     correlated = population.design.correlation is not None
     m = sum(c.times for c in smooth)
     if correlated and (discrete or any(c.law == "uniform" for c in smooth)):
@@ -97,12 +104,15 @@ def _on_rays(
     if m and not box:
         root = np.linalg.cholesky(population.correlation) * sizes[:, None] if correlated else np.diag(sizes)
         alike = not correlated and len(set(sizes)) == 1
-        if m > 3 and not alike:
+        # (b) holds where functions vary with the first axis alone: x_1, if errors are symmetric and nothing is bent
+        skewed = population.errors is not None and population.errors.law == "skewed"
+        if m > 3 and (not alike or (folded and (skewed or population.bend != 0))):
             return None
         # the first axis: of x_1, or of what the predictor is on the axes of the root
         at = [r - 1 for r in rest]
         first = np.eye(m)[0] if folded else root.T @ along[at]
-        directions, share = _directions(m, first, folded, fine, 12 if alike else 36)
+        turns = 36 if not alike else 4 if cuts > 1 and not folded else 12
+        directions, share = _directions(m, first, folded, fine, turns)
         directions = directions @ root.T
     elif m:
         directions, share = _faces(m, fine)
@@ -115,9 +125,8 @@ def _on_rays(
         else:
             lengths = np.sqrt(np.sum(directions**2, axis=1))
             kink = np.sqrt(max(free, 0.0)) / lengths if math.isfinite(free) else np.full(len(share), math.inf)
-            r, radial = (
-                _box(m, kink) if box else _t(m, population.design.value("df"), kink) if rows_t else _chi(m, kink)
-            )
+            df = population.design.value("df") if rows_t else 0.0
+            r, radial = _box(m, kink, cuts) if box else _t(m, df, kink, cuts) if rows_t else _chi(m, kink, cuts)
             z = (directions[:, None, :] * r[:, :, None]).reshape(-1, m)
             mass = (share[:, None] * radial).ravel()
         x = np.ones((len(mass), population.width + 1))
@@ -187,31 +196,31 @@ def _faces(m: int, fine: int) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(found), np.tile(share, 2 * m) / (2 * m)
 
 
-def _radial(kink: np.ndarray, end: float, outer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and steps [n, J] of panels on [0, end] that end at the kink of every ray."""
+def _radial(kink: np.ndarray, end: float, outer: np.ndarray, cuts: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and steps [n, J] of panels on [0, end] that end at the kink of every ray, each cut into so many parts."""
     inside = np.minimum(kink, end)[:, None]
     edges = np.concatenate([inside * _INNER, inside + (end - inside) * outer[1:]], axis=1)
-    x, w = panels(np.array([-1.0, 1.0]), _NODES)
+    x, w = panels(np.linspace(-1.0, 1.0, cuts + 1), _NODES if cuts == 1 else 6)
     half, middle = np.diff(edges)[:, :, None] / 2, (edges[:, 1:] + edges[:, :-1])[:, :, None] / 2
     return (middle + half * x).reshape(len(kink), -1), (half * w).reshape(len(kink), -1)
 
 
-def _chi(m: int, kink: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    r, step = _radial(kink, math.sqrt(m) + 8.5, _OUTER)
+def _chi(m: int, kink: np.ndarray, cuts: int) -> tuple[np.ndarray, np.ndarray]:
+    r, step = _radial(kink, math.sqrt(m) + 8.5, _OUTER, cuts)
     log_mass = (m / 2 - 1) * math.log(2) + math.lgamma(m / 2)
     return r, step * np.exp((m - 1) * np.log(np.maximum(r, 1e-300)) - r * r / 2 - log_mass)
 
 
-def _t(m: int, df: float, kink: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _t(m: int, df: float, kink: np.ndarray, cuts: int) -> tuple[np.ndarray, np.ndarray]:
     # r = sqrt(df) tan a
-    a, step = _radial(np.arctan(kink / math.sqrt(df)), math.pi / 2, _OUTER_T)
+    a, step = _radial(np.arctan(kink / math.sqrt(df)), math.pi / 2, _OUTER_T, cuts)
     log_mass = math.lgamma(m / 2) + math.lgamma(df / 2) - math.lgamma((m + df) / 2) - math.log(2)
     density = np.exp((m - 1) * np.log(np.maximum(np.sin(a), 1e-300)) + (df - 1) * np.log(np.cos(a)) - log_mass)
     return math.sqrt(df) * np.tan(a), step * density
 
 
-def _box(m: int, kink: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    r, step = _radial(kink, 1.0, _OUTER)
+def _box(m: int, kink: np.ndarray, cuts: int) -> tuple[np.ndarray, np.ndarray]:
+    r, step = _radial(kink, 1.0, _OUTER, cuts)
     return r, step * m * r ** (m - 1)
 
 

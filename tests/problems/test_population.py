@@ -12,7 +12,7 @@ from dpexp.config.experiment_file import read_experiment
 from dpexp.config.yamlfile import ConfigError
 from dpexp.problems import PROBLEMS
 from dpexp.problems.population import Population
-from dpexp.problems.population_means import optimum_of
+from dpexp.problems.population_means import clipped_optimum, optimum_of
 from tests.conftest import mostly_slow
 
 PLAIN, AR1 = {"d": 3}, {"design": {"correlation": {"ar1": 0.5}}, "coefficients": (1, 1, -2, 0.5)}
@@ -92,6 +92,28 @@ def test_numbers_of_losses_and_errors_are_those_of_another_program(row):
     assert best.theta[0] - 1 == pytest.approx(float(shift), abs=2e-9)
     assert best.hessian == pytest.approx(float(curvature) * a_matrix, rel=1e-8)
     assert best.covariance == pytest.approx(float(square) * b_matrix, rel=1e-8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("d", "clip", "wanted"), [
+    (3, 1.0, (1.20000637, 1.27673438)), (3, 0.5, (1.73440416, 1.84097781)), (3, 2.0, (1.01209814, 1.01994622)),
+    (2, 1.0, (1.11963092, 1.21160277)), (5, 0.5, (1.88821011, 1.94138247)),
+])  # fmt: skip
+def test_clipped_logistic_gradients_have_the_published_fixed_point(d, clip, wanted):
+    """Twice: the values of another program, and the clipped gradients of users that the engine draws have mean 0."""
+    problem, count = PROBLEMS["mallows-logistic"](population={"d": d, "weights": "none"}), 200_000
+    found = clipped_optimum(problem, clip)
+    assert found == pytest.approx(np.append(wanted[0], np.full(d, wanted[1])), abs=2e-5)
+    x, y = problem.sample(np.random.default_rng(7), count)
+
+    def statistic(theta):
+        g = problem.gradient(np.broadcast_to(theta, (count, d + 1)), x, y)
+        g = g * np.minimum(1, clip / np.linalg.norm(g, axis=1, keepdims=True))
+        return count * g.mean(axis=0) @ np.linalg.solve(np.cov(g.T), g.mean(axis=0))
+
+    assert statistic(found) < stats.chi2(d + 1).ppf(0.9999)
+    if clip <= 1:
+        assert statistic(np.ones(d + 1)) > stats.chi2(d + 1).ppf(0.9999)
 
 
 def test_a_wrong_second_moment_or_place_would_be_seen():
