@@ -12,6 +12,7 @@ from dpexp.reporting.figure import Drawing, Figure
 
 if TYPE_CHECKING:
     from dpexp.reporting.claim import Check, Claim, Verdict
+    from dpexp.reporting.declared_claim import Numbers
     from dpexp.reporting.of_results.lines import Theory
     from dpexp.reporting.table import Table
 
@@ -88,16 +89,26 @@ Drawn = tuple[Callable[[Path], Drawing], tuple[str, ...]]
 
 
 def declared_paper(
-    file: Path, paper: str, checks: Mapping[str, Check] | None = None, drawn: Mapping[str, Drawn] | None = None
+    file: Path,
+    paper: str,
+    checks: Mapping[str, Check] | None = None,
+    drawn: Mapping[str, Drawn] | None = None,
+    numbers: Numbers | None = None,
 ) -> dict[str, Any]:
     """What a YAML file says of a paper, for `Paper`: words, claims, differences and captions.
 
-    `checks` and `drawn` are what judges the claims and draws the figures, by the names in the file. Raises ValueError
-    for a claim without a check or a check without a claim, and the same of figures.
+    `checks` and `drawn` are what judges the claims and draws the figures, by the names in the file; a claim that says
+    `of` is judged as `dpexp.reporting.declared_claim` describes, by formulas of `numbers`. Raises ValueError for a
+    claim without a check or a check without a claim, and the same of figures.
     """
+    from dpexp.reporting.declared_claim import KEYS, Numbers, check_of
+
     found = data_of(file)
     claims, figures = found.get("claims", {}), found.get("figures", {})
-    for kind, said, made in (("claim", claims, checks or {}), ("figure", figures, drawn or {})):
+    own = {name: check_of(name, words, numbers or Numbers()) for name, words in claims.items() if "of" in words}
+    checks = {**own, **(checks or {})}
+    claims = {name: {key: word for key, word in words.items() if key not in KEYS} for name, words in claims.items()}
+    for kind, said, made in (("claim", claims, checks), ("figure", figures, drawn or {})):
         if alone := sorted(said.keys() ^ made.keys()):
             raise ValueError(f"{file}: a {kind} without code, or code without a {kind}: {', '.join(alone)}")
     return {
@@ -106,7 +117,7 @@ def declared_paper(
         "what_to_know": tuple(ToKnow(**entry) for entry in found.get("what_to_know", ())),
         "not_claimed": tuple(NotClaimed(**entry) for entry in found.get("not_claimed", ())),
         "differences": tuple(Difference(id=name, **entry) for name, entry in found.get("differences", {}).items()),
-        "claims": tuple((checks or {})[name].claim(name, **words) for name, words in claims.items()),
+        "claims": tuple(checks[name].claim(name, **words) for name, words in claims.items()),
         "figures": tuple(
             Figure(name, said["caption"], paper, said["place"], needs, draw)
             for name, said in figures.items()

@@ -5,10 +5,17 @@ from pathlib import Path
 from dpexp.papers.ldp_sgd.claims import CHECKS
 from dpexp.papers.ldp_sgd.figures import FIGURES, of_plan, plans
 from dpexp.papers.ldp_sgd.predictions import LDP_SGD_THEORY
+from dpexp.papers.ldp_sgd.runs import constants_of
 from dpexp.papers.ldp_sgd.tables import RATES, TABLE1
+from dpexp.reporting.declared_claim import Numbers
 from dpexp.reporting.paper import Paper, declared_paper
+from dpexp.theory import THEOREMS
+from dpexp.theory.ldp_sgd.table1 import corrected_exponent, remark_exponent, table1_exponent
 
-DECLARED = declared_paper(Path(__file__).with_name("paper.yaml"), "ldp-sgd", CHECKS, FIGURES)
+NUMBERS = Numbers(
+    {one.__name__: one for one in (table1_exponent, remark_exponent, corrected_exponent)}, THEOREMS, constants_of
+)
+DECLARED = declared_paper(Path(__file__).with_name("paper.yaml"), "ldp-sgd", CHECKS, FIGURES, NUMBERS)
 FIGURE_1, *OTHERS = DECLARED.pop("figures")
 PAPER = Paper(
     id="ldp-sgd",

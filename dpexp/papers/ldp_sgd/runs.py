@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from dpexp.algorithms.near_the_optimum import Local, linear, local
 from dpexp.papers.ldp_sgd import predictions
 from dpexp.papers.ldp_sgd.predictions import Curves
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.reporting.checks import Pair, bound_holds, in_order, rates_agree
+from dpexp.reporting.checks import bound_holds
 from dpexp.reporting.claim import Check, Outcome
 from dpexp.reporting.evidence import Evidence, Run
 from dpexp.theory import THEOREMS
@@ -67,26 +66,3 @@ def used(*experiments: str, keep: Callable[[Run], bool] = lambda run: True, **wa
 def theorem_holds(runs: Sequence[Run], theorem: str, log10: bool = False) -> Outcome:
     """Whether a theorem's bound is above the measured means of runs: `dpexp.reporting.checks.bound_holds`."""
     return bound_holds(runs, THEOREMS[theorem], constants_of, log10)
-
-
-def bounded_by(theorem: str) -> Callable[[list[Run]], Outcome]:
-    """The check that a theorem's bound is above the measured means of runs."""
-    return partial(theorem_holds, theorem=theorem)
-
-
-def falls_like(
-    estimator: str, exponent: Callable[..., float | None], *of: str, metric: str = "param_distance_sq"
-) -> Callable[[list[Run]], Outcome]:
-    """The check that a metric falls like `exponent(estimator, *of, alpha)`: that of the table, a remark or the correction."""
-    source = {"table1_exponent": "Table 1", "remark_exponent": "the remark"}.get(exponent.__name__, "corrected table")
-    return lambda runs: rates_agree(runs, estimator, metric, partial(exponent, estimator, *of), source)
-
-
-def at_the_end(smaller: str, larger: str, metric: str, predicted: str) -> Callable[[list[Run]], Outcome]:
-    """The check that at the last step of every run a metric of one estimator is below that of the other."""
-
-    def check(runs: list[Run]) -> Outcome:
-        pairs = [Pair(run.name, *(run.values(name, metric)[-1] for name in (smaller, larger))) for run in runs]
-        return in_order(pairs, predicted)
-
-    return check

@@ -10,7 +10,7 @@ from itertools import pairwise, product
 
 import numpy as np
 
-from dpexp.papers.ldp_sgd.runs import at_the_end, constants_of, used
+from dpexp.papers.ldp_sgd.runs import constants_of, used
 from dpexp.reporting.checks import JOINT, Pair, in_order, rates_agree
 from dpexp.reporting.claim import Outcome
 from dpexp.reporting.evidence import Evidence, Run
@@ -26,12 +26,6 @@ FIGURE_1 = used("figure1")
 
 
 STEADY = used("figure1", alpha=0.5, budget="2")
-
-
-CLOSER = used("linear_d5", "interior_linear", alpha=(1 / 3, 0.4))
-
-
-FARTHER = used("interior_linear", alpha=(0.8, 0.9))
 
 
 ALPHA_ONE = used("linear_d5", "logistic_d5", alpha=1.0)
@@ -215,12 +209,6 @@ CONSISTENT_SGD = used("logistic_d5", alpha=(0.5, 2 / 3))
 CHECKS = {
     "ldp-sgd/figure-1/between": FIGURE_1.read_by(between),
     "ldp-sgd/figure-1/stable": STEADY.judged(stability),
-    "ldp-sgd/figure-2/asgd-closer": CLOSER.judged(
-        at_the_end("asgd", "sgd", "param_distance", "the average is closer, at every budget"),
-    ),
-    "ldp-sgd/figure-2/asgd-farther": FARTHER.judged(
-        at_the_end("sgd", "asgd", "param_distance", "the average is farther, at every budget"),
-    ),
     "ldp-sgd/section-5/alpha-1": ALPHA_ONE.judged(alpha_one),
     "ldp-sgd/figure-2/budget": BUDGETS.judged(by_budget),
     "ldp-sgd/figure-3/budget": MONOTONE.judged(by_budget),

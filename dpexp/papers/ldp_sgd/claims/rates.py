@@ -8,53 +8,18 @@ settings, and of runs that have settled. A sentence that is true of one and fals
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 
 from dpexp.papers.ldp_sgd.runs import (
     Used,
-    falls_like,
     used,
 )
-from dpexp.reporting.checks import JOINT, last_decade, rates_agree
+from dpexp.reporting.checks import JOINT, last_decade
 from dpexp.reporting.claim import Check, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence, Run
 from dpexp.reporting.slopes import RATE_TOLERANCE, log_contrast, rate, slope_weights
 from dpexp.store.stats import t_quantile
-from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, STRONGLY, corrected_exponent, table1_exponent
-
-ALL = (1 / 3, 0.4, 0.5, 0.6, 2 / 3)
-
-
-STRONG, LOGISTIC = used("rates_linear", alpha=ALL), used("rates_logistic", alpha=ALL)
-"""strongly convex on the part of the space where the iterates are (Condition 2 asks it of a set); and the paper's example of
-what is not strongly convex, for which no theorem of section 4.1 speaks"""
-
-
-CONTROL = used("rates_quadratic", alpha=(*ALL, 0.8))
-
-
-LONG_BELOW, LONG_ABOVE = (used("long_linear", alpha=alpha) for alpha in (1 / 3, 2 / 3))
-
-
-def control(runs: list[Run]) -> Outcome:
-    """A quadratic risk has no bias: n^-1 for every alpha."""
-    return rates_agree(runs, "asgd", "param_distance_sq", lambda a: -1.0, "quadratic risk")
-
-
-def _cell(
-    convexity: str, estimator: str, column: str, alphas: tuple[float, ...], experiment: str = "rates_linear"
-) -> Check:
-    """A cell of the table: of strongly convex risks the squared distance, of others the loss gap."""
-    if convexity == STRONGLY:
-        falls = falls_like(estimator, table1_exponent, convexity)
-        return used(experiment, alpha=alphas).judged(falls)
-    falls = falls_like(estimator, table1_exponent, convexity, metric="loss_gap")
-    return used("rates_flat", alpha=alphas).judged(falls)
-
-
-_strong, _flat = partial(_cell, STRONGLY), partial(_cell, NON_STRONGLY)
 
 
 def slope_difference(run: Run, metric: str, looks: int) -> tuple[float, float]:
@@ -126,28 +91,7 @@ DRAWN_LOGISTIC = used("logistic_d5", "interior_logistic", alpha=(1 / 3, 0.4, 0.5
 SETTLED_LOGISTIC = used("rates_logistic")
 
 
-CORRECTED = falls_like("asgd", corrected_exponent)
-
-
 CHECKS = {
-    "ldp-sgd/table-1/strong/sgd/below-half": _strong("sgd", "(0, 1/2)", (1 / 3, 0.4)),
-    "ldp-sgd/table-1/strong/sgd/above-half": _strong("sgd", "(1/2, 1)", (0.6, 2 / 3), "rates_controlled"),
-    "ldp-sgd/table-1/strong/asgd/below-half": _strong("asgd", "(0, 1/2)", (1 / 3, 0.4)),
-    "ldp-sgd/table-1/strong/asgd/above-half": _strong("asgd", "(1/2, 1)", (0.6, 2 / 3)),
-    "ldp-sgd/table-1/strong/asgd/corrected": STRONG.judged(CORRECTED),
-    "ldp-sgd/table-1/logistic/asgd": LOGISTIC.judged(CORRECTED),
-    "ldp-sgd/table-1/logistic/sgd": LOGISTIC.judged(falls_like("sgd", corrected_exponent)),
-    "ldp-sgd/table-1/strong/asgd/quadratic": CONTROL.judged(control),
-    "ldp-sgd/table-1/strong/asgd/long": LONG_BELOW.judged(CORRECTED),
-    "ldp-sgd/table-1/strong/asgd/long-above-half": LONG_ABOVE.judged(
-        falls_like("asgd", table1_exponent, STRONGLY)
-    ),
-    "ldp-sgd/table-1/convex/sgd/below-half": _flat("sgd", "(1/3, 1/2)", (0.4,)),
-    "ldp-sgd/table-1/convex/sgd/middle": _flat("sgd", "(1/2, 2/3)", (0.55, 0.6)),
-    "ldp-sgd/table-1/convex/sgd/above": _flat("sgd", "(2/3, 1)", (0.8,)),
-    "ldp-sgd/table-1/convex/asgd/below-half": _flat("asgd", "(1/3, 1/2)", (0.4,)),
-    "ldp-sgd/table-1/convex/asgd/middle": _flat("asgd", "(1/2, 2/3)", (0.55, 0.6)),
-    "ldp-sgd/table-1/convex/asgd/above": _flat("asgd", "(2/3, 1)", (0.8,)),
     "ldp-sgd/section-5/asgd-faster": compared(BELOW, BELOW_RATES, "param_distance_sq", True, "(0, 1/2)"),
     "ldp-sgd/section-5/asgd-slower": compared(ABOVE, ABOVE_RATES, "param_distance_sq", False, "(2/3, 1)"),
     "ldp-sgd/figure-4/asgd-faster": compared(DRAWN_LOGISTIC, SETTLED_LOGISTIC, "loss_gap", True, "(0, 1)"),

@@ -5,17 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from inspect import signature
 from typing import Any
 
 import numpy as np
 
 from dpexp.papers.ldp_sgd.runs import (
-    at_the_end,
-    bounded_by,
     constants_of,
-    falls_like,
     predicted_of,
     problem_of,
     theorem_holds,
@@ -27,20 +23,13 @@ from dpexp.reporting.evidence import Evidence, Run
 from dpexp.reporting.slopes import RATE_TOLERANCE, log_contrast, slope_weights
 from dpexp.store.stats import t_quantile
 from dpexp.theory import THEOREMS
-from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, STRONGLY, remark_exponent
 from dpexp.theory.ldp_sgd.terms import psi
 from dpexp.theory.ldp_sgd.theorem4 import log10_summation_b, theorem4_squared_log10
-
-PAPER = ("linear_d5", "linear_d10", "linear_d20", "logistic_d5", "logistic_d10", "logistic_d20", "figure1")
-
 
 BELOW_1 = (1 / 3, 0.5, 2 / 3)
 
 
-PAPER_RUNS, SMALL = used(*PAPER, alpha=BELOW_1), used("linear_d5", "logistic_d5", alpha=BELOW_1)
-
-
-REACHED, HALF = (used("rates_linear", "rates_quadratic", alpha=alpha) for alpha in (BELOW_1, 0.5))
+SMALL = used("linear_d5", "logistic_d5", alpha=BELOW_1)
 
 
 START = used("logistic_d5", alpha=2 / 3, budget="non-private")
@@ -193,36 +182,7 @@ def start_is_forgotten(runs: list[Run]) -> Outcome:
     )
 
 
-def is_half(alpha: float) -> bool:
-    return abs(alpha - 0.5) < 1e-9
-
-
-EXPERIMENTS = ("linear_d5", "logistic_d5", "logistic_d10", "logistic_d20", "rates_flat")
-
-
-THIRD = 1 / 3 - 1e-9
-"""1/3 as a config spells it"""
-
-
-PRINTED_5 = used(*EXPERIMENTS, keep=lambda run: 1 / 3 + 1e-9 < run.alpha < 1 and not is_half(run.alpha))
-
-
-ROOTED_5 = used(*EXPERIMENTS, keep=lambda run: THIRD < run.alpha < 1)
-
-
-PRINTED_6 = used(*EXPERIMENTS, keep=lambda run: run.alpha < 1)
-
-
-EVERY = used("linear_d5", "logistic_d5", "figure1", "rates_flat")
-
-
-FLAT_ENDS, FLAT_ABOVE = used("rates_flat", alpha=(0.5, 2 / 3)), used("rates_flat", alpha=2 / 3)
-
-
 KINKED = used("pinball", "hinge")
-
-
-LARGER = used("logistic_d5", "interior_logistic", alpha=(2 / 3, 0.8, 0.9))
 
 
 def not_differentiable(runs: list[Run]) -> Outcome:
@@ -233,42 +193,13 @@ def not_differentiable(runs: list[Run]) -> Outcome:
     return min(found, key=lambda outcome: (outcome.verdict != "false", outcome.numbers["least_log10_looseness"]))
 
 
-FLAT = partial(falls_like, metric="loss_gap")
-
-
 CHECKS = {
-    "ldp-sgd/theorem-3": PAPER_RUNS.judged(bounded_by("ldp-sgd/theorem-3")),
-    "ldp-sgd/theorem-3/recursion": SMALL.judged(bounded_by("ldp-sgd/theorem-3/recursion")),
     "ldp-sgd/theorem-4": SMALL.judged(theorem_4),
     "ldp-sgd/theorem-4/squared": LONG.judged(theorem_4_squared),
-    "ldp-sgd/theorem-4/without-b": SMALL.judged(bounded_by("ldp-sgd/theorem-4/without-b")),
-    "ldp-sgd/theorem-4/completed": SMALL.judged(bounded_by("ldp-sgd/theorem-4/completed")),
-    "ldp-sgd/remark-1/rate-of-the-error": REACHED.judged(falls_like("sgd", remark_exponent, STRONGLY)),
     "ldp-sgd/remark-1/start": START.judged(start_is_forgotten),
     "ldp-sgd/remark-1/dimension-of-the-error": SWEEP_D.judged(dimension_of_the_error),
     "ldp-sgd/remark-1/budget-of-the-error": SWEEP_MU.read_by(budget_of_sgd),
     "ldp-sgd/remark-1/mean-inverse-square": MIX.judged(mean_inverse_square),
     "ldp-sgd/introduction/sensitivity": SWEEP_MU.read_by(budget_of_asgd),
-    "ldp-sgd/remark-2/half": HALF.judged(falls_like("asgd", remark_exponent, STRONGLY)),
-    "ldp-sgd/theorem-5": PRINTED_5.judged(
-        bounded_by("ldp-sgd/theorem-5"),
-    ),
-    "ldp-sgd/theorem-5/rooted": ROOTED_5.judged(
-        bounded_by("ldp-sgd/theorem-5/rooted")
-    ),
-    "ldp-sgd/theorem-5/last-iterate": EVERY.judged(
-        bounded_by("ldp-sgd/theorem-5/last-iterate")
-    ),
-    "ldp-sgd/theorem-6": PRINTED_6.judged(bounded_by("ldp-sgd/theorem-6")),
-    "ldp-sgd/theorem-6/completed": EVERY.judged(bounded_by("ldp-sgd/theorem-6/completed")),
     "ldp-sgd/section-6/not-differentiable": KINKED.judged(not_differentiable),
-    "ldp-sgd/remark-3/ends": FLAT_ENDS.judged(
-        FLAT("sgd", remark_exponent, NON_STRONGLY),
-    ),
-    "ldp-sgd/remark-4/ends": FLAT_ABOVE.judged(
-        FLAT("asgd", remark_exponent, NON_STRONGLY)
-    ),
-    "ldp-sgd/remark-4/larger-loss": LARGER.judged(
-        at_the_end("sgd", "asgd", "loss_gap", "loss gap of the iterate below that of the average, for alpha > 1/2"),
-    ),
 }  # fmt: skip
