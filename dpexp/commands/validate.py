@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dpexp.config.experiment_file import load_experiment, resolved_yaml
-from dpexp.config.populations import described
 from dpexp.config.resources import require_room
 from dpexp.config.settings import setting
 from dpexp.config.yamlfile import ConfigError, Issue
@@ -65,9 +64,7 @@ def document(paths: Sequence[Path], sets: Sequence[str], profile: str) -> list[d
 
 def show(path: Path, sets: Sequence[str], replicates: int | None, profile: str) -> str:
     """The resolved config."""
-    experiment = load_experiment(path, sets, replicates, profile)
-    lines = [f"# population: {line}\n" for line in described(experiment.cells)]
-    return resolved_yaml(experiment) + "".join(lines)
+    return resolved_yaml(load_experiment(path, sets, replicates, profile))
 
 
 def shown(path: Path, sets: Sequence[str], replicates: int | None, profile: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from dpexp.config.cells import SECTIONS, Cell, Experiment
 from dpexp.config.messages import suggest
-from dpexp.config.populations import POPULATION
+from dpexp.config.populations import POPULATION, described
 from dpexp.config.reader import Reader
 from dpexp.config.shipped import MARK, shipped
 from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, all_at, parse, read_bytes
@@ -117,7 +117,10 @@ def _set(tree: Located, keys: list[str], value: Located, where: Position) -> Loc
 
 
 def resolved_yaml(experiment: Experiment) -> str:
-    """The experiment with every default filled in; sweeps stay lists, `cases` stay cases."""
+    """The experiment with every default filled in; sweeps stay lists, `cases` stay cases.
+
+    Comments at the end describe populations.
+    """
     cells = [_sections(cell) for cell in experiment.cells]
     first: dict[str, Any] = cells[0]
     if sweeps := experiment.sweeps:
@@ -141,6 +144,7 @@ def resolved_yaml(experiment: Experiment) -> str:
             lines += ["cases:", *(f"  - {yaml_in_line(case)}" for case in value)]
         else:
             lines += [f"{section}:", *(f"  {key}: {yaml_in_line(v)}" for key, v in value.items())]
+    lines += [f"# population: {line}" for line in described(experiment.cells)]
     return "\n".join(lines) + "\n"
 
 
