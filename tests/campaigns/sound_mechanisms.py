@@ -125,7 +125,7 @@ def on_sums(draw: Draw) -> Sections:
     if name == "tree-momentum":
         algorithm |= {"order": draw.of(["fixed", "reshuffled"]), "alpha": draw.of([0.05, 0.3, 1])}
     if name == "reduced-momentum":
-        algorithm |= {"order": draw.of(["fixed", "reshuffled"]), "gamma": draw.of([0.1, 0.5])}
+        algorithm |= {"gamma": draw.of([0.1, 0.5])}
     if name == "gradient-recursion":
         algorithm |= {"gamma": draw.of([0.1, 0.5, 1])}
     if name == "batch-descent":
