@@ -47,12 +47,6 @@ SERIES = (
 )
 """`checkpoints` goes to n, which is 100,000 there"""
 
-CAPTION = (
-    "Seconds of one core (left) and largest memory (right) of a request in a process of its own, against one number "
-    "that it names, in units of the smallest that was tried; all else stays. A flat piece is the start of the program. "
-    "The table in docs/performance.md has the sizes and the numbers."
-)
-
 CHILD = """
 import json, resource, sys, time
 import dpexp
@@ -128,39 +122,9 @@ def table(found: Mapping[str, list[tuple[int, float, int]]]) -> str:
     return "\n".join(lines)
 
 
-def figure(found: Mapping[str, list[tuple[int, float, int]]], path: Path) -> None:
-    """Time and memory of every request against its size, and the caption beside it."""
-    import matplotlib as mpl
-    import matplotlib.ticker
-    from matplotlib.figure import Figure
-
-    from dpexp.reporting.style import BUDGET_COLOURS, RC, SPARE_COLOURS
-
-    colours = [*BUDGET_COLOURS.values(), *SPARE_COLOURS]
-    with mpl.rc_context(RC):
-        canvas = Figure(figsize=(7.2, 3.9), layout="constrained")
-        left, right = canvas.subplots(1, 2, sharex=True)
-        for colour, marker, (what, points) in zip(colours, "os^vDPX", found.items(), strict=False):
-            sizes = [size / points[0][0] for size, _, _ in points]
-            look: dict[str, Any] = {"marker": marker, "markersize": 4.5, "color": colour}
-            left.loglog(sizes, [seconds for _, seconds, _ in points], label=what, **look)
-            right.loglog(sizes, [resident / 1e6 for *_, resident in points], **look)
-        for axes, label, ticks in (
-            (left, "seconds of one core", (1, 2, 5, 10, 20)),
-            (right, "MB of memory", (200, 300, 500, 1000)),
-        ):
-            axes.set(xlabel="size, in units of the smallest one", ylabel=label)
-            axes.set_yticks(ticks, [f"{tick:,}" for tick in ticks])
-            axes.yaxis.set_minor_locator(mpl.ticker.NullLocator())
-        canvas.legend(loc="outside lower center", ncols=4, frameon=False)
-        canvas.savefig(path, metadata={"Software": None})
-    path.with_name(f"{path.stem}.caption.txt").write_text(CAPTION + "\n", encoding="utf-8")
-
-
 def main() -> None:
-    """Measure, print the table, and write the figure where one is asked for."""
+    """Measure, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--figure", type=Path, help="where to write the figure (png)")
     parser.add_argument("--only", nargs="*", help="names of series")
     arguments = parser.parse_args()
     found: dict[str, list[tuple[int, float, int]]] = {}
@@ -174,8 +138,6 @@ def main() -> None:
             for size, seconds, resident in found[series.what]:
                 print(f"{series.what} {size:,}: {seconds:.3g} s, {resident / 1e6:.0f} MB", file=sys.stderr, flush=True)
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n\n{table(found)}")
-    if arguments.figure:
-        figure(found, arguments.figure)
 
 
 if __name__ == "__main__":

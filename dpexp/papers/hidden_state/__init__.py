@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from dpexp.papers.hidden_state import memory
 from dpexp.papers.hidden_state.claims import CHECKS
 from dpexp.papers.hidden_state.figures import FIGURES
 from dpexp.reporting.paper import Paper, declared_paper
@@ -17,5 +16,5 @@ PAPER = Paper(
         "year": "2023",
         "note": "reproduced from the slides",
     },
-    **declared_paper(Path(__file__).with_name("paper.yaml"), "hidden-state", CHECKS, FIGURES | memory.FIGURES),
+    **declared_paper(Path(__file__).with_name("paper.yaml"), "hidden-state", CHECKS, FIGURES),
 )

@@ -7,16 +7,77 @@ bounded interval whose last iterate tells more.
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import pairwise
 
-from dpexp.papers.hidden_state.memory import (
-    SETTINGS,
-    attained,
-    composition,
-    linear_law,
-)
-from dpexp.privacy.exact.memory import W
+import numpy as np
+
+from dpexp.accounting.linear import eps_of_scheme
+from dpexp.accounting.sampling import Scheme
+from dpexp.accounting.steps import step_loss
+from dpexp.privacy.exact.memory import Memory, W
 from dpexp.reporting.row import above
+
+DELTA = 1e-5
+
+
+SHARE = 0.99
+"""of a record's step that it keeps for itself: enough for batches of 100 max |f| / d records"""
+
+
+SETTINGS = {
+    "q = 0.01, z = 1, T = 1,000": (0.01, 1.0, 1000),
+    "q = 0.01, z = 0.7, T = 3,000": (0.01, 0.7, 3000),
+    "q = 0.001, z = 0.6, T = 10,000": (0.001, 0.6, 10_000),
+    "q = 0.001, z = 0.5, T = 10,000": (0.001, 0.5, 10_000),
+    "q = 0.0001, z = 0.5, T = 100,000": (1e-4, 0.5, 100_000),
+}
+"""sampling probability, noise over one record's norm, steps"""
+
+
+CELLS = (2, 3, 4, 6, 9, 14, 22, 41, 70, 121, 261)
+"""numbers of cells, each 12 noise units wide"""
+
+
+STEPS = tuple(np.geomspace(0.06, 6.0, 16).tolist())
+"""of the loss that one count of the memory stands for: the best is taken"""
+
+
+FEW, LEAST_SUM, LARGEST_SUM = 4, 6.0, 40.0
+"""with more cells than the first, the memory holds a total loss between these: less overflows, more is not met"""
+
+
+def attained(setting: str, states: int) -> float:
+    """The largest epsilon at 1e-5 of a memory on a set so many cells wide, rounded down."""
+    # a wider set attains at least as much: the loss may read the projection of the place on a narrower set, and so may
+    # who sees the last iterate
+    return max(_of_cells(setting, k) for k in CELLS if k <= states)
+
+
+@cache
+def _of_cells(setting: str, states: int) -> float:
+    """The largest with exactly so many cells, over the loss that one count stands for."""
+    q, z, steps = SETTINGS[setting]
+    # with many cells a short memory overflows and a long one is never met
+    tried = [step for step in STEPS if states <= FEW or LEAST_SUM <= states * step <= LARGEST_SUM]
+    return max(Memory(q, SHARE / z, step, states, steps).pair.eps(DELTA) for step in tried)
+
+
+def linear_law(setting: str, scheme: Scheme = "fixed-size") -> float:
+    """The same of linear losses without walls. Fixed-size: the record's slope is opposite to all others', 2 C apart."""
+    q, z, steps = SETTINGS[setting]
+    # the memory's neighbours differ by one C, as with `add-remove`; what holds for replace-one neighbours has to hold
+    # for the most distant ones, so that these are what a bound would be
+    eps = eps_of_scheme(q, z, steps, scheme)
+    assert eps is not None
+    return eps(DELTA)
+
+
+def composition(setting: str, share: float = SHARE) -> float:
+    """What all iterates attain with the record's step of the memory."""
+    q, z, steps = SETTINGS[setting]
+    return step_loss(q, z / share, "add-remove").attained(steps, DELTA)
+
 
 WITNESSES = tuple(SETTINGS)[2:]
 """settings at which a memory of two cells, 24 noise units wide, tells more than linear losses: records are rare, and a
