@@ -330,7 +330,7 @@ PREDICTED = Theory(lambda cell, estimator, metric: None, _curves)
 def draw_kinks(results: Path) -> Drawing:
     """Mean squared error of the average against users, a colour a loss, with the prediction over it."""
     request = Request(SQUARED, Wishes(x="step", facet=("problem",)), ("asgd",), theories=(PREDICTED,), theory=True, slopes=False,
-                      title="Losses with a kink", only="mu == 2")  # fmt: skip
+                      title="Losses with a kink", only="mu=2")  # fmt: skip
     return declared(KINKS, request, results)
 
 

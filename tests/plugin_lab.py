@@ -173,7 +173,7 @@ CLAIM = Claim(
 )
 FIGURE = Figure("lab_errors", "Errors.", "our-lab", "Figure 1", ("lab",), draw)
 TABLE = Table("lab_table", "Errors", "our-lab", ("lab",), build)
-PAPER = Paper("our-lab", "Our lab", "nobody", (CLAIM,), (FIGURE,), (TABLE,), ("lab",))
+PAPER = Paper("our-lab", "Our lab", "nobody", (CLAIM,), figures=(FIGURE,), tables=(TABLE,), configs=("lab",))
 '''
 PLUGIN = '''\
 """Everything that the lab adds."""

@@ -154,7 +154,7 @@ def test_a_table_holds_the_last_step_of_every_line(toy, monkeypatch):
     ]
     assert "diverged = 0 of 4" in markdown  # constant: in the caption, and not in a column
     assert "problem=huber-linear, d=3" in markdown
-    only = command.table(["toy"], False, "csv", None, toy.results, ["loss_gap"], ["asgd"], "mu == 1")
+    only = command.table(["toy"], False, "csv", None, toy.results, ["loss_gap"], ["asgd"], "mu=1")
     assert only.count("\n") == 2
     with pytest.raises(UsageError, match="--metric is for results"):
         command.table(["table1"], False, "md", None, toy.results, ["loss_gap"])
