@@ -23,6 +23,7 @@ COMPILED = ("engine/", "theory/ldp_sgd/", "inference/messages.py", "inference/pu
 """where functions are compiled; what calls them imports those modules inside functions"""
 EXCEPTIONS = {
     "commands/cli.py": {"typer"},
+    "commands/panels.py": {"typer"},
     "config/yamlfile.py": {"yaml"},
     "reporting/templates.py": {"markupsafe"},  # which comes with jinja2, as small as it is
     "engine/lanes/vectormath.py": {"scipy"},  # a table is computed when the functions are compiled

@@ -30,7 +30,6 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 
 from dpexp.inference.newton import lengthened, less_excess, regularise, relative_errors
 from dpexp.inference.public_numbers import normal
@@ -240,6 +239,8 @@ def _least(
 
 def _inverted(release: Release, a: np.ndarray, most: float, step: float, wald: np.ndarray) -> tuple[float, float]:
     """The ends of {a't: the least Q is at most `most`}, by (c)."""
+    from scipy.optimize import brentq
+
     # Q is 0 there
     zero = -np.linalg.solve(release.hessian, release.scaling * release.gradient)
 

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.optimize import brentq
 
 from dpexp.accounting.mixtures import GaussianMixture, hockey_stick_of, renyi_of
 
@@ -93,6 +92,8 @@ class QuadraticLangevin:
 
     def eps(self, delta: float, removed: bool = False) -> float:
         """Smallest eps >= 0 at which the pair is (eps, delta)-close, by bisection to 1e-10 relative."""
+        from scipy.optimize import brentq
+
         if self.delta(0.0, removed) <= delta:
             return 0.0
         high = 1.0

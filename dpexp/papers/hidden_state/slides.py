@@ -9,8 +9,6 @@ import math
 from collections.abc import Callable
 from functools import cache
 
-from scipy.optimize import brentq
-
 from dpexp.accounting.steps import StepLoss, step_loss
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 
@@ -46,6 +44,8 @@ def crossing(composed: Callable[[int], float], level: float, first: tuple[int, i
 
     `first` is where to begin to look: delta is below the level at its lower end.
     """
+    from scipy.optimize import brentq
+
     low, high = first
     # a delta of 10^9 steps takes half a second, so that none is asked for twice
     excess = cache(lambda t: math.log(max(composed(t), 1e-300) / level))
