@@ -617,12 +617,6 @@ def test_every_paper_has_a_page_that_names_its_figures_tables_and_configs():
             assert any(fnmatch(thing.name, word) for word in words if len(word) > 3), f"{page.name}: {thing.name}"
 
 
-def test_every_page_can_be_reached_from_the_front():
-    front = (ROOT / "README.md").read_text()
-    for page in PAGES[1:]:
-        assert f"({page.relative_to(ROOT)})" in front, page.name
-
-
 def test_every_command_is_listed_on_the_front_page():
     text = " ".join(row for row in rows("README.md"))
     for name in parser().commands:
