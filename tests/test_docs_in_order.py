@@ -31,6 +31,7 @@ NOT_RUN = {
     "make reproduce": "half an hour on two cores",
     "make test": "it is the suite that this is part of",
     "make check": "it is the suite that this is part of",
+    "pip install .": "an environment for what is run here",
     ".venv/bin/python -m pytest": "tests, which are run anyway",
     ".venv/bin/python -m benchmarks": "needs PyTorch and Opacus",
     "python3 -m venv": "an environment for what is downloaded next",
