@@ -17,20 +17,9 @@ export PYTHONDONTWRITEBYTECODE :=
 .PHONY: reproduce confirm test test-fast test-lowest reproduce-afresh smoke lint check bench soak mutants review build build-data docs paper accountants peers clean
 
 # Every experiment at full size, then every figure and table, the ledger of claims and the page of it all, into results/; at
-# the end every file beside the published one.
-RESEARCH := --plugin research/answers.py --plugin research/stated_epsilons.py
+# the end the numbers beside the published ones.
 reproduce: $(READY)
-	$(BIN)/dpexp verify --keep
-	$(BIN)/dpexp run configs/coverage*.yaml research/rivals/*.yaml --backend loky  # these are part Python: threads would wait for each other
-	$(BIN)/dpexp run configs/*.yaml research/*/*.yaml
-	$(BIN)/dpexp plot --all --format png,pdf,svg $(RESEARCH)
-	$(BIN)/dpexp plot --theory figure2 figure3 figure4
-	$(BIN)/dpexp table --all --out results/tables $(RESEARCH)
-	$(BIN)/dpexp claims --judge --out results $(RESEARCH)
-	$(BIN)/dpexp claims --format artifact --out docs
-	$(BIN)/dpexp claims --format differences --out docs
-	$(BIN)/dpexp report
-	$(BIN)/dpexp verify
+	$(BIN)/dpexp reproduce
 
 # After an edit: which stored numbers are what today's code gives, by one chunk of every pass. Two minutes if all code has
 # changed, and nothing if none has.

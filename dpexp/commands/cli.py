@@ -641,28 +641,24 @@ def validate(
 
 
 @app.command()
-def verify(
-    names: Annotated[
-        list[str] | None, Argument(metavar="NAME", help="Experiments.  [default: all]", show_default=False)
+def reproduce(
+    papers: Annotated[
+        list[str] | None, Argument(metavar="PAPER", help="Papers.  [default: everything]", show_default=False)
     ] = None,
+    check: Annotated[bool, Option("--check", help="Compare alone: compute nothing.")] = False,
     against: Annotated[
         Path | None, Option(metavar="DIR", help="Published results.  [default: the last commit]")
     ] = None,
-    keep: Annotated[bool, Option("--keep", help="Keep a copy to compare with, where there is no git.")] = False,
     results: Results = None,
     as_json: Json = False,
 ) -> None:
-    """Compare fresh results with the published ones.
+    """Run, plot, tabulate and judge everything published, and compare.
 
-    File by file. Exit code 1 if one differs.
+    In a clone of dpexp. Exit code 1 if a number differs from the published one by more than its tolerance.
     """
-    from dpexp.commands import verify as command
-    from dpexp.store import verifying
+    from dpexp.commands import reproduce as command
 
-    if keep:
-        say(verifying.keep(_folder(results)))
-        return
-    _answer(as_json, *command.verify(_folder(results), names or [], against))
+    _answer(as_json, *command.reproduce(papers or [], _folder(results), against, check))
 
 
 class Interrupted(BaseException):

@@ -8,7 +8,7 @@ from typing import Any
 from typer.core import TyperGroup
 
 PANELS = {
-    "Experiments": ("run", "plot", "table", "diff", "report", "claims", "reproduce", "verify"),
+    "Experiments": ("run", "plot", "table", "diff", "report", "claims", "reproduce"),
     "Configs": ("init", "validate", "list", "check"),
     "Privacy": ("privacy", "calibrate", "receipt", "judge", "audit"),
     "Regression": ("fit", "predict"),

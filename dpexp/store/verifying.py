@@ -1,9 +1,9 @@
 """Fresh results beside the published ones: where these are from, and how far a number may be from them, and why.
 
-What is published is what git has, a copy that was kept, or another folder. Runs have the same bits on every processor
-that was tried or played. What a library solves or integrates (a central fit, an interval, a privacy number) it adds up
-in an order that the processor chooses, and another system's library may round otherwise: these numbers have to agree
-within the tolerance of their metric.
+Published is what the last commit has, or another folder. Compared are numbers: summaries, rows of cells, and verdicts.
+Runs have the same bits on every processor that was tried or played. What a library solves or integrates (a central fit,
+an interval, a privacy number) it adds up in an order that the processor chooses, and another system's library may round
+otherwise: these numbers have to agree within the tolerance of their metric.
 """
 
 from __future__ import annotations
@@ -11,29 +11,21 @@ from __future__ import annotations
 import io
 import json
 import math
-import re
-import shutil
 import subprocess
 import tarfile
-from collections.abc import Callable, Iterator, Sequence
-from decimal import Decimal
-from pathlib import Path, PurePosixPath
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from dpexp.core.errors import UsageError
 from dpexp.store.rows import STATED as AGREEING
-from dpexp.store.stamps import FILE as STAMPS
 
 # --- what is published ---
 
-KEPT = ".published"
-"""the copy that is made before results are computed anew where there is no git; it is not committed"""
-LOCAL = frozenset({"trajectories", "partial", "orphaned"})
-"""folders of an experiment that are not published"""
-UNCOMPARED = ("provenance.json", STAMPS)
-"""files that say when and how numbers came about"""
+COMPARED = ("summary.parquet", "cells.parquet", "claims.json")
+"""by their names; figures, tables and pages are drawn from these"""
 
 
 class Published(NamedTuple):
@@ -48,46 +40,13 @@ def published(results: Path, against: Path | None = None) -> Published:
     if against is not None:
         if not against.is_dir():
             raise UsageError(f"--against {against}: no such folder", "name a results folder")
-        return Published(dict(_in_folder(against)), str(against))
-    kept = results / KEPT
+        paths = (path for name in COMPARED for path in sorted(against.rglob(name)))
+        return Published({path.relative_to(against).as_posix(): path.read_bytes() for path in paths}, str(against))
     if files := _in_git(results):
         return Published(files, "the last commit")
-    if kept.is_dir():
-        return Published(dict(_in_folder(kept)), str(kept))
     raise UsageError(
-        f"{results} is not in git, and no copy of it was kept: there is nothing to compare with",
-        "dpexp verify --keep before results are computed anew, or --against DIR with published results",
+        f"{results} is not in git: there is nothing to compare with", "--against DIR names published results"
     )
-
-
-def keep(results: Path) -> str:
-    """Keep a copy of the results as they were published, once, unless git has them: what was done, in words."""
-    kept = results / KEPT
-    if _in_git(results):
-        return f"git has {results}: no copy is needed"
-    if kept.is_dir():
-        return f"{kept} is there already"
-    files = dict(_in_folder(results))
-    if not files:
-        return f"{results} holds nothing to keep"
-    # a copy that was broken off is not taken for one
-    making = results / f"{KEPT}.new"
-    if making.is_symlink():  # what it leads to is not ours
-        making.unlink()
-    shutil.rmtree(making, ignore_errors=True)
-    for name, content in files.items():
-        (making / name).parent.mkdir(parents=True, exist_ok=True)
-        (making / name).write_bytes(content)
-    making.rename(kept)
-    return f"kept {len(files)} files in {kept}"
-
-
-def _in_folder(folder: Path) -> Iterator[tuple[str, bytes]]:
-    for path in sorted(folder.rglob("*")):
-        inside = path.relative_to(folder)
-        hidden = any(part.startswith(".") for part in inside.parts) or bool(LOCAL & set(inside.parts))
-        if path.is_file() and not hidden and path.name not in UNCOMPARED and path.suffix != ".csv":
-            yield inside.as_posix(), path.read_bytes()
 
 
 def _in_git(results: Path) -> dict[str, bytes]:
@@ -99,8 +58,8 @@ def _in_git(results: Path) -> dict[str, bytes]:
     if told.returncode != 0:
         return {}
     with tarfile.open(fileobj=io.BytesIO(told.stdout)) as archive:
-        opened = {m.name.removeprefix("./"): archive.extractfile(m) for m in archive if m.isfile()}
-        return {name: file.read() for name, file in opened.items() if file is not None and name not in UNCOMPARED}
+        files = {one.name.removeprefix("./"): archive.extractfile(one) for one in archive if one.isfile()}
+        return {name: file.read() for name, file in files.items() if file and name.split("/")[-1] in COMPARED}
 
 
 # --- how far a number may be from it ---
@@ -155,7 +114,6 @@ Status = Literal["identical", "within tolerance", "different", "missing"]
 NAMES = frozenset({"seals", "checksum", "numbers", "results", "unchanged", "witness", "confirmed", "code"})
 """keys of documents whose values are digests of other files' numbers, which are compared themselves, or say with which
 code these were computed and confirmed"""
-_NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
 class Compared(NamedTuple):
@@ -171,15 +129,10 @@ def compare(name: str, fresh: bytes | None, published: bytes) -> Compared:
         return Compared("missing")
     if fresh == published:
         return Compared("identical")
-    kind = PurePosixPath(name).suffix
     try:
-        return _BY_KIND.get(kind, _bytes)(fresh, published)
+        return (_documents if name.endswith(".json") else _tables)(fresh, published)
     except (ValueError, KeyError, TypeError, OSError) as error:
         return Compared("different", f"cannot be read ({type(error).__name__})")
-
-
-def _bytes(fresh: bytes, published: bytes) -> Compared:
-    return Compared("different", f"{len(fresh):,} bytes, published {len(published):,}")
 
 
 # --- tables ---
@@ -234,7 +187,7 @@ def _verdict(worst: Sequence[tuple[float, str]]) -> Compared:
     return Compared("within tolerance" if share <= 1 else "different", words)
 
 
-# --- documents and texts ---
+# --- verdicts ---
 
 
 def _documents(fresh: bytes, published: bytes) -> Compared:
@@ -268,27 +221,3 @@ def _walk(x: Any, y: Any, path: str, worst: list[tuple[float, str]]) -> str:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool))
-
-
-def _texts(fresh: bytes, published: bytes) -> Compared:
-    """Words must be the same, and printed numbers to one unit in their last place: rounding can go either way."""
-    one, other = fresh.decode().splitlines(), published.decode().splitlines()
-    if len(one) != len(other):
-        return Compared("different", f"{len(one):,} lines, published {len(other):,}")
-    for number, (x, y) in enumerate(zip(one, other, strict=True), 1):
-        if " ".join(_NUMBER.sub("#", x).split()) != " ".join(_NUMBER.sub("#", y).split()):
-            return Compared("different", f"line {number}")
-        # rounding can go either way where a number is printed with few digits
-        for a, b in zip(_NUMBER.findall(x), _NUMBER.findall(y), strict=True):
-            unit = max(Decimal(1).scaleb(int(Decimal(v).as_tuple().exponent)) for v in (a, b))
-            if abs(Decimal(a) - Decimal(b)) > unit:
-                return Compared("different", f"line {number}: {a}, published {b}")
-    return Compared("within tolerance", "printed numbers to one unit in their last place")
-
-
-_BY_KIND: dict[str, Callable[[bytes, bytes], Compared]] = {
-    ".parquet": _tables,
-    ".json": _documents,
-    ".md": _texts,
-    ".txt": _texts,
-}

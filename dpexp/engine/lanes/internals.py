@@ -11,13 +11,13 @@ import os
 import re
 from importlib.metadata import PackageNotFoundError, version
 
-from dpexp.core.errors import DpexpError
+from dpexp.core.errors import UsageError
 
 OLDEST, NEWEST = "0.61.0", "0.68.1"
 """the first and the last numba with which the tests pass; pyproject.toml requires this range of minor versions"""
 
 
-class CompilerMismatch(DpexpError):
+class CompilerMismatch(UsageError):
     """The installed numba cannot compile lanes, or was never tested."""
 
 

@@ -1,4 +1,4 @@
-"""`dpexp verify`: what is the same, what is within its tolerance, and what is not; where the published results are from."""
+"""`dpexp reproduce`: what is the same, what is within its tolerance, and what is not; where the published results are from."""
 
 from __future__ import annotations
 
@@ -76,22 +76,6 @@ def test_what_is_no_measured_number_must_be_the_same():
     assert compare("x/summary.parquet", both_lost + b"", both_lost).status == "identical"
 
 
-@pytest.mark.parametrize(
-    ("fresh", "published", "status"),
-    [
-        ("| 3.072 | a |", "| 3.073 | a |", "within tolerance"),
-        ("| 3.072 | a |", "| 3.074 | a |", "different"),
-        ("| 3.072 | a |", "| 3.072 | b |", "different"),
-        ("| 1.2e-05 |", "| 1.3e-05 |", "within tolerance"),
-        ("| 1.2e-05 |", "| 1.2e-04 |", "different"),
-        ("theorem-3", "theorem-5", "different"),
-        ("one\ntwo", "one", "different"),
-    ],
-)
-def test_printed_numbers(fresh, published, status):
-    assert compare("tables/x.md", fresh.encode(), published.encode()).status == status
-
-
 def test_documents():
     one = {
         "code": {"a": "1"},
@@ -128,56 +112,32 @@ def git(folder, *words):
 def project(toys, tmp_path):
     """Results of one toy experiment in a folder of their own."""
     shutil.copytree(toys.results(["linear_d5"]) / "linear_d5", tmp_path / "results" / "linear_d5")
-    (tmp_path / "results" / "tables").mkdir()
-    (tmp_path / "results" / "tables" / "one.md").write_text("| 1.25 |\n")
     return tmp_path
 
 
 def states(folder, *words, code=0):
-    found = json.loads(call("verify", "--json", *words, cwd=folder, code=code).stdout)
+    found = json.loads(call("reproduce", "--check", "--json", *words, cwd=folder, code=code).stdout)
     return {one["file"]: one["status"] for one in found["files"]}
 
 
 @pytest.mark.slow
-def test_against_the_last_commit(project):
-    (project / ".gitignore").write_text("trajectories/\nprovenance.json\n")
+def test_beside_the_last_commit_and_another_folder(project):
+    assert "not in git" in call("reproduce", "--check", cwd=project, code=2).stderr
     git(project, "init", "-q")
     git(project, "add", "-A")
     git(project, "commit", "-qm", "published")
-    assert set(states(project).values()) == {"identical"}
-    assert "git has results" in call("verify", "--keep", cwd=project).stdout
-    (project / "results" / "tables" / "one.md").write_text("| 1.26 |\n")
-    assert states(project)["tables/one.md"] == "within tolerance"
-    (project / "results" / "tables" / "one.md").unlink()
-    assert states(project, code=1)["tables/one.md"] == "missing"
-    assert "tables/one.md" not in states(project, "linear_d5")
-    damaged = next((project / "results" / "linear_d5" / "trajectories").glob("*.parquet"))
-    damaged.write_bytes(damaged.read_bytes()[:-9])
-    told = call("verify", "linear_d5", cwd=project, code=3).stdout
-    assert f"not linear_d5 ({damaged.name} is damaged" in told
-    shutil.rmtree(project / "results" / "linear_d5" / "trajectories")
-    told = call("verify", "linear_d5", cwd=project, code=3).stdout
-    assert "0 of 1 experiment were computed here; not linear_d5" in told
-    assert "did you mean 'linear_d5'" in call("verify", "linear_d6", cwd=project, code=2).stderr
-
-
-@pytest.mark.slow
-def test_without_git_a_copy_is_kept(project):
-    missing = call("verify", cwd=project, code=2).stderr
-    assert "dpexp verify --keep before results are computed anew" in missing
-    assert "kept 4 files in results/.published" in call("verify", "--keep", cwd=project).stdout
-    (project / "results" / "tables" / "one.md").write_text("| 9 |\n")
-    assert "is there already" in call("verify", "--keep", cwd=project).stdout
-    assert states(project, code=1)["tables/one.md"] == "different"
-    shutil.copytree(project / "results" / ".published", project / "elsewhere")
-    assert states(project, "--against", "elsewhere", code=1)["tables/one.md"] == "different"
-    assert "no such folder" in call("verify", "--against", "nowhere", cwd=project, code=2).stderr
+    assert states(project) == dict.fromkeys(["linear_d5/cells.parquet", "linear_d5/summary.parquet"], "identical")
+    shutil.copytree(project / "results", project / "elsewhere")
+    (project / "results/linear_d5/cells.parquet").unlink()
+    for words in ((), ("--against", "elsewhere")):
+        assert states(project, *words, code=1)["linear_d5/cells.parquet"] == "missing"
+    assert "did you mean 'ldp-sgd'" in call("reproduce", "ldp-sg", "--check", cwd=project, code=2).stderr
+    assert "reproduce in a clone" in call("reproduce", cwd=project, code=2).stderr
 
 
 @pytest.mark.slow
 def test_a_second_run_changes_nothing_that_is_published(project):
     """Times and machines are in what is not published: the same numbers are the same files."""
-    call("verify", "--keep", cwd=project)
     before = {p: p.read_bytes() for p in (project / "results/linear_d5").glob("*.*") if p.name != "provenance.json"}
     from tests.conftest import ROOT
 
