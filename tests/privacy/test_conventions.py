@@ -48,7 +48,7 @@ def test_phases_of_sampled_batches_add_their_renyi_divergences():
         assert phased.rdp(order) == pytest.approx(parts, rel=1e-10)
     assert phased.valid
     best = min(improved_eps(a, phased.rdp(a), 1e-5) for a in np.linspace(2, 30, 100))
-    assert best * 0.999 <= phased.eps(1e-5) <= best * 1.03
+    assert best * 0.99 <= phased.eps(1e-5) <= best * (1 + 1e-9)  # the search is finer than this grid
 
 
 def test_phases_of_full_batches_are_one_gaussian():
