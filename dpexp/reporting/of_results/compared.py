@@ -210,4 +210,5 @@ def shown(rows: Sequence[dict[str, Any]], by: str) -> tuple[list[str], list[list
          f"{r['ratio']:.3f}", "paired" if r["paired"] else "unpaired", "significant" if r["certain"] else "-"]
         for r in rows
     ]  # fmt: skip
-    return head, found
+    first = int(not any(row[0] for row in found))  # nothing varies beside what is compared
+    return head[first:], [row[first:] for row in found]

@@ -91,9 +91,8 @@ class Scene:
         self.colours = looks.colours_of(self.plan.hue)
         self.panels = self._panels()
         self.y_log, self.x_log = self._logarithmic()
-        curves = self.plan.x == STEP and self.x_log and self.y_log and request.slopes and len(self.lines) <= MOST_SLOPES
-        # slopes are those of means
-        curves = curves and request.statistic == "mean"
+        curves = self.plan.x == STEP and self.x_log and self.y_log and len(self.lines) <= MOST_SLOPES
+        curves = curves and request.slopes and request.statistic == "mean"
         self.slopes: list[Rate | str] = (
             fitted(self.lines, self.metric, request.theories) if curves else [""] * len(self.lines)
         )
