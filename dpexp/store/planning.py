@@ -93,14 +93,13 @@ def _plan_cell(cell: Cell, wanted: int, folder: Folder, manifest: dict[str, Any]
     stored = file.replicates
     if cell.problem.files() and (why := lacking(cell, min(stored, wanted), file, folder)):
         return anew("incomplete", why, file=file)
-    warning = _mixture(file.metadata["arithmetic"])
     if stored < wanted:
-        reason = f"{stored} of {wanted} replicates"
+        reason, warning = f"{stored} of {wanted} replicates", _mixture(file.metadata["arithmetic"])
         return CellPlan(cell, "incomplete", reason, range(stored, wanted), stored, file, warning)
     kept = f"{counted(stored, 'replicate')} stored, {wanted} asked for: all kept"
     reason = "up to date" if stored == wanted else kept
     reason += f", confirmed by {stamp.confirmed}" if stamp.confirmed else ""
-    return CellPlan(cell, "current", reason, range(0), stored, file, warning)
+    return CellPlan(cell, "current", reason, range(0), stored, file)
 
 
 def _mixture(stored: dict[str, Any]) -> str:

@@ -266,9 +266,11 @@ def test_damaged_files_are_named_and_rebuilt(config, done, capsys):
 
 
 def test_another_librarys_version_is_only_warned_of(config, done, monkeypatch):
+    """Where further replicates would be put beside those of another version."""
     monkeypatch.setattr(planning, "arithmetic", lambda: {"numpy": "0.1", "processor": "abacus"})
-    plans = plan(load_experiment(config), done.root.parent)
-    assert {p.status for p in plans} == {"current"}
+    assert {p.status for p in plan(load_experiment(config), done.root.parent)} == {"current"}
+    plans = plan(load_experiment(config, ["run.replicates=30"]), done.root.parent)
+    assert {p.status for p in plans} == {"incomplete"}
     assert f"numpy {np.__version__} (now 0.1)" in plans[0].warning
     assert "(now abacus)" in plans[0].warning
 
