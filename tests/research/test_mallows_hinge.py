@@ -18,7 +18,7 @@ CHECKS = [check for check in LOSSES if "sum" not in check.name]
 
 @pytest.mark.parametrize("check", mostly_slow(CHECKS), ids=[check.name for check in CHECKS])
 def test_what_holds_for_any_parameters(check):
-    result = carry_out(check, Subject("problem", "mallows-hinge", MallowsHinge(d=4, sigma_z=1.3, beta=-0.7)), None)
+    result = carry_out(check, Subject("problem", "mallows-hinge", MallowsHinge(d=4, sigma_z=1.3, beta=-0.7)))
     assert result.outcome == "ok", f"{result.where}: {result.detail}"
 
 
