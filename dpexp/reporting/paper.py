@@ -63,7 +63,6 @@ class Paper:
     authors: str
     claims: tuple[Claim, ...] = ()
     """in the order of the paper"""
-    differences: tuple[Difference, ...] = ()
     figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()
     configs: tuple[str, ...] = ()
@@ -76,12 +75,14 @@ class Paper:
     """what else is known of where it appeared, by BibTeX's names: eprint, year, note"""
     theory: Theory | None = None
     """what it predicts of cells of any experiment, for reference slopes and `dpexp plot RESULT --theory`"""
-    successor: str = ""
-    """a later text of the same work, and what of it has been read"""
     headlines: Mapping[str, str] = field(default_factory=dict)
     """the claims that a reader should see first, by their ids, each with what it found in one sentence"""
     what_to_know: tuple[ToKnow, ...] = ()
     """five sentences that a page begins with"""
+    differences: tuple[Difference, ...] = ()
+    """what is false, misprinted or misleading as printed, and is settled without runs"""
+    successor: str = ""
+    """a later text of the same work, and what of it has been read"""
 
 
 Drawn = tuple[Callable[[Path], Drawing], tuple[str, ...]]
