@@ -229,8 +229,8 @@ def noise_scales(subject: Kind) -> str:
             continue
         found, wanted = float(np.median(ratios)), stated[0] / stated[1]
         labels = " and ".join(cell.privacy.mu.label for cell in cells)
-        # (c); noise for a whole run is not that small: where errors are mostly noise, their squares fall as its square
-        most = ROOM * (wanted**2 if toy.ways is WHOLE_RUN else wanted)
+        # (c); where noise is not that small, errors are mostly noise, and their squares fall as its square
+        most = ROOM * wanted**2
         if not wanted / ROOM <= found <= most:
             message = f"between budgets {labels} the stated noise falls by {wanted:.3g}, its effect by {found:.3g}"
             raise Failed(f"{toy}: {message}", subject.value.simulate)
