@@ -52,7 +52,6 @@ def test_the_best_setting_is_read_off_over_G(results, rows):
         assert rows[key]["mean"] == pytest.approx(least / 1.5)  # G of the rippled mean
         assert rows[key]["ci_lo"] < rows[key]["mean"] < rows[key]["ci_hi"]
     assert [rows[key]["settings"] for key in ("tree", "reduced", "descent")] == [12, 6, 2]
-    assert rows["reduced"]["iterates"]  # so small that it is certified on the spot
     assert not rows["tree"]["iterates"]
 
 
