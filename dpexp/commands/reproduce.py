@@ -68,7 +68,7 @@ def _of_papers(names: Sequence[str], results: Path) -> list[list[str]]:
         steps += [["run", *configs, *where]] if configs else []
         steps += [["plot", *(one.name for one in paper.figures), *where]] if paper.figures else []
         steps += [["table", *(one.name for one in paper.tables), *where]] if paper.tables else []
-        steps.append(["claims", "--paper", paper.id, *where])
+        steps += [["claims", paper.id, *where]] if paper.claims else []  # named, so that they are judged
     return steps
 
 
