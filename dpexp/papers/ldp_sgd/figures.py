@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-THREE_BUDGETS = "mu == 0.5 or mu == 2 or mu == inf"
+THREE_BUDGETS = "mu=0.5,2,inf"
 """the smallest, a middle one and the largest: more curves of theory cannot be told apart"""
 
 
