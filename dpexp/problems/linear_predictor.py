@@ -14,7 +14,6 @@ import numpy as np
 
 from dpexp.core.errors import UsageError
 from dpexp.problems.mallows import capped_weight, no_weight, rule
-from dpexp.problems.population import Errors
 from dpexp.problems.problem import Problem
 from dpexp.problems.weighted_regression import Curvature, WeightedRegression
 
@@ -49,26 +48,6 @@ class LinearPredictorProblem(WeightedRegression, Problem):
     """law of the one extra random number from which y is made"""
     response: ClassVar[Callable[..., Any]]
     """response(t, e, k) -> y, for the true linear predictor t, response noise e, constants k"""
-
-    populations: ClassVar[bool] = False
-    """whether a config may give a `population`. The score then depends on y - t alone, or on t and a label 0 or 1, and
-    `optimum`, `third_derivative` and `hessian_lipschitz` look at it"""
-    labels: ClassVar[bool] = False
-    """whether responses are labels 0 and 1"""
-
-    def score_kinks(self, scale: float) -> tuple[float, ...]:
-        """Residuals y - t at which the score has a kink or a jump."""
-        return ()
-
-    def own_errors(self) -> Errors:
-        """The law of the errors where the population does not say it."""
-        raise UsageError(f"the errors of {self.name} are not known: its class has no `own_errors`")
-
-    def mean_loss(self, u: np.ndarray, spread: np.ndarray, scale: np.ndarray) -> np.ndarray:
-        """Mean of rho over the population's errors, [N, K], up to a constant: u [N, K] is the predictor less the place
-        of y, spread [K] the size of the error and scale [N, 1]. Of labels, u is the predictor, spread the chance of 1.
-        """
-        raise UsageError(f"the mean loss of {self.name} is not known: its class has no `mean_loss`")
 
     def population_optimum(self) -> Optimum:
         """theta*, the Hessian and the score covariance over the population."""

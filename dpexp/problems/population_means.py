@@ -16,7 +16,7 @@ replaced by the exact ones: relative errors are about 2e-5 at a distance of .1, 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,9 +25,7 @@ from dpexp.core.errors import UsageError
 from dpexp.problems.laws import UnitLaw, unit_law
 from dpexp.problems.population import Errors, Population
 from dpexp.problems.row_rules import Rows, rows_of, sobol_rows
-
-if TYPE_CHECKING:
-    from dpexp.problems.linear_predictor import LinearPredictorProblem
+from dpexp.problems.weighted_regression import WeightedRegression
 
 POINTS = 256
 FARTHEST = 1e5
@@ -71,7 +69,7 @@ def law_of(errors: Errors) -> UnitLaw:
     return unit_law(errors.law, df, share, far)
 
 
-def errors_of(problem: LinearPredictorProblem, u: np.ndarray, spread: np.ndarray, scale: float) -> Means:
+def errors_of(problem: WeightedRegression, u: np.ndarray, spread: np.ndarray, scale: float) -> Means:
     """`Means` at places u [K] and spreads [K] of the error."""
     law, k = law_of(errors_in(problem)), problem.constants
     low, high = law.ends
@@ -102,7 +100,7 @@ def errors_of(problem: LinearPredictorProblem, u: np.ndarray, spread: np.ndarray
     return Means(*map(np.concatenate, zip(*found, strict=True)))
 
 
-def errors_in(problem: LinearPredictorProblem) -> Errors:
+def errors_in(problem: WeightedRegression) -> Errors:
     """The law of the errors: the population's, or the problem's own."""
     assert problem.population is not None
     return problem.population.errors or problem.own_errors()
@@ -118,7 +116,7 @@ def chances(population: Population, t: np.ndarray) -> np.ndarray:
     )
 
 
-def _labels(problem: LinearPredictorProblem, t: np.ndarray, p: np.ndarray) -> Means:
+def _labels(problem: WeightedRegression, t: np.ndarray, p: np.ndarray) -> Means:
     """`Means` of a loss of labels at predictors t [K] with chances p [K]."""
     k, score, h = problem.constants, type(problem).score, 1e-3
 
@@ -142,7 +140,7 @@ class _Places(NamedTuple):
     """of the error [K]"""
 
 
-def _places(problem: LinearPredictorProblem) -> _Places:
+def _places(problem: WeightedRegression) -> _Places:
     population = problem.population
     assert population is not None
     grown = population.errors is not None and population.errors.heteroscedastic is not None
@@ -153,7 +151,7 @@ def _places(problem: LinearPredictorProblem) -> _Places:
     return _placed(problem, rows)
 
 
-def _placed(problem: LinearPredictorProblem, rows: Rows) -> _Places:
+def _placed(problem: WeightedRegression, rows: Rows) -> _Places:
     population = problem.population
     assert population is not None
     true = rows.x @ population.beta
@@ -167,7 +165,7 @@ def _placed(problem: LinearPredictorProblem, rows: Rows) -> _Places:
 
 
 @kept_once(32)
-def optimum_of(problem: LinearPredictorProblem) -> Optimum:
+def optimum_of(problem: WeightedRegression) -> Optimum:
     """The minimiser over the problem's population. Raises UsageError where none is found."""
     population = problem.population
     assert population is not None
@@ -182,7 +180,7 @@ def optimum_of(problem: LinearPredictorProblem) -> Optimum:
     return _by_numbers(problem, places) if alike else _by_newton(problem, places)
 
 
-def _by_numbers(problem: LinearPredictorProblem, places: _Places) -> Optimum:
+def _by_numbers(problem: WeightedRegression, places: _Places) -> Optimum:
     """(a)"""
     from scipy.optimize import brentq, root
 
@@ -222,7 +220,7 @@ def _by_numbers(problem: LinearPredictorProblem, places: _Places) -> Optimum:
     return Optimum(theta, hessian, covariance, left, places.rows.error)
 
 
-def _slope_in_scale(problem: LinearPredictorProblem, u: np.ndarray, spread: np.ndarray, scale: float) -> np.ndarray:
+def _slope_in_scale(problem: WeightedRegression, u: np.ndarray, spread: np.ndarray, scale: float) -> np.ndarray:
     """Derivative of the mean score in the scale, by that very scale."""
     h = 2e-3 * scale
     values = [errors_of(problem, u, spread, scale + s * h).h for s in (-2, -1, 1, 2)]
@@ -234,7 +232,7 @@ def _bordered(matrix: np.ndarray, side: np.ndarray, corner: np.ndarray) -> np.nd
     return np.block([[matrix, side[:, None]], [side[None], np.reshape(corner, (1, 1))]])
 
 
-def _means(problem: LinearPredictorProblem, places: _Places, theta: np.ndarray) -> Means:
+def _means(problem: WeightedRegression, places: _Places, theta: np.ndarray) -> Means:
     t = places.rows.x @ theta[: problem.d + 1]
     if problem.labels:
         assert problem.population is not None
@@ -242,17 +240,17 @@ def _means(problem: LinearPredictorProblem, places: _Places, theta: np.ndarray) 
     return errors_of(problem, t - places.true, places.spread, _scale(problem, theta))
 
 
-def _scale(problem: LinearPredictorProblem, theta: np.ndarray) -> float:
+def _scale(problem: WeightedRegression, theta: np.ndarray) -> float:
     return float(theta[-1]) if problem.has_scale else problem.fixed_scale
 
 
-def _gradient(problem: LinearPredictorProblem, places: _Places, found: Means) -> np.ndarray:
+def _gradient(problem: WeightedRegression, places: _Places, found: Means) -> np.ndarray:
     mass = places.rows.mass * places.rows.weight
     gradient = places.rows.x.T @ (mass * found.g)
     return np.append(gradient, mass @ found.h) if problem.has_scale else gradient
 
 
-def _hessian(problem: LinearPredictorProblem, places: _Places, theta: np.ndarray, found: Means) -> np.ndarray:
+def _hessian(problem: WeightedRegression, places: _Places, theta: np.ndarray, found: Means) -> np.ndarray:
     hessian = places.rows.moments(1, found.dg)
     if not problem.has_scale:
         return hessian
@@ -261,7 +259,7 @@ def _hessian(problem: LinearPredictorProblem, places: _Places, theta: np.ndarray
     return _bordered(hessian, places.rows.x.T @ (mass * found.dh), corner)
 
 
-def _by_newton(problem: LinearPredictorProblem, places: _Places) -> Optimum:
+def _by_newton(problem: WeightedRegression, places: _Places) -> Optimum:
     """(b)"""
     theta = problem.true_coefficients
     if problem.has_scale:
@@ -302,7 +300,7 @@ def _by_newton(problem: LinearPredictorProblem, places: _Places) -> Optimum:
     return Optimum(theta, hessian, covariance, left, places.rows.error)
 
 
-def clipped_optimum(problem: LinearPredictorProblem, clip: float) -> np.ndarray:
+def clipped_optimum(problem: WeightedRegression, clip: float) -> np.ndarray:
     """The root of the mean gradient clipped to norm `clip`, of a problem with labels, [p]; errors are about 5e-6.
 
     g = w psi x is clipped to x times w psi between -clip / |x| and clip / |x|, which is a score of the predictor again,
@@ -388,7 +386,7 @@ def tables_of(errors: Errors) -> Tables:
 
 
 @kept_once(16)
-def _public(problem: LinearPredictorProblem) -> tuple[_Places, np.ndarray, np.ndarray, np.ndarray]:
+def _public(problem: WeightedRegression) -> tuple[_Places, np.ndarray, np.ndarray, np.ndarray]:
     """Public rows with the corrections of (d): minus their gradient at theta*, half of what the Hessian lacks, and
     their losses there."""
     population = problem.population
@@ -403,9 +401,7 @@ def _public(problem: LinearPredictorProblem) -> tuple[_Places, np.ndarray, np.nd
     return places, -_gradient(problem, places, found), lacking, losses
 
 
-def _seen(
-    problem: LinearPredictorProblem, places: _Places, theta: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _seen(problem: WeightedRegression, places: _Places, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What a mean loss takes of states [N, p]: predictors less their place, or predictors [N, K]; spreads or chances
     [K]; scales [N, 1]."""
     t = theta[:, : problem.d + 1] @ places.rows.x.T
@@ -416,7 +412,7 @@ def _seen(
     return t - places.true, places.spread, scale
 
 
-def exact_gap(problem: LinearPredictorProblem, theta: np.ndarray) -> np.ndarray:
+def exact_gap(problem: WeightedRegression, theta: np.ndarray) -> np.ndarray:
     """F(theta) - F(theta*) of states [N, p] by the whole rule for rows, [N]; NaN where a state is not finite."""
     places, best = _places(problem), optimum_of(problem).theta
     mass = places.rows.mass * places.rows.weight
@@ -425,7 +421,7 @@ def exact_gap(problem: LinearPredictorProblem, theta: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(theta).all(axis=1), np.concatenate([np.zeros(0), *found]), math.nan)
 
 
-def gap(problem: LinearPredictorProblem, theta: np.ndarray) -> np.ndarray:
+def gap(problem: WeightedRegression, theta: np.ndarray) -> np.ndarray:
     """F(theta) - F(theta*) of states [N, p], [N]; NaN where a state is not finite or far away. See (d)."""
     places, slope, lacking, least = _public(problem)
     best, mass = optimum_of(problem).theta, places.rows.mass * places.rows.weight

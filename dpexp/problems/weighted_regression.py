@@ -20,7 +20,7 @@ from pydantic import SerializerFunctionWrapHandler, model_serializer, model_vali
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Dimension, Finite, Parameters, Positive
 from dpexp.problems.mallows import WEIGHT_CAP, mallows_weight
-from dpexp.problems.population import Population
+from dpexp.problems.population import Errors, Population
 
 
 class Curvature(NamedTuple):
@@ -76,6 +76,26 @@ class WeightedRegression(Parameters):
             return values
         replaced = ["d", "sigma_z", "beta", *(["sigma", "support"] if self.population.errors is not None else [])]
         return {key: value for key, value in values.items() if key not in replaced}
+
+    populations: ClassVar[bool] = False
+    """whether a config may give a `population`. The score then depends on y - t alone, or on t and a label 0 or 1, and
+    `optimum`, `third_derivative` and `hessian_lipschitz` look at it"""
+    labels: ClassVar[bool] = False
+    """whether responses are labels 0 and 1"""
+
+    def score_kinks(self, scale: float) -> tuple[float, ...]:
+        """Residuals y - t at which the score has a kink or a jump."""
+        return ()
+
+    def own_errors(self) -> Errors:
+        """The law of the errors where the population does not say it."""
+        raise UsageError(f"the errors of {self.name} are not known: its class has no `own_errors`")
+
+    def mean_loss(self, u: np.ndarray, spread: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        """Mean of rho over the population's errors, [N, K], up to a constant: u [N, K] is the predictor less the place
+        of y, spread [K] the size of the error and scale [N, 1]. Of labels, u is the predictor, spread the chance of 1.
+        """
+        raise UsageError(f"the mean loss of {self.name} is not known: its class has no `mean_loss`")
 
     score: ClassVar[Callable[..., Any]]
     """score(t, y, scale, k) -> (derivative of rho in t, derivative of rho in the scale)"""
