@@ -33,10 +33,8 @@ picture = names["picture"]
 """
 HEAD = """# Gallery
 
-Twelve examples to begin from: a picture, the config, the commands, and what it costs. Each is a script whose cells open
-as a notebook, in an editor or with jupytext; the site has them as notebooks too. Times are CPU seconds of everything,
-the start of Python included, with compiled code already kept; the first run of a kind compiles for some seconds more.
-`python -m tools.gallery` writes this page and its pictures.
+Examples to copy: picture, config, commands, CPU seconds of everything (compiled code kept). Each is a script that opens as a
+notebook; the site has the notebooks.
 """
 
 
@@ -62,7 +60,7 @@ def section(name: str, seconds: float) -> str:
     parts = [f"## {title}", text.strip(), f"![{title}](gallery/{name}.png)"]
     if config:
         parts.append(f"```yaml\n{config[1].strip()}\n```")
-    parts.append(f"{commands.strip()} · {seconds:.1f} CPU seconds · [script](gallery/{name}.py)")
+    parts.append(f"{commands.strip()} · {seconds:.1f} s · [script](gallery/{name}.py)")
     return "\n\n".join(parts)
 
 
@@ -74,7 +72,7 @@ def page(seconds: dict[str, float]) -> str:
 def known() -> dict[str, float]:
     """Seconds that the page has of each example."""
     text = PAGE.read_text() if PAGE.exists() else ""
-    return {name: float(s) for s, name in re.findall(r"([\d.]+) CPU seconds · \[script\]\(gallery/(\w+)\.py\)", text)}
+    return {name: float(s) for s, name in re.findall(r"([\d.]+) s · \[script\]\(gallery/(\w+)\.py\)", text)}
 
 
 def main(names: list[str]) -> None:

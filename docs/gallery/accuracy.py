@@ -1,8 +1,7 @@
 # %% [markdown]
 # # Accuracy against epsilon
 #
-# DP-SGD on 1,438 digits. The noise of each run is set so that the stated epsilon is met by the analysis of how its batches
-# are drawn.
+# DP-SGD on 1,438 digits, with the noise that each epsilon needs.
 #
 # Commands: `dpexp run accuracy.yaml`, then `dpexp plot accuracy`
 

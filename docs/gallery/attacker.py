@@ -1,8 +1,8 @@
 # %% [markdown]
 # # What an attacker can tell
 #
-# True against false positive rates of a test for one record, after a thousand sampled steps. No test lies above a
-# guarantee, and some test reaches what is attained: where the two meet, nothing better can be proved.
+# True against false positive rates of any test for one record: no test is above a guarantee, some test reaches what is
+# attained.
 #
 # Commands: `dpexp privacy --mechanism sampled-gaussian noise_multiplier=1 sampling_probability=0.01 steps=1000 --tradeoff`
 

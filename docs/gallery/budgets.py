@@ -1,8 +1,7 @@
 # %% [markdown]
-# # Users with budgets of their own
+# # Users with their own budgets
 #
-# Each user may have a budget of their own, here drawn between 0.5 and 2. The mixture does better than the least budget for
-# all, and worse than the largest.
+# Budgets drawn between 0.5 and 2 do better than 0.5 for all, and worse than 2.
 #
 # Commands: `dpexp run budgets.yaml`, then `dpexp plot budgets`
 

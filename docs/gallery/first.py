@@ -1,8 +1,8 @@
 # %% [markdown]
 # # What a budget costs
 #
-# 300,000 users send one private gradient each. The smaller the budget, the longer noise outweighs what is learnt, and the
-# later the error falls. The marks at the right are hollow: none of these slopes is asymptotic yet.
+# 300,000 users, one private gradient each: the smaller the budget, the later the error falls. Hollow marks: no slope is
+# asymptotic yet.
 #
 # Commands: `dpexp run first.yaml`, then `dpexp plot first`
 

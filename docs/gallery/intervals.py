@@ -1,8 +1,7 @@
 # %% [markdown]
 # # Private regression with intervals
 #
-# Coefficients of the census records with mu = 0.3, which is epsilon = 1.13 at delta = 1e-5, and their 95% intervals. What
-# is known of the columns without the records stands in a file of its own.
+# Coefficients of census records with mu = 0.3 (epsilon 1.13 at delta 1e-5) and 95% intervals.
 #
 # Commands: `dpexp fit census.csv --target over_50k --model mallows-logistic --public census.yaml --mu 0.3 --central`
 

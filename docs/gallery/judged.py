@@ -1,8 +1,7 @@
 # %% [markdown]
 # # A bound of your own, refuted
 #
-# Somebody accounts for replaced records as if they were added or removed. Exact laws of runs in one dimension find a pair
-# of data sets that attains more.
+# A bound for added records is used for replaced ones: exact laws find data sets that exceed it.
 #
 # Commands: `dpexp judge` with the file of the function
 

@@ -1,8 +1,8 @@
 # %% [markdown]
-# # Releasing the last iterate alone
+# # Releasing only the last iterate
 #
-# More steps cost nothing more after a while, if nobody sees the steps. The guarantee for all iterates grows for ever; the
-# one for the last iterate stops. Below both is what a pair of data sets really attains.
+# The guarantee for all iterates grows with the steps; the one for the last iterate stops. Below: what a pair of data
+# sets attains.
 #
 # Commands: `dpexp privacy --mechanism noisy-sgd n=10000 batch_size=100 step_size=0.01 noise_std=1 lipschitz=1 diameter=1 smoothness=1 steps=1e6`
 

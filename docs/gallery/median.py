@@ -1,8 +1,7 @@
 # %% [markdown]
 # # Median regression
 #
-# The loss has a kink where the median is. The gap to the best risk is computed from the law of the records, and not from a
-# sample of them.
+# The loss has a kink; the gap to the best risk is computed from the law of the records, not from a sample.
 #
 # Commands: `dpexp run median.yaml`, then `dpexp plot median --metric loss_gap`
 

@@ -1,8 +1,7 @@
 # %% [markdown]
-# # The noise that a target needs
+# # Noise for a target
 #
-# The least noise multiplier of a thousand sampled steps that meets epsilon = 1 at delta = 1e-5, against the sampling
-# probability, for two relations between neighbours.
+# The noise multiplier for epsilon = 1 at delta = 1e-5 and 1,000 sampled steps, for two neighbouring relations.
 #
 # Commands: `dpexp calibrate eps=1 delta=1e-5 sampling_probability=0.01 steps=1000`
 

@@ -1,8 +1,7 @@
 # %% [markdown]
 # # Momentum from a tree of sums
 #
-# Algorithm 1 of the paper `momentum`: steps follow sums of gradients that are released by a binary tree, so that noise
-# grows with the logarithm of the number of steps.
+# Gradient sums are released by a binary tree, so noise grows with the logarithm of the steps.
 #
 # Commands: `dpexp run tree.yaml`, then `dpexp plot tree`
 

@@ -1,8 +1,7 @@
 # %% [markdown]
 # # Three update rules, paired
 #
-# Plain steps, clipped messages and heavy-ball steps with the same users and the same directions of noise. Differences
-# between them are differences of the rules.
+# Plain steps, clipped messages and heavy-ball steps on the same users and noise directions.
 #
 # Commands: `dpexp run updates.yaml`, `dpexp plot updates`, and `dpexp table updates`
 
