@@ -50,7 +50,6 @@ SHELL = {"cp", "apt-get", "dpkg-deb", "python3", "kill"}
 DEAR = re.compile(r"dpexp (advise|calibrate|judge|receipt|privacy --mechanism)\b")
 """examples with output that are run with the slow tests: laws are computed, inverted or simulated in seconds"""
 NOT_RUN = {
-    "dpexp run configs/linear_d5.yaml": "1.2 billion steps",
     "dpexp plot": "needs stored results that are current, or minutes of exact laws",
 }
 """examples with output that are not run as they are: `test_docs_in_order.py` runs them at toy size, or says why not"""
