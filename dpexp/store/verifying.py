@@ -75,6 +75,7 @@ class Tolerance(NamedTuple):
 
 
 SHORT = Tolerance(1e-12, 0.0, "short runs in 64 bits, which hardly amplify a rounding error")
+INTEGRALS = Tolerance(1e-12, 1e-13, "a difference of integrals in 64 bits, whose values are of size 1")
 LONG = Tolerance(1e-6, 0.0, "long runs in 64 bits, which amplify one")
 SINGLE = Tolerance(1e-4, 0.0, "runs in 32 bits")
 RECORDS = Tolerance(0.0, 2e-3, "a share of records, of which a few lie on the boundary between two classes")
@@ -83,11 +84,12 @@ RUNS = Tolerance(0.0, 1 / 64, "a share of runs, one of which may have its interv
 DIFFERENCE = Tolerance(1e-9, 0.0, "differences of numbers of short runs in 64 bits")
 SOLVED = Tolerance(1e-9, 0.0, "parameters that a library solves for, in the order of the processor")
 COORDINATES = ("intercept", "slopes", "first_slope", "last_slope", "last")
-_OF_SHORT = ("param_distance_sq", "param_distance", "coef_distance_sq", "loss_gap", "projections", "runs")
+_OF_SHORT = ("param_distance_sq", "param_distance", "coef_distance_sq", "projections", "runs")
 _OF_LONG = ("objective", "grad_norm", "mean_grad_norm", "direction_error", "lemma5_slack")
 BY_METRIC = {
     **dict.fromkeys(_OF_SHORT, SHORT),
     **dict.fromkeys(_OF_LONG, LONG),
+    "loss_gap": INTEGRALS,
     **dict.fromkeys(("param_distance_sq_controlled", "loss_gap_controlled"), DIFFERENCE),
     **dict.fromkeys(("param_norm_sq", "train_loss"), SINGLE),
     "test_accuracy": RECORDS,
