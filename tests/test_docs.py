@@ -42,7 +42,7 @@ TEXTS = [
 """other texts that name commands: sources of the gallery, the ledger, tables and captions"""
 IN_ORDER = ROOT / "docs/tutorial.md"
 """its commands and its Python follow from one another: `test_docs_in_order.py` runs it"""
-LANGUAGES = {"sh", "console", "yaml", "python", "text"}
+LANGUAGES = {"sh", "console", "yaml", "python", "text", "bibtex"}
 """sh is for commands alone, console for commands with what they print, text for what is no code"""
 SHELL = {"cp", "apt-get", "dpkg-deb", "python3", "kill"}
 """programs besides dpexp, make and the tools of the environment"""

@@ -1,6 +1,5 @@
 """The grids of `momentum`: the best setting of every method, where it lies in its grid, and how its noise was set."""
 
-import re
 from pathlib import Path
 
 import pandas as pd
@@ -117,25 +116,6 @@ def test_the_tuned_comparison_says_where_a_best_setting_lies(results, monkeypatc
     assert found.tuned["descent"] == 0.5
     assert found.tuned["tree"] == 3
     assert found.ends["tree"] in ("fewest epochs", "most epochs")  # of two
-
-
-def _cells(line):
-    return [word.strip() for word in line.strip().strip("|").split("|")]
-
-
-def test_the_page_names_the_ends_that_the_stored_table_has():
-    """Prose about tuned methods cannot outlive the results that it is about."""
-    table = [_cells(line) for line in Path("results/tables/momentum_tuned.md").read_text().splitlines() if "|" in line]
-    head = table[0]
-    rows = [dict(zip(head, row, strict=True)) for row in table[2:]]
-    assert len(rows) > 40
-    kept = [row for row in rows if row["eps"] != "no noise" and row["at an end"] != "-"]
-    wanted = {tuple(row[k] for k in ("method", "d", "eps", "N", "epochs", "step", "at an end")) for row in kept}
-    page = Path("docs/momentum.md").read_text()
-    (block,) = re.findall(
-        r"\| method \| d \| eps \| N \| epochs \| step \| at an end \|\n\|[-| ]+\n((?:\|.*\n)*)", page
-    )
-    assert {tuple(_cells(line)) for line in block.splitlines()} == wanted
 
 
 @pytest.mark.parametrize("name", ["momentum_grid", "momentum_large"])
