@@ -50,7 +50,8 @@ from dpexp.theory.ldp_sgd.terms import power_sum
 #
 #     epsilon of bins - epsilon of Poisson = u (1 - epsilon / mu^2) + o(v),  u = (1 - 1/t) v (mu / 2) r(epsilon / mu + mu / 2),
 #
-# r the hazard of the normal law: bins is worse below epsilon = mu^2 and better above (docs/answers.md derives it).
+# r the hazard of the normal law: bins is worse below epsilon = mu^2 and better above (expand (1 + S) log(1 + S)^k to fourth
+# order in S, an epoch's ratio less 1: second and third moments agree, and the fourth differs by 3 (1 - 1/t) v^2).
 
 CROSSED = ((2, 1.0, 100, 1e-2), (4, 1.0, 100, 1e-2), (10, 2.0, 1000, 1e-2), (4, 1.0, 1000, 1e-5), (4, 1.0, 1000, 1e-12))
 """(t, z, E, delta) at which balls in bins has the larger epsilon"""

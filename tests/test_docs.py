@@ -33,7 +33,8 @@ from dpexp.problems import PROBLEMS
 from tests.conftest import ROOT, call
 from tests.test_layout import LEVELS
 
-PAGES = [ROOT / name for name in ("README.md", "NOTATION.md", "CONTRIBUTING.md")] + sorted((ROOT / "docs").glob("*.md"))
+FRONT = ("README.md", "NOTATION.md", "CONTRIBUTING.md", "research/README.md")
+PAGES = [ROOT / name for name in FRONT] + sorted((ROOT / "docs").glob("*.md"))
 TEXTS = [
     *sorted((ROOT / "docs/gallery").glob("*.py")),
     *sorted((ROOT / "results").glob("**/*.md")),

@@ -1,7 +1,7 @@
 """Balls in bins against Poisson batches: certified brackets of epsilon at many settings, as a table.
 
     python -m tools.scan_balls_in_bins FILE.csv [t,t,..] [z,z,..] [E,E,..]    computes FILE.csv; a quarter of an hour
-    python -m tools.scan_balls_in_bins --summary FILE.csv                     the table of docs/answers.md
+    python -m tools.scan_balls_in_bins --summary FILE.csv                     in how many settings it is worse
 
 A line for every (t, z, E, delta): t batches of an epoch, E epochs, noise z over one record's norm. Columns name the end
 of a bracket: `bins` or `poisson`; `remove` and `add` are the two orders of the add-remove pair, `replace` is one
