@@ -193,8 +193,6 @@ PAGES_IN_ORDER = [page for page in PAGES if page != TUTORIAL and "with its page"
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES_IN_ORDER, ids=lambda page: page.name)
 def test_commands_of_a_page_run_in_their_order(page, page_desk):
-    if any("--out mine.yaml" in one.command for one in shown(page)):
-        (page_desk.folder / "mine.yaml").unlink()  # the page writes its own
     page_desk.run(BEFORE.get(str(page.relative_to(ROOT)), ""))
     for one in shown(page):
         if fate(one) == "with its page":
