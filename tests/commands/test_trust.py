@@ -14,7 +14,7 @@ import sys
 import pytest
 
 from dpexp.store.files import read_document, write_document
-from tests.conftest import ROOT, call
+from tests.conftest import ROOT, at_length, call
 
 PLUGIN = """import pathlib
 pathlib.Path(__file__).with_name("ran").touch()
@@ -126,12 +126,13 @@ def hostile(lab, outside, way):
     write_document(place, manifest)
 
 
+WAYS = ("/dev/zero", "a link", "a cell elsewhere", "a key", "a pipe", "a plug-in", "file /dev/zero", "file /usr", "file pipe", "a newline")
+TRIED = 2
+"""so many of the ways, the first, are always tried, and all by `make soak`"""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "way",
-    ["as it is", "a key", "/dev/zero", "a pipe", "a plug-in", "file /dev/zero", "file /usr", "file pipe",
-     "a cell elsewhere", "a link", "a newline"],
-)  # fmt: skip
+@pytest.mark.parametrize("way", [*WAYS[:TRIED], *(pytest.param(way, marks=at_length) for way in WAYS[TRIED:])])
 def test_no_reader_runs_or_opens_what_a_folder_names(stranger, tmp_path, way):
     source, outside = stranger
     lab = tmp_path / "lab"

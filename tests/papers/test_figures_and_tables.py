@@ -80,6 +80,7 @@ def test_the_figure_of_noisy_sgd(toys):
     assert (data.composition_symmetrised_over_exact >= 1).all()
 
 
+@at_length
 def test_the_figure_of_hidden_state(toys):
     """Crossings of the sheet: composition with batches of one, and with the step that forgets eta."""
     data = drawn("hidden_state_figure", toys)

@@ -76,7 +76,9 @@ CONFIGS = {  # parts of a config, one line each; to add another is to add a line
     "paths_logistic": (LOGISTIC, INTERVALS, STEPS, FITS, "algorithm: {name: path-intervals}", research("rivals/path_intervals.py")),
     "epochs": (SOFTMAX, BATCHES, EPS, "schedule: {name: constant, eta: 2}", "algorithm: {name: dp-sgd, sampling: balls-in-bins, batch_size: 100, clip: 1}"),
 }  # fmt: skip
-COMPILED_ANEW = ("tree", "newton_logistic", *["linear"] * AT_LENGTH)
+CHOSEN = list(CONFIGS) if AT_LENGTH else ["tree", "ridge", "sampled", "linear", "logistic", "langevin", "newton", "paths", "central"]
+"""of every engine one at least; `make soak` runs all"""
+COMPILED_ANEW = ("tree", *["linear", "newton_logistic"] * AT_LENGTH)
 """what is tried where everything has to be compiled once more, which takes most of the time; one pass on narrower vectors is in
 tests/algorithms/test_ldp_sgd.py"""
 
@@ -102,12 +104,12 @@ def stored(folder, machine, names):
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory):
-    return stored(tmp_path_factory.mktemp("here"), "this one", CONFIGS)
+    return stored(tmp_path_factory.mktemp("here"), "this one", CHOSEN)
 
 
 @pytest.mark.parametrize("machine", TRIED)
 def test_what_is_stored_is_the_same_on_another_machine(machine, here, tmp_path):
-    there = stored(tmp_path, machine, COMPILED_ANEW if compiles_anew(machine) else CONFIGS)
+    there = stored(tmp_path, machine, COMPILED_ANEW if compiles_anew(machine) else CHOSEN)
     for name, (summary, rows) in there.items():
         # intervals of fits rest on the linear algebra of numpy's BLAS: to 1e-9, below
         exact = of_runs(summary) & (not name.startswith(("newton", "central", "paths")))
@@ -125,7 +127,7 @@ def test_what_is_stored_is_the_same_on_another_machine(machine, here, tmp_path):
 def test_runs_are_told_apart(here):
     """The comparison would notice one bit of a run: no two of these configs give the same numbers."""
     means = [tuple(summary["mean"]) for summary, _ in here.values()]
-    assert len(set(means)) == len(CONFIGS)
+    assert len(set(means)) == len(CHOSEN)
     moved = here["linear"][0].assign(mean=lambda frame: np.nextafter(frame["mean"], np.inf))
     with pytest.raises(AssertionError):
         pd.testing.assert_frame_equal(moved, here["linear"][0], check_exact=True)
