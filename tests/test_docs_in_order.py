@@ -19,7 +19,7 @@ import pytest
 
 from dpexp.data.adult import census
 from tests import test_docs as docs
-from tests.conftest import ROOT, call
+from tests.conftest import ROOT, at_length, call
 from tests.test_docs import Example, agrees, all_blocks, begins, commands, examples
 
 TUTORIAL = docs.IN_ORDER
@@ -191,7 +191,11 @@ PAGES_IN_ORDER = [page for page in PAGES if page != TUTORIAL and "with its page"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES_IN_ORDER, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(p, marks=at_length) if p.name in ("figures.md", "report.md") else p for p in PAGES_IN_ORDER],
+    ids=lambda page: page.stem,
+)
 def test_commands_of_a_page_run_in_their_order(page, page_desk):
     page_desk.run(BEFORE.get(str(page.relative_to(ROOT)), ""))
     for one in shown(page):

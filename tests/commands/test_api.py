@@ -96,7 +96,7 @@ def test_figures_are_drawn_from_several_threads(result):
     def caption(metric):
         return dpexp.plot("small", metric=metric, results=result.folder.parent).caption
 
-    metrics = ["loss_gap", "param_distance_sq"] * 4
+    metrics = ["loss_gap", "param_distance_sq"] * 2
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(caption, metrics)) == [caption(metric) for metric in metrics]
 

@@ -14,7 +14,7 @@ from dpexp.commands.cli import app
 from dpexp.config.experiment_file import load_experiment
 from dpexp.core.version import VERSION
 from tests.config.test_config import GOOD, MISTAKES
-from tests.conftest import AT_LENGTH, COSTLY, ROOT, call
+from tests.conftest import AT_LENGTH, COSTLY, ROOT, call, share
 
 CONFIGS = sorted((ROOT / "configs").glob("*.yaml"))
 
@@ -181,9 +181,7 @@ def test_missing_results_exit_3_with_the_command_to_run(tmp_path):
 
 @pytest.mark.slow
 def test_every_config_runs_at_toy_size(toys):
-    for path in CONFIGS:
-        if path.stem in COSTLY:
-            continue
+    for path in share([path for path in CONFIGS if path.stem not in COSTLY], 4):
         cells = pd.read_parquet(toys.results([path.stem]) / path.stem / "cells.parquet")
         assert set(cells.status) == {"done"}
         assert set(cells.replicates) == {load_experiment(path, profile="smoke").replicates}

@@ -126,7 +126,18 @@ def hostile(lab, outside, way):
     write_document(place, manifest)
 
 
-WAYS = ("/dev/zero", "a link", "a cell elsewhere", "a key", "a pipe", "a plug-in", "file /dev/zero", "file /usr", "file pipe", "a newline")
+WAYS = (
+    "/dev/zero",
+    "a link",
+    "a cell elsewhere",
+    "a key",
+    "a pipe",
+    "a plug-in",
+    "file /dev/zero",
+    "file /usr",
+    "file pipe",
+    "a newline",
+)
 TRIED = 2
 """so many of the ways, the first, are always tried, and all by `make soak`"""
 

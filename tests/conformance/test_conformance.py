@@ -6,7 +6,7 @@ from dpexp.commands.check import SHOWN as SHOWN_BY_COMMANDS
 from dpexp.conformance.check import carry_out
 from dpexp.conformance.suite import SUITE, built_in
 from dpexp.problems import PROBLEMS
-from tests.conftest import AT_LENGTH
+from tests.conftest import AT_LENGTH, share
 
 SLOW = {
     ("algorithm", name)
@@ -41,7 +41,7 @@ def hold(subject, check):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("subject", list(built_in()), ids=lambda s: f"{s.kind} {s.name}")
+@pytest.mark.parametrize("subject", share(built_in(), 8), ids=lambda s: f"{s.kind} {s.name}")
 def test_a_toy_result_goes_through_every_command(subject):
     hold(subject, SHOWN_BY_COMMANDS)
 

@@ -45,7 +45,7 @@ def few_pilots(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", share([f for f in FAULTS if AT_LENGTH or f.number in QUICK], 2), ids=lambda f: f.name)
+@pytest.mark.parametrize("fault", share([f for f in FAULTS if AT_LENGTH or f.number in QUICK], 3), ids=lambda f: f.name)
 def test_a_fault_is_found(fault):
     runs = fault.runs if AT_LENGTH else QUICK[fault.number]
     assert fault.statistic in found(audited(fault.config, runs, 1, fault.inject, fault.copy))
@@ -61,8 +61,8 @@ def test_noise_left_out_in_some_steps_is_found_by_the_count_alone():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "config",
-    [FULL, SAMPLED, BALL, TREE, MIXED],
-    ids=["full", "sampled", "ball", "tree", "messages"],
+    share([FULL, BALL, SAMPLED, TREE, MIXED], 2),
+    ids=share(["full", "ball", "sampled", "tree", "messages"], 2),
 )
 def test_sound_mechanisms_are_left_alone(config):
     """And the bracket is not empty: something is seen to be given away."""

@@ -303,7 +303,7 @@ def test_cells_of_latex(text, shown):
 
 @pytest.mark.slow
 def test_every_shipped_table_is_whole_latex(toys):
-    for one in share([one for _, one in sorted(tables().items())], 8):
+    for one in share([one for _, one in sorted(tables().items())], 16):
         if COSTLY & set(one.needs):
             continue
         text = render(one, toys.results(one.needs), "tex")

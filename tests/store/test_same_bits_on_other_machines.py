@@ -76,7 +76,11 @@ CONFIGS = {  # parts of a config, one line each; to add another is to add a line
     "paths_logistic": (LOGISTIC, INTERVALS, STEPS, FITS, "algorithm: {name: path-intervals}", research("rivals/path_intervals.py")),
     "epochs": (SOFTMAX, BATCHES, EPS, "schedule: {name: constant, eta: 2}", "algorithm: {name: dp-sgd, sampling: balls-in-bins, batch_size: 100, clip: 1}"),
 }  # fmt: skip
-CHOSEN = list(CONFIGS) if AT_LENGTH else ["tree", "ridge", "sampled", "linear", "logistic", "langevin", "newton", "paths", "central"]
+CHOSEN = (
+    list(CONFIGS)
+    if AT_LENGTH
+    else ["tree", "ridge", "sampled", "linear", "logistic", "langevin", "newton", "paths", "central"]
+)
 """of every engine one at least; `make soak` runs all"""
 COMPILED_ANEW = ("tree", *["linear", "newton_logistic"] * AT_LENGTH)
 """what is tried where everything has to be compiled once more, which takes most of the time; one pass on narrower vectors is in
