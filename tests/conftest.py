@@ -68,9 +68,10 @@ COSTLY = frozenset() if AT_LENGTH else frozenset(
     {
         "momentum_grid", "momentum_large", "momentum_tuned", "momentum_tuned_d", "momentum_tuned_eps",
         "dp_sgld_tuned_adult", "dp_sgld_tuned_fashion", "dp_sgld_chosen",
+        "dp_sgld_table1", "dp_sgld_table3", "momentum_adult", "coverage_caps", "coverage_paths", "coverage_paths_logistic",
     }
 )  # fmt: skip
-"""experiments whose toy results take a quarter of a minute each: hundreds of settings, or many records"""
+"""experiments whose toy results take several seconds of a processor each: hundreds of settings, or many records"""
 
 
 def in_share(name: str, one_of: int = 4) -> bool:
