@@ -16,7 +16,7 @@ def compiled():
 
 @pytest.mark.parametrize("name", share(faults.SCENARIOS[1:] + faults.SCENARIOS[:1], 5))
 def test_crashes_leave_nothing_false(name):
-    found = faults.crashes(name, 24)
+    found = faults.crashes(name, 12)
     assert found["repaired"] >= 3
     assert found.bad == 0, dict(found)
 
