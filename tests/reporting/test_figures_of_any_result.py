@@ -292,7 +292,7 @@ TOO_MANY = {"momentum_grid"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in SHIPPED if in_share(name, 16)])
+@pytest.mark.parametrize("name", [name for name in SHIPPED if in_share(name, 8)])
 def test_every_shipped_config_draws(name, toys):
     source = Source(toys.results([name]), name)
     if name in TOO_MANY:
