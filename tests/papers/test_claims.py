@@ -22,12 +22,14 @@ from dpexp.papers import claims
 from dpexp.papers.dp_sgld.claims import tuned
 from dpexp.papers.ldp_sgd.claims import privacy, remarks, theorems
 from dpexp.papers.noisy_sgd.claims import lower
+from dpexp.plugins.loading import load_research, using
 from dpexp.reporting.checks import JOINT
 from dpexp.reporting.evidence import Evidence, Run
 from dpexp.reporting.ledger.judgement import Judgement, said
 from dpexp.reporting.ledger.pages import listed, section, warnings
 from dpexp.reporting.paper import declared_paper
 from dpexp.reporting.slopes import RATE_TOLERANCE
+from dpexp.store.fingerprint import plugins_missing
 from research import answers, stated_epsilons
 from tests.conftest import ROOT
 
@@ -108,7 +110,8 @@ def stored_runs(experiment):
     """Runs whose values hold [mean, relative standard error] of the stored summary in place of replicates."""
     if experiment not in _STORED:
         folder = RESULTS / experiment
-        parameters = json.loads((folder / "manifest.json").read_text())["cells"]
+        manifest = json.loads((folder / "manifest.json").read_text())
+        parameters = manifest["cells"]
         rows = pd.read_parquet(folder / "cells.parquet").to_dict("records")
         summary = dict(iter(pd.read_parquet(folder / "summary.parquet").groupby("cell_id")))
         runs = []
@@ -126,7 +129,10 @@ def stored_runs(experiment):
                     values[e, :, m, 0] = part["mean"]
                     values[e, :, m, 1] = part.se / part["mean"].abs().clip(lower=1e-300)
             data = CellData(steps, estimators, metrics, values)
-            runs.append(Run(stored_cell(experiment, parameters[row["cell_id"]]), row, data))
+            with using():
+                load_research(plugins_missing(manifest["code"].values()))
+                cell = stored_cell(experiment, parameters[row["cell_id"]])
+            runs.append(Run(cell, row, data))
         _STORED[experiment] = sorted(runs, key=lambda r: (r.alpha, np.nan_to_num(r.row["gdp_mu"]), r.budget))
     return _STORED[experiment]
 
