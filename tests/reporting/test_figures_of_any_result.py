@@ -208,7 +208,7 @@ def test_the_reference_slope_is_that_of_theory_where_there_is_one(toy):
     assert [text for text in texts if text.startswith("slope")] == ["slope $-$1/3", "slope $-$1/2"]
     texts = [text.get_text() for axes in drawn(toy, estimators=("asgd",)).canvas.axes for text in axes.texts]
     assert [text for text in texts if text.startswith("slope")] == ["slope $-$2/3", "slope $-$1"]
-    cell = gather([toy], "alpha == 1/2 and mu == 1").runs[0].cell
+    cell = gather([toy], "alpha=1/2 mu=1").runs[0].cell
     assert exponent_of(theories(), cell, "sgd", "param_distance") == -0.25  # half of what the square has
 
 

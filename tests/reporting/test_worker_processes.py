@@ -46,12 +46,12 @@ def test_the_first_error_in_order_is_raised_after_all_are_done(count):
 def test_long_pieces_are_given_out_first_and_outcomes_stay_in_order(monkeypatch):
     given = []
 
-    def one_by_one(tasks, workers):
+    def one_by_one(tasks, workers, backend):
         for place, (function, (_, arguments)) in enumerate(tasks):
             given.append(arguments[0])
             yield place, function(squared, arguments)
 
-    monkeypatch.setattr("dpexp.store.executors.loky", one_by_one)
+    monkeypatch.setattr("dpexp.store.executors.executed", one_by_one)
     names = [str(k) for k in range(6)]
     for long, order in (({"3", "5"}, [3, 5, 0, 1, 2, 4]), ((), [0, 1, 2, 3, 4, 5])):
         given.clear()
