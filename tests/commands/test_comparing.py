@@ -249,7 +249,7 @@ def test_the_file_of_a_cell_is_read_once_for_all_that_is_shown_of_it(folder, wor
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", share(range(5)))
+@pytest.mark.parametrize("seed", share(range(5), 5))
 def test_a_difference_of_nothing_is_seldom_certain(seed, folder):
     """2,000 families of four comparisons without a difference: at most 5 % call one certain, and 20 % would alone."""
     rng = np.random.default_rng(seed)

@@ -242,8 +242,7 @@ def test_a_plan_advises_and_a_fit_says_what_it_did_not_tell(tmp_path, central):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("central", [False, True])
-@pytest.mark.parametrize("mu", [2.0, math.inf])
+@pytest.mark.parametrize(("mu", "central"), share([(2.0, True), (2.0, False), (math.inf, True), (math.inf, False)]))
 def test_collinear_and_constant_columns_are_unbounded(tmp_path, mu, central):
     rng, n = np.random.default_rng(3), 30_000
     frame = pd.DataFrame({"a": rng.standard_normal(n), "b": 1.0})
@@ -326,8 +325,7 @@ def test_the_least_ratio_is_above_what_pure_noise_gives():
 
 def test_an_epsilon_may_be_a_fraction_as_any_number_may(lab):
     words = (lab / "people.csv", "--target", "y", "--public", lab / "public.yaml", "--plan", "--n", "60000", "--json")
-    plans = [command(*words, "--eps", eps) for eps in ("1/4", "0.25")]
-    assert plans[0].stdout == plans[1].stdout != ""
+    assert '"eps": 0.25' in command(*words, "--eps", "1/4").stdout
 
 
 def test_symmetric_noise_has_the_variances_of_a_frobenius_ball():
