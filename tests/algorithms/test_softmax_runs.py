@@ -12,6 +12,7 @@ from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.commands import privacy, validate
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.yamlfile import ConfigError
+from dpexp.core.digests import hash_of_data
 from dpexp.core.seeds import generator
 from dpexp.data import DATASETS
 from dpexp.engine.softmax.batches import SAMPLING
@@ -21,7 +22,6 @@ from dpexp.privacy.mechanisms import langevin_accounting as accounting
 from dpexp.privacy.mechanisms.langevin_accounting import GROWTH, grouped
 from dpexp.problems.softmax import DataSource, Softmax
 from dpexp.store import load_cells
-from dpexp.store.fingerprint import hash_of_data
 from dpexp.store.planning import plan
 from dpexp.store.run import Options, run
 from tests.oracles import softmax as oracle
