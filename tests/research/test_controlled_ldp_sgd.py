@@ -15,7 +15,7 @@ from dpexp.algorithms.schedules import Constant, Power
 from dpexp.privacy.budgets import ConstantBudget, ListBudget, UniformBudget
 from dpexp.problems import PROBLEMS
 from tests.algorithms.test_ldp_sgd import CASES, SEED, STEPS, N, budget_of, states_of
-from tests.conftest import ROOT, call
+from tests.conftest import ROOT, at_length, call
 from tests.oracles import bounds, ldp_sgd
 from tests.oracles.streams import normals
 from tests.research import module
@@ -25,7 +25,7 @@ ControlledLdpSgd, exact, linear = controlled.ControlledLdpSgd, controlled.exact,
 QUICK = ("huber joint scale", "logistic")
 KINDS = (*QUICK, "huber known scale", "huber, other numbers", "huber, one covariate", "insensitive")
 each_case = pytest.mark.parametrize(
-    "case", [case if case in QUICK else pytest.param(case, marks=pytest.mark.slow) for case in KINDS]
+    "case", [case if case in QUICK else pytest.param(case, marks=at_length) for case in KINDS]
 )
 SETTINGS = [
     (Power(eta=0.2, alpha=0.5), ConstantBudget(mu=1.0)),
