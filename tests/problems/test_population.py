@@ -13,7 +13,7 @@ from dpexp.config.yamlfile import ConfigError
 from dpexp.problems import PROBLEMS
 from dpexp.problems.population import Population
 from dpexp.problems.population_means import clipped_optimum, optimum_of
-from tests.conftest import mostly_slow
+from tests.conftest import share
 
 PLAIN, AR1 = {"d": 3}, {"design": {"correlation": {"ar1": 0.5}}, "coefficients": (1, 1, -2, 0.5)}
 MIXED = {
@@ -138,7 +138,8 @@ USERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", mostly_slow(USERS))  # each is compiled
+@pytest.mark.slow
+@pytest.mark.parametrize("case", share(USERS))  # each is compiled
 def test_the_gradients_of_users_that_the_engine_draws_are_0_in_the_mean_at_the_optimum(case):
     """Drawing in lanes and quadrature share no code; the covariance of the gradients is the other number compared."""
     population, name = case
@@ -154,7 +155,8 @@ def test_the_gradients_of_users_that_the_engine_draws_are_0_in_the_mean_at_the_o
     assert count * means @ np.linalg.solve(covariance, means) > stats.chi2(problem.p).ppf(0.9999)
 
 
-@pytest.mark.parametrize("law", mostly_slow(["t", "laplace", "logistic", "skewed", "contaminated", "bounded"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("law", share(["t", "laplace", "logistic", "skewed", "contaminated", "bounded"], 2))
 def test_errors_have_their_law(law):
     extra = {"t": {"df": 4.5}, "contaminated": {"share": 0.2, "far": 5.0}}.get(law, {})
     problem = PROBLEMS["huber-linear"](population={"d": 1, "coefficients": 0.0, "errors": {"law": law, **extra}})
