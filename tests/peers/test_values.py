@@ -9,7 +9,7 @@ import pytest
 
 import dpexp
 from dpexp.core.errors import UsageError
-from tests.conftest import ROOT, share
+from tests.conftest import share
 from tests.peers import fits
 from tests.peers.settings import answer, attained, rows
 
@@ -84,13 +84,6 @@ def test_without_a_number(row):
         return
     with pytest.raises(UsageError, match="alphas"):
         dpexp.privacy(setting["mechanism"], alphas=[math.inf], **setting["p"])
-
-
-def test_what_is_not_expressible_is_on_the_page_with_what_to_do():
-    page = (ROOT / "docs" / "receipt.md").read_text()
-    table = page[page.index("## What others account") :]
-    listed = {line.split("|")[1].strip() for line in table.splitlines() if line.startswith("|")}
-    assert {row["note"] for row in ROWS if row["verdict"] == "not expressible"} <= listed
 
 
 def test_every_row_is_read_by_one_of_these_tests():
