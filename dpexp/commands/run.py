@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -249,16 +250,23 @@ def _deploy(experiment: Experiment, options: Options, request: Request) -> Repor
     from dpexp.store import receipts
     from dpexp.store.run import deploy, deployment_name
 
-    cells, at = _of(experiment, options.only), datetime.now(UTC)
+    cells = _of(experiment, options.only)
     with receipts.alone(request.results):
         refusal = ("", "") if request.again else _refusal(cells, request.results)
         if refusal[0]:
             raise UsageError(f"{experiment.name}: {refusal[0]}", refusal[1])
+        # the name has the second of its release: a further one within it waits for the next
+        while True:
+            at = datetime.now(UTC)
+            name = deployment_name(experiment.name, at)
+            if not any(path.name.startswith(name) for path in request.results.iterdir()):
+                break
+            time.sleep(0.1)
         begun = [
             receipts.begin(
-                request.results / deployment_name(experiment.name, at),
+                request.results / name,
                 {
-                    "result": deployment_name(experiment.name, at),
+                    "result": name,
                     "cells": [cell.cell_id for cell in cells],
                     "eps": [
                         [delta, None if one.analysis is None else one.analysis.eps(delta)]

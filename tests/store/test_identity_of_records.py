@@ -70,6 +70,15 @@ def test_one_cell_one_set_of_bits_and_one_release_however_a_path_is_typed(lab):
     assert json.dumps(numbers(lab / "moved/d")) not in found
 
 
+def test_releases_of_one_name_within_a_second_are_folders_of_their_own(lab):
+    places = lab / "results"
+    for _ in range(3):
+        call("run", "A/own.yaml", "-q", "--deployment", "--again", cwd=lab)
+    assert len([path for path in places.glob("d.deployed-*") if path.is_dir()]) == 3
+    receipts = [json.loads(path.read_text()) for path in places.glob("d.deployed-*.receipt.json")]
+    assert [one["status"] for one in receipts] == ["released"] * 3
+
+
 def test_the_same_records_are_released_again_only_when_that_is_asked_for(lab):
     """Under another name, sorted, with other line ends, another seed, number of checkpoints or experiment, or by a fit:
     the sum of what was spent is said."""
