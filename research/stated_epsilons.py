@@ -201,7 +201,6 @@ PAPER = Paper(
     id="shelf",
     title="Published epsilons of DP-SGD",
     authors="TensorFlow Privacy, Opacus",
-    bibliography={"note": "pages of two libraries, read at the commits that each row names"},
     claims=CLAIMS,
     tables=(Table("shelf", "Published epsilons beside what holds and what is attained", "shelf", (), build),),
     what_to_know=tuple(ToKnow(**entry) for entry in WORDS["what_to_know"]),

@@ -71,8 +71,6 @@ class Paper:
     """with the claims, every numbered statement, figure, table and emphasised sentence of the paper and its abstract"""
     overlays: Mapping[str, Figure] = field(default_factory=dict)
     """figures that can also be drawn with theory laid over them (`dpexp plot --theory`), by the plain figure's name"""
-    bibliography: Mapping[str, str] = field(default_factory=dict)
-    """what else is known of where it appeared, by BibTeX's names: eprint, year, note"""
     theory: Theory | None = None
     """what it predicts of cells of any experiment, for reference slopes and `dpexp plot RESULT --theory`"""
     headlines: Mapping[str, str] = field(default_factory=dict)

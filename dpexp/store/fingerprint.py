@@ -33,8 +33,6 @@ NUMBERS = (
 """what a cell's numbers, its row and its summary come from"""
 KINDS = (".py", ".json", ".yaml")
 """of the files that count"""
-VERDICTS = (*NUMBERS, "papers", "reporting")
-"""what figures and verdicts come from"""
 Code = dict[str, str]
 """by `dpexp`, `plugin NAME` or `file PATH`: a hash of the bytes and one of the code, or of the content"""
 
@@ -45,11 +43,6 @@ def code_of(cell: Cell) -> Code:
     owners = {loaded.name: loaded for kind in kinds for base in kind.__mro__ for loaded in owners_of(base)}
     plugins = {f"plugin {name}": _of_plugin(loaded) for name, loaded in sorted(owners.items())}
     return {"dpexp": _of_rooms(NUMBERS), **plugins, **data_of(cell)}
-
-
-def code_of_verdict(names: Iterable[str] = ()) -> Code:
-    """What a figure, a table or a claim comes from: of a plug-in by its name, with the plug-in."""
-    return {"dpexp": _of_rooms(VERDICTS)} | {f"plugin {name}": _of_plugin(LOADED[name]) for name in names}
 
 
 def own_hash() -> str:

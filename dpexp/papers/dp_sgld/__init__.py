@@ -11,7 +11,6 @@ PAPER = Paper(
     id="dp-sgld",
     title="Differential privacy guarantees for stochastic gradient Langevin dynamics",
     authors="Théo Ryffel, Francis Bach, David Pointcheval",
-    bibliography={"archiveprefix": "arXiv", "eprint": "2201.11980", "year": "2022"},
     tables=(SGLD_ORDER, SGLD_TUNED, *SGLD_CONSTANTS),
     configs=("dp_sgld_table1", "dp_sgld_table2", "dp_sgld_table3", *TUNED, CHOSEN),
     **declared_paper(Path(__file__).with_name("paper.yaml"), "dp-sgld", CHECKS, figures.FIGURES),

@@ -10,11 +10,5 @@ PAPER = Paper(
     id="hidden-state",
     title="Privacy loss of noisy stochastic gradient descent might converge even for non-convex losses",
     authors="Shahab Asoodeh, Mario Diaz",
-    bibliography={
-        "archiveprefix": "arXiv",
-        "eprint": "2305.09903",
-        "year": "2023",
-        "note": "reproduced from the slides",
-    },
     **declared_paper(Path(__file__).with_name("paper.yaml"), "hidden-state", CHECKS, FIGURES),
 )

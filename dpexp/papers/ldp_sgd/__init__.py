@@ -21,7 +21,6 @@ PAPER = Paper(
     id="ldp-sgd",
     title="Non-asymptotic analysis of stochastic gradient descent under local differential privacy guarantee",
     authors="Anonymous",
-    bibliography={"note": "ICLR 2024 submission, under double-blind review; later arXiv 2507.07041, 2025"},
     figures=(FIGURE_1, *(of_plan(plan) for plan in plans()), *OTHERS),
     tables=(TABLE1, RATES),
     configs=(
