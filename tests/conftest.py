@@ -60,6 +60,17 @@ def pytest_collection():
         gc.enable()
 
 
+@pytest.fixture(autouse=True)
+def forget_plugins():
+    """Every test begins without plug-ins, as a new process does: readers of stored results load those of research/."""
+    yield
+    from dpexp.plugins.loaded import LOADED
+    from dpexp.plugins.loading import forget
+
+    for name in list(LOADED):
+        forget(name)
+
+
 os.environ.pop("COLUMNS", None)  # workers of a parallel run have one, and tables would be folded to it
 AT_LENGTH = os.environ.get("DPEXP_TESTS") == "all"
 """whether everything is tried, as by `make soak`, and not the share for which `make test` has time"""

@@ -50,9 +50,6 @@ def lab(tmp_path):
 @pytest.fixture(autouse=True)
 def nothing_is_left():
     """No test may leave a plug-in, a name, a module or a place of modules behind."""
-    # readers of stored results load plug-ins of research/: those of tests before are none of these tests' business
-    for name in list(plugin.LOADED):
-        plugins.forget(name)
     places, modules = list(sys.path), set(sys.modules)
     yield
     assert plugin.LOADED == {}
