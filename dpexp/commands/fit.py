@@ -58,10 +58,10 @@ def _planned(request: Request, units: Units, mu: np.ndarray, n: int) -> tuple[Pl
     With --eps in the local model messages are eps-differentially private: without --delta always, and with it where
     they are less noisy than Gaussian ones, which is public. A very large epsilon, which protects nobody, is Gaussian.
     """
-    from dpexp.accounting.cap_sampling import MOST_EPS, gaussian_mu
     from dpexp.inference.fitting import plan_central, plan_local
     from dpexp.inference.models import unit_model
     from dpexp.inference.pure_messages import pure
+    from dpexp.privacy.cap import MOST_EPS, gaussian_mu
 
     model = unit_model(request.model, len(units.entries), not units.has_scale)  # type: ignore[arg-type]
     if request.central:

@@ -1,6 +1,6 @@
 """The local model with messages that are eps-differentially private with delta = 0: `staged_newton` asks, caps answer.
 
-A user sends one vector by cap sampling (`accounting.cap_sampling`), which needs a bound R on its norm.
+A user sends one vector by cap sampling (`privacy.cap`), which needs a bound R on its norm.
 
 (a) Gradient of the joint Huber loss, whose last entry is w (kappa - psi^2) / 2. Sent are D g + (0, .., 0, a h) with D
     = diag(1, .., 1, a) and h = (c^2 - kappa) / 2. The server takes the shift off and divides the last entry by a: an
@@ -19,13 +19,13 @@ from functools import cached_property
 
 import numpy as np
 
-from dpexp.accounting.cap_sampling import cap, deviation
 from dpexp.engine.lanes.aligned import lanes_zeros
 from dpexp.inference.capped import Caps, Sphere
 from dpexp.inference.messages import Sums, Users
 from dpexp.inference.models import Model
 from dpexp.inference.staged_newton import Server
 from dpexp.inference.users import DrawNormals
+from dpexp.privacy.cap import cap, deviation
 from dpexp.problems.regression_models import HuberRegression
 
 POOL = 4096

@@ -13,12 +13,12 @@ from scipy.stats import binom, chi2, norm
 
 from dpexp.accounting.epochs import MOST_NOISES, coarser, epoch_loss, varying_epochs_eps
 from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.masses import Cells, EitherOrder
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.experiment_file import load_experiment
 from dpexp.engine.softmax.batches import balls_in_bins, batches_of, poisson, shuffled
 from dpexp.privacy.budgets import Target
+from dpexp.privacy.exact.masses import Cells, EitherOrder
 from dpexp.privacy.mechanisms import EpochGaussian
 from dpexp.privacy.mechanisms import langevin_accounting as accounting
 from dpexp.problems.softmax import Softmax

@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.accounting.cap_sampling import gaussian_mu
 from dpexp.inference.fitting import fit_central, fit_local, plan_central, plan_local
 from dpexp.inference.intervals import intervals
 from dpexp.inference.models import unit_model
 from dpexp.inference.pure_messages import pure
+from dpexp.privacy.cap import gaussian_mu
 from tests.campaigns.fit_coverage import m_estimate
 
 MODEL = unit_model("huber-linear", 2)

@@ -7,7 +7,6 @@ import pytest
 from scipy.special import betainc, expit, ndtr
 from scipy.stats import binomtest
 
-from dpexp.accounting.cap_sampling import cap, deviation, eps_at, gaussian_mu
 from dpexp.inference.fitting import fit_local, plan_local
 from dpexp.inference.intervals import intervals
 from dpexp.inference.messages import symmetric
@@ -15,6 +14,7 @@ from dpexp.inference.models import unit_model
 from dpexp.inference.pure_messages import POOL, PureServer, pure
 from dpexp.inference.staged_newton import Design, staged_newton
 from dpexp.inference.users import TableUsers
+from dpexp.privacy.cap import cap, deviation, eps_at, gaussian_mu
 from tests.conftest import share
 
 GOLDEN = [

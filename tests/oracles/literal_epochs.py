@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from dpexp.accounting.masses import EitherOrder
+from dpexp.privacy.exact.masses import EitherOrder
 from dpexp.privacy.mechanisms import Mechanism
 from dpexp.privacy.mechanisms.epoch_gaussian import EpochGaussian, EpochSampling
 from tests.oracles import binned_epochs

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from dpexp.accounting.cap_sampling import cap
+from dpexp.privacy.cap import cap
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.mechanisms.gradient_recursion import recursion_stds
 from dpexp.privacy.mechanisms.mechanism import Data, Mechanism, Part

@@ -16,8 +16,8 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import ndtr
 
-from dpexp.accounting.masses import Cells, EitherOrder
 from dpexp.accounting.sampling import ONCE_AN_EPOCH
+from dpexp.privacy.exact.masses import Cells, EitherOrder
 from dpexp.privacy.exact.update import Update
 
 POINTS = 16

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dpexp.accounting.functions import gauss_legendre, log, ndtr
-from dpexp.accounting.masses import largest_eps, renyi_of_masses
+from dpexp.privacy.exact.masses import largest_eps, renyi_of_masses
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController

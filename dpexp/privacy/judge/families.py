@@ -21,11 +21,11 @@ import numpy as np
 from dpexp.accounting import linear
 from dpexp.accounting.epochs import EpochLoss, epoch_loss
 from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.masses import Cells, EitherOrder
 from dpexp.accounting.mixtures import GaussianMixture, renyi_of
 from dpexp.accounting.sampling import Scheme
 from dpexp.accounting.steps import step_loss
 from dpexp.privacy.exact import memory, runs
+from dpexp.privacy.exact.masses import Cells, EitherOrder
 from dpexp.privacy.exact.update import Drift, Update, affine, constant
 from dpexp.privacy.judge.kinds import Attained
 from dpexp.privacy.judge.setting import Assumes, Setting

@@ -7,9 +7,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from dpexp.accounting.cap_sampling import MOST_EPS, cap, eps_at
 from dpexp.privacy.analyses.analysis import ALL, Analysis
 from dpexp.privacy.attained.lower_bounds import LowerBound
+from dpexp.privacy.cap import MOST_EPS, cap, eps_at
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 
 SOURCE = "Bhowmick and others (2018), Asi, Feldman and Talwar (2022); delta from opposite directions, docs page privacy"
