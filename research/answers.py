@@ -23,7 +23,7 @@ from dpexp.accounting.steps import step_loss
 from dpexp.config.cells import Cell
 from dpexp.plugins import Plugin
 from dpexp.privacy.analyses.last_iterate import last_iterate
-from dpexp.privacy.attained.walk import Law, Walk, renyi
+from dpexp.privacy.exact.walk import Law, Walk, renyi
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.reporting import style
 from dpexp.reporting.checks import JOINT, Pair, in_order, predictions_agree, rates_agree, ratio_to

@@ -77,7 +77,7 @@ class Curve:
     """epsilon -> delta, where that is known without a search; rounded like `eps`"""
     unsampled: float = math.inf
     """mu of a Gaussian mechanism that is never better: of sampled steps that of the same steps on all records"""
-    _known: list[tuple[float, float]] = field(default_factory=list, repr=False, compare=False)
+    _known: list[tuple[float, float]] = field(default_factory=list, init=False, repr=False, compare=False)
     """(log delta / (1 - delta), epsilon) that have been asked, ordered"""
 
     def delta(self, eps: float) -> float:

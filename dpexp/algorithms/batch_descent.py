@@ -108,7 +108,7 @@ def _full_multiplier(algorithm: BatchDescent, steps: int, mu: float, eps: float,
     from dpexp.accounting.gaussian import raised
 
     def excess(sigma: float) -> float:
-        analyses = algorithm.released(steps, sigma).analyses()
+        analyses = algorithm.released(steps, sigma).upper_bounds()
         (stated,) = (analysis for analysis in analyses if analysis.name == algorithm.accountant)
         # a budget that is no target is met as mu
         spent = math.inf if stated.mu is None else stated.mu

@@ -24,8 +24,8 @@ from dpexp.core.scalars import scalar
 from dpexp.core.terminal import tell
 from dpexp.core.text import columns, down, up
 from dpexp.privacy.analyses.analysis import Analysis
-from dpexp.privacy.attained.lower_bounds import refuted, with_last_iterate
 from dpexp.privacy.calibration import Calibrated, calibrate
+from dpexp.privacy.lower_bounds import refuted, with_last_iterate
 from dpexp.privacy.mechanisms import every_analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 
@@ -120,7 +120,7 @@ def _goal(given: dict[str, Any]) -> Goal:
         if measure == "tpr":
             return _rates(f"{given['tpr']}@fpr={given['fpr']}" if "fpr" in given else given["tpr"])
         largest = number(measure, given[measure], 0, 1)  # of TPR - FPR of an attacker
-        return Goal(lambda a: a.curve.advantage, largest, {measure: largest})
+        return Goal(lambda a: a.advantage, largest, {measure: largest})
     level = number(measure, given[measure], 0, math.inf)
     if level and not LEAST <= level <= LARGEST_TARGET:
         raise UsageError(f"{measure} is a number from {LEAST:g} to {LARGEST_TARGET:g}, not {level:g}")
@@ -131,7 +131,7 @@ def _goal(given: dict[str, Any]) -> Goal:
         delta = number("delta", given.get("delta", 1e-5), 0, 1)
         size = group_size(given.get("group", 1))
         shown = {"eps": level, "delta": delta, **({"group": size} if size > 1 else {})}
-        return Goal(lambda a: Group(a.curve, size).eps(delta) if size > 1 else a.eps(delta), level, shown)
+        return Goal(lambda a: Group(a, size).eps(delta) if size > 1 else a.eps(delta), level, shown)
     if measure == "rdp":
         if "order" not in given:
             raise UsageError("a target rdp=... needs order=...")
@@ -154,7 +154,7 @@ def _rates(value: Any) -> Goal:
         raise UsageError(
             f"tpr={tpr:g} is met by guessing at fpr={fpr:g}: no noise brings it lower", "give a larger tpr"
         )
-    return Goal(lambda a: a.curve.tpr(fpr), tpr, {"tpr": tpr, "fpr": fpr})
+    return Goal(lambda a: a.tpr(fpr), tpr, {"tpr": tpr, "fpr": fpr})
 
 
 def _calibrated(

@@ -86,7 +86,7 @@ def joint(experiment: Experiment) -> list[Joint]:
         if len(relations) == 1:
             # A setting that releases every replicate is as many runs of it.
             runs = [
-                (composable(mechanism.analyses(), experiment.deltas[0], _names(cell) == ("last",)), count)
+                (composable(mechanism.upper_bounds(), experiment.deltas[0], _names(cell) == ("last",)), count)
                 for mechanism, cell, count in zip(mechanisms, cells, counts, strict=True)
             ]
             analysis = composition_of_runs(runs)

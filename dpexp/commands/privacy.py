@@ -24,7 +24,7 @@ from dpexp.commands.mechanism_arguments import (
 from dpexp.core.errors import UsageError
 from dpexp.privacy.analyses.analysis import ORDERS
 from dpexp.reporting.mechanism_statement import MechanismStatement
-from dpexp.reporting.statement import LOCAL, Statement, UsersStatement, attained_by
+from dpexp.reporting.statement import LOCAL, Statement, UsersStatement
 
 if TYPE_CHECKING:
     from dpexp.reporting.tradeoff import Attacker
@@ -106,9 +106,9 @@ class Asked(Located):
         found: list[tuple[str, Answer]] = []
         for label, mechanism in [*((f"{LOCAL}, mu = {m.mu.label}", m) for m in self.local), *self.central.items()]:
             # An attacker of what promises nothing can be right always.
-            promised = [a for a in mechanism.analyses() if a.valid and math.isfinite(a.eps(self.deltas[0]))]
+            promised = [a for a in mechanism.upper_bounds() if a.valid and math.isfinite(a.eps(self.deltas[0]))]
             if promised:
-                attacker = Attacker(promised, attained_by(mechanism), self.deltas, group, drawn)
+                attacker = Attacker(promised, mechanism.lower_bounds(), self.deltas, group, drawn)
                 # A number for each, since labels make no names of files.
                 name = f"{self.name}_{len(found) + 1}" if len(self.local) + len(self.central) > 1 else self.name
                 found.append((label, Answer(attacker, name, label, out)))

@@ -288,17 +288,17 @@ def statement(subject: Kind) -> str:
         if (cell := toy.some()) is None:
             continue
         released = cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
-        statements = list(released.analyses())
+        statements = list(released.upper_bounds())
         if not statements:
             raise Failed(f"{toy}: the mechanism states nothing", kind.mechanism)
         for said in statements:
             if not isinstance(said, Analysis):
-                raise Failed(f"{toy}: analyses() holds a {type(said).__name__}, not an Analysis", kind.mechanism)
+                raise Failed(f"{toy}: upper_bounds() holds a {type(said).__name__}, not an Analysis", kind.mechanism)
             if lacking := STATEMENT - set(said.statement([DELTA])):
                 raise Failed(f"{toy}: a statement lacks {', '.join(sorted(lacking))}", kind.mechanism)
-        pairs = released.describe()
+        pairs = released.description()
         if not pairs or not all(len(pair) == 2 and all(isinstance(w, str) and w for w in pair) for pair in pairs):
-            raise Failed(f"{toy}: describe() is a list of (topic, sentence)", kind.mechanism)
+            raise Failed(f"{toy}: description() is a list of (topic, sentence)", kind.mechanism)
         if not (released.neighboring_relation and released.sampling):
             raise Failed(f"{toy}: the mechanism names no neighboring relation or no sampling", kind.mechanism)
         if f"eps_{DELTA:g}" not in released.row([DELTA]):

@@ -196,7 +196,7 @@ def attack(subject: Subject[type[Any]], seed: int = 0) -> str:
     said = []
     for setting in settings_of(subject.value):
         mechanism = setting.algorithm.mechanism(setting.worlds[0], setting.schedule, setting.budget, setting.steps)
-        stated = [one for one in mechanism.analyses() if one.valid and one.released in _released(setting)]
+        stated = [one for one in mechanism.upper_bounds() if one.valid and one.released in _released(setting)]
         if not stated:
             continue
         best = min(stated, key=lambda one: one.eps(DELTA))

@@ -46,7 +46,7 @@ MEMBERS = {
     "algorithm": ("estimators", "metrics", "runs_on", "schedules", "seconds", "memory", "mechanism", "simulate"),
     "schedule": ("step_sizes", "for_losses"),
     "budget": ("label", "largest", "smallest", "mean_inverse_square", "draw"),
-    "mechanism": ("noise_field", "analyses", "describe"),
+    "mechanism": ("noise_field", "upper_bounds", "description"),
 }
 """what a class must have of its own or from a base; the base says what each is for"""
 OF_A_BASE = {

@@ -32,7 +32,7 @@ def calibrate(
     released: str,
     analysis: str | None = None,
     force: bool = False,
-    analyses: Callable[[Mechanism], list[Analysis]] = lambda mechanism: mechanism.analyses(),
+    analyses: Callable[[Mechanism], list[Analysis]] = lambda mechanism: mechanism.upper_bounds(),
 ) -> Calibrated:
     """The best value of `kind.noise_field` over the valid analyses of what is released, never overspending.
 

@@ -44,10 +44,9 @@ def success(analyses: Sequence[Analysis], deltas: Sequence[float]) -> float:
 
 def _success(analysis: Analysis, deltas: Sequence[float], search: bool) -> float:
     """(c) where it is known, or is worth a `search`."""
-    profile = analysis.curve
-    known = search or profile.mu is not None or profile.direct is not None
+    known = search or analysis.mu is not None or analysis.direct is not None
     pairs = [(eps, delta) for eps, delta in zip(analysis.at(deltas), deltas, strict=True) if eps < math.inf]
-    least = min([profile.advantage if known else 1.0, *(implied_delta(*pair, 0.0) for pair in pairs)])
+    least = min([analysis.advantage if known else 1.0, *(implied_delta(*pair, 0.0) for pair in pairs)])
     return min(1.0, (1 + least) / 2)
 
 
@@ -70,7 +69,7 @@ def gaussian_of(analysis: Analysis, floor: float) -> dict[str, float | None]:
     elif analysis.steps:
         mu = _of_steps(analysis.steps, floor)
     else:
-        mu = mu_up_to(analysis.curve, floor, ROUGH)
+        mu = mu_up_to(analysis, floor, ROUGH)
     return {"mu": mu if math.isfinite(mu) else None, "floor": 0.0 if analysis.mu is not None else floor}
 
 

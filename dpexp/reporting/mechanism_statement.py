@@ -14,7 +14,7 @@ from typing import Any
 from dpexp.core.terminal import each
 from dpexp.core.text import Printed, down
 from dpexp.privacy.analyses.analysis import ALL, LAST, ORDERS, Analysis
-from dpexp.privacy.attained.lower_bounds import refuted, with_last_iterate
+from dpexp.privacy.lower_bounds import refuted, with_last_iterate
 from dpexp.privacy.mechanisms import every_analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.reporting.guarantee_in_words import SEES, gaussian_of, sentence, success
@@ -109,7 +109,7 @@ class MechanismStatement(Printed):
             "",
             f"{self.name}: {self.text_of_parameters()}",
             "",
-            *topics([*self.mechanism.describe(), *terms([self.mechanism.neighboring_relation])]),
+            *topics([*self.mechanism.description(), *terms([self.mechanism.neighboring_relation])]),
             "",
             *table_of(rows, self.deltas),
         ]
@@ -122,7 +122,7 @@ class MechanismStatement(Printed):
                 lines.append("      holds if " + "; ".join(a.assumptions))
             if a.valid and a.remark:
                 lines.append(f"      {a.remark}")
-        lines += [f"  {b.name}: the privacy loss of one pair of neighbours\n      {b.pair}" for b in self.lower]
+        lines += [f"  {b.name}: the privacy loss of one pair of neighbours\n      {b.source}" for b in self.lower]
         if any(a.released == LAST for a in self.analyses):
             lines += ["", "  Not covered by last-iterate analyses: averages of iterates, earlier iterates, gradients."]
         return "\n".join(lines)

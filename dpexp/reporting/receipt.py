@@ -20,7 +20,6 @@ from dpexp.config.card import Card, CardRead, Sampler, Stated
 from dpexp.core.text import Printed, columns, counted, down, up
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.analyses.composition import batches_of
-from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 from dpexp.privacy.mechanisms.epoch_gaussian import SAMPLING
 from dpexp.privacy.mechanisms.mechanism import Mechanism
@@ -50,7 +49,7 @@ class Reading:
 
     condition: str
     mechanism: Mechanism | None
-    lower: Sequence[LowerBound] = ()
+    lower: Sequence[Analysis] = ()
     """what pairs of neighbours attain, of all iterates or of the last one"""
     more: Sequence[str] = ()
     """assumptions beside those of the analyses"""
@@ -73,9 +72,9 @@ class Reading:
         return (eps, self.analyses[k]) if math.isfinite(eps) else (math.inf, None)
 
     def _eps(self, analysis: Analysis, delta: float) -> float:
-        return Group(analysis.curve, self.group).eps(delta) if self.group > 1 else analysis.eps(delta)
+        return Group(analysis, self.group).eps(delta) if self.group > 1 else analysis.eps(delta)
 
-    def attained(self, delta: float, released: Sequence[str] = (ALL, LAST)) -> tuple[float, LowerBound | None]:
+    def attained(self, delta: float, released: Sequence[str] = (ALL, LAST)) -> tuple[float, Analysis | None]:
         """The largest epsilon that a pair of neighbours attains of what is released; what the last shows, all show."""
         candidates = [(b.eps(delta), k) for k, b in enumerate(self.lower) if b.released in released]
         eps, k = max(candidates, default=(0.0, -1))
@@ -130,7 +129,7 @@ def _reading(card: Card, sampler: Sampler, condition: str) -> Reading:
     more += [ALL_LAYERS] if card.clipping == "per-layer" else []
     lower = run.lower_bounds() if _pairs_are_the_programs(card, sampler) else []
     if _turns(card, sampler):
-        lower = [replace(b, pair=b.pair + TURNED) for b in lower]
+        lower = [replace(b, source=b.source + TURNED) for b in lower]
     # the last iterate adds up means, and the pairs' adds up sums
     if card.normaliser in DRAWN:
         lower = [b for b in lower if b.released == ALL]
@@ -375,7 +374,8 @@ class Receipt(Printed):
             attained, pair = reading.attained(delta)
             rows.append(
                 {"delta": delta, "eps": eps, "analysis": by and by.name, "source": by and by.source,
-                 "attained": attained, "attained_last": reading.attained(delta, (LAST,))[0], "pair": pair and pair.pair}
+                 "attained": attained, "attained_last": reading.attained(delta, (LAST,))[0],
+                 "pair": pair and pair.source}
             )  # fmt: skip
         result: dict[str, Any] = {
             "condition": reading.condition,
@@ -395,8 +395,8 @@ class Receipt(Printed):
         _, pair = reading.attained(floor, self.released)
         if by is None:
             return {}
-        promised = Group(by.curve, self.card.group)
-        attained = pair.curve if pair else None
+        promised = Group(by, self.card.group)
+        attained = pair
         return {
             "advantage": [promised.advantage, attained.advantage if attained else None],
             "tpr": [[rate, promised.tpr(rate), attained.tpr(rate) if attained else None] for rate in RATES],

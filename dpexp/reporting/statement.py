@@ -1,7 +1,7 @@
 """The privacy statement of what a config runs, and of users, as a document and as a page.
 
 It is made from the same things as that of a mechanism (`dpexp.reporting.mechanism_statement`): what a mechanism says of
-itself (`describe`), its analyses, and what pairs of neighbours attain. Upper bounds are printed rounded up.
+itself (`description`), its analyses, and what pairs of neighbours attain. Upper bounds are printed rounded up.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from dpexp.core.errors import DpexpError
 from dpexp.core.terminal import each
 from dpexp.core.text import Printed, columns, short, up
 from dpexp.privacy.analyses.analysis import ALL, Analysis
-from dpexp.privacy.attained.lower_bounds import refuted
+from dpexp.privacy.lower_bounds import refuted
 from dpexp.privacy.mechanisms.local_gaussian import ASSUMPTIONS, LocalGaussian
-from dpexp.privacy.mechanisms.released import Stated
 from dpexp.reporting.guarantee_in_words import (
     ALWAYS,
     MEANS,
@@ -31,7 +30,6 @@ from dpexp.reporting.guarantee_in_words import (
 )
 
 if TYPE_CHECKING:
-    from dpexp.privacy.attained.lower_bounds import LowerBound
     from dpexp.privacy.mechanisms.released import Released
 
 LOCAL = "local-gaussian"
@@ -74,9 +72,9 @@ class ConfigStatement(Printed):
     @cached_property
     def analyses(self) -> dict[str, Sequence[Analysis]]:
         """Those of every mechanism that is not local. Raises DpexpError where a pair of neighbours refutes one."""
-        found = {label: mechanism.analyses() for label, mechanism in self.central.items()}
+        found = {label: mechanism.upper_bounds() for label, mechanism in self.central.items()}
         for label, analyses in each(list(found.items()), "mechanism", lambda item: item[0]):
-            for said in refuted(analyses, attained_by(self.central[label]), self.deltas).values():
+            for said in refuted(analyses, self.central[label].lower_bounds(), self.deltas).values():
                 raise DpexpError(f"{label}: {said}")
         return found
 
@@ -115,7 +113,7 @@ class ConfigStatement(Printed):
                 *(
                     {"mechanism": LOCAL, "of": who, "budget": m.mu.label, **a.statement(self.deltas)}
                     for who, m in zip(self.who, self.local, strict=True)
-                    for a in m.analyses()
+                    for a in m.upper_bounds()
                 ),
                 *(
                     {"mechanism": label, **a.statement(self.deltas)}
@@ -143,7 +141,7 @@ class ConfigStatement(Printed):
         """The tightest valid analysis of every budget; where mechanisms of one budget differ in noise, of the worst."""
         best: dict[str, Analysis] = {}
         for mechanism in self.local:
-            tightest = min((a for a in mechanism.analyses() if a.valid), key=_mu)
+            tightest = min((a for a in mechanism.upper_bounds() if a.valid), key=_mu)
             label = mechanism.mu.label
             if label not in best or _mu(tightest) > _mu(best[label]):
                 best[label] = tightest
@@ -231,13 +229,6 @@ def labelled(released: Sequence[tuple[Released, str, Mapping[str, Any]]]) -> dic
     return {labels[k]: mechanism for k, (mechanism, _, _) in enumerate(released)}
 
 
-def attained_by(mechanism: Released) -> Sequence[LowerBound]:
-    """What pairs of neighbours attain of what a run releases, where that is one mechanism of given numbers."""
-    if isinstance(mechanism, LocalGaussian):
-        return mechanism.lower_bounds()
-    return mechanism.mechanism.lower_bounds() if isinstance(mechanism, Stated) else ()
-
-
 def _block(label: str, mechanism: Released, analyses: Iterable[Analysis], deltas: Sequence[float]) -> str:
     """A mechanism of a run on records: what it is, what its accountant states, and every analysis."""
     row = mechanism.row(deltas)
@@ -246,7 +237,9 @@ def _block(label: str, mechanism: Released, analyses: Iterable[Analysis], deltas
     if not math.isnan(row.get("noise_multiplier", math.nan)):
         accounting += f"; noise multiplier {row['noise_multiplier']:.5g}"
     rows = [row_of(a, deltas) for a in analyses]
-    return "\n".join([label, *topics([*mechanism.describe(), ("Accounting", accounting)]), "", *table_of(rows, deltas)])
+    return "\n".join(
+        [label, *topics([*mechanism.description(), ("Accounting", accounting)]), "", *table_of(rows, deltas)]
+    )
 
 
 def _local_block(mechanisms: Sequence[LocalGaussian], who: Sequence[str], deltas: Sequence[float]) -> str:

@@ -12,7 +12,6 @@ from dpexp.accounting.curve import Curve, Group
 from dpexp.core.terminal import each
 from dpexp.core.text import columns, down, up
 from dpexp.privacy.analyses.analysis import Analysis
-from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.reporting.drawing import Drawing, Written, laid_out, put
 
 CURVE = (*(round(10 ** (-4 + k / 6), 12) for k in range(24)), 0.9, 0.99)
@@ -91,15 +90,15 @@ class Attacker:
     def __init__(
         self,
         analyses: Sequence[Analysis],
-        lower: Sequence[LowerBound],
+        lower: Sequence[Analysis],
         deltas: Sequence[float],
         group: int = 1,
         drawn: bool = True,
     ) -> None:
         self.deltas, self.group, self.drawn = tuple(deltas) if group > 1 else (), group, drawn
         one = " (of one record)" if group > 1 else ""
-        self.rows = [Row(a.name, a.released, a.curve, group) for a in analyses if a.valid]
-        self.rows += [Row(b.name, b.released, b.curve, 1, f"attained{one}") for b in lower]
+        self.rows = [Row(a.name, a.released, a, group) for a in analyses if a.valid]
+        self.rows += [Row(b.name, b.released, b, 1, f"attained{one}") for b in lower]
 
     def document(self) -> dict[str, Any]:
         """The key `tradeoff` of `dpexp privacy --json`."""

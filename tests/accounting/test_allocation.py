@@ -41,7 +41,7 @@ def of(noise=1.0, batches=100, epochs=10, **more):
 def bracket(mechanism, delta=1e-5):
     """What is attained and what is stated of all iterates by the loss distribution."""
     (low,) = [b for b in mechanism.lower_bounds() if b.name == "exact-composition"]
-    (high,) = [a for a in mechanism.analyses() if a.name == "pld-composition"]
+    (high,) = [a for a in mechanism.upper_bounds() if a.name == "pld-composition"]
     return low.eps(delta), high.eps(delta)
 
 
@@ -79,14 +79,14 @@ def test_a_mechanism_states_its_own_scheme():
     fresh = bracket(of())
     assert 1.7006 < fresh[0] < fresh[1] < 1.7033
     for sampling, low in (("reshuffled", 1.7006), ("shuffled", 13.249)):
-        (stated,) = of(sampling=sampling).analyses()
+        (stated,) = of(sampling=sampling).upper_bounds()
         assert stated.eps(1e-5) == pytest.approx(17.857, rel=1e-4)
         assert "even if the order of the records is public" in stated.source
         assert "exact" not in stated.source
         assert of(sampling=sampling).lower_bounds()[0].eps(1e-5) == pytest.approx(low, rel=1e-3)
     coins = of(sampling="cyclic-poisson", sampling_probability=0.2)
     same = MECHANISMS["sampled-gaussian"](noise_multiplier=1.0, sampling_probability=0.2, steps=10)
-    for here, there in zip(coins.analyses(), same.analyses(), strict=True):
+    for here, there in zip(coins.upper_bounds(), same.upper_bounds(), strict=True):
         assert here.eps(1e-5) == there.eps(1e-5)
     assert bracket(coins)[0] == same.lower_bounds()[0].eps(1e-5)
     # the noise of all steps is in the last iterate, the record in those of its group alone
@@ -96,7 +96,7 @@ def test_a_mechanism_states_its_own_scheme():
 def test_a_permutation_attains_balls_in_bins_with_half_the_noise():
     """adversary.md 5.3: at least .6207, at most 4.3772."""
     mechanism = of(2.0, 100, 1, sampling="reshuffled", neighboring_relation="replace-one")
-    low, high = mechanism.lower_bounds()[0].eps(1e-5), mechanism.analyses()[0].eps(1e-5)
+    low, high = mechanism.lower_bounds()[0].eps(1e-5), mechanism.upper_bounds()[0].eps(1e-5)
     assert 0.6207 - 1e-4 < low < 0.6212
     assert high == pytest.approx(4.3772, abs=1e-4)
 
@@ -184,7 +184,7 @@ def test_a_replaced_record_is_covered():
         assert low < high
         assert opposite_delta(1 / noise, high) <= delta
         assert opposite_delta(1 / noise, low) > delta
-    shown = of(0.2, 2, 1, neighboring_relation="replace-one").analyses()
+    shown = of(0.2, 2, 1, neighboring_relation="replace-one").upper_bounds()
     assert shown[0].eps(1e-5) <= shown[1].eps(1e-5)
 
 
@@ -192,7 +192,7 @@ def test_a_replaced_record_is_covered():
 def test_many_epochs_and_small_deltas_are_bracketed_closely():
     for mechanism, delta in ((of(30.0, 64, 20_000), 1e-5), (of(1.0, 20, 2), 1e-12), (of(0.3, 5, 1), 1e-300)):
         low, high = bracket(mechanism, delta)
-        known = next(a for a in mechanism.analyses() if a.name == "gaussian-composition").eps(delta)
+        known = next(a for a in mechanism.upper_bounds() if a.name == "gaussian-composition").eps(delta)
         assert low <= high <= known * (1 + 1e-12)
         assert high < 1.003 * low or delta == 1e-300
 

@@ -237,7 +237,7 @@ def test_nothing_is_nothing_by_renyi_too(event):
 def test_the_best_of_several_runs_is_the_mechanism(shape):
     mechanism = PrivateSelection(noise_multiplier=1.3, sampling_probability=0.02, steps=50, runs=7.0, shape=shape)
     run = dp.SelfComposedDpEvent(dp.PoissonSampledDpEvent(0.02, dp.GaussianDpEvent(1.3)), 50)
-    (analysis,) = mechanism.analyses()
+    (analysis,) = mechanism.upper_bounds()
     assert Accountant().compose(selected(run, 7.0, shape)).get_epsilon(1e-6) == pytest.approx(
         analysis.eps(1e-6), rel=1e-6
     )

@@ -177,17 +177,19 @@ def test_an_epoch_that_ends_early_is_counted_and_what_is_attained_is_not():
     sampling = "balls-in-bins"
     mechanism = EpochGaussian(noise_multiplier=1.0, batches=2, epochs=0, sampling=sampling, unfinished=1)
     assert mechanism.lower_bounds() == []
-    upper = mechanism.analyses()[0].eps(1e-3)
+    upper = mechanism.upper_bounds()[0].eps(1e-3)
     assert delta_of_one_coin(0.5, 1.0, upper) < 1e-3
-    assert upper == EpochGaussian(noise_multiplier=1.0, batches=2, epochs=1, sampling=sampling).analyses()[0].eps(1e-3)
+    assert upper == EpochGaussian(noise_multiplier=1.0, batches=2, epochs=1, sampling=sampling).upper_bounds()[0].eps(
+        1e-3
+    )
     more = EpochGaussian(noise_multiplier=1.0, batches=5, epochs=3, sampling=sampling, unfinished=2)
     whole = [EpochGaussian(noise_multiplier=1.0, batches=5, epochs=k, sampling=sampling) for k in (3, 4)]
-    assert more.analyses()[0].eps(1e-5) == whole[1].analyses()[0].eps(1e-5)
+    assert more.upper_bounds()[0].eps(1e-5) == whole[1].upper_bounds()[0].eps(1e-5)
     low, last = more.lower_bounds()
-    assert low.eps(1e-5) == whole[0].lower_bounds()[0].eps(1e-5) < more.analyses()[0].eps(1e-5)
+    assert low.eps(1e-5) == whole[0].lower_bounds()[0].eps(1e-5) < more.upper_bounds()[0].eps(1e-5)
     assert last.eps(1e-5) == pytest.approx(eps_of(3 / math.sqrt(17), 1e-5))  # the noise of all 17 steps
-    assert any("ends early" in text for _, text in more.describe())
-    assert any("all 17 noisy sums" in text for _, text in more.describe())
+    assert any("ends early" in text for _, text in more.description())
+    assert any("all 17 noisy sums" in text for _, text in more.description())
     with pytest.raises(ValueError, match="has fewer of them"):
         EpochGaussian(noise_multiplier=1.0, batches=5, epochs=3, sampling=sampling, unfinished=5)
     # as an algorithm has it: 100 steps of 12 an epoch
@@ -200,7 +202,7 @@ def test_an_epoch_that_ends_early_is_counted_and_what_is_attained_is_not():
 def test_groups_in_an_epoch_that_ends_early():
     """The first group's turn has come once more, so that its loss is that of one more step, and attained."""
     early = EpochGaussian(noise_multiplier=2.0, batches=4, epochs=3, sampling="cyclic-poisson", sampling_probability=0.3, unfinished=1)  # fmt: skip
-    (high,) = [a.eps(1e-5) for a in early.analyses() if a.name == "pld-composition"]
+    (high,) = [a.eps(1e-5) for a in early.upper_bounds() if a.name == "pld-composition"]
     everything, last = (b.eps(1e-5) for b in early.lower_bounds())
     assert epsilon([(0.3, 2.0, 4)], 1e-5) <= high <= 1.001 * everything
     # the last iterate: binomially many of four steps against the noise of thirteen

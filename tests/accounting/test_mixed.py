@@ -82,7 +82,7 @@ def test_a_replaced_record_displaces_another_where_sizes_are_shown(n, q, z, step
     kind = MECHANISMS["shown-sizes"](
         n=n, sampling_probability=q, noise_multiplier=z, steps=steps, neighboring_relation="replace-one"
     )
-    assert kind.analyses()[0].eps(delta) == pytest.approx(eps, rel=2e-4)  # four digits are known
+    assert kind.upper_bounds()[0].eps(delta) == pytest.approx(eps, rel=2e-4)  # four digits are known
     assert kind.lower_bounds()[0].eps(delta) == pytest.approx(attained, rel=2e-4)
 
 
@@ -91,7 +91,7 @@ def test_a_replaced_record_displaces_another_where_sizes_are_shown(n, q, z, step
 def test_sizes_that_are_shown_of_many_records_over_many_steps_are_counted(n, q, z, steps, delta):
     kind = MECHANISMS["shown-sizes"](n=n, sampling_probability=q, noise_multiplier=z, steps=steps)
     attained = kind.lower_bounds()[0].eps(delta)
-    assert attained <= kind.analyses()[0].eps(delta) <= 1.01 * attained
+    assert attained <= kind.upper_bounds()[0].eps(delta) <= 1.01 * attained
 
 
 @pytest.mark.parametrize(
@@ -156,10 +156,10 @@ def test_a_literal_truncated_batch_attains_less_than_is_stated():
 def test_k_of_t_in_published_settings(t, k, epochs, z, least, most):
     kind = MECHANISMS["k-of-t"]
     found = kind(steps_per_epoch=t, selected=k, epochs=epochs, noise_multiplier=z)
-    assert least < found.analyses()[0].eps(DELTA) <= most
+    assert least < found.upper_bounds()[0].eps(DELTA) <= most
     every = kind(steps_per_epoch=t, selected=t, epochs=epochs, noise_multiplier=z)
-    assert every.analyses()[0].mu == pytest.approx(math.sqrt(t * epochs) / z)
-    assert every.lower_bounds()[0].eps(DELTA) == pytest.approx(every.analyses()[0].eps(DELTA), rel=1e-9)
+    assert every.upper_bounds()[0].mu == pytest.approx(math.sqrt(t * epochs) / z)
+    assert every.lower_bounds()[0].eps(DELTA) == pytest.approx(every.upper_bounds()[0].eps(DELTA), rel=1e-9)
 
 
 def test_three_steps_of_which_two_are_drawn_by_quadrature():
@@ -172,6 +172,6 @@ def test_three_steps_of_which_two_are_drawn_by_quadrature():
     def delta(eps):
         return float((without * np.maximum(np.exp(ratio) - math.exp(eps), 0)).sum())
 
-    found = MECHANISMS["k-of-t"](steps_per_epoch=3, selected=2, epochs=1, noise_multiplier=1.0).analyses()[0]
+    found = MECHANISMS["k-of-t"](steps_per_epoch=3, selected=2, epochs=1, noise_multiplier=1.0).upper_bounds()[0]
     assert delta(4.016) == pytest.approx(1e-3, rel=0.01)
     assert 4.016 < found.eps(1e-3) < 4.33

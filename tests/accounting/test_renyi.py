@@ -15,7 +15,7 @@ from dpexp.accounting.search import least, root
 from dpexp.accounting.steps import step_loss
 from dpexp.privacy.analyses import last_iterate as bounds
 from dpexp.privacy.analyses.hidden_state import contraction, last_iterate_delta
-from dpexp.privacy.attained.walk import HockeyStick, Law, renyi, shifting
+from dpexp.privacy.exact.walk import HockeyStick, Law, renyi, shifting
 from tests.conftest import share
 
 STEPS = """

@@ -170,7 +170,7 @@ def test_every_algorithm_runs_within_its_budget(case):
     else:
         assert ledger["eps_1e-05"] == pytest.approx(1.0, rel=2e-5)
         assert ledger["eps_1e-05"] <= 1.0 + 1e-9
-    assert mechanism.analyses()
+    assert mechanism.upper_bounds()
     assert algorithm.seconds(problem, steps) > 0
     if "lemma5_slack" in algorithm.metrics and options.get("normalised", True):
         assert passed.values[:, :, :, algorithm.metrics.index("lemma5_slack")].min() >= -1e-9

@@ -25,7 +25,7 @@ from pydantic import ValidationError
 
 from dpexp.core.errors import DpexpError
 from dpexp.privacy.analyses.analysis import ALL, LAST
-from dpexp.privacy.attained.lower_bounds import with_last_iterate
+from dpexp.privacy.lower_bounds import with_last_iterate
 from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.mechanisms.tree_momentum import NoisyTreeMomentum

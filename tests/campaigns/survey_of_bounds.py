@@ -182,7 +182,7 @@ def _survey(case: Case, comparisons: int, settings: int, climbs: int) -> list[Ro
         for x in sobol.random(settings):
             tried += 1
             s = _setting(case, x)
-            found = _mechanism(case, s).analyses()
+            found = _mechanism(case, s).upper_bounds()
             for a in found:
                 if not a.valid:
                     refused.setdefault((a.name, a.released), f"refused: {a.refused}")
@@ -215,7 +215,7 @@ def _climb(case: Case, ratios: list[Ratio], count: int, rng: np.random.Generator
 def _again(case: Case, like: Ratio, x: np.ndarray) -> Ratio | None:
     """The same analysis, family and kind of statement at another point."""
     s = _setting(case, x)
-    analysis = next((a for a in _mechanism(case, s).analyses() if a.valid and a.name == like.analysis), None)
+    analysis = next((a for a in _mechanism(case, s).upper_bounds() if a.valid and a.name == like.analysis), None)
     family = next(f for f in FAMILIES if f.name == like.family)
     if analysis is None:
         return None
@@ -320,7 +320,7 @@ def _momentum(case: Case, comparisons: int, settings: int) -> list[Row]:
     for mechanism, attained, alone in drawn:
         # small runs have no stored certificate: the prover makes theirs
         with patch.object(reduced_momentum, "certificate", CERTIFY):
-            analyses = mechanism.analyses()
+            analyses = mechanism.upper_bounds()
         for a in analyses:
             if not a.valid:
                 refused.setdefault((a.name, a.released), f"refused: {a.refused}")
@@ -339,7 +339,7 @@ def _epochs(case: Case, comparisons: int, settings: int) -> list[Row]:
     for _ in range(max(settings, comparisons // 6)):
         mechanism, attained = literal_epochs.constant_gradients(case.sampling, case.relation, rng)
         words = ", ".join(f"{k} {v}" for k, v in mechanism.model_dump().items() if isinstance(v, int | float))
-        for a in mechanism.analyses():
+        for a in mechanism.upper_bounds():
             for family, low_at in attained.items():
                 _against(held, a, family, low_at, (0.03, 1e-3, 1e-6), words)
     return _rows(case, held, {})

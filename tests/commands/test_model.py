@@ -271,7 +271,7 @@ def test_released_replicates_are_composed(here):
     (cell,) = load_experiment("mine.yaml").cells
     run_of = cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n).mechanism
     three = run_of.model_copy(update={"steps": 3 * run_of.steps})
-    (truth,) = [a.eps(1e-5) for a in three.analyses() if a.name == "pld-composition"]
+    (truth,) = [a.eps(1e-5) for a in three.upper_bounds() if a.name == "pld-composition"]
     assert all_of_them.analysis.eps(1e-5) == pytest.approx(truth, rel=1e-9)
     assert truth > 1.5
 
@@ -306,10 +306,10 @@ def test_different_neighbours_have_no_joint_statement(here):
 
 def test_composition_of_runs_is_no_smaller_than_one_and_no_larger_than_the_sum():
     analyses = [
-        next(a for a in SampledGaussian(noise_multiplier=z, sampling_probability=q, steps=50).analyses() if a.steps)
+        next(a for a in SampledGaussian(noise_multiplier=z, sampling_probability=q, steps=50).upper_bounds() if a.steps)
         for z, q in ((1.0, 0.05), (2.0, 0.2))
     ]
-    full = SampledGaussian(noise_multiplier=4, sampling_probability=1, steps=4, sampling="full-batch").analyses()[0]
+    full = SampledGaussian(noise_multiplier=4, sampling_probability=1, steps=4, sampling="full-batch").upper_bounds()[0]
     for runs in ([(analyses[0], 2)], [(analyses[0], 1), (analyses[1], 3)], [(analyses[1], 1), (full, 2)]):
         eps = composition_of_runs(runs).eps(1e-5)
         count = sum(k for _, k in runs)
@@ -320,8 +320,8 @@ def test_composition_of_runs_is_no_smaller_than_one_and_no_larger_than_the_sum()
 
 def test_runs_of_which_no_steps_are_known_add_up_at_their_shares_of_delta():
     """One run without steps and without mu is enough, wherever it stands."""
-    poisson = SampledGaussian(noise_multiplier=2, sampling_probability=0.1, steps=9).analyses()
-    bins, shown = EpochGaussian(noise_multiplier=2, batches=4, epochs=2).analyses()
+    poisson = SampledGaussian(noise_multiplier=2, sampling_probability=0.1, steps=9).upper_bounds()
+    bins, shown = EpochGaussian(noise_multiplier=2, batches=4, epochs=2).upper_bounds()
     steps = next(one for one in poisson if one.steps)
     assert not bins.steps
     assert bins.mu is None

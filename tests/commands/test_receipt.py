@@ -96,7 +96,7 @@ def test_no_pair_is_that_of_a_program_which_it_does_not_fit(card):
     _, row, stated = only(document(card, "tuning_runs=1", code=3))
     assert stated["word"] == "selection-not-charged"
     twice = MECHANISMS["sampled-gaussian"](noise_multiplier=1.0, sampling_probability=0.01, steps=2000)
-    assert row["eps"] == pytest.approx(twice.analyses()[1].eps(1e-5))  # and the tuning run is
+    assert row["eps"] == pytest.approx(twice.upper_bounds()[1].eps(1e-5))  # and the tuning run is
     assert row["attained"] == pytest.approx(1.8281, abs=1e-4)
 
 

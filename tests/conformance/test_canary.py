@@ -40,11 +40,11 @@ class Trees(Mechanism):
     height: Steps
     epochs: Steps
 
-    def analyses(self):
+    def upper_bounds(self):
         mu = math.inf if self.sigma == 0 else math.sqrt(self.height * self.epochs) / self.sigma
         return [gaussian_analysis("nodes of trees", "Kairouz et al. (2021)", ALL, mu, ("a tree an epoch",))]
 
-    def describe(self):
+    def description(self):
         return [("Protected", "every record")]
 
 

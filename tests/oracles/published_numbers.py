@@ -43,7 +43,7 @@ def _langevin(steps: int) -> Callable[[], float]:
         n=10_000, batch_size=10_000, step_size=0.1, sigma=0.02, lipschitz=1.0, strong_convexity=0.01, smoothness=1.0,
         steps=steps, sampling="full-batch",
     )  # fmt: skip
-    (printed,) = [a for a in mechanism.analyses() if a.name == "dp-sgld-printed"]
+    (printed,) = [a for a in mechanism.upper_bounds() if a.name == "dp-sgld-printed"]
     assert printed.rdp is not None
     rdp = printed.rdp
     return lambda: rdp(10.0)

@@ -87,5 +87,5 @@ def audits_of_regression(cell: Cell) -> Sequence[RegressionAudit] | str | None:
         return f"{algorithm.name}, messages: caps: their exact law is that of dpexp privacy --mechanism cap-sampling"
     if not (isinstance(algorithm, StagedNewton) and isinstance(problem, LinearPredictorProblem)):
         return None
-    stated = algorithm.mechanism(problem, cell.schedule, budget, n).analyses()
+    stated = algorithm.mechanism(problem, cell.schedule, budget, n).upper_bounds()
     return [RegressionAudit(problem, algorithm, budget, n, stated)]

@@ -8,7 +8,7 @@ import pytest
 from dpexp.accounting.allocation import one_epoch_above
 from dpexp.accounting.epochs import epoch_loss
 from dpexp.accounting.steps import step_loss
-from dpexp.privacy.attained.walk import renyi
+from dpexp.privacy.exact.walk import renyi
 from research import answers
 
 

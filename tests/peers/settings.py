@@ -127,7 +127,7 @@ def composed(short, times=1):
 @cache
 def analyses(given):
     name, parameters = json.loads(given)
-    return MECHANISMS[name](**parameters).analyses()
+    return MECHANISMS[name](**parameters).upper_bounds()
 
 
 def of_analysis(given, name, place):
@@ -154,7 +154,7 @@ def attained(row):
 def of_group(k, z, q, T, delta):
     """Epsilon of k records."""
     found = analyses(json.dumps(["sampled-gaussian", {"noise_multiplier": z, "sampling_probability": q, "steps": T}]))
-    return min(Group(analysis.curve, k).eps(delta) for analysis in found if analysis.valid)
+    return min(Group(analysis, k).eps(delta) for analysis in found if analysis.valid)
 
 
 def nodes_squared(uses, steps):

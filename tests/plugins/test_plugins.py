@@ -141,7 +141,7 @@ def test_lists_schema_and_hints_name_the_file(lab):
 def test_an_analysis_of_a_plug_in_is_stated_and_says_where_it_comes_from(lab):
     with plugins.using(lab):
         mechanism = MECHANISMS["local-gaussian"].model_validate({"mu": 1.0})
-        own, every = mechanism.analyses(), every_analysis(mechanism)
+        own, every = mechanism.upper_bounds(), every_analysis(mechanism)
         assert [a.name for a in every] == [*(a.name for a in own), "halved"]
         assert re.search(r"plug-in \S*lab\.py:\d+", every[-1].source)
         assert every[-1].eps(1e-5) < own[0].eps(1e-5)
@@ -313,10 +313,10 @@ class Laboratory(Mechanism):
     noise_field = "noise"
     noise: float
 
-    def analyses(self):
+    def upper_bounds(self):
         return [gaussian_analysis("once", "the lab", "all-iterates", 1 / self.noise, ())]
 
-    def describe(self):
+    def description(self):
         return [("Protected", "nobody")]
 
 

@@ -35,12 +35,12 @@ def test_noise_on_the_gradient_the_parameter_and_of_langevin(eta):
 
 
 def only(mechanism):
-    (analysis,) = mechanism.analyses()
+    (analysis,) = mechanism.upper_bounds()
     return analysis
 
 
 def test_phases_of_sampled_batches_add_their_renyi_divergences():
-    both = SampledGaussian(noise_multiplier=[1.1, 0.9], sampling_probability=0.01, steps=[500, 300]).analyses()
+    both = SampledGaussian(noise_multiplier=[1.1, 0.9], sampling_probability=0.01, steps=[500, 300]).upper_bounds()
     assert [a.name for a in both] == ["renyi-composition", "pld-composition"]
     phased = both[0]
     for order in (1.5, 6.0):
@@ -63,8 +63,8 @@ def test_phases_of_full_batches_are_one_gaussian():
 def test_phases_that_do_nothing_and_those_that_do_not_fit():
     same = SampledGaussian(noise_multiplier=[1.1, 0.0], sampling_probability=[0.01, 0.0], steps=[500, 9])
     alone = SampledGaussian(noise_multiplier=1.1, sampling_probability=0.01, steps=500)
-    assert [a.name for a in same.analyses()] == [a.name for a in alone.analyses()]
-    assert same.analyses()[0].eps(1e-5) == alone.analyses()[0].eps(1e-5)
+    assert [a.name for a in same.upper_bounds()] == [a.name for a in alone.upper_bounds()]
+    assert same.upper_bounds()[0].eps(1e-5) == alone.upper_bounds()[0].eps(1e-5)
     assert SampledGaussian(noise_multiplier=[1.1], sampling_probability=[0.01], steps=[500]) == alone
     none = SampledGaussian(noise_multiplier=1.0, sampling_probability=0.1, steps=[0, 0])
     assert only(none).eps(1e-5) == 0
@@ -73,7 +73,7 @@ def test_phases_that_do_nothing_and_those_that_do_not_fit():
     replaced = SampledGaussian(
         noise_multiplier=[1.0, 2.0], sampling_probability=0.1, steps=5, neighboring_relation="replace-one"
     )
-    assert "add-remove" in replaced.analyses()[0].refused
+    assert "add-remove" in replaced.upper_bounds()[0].refused
     for wrong in (
         {"noise_multiplier": [1, 2], "sampling_probability": 0.1, "steps": [1, 2, 3]},
         {"noise_multiplier": [1, -2], "sampling_probability": 0.1, "steps": 5},
@@ -100,7 +100,7 @@ def test_the_hybrid_delta_is_the_inverse_of_the_hybrid_epsilon_up_to_its_grid():
     mechanism = MECHANISMS["clipped-noisy-sgd"](
         n=1000, batch_size=1, step_size=0.5, clip=1.0, diameter=1.0, noise_std=1.0, steps=5000
     )
-    (bound,) = [a for a in mechanism.analyses() if a.name == "hybrid"]
+    (bound,) = [a for a in mechanism.upper_bounds() if a.name == "hybrid"]
     loss = step_loss(0.001, 1.0, "fixed-size")
     steps = np.array([10, 5000])
     for delta in share((1e-6, 1e-3), 2):

@@ -57,7 +57,7 @@ def test_every_edge_has_values(changes):
             d: max((b.eps(d) for b in found.lower_bounds() if b.released == "last-iterate"), default=0.0)
             for d in (0.3, 1e-5)
         }
-        for analysis in found.analyses():
+        for analysis in found.upper_bounds():
             if "iteration" in analysis.name and (not analysis.valid or changes.get("steps") != 1):
                 continue  # half a second each; the command's tests below have them
             values = [analysis.eps(delta) for delta in (0.3, 1e-5)]
@@ -73,11 +73,11 @@ def test_a_step_that_forgets(sampling):
     """smoothness = strong_convexity = 1 / step_size: the factor is 0 where batches have b records."""
     forgets = {"smoothness": 2.0, "strong_convexity": 2.0, "lipschitz": 2.0}
     found = mechanism(sampling, "replace-one", {**forgets, "steps": 40})
-    last = {a.name: a for a in found.analyses() if a.valid and a.released == "last-iterate"}
+    last = {a.name: a for a in found.upper_bounds() if a.valid and a.released == "last-iterate"}
     if sampling in ("fixed-size", "full-batch"):  # only the last step counts
         (attained,) = found.lower_bounds()
         one = mechanism(sampling, "replace-one", {**forgets, "steps": 1})
-        (composed,) = [a.eps(0.1) for a in one.analyses() if a.name in ("pld-composition", "gaussian-composition")]
+        (composed,) = [a.eps(0.1) for a in one.upper_bounds() if a.name in ("pld-composition", "gaussian-composition")]
         assert attained.eps(0.1) <= last["hybrid"].eps(0.1) <= composed * (1 + 1e-3) + 1e-9
         assert attained.eps(1e-3) > 0
     if sampling in ("cyclic", "full-batch"):
@@ -115,7 +115,7 @@ def test_what_no_proof_covers_is_refused():
         ("cyclic", "add-remove"): {"shifted-interpolation": "replace-one", "contraction": "fresh", "hybrid": "fresh"},
     }
     for (sampling, relation), reasons in refused.items():
-        found = {a.name: a for a in mechanism(sampling, relation, {}).analyses()}
+        found = {a.name: a for a in mechanism(sampling, relation, {}).upper_bounds()}
         for name, words in reasons.items():
             assert any(word in found[name].refused for word in words.split("|")), (sampling, relation, name)
             assert not found[name].valid

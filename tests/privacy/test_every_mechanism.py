@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import pytest
 from pydantic import ValidationError
 
-from dpexp.privacy.attained.lower_bounds import covers, refuted, with_last_iterate
+from dpexp.privacy.lower_bounds import covers, refuted, with_last_iterate
 from dpexp.privacy.mechanisms import MECHANISMS
 
 DIGITS = 1 + 1e-9
@@ -38,7 +38,7 @@ def example(kind):
             value = kind.model_validate(dict(zip(fields, values, strict=True)))
         except ValidationError:
             continue
-        if any(one.valid and 0 < one.eps(1e-5) < math.inf for one in value.analyses()):
+        if any(one.valid and 0 < one.eps(1e-5) < math.inf for one in value.upper_bounds()):
             return value
     raise AssertionError("no setting states anything")
 
@@ -49,7 +49,7 @@ def along(value, field, factors):
     start = value.model_dump()[field]
     for factor in factors:
         changed = type(value).model_validate(given | {field: type(start)(start * factor)})
-        for one in changed.analyses():
+        for one in changed.upper_bounds():
             if one.valid:
                 found.setdefault(one.name, []).append(one.eps(1e-5))
     return found
@@ -63,7 +63,7 @@ def falls(values):
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_epsilon_moves_as_it_should_and_is_never_below_what_is_attained(name):
     value = example(MECHANISMS[name])
-    analyses = list(value.analyses())
+    analyses = list(value.upper_bounds())
     for one in analyses:
         assert falls([one.eps(delta) for delta in DELTAS]), one.name
         assert one.valid or one.refused.strip(), one.name

@@ -87,7 +87,7 @@ def stated(parameters, convex, noise=1.0, all_of_them=True):
         del given["smoothness"], given["strong_convexity"]
         given["clip"] = given.pop("lipschitz")
         found = MECHANISMS["clipped-noisy-sgd"](**given)
-    bounds = [a for a in found.analyses() if a.valid and (all_of_them or "iteration" not in a.name)]
+    bounds = [a for a in found.upper_bounds() if a.valid and (all_of_them or "iteration" not in a.name)]
     assert bounds
     return [(a.name, delta, a.eps(delta)) for a in bounds for delta in DELTAS]
 
@@ -153,7 +153,7 @@ def test_poisson_batches_do_not_contract_like_their_mean(steps, wanted):
         found.append([eps_of(*pair, delta) for delta in (0.12, 0.105)])
     assert found[0] == pytest.approx(found[1], rel=1e-3)
     assert found[1] == pytest.approx(wanted, abs=2e-4)
-    for analysis in MECHANISMS["noisy-sgd"](**COUNTEREXAMPLE, steps=steps).analyses():
+    for analysis in MECHANISMS["noisy-sgd"](**COUNTEREXAMPLE, steps=steps).upper_bounds():
         if analysis.valid:
             for delta, exact_eps in zip((0.12, 0.105), found[1], strict=True):
                 assert analysis.eps(delta) >= exact_eps, analysis.name

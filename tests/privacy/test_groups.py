@@ -13,8 +13,8 @@ from tests.conftest import call
 
 def test_the_epsilon_of_a_group_is_one_number_in_receipts_and_of_its_conversion():
     noise = {"noise_multiplier": 4.0, "sampling_probability": 0.05, "steps": 20}
-    (by,) = [a for a in MECHANISMS["sampled-gaussian"](**noise).analyses() if a.name == "pld-composition"]
-    stated = Group(by.curve, 3).eps(1e-6)
+    (by,) = [a for a in MECHANISMS["sampled-gaussian"](**noise).upper_bounds() if a.name == "pld-composition"]
+    stated = Group(by, 3).eps(1e-6)
     words = ["relation=add-remove", "sampler=poisson", "records=100000", "records_public=true", "group=3"]
     words += [f"{key}={value}" for key, value in noise.items()]
     receipt = json.loads(call("receipt", *words, f"eps={stated}", "delta=1e-6", "--json").stdout)
@@ -24,7 +24,7 @@ def test_the_epsilon_of_a_group_is_one_number_in_receipts_and_of_its_conversion(
 
 def test_the_generic_epsilon_of_a_group_is_that_of_its_delta():
     group = Group(
-        MECHANISMS["sampled-gaussian"](noise_multiplier=2, sampling_probability=0.05, steps=50).analyses()[0].curve,
+        MECHANISMS["sampled-gaussian"](noise_multiplier=2, sampling_probability=0.05, steps=50).upper_bounds()[0],
         2,
     )
     eps = group.eps(1e-5)

@@ -24,7 +24,7 @@ def known_at(pairs):
 
 
 def stated(eps, **changes):
-    return Analysis("stated", "", "all-iterates", eps, (), **changes)
+    return Analysis(eps, name="stated", source="", released="all-iterates", **changes)
 
 
 def best_guess(p, q):
@@ -62,7 +62,7 @@ def test_the_least_of_all_deltas_counts_and_a_loss_distribution_knows_its_advant
     assert both == pytest.approx(1 - 0.99 / (1 + math.exp(0.5)))
     assert one > both
     mechanism = MECHANISMS["sampled-gaussian"](**EXAMPLES["sampled-gaussian"])
-    pld = next(a for a in mechanism.analyses() if a.steps)
+    pld = next(a for a in mechanism.upper_bounds() if a.steps)
     ((loss, steps),) = pld.steps
     assert success([pld], (1e-5,)) == pytest.approx((1 + loss.delta(steps, 0.0)) / 2)
 

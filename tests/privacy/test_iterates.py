@@ -409,7 +409,7 @@ def test_the_statement_says_whether_iterates_or_nodes_are_accounted_for():
         return MECHANISMS["reduced-momentum"].model_validate(given | {"sigma": 2.0, "calibration": "exact"} | changed)
 
     def named(mechanism):
-        return {a.name: a for a in mechanism.analyses()}
+        return {a.name: a for a in mechanism.upper_bounds()}
 
     nodes, alone = named(of()), named(of(accounting="iterates"))
     share = nodes["certified-iterates"].mu / nodes["exact-sensitivities"].mu
@@ -420,8 +420,8 @@ def test_the_statement_says_whether_iterates_or_nodes_are_accounted_for():
     assert alone["exact-sensitivities"].statement((1e-5,), ())["secret"] is None
     page = MechanismStatement("reduced-momentum", of(), (1e-5,)).text()
     assert "certified-iterates   all-iterates, no tree nodes" in page
-    assert "all noisy sums" in dict(of().describe())["Released"]
-    assert "not the noisy sums" in dict(of(accounting="iterates").describe())["Released"]
+    assert "all noisy sums" in dict(of().description())["Released"]
+    assert "not the noisy sums" in dict(of(accounting="iterates").description())["Released"]
     large = named(of(steps=20_000))["certified-iterates"]
     assert not large.valid
     assert "certificate" in large.refused

@@ -523,7 +523,7 @@ POISSON = {"sampling": "poisson", "relation": "add-remove", "released": "all-ite
 
 
 def profile_of(q, z, steps):
-    return Curve(SampledGaussian(noise_multiplier=z, sampling_probability=q, steps=steps).analyses()[0].eps)
+    return Curve(SampledGaussian(noise_multiplier=z, sampling_probability=q, steps=steps).upper_bounds()[0].eps)
 
 
 def of_sampled(name, factor=1.0):

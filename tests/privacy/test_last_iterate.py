@@ -15,7 +15,7 @@ from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.analyses.hybrid import any_loss, hybrid_eps
 from dpexp.privacy.analyses.hybrid import convex as convex_steps
 from dpexp.privacy.analyses.last_iterate import composed, cyclic_convex, last_iterate
-from dpexp.privacy.attained.walk import ROUNDING, HockeyStick, Law, Walk, affine, renyi, shifting
+from dpexp.privacy.exact.walk import ROUNDING, HockeyStick, Law, Walk, affine, renyi, shifting
 from dpexp.privacy.mechanisms import MECHANISMS
 
 
@@ -133,7 +133,7 @@ def test_a_lower_bound_is_the_exact_law():
 def test_partitions():
     def of(sampling, **changes):
         changed = {**BATCHES, "noise_std": 1.0, "diameter": 2.0, "steps": 200, **changes}
-        return {a.name: a for a in MECHANISMS["noisy-sgd"](**changed, sampling=sampling).analyses()}
+        return {a.name: a for a in MECHANISMS["noisy-sgd"](**changed, sampling=sampling).upper_bounds()}
 
     cyclic = of("cyclic")
     assert cyclic["gaussian-composition"].mu == pytest.approx(math.sqrt(20) * 2 / 10)

@@ -55,7 +55,7 @@ def test_the_bound_at_an_order_is_the_least_of_the_formula(setting, step):
 )
 def test_a_statement_has_the_bounds_of_its_own_steps_and_their_best_order(changed):
     mechanism = NoisySgd(**{**NOISY, **changed})
-    kinds = [a for a in mechanism.analyses() if a.name.startswith("iteration-")]
+    kinds = [a for a in mechanism.upper_bounds() if a.name.startswith("iteration-")]
     assert len(kinds) == 3
     for analysis in kinds:
         step = analysis.name.removeprefix("iteration-")

@@ -81,7 +81,7 @@ def test_the_row_of_a_budget():
 def test_too_little_noise_is_said_and_the_true_guarantee_given():
     weak = mechanism(noise=1.9)
     assert not weak.holds
-    nominal, exact = (a.statement([1e-5]) for a in weak.analyses())
+    nominal, exact = (a.statement([1e-5]) for a in weak.upper_bounds())
     assert not nominal["valid"]
     assert "exact one is 3.8" in nominal["reason"]
     assert exact["valid"]

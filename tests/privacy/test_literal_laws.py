@@ -17,7 +17,7 @@ SETTINGS = 60 if AT_LENGTH else 4
 
 def stated(mechanism, released):
     """The least epsilon at each delta that is stated of the release."""
-    valid = [a for a in mechanism.analyses() if a.valid and a.released in ("all-iterates", released)]
+    valid = [a for a in mechanism.upper_bounds() if a.valid and a.released in ("all-iterates", released)]
     return [min((a.eps(delta) for a in valid), default=math.inf) for delta in DELTAS]
 
 
@@ -64,5 +64,5 @@ def test_the_mechanism_that_is_not_enumerated_by_monte_carlo():
         low = beta.ppf(1e-6, np.maximum(hits, 1), runs - hits + 1)
         high = beta.ppf(1 - 1e-6, misses + 1, np.maximum(runs - misses, 1))
         shown = np.log(np.maximum(low - delta, 1e-300) / high).max()
-        valid = [a for a in mechanism.analyses() if a.valid]
+        valid = [a for a in mechanism.upper_bounds() if a.valid]
         assert shown <= min(a.eps(delta) for a in valid)

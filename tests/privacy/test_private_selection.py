@@ -74,13 +74,13 @@ def test_the_theorems_are_those_of_another_library(shape, mean):
         orders = [2.0 + 0.25 * k for k in range(160)] if q == 1 else list(range(2, 60))
         wanted = RdpAccountant(orders).compose(dp_event.RepeatAndSelectDpEvent(one, mean, shape)).get_epsilon(1e-5)
         sampling = "full-batch" if q == 1 else "poisson"
-        (found,) = selection(mean, shape, noise, sampling_probability=q, steps=steps, sampling=sampling).analyses()
+        (found,) = selection(mean, shape, noise, sampling_probability=q, steps=steps, sampling=sampling).upper_bounds()
         assert found.eps(1e-5) < 1.002 * wanted
         if math.isfinite(shape):  # of Poisson laws it takes the delta of a Renyi curve
             assert 0.97 * wanted < found.eps(1e-5)
         # a rate that is taken twice, or not at all, is told apart
         other = selection(2 * mean, shape, noise, sampling_probability=q, steps=steps, sampling=sampling)
-        assert other.analyses()[0].eps(1e-5) > 1.01 * found.eps(1e-5)
+        assert other.upper_bounds()[0].eps(1e-5) > 1.01 * found.eps(1e-5)
 
 
 @pytest.mark.parametrize(("mean", "eps"), [(10.0, 1.273), (100.0, 4.095)])
@@ -89,32 +89,34 @@ def test_a_poisson_number_of_runs_takes_the_delta_of_the_loss_distribution(mean,
     pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
     run = SampledGaussian(noise_multiplier=2.0, sampling_probability=0.01, steps=1000)
     loss = pld.from_gaussian_mechanism(2.0, sampling_prob=0.01).self_compose(1000)
-    rdp = next(a.rdp for a in run.analyses() if a.rdp)
+    rdp = next(a.rdp for a in run.upper_bounds() if a.rdp)
     wanted = math.inf
     for order in np.geomspace(1.5, 200, 400).tolist():
         delta = loss.get_delta_for_epsilon(math.log1p(1 / (order - 1)))
         curve = rdp(order) + mean * delta + math.log(mean) / (order - 1)
         wanted = min(wanted, curve + math.log1p(-1 / order) - math.log(1e-5 * order) / (order - 1))
-    (found,) = selection(mean, math.inf, 2.0, sampling_probability=0.01, steps=1000, sampling="poisson").analyses()
+    (found,) = selection(mean, math.inf, 2.0, sampling_probability=0.01, steps=1000, sampling="poisson").upper_bounds()
     assert found.eps(1e-5) == pytest.approx(wanted, rel=1e-3) == pytest.approx(eps, rel=1e-3)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("noise", "mean"), [(0.7, 5.0), (2.0, 20.0)])
 def test_choosing_costs_more_than_one_run_and_no_more_than_is_stated(shape, noise, mean):
-    (found,) = selection(mean, shape, noise).analyses()
+    (found,) = selection(mean, shape, noise).upper_bounds()
     for delta in (1e-3, 1e-5):
         low = attained(1 / noise, shape, mean, delta)
         assert eps_of(1 / noise, delta) < low < found.eps(delta)  # the statement of one run does not cover the best
     lows = selection(mean, shape, noise).lower_bounds()
     assert all(b.eps(1e-5) < found.eps(1e-5) for b in lows)
-    assert "the score says nothing" in lows[0].pair
+    assert "the score says nothing" in lows[0].source
 
 
 def test_one_run_is_one_run():
     """K = 1 for sure: nothing is chosen, and nothing is paid."""
-    (chosen,) = selection(1.0, 2.0).analyses()
-    (one,) = SampledGaussian(noise_multiplier=1.5, sampling_probability=1.0, steps=1, sampling="full-batch").analyses()
+    (chosen,) = selection(1.0, 2.0).upper_bounds()
+    (one,) = SampledGaussian(
+        noise_multiplier=1.5, sampling_probability=1.0, steps=1, sampling="full-batch"
+    ).upper_bounds()
     for order in (1.5, 4.0, 30.0):
         assert chosen.rdp(order) == pytest.approx(one.rdp(order))
     assert price_of_repeating(one.rdp, 2.0, 1.0) == 0
@@ -130,12 +132,12 @@ def test_delta_of_a_curve_is_above_the_exact_one():
 
 
 def test_edges_and_what_is_refused():
-    (refused,) = selection(5.0, 1.0, sampling="poisson", sampling_probability=0.1, neighboring_relation="replace-one").analyses()  # fmt: skip
+    (refused,) = selection(5.0, 1.0, sampling="poisson", sampling_probability=0.1, neighboring_relation="replace-one").upper_bounds()  # fmt: skip
     assert not refused.valid
     assert "Renyi curve" in refused.refused
-    (none,) = selection(5.0, 1.0, noise=0.0).analyses()
+    (none,) = selection(5.0, 1.0, noise=0.0).upper_bounds()
     assert none.eps(1e-5) == math.inf
-    (nothing,) = selection(5.0, 1.0, noise=math.inf).analyses()
+    (nothing,) = selection(5.0, 1.0, noise=math.inf).upper_bounds()
     assert nothing.eps(1e-5) == 0
     found = calibrate(lambda z: selection(10.0, 1.0, z), PrivateSelection, lambda a: a.eps(1e-5), 1.0, "all-iterates")
     assert found.spent == pytest.approx(1, rel=1e-5)

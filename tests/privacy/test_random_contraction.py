@@ -138,7 +138,7 @@ SET = {"n": 1000, "batch_size": 100, "step_size": 0.1, "noise_std": 0.5, "lipsch
 )
 def test_golden_epsilons_of_the_hybrid_bound(m, M, invalid, coarser):
     mechanism = MECHANISMS["noisy-sgd"](**SET, sampling="poisson", smoothness=10 * M, strong_convexity=10 * m)
-    (hybrid,) = [a for a in mechanism.analyses() if a.name == "hybrid"]
+    (hybrid,) = [a for a in mechanism.upper_bounds() if a.name == "hybrid"]
     assert invalid < hybrid.eps(1e-5) <= coarser
 
 

@@ -26,7 +26,7 @@ def sampled(**parameters):
 
 
 def named(mechanism):
-    return {a.name: a for a in mechanism.analyses()}
+    return {a.name: a for a in mechanism.upper_bounds()}
 
 
 # --- partitions ----------------------------------------------------------------------------------------------------
@@ -36,7 +36,7 @@ def named(mechanism):
 @pytest.mark.parametrize("typed", [0.333333333, 0.3333333, 0.333333334, 1 / 3])
 def test_a_typed_share_loses_no_visit(sampling, typed):
     """Twelve steps in epochs of three batches are four visits; eps(1e-5) = 9.997 of mu = 2, once stated as 8.385."""
-    (analysis,) = sampled(sampling_probability=typed, steps=12, sampling=sampling).analyses()
+    (analysis,) = sampled(sampling_probability=typed, steps=12, sampling=sampling).upper_bounds()
     assert analysis.mu == pytest.approx(2.0, rel=1e-12)
     assert analysis.eps(1e-5) == pytest.approx(9.997256, abs=1e-5)
 
@@ -66,8 +66,8 @@ def test_a_share_that_is_no_partition_is_refused_with_a_hint(sampling, typed, hi
 def test_batches_that_do_not_divide_are_said_and_counted_on_the_safe_side():
     uneven = sampled(sampling_probability=0.3, steps=12, sampling="reshuffled")
     assert named(uneven)["gaussian-composition"].mu == pytest.approx(2.0)
-    assert "3 batches an epoch are counted, rounded down from 3.33333" in dict(uneven.describe())["Sampling"]
-    even = dict(sampled(sampling_probability=0.25, sampling="reshuffled").describe())["Sampling"]
+    assert "3 batches an epoch are counted, rounded down from 3.33333" in dict(uneven.description())["Sampling"]
+    even = dict(sampled(sampling_probability=0.25, sampling="reshuffled").description())["Sampling"]
     assert even.endswith("4 batches an epoch")
     for name, given in (
         ("noisy-sgd", {"noise_std": 1.0, "lipschitz": 1.0}),
@@ -79,7 +79,7 @@ def test_batches_that_do_not_divide_are_said_and_counted_on_the_safe_side():
         gaussian = named(mechanism)["gaussian-composition"]
         step = MECHANISMS[name](**base | {"steps": 1}, sampling="reshuffled")
         assert gaussian.mu == pytest.approx(2 * named(step)["gaussian-composition"].mu)  # 4 visits, not 3
-        assert "rounded down from 3.33333" in dict(mechanism.describe())["Sampling"]
+        assert "rounded down from 3.33333" in dict(mechanism.description())["Sampling"]
         for sampling in ("cyclic", "shuffled"):
             with pytest.raises(ValueError, match="must divide n"):
                 MECHANISMS[name](**base, sampling=sampling)
@@ -102,7 +102,7 @@ def test_langevin_runs_count_visits_of_whole_epochs():
 
 @pytest.mark.parametrize("sampling", ONCE)
 def test_exact_is_said_of_public_orders_only(sampling):
-    (analysis,) = sampled(sampling=sampling).analyses()
+    (analysis,) = sampled(sampling=sampling).upper_bounds()
     public = sampling == "cyclic"
     assert ("exact" in analysis.source) == public
     assert ("holds even if the order of the records is public" in analysis.source) == (not public)
@@ -147,7 +147,7 @@ def test_the_lower_line_of_a_statement_is_below_every_valid_line():
     """Formerly 2.729 attained beside the valid 2.219."""
     vast = sampled(noise_multiplier=100.0, sampling_probability=1e-3, steps=10**9)
     low = {b.name: b.eps(1e-12) for b in vast.lower_bounds()}
-    for analysis in vast.analyses():
+    for analysis in vast.upper_bounds():
         assert max(low.values()) <= analysis.eps(1e-12)
     assert 2.1 < low["exact-composition"] < 2.1325
 
@@ -216,4 +216,4 @@ def test_phases_of_batches_of_fixed_size():
     twice = sampled(noise_multiplier=(2.0, 2.0), sampling_probability=0.1, steps=(30, 10), **given)
     once = sampled(noise_multiplier=2.0, sampling_probability=0.1, steps=40, **given)
     assert named(twice)["pld-composition"].eps(1e-5) == named(once)["pld-composition"].eps(1e-5)
-    assert not any(a.valid for a in sampled(**{**given, "neighboring_relation": "add-remove"}, noise_multiplier=(1.0, 2.0)).analyses())  # fmt: skip
+    assert not any(a.valid for a in sampled(**{**given, "neighboring_relation": "add-remove"}, noise_multiplier=(1.0, 2.0)).upper_bounds())  # fmt: skip

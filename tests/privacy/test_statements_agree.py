@@ -6,10 +6,9 @@ from dataclasses import replace
 import pytest
 
 from dpexp.core.errors import DpexpError
-from dpexp.privacy.analyses.analysis import gaussian_analysis
-from dpexp.privacy.attained.lower_bounds import LowerBound, refuted
+from dpexp.privacy.analyses.analysis import attained, gaussian_analysis
+from dpexp.privacy.lower_bounds import refuted
 from dpexp.privacy.mechanisms import ANALYSES, MECHANISMS
-from dpexp.reporting import statement as statements_of
 from dpexp.reporting.mechanism_statement import MechanismStatement
 from dpexp.reporting.statement import ConfigStatement
 from tests.campaigns import statements
@@ -59,8 +58,8 @@ def test_lines_that_contradicted_each_other_do_not(name, values, delta):
 def test_numbers_that_cannot_be_right_are_seen(monkeypatch):
     assert list(false(SAMPLED, 1e-5)) == []
     eps = SAMPLED.lower_bounds()[0].eps(1e-5)
-    bounds = [LowerBound(f"{share:g}", "all-iterates", "", lambda delta, s=share: s * eps) for share in (0.999, 1.01)]
-    bounds.append(LowerBound("below nothing", "last-iterate", "", lambda delta: -0.1))
+    bounds = [attained(f"{share:g}", "all-iterates", "", lambda delta, s=share: s * eps) for share in (0.999, 1.01)]
+    bounds.append(attained("below nothing", "last-iterate", "", lambda delta: -0.1))
     monkeypatch.setattr(statements, "with_last_iterate", lambda *_: bounds)
     found = list(false(SAMPLED, 1e-5))
     assert [fault.split(" attains")[0] for fault in found] == ["1.01", "below nothing"]
@@ -105,16 +104,18 @@ def test_a_guarantee_that_a_pair_refutes_is_refused_and_not_the_best(false_analy
     assert "error of dpexp" in found.text()
 
 
-def test_a_config_whose_guarantee_a_pair_refutes_has_no_statement(monkeypatch):
-    (bound, *_) = SAMPLED.lower_bounds()
-    higher = replace(bound, eps=lambda delta: 1.01 * SAMPLED.analyses()[-1].eps(delta))
-    monkeypatch.setattr(statements_of, "attained_by", lambda _: [higher])
+def test_a_config_whose_guarantee_a_pair_refutes_has_no_statement():
+    class Loud(type(SAMPLED)):
+        def lower_bounds(self):
+            (bound, *_) = super().lower_bounds()
+            return [replace(bound, eps=lambda delta: 1.01 * self.upper_bounds()[-1].eps(delta))]
+
     with pytest.raises(DpexpError, match=r"one run: an error of dpexp.*pld-composition promises.*attains"):
-        ConfigStatement({"one run": SAMPLED}, (1e-5,)).document()
+        ConfigStatement({"one run": Loud(**SAMPLED.model_dump())}, (1e-5,)).document()
 
 
 def test_what_is_attained_of_all_iterates_refutes_no_promise_on_the_last_one_or_on_what_stays_secret():
-    loud = LowerBound("loud", "all-iterates", "", lambda _: 10.0)
+    loud = attained("loud", "all-iterates", "", lambda _: 10.0)
     promise = gaussian_analysis("quiet", "", "all-iterates", 0.1, ())
     assert list(refuted([promise], [loud], (1e-5,))) == ["quiet"]
     assert not refuted([replace(promise, secret="nodes")], [loud], (1e-5,))
@@ -126,4 +127,4 @@ def test_a_row_takes_what_other_deltas_imply():
     rising = {1e-5: 3.0, 1e-6: 2.0, 1e-7: 4.0}
     promise = replace(gaussian_analysis("slack", "", "all-iterates", 1.0, ()), eps=rising.__getitem__)
     assert promise.at(list(rising)) == [2.0, 2.0, 4.0]
-    assert LowerBound("slack", "all-iterates", "", rising.__getitem__).at(list(rising)) == [3.0, 3.0, 4.0]
+    assert attained("slack", "all-iterates", "", rising.__getitem__).at(list(rising)) == [3.0, 3.0, 4.0]

@@ -28,7 +28,7 @@ def tree(**changes):
 
 
 def named(mechanism, name):
-    (found,) = [a for a in mechanism.analyses() if a.name == name]
+    (found,) = [a for a in mechanism.upper_bounds() if a.name == name]
     return found
 
 
@@ -42,7 +42,7 @@ def test_theorem_4_is_stated_only_where_the_covariance_of_the_release_proves_it(
         mechanism = tree(n=n, steps=steps, momentum=alpha, sigma=sigma, lipschitz=1.7)
         std = 4 * alpha * 1.7 * sigma * math.sqrt(printed(n, steps))
         truth = release_mu([t % n for t in range(steps)], alpha, std, 1.7)
-        theorem, exact = mechanism.analyses()
+        theorem, exact = mechanism.upper_bounds()
         assert exact.mu == pytest.approx(truth, rel=1e-9)
         assert mechanism.lower_bounds()[0].eps(1e-5) == pytest.approx(eps_of(truth, 1e-5), rel=1e-6)
         seen[theorem.valid] += 1
@@ -58,17 +58,17 @@ def test_a_quarter_of_an_epoch_is_what_the_theorem_needs():
     for n in (64, 100, 1000):
         enough = -(-n // 4)
         for steps in (enough, enough + 1, n - 1, n, n + 1, 2 * n - 1):
-            theorem, exact = tree(n=n, steps=steps, momentum=2 / n).analyses()
+            theorem, exact = tree(n=n, steps=steps, momentum=2 / n).upper_bounds()
             assert theorem.valid
             assert exact.mu <= theorem.mu
-        theorem, exact = tree(n=n, steps=enough // 2, momentum=1 / n).analyses()
+        theorem, exact = tree(n=n, steps=enough // 2, momentum=1 / n).upper_bounds()
         assert not theorem.valid
         assert exact.mu > theorem.mu
 
 
 @pytest.mark.parametrize(("steps", "times"), [(1, 15.8), (10, 4.86), (100, 1.38)])
 def test_less_than_an_epoch_costs_more_than_theorem_4_says(steps, times):
-    theorem, exact = tree(steps=steps).analyses()
+    theorem, exact = tree(steps=steps).upper_bounds()
     assert exact.mu == pytest.approx(times, abs=0.02)
     assert "quarter of an epoch" in theorem.refused
     document, _ = calibrate.solve(
@@ -79,11 +79,11 @@ def test_less_than_an_epoch_costs_more_than_theorem_4_says(steps, times):
 
 
 def test_what_else_the_theorem_needs():
-    assert tree(steps=2000).analyses()[0].valid
-    assert tree(steps=2000, momentum=1.0).analyses()[0].valid
-    assert tree(steps=0).analyses()[0].valid
-    assert "1/2" in tree(steps=2000, momentum=1e-4).analyses()[0].refused
-    assert "reshuffled" in tree(steps=2000, order="reshuffled").analyses()[0].refused
+    assert tree(steps=2000).upper_bounds()[0].valid
+    assert tree(steps=2000, momentum=1.0).upper_bounds()[0].valid
+    assert tree(steps=0).upper_bounds()[0].valid
+    assert "1/2" in tree(steps=2000, momentum=1e-4).upper_bounds()[0].refused
+    assert "reshuffled" in tree(steps=2000, order="reshuffled").upper_bounds()[0].refused
     assert tree(steps=2000, order="reshuffled").lower_bounds() == []
     assert len(tree(steps=2000, order="reshuffled", calibration="exact").lower_bounds()) == 1
 

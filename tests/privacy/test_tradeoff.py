@@ -61,7 +61,7 @@ def sampled(q, noise, steps):
 
 
 def guarantee(mechanism, name="pld-composition"):
-    return next(a for a in mechanism.analyses() if a.name == name).curve
+    return next(a for a in mechanism.upper_bounds() if a.name == name)
 
 
 def profile(kind, *numbers):
@@ -330,6 +330,6 @@ def test_mistakes_are_said(words, said):
 def test_a_curve_that_is_infinite_at_high_orders_has_rates_at_the_rarest_false_positives():
     """Three rare steps: the Renyi curve ends in infinite values, and so do both ends of a search for its order."""
     mechanism = SampledGaussian(noise_multiplier=1.7666411, sampling_probability=1 / 557, steps=3)
-    for analysis in mechanism.analyses():
+    for analysis in mechanism.upper_bounds():
         beta = Curve(analysis.eps).beta(1.2199e-10)
         assert 0.99 < beta < 1

@@ -63,7 +63,7 @@ def test_the_printed_bound_has_one_epsilon_wherever_it_is_shown(case):
         strong_convexity=case.strong_convexity, smoothness=case.strong_convexity,
         sampling="full-batch" if case.q == 1 else "fixed-size",
     )  # fmt: skip
-    found = {a.name: a for a in mechanism.analyses()}
+    found = {a.name: a for a in mechanism.upper_bounds()}
     printed, converted = found["dp-sgld-printed"], found["dp-sgld-renyi"]
     assert printed.rdp(7.0) == converted.rdp(7.0) == pytest.approx(7 * case.slope, rel=1e-12)
     for delta in (1e-5, 1e-9):

@@ -179,7 +179,7 @@ def bracket(made: Made, unit: float = 1.0) -> tuple[float, float]:
     """
 
     def states(z: float) -> float:
-        return min(a.eps(DELTA) for a in made(unit * z).analyses() if a.valid and a.released == ALL)
+        return min(a.eps(DELTA) for a in made(unit * z).upper_bounds() if a.valid and a.released == ALL)
 
     def attains(z: float) -> float:
         return max(b.eps(DELTA) for b in made(unit * z).lower_bounds())

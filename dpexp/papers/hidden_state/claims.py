@@ -10,7 +10,7 @@ import numpy as np
 
 from dpexp.papers.hidden_state.slides import REACH, Q
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
-from dpexp.privacy.attained.walk import HockeyStick, Law, Walk
+from dpexp.privacy.exact.walk import HockeyStick, Law, Walk
 from dpexp.reporting.row import EXACT, above, near
 
 Field = Callable[[np.ndarray], np.ndarray]

@@ -11,7 +11,7 @@ import numpy as np
 from dpexp.papers.noisy_sgd.claims.instances import HALF, MULTIPLIER, SLOPE, WIDTH, Q, opposite
 from dpexp.papers.noisy_sgd.claims.lower import KNEE
 from dpexp.privacy.analyses.last_iterate import composed, last_iterate
-from dpexp.privacy.attained.walk import Law, renyi, shifting
+from dpexp.privacy.exact.walk import Law, renyi, shifting
 from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
 from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing
@@ -134,7 +134,7 @@ def draw_analyses(results: Path) -> Drawing:
 def epsilons(steps: int) -> dict[str, float]:
     """Epsilon at delta of every analysis after so many steps, by name; "exact-walk" is a lower bound."""
     mechanism = SETTING.model_copy(update={"steps": steps})
-    found = {analysis.name: analysis.eps for analysis in mechanism.analyses()}
+    found = {analysis.name: analysis.eps for analysis in mechanism.upper_bounds()}
     found |= {bound.name: bound.eps for bound in mechanism.lower_bounds()}
     return {name: found[name](DELTA) if name in found else math.nan for name in ANALYSES}
 

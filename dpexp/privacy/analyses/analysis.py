@@ -1,10 +1,10 @@
-"""One analysis of one mechanism: a guarantee, where it comes from, what it is for, and whether it applies."""
+"""One analysis of one mechanism: a curve from above or from below, where it comes from, and whether it applies."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, partial
 from typing import Any, Literal
 
 from dpexp.accounting.curve import Curve
@@ -17,20 +17,15 @@ LAST: Released = "last-iterate"
 ORDERS = (1.5, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 
 
-@dataclass(frozen=True)
-class Analysis:
-    """An upper bound on the privacy loss, as a function of delta and, where it has them, of Renyi orders or mu."""
+@dataclass(frozen=True, kw_only=True)
+class Analysis(Curve):
+    """A guarantee, whose side is above, or what one pair of neighbours attains, whose side is below."""
 
     name: str
     source: str
+    """a theorem with its conversion; from below the pair, in words"""
     released: Released
-    eps: Callable[[float], float]
-    """delta -> epsilon"""
-    assumptions: Sequence[str]
-    rdp: Callable[[float], float] | None = None
-    """order -> Renyi divergence"""
-    mu: float | None = None
-    """Gaussian-DP parameter"""
+    assumptions: Sequence[str] = ()
     refused: str = ""
     """why it is no guarantee here; empty where it is one"""
     per_user: dict[str, float] | None = None
@@ -47,22 +42,22 @@ class Analysis:
         """rho of zero-concentrated DP, for Gaussian analyses: rdp(order) = rho order with rho = mu^2 / 2."""
         return None if self.mu is None else self.mu**2 / 2
 
-    @cached_property
-    def curve(self) -> Curve:
-        """The same, asked as delta, error rates and advantage."""
-        return replace(self.steps.curve, eps=self.eps) if self.steps else Curve(self.eps, mu=self.mu, rdp=self.rdp)
-
     @property
     def valid(self) -> bool:
         return not self.refused
 
     def at(self, deltas: Sequence[float]) -> list[float]:
-        """Epsilon at each of the deltas; what is promised at a smaller one holds at a larger one, where it is less."""
+        """Epsilon at each of the deltas, where a smaller one promises, and a larger one attains, as much or more."""
         eps = {delta: self.eps(delta) for delta in deltas}
+        if self.side == "below":
+            return [max(eps[larger] for larger in deltas if larger >= delta) for delta in deltas]
         return [min(eps[smaller] for smaller in deltas if smaller <= delta) for delta in deltas]
 
     def statement(self, deltas: Sequence[float], orders: Sequence[float] = ORDERS) -> dict[str, Any]:
         """The analysis as one dict, with the keys of `dpexp privacy --json`."""
+        eps = [[delta, eps] for delta, eps in zip(deltas, self.at(deltas), strict=True)]
+        if self.side == "below":
+            return {"analysis": self.name, "released": self.released, "pair": self.source, "eps": eps}
         return {
             "analysis": self.name,
             "source": self.source,
@@ -75,8 +70,23 @@ class Analysis:
             "mu": self.mu,
             "zcdp": self.zcdp,
             "rdp": [] if self.rdp is None else [[order, self.rdp(order)] for order in orders],
-            "eps": [[delta, eps] for delta, eps in zip(deltas, self.at(deltas), strict=True)],
+            "eps": eps,
         }
+
+
+def guarantee(
+    name: str,
+    source: str,
+    released: Released,
+    eps: Callable[[float], float],
+    assumptions: Sequence[str],
+    rdp: Callable[[float], float] | None = None,
+    refused: str = "",
+) -> Analysis:
+    """From epsilon at every delta."""
+    return Analysis(
+        eps, rdp=rdp, name=name, source=source, released=released, assumptions=tuple(assumptions), refused=refused
+    )
 
 
 def gaussian_analysis(
@@ -89,9 +99,16 @@ def gaussian_analysis(
     secret: str = "",
 ) -> Analysis:
     """From a Gaussian-DP parameter, converted exactly."""
+    found = guarantee(name, source, released, partial(eps_of, mu), assumptions, partial(rdp_of, mu), refused)
+    return replace(found, mu=mu, secret=secret)
 
-    def eps(delta: float) -> float:
-        return eps_of(mu, delta)
 
-    curve = partial(rdp_of, mu)
-    return Analysis(name, source, released, eps, tuple(assumptions), curve, mu, refused, secret=secret)
+def composed_analysis(name: str, source: str, released: Released, steps: Steps, assumptions: Sequence[str]) -> Analysis:
+    """From the loss distributions of steps."""
+    found = guarantee(name, source, released, cache(steps.eps), assumptions)
+    return replace(found, direct=steps.delta, unsampled=steps.unsampled, steps=steps)
+
+
+def attained(name: str, released: Released, pair: str, eps: Callable[[float], float]) -> Analysis:
+    """The exact privacy loss of one pair of neighbours, described by `pair`."""
+    return Analysis(eps, "below", name=name, source=pair, released=released)

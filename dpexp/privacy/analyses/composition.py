@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from functools import cache
 
 from dpexp.accounting.renyi import mixture_from_base, symmetrised
 from dpexp.accounting.sampling import ONCE_AN_EPOCH, Relation, Sampling, distance, random_step
 from dpexp.accounting.steps import Steps, step_loss
-from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
+from dpexp.privacy.analyses.analysis import ALL, Analysis, composed_analysis, gaussian_analysis
 from dpexp.privacy.analyses.from_curves import renyi_analysis
-from dpexp.privacy.attained.lower_bounds import LowerBound, attained, constant_gradients, linear_last
 
 SAMPLING = {
     "fixed-size": "a fresh uniform subset of fixed size in every step",
@@ -148,17 +146,5 @@ def _sampled(q: float, multiplier: float, steps: int, sampling: Sampling, relati
         found.append(
             renyi_analysis("renyi-composition", source, ALL, lambda a: steps * one(a, share, noise), assumptions)
         )
-    loss = step_loss(share, noise, scheme)
-    eps = cache(lambda d: loss.eps(steps, d))
-    return [*found, Analysis("pld-composition", PLD, ALL, eps, assumptions, steps=Steps([(loss, steps)]))]
-
-
-def linear_lower(q: float, multiplier: float, steps: int, sampling: Sampling, relation: Relation) -> list[LowerBound]:
-    """What an unprojected run attains: linear losses, whose releases are sampled Gaussians whatever came before."""
-    undefined = sampling == "fixed-size" and relation == "add-remove"
-    if undefined or trivial(multiplier, steps) or sampling in ONCE_AN_EPOCH:
-        return []
-    # a record that is turned round among others of one gradient is one that is there or not, at half of the noise
-    if sampling == "fixed-size":
-        return [attained(q, multiplier / 2, steps, "add-remove"), *linear_last(q, multiplier, steps, "fixed-size")]
-    return constant_gradients(1.0 if sampling == "full-batch" else q, multiplier, steps, relation)
+    composed = Steps([(step_loss(share, noise, scheme), steps)])
+    return [*found, composed_analysis("pld-composition", PLD, ALL, composed, assumptions)]

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from dpexp.accounting.steps import Steps
-from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, gaussian_analysis
+from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, composed_analysis, gaussian_analysis, guarantee
 
 GAUSSIAN = "Gaussian composition: the root of the sum of the squared mu (Dong, Roth and Su, 2022)"
 LOSSES = "privacy loss distributions of the steps of all runs, composed"
@@ -41,14 +41,14 @@ def composition_of_runs(runs: Sequence[tuple[Analysis, int]]) -> Analysis:
         steps = Steps(part for analysis, count in runs for part in analysis.steps.times(count))
         squares = math.fsum(count * float(a.mu or 0) ** 2 for a, count in runs if not a.steps)
         steps = steps.with_gaussian(math.sqrt(squares))
-        return Analysis("together", LOSSES, released, cache(steps.eps), assumptions, steps=steps)
+        return composed_analysis("together", LOSSES, released, steps, assumptions)
     # (c)
     number = sum(count for _, count in runs)
 
     def eps(delta: float) -> float:
         return math.fsum(count * analysis.eps(delta / number) for analysis, count in runs)
 
-    return Analysis("together", BASIC, released, cache(eps), assumptions)
+    return guarantee("together", BASIC, released, cache(eps), assumptions)
 
 
 def composable(analyses: Sequence[Analysis], delta: float, last_alone: bool = False) -> Analysis:

@@ -8,7 +8,7 @@ from functools import cache
 
 from dpexp.accounting.conversions import eps_near, eps_of_curve
 from dpexp.accounting.curve import eps_of_delta
-from dpexp.privacy.analyses.analysis import Analysis, Released
+from dpexp.privacy.analyses.analysis import Analysis, Released, guarantee
 
 MISLED = 1e-4
 """relative difference of what was promised of an order and what the curve has there, from which on another search is
@@ -40,7 +40,7 @@ def renyi_analysis(
             return stated
         return min(stated, eps_near(every, order, delta))
 
-    return Analysis(name, source, released, eps, tuple(assumptions), curve, None, refused)
+    return guarantee(name, source, released, eps, assumptions, curve, refused)
 
 
 def hockey_stick_analysis(
@@ -57,4 +57,4 @@ def hockey_stick_analysis(
     def eps(at: float) -> float:
         return eps_of_delta(delta, at)
 
-    return Analysis(name, source, released, eps, tuple(assumptions), refused=refused)
+    return guarantee(name, source, released, eps, assumptions, refused=refused)

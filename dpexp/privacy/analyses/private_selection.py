@@ -35,7 +35,7 @@ def selection(rdp: Rdp, delta: Delta, runs: float, shape: float, curve: str, ass
 def delta_of_run(analyses: Sequence[Analysis], eps: float) -> float:
     """The least delta of one run at epsilon of what is known without a search; 1 where nothing is."""
     valid = [a for a in analyses if a.valid and a.released == ALL and (a.mu is not None or a.steps)]
-    return min((a.curve.delta(eps) for a in valid), default=1.0)
+    return min((a.delta(eps) for a in valid), default=1.0)
 
 
 def law(shape: float) -> str:

@@ -1,4 +1,4 @@
-"""The laws of two neighbours' runs, by the one program of `dpexp.privacy.attained.walk`, for every sampling scheme.
+"""The laws of two neighbours' runs, by the one program of `dpexp.privacy.exact.walk`, for every sampling scheme.
 
 (a) Where all steps are alike a run is a walk: batches of fixed size, Poisson batches and full ones.
 (b) Batches of a partition are steps of two walks, without the record and with it: epochs are products of their
@@ -18,8 +18,8 @@ import numpy as np
 
 from dpexp.accounting.binomials import poisson_sizes
 from dpexp.accounting.sampling import ONCE_AN_EPOCH
-from dpexp.privacy.attained.walk import HockeyStick, Law, Move, Walk, renyi
 from dpexp.privacy.exact.update import Update
+from dpexp.privacy.exact.walk import HockeyStick, Law, Move, Walk, renyi
 
 PANEL = 4.0
 """noise units by which a mean moves along a panel at most, as in a walk of slope 1"""

@@ -127,9 +127,9 @@ def analyses(s: Setting, assumes: Assumes) -> list[Analysis]:
     if assumes.convex and assumes.smooth:
         shared |= {"noise_std": s.noise_std, "lipschitz": s.lipschitz, "smoothness": s.smoothness}
         shared["strong_convexity"] = s.strong_convexity if assumes.strongly_convex else 0.0
-        return MECHANISMS["noisy-sgd"](**shared).analyses()
+        return MECHANISMS["noisy-sgd"](**shared).upper_bounds()
     shared |= {"clip": s.lipschitz, "noise_std": s.parameter_noise_std}
-    return MECHANISMS["clipped-noisy-sgd"](**shared).analyses()
+    return MECHANISMS["clipped-noisy-sgd"](**shared).upper_bounds()
 
 
 @lru_cache(64)

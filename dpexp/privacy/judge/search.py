@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpexp.privacy.attained.walk import ROUNDING
 from dpexp.privacy.exact.runs import RunPair, pair
+from dpexp.privacy.exact.walk import ROUNDING
 from dpexp.privacy.judge.families import FAMILIES, Allocated, Composed, Family, admitted
 from dpexp.privacy.judge.kinds import Attained, Kind, level, placed, tightest, value
 from dpexp.privacy.judge.setting import DIMENSIONS, Assumes, Setting, from_cube

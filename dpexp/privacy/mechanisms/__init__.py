@@ -52,7 +52,7 @@ def every_analysis(mechanism: Mechanism) -> list[Analysis]:
     The columns of stored cells do not ask for the latter: they would change with what happens to be loaded.
     """
     more = [name for name in ANALYSES if MECHANISMS.get(name.partition("/")[0]) is type(mechanism)]
-    return [*mechanism.analyses(), *(_added(name, mechanism) for name in more)]
+    return [*mechanism.upper_bounds(), *(_added(name, mechanism) for name in more)]
 
 
 def _added(name: str, mechanism: Mechanism) -> Analysis:

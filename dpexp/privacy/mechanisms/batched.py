@@ -11,18 +11,17 @@ from pydantic import model_validator
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.sampling import ONCE_AN_EPOCH, Sampling, distance, random_step
 from dpexp.accounting.steps import step_loss
-from dpexp.privacy.analyses.analysis import LAST, Analysis
+from dpexp.privacy.analyses.analysis import LAST, Analysis, guarantee
 from dpexp.privacy.analyses.composition import (
     SAMPLING,
     batch_complaint,
     epoch_text,
-    linear_lower,
 )
 from dpexp.privacy.analyses.from_curves import hockey_stick_analysis
 from dpexp.privacy.analyses.hidden_state import PoissonReach, last_iterate_delta
 from dpexp.privacy.analyses.hybrid import Contracted, LogContraction, any_loss, hybrid_eps, powers
-from dpexp.privacy.attained.lower_bounds import LowerBound, linear_cyclic
 from dpexp.privacy.exact.projected_run import ProjectedRun
+from dpexp.privacy.lower_bounds import linear_cyclic, linear_lower
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Records, Size, Steps
 
 
@@ -107,7 +106,7 @@ class BatchedMechanism(Mechanism):
         losses = either if convex is None else _bounded(gradients, "every loss is convex and smooth")
         return [
             hockey_stick_analysis("contraction", source, LAST, delta, either, bounded),
-            Analysis("hybrid", ours, LAST, eps, losses, refused=refused),
+            guarantee("hybrid", ours, LAST, eps, losses, refused=refused),
         ]
 
     @property
@@ -126,7 +125,7 @@ class BatchedMechanism(Mechanism):
         """The set's width and the longest step in units of the noise, whether losses are convex, and eta m."""
         raise NotImplementedError
 
-    def linear_bounds(self, multiplier: float) -> list[LowerBound]:
+    def linear_bounds(self, multiplier: float) -> list[Analysis]:
         """What linear losses attain on an unbounded set; `multiplier` is noise over one record's norm."""
         found = linear_lower(self.q, multiplier, self.steps, self.sampling, self.neighboring_relation)
         # a record of the first batch, which an unfinished epoch has too

@@ -7,8 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from dpexp.privacy.analyses.analysis import ALL, Analysis
-from dpexp.privacy.attained.lower_bounds import LowerBound
+from dpexp.privacy.analyses.analysis import ALL, Analysis, attained, guarantee
 from dpexp.privacy.cap import MOST_EPS, cap, eps_at
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 
@@ -29,15 +28,15 @@ class CapSampling(Mechanism):
     dimension: Annotated[int, Field(ge=2, le=100_000)]
     """of the vector"""
 
-    def analyses(self) -> list[Analysis]:
+    def upper_bounds(self) -> list[Analysis]:
         inside = cap(self.pure_eps, self.dimension).inside
 
         def eps(delta: float) -> float:
             return eps_at(self.pure_eps, inside, delta) * (1 + 1e-12)
 
-        return [Analysis("cap-sampling", SOURCE, ALL, eps, HOLDS)]
+        return [guarantee("cap-sampling", SOURCE, ALL, eps, HOLDS)]
 
-    def lower_bounds(self) -> list[LowerBound]:
+    def lower_bounds(self) -> list[Analysis]:
         """Opposite directions; the slack with which epsilon is computed is not attained."""
         # the two likelihoods inside and outside of the cap, each over its share of all directions
         found = cap(self.pure_eps, self.dimension)
@@ -46,9 +45,9 @@ class CapSampling(Mechanism):
         def eps(delta: float) -> float:
             return eps_at(most, found.inside, delta) * (1 - 1e-12)
 
-        return [LowerBound("opposite-directions", ALL, "two vectors of the largest norm, one against the other", eps)]
+        return [attained("opposite-directions", ALL, "two vectors of the largest norm, one against the other", eps)]
 
-    def describe(self) -> list[tuple[str, str]]:
+    def description(self) -> list[tuple[str, str]]:
         found = cap(self.pure_eps, self.dimension)
         return [
             ("Protected", f"every record against who sees its message; neighbours: {self.neighboring_relation}"),

@@ -8,7 +8,7 @@ from typing import ClassVar
 from dpexp.accounting.sampling import ONCE_AN_EPOCH
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.analyses.composition import composition
-from dpexp.privacy.attained.lower_bounds import LowerBound, exact_walk
+from dpexp.privacy.lower_bounds import exact_walk
 from dpexp.privacy.mechanisms.batched import BatchedMechanism
 from dpexp.privacy.mechanisms.mechanism import Length, Noise, Size, gradient_noise
 
@@ -27,14 +27,14 @@ class ClippedNoisySgd(BatchedMechanism):
         """Noise over one record's largest share of a step."""
         return self.batch_size * gradient_noise(self.noise_std, self.step_size) / self.clip
 
-    def analyses(self) -> list[Analysis]:
+    def upper_bounds(self) -> list[Analysis]:
         found = composition(self.q, self.multiplier, self.steps, self.sampling, self.neighboring_relation)
         if not self._noisy:
             return found
         width, move = self.diameter / self.noise_std, 2 * self.step_size * self.clip / self.noise_std
         return found + self.last_iterate_bounds(self.multiplier, width, move, "gradients clipped at C")
 
-    def lower_bounds(self) -> list[LowerBound]:
+    def lower_bounds(self) -> list[Analysis]:
         if not self._noisy or self._undefined():
             return []
         if math.isinf(self.diameter):
@@ -49,5 +49,5 @@ class ClippedNoisySgd(BatchedMechanism):
     def _lengths(self) -> tuple[float, float, bool, float]:
         return self.diameter / self.noise_std, self.step_size * self.clip / self.noise_std, False, 0.0
 
-    def describe(self) -> list[tuple[str, str]]:
+    def description(self) -> list[tuple[str, str]]:
         return self.described(f"standard deviation {self.noise_std:g} on the parameter")

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from dpexp.accounting.epochs import epoch_loss
 from dpexp.accounting.sampling import Relation, distance
-from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
+from dpexp.privacy.analyses.analysis import ALL, Analysis, attained, gaussian_analysis, guarantee
 from dpexp.privacy.analyses.composition import (
     DIVIDED,
     GROUPS,
@@ -19,7 +19,7 @@ from dpexp.privacy.analyses.composition import (
     ONE_BATCH,
     composition,
 )
-from dpexp.privacy.attained.lower_bounds import LowerBound, attained, linear_cyclic, linear_last
+from dpexp.privacy.lower_bounds import linear_cyclic, linear_last, sampled_sums
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Steps
 
 EpochSampling = Literal["balls-in-bins", "cyclic-poisson", "shuffled", "reshuffled"]
@@ -81,7 +81,7 @@ class EpochGaussian(Mechanism):
         """Whether batches are cut from an order of the records."""
         return self.sampling in ("shuffled", "reshuffled")
 
-    def analyses(self) -> list[Analysis]:
+    def upper_bounds(self) -> list[Analysis]:
         z, relation = self.noise_multiplier, self.neighboring_relation
         if self.sampling == "cyclic-poisson":
             # the steps of a record's own group are sampled Gaussians, and the others do not see the record
@@ -101,16 +101,16 @@ class EpochGaussian(Mechanism):
         replaced = relation == "replace-one"
         eps = cache(partial(loss.eps_of_replaced if replaced else loss.eps, self._begun))
         source = ALLOCATION + (REPLACED if replaced else "")
-        return [Analysis("pld-composition", source, ALL, eps, (NOISE, ONE_BATCH, INDEPENDENT, DIVIDED)), shown]
+        return [guarantee("pld-composition", source, ALL, eps, (NOISE, ONE_BATCH, INDEPENDENT, DIVIDED)), shown]
 
-    def lower_bounds(self) -> list[LowerBound]:
+    def lower_bounds(self) -> list[Analysis]:
         if not self._noisy:
             return []
         z, relation = self.noise_multiplier, self.neighboring_relation
         if self.sampling == "cyclic-poisson":
             q = self.sampling_probability
             # a record of the first group is used in every epoch that is begun
-            found = attained(q, z, self._begun, relation)
+            found = sampled_sums(q, z, self._begun, relation)
             # the noise of all steps is in the last iterate, the record in those of its group alone
             return [found, *linear_last(q, z * math.sqrt(self._steps / self._begun), self._begun, relation)]
         if not self._whole_epochs:
@@ -127,7 +127,7 @@ class EpochGaussian(Mechanism):
         """Epochs that are surely finished: a short last batch, which an epoch may have, is one more step."""
         return self._steps // (self.batches + 1) if self.left_out else self.epochs
 
-    def _secret_order(self) -> LowerBound:
+    def _secret_order(self) -> Analysis:
         """The whole batches of whole epochs, constant gradients: balls in bins, rounded down.
 
         What is left out of the release, an epoch that ends early and short batches, could only help.
@@ -143,9 +143,9 @@ class EpochGaussian(Mechanism):
         # one secret batch for all epochs: its sums over the epochs are one epoch with the noise over sqrt(epochs)
         fresh = self.sampling in ("balls-in-bins", "reshuffled")
         loss = epoch_loss(mu if fresh else mu * math.sqrt(epochs), self.batches, self.left_out)
-        return LowerBound("exact-composition", ALL, pair, partial(loss.attained, epochs if fresh else 1))
+        return attained("exact-composition", ALL, pair, partial(loss.attained, epochs if fresh else 1))
 
-    def describe(self) -> list[tuple[str, str]]:
+    def description(self) -> list[tuple[str, str]]:
         share = f"; probability {self.sampling_probability:g}" if self.sampling == "cyclic-poisson" else ""
         called = "groups" if self.sampling == "cyclic-poisson" else "batches an epoch"
         ends = "; the last epoch ends early, and is counted as a whole one" if self.unfinished else ""

@@ -26,13 +26,13 @@ class NoisyGradientRecursion(Mechanism):
     sigma: Noise
     """multiplier of the whole run: it is 1 / sigma-GDP"""
 
-    def analyses(self) -> list[Analysis]:
+    def upper_bounds(self) -> list[Analysis]:
         mu = 0.0 if self.steps == 0 else math.inf if self.sigma == 0 else 1 / self.sigma
         assumptions = ("noise is Gaussian and fresh in every step", "gradients have Lipschitz constant `smoothness`")
         source = "adaptive composition of Gaussian steps, exact"
         return [gaussian_analysis("exact-sensitivities", source, ALL, mu, assumptions)]
 
-    def describe(self) -> list[tuple[str, str]]:
+    def description(self) -> list[tuple[str, str]]:
         return [
             ("Protected", "every record against who sees all iterates; neighbours: replace-one"),
             ("Noise", f"{self.sigma:g} times the sensitivity of the whole run"),

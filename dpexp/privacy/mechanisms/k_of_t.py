@@ -10,9 +10,9 @@ from pydantic import model_validator
 
 from dpexp.accounting.epochs import composed_epochs_eps
 from dpexp.accounting.sampling import Relation, distance
-from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
+from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis, guarantee
 from dpexp.privacy.analyses.composition import DIVIDED, NOISE, trivial
-from dpexp.privacy.attained.lower_bounds import LowerBound, linear_cyclic
+from dpexp.privacy.lower_bounds import linear_cyclic
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Steps
 
 SUBSET = "every record draws its k steps of an epoch uniformly, independently of all others, and nobody sees which"
@@ -42,7 +42,7 @@ class KOfT(Mechanism):
             raise ValueError(f"selected = {self.selected} is more than the {self.steps_per_epoch} steps of an epoch")
         return self
 
-    def analyses(self) -> list[Analysis]:
+    def upper_bounds(self) -> list[Analysis]:
         uses = self.selected * self.epochs
         known = trivial(self.noise_multiplier, uses)
         if known:
@@ -53,7 +53,7 @@ class KOfT(Mechanism):
         if self.neighboring_relation != "add-remove" or self.selected == self.steps_per_epoch:
             return [shown]
         eps = cache(partial(composed_epochs_eps, self._blocks()))
-        return [Analysis("pld-composition", BLOCKS, ALL, eps, (NOISE, SUBSET, DIVIDED)), shown]
+        return [guarantee("pld-composition", BLOCKS, ALL, eps, (NOISE, SUBSET, DIVIDED)), shown]
 
     def _blocks(self) -> tuple[tuple[float, int, int], ...]:
         """(distance in noise units, steps of a block, how many such blocks) of all epochs."""
@@ -61,7 +61,7 @@ class KOfT(Mechanism):
         counts = ((size, self.selected - larger), (size + 1, larger))
         return tuple((1 / self.noise_multiplier, steps, times * self.epochs) for steps, times in counts if times)
 
-    def lower_bounds(self) -> list[LowerBound]:
+    def lower_bounds(self) -> list[Analysis]:
         """The last iterate of linear losses: their sum has the record `selected` times an epoch."""
         uses = self.selected * self.epochs
         if trivial(self.noise_multiplier, uses):
@@ -69,7 +69,7 @@ class KOfT(Mechanism):
         steps = self.steps_per_epoch * self.epochs
         return [linear_cyclic(uses, self.noise_multiplier, steps, distance(self.neighboring_relation))]
 
-    def describe(self) -> list[tuple[str, str]]:
+    def description(self) -> list[tuple[str, str]]:
         steps = self.steps_per_epoch * self.epochs
         return [
             ("Protected", f"every record against who sees the releases; neighbours: {self.neighboring_relation}"),

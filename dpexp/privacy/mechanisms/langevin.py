@@ -10,9 +10,8 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from dpexp.privacy.analyses.analysis import LAST, Analysis
+from dpexp.privacy.analyses.analysis import LAST, Analysis, guarantee
 from dpexp.privacy.analyses.from_curves import renyi_analysis
-from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms.batched import BatchedMechanism
 from dpexp.privacy.mechanisms.mechanism import Curvature, Length, Noise, Size, langevin_gradient_noise
 from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
@@ -41,10 +40,10 @@ class Langevin(BatchedMechanism):
             diameter=2 * self.lipschitz / self.strong_convexity if self.diameter is None else self.diameter,
         )
 
-    def analyses(self) -> list[Analysis]:
-        return [*self.as_noisy_sgd.analyses(), *self._printed()]
+    def upper_bounds(self) -> list[Analysis]:
+        return [*self.as_noisy_sgd.upper_bounds(), *self._printed()]
 
-    def lower_bounds(self) -> list[LowerBound]:
+    def lower_bounds(self) -> list[Analysis]:
         return self.as_noisy_sgd.lower_bounds()
 
     def _printed(self) -> list[Analysis]:
@@ -63,17 +62,17 @@ class Langevin(BatchedMechanism):
             refused = "needs a step size below 1 / M"
         elif self.neighboring_relation != "replace-one":
             refused = "stated for replace-one neighbours"
-        printed = Analysis(
+        printed = guarantee(
             PRINTED,
             "dp-sgld, Corollary 3.2 with Proposition 2.1",
             LAST,
             lambda delta: eps_of_slope(slope, delta),
             ASSUMED,
             lambda order: order * slope,
-            refused=refused,
+            refused,
         )
         source = "dp-sgld, Corollary 3.2, converted as Canonne, Kamath and Steinke (2020) do"
         return [printed, renyi_analysis(CONVERTED, source, LAST, lambda order: order * slope, ASSUMED, refused)]
 
-    def describe(self) -> list[tuple[str, str]]:
-        return self.as_noisy_sgd.describe()
+    def description(self) -> list[tuple[str, str]]:
+        return self.as_noisy_sgd.description()

@@ -32,6 +32,7 @@ from dpexp.privacy.analyses.analysis import (
     LAST,
     Analysis,
     gaussian_analysis,
+    guarantee,
 )
 from dpexp.privacy.analyses.composition import (
     DIVIDED,
@@ -176,7 +177,7 @@ class AccountedLangevin:
             **{f"sound_eps_{delta:g}": sound.eps(delta) for delta in deltas},
         }
 
-    def analyses(self) -> list[Analysis]:
+    def upper_bounds(self) -> list[Analysis]:
         """The accountant's, composition, and every other analysis where steps are of one size."""
         if self.sigma == 0:
             return [self._sound]
@@ -185,10 +186,14 @@ class AccountedLangevin:
             found.append(self._sound)
         if self.run.constant and self.run.sampling == "fixed-size":
             names = {PRINTED, CONVERTED, "pld-composition"}
-            found += [a for a in as_mechanism(self.run, self.sigma).analyses() if a.name not in names]
+            found += [a for a in as_mechanism(self.run, self.sigma).upper_bounds() if a.name not in names]
         return found
 
-    def describe(self) -> list[tuple[str, str]]:
+    def lower_bounds(self) -> list[Analysis]:
+        """None is known for steps that decrease."""
+        return []
+
+    def description(self) -> list[tuple[str, str]]:
         """Who is protected, what is released and how noise is set."""
         run = self.run
         share = epoch_text(run.q) if run.sampling == "shuffled" else f"probability {run.q:.4g}"
@@ -267,15 +272,15 @@ def analysis_of(run: LangevinRun, accountant: Accountant, sigma: float) -> Analy
         source = "dp-sgld, Theorem 3.1" + (" with K = epochs" if accountant == "published" else "")
         assumed: tuple[str, ...] = ("full batches", "the prescribed start", "only the last iterate is released")
         eps, rdp, refused = partial(eps_of_slope, slope), lambda a: a * slope, REFUSED[accountant]
-        return Analysis(accountant, source, LAST, eps, assumed, rdp, refused=refused)
+        return guarantee(accountant, source, LAST, eps, assumed, rdp, refused)
     composition = composed(run, run.multiplier(sigma))
     if accountant != "last-iterate":
         return composition
-    both = [composition, *(a for a in as_mechanism(run, sigma).analyses() if a.name == "hybrid")]
+    both = [composition, *(a for a in as_mechanism(run, sigma).upper_bounds() if a.name == "hybrid")]
     source = "the smaller of composition and our hybrid bound (docs page privacy)"
     last = ("projection on the stated ball", "convex losses", "only the last iterate is released")
     assumed = (*composition.assumptions, *last)
-    return Analysis("last-iterate", source, LAST, lambda d: min(a.eps(d) for a in both), assumed)
+    return guarantee("last-iterate", source, LAST, lambda d: min(a.eps(d) for a in both), assumed)
 
 
 def composed(run: LangevinRun, multiplier: float) -> Analysis:
@@ -292,7 +297,7 @@ def composed(run: LangevinRun, multiplier: float) -> Analysis:
         if multiplier == 0:
             return gaussian_analysis("pld", ALLOCATION, ALL, math.inf, assumed)
         eps = partial(varying_epochs_eps, 1 / multiplier, epochs.batches, groups)
-        return Analysis("pld", ALLOCATION, ALL, eps, assumed)
+        return guarantee("pld", ALLOCATION, ALL, eps, assumed)
     # the noisy sums are those of a sampled Gaussian mechanism, a phase for each noise
     sums = SampledGaussian(
         noise_multiplier=tuple(multiplier * relative for relative, _ in groups),  # type: ignore[arg-type]  # phases
@@ -301,7 +306,7 @@ def composed(run: LangevinRun, multiplier: float) -> Analysis:
         sampling="fixed-size" if run.sampling == "fixed-size" else "poisson",
         neighboring_relation=run.relation,
     )
-    found = sums.analyses()[-1]
+    found = sums.upper_bounds()[-1]
     return replace(found, name="pld", assumptions=(*found.assumptions, *((GROUPS,) if epochs else ())))
 
 

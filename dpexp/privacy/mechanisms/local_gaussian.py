@@ -74,7 +74,7 @@ class LocalGaussian(Mechanism):
         """The nominal GDP parameter of everything released where it holds, else the one that does."""
         return self.mu.largest if self.holds else self.exact_mu
 
-    def analyses(self) -> list[Analysis]:
+    def upper_bounds(self) -> list[Analysis]:
         """What the budgets promise, and, where the noise is not set by the exact sensitivity, what that gives."""
         # the message has noise for `used`; where records can be `true` apart, mu_i grows by their quotient
         used, true, nominal = self.noise_sensitivity, self.exact_sensitivity, self.mu.largest
@@ -116,7 +116,7 @@ class LocalGaussian(Mechanism):
         low, middle, high = np.quantile(budgets, [0.05, 0.5, 0.95], method="inverted_cdf")
         return {"cap": self.mu.largest, "q05": float(low), "median": float(middle), "q95": float(high)}
 
-    def describe(self) -> list[tuple[str, str]]:
+    def description(self) -> list[tuple[str, str]]:
         exact = f"the exact sensitivity is {self.exact_sensitivity:.6g}"
         return [
             ("Protected", "every user, against everyone, the server included; neighbours replace one user's record"),

@@ -10,16 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import BeforeValidator, Field
 
 from dpexp.accounting.sampling import Relation
 from dpexp.core.parameters import Parameters
 from dpexp.privacy.analyses.analysis import Analysis
-
-if TYPE_CHECKING:
-    from dpexp.privacy.attained.lower_bounds import LowerBound
 
 
 def _whole(value: object) -> object:
@@ -65,12 +62,12 @@ class Mechanism(Parameters):
         """How records meet the steps."""
         return str(getattr(self, "sampling", self.drawn))
 
-    def analyses(self) -> list[Analysis]:
-        """Every analysis of this mechanism, refused ones included with their reason."""
+    def upper_bounds(self) -> list[Analysis]:
+        """Every analysis of this mechanism, refused ones included with their reason: curves from above."""
         raise NotImplementedError
 
-    def lower_bounds(self) -> list[LowerBound]:
-        """What pairs of neighbours attain, where that is known exactly."""
+    def lower_bounds(self) -> list[Analysis]:
+        """What pairs of neighbours attain, where that is known exactly: curves from below."""
         return []
 
     def law(self, data: Data) -> Sequence[Part]:
@@ -81,7 +78,7 @@ class Mechanism(Parameters):
         """
         raise NotImplementedError
 
-    def describe(self) -> list[tuple[str, str]]:
+    def description(self) -> list[tuple[str, str]]:
         """Who is protected and what is released, as (topic, sentence) pairs."""
         raise NotImplementedError
 

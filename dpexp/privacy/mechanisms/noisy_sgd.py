@@ -19,7 +19,7 @@ from dpexp.privacy.analyses.last_iterate import (
     last_iterate,
 )
 from dpexp.privacy.analyses.random_contraction import random_contraction
-from dpexp.privacy.attained.lower_bounds import LowerBound, exact_walk
+from dpexp.privacy.lower_bounds import exact_walk
 from dpexp.privacy.mechanisms.batched import BatchedMechanism
 from dpexp.privacy.mechanisms.mechanism import Curvature, Length, Noise, Size, parameter_noise
 
@@ -85,7 +85,7 @@ class NoisySgd(BatchedMechanism):
         """Diameter in standard deviations of one step's noise."""
         return self.diameter / parameter_noise(self.noise_std, self.step_size)
 
-    def analyses(self) -> list[Analysis]:
+    def upper_bounds(self) -> list[Analysis]:
         every = composition(self.q, self.multiplier, self.steps, self.sampling, self.neighboring_relation)
         if not self._noisy:
             return every
@@ -132,7 +132,7 @@ class NoisySgd(BatchedMechanism):
             return None
         return partial(convex, width=self.width, contraction=min(1.0, c))
 
-    def lower_bounds(self) -> list[LowerBound]:
+    def lower_bounds(self) -> list[Analysis]:
         if not self._noisy or self._undefined():
             return []
         if math.isinf(self.diameter):
@@ -203,6 +203,6 @@ class NoisySgd(BatchedMechanism):
         reach = self.lipschitz / self.noise_std  # eta L over eta noise_std
         return self.width, reach, convex, self.step_size * self.strong_convexity
 
-    def describe(self) -> list[tuple[str, str]]:
+    def description(self) -> list[tuple[str, str]]:
         on_parameter = parameter_noise(self.noise_std, self.step_size)
         return self.described(f"std {self.noise_std:g} on the gradient, {on_parameter:g} on the parameter")

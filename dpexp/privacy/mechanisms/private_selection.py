@@ -11,7 +11,6 @@ from pydantic import Field
 
 from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
 from dpexp.privacy.analyses.private_selection import delta_of_run, law, selection
-from dpexp.privacy.attained.lower_bounds import LowerBound
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 
 NO_CURVE = "the theorem takes a Renyi curve of one run, and there is none here for this sampling and these neighbours"
@@ -26,8 +25,8 @@ class PrivateSelection(SampledGaussian):
     """of the truncated negative binomial law of K, which is at least 1: 1 is geometric, 0 logarithmic; inf is Poisson,
     and nothing is released where K = 0"""
 
-    def analyses(self) -> list[Analysis]:
-        one = super().analyses()
+    def upper_bounds(self) -> list[Analysis]:
+        one = super().upper_bounds()
         nothing = [a for a in one if a.mu == 0]
         if nothing:
             return nothing
@@ -36,16 +35,16 @@ class PrivateSelection(SampledGaussian):
         found = [selection(rdp, delta, self.runs, self.shape, a.name, a.assumptions) for a, rdp in curves]
         return found or [gaussian_analysis("private-selection", "", ALL, math.inf, (), NO_CURVE)]
 
-    def lower_bounds(self) -> list[LowerBound]:
+    def lower_bounds(self) -> list[Analysis]:
         """A score that says nothing: the best run is any run, and none with probability e^-runs under Poisson."""
         some = -math.expm1(-self.runs) if math.isinf(self.shape) else 1.0
 
-        def eps(one: LowerBound, delta: float) -> float:
+        def eps(one: Analysis, delta: float) -> float:
             return one.eps(delta / some) if delta < some else 0.0
 
         words = "; the score says nothing"
-        return [replace(b, pair=b.pair + words, eps=partial(eps, b)) for b in super().lower_bounds()]
+        return [replace(b, source=b.source + words, eps=partial(eps, b)) for b in super().lower_bounds()]
 
-    def describe(self) -> list[tuple[str, str]]:
+    def description(self) -> list[tuple[str, str]]:
         drawn = ("Runs", f"{self.runs:g} in the mean ({law(self.shape)}); the best of them by its score is released")
-        return [*super().describe(), drawn]
+        return [*super().description(), drawn]

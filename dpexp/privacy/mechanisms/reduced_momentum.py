@@ -63,7 +63,7 @@ class NoisyReducedMomentum(Mechanism):
             raise ValueError("accounting: iterates needs exact calibration and one order that repeats")
         return self
 
-    def analyses(self) -> list[Analysis]:
+    def upper_bounds(self) -> list[Analysis]:
         inverse = 0.0 if self.steps == 0 else math.inf if self.sigma == 0 else 1 / self.sigma
         source = "exact sensitivities of the nodes in use, as Gaussian DP"
         if self.calibration == "exact":
@@ -138,7 +138,7 @@ class NoisyReducedMomentum(Mechanism):
     def _sizes(self) -> tuple[int, float, float, float]:
         return *self._size, self.smoothness
 
-    def describe(self) -> list[tuple[str, str]]:
+    def description(self) -> list[tuple[str, str]]:
         kind = "exact" if self.calibration == "exact" else "printed"
         noise, released = f"the {kind} sensitivity of the streams", "all noisy sums, and therefore every iterate"
         if self.accounting == "iterates":

@@ -28,10 +28,13 @@ class Released(Protocol):
     def row(self, deltas: Sequence[float]) -> dict[str, Any]:
         """Columns of cells.parquet: the noise, epsilon at each delta, and by which analysis. Asked by `store.rows`."""
 
-    def analyses(self) -> Sequence[Analysis]:
-        """Every analysis, refused ones included with their reason. Asked by `dpexp.reporting.statement`."""
+    def upper_bounds(self) -> Sequence[Analysis]:
+        """Every analysis, refused ones included with their reason: curves from above."""
 
-    def describe(self) -> list[tuple[str, str]]:
+    def lower_bounds(self) -> Sequence[Analysis]:
+        """What pairs of neighbours attain, where that is known: curves from below."""
+
+    def description(self) -> list[tuple[str, str]]:
         """Who is protected and what is released, as (topic, sentence) pairs."""
 
 
@@ -52,7 +55,7 @@ class Stated:
     @property
     def analysis(self) -> Analysis:
         """The analysis of the row. Raises NoSuchAnalysis where the mechanism has none of that name."""
-        found = self.mechanism.analyses()
+        found = self.mechanism.upper_bounds()
         for analysis in found:
             if analysis.name == self.accountant:
                 return analysis
@@ -73,9 +76,13 @@ class Stated:
             **{f"eps_{delta:g}": eps for delta, eps in zip(deltas, analysis.at(deltas), strict=True)},
         }
 
-    def analyses(self) -> list[Analysis]:
+    def upper_bounds(self) -> list[Analysis]:
         """Every analysis of the mechanism."""
-        return self.mechanism.analyses()
+        return self.mechanism.upper_bounds()
+
+    def lower_bounds(self) -> list[Analysis]:
+        """What pairs of neighbours attain of it."""
+        return self.mechanism.lower_bounds()
 
     @property
     def neighboring_relation(self) -> str:
@@ -87,6 +94,6 @@ class Stated:
         """How batches are drawn."""
         return self.mechanism.scheme
 
-    def describe(self) -> list[tuple[str, str]]:
+    def description(self) -> list[tuple[str, str]]:
         """Who is protected and what is released, as (topic, sentence) pairs."""
-        return self.mechanism.describe()
+        return self.mechanism.description()

@@ -14,7 +14,7 @@ from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.sampling import ONCE_AN_EPOCH, Relation, Sampling, Scheme, distance, random_step
 from dpexp.accounting.steps import Steps as ComposedSteps
 from dpexp.accounting.steps import step_loss
-from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
+from dpexp.privacy.analyses.analysis import ALL, Analysis, attained, composed_analysis, gaussian_analysis, guarantee
 from dpexp.privacy.analyses.composition import (
     DIVIDED,
     FIXED,
@@ -24,10 +24,9 @@ from dpexp.privacy.analyses.composition import (
     SAMPLING,
     composition,
     epoch_text,
-    linear_lower,
     partition_complaint,
 )
-from dpexp.privacy.attained.lower_bounds import CONSTANT, LowerBound, linear_last
+from dpexp.privacy.lower_bounds import CONSTANT, linear_last, linear_lower
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Steps
 
 
@@ -90,7 +89,7 @@ class SampledGaussian(Mechanism):
                 kinds[multiplier, q] = kinds.get((multiplier, q), 0) + steps
         return kinds
 
-    def analyses(self) -> list[Analysis]:
+    def upper_bounds(self) -> list[Analysis]:
         kinds = self._kinds
         undefined = self.sampling == "fixed-size" and self.neighboring_relation == "add-remove"
         if len(kinds) > 1 and not undefined:
@@ -118,9 +117,9 @@ class SampledGaussian(Mechanism):
 
         assumptions = (NOISE, FIXED) if fixed else (NOISE, POISSON, DIVIDED)
         eps = cache(lambda delta: eps_of_curve(rdp, delta)[0])
-        found = [Analysis("renyi-composition", source, ALL, eps, assumptions, rdp, refused=refused)]
+        found = [guarantee("renyi-composition", source, ALL, eps, assumptions, rdp, refused)]
         if not noiseless:
-            found.append(Analysis("pld-composition", PLD, ALL, cache(parts.eps), assumptions, steps=parts))
+            found.append(composed_analysis("pld-composition", PLD, ALL, parts, assumptions))
         return found
 
     def _gaussian_mu(self, kinds: Mapping[tuple[float, float], int]) -> float | None:
@@ -140,7 +139,7 @@ class SampledGaussian(Mechanism):
             if math.isfinite(multiplier)
         )
 
-    def lower_bounds(self) -> list[LowerBound]:
+    def lower_bounds(self) -> list[Analysis]:
         kinds = self._kinds
         if len(kinds) == 1:
             (((multiplier, q), steps),) = kinds.items()
@@ -155,14 +154,14 @@ class SampledGaussian(Mechanism):
             # a record that is turned round among others of one gradient is there or not, at half of the noise
             parts, scheme = ComposedSteps((step_loss(s.q, 1 / s.mu, "add-remove"), n) for s, n in parts), "fixed-size"
         eps = parts.attained if mu is None else partial(eps_of, mu)
-        found = [LowerBound("exact-composition", ALL, CONSTANT[self.neighboring_relation], cache(eps))]
+        found = [attained("exact-composition", ALL, CONSTANT[self.neighboring_relation], cache(eps))]
         # The last iterate of linear losses has the noise of all steps, and the record at least as often as with the
         # least q in each: of the one data set the sum is then larger, and of the other it is not.
         total, least = sum(kinds.values()), 1.0 if self.sampling == "full-batch" else min(q for _, q in kinds)
         noise = math.sqrt(math.fsum(n * multiplier**2 for (multiplier, _), n in kinds.items()) / total)
         return [*found, *linear_last(least, noise, total, scheme)] if noise < math.inf else found
 
-    def describe(self) -> list[tuple[str, str]]:
+    def description(self) -> list[tuple[str, str]]:
         def listed(column: int, form: str) -> str:
             return ", then ".join(dict.fromkeys(format(phase[column], form) for phase in self.phases))
 

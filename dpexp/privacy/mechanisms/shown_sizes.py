@@ -10,9 +10,9 @@ from pydantic import Field
 
 from dpexp.accounting.mixed import shown_sizes
 from dpexp.accounting.sampling import Relation
-from dpexp.privacy.analyses.analysis import ALL, Analysis
+from dpexp.privacy.analyses.analysis import ALL, Analysis, guarantee
 from dpexp.privacy.analyses.composition import NOISE, POISSON, trivial
-from dpexp.privacy.attained.lower_bounds import LowerBound, constant_gradients
+from dpexp.privacy.lower_bounds import constant_gradients
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Steps
 
 SHOWN = "privacy loss distribution of sum and batch size together, one dominating pair for each size"
@@ -37,24 +37,24 @@ class ShownSizes(Mechanism):
     steps: Steps
     neighboring_relation: Relation = "add-remove"
 
-    def analyses(self) -> list[Analysis]:
+    def upper_bounds(self) -> list[Analysis]:
         known = trivial(self.noise_multiplier, self.steps)
         # without noise, or with noise that hides all of the sums, the sizes are still there
         if known and (known.name == "no-noise" or self.steps == 0):
             return [known]
         multiplier = min(self.noise_multiplier, 1e12)  # less noise is never more private
         step = shown_sizes(self.n, self.sampling_probability, multiplier, self.neighboring_relation)
-        return [Analysis("pld-composition", SHOWN, ALL, cache(partial(step.eps, self.steps)), (NOISE, POISSON, ANY))]
+        return [guarantee("pld-composition", SHOWN, ALL, cache(partial(step.eps, self.steps)), (NOISE, POISSON, ANY))]
 
-    def lower_bounds(self) -> list[LowerBound]:
+    def lower_bounds(self) -> list[Analysis]:
         """The sums less C for every record of their batch: a sampled Gaussian that the record moves by 2 C."""
         if trivial(self.noise_multiplier, self.steps):
             return []
         pair = PAIRS[self.neighboring_relation]
         found = constant_gradients(self.sampling_probability, self.noise_multiplier / 2, self.steps, "add-remove")
-        return [replace(bound, pair=pair) for bound in found]
+        return [replace(bound, source=pair) for bound in found]
 
-    def describe(self) -> list[tuple[str, str]]:
+    def description(self) -> list[tuple[str, str]]:
         return [
             ("Protected", f"every record against who sees the releases; neighbours: {self.neighboring_relation}"),
             ("Sampling", f"every record independently, probability {self.sampling_probability:g}, {self.n:,} records"),

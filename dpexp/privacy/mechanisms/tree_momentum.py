@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from dpexp.core.text import up
-from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
+from dpexp.privacy.analyses.analysis import ALL, Analysis, attained, gaussian_analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Size, Steps
 from dpexp.privacy.momentum.trees import fixed_order, printed_count, reshuffled_bound, squared_sensitivities
-
-if TYPE_CHECKING:
-    from dpexp.privacy.attained.lower_bounds import LowerBound
 
 NOISE = "node noise independent of the data"
 DRAWN = "permutations drawn before the data are used; the noise is set to the order that was drawn"
@@ -41,7 +38,7 @@ class NoisyTreeMomentum(Mechanism):
     calibration: Literal["paper", "exact"] = "paper"
     design: Literal["tree", "square-root", "independent"] = "tree"
 
-    def analyses(self) -> list[Analysis]:
+    def upper_bounds(self) -> list[Analysis]:
         mu = 0.0 if self.steps == 0 else math.inf if self.sigma == 0 else 1 / self.sigma
         if self.design != "tree" or self.calibration == "exact":
             return [self._exact(mu)]
@@ -88,16 +85,14 @@ class NoisyTreeMomentum(Mechanism):
             return gaussian_analysis("exact-sensitivities", source, ALL, mu, (where, NOISE))
         return gaussian_analysis("exact-sensitivities", source, ALL, mu, (DRAWN, NOISE))
 
-    def lower_bounds(self) -> list[LowerBound]:
+    def lower_bounds(self) -> list[Analysis]:
         """Gradients that do not move: what is exact of the sensitivities is attained, over all orders it is a bound."""
-        from dpexp.privacy.attained.lower_bounds import LowerBound
-
         if self.order == "reshuffled" and self.design == "tree" and self.calibration == "paper":
             return []
         pair = "all noisy sums; the record's gradient is G, against -G"
-        return [LowerBound("constant-gradients", ALL, pair, self.analyses()[-1].eps)]
+        return [attained("constant-gradients", ALL, pair, self.upper_bounds()[-1].eps)]
 
-    def describe(self) -> list[tuple[str, str]]:
+    def description(self) -> list[tuple[str, str]]:
         exact = self.calibration == "exact" or self.design != "tree"
         names = {"tree": "left nodes of the tree", "square-root": "square-root factors", "independent": "gradients"}
         kind = "exact" if exact else "printed"

@@ -9,9 +9,9 @@ from pydantic import Field, model_validator
 
 from dpexp.accounting.mixed import truncated
 from dpexp.accounting.sampling import Relation
-from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
+from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis, guarantee
 from dpexp.privacy.analyses.composition import DIVIDED, NOISE, POISSON, trivial
-from dpexp.privacy.attained.lower_bounds import LowerBound, constant_gradients
+from dpexp.privacy.lower_bounds import constant_gradients
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Steps
 
 CUT = "a batch above the cap is cut to a uniform subset of it, not to the first records of an order, and not left out"
@@ -45,7 +45,7 @@ class TruncatedPoisson(Mechanism):
         step = truncated(self.n, self.sampling_probability, self.cap, 1.0)
         return float(step.present[-1]) if len(step.present) > 1 else float(step.distances[0] == 2)
 
-    def analyses(self) -> list[Analysis]:
+    def upper_bounds(self) -> list[Analysis]:
         known = trivial(self.noise_multiplier, self.steps)
         if known:
             return [known]
@@ -54,9 +54,9 @@ class TruncatedPoisson(Mechanism):
             return [gaussian_analysis("none", "", ALL, float("inf"), (), reason)]
         step = truncated(self.n, self.sampling_probability, self.cap, self.noise_multiplier)
         eps = cache(partial(step.eps, self.steps))
-        return [Analysis("pld-composition", MIXED, ALL, eps, (NOISE, POISSON, CUT, HIDDEN, DIVIDED))]
+        return [guarantee("pld-composition", MIXED, ALL, eps, (NOISE, POISSON, CUT, HIDDEN, DIVIDED))]
 
-    def lower_bounds(self) -> list[LowerBound]:
+    def lower_bounds(self) -> list[Analysis]:
         """All others' gradients 0: a Poisson batch that meets the record as often as the truncated one does."""
         if trivial(self.noise_multiplier, self.steps) or self.neighboring_relation != "add-remove":
             return []
@@ -65,7 +65,7 @@ class TruncatedPoisson(Mechanism):
         met = float(step.present @ step.shares)
         return constant_gradients(met, self.noise_multiplier, self.steps, self.neighboring_relation)
 
-    def describe(self) -> list[tuple[str, str]]:
+    def description(self) -> list[tuple[str, str]]:
         return [
             ("Protected", f"every record against who sees the releases; neighbours: {self.neighboring_relation}"),
             ("Sampling", f"every record independently, probability {self.sampling_probability:g}, {self.n:,} records"),

@@ -131,7 +131,7 @@ class BatchesAudit:
     def stated(self) -> dict[str, Analysis]:
         """For all iterates, the last one and all replicates, the valid analysis with the smallest epsilon."""
         mechanism = self.mechanism
-        valid = [one for one in mechanism.analyses() if one.valid]
+        valid = [one for one in mechanism.upper_bounds() if one.valid]
         every = min((one for one in valid if one.released == ALL), key=self._eps)
         own = mechanism.analysis
         # what holds for all iterates holds for the last one, and either may be the smaller

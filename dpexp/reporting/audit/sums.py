@@ -91,7 +91,7 @@ class SumsAudit:
 
     @cached_property
     def _valid(self) -> list[Analysis]:
-        return [one for one in self.mechanism.analyses() if one.valid and one.released == ALL]
+        return [one for one in self.mechanism.upper_bounds() if one.valid and one.released == ALL]
 
     def _eps(self, analysis: Analysis) -> float:
         return analysis.eps(self.budget.delta)

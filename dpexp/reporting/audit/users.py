@@ -338,5 +338,5 @@ def audits_of_users(cell: Cell) -> Sequence[UsersAudit] | str | None:
         return None
     if not is_affine(algorithm.rule()):
         return f"{algorithm.name}: messages cannot be recovered from its iterates"
-    stated = algorithm.mechanism(problem, cell.schedule, budget, n).analyses()
+    stated = algorithm.mechanism(problem, cell.schedule, budget, n).upper_bounds()
     return [UsersAudit(problem, algorithm, cell.schedule, budget, n, stated)]

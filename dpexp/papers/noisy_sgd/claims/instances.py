@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.privacy.attained.walk import Law, Walk, renyi, shifting
+from dpexp.privacy.exact.walk import Law, Walk, renyi, shifting
 
 HALF, SLOPE, Q = 12.5, 0.25, 0.1
 

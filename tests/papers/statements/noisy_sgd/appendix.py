@@ -10,7 +10,7 @@ import numpy as np
 
 from dpexp.papers.noisy_sgd.claims.instances import C_ALPHA, C_D, C_SIGMA, ORDER, Wide, opposite
 from dpexp.papers.noisy_sgd.claims.lower import DRIFTING
-from dpexp.privacy.attained.walk import shifting
+from dpexp.privacy.exact.walk import shifting
 from dpexp.reporting.row import above, near
 
 DELTA, NEEDED = 0.15, 0.9

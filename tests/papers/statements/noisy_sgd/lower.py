@@ -22,7 +22,7 @@ from dpexp.papers.noisy_sgd.claims.instances import (
 )
 from dpexp.papers.noisy_sgd.claims.lower import DRIFTING, KNEE, decay
 from dpexp.privacy.analyses.last_iterate import composed, last_iterate
-from dpexp.privacy.attained.walk import HockeyStick, Law, Walk, renyi
+from dpexp.privacy.exact.walk import HockeyStick, Law, Walk, renyi
 from dpexp.reporting.claim import Check, Outcome
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.row import EXACT, above

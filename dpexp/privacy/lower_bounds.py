@@ -7,23 +7,23 @@ error of dpexp. Nobody can tell which, so the guarantee is what is withdrawn.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING
 
 from dpexp.accounting import linear
-from dpexp.accounting.curve import Curve
 from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.sampling import Relation, Scheme
+from dpexp.accounting.sampling import ONCE_AN_EPOCH, Relation, Sampling, Scheme
 from dpexp.accounting.steps import step_loss
 from dpexp.core.text import down, up
 from dpexp.privacy.analyses.analysis import (
     ALL,
     LAST,
     Analysis,
-    Released,
+    attained,
 )
+from dpexp.privacy.analyses.composition import trivial
 
 if TYPE_CHECKING:
     from dpexp.privacy.exact.projected_run import ProjectedRun
@@ -45,37 +45,7 @@ CONSTANT: dict[Relation, str] = {
 }
 
 
-@dataclass(frozen=True)
-class LowerBound:
-    """The exact privacy loss of one pair of neighbours."""
-
-    name: str
-    released: Released
-    pair: str
-    eps: Callable[[float], float]
-    """delta -> epsilon"""
-
-    @cached_property
-    def curve(self) -> Curve:
-        """The same, asked as delta, error rates and advantage."""
-        return Curve(self.eps, "below")
-
-    def at(self, deltas: Sequence[float]) -> list[float]:
-        """Epsilon at each of the deltas; what is attained at a larger one is attained at a smaller one."""
-        eps = {delta: self.eps(delta) for delta in deltas}
-        return [max(eps[larger] for larger in deltas if larger >= delta) for delta in deltas]
-
-    def statement(self, deltas: Sequence[float]) -> dict[str, Any]:
-        """The bound as one dict of `dpexp privacy --json`."""
-        return {
-            "analysis": self.name,
-            "released": self.released,
-            "pair": self.pair,
-            "eps": [[delta, eps] for delta, eps in zip(deltas, self.at(deltas), strict=True)],
-        }
-
-
-def exact_walk(run: ProjectedRun, pair: str) -> list[LowerBound]:
+def exact_walk(run: ProjectedRun, pair: str) -> list[Analysis]:
     """The last iterate of a run in one dimension, by the program that judges every bound, rounded down.
 
     The others pull nowhere but by their curvature, and the record as hard as it may; the other data set has a record of
@@ -90,23 +60,23 @@ def exact_walk(run: ProjectedRun, pair: str) -> list[LowerBound]:
     if not (fits and run.steps > 0 and run.room > 0):
         return []
     eps = cache(lambda delta: max(runs.pair(*both).eps(delta) for both in run.neighbors()))
-    return [LowerBound("exact-walk", LAST, pair, eps)]
+    return [attained("exact-walk", LAST, pair, eps)]
 
 
-def linear_last(q: float, multiplier: float, steps: int, scheme: Scheme) -> list[LowerBound]:
+def linear_last(q: float, multiplier: float, steps: int, scheme: Scheme) -> list[Analysis]:
     """The last iterate of linear losses on an unbounded set, whose record is in a batch with probability q."""
     eps = linear.eps_of_scheme(q, multiplier, steps, scheme)
-    return [LowerBound("linear-loss", LAST, LINEAR_PAIRS[scheme], cache(eps))] if eps else []
+    return [attained("linear-loss", LAST, LINEAR_PAIRS[scheme], cache(eps))] if eps else []
 
 
-def linear_cyclic(visits: int, multiplier: float, steps: int, distance: float) -> LowerBound:
+def linear_cyclic(visits: int, multiplier: float, steps: int, distance: float) -> Analysis:
     """The same for a record that is in `visits` of the batches: the sum moves by visits distance in noise sqrt(T) z."""
     mu = visits * distance / (math.sqrt(steps) * multiplier)
     pair = "linear losses: the record's gradient is C, against " + ("-C" if distance == 2 else "none")
-    return LowerBound("linear-loss", LAST, pair, lambda delta: eps_of(mu, delta))
+    return attained("linear-loss", LAST, pair, lambda delta: eps_of(mu, delta))
 
 
-def attained(q: float, multiplier: float, steps: int, scheme: Scheme) -> LowerBound:
+def sampled_sums(q: float, multiplier: float, steps: int, scheme: Scheme) -> Analysis:
     """All noisy sums released, constant gradients: the composition itself, rounded down."""
     loss, distance = step_loss(q, multiplier, scheme), 2.0 if scheme == "replace-one" else 1.0
     pair = CONSTANT["add-remove" if scheme == "add-remove" else "replace-one"]
@@ -117,26 +87,37 @@ def attained(q: float, multiplier: float, steps: int, scheme: Scheme) -> LowerBo
             return eps_of(math.sqrt(steps) * distance / multiplier, delta)
         return loss.attained(steps, delta)
 
-    return LowerBound("exact-composition", ALL, pair, eps)
+    return attained("exact-composition", ALL, pair, eps)
 
 
-def constant_gradients(q: float, multiplier: float, steps: int, relation: Relation) -> list[LowerBound]:
+def constant_gradients(q: float, multiplier: float, steps: int, relation: Relation) -> list[Analysis]:
     """What all sums attain, and the last iterate, which shows no more than they do."""
-    return [attained(q, multiplier, steps, relation), *linear_last(q, multiplier, steps, relation)]
+    return [sampled_sums(q, multiplier, steps, relation), *linear_last(q, multiplier, steps, relation)]
 
 
-def with_last_iterate(bounds: Sequence[LowerBound]) -> list[LowerBound]:
+def linear_lower(q: float, multiplier: float, steps: int, sampling: Sampling, relation: Relation) -> list[Analysis]:
+    """What an unprojected run attains: linear losses, whose releases are sampled Gaussians whatever came before."""
+    undefined = sampling == "fixed-size" and relation == "add-remove"
+    if undefined or trivial(multiplier, steps) or sampling in ONCE_AN_EPOCH:
+        return []
+    # a record that is turned round among others of one gradient is one that is there or not, at half of the noise
+    if sampling == "fixed-size":
+        return [sampled_sums(q, multiplier / 2, steps, "add-remove"), *linear_last(q, multiplier, steps, "fixed-size")]
+    return constant_gradients(1.0 if sampling == "full-batch" else q, multiplier, steps, relation)
+
+
+def with_last_iterate(bounds: Sequence[Analysis]) -> list[Analysis]:
     """Who sees all iterates sees the last one: of them is attained at least what the last one attains."""
     found = [replace(bound, eps=cache(bound.eps)) for bound in bounds]
     last = [bound for bound in found if bound.released == LAST]
     return [_with_last(bound, last) if bound.released == ALL and last else bound for bound in found]
 
 
-def _with_last(bound: LowerBound, last: Sequence[LowerBound]) -> LowerBound:
+def _with_last(bound: Analysis, last: Sequence[Analysis]) -> Analysis:
     names = " or ".join(one.name for one in last)
     return replace(
         bound,
-        pair=f"{bound.pair}; or the pair of {names}, where that attains more",
+        source=f"{bound.source}; or the pair of {names}, where that attains more",
         eps=cache(lambda delta: max(one.eps(delta) for one in (bound, *last))),
     )
 
@@ -145,19 +126,19 @@ ROUNDING = 1e-9
 """of an epsilon: guarantees are rounded up and what is attained down, but for the last digits of a few closed forms"""
 
 
-def covers(analysis: Analysis, bound: LowerBound) -> bool:
+def covers(analysis: Analysis, bound: Analysis) -> bool:
     """Whether what the pair shows is covered: who sees all iterates sees the last one, and not the other way round."""
     return bound.released == LAST or (analysis.released == bound.released and not analysis.secret)
 
 
-def refuted(analyses: Iterable[Analysis], bounds: Sequence[LowerBound], deltas: Sequence[float]) -> dict[str, str]:
+def refuted(analyses: Iterable[Analysis], bounds: Sequence[Analysis], deltas: Sequence[float]) -> dict[str, str]:
     """The valid analyses that some pair refutes at one of the deltas, by name, with both lines in words."""
     complaints: dict[str, str] = {}
-    shown = [(bound, bound.at(deltas)) for bound in bounds]
+    lines = [(bound, bound.at(deltas)) for bound in bounds]
     for analysis in analyses:
         promised = analysis.at(deltas) if analysis.valid else []
-        for bound, attained in shown if promised else []:
-            for delta, eps, low in zip(deltas, promised, attained, strict=True):
+        for bound, shown in lines if promised else []:
+            for delta, eps, low in zip(deltas, promised, shown, strict=True):
                 # an absolute 1e-12 too, for guarantees of epsilon 0
                 if covers(analysis, bound) and low > eps * (1 + ROUNDING) + 1e-12:
                     said = f"{analysis.name} promises {up(eps)}, and {bound.name} attains {down(low)}"
