@@ -25,8 +25,8 @@ from scipy.stats import qmc
 from threadpoolctl import threadpool_limits
 
 from dpexp.privacy.analyses.analysis import ALL, Analysis
-from dpexp.privacy.judge.families import FAMILIES, Normal, admitted
-from dpexp.privacy.judge.kinds import KINDS, Attained, level, value
+from dpexp.privacy.judge.families import FAMILIES, admitted, normal
+from dpexp.privacy.judge.kinds import KINDS, Law, attained, level
 from dpexp.privacy.judge.search import FLOOR, MARGIN, SHAPES, SHRINK, STEP, confirmed
 from dpexp.privacy.judge.setting import DIMENSIONS, Assumes, Setting, from_cube
 from dpexp.privacy.mechanisms import MECHANISMS, Mechanism, reduced_momentum
@@ -227,14 +227,14 @@ def _again(case: Case, like: Ratio, x: np.ndarray) -> Ratio | None:
     return _ratio(analysis, exact, s, x, at, like)
 
 
-def _ratio(a: Analysis, exact: Attained, s: Setting, x: np.ndarray, at: float, like: Ratio) -> Ratio | None:
+def _ratio(a: Analysis, exact: Law, s: Setting, x: np.ndarray, at: float, like: Ratio) -> Ratio | None:
     """One comparison; None where one of the two says nothing."""
     here = replace(like, cube=tuple(float(v) for v in x), at=at, words=_words(s))
     try:
         bound = a.eps(at) if like.kind == "eps" or a.rdp is None else a.rdp(at)
     except (ArithmeticError, ValueError) as error:  # an analysis that fails is a finding like a violation
         return replace(here, ratio=0.0, violated=True, words=f"fails with {error!r} at {here.words}")
-    low = value(exact, KINDS[like.kind], at)
+    low = attained(exact, KINDS[like.kind], at)
     if not math.isfinite(bound) or low <= FLOOR:
         return None
     if bound < NEAR * low:
@@ -282,7 +282,7 @@ def _at(case: Case, s: Setting, x: np.ndarray, valid: list[Analysis], held: Held
 def _words(s: Setting) -> str:
     shown = {
         "n": s.n, "b": s.batch_size, "T": s.steps, "z": s.multiplier, "width": s.width,
-        "eta m": s.flattest, "eta M": s.steepest,
+        "eta m": s.curvatures[0], "eta M": s.curvatures[1],
     }  # fmt: skip
     return ", ".join(f"{k} {v:.4g}" for k, v in shown.items() if math.isfinite(v))
 
@@ -317,7 +317,7 @@ def _momentum(case: Case, comparisons: int, settings: int) -> list[Row]:
     drawn = [(mechanism, {"constant gradients": mu}, False) for mechanism, mu in drawn]
     if case.mechanism == "reduced-momentum":
         drawn += [(*iterates_alone(rng), True) for _ in range(max(3, comparisons // 9))]
-    for mechanism, attained, alone in drawn:
+    for mechanism, pairs, alone in drawn:
         # small runs have no stored certificate: the prover makes theirs
         with patch.object(reduced_momentum, "certificate", CERTIFY):
             analyses = mechanism.upper_bounds()
@@ -325,9 +325,9 @@ def _momentum(case: Case, comparisons: int, settings: int) -> list[Row]:
             if not a.valid:
                 refused.setdefault((a.name, a.released), f"refused: {a.refused}")
             elif (a.name == ITERATES_ALONE) == alone and a.mu is not None and math.isfinite(a.mu):
-                for family, mu in attained.items():
+                for family, mu in pairs.items():
                     if mu > 0:
-                        pair = Normal(mu)
+                        pair = normal(mu)
                         _against(held, a, family, pair.eps, (0.2 * pair.variation, 1e-5, 1e-12), f"mu {mu:.6g}")
     return _rows(case, held, refused)
 
@@ -337,10 +337,10 @@ def _epochs(case: Case, comparisons: int, settings: int) -> list[Row]:
     rng = np.random.default_rng(13)
     held: Held = {}
     for _ in range(max(settings, comparisons // 6)):
-        mechanism, attained = literal_epochs.constant_gradients(case.sampling, case.relation, rng)
+        mechanism, pairs = literal_epochs.constant_gradients(case.sampling, case.relation, rng)
         words = ", ".join(f"{k} {v}" for k, v in mechanism.model_dump().items() if isinstance(v, int | float))
         for a in mechanism.upper_bounds():
-            for family, low_at in attained.items():
+            for family, low_at in pairs.items():
                 _against(held, a, family, low_at, (0.03, 1e-3, 1e-6), words)
     return _rows(case, held, {})
 

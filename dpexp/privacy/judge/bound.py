@@ -19,8 +19,8 @@ from dpexp.core.text import guess
 from dpexp.privacy.judge.kinds import KINDS, Kind
 from dpexp.privacy.judge.setting import NEEDS, RELATIONS, RELEASED, SAMPLINGS, Assumes, Setting, allowed, parameter
 
-NEEDED = ("sampling", "relation", "released")
 WORDS = {"sampling": SAMPLINGS, "relation": RELATIONS, "released": RELEASED}
+"""what ASSUMES must say"""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Bound:
     function: Callable[..., Any]
     kind: Kind
     assumes: Assumes
-    takes: tuple[str, ...]
+    parameters: tuple[str, ...]
     """names of the parameters that it is called with"""
     file: str
     line: int
@@ -40,42 +40,35 @@ class Bound:
     def __call__(self, at: float, setting: Setting) -> float:
         """The most that a pair may attain at `at`, or of a lower bound the least; inf, or 0, where it says nothing.
 
-        UsageError where it fails.
+        Raises UsageError where it fails.
         """
         if self.kind.function == "mu":
-            return eps_of(self._said((), setting), at) if at > self.floor else math.inf
-        said = self._said((at,), setting)
+            return eps_of(self._value((), setting), at) if at > self.floor else math.inf
+        value = self._value((at,), setting)
         # a trade-off curve bounds the power of a test from above
-        power = 1 - said if self.kind.quantity == "beta" else said
+        power = 1 - value if self.kind.quantity == "beta" else value
         return math.inf if not self.kind.lower and power == self.kind.most else power
 
-    def _said(self, first: tuple[float, ...], setting: Setting) -> float:
-        values = {name: parameter(setting, name) for name in self.takes}
-        name = self.kind.function
+    def _value(self, first: tuple[float, ...], setting: Setting) -> float:
+        values = {name: parameter(setting, name) for name in self.parameters}
+        kind, name, most = self.kind, self.kind.function, self.kind.most
+        call = f"in {name}({', '.join([*map(repr, first), *(f'{key}={value!r}' for key, value in values.items())])})"
         try:
             value = self.function(*first, **values)
         except Exception as error:
             # the author's own line, however deep in a library the error was raised
-            line = _line_in(error, self.file) or self.line
-            raise UsageError(
-                f"{self.file}:{line}: {type(error).__name__}: {error}", f"in {name}({_given(first, values)})"
-            ) from None
+            where = f"{self.file}:{_line_in(error, self.file) or self.line}"
+            raise UsageError(f"{where}: {type(error).__name__}: {error}", call) from None
         try:
-            number = float(value)
+            # truth values and texts are numbers to float(), and no bounds
+            number = math.nan if isinstance(value, bool | str) else float(value)
         except (TypeError, ValueError):
             number = math.nan
-        # truth values and texts are numbers to float(), and no bounds
-        if (
-            isinstance(value, bool | str)
-            or not 0 <= number <= self.kind.most
-            or (self.kind.lower and number == math.inf)
-        ):
-            nothing = "0" if (self.kind.quantity == "beta") != self.kind.lower else f"{self.kind.most:g}"
-            limits = f"number from 0 to {self.kind.most:g}" if self.kind.most < math.inf else "number >= 0"
-            raise UsageError(
-                f"{self.file}:{self.line}: {name} returns {value!r}, which is no bound",
-                f"in {name}({_given(first, values)}); a bound is a {limits}, and {nothing} where it says nothing",
-            )
+        if not 0 <= number <= most or (kind.lower and number == math.inf):
+            nothing = "0" if (kind.quantity == "beta") != kind.lower else f"{most:g}"
+            limits = f"number from 0 to {most:g}" if most < math.inf else "number >= 0"
+            hint = f"{call}; a bound is a {limits}, and {nothing} where it says nothing"
+            raise UsageError(f"{self.file}:{self.line}: {name} returns {value!r}, which is no bound", hint)
         return number
 
 
@@ -84,28 +77,29 @@ def from_file(path: Path) -> Bound:
     try:
         source = read_ordinary(path, MOST_OF_DOCUMENT).decode()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            f"{path}: {getattr(error, 'strerror', 'is not UTF-8 text')}",
-            f"give a Python file with ASSUMES and one of {', '.join(KINDS)}",
-        ) from None
-    # run first: a file that fails says where before anything else is asked of it
-    names = _run(source, str(path))
-    assigned = _lines(source)
+        hint = f"give a Python file with ASSUMES and one of {', '.join(KINDS)}"
+        raise UsageError(f"{path}: {getattr(error, 'strerror', 'is not UTF-8 text')}", hint) from None
+    names: dict[str, Any] = {"__name__": "dpexp_judged", "__file__": str(path)}
+    try:
+        # compiled under its own path, so that tracebacks name its lines
+        exec(compile(source, str(path), "exec"), names)
+    except SyntaxError as error:
+        raise UsageError(f"{path}:{error.lineno or 1}: {error.msg}") from None
+    except Exception as error:
+        raise UsageError(f"{path}:{_line_in(error, str(path)) or 1}: {type(error).__name__}: {error}") from None
+    lines = {name: node.lineno for node in ast.parse(source).body for name in _defined(node)}
     if "ASSUMES" not in names:
         raise UsageError(f"{path}: there is no ASSUMES", 'for instance ASSUMES = {"sampling": "poisson", ...}')
-    found = [kind for name, kind in KINDS.items() if callable(names.get(name))]
-    if len(found) != 1:
-        known = ", ".join(
-            "mu(...)" if k.function == "mu" else f"{k.function}({k.argument}, ...)" for k in KINDS.values()
-        )
-        has = " and ".join(kind.function for kind in found) or "none"
+    kinds = [kind for name, kind in KINDS.items() if callable(names.get(name))]
+    if len(kinds) != 1:
+        known = ", ".join(f"{k.function}({'' if k.function == 'mu' else k.argument + ', '}...)" for k in KINDS.values())
+        has = " and ".join(kind.function for kind in kinds) or "none"
         raise UsageError(f"{path}: needs one function of {known}, not {has}")
-    where = f"{path}:{assigned.get('ASSUMES', 1)}"
-    name = found[0].function
-    floor = names.get("MU_FLOOR", 0.0)
+    name, floor = kinds[0].function, names.get("MU_FLOOR", 0.0)
     if isinstance(floor, bool) or not isinstance(floor, int | float) or not 0 <= floor < 1:
-        raise UsageError(f"{path}:{assigned.get('MU_FLOOR', 1)}: MU_FLOOR is a delta from 0 to 1, not {floor!r}")
-    return _bound(names[name], found[0], names["ASSUMES"], where, str(path), assigned.get(name, 1), floor)
+        raise UsageError(f"{path}:{lines.get('MU_FLOOR', 1)}: MU_FLOOR is a delta from 0 to 1, not {floor!r}")
+    assumes = _assumes(names["ASSUMES"], f"{path}:{lines.get('ASSUMES', 1)}")
+    return _bound(names[name], kinds[0], assumes, str(path), lines.get(name, 1), floor)
 
 
 def from_function(function: Callable[..., Any], assumes: Mapping[str, Any]) -> Bound:
@@ -117,27 +111,14 @@ def from_function(function: Callable[..., Any], assumes: Mapping[str, Any]) -> B
     file, line = (code.co_filename, code.co_firstlineno) if isinstance(code, CodeType) else ("<function>", 1)
     first = next(iter(inspect.signature(function).parameters), "")
     lower = getattr(function, "__name__", "").endswith("_attained")
-    kinds = (kind for kind in KINDS.values() if kind.lower == lower and kind.function != "mu")
-    kind = {kind.argument: kind for kind in kinds}.get(first)
-    if kind is None:
+    kinds = {k.argument: k for k in KINDS.values() if k.lower == lower and k.function != "mu"}
+    if first not in kinds:
         hint = "call it delta (a bound on epsilon), order (Renyi), eps (delta) or alpha (a trade-off curve)"
         raise UsageError(f"{file}:{line}: the first argument is {first!r}", hint)
-    return _bound(function, kind, assumes, f"{file}:{line}", file, line)
+    return _bound(function, kinds[first], _assumes(assumes, f"{file}:{line}"), file, line)
 
 
-def _bound(
-    function: Callable[..., Any], kind: Kind, given: Any, where: str, file: str, line: int, floor: float = 0.0
-) -> Bound:
-    assumes = assumptions(given, where)
-    return Bound(function, kind, assumes, _taken(function, kind, assumes, f"{file}:{line}"), file, line, floor)
-
-
-def _given(first: tuple[float, ...], values: Mapping[str, Any]) -> str:
-    """The arguments of a call."""
-    return ", ".join([*map(repr, first), *(f"{name}={value!r}" for name, value in values.items())])
-
-
-def assumptions(given: Any, where: str) -> Assumes:
+def _assumes(given: Any, where: str) -> Assumes:
     """ASSUMES, checked."""
     if not isinstance(given, Mapping):
         raise UsageError(f"{where}: ASSUMES is a dict, not {type(given).__name__}")
@@ -150,61 +131,42 @@ def assumptions(given: Any, where: str) -> Assumes:
             faults.append((f"{key} is one of {', '.join(WORDS[key])}, not {value!r}", ""))
         elif key not in WORDS and not isinstance(value, bool):
             faults.append((f"{key} is True or False, not {value!r}", ""))
-    missing = [key for key in NEEDED if key not in given]
-    if missing:
+    if missing := [key for key in WORDS if key not in given]:
         faults.append((f"ASSUMES lacks {', '.join(missing)}", "; ".join(f"{k}: {WORDS[k]}" for k in missing)))
     if given.get("strongly_convex") is True and given.get("convex") is not True:
         faults.append(("strongly convex losses are convex", "say convex: True"))
     if given.get("sampling") == "fixed-size" and given.get("relation") == "add-remove":
         faults.append(("batches of fixed size are defined for replace-one neighbours", ""))
     if faults:
-        raise UsageError(f"{where}: {'; '.join(said for said, _ in faults)}", "; ".join(h for _, h in faults if h))
+        raise UsageError(f"{where}: {'; '.join(fault for fault, _ in faults)}", "; ".join(h for _, h in faults if h))
     return Assumes(**given)
 
 
-def _taken(function: Callable[..., Any], kind: Kind, assumes: Assumes, where: str) -> tuple[str, ...]:
-    """Which parameters the signature asks for, all of them for **."""
-    names, taken = allowed(assumes), []
-    for k, p in enumerate(inspect.signature(function).parameters.values()):
-        if k == 0 and kind.function != "mu":
-            continue
+def _bound(
+    function: Callable[..., Any], kind: Kind, assumes: Assumes, file: str, line: int, floor: float = 0.0
+) -> Bound:
+    """With the parameters that its signature asks for, all of them for **."""
+    names, parameters = allowed(assumes), list[str]()
+    for p in list(inspect.signature(function).parameters.values())[kind.function != "mu" :]:
         if p.kind is inspect.Parameter.VAR_KEYWORD:
-            return tuple(names)
+            parameters = names
+            break
         if p.name.startswith("_") and p.default is not inspect.Parameter.empty:
-            # an author's own constant
-            continue
-        if p.name in names and p.kind is not inspect.Parameter.POSITIONAL_ONLY:
-            taken.append(p.name)
-            continue
-        if p.name in NEEDS:
-            hint = f"{p.name} needs {NEEDS[p.name]} in ASSUMES"
-        else:
-            hint = f"{guess(p.name, names)}parameters here: {', '.join(names)}"
-        raise UsageError(f"{where}: {kind.function} takes {p.name!r}, which is no parameter of such a run", hint)
-    return tuple(taken)
+            continue  # an author's own constant
+        if p.name not in names or p.kind is inspect.Parameter.POSITIONAL_ONLY:
+            needs = f"{p.name} needs {NEEDS[p.name]} in ASSUMES" if p.name in NEEDS else ""
+            hint = needs or f"{guess(p.name, names)}parameters here: {', '.join(names)}"
+            wrong = f"{file}:{line}: {kind.function} takes {p.name!r}, which is no parameter of such a run"
+            raise UsageError(wrong, hint)
+        parameters.append(p.name)
+    return Bound(function, kind, assumes, tuple(parameters), file, line, floor)
 
 
-def _run(source: str, path: str) -> dict[str, Any]:
-    names: dict[str, Any] = {"__name__": "dpexp_judged", "__file__": path}
-    try:
-        # compiled under its own path, so that tracebacks name its lines
-        exec(compile(source, path, "exec"), names)
-    except SyntaxError as error:
-        raise UsageError(f"{path}:{error.lineno or 1}: {error.msg}") from None
-    except Exception as error:
-        raise UsageError(f"{path}:{_line_in(error, path) or 1}: {type(error).__name__}: {error}") from None
-    return names
-
-
-def _lines(source: str) -> dict[str, int]:
-    """Where top-level names are defined."""
-    found: dict[str, int] = {}
-    for node in ast.parse(source).body:
-        if isinstance(node, ast.Assign):
-            found |= {t.id: node.lineno for t in node.targets if isinstance(t, ast.Name)}
-        elif isinstance(node, ast.FunctionDef):
-            found[node.name] = node.lineno
-    return found
+def _defined(node: ast.stmt) -> list[str]:
+    """Names that a top-level statement defines."""
+    if isinstance(node, ast.Assign):
+        return [target.id for target in node.targets if isinstance(target, ast.Name)]
+    return [node.name] if isinstance(node, ast.FunctionDef) else []
 
 
 def _line_in(error: BaseException, file: str) -> int | None:

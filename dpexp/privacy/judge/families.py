@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpexp.accounting import linear
-from dpexp.accounting.epochs import EpochLoss, epoch_loss
+from dpexp.accounting.epochs import epoch_loss
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.mixtures import GaussianMixture, renyi_of
 from dpexp.accounting.sampling import Scheme
@@ -27,13 +27,13 @@ from dpexp.accounting.steps import step_loss
 from dpexp.privacy.exact import memory, runs
 from dpexp.privacy.exact.masses import Cells, EitherOrder
 from dpexp.privacy.exact.update import Drift, Update, affine, constant
-from dpexp.privacy.judge.kinds import Attained
+from dpexp.privacy.judge.kinds import Law
 from dpexp.privacy.judge.setting import Assumes, Setting
 
 MOST_SIZES = 70
 """batch sizes that a step of Poisson sampling may mix: each is a map of its own, by which a walk becomes slower"""
-
-Build = Callable[[Setting, Assumes, Sequence[float]], Attained | None]
+Shape = Sequence[float]
+Build = Callable[[Setting, Assumes, Shape], Law | None]
 
 
 @dataclass(frozen=True)
@@ -47,95 +47,56 @@ class Family:
     """names of its shape numbers, each in [0, 1]"""
     admits: Callable[[Assumes], bool]
     build: Build
-    own_setting: Callable[[Sequence[float] | np.ndarray, Sequence[float], Assumes], Setting] | None = None
+    own_setting: Callable[[Shape | np.ndarray, Shape], Setting] | None = None
     """where the family needs settings of its own"""
 
 
 @dataclass(frozen=True)
 class Composed:
-    """All iterates of constant gradients: the loss of a step, summed, as privacy statements have it."""
+    """All iterates of constant gradients, as privacy statements have them: what steps or epochs attain together."""
 
-    pair: Scheme
-    q: float
-    multiplier: float
-    """noise over the distance that one record moves a step"""
-    steps: int
+    eps: Callable[[float], float]
+    renyi: Callable[[float], float]
+    variation: float
+    rounded: bool = True
+    """whether all rounding is charged already, as in loss distributions from below"""
 
-    def eps(self, delta: float) -> float:
-        return step_loss(self.q, self.multiplier, self.pair).attained(self.steps, delta)
 
-    def renyi(self, order: float) -> float:
-        # Renyi divergences of independent steps add up
-        present = self._mixture(self.q, 1 / self.multiplier)
-        other = present.mirrored if self.pair == "replace-one" else self._mixture(1.0, 0.0)
-        return self.steps * max(renyi_of(present, other, order), renyi_of(other, present, order)) * (1 - 1e-9)
+def normal(mu: float) -> Composed:
+    """Two normal laws mu deviations apart."""
+    less = 1 - 1e-12
+    variation = math.erf(mu / 2**1.5)
+    return Composed(lambda delta: eps_of(mu, delta) * less, lambda a: a * mu**2 / 2 * less, variation, rounded=False)
 
-    @staticmethod
-    def _mixture(q: float, mean: float) -> GaussianMixture:
+
+def composed(pair: Scheme, q: float, multiplier: float, steps: int) -> Composed:
+    """Sampled steps; `multiplier` is noise over the distance that one record moves a step."""
+
+    def mixture(q: float, mean: float) -> GaussianMixture:
         """Of a step whose record moves the mean by so much with probability q."""
         moved = np.array([1 - q, q])
         return GaussianMixture(np.array([0.0, mean])[moved > 0], np.log(moved[moved > 0]), 1.0)
 
-    @property
-    def variation(self) -> float:
-        sides = 2 if self.pair == "replace-one" else 1
-        return min(0.9, self.q * math.erf(1 / self.multiplier / 2**1.5) * math.sqrt(self.steps) * sides)
+    def renyi(order: float) -> float:
+        # Renyi divergences of independent steps add up
+        present = mixture(q, 1 / multiplier)
+        other = present.mirrored if pair == "replace-one" else mixture(1.0, 0.0)
+        return steps * max(renyi_of(present, other, order), renyi_of(other, present, order)) * (1 - 1e-9)
+
+    sides = 2 if pair == "replace-one" else 1
+    variation = min(0.9, q * math.erf(1 / multiplier / 2**1.5) * math.sqrt(steps) * sides)
+    return Composed(lambda delta: step_loss(q, multiplier, pair).attained(steps, delta), renyi, variation)
 
 
-@dataclass(frozen=True)
-class Allocated:
+def allocated(distance: float, batches: int, epochs: int) -> Composed | None:
     """The same, a record being in one random batch of every epoch."""
-
-    epoch: EpochLoss
-    epochs: int
-
-    def eps(self, delta: float) -> float:
-        return self.epoch.attained(self.epochs, delta)
-
-    def renyi(self, order: float) -> float:
-        return self.epochs * self._one.renyi(order)
-
-    @property
-    def variation(self) -> float:
-        return min(0.9, self._one.variation * math.sqrt(self.epochs))
-
-    @property
-    def _one(self) -> EitherOrder:
-        """What an epoch attains."""
-        atoms = self.epoch.dominated
-        return EitherOrder(Cells(atoms.p, atoms.q, atoms.relative))
-
-
-@dataclass(frozen=True)
-class Normal:
-    """Two normal laws mu deviations apart."""
-
-    mu: float
-
-    def eps(self, delta: float) -> float:
-        return eps_of(self.mu, delta) * (1 - 1e-12)
-
-    def renyi(self, order: float) -> float:
-        return order * self.mu**2 / 2 * (1 - 1e-12)
-
-    @property
-    def variation(self) -> float:
-        return math.erf(self.mu / 2**1.5)
-
-
-def walk(
-    s: Setting,
-    assumes: Assumes,
-    others: Drift,
-    one: Drift,
-    other: Drift,
-    start: float = 0.0,
-) -> Attained | None:
-    """The pair of walks; `other` is what replaces the record, and is left out where it is removed."""
-    if assumes.sampling == "poisson" and others.largest > 0 and runs.count_of_sizes(s.n, s.q) > MOST_SIZES:
+    loss = epoch_loss(distance, batches)
+    if not loss.written:
         return None
-    first = Update(assumes.sampling, s.n, s.batch_size, s.steps, s.width / 2, others, one, _latest(s), start)
-    return runs.pair(first, replace(first, record=other if assumes.relation == "replace-one" else None))
+    atoms = loss.dominated
+    one = EitherOrder(Cells(atoms.p, atoms.q, atoms.relative))
+    variation = min(0.9, one.variation * math.sqrt(epochs))
+    return Composed(lambda delta: loss.attained(epochs, delta), lambda order: epochs * one.renyi(order), variation)
 
 
 def _latest(s: Setting) -> int:
@@ -143,111 +104,110 @@ def _latest(s: Setting) -> int:
     return (s.steps - 1) % s.batches
 
 
-def _bounded_last(a: Assumes) -> bool:
-    return a.bounded and a.released == "last-iterate"
+# --- walks between walls ---
+
+Drifts = tuple[Drift, Drift, Drift, float]
+"""of a batch of others, of the record and of what replaces it, and the start"""
 
 
-def _linear_walk(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | None:
-    h, u = s.width / 2, s.largest_drift
-    # (a)
-    room = u - s.flattest * h
+def _walk(s: Setting, a: Assumes, others: Drift, one: Drift, other: Drift, start: float = 0.0) -> Law | None:
+    """The pair of walks; `other` is left out where the record is removed."""
+    if a.sampling == "poisson" and others.largest > 0 and runs.count_of_sizes(s.n, s.q) > MOST_SIZES:
+        return None
+    first = Update(a.sampling, s.n, s.batch_size, s.steps, s.width / 2, others, one, _latest(s), start)
+    return runs.pair(first, replace(first, record=other if a.relation == "replace-one" else None))
+
+
+def _walks(drifts: Callable[[float, float, Setting, Assumes, Shape], Drifts | None]) -> Build:
+    """The family of such drifts, from h, u and the shape."""
+
+    def build(s: Setting, a: Assumes, x: Shape) -> Law | None:
+        found = drifts(s.width / 2, s.largest_drift, s, a, x)
+        return found and _walk(s, a, *found)
+
+    return build
+
+
+def _linear(h: float, u: float, s: Setting, a: Assumes, x: Shape) -> Drifts | None:
+    flat = s.curvatures[0]
+    room = u - flat * h  # (a)
     if room <= 1e-9 * u:
         return None
-    none = affine(-s.flattest, 0.0, h)
-    sign = 1.0 if shape[0] < 0.5 else 0.0  # (b): against the opposite record, or one without a slope
-    return walk(s, a, none, affine(-s.flattest, room, h), affine(-s.flattest, -sign * room, h))
+    sign = 1.0 if x[0] < 0.5 else 0.0  # (b): against the opposite record, or one without a slope
+    return affine(-flat, 0.0, h), affine(-flat, room, h), affine(-flat, -sign * room, h), 0.0
 
 
-def _flipped_walk(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | None:
-    h, u = s.width / 2, s.largest_drift
-    room = u - s.flattest * h
+def _flipped(h: float, u: float, s: Setting, a: Assumes, x: Shape) -> Drifts | None:
+    flat = s.curvatures[0]
+    room = u - flat * h
     if room <= 1e-9 * u:
         return None
-    steep, back = affine(-s.flattest, room, h), affine(-s.flattest, -room, h)
-    return walk(s, a, steep, back, steep, (2 * shape[0] - 1) * h)
+    steep, back = affine(-flat, room, h), affine(-flat, -room, h)
+    return steep, back, steep, (2 * x[0] - 1) * h
 
 
-def _convex_walk(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | None:
+def _convex(h: float, u: float, s: Setting, a: Assumes, x: Shape) -> Drifts | None:
     """Others: a quadratic with a constant drift to a wall; the record: a quadratic of its own, and steep."""
-    h, u = s.width / 2, s.largest_drift
-    top = min(s.steepest if math.isfinite(s.steepest) else 2.0, u / h)
-    low = min(s.flattest, top)
+    flat, steep = s.curvatures
+    top = min(steep if math.isfinite(steep) else 2.0, u / h)
+    low = min(flat, top)
     # (a), for the others and for the record
-    bend, own = low + shape[0] * (top - low), low + shape[2] * (top - low)
-    drift = (2 * shape[1] - 1) * (u - bend * h)
+    bend, own = low + x[0] * (top - low), low + x[2] * (top - low)
     room = u - own * h
     if room <= 1e-9 * u:
         return None
-    sign = 1.0 if shape[3] < 0.7 else 0.0
-    return walk(
-        s,
-        a,
-        affine(-bend, drift, h),
-        affine(-own, room, h),
-        affine(-own, -sign * room, h),
-        (2 * shape[4] - 1) * h,
-    )
+    others, sign = affine(-bend, (2 * x[1] - 1) * (u - bend * h), h), 1.0 if x[3] < 0.7 else 0.0
+    return others, affine(-own, room, h), affine(-own, -sign * room, h), (2 * x[4] - 1) * h
 
 
-def _trap(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | None:
+def _trap(h: float, u: float, s: Setting, a: Assumes, x: Shape) -> Drifts:
     """Back to the left wall up to a, slow on a plateau up to e, on to the right wall beyond; the steps are sharp."""
-    h, u = s.width / 2, s.largest_drift
-    begin = (-0.3 + 1.1 * shape[0]) * h
-    end = begin + (0.02 + 0.98 * shape[1]) * (h - begin)
-    level = (2 * shape[2] - 1) * 0.3 * min(u, h)
+    begin = (-0.3 + 1.1 * x[0]) * h
+    end = begin + (0.02 + 0.98 * x[1]) * (h - begin)
+    level = (2 * x[2] - 1) * 0.3 * min(u, h)
     back = min(u, 2 * h + 8)  # a longer way than the set is wide ends at the wall just so
     # a knot that stands twice is a jump
     others = Drift((-h, begin, begin, end, end, h), (-back, -back, level, level, back, back))
-    return walk(s, a, others, constant(u), constant(-u), (2 * shape[3] - 1) * h)
+    return others, constant(u), constant(-u), (2 * x[3] - 1) * h
 
 
-def _repelling(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | None:
-    h, u = s.width / 2, s.largest_drift
-    bend = shape[0] * min(u / h, 1.0)
-    return walk(s, a, affine(bend, 0.0, h), constant(u), constant(-u if shape[1] < 0.7 else 0.0))
+def _repelling(h: float, u: float, s: Setting, a: Assumes, x: Shape) -> Drifts:
+    return affine(x[0] * min(u / h, 1.0), 0.0, h), constant(u), constant(-u if x[1] < 0.7 else 0.0), 0.0
 
 
-def _sine(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | None:
-    """A wave of one to three periods, on 8 knots a period."""
-    h, u = s.width / 2, s.largest_drift
-    # eight knots a period: the wave is 45 degrees from one to the next
-    count = 8 * (1 + round(2 * shape[0]))
-    size = shape[1] * min(u, 3.0)
+def _sine(h: float, u: float, s: Setting, a: Assumes, x: Shape) -> Drifts:
+    """A wave of one to three periods, on 8 knots a period, 45 degrees from one to the next."""
+    count, size = 8 * (1 + round(2 * x[0])), x[1] * min(u, 3.0)
     knots = tuple(-h + 2 * h * k / count for k in range(count + 1))
-    values = tuple(size * math.sin(math.pi * k / 4 + 2 * math.pi * shape[2]) for k in range(count + 1))
-    return walk(s, a, Drift(knots, values), constant(u), constant(-u))
+    values = tuple(size * math.sin(math.pi * k / 4 + 2 * math.pi * x[2]) for k in range(count + 1))
+    return Drift(knots, values), constant(u), constant(-u), 0.0
 
 
-def _free(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | None:
+def _free(h: float, u: float, s: Setting, a: Assumes, x: Shape) -> Drifts:
     """Any drift of the others through seven knots, of up to four noise units, or two where batches have many sizes."""
-    h, u = s.width / 2, s.largest_drift
     knots = tuple(-h + h * k / 3 for k in range(7))
-    values = tuple((2 * x - 1) * min(u, 2.0 if a.sampling == "poisson" else 4.0) for x in shape[:7])
-    return walk(s, a, Drift(knots, values), constant(u), constant(-u), (2 * shape[7] - 1) * h)
+    values = tuple((2 * v - 1) * min(u, 2.0 if a.sampling == "poisson" else 4.0) for v in x[:7])
+    return Drift(knots, values), constant(u), constant(-u), (2 * x[7] - 1) * h
 
 
-def _memory_numbers(x: Sequence[float] | np.ndarray, shape: Sequence[float]) -> tuple[memory.Memory, int, int]:
-    """The chain, batch size and number of batches of a point."""
+# --- the loss that remembers ---
+
+
+def _memory_setting(x: Shape | np.ndarray, shape: Shape) -> Setting:
+    """A setting whose clip leaves room for the chain of a point."""
     q = 10 ** (-3.3 + 2.3 * x[0])
     kappa = 0.4 * (2.0 / 0.4) ** x[3]
-    steps = max(1, round(10 ** (4.5 * x[2])))
     states = 2 + round(14 * shape[1] ** 2)
-    chain = memory.Memory(q, kappa, 0.05 * (6 / 0.05) ** shape[0], states, steps)
+    chain = memory.Memory(q, kappa, 0.05 * (6 / 0.05) ** shape[0], states, max(1, round(10 ** (4.5 * x[2]))))
     # so large a batch that the others' drift is a hundredth of b kappa, which the record's own takes of the clip
     batch = math.ceil(100 * chain.largest_drift / kappa)
-    return chain, batch, max(2, round(1 / q))
-
-
-def _memory_setting(x: Sequence[float] | np.ndarray, shape: Sequence[float], a: Assumes) -> Setting:
-    chain, batch, batches = _memory_numbers(x, shape)
-    u = chain.needs(batch)
     lipschitz, step_size = 10 ** (2 * x[7] - 1), 10 ** (2 * x[8] - 2)
-    noise_std = lipschitz / u
+    noise_std = lipschitz / chain.needs(batch)
     width = chain.width * step_size * noise_std
-    return Setting(batch * batches, batch, chain.steps, step_size, noise_std, lipschitz, width)
+    return Setting(batch * max(2, round(1 / q)), batch, chain.steps, step_size, noise_std, lipschitz, width)
 
 
-def _memory(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | None:
+def _memory(s: Setting, a: Assumes, shape: Shape) -> Law | None:
     """What the setting allows: as many cells as fit, kappa what the clip leaves."""
     step = 0.05 * (6 / 0.05) ** shape[0]
     # the set has to be whole cells wide, or the walls would cut the last one
@@ -267,7 +227,10 @@ def _memory(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | None:
     return chain.pair if chain is not None and chain.needs(s.batch_size) <= u * (1 + 1e-9) else None
 
 
-def _linear_free(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | None:
+# --- no walls ---
+
+
+def _linear_free(s: Setting, a: Assumes, shape: Shape) -> Law | None:
     """Linear losses on an unbounded set."""
     replaced = a.relation == "replace-one"
     flipped = replaced and a.sampling != "poisson" and shape[0] < 0.5
@@ -275,107 +238,100 @@ def _linear_free(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | N
         uses = s.steps
     elif a.sampling == "cyclic":
         # (c): its batch is one that an unfinished epoch has too
-        uses = s.steps // s.batches + (s.steps % s.batches > 0)
+        uses = s.epochs
     else:
         found = linear.linear(a.sampling, replaced, s.q, s.multiplier, s.steps, s.batches, flipped)
         return found if len(found.uses.counts) <= 6000 else None
-    return Normal((2 if replaced else 1) * uses / s.multiplier / math.sqrt(s.steps))
+    return normal((2 if replaced else 1) * uses / s.multiplier / math.sqrt(s.steps))
 
 
 def _statistic(kind: linear.Statistic) -> Build:
-    def build(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | None:
-        c = 1.0
+    def build(s: Setting, a: Assumes, shape: Shape) -> Law | None:
+        c, last = 1.0, kind == "last-iterate"
         if a.strongly_convex:
-            low, high = s.flattest, min(s.steepest, 2.0)
+            low, high = s.curvatures[0], min(s.curvatures[1], 2.0)
             c = 1 - (low + shape[0] * (high - low))
             # batches of random size contract by random factors, and a removed record takes its curvature with it
             if a.sampling == "poisson" or a.relation == "add-remove":
                 return None
-        law = linear.statistic_law(
-            kind,
-            a.sampling,
-            a.relation == "replace-one",
-            s.q,
-            s.multiplier,
-            c,
-            s.steps,
-            s.batches,
-            _latest(s) if kind == "last-iterate" else 0,  # the batch whose record weighs most
-        )
-        if law is None and kind == "last-iterate" and a.strongly_convex and abs(c) <= 0.999:
-            return _confined(s, a, c)
-        return law
+        position = _latest(s) if last else 0  # the batch whose record weighs most
+        run = a.sampling, a.relation == "replace-one", s.q, s.multiplier, c, s.steps, s.batches, position
+        law = linear.statistic_law(kind, *run)
+        contracts = last and a.strongly_convex and abs(c) <= 0.999
+        return _confined(s, a, c) if law is None and contracts else law
 
     return build
 
 
-def _confined(s: Setting, a: Assumes, c: float) -> Attained | None:
+def _confined(s: Setting, a: Assumes, c: float) -> Law | None:
     """A contracting walk without walls: walls 12 deviations beyond its means change nothing that can be seen."""
     # means are at most 1 / multiplier times a geometric series of |c|, and the variance is that of one of c^2
-    farthest = 1 / s.multiplier / (1 - abs(c))
-    half = farthest + 12 / math.sqrt(1 - c * c)
+    half = 1 / s.multiplier / (1 - abs(c)) + 12 / math.sqrt(1 - c * c)
     if half > 60:
         return None
     boxed = replace(s, diameter=2 * half * s.parameter_noise_std)
-    bend = -(1 - c)
-    step = s.largest_drift
-    return walk(boxed, a, affine(bend, 0.0, half), affine(bend, step, half), affine(bend, -step, half))
+    others, own, other = (affine(c - 1, sign * s.largest_drift, half) for sign in (0.0, 1.0, -1.0))
+    return _walk(boxed, a, others, own, other)
 
 
-def _composition(s: Setting, a: Assumes, shape: Sequence[float]) -> Attained | None:
-    step, replaced = 1 / s.multiplier, a.relation == "replace-one"
-    distance = 2 * step if replaced else step
-    if a.sampling == "full-batch" or s.q == 1:
-        return Normal(distance * math.sqrt(s.steps))
-    epochs, left = divmod(s.steps, s.batches)
-    if a.sampling == "cyclic":
-        return Normal(distance * math.sqrt(epochs + (left > 0)))
-    if a.sampling in ("shuffled", "reshuffled"):
-        if epochs == 0:
-            return None
+def _composition(s: Setting, a: Assumes, shape: Shape) -> Law | None:
+    replaced = a.relation == "replace-one"
+    distance, epochs = (2 if replaced else 1) / s.multiplier, s.steps // s.batches
+    if a.sampling in ("full-batch", "cyclic") or s.q == 1:
+        return normal(distance * math.sqrt(s.epochs if a.sampling == "cyclic" else s.steps))
+    if a.sampling == "shuffled":
         # one secret order: the sums of a batch over the epochs are one epoch of less noise
-        far, times = (distance * math.sqrt(epochs), 1) if a.sampling == "shuffled" else (distance, epochs)
-        loss = epoch_loss(far, s.batches)
-        return Allocated(loss, times) if loss.written else None
-    if a.sampling == "poisson":
-        return Composed("replace-one" if replaced else "add-remove", s.q, s.multiplier, s.steps)
-    if shape[0] < 0.7:  # all others pull one way, and one record is turned round
-        return Composed("add-remove", s.q, s.multiplier / 2, s.steps)
-    return Composed("replace-one", s.q, s.multiplier, s.steps)
+        return allocated(distance * math.sqrt(epochs), s.batches, 1) if epochs else None
+    if a.sampling == "reshuffled":
+        return allocated(distance, s.batches, epochs) if epochs else None
+    if a.sampling == "fixed-size" and shape[0] < 0.7:  # all others pull one way, and one record is turned round
+        return composed("add-remove", s.q, s.multiplier / 2, s.steps)
+    return composed("replace-one" if replaced else "add-remove", s.q, s.multiplier, s.steps)
+
+
+def _box(a: Assumes) -> bool:
+    return a.bounded and a.released == "last-iterate"
+
+
+def _clipped(a: Assumes) -> bool:
+    return _box(a) and not a.convex
 
 
 FAMILIES = (
     Family("linear", "all others have a flat or quadratic loss; the record's slope against its opposite, or none",
-           ("against",), _bounded_last, _linear_walk),
+           ("against",), _box, _walks(_linear)),
     Family("flipped", "all records pull the same way as hard as they may; one is turned round",
-           ("start",), lambda a: _bounded_last(a) and a.relation == "replace-one", _flipped_walk),
+           ("start",), lambda a: _box(a) and a.relation == "replace-one", _walks(_flipped)),
     Family("convex", "others quadratic with a constant drift to a wall; the record quadratic with all slope left",
-           ("others_curvature", "others_drift", "record_curvature", "against", "start"), _bounded_last, _convex_walk),
+           ("others_curvature", "others_drift", "record_curvature", "against", "start"), _box, _walks(_convex)),
     Family("trap-plateau", "others pull to one wall, then lie on a slow plateau, then pull to the other",
-           ("trap_end", "plateau_end", "plateau_level", "start"), lambda a: _bounded_last(a) and not a.convex, _trap),
-    Family("repelling", "others push away from the middle", ("strength", "against"),
-           lambda a: _bounded_last(a) and not a.convex, _repelling),
+           ("trap_end", "plateau_end", "plateau_level", "start"), _clipped, _walks(_trap)),
+    Family("repelling", "others push away from the middle", ("strength", "against"), _clipped, _walks(_repelling)),
     Family("sine", "others' gradients are a wave", ("periods", "size", "phase"),
-           lambda a: _bounded_last(a) and not a.convex and a.sampling != "poisson", _sine),
+           lambda a: _clipped(a) and a.sampling != "poisson", _walks(_sine)),
     Family("free", "others' gradients take any value at seven places, linear between",
-           (*(f"at_{k}" for k in range(7)), "start"), lambda a: _bounded_last(a) and not a.convex, _free),
-    Family("memory", "a clipped loss that counts what the record did in the place of the iterate",
-           ("step", "states"),
-           lambda a: _bounded_last(a) and not (a.convex or a.smooth) and a.sampling == "fixed-size", _memory,
-           _memory_setting),
-    Family("linear-unbounded", "constant gradients, no walls",
-           ("against",), lambda a: not a.bounded and a.released == "last-iterate" and not a.strongly_convex,
-           _linear_free),
-    Family("quadratic-unbounded", "quadratics of one curvature, the record's minimum is moved",
-           ("curvature",), lambda a: not a.bounded and a.released == "last-iterate" and a.strongly_convex,
-           _statistic("last-iterate")),
-    Family("average", "constant gradients or quadratics; the average of the iterates",
-           ("curvature",), lambda a: not a.bounded and a.released == "average", _statistic("average")),
-    Family("composition", "constant gradients, every iterate is seen",
-           ("against",), lambda a: a.released == "all-iterates", _composition),
+           (*(f"at_{k}" for k in range(7)), "start"), _clipped, _walks(_free)),
+    Family("memory", "a clipped loss that counts what the record did in the place of the iterate", ("step", "states"),
+           lambda a: _clipped(a) and not a.smooth and a.sampling == "fixed-size", _memory, _memory_setting),
+    Family("linear-unbounded", "constant gradients, no walls", ("against",),
+           lambda a: not a.bounded and a.released == "last-iterate" and not a.strongly_convex, _linear_free),
+    Family("quadratic-unbounded", "quadratics of one curvature, the record's minimum is moved", ("curvature",),
+           lambda a: not a.bounded and a.released == "last-iterate" and a.strongly_convex, _statistic("last-iterate")),
+    Family("average", "constant gradients or quadratics; the average of the iterates", ("curvature",),
+           lambda a: not a.bounded and a.released == "average", _statistic("average")),
+    Family("composition", "constant gradients, every iterate is seen", ("against",),
+           lambda a: a.released == "all-iterates", _composition),
 )  # fmt: skip
 
 
 def admitted(assumes: Assumes) -> list[Family]:
     """The families whose hypotheses the assumptions hold."""
     return [family for family in FAMILIES if family.admits(assumes)]
+
+
+def exact_pair(family: Family, setting: Setting, assumes: Assumes, shape: Shape) -> Law:
+    """The family's laws there; ValueError where it has none."""
+    laws = family.build(setting, assumes, tuple(shape))
+    if laws is None:
+        raise ValueError(f"the family {family.name} has no pair at these parameters")
+    return laws

@@ -20,7 +20,7 @@ SAMPLINGS: tuple[str, ...] = get_args(Sampling)
 
 @dataclass(frozen=True)
 class Assumes:
-    """What a bound declares: it is held only against runs for which this is true."""
+    """What a bound declares: it is compared only with runs for which this is true."""
 
     sampling: Sampling
     relation: str
@@ -81,42 +81,23 @@ class Setting:
         return self.batch_size / self.multiplier
 
     @property
-    def flattest(self) -> float:
-        """step_size strong_convexity."""
-        return self.step_size * self.strong_convexity
-
-    @property
-    def steepest(self) -> float:
-        """step_size smoothness."""
-        return self.step_size * self.smoothness
+    def curvatures(self) -> tuple[float, float]:
+        """step_size times strong_convexity, and times smoothness."""
+        return self.step_size * self.strong_convexity, self.step_size * self.smoothness
 
     @property
     def contraction(self) -> float:
         """Lipschitz constant of a step with the average of a full batch: max(|1 - eta m|, |1 - eta M|)."""
-        return max(abs(1 - self.flattest), abs(1 - self.steepest))
+        return max(abs(1 - curvature) for curvature in self.curvatures)
 
 
+PLAIN = ("n", "batch_size", "sampling_probability", "steps", "step_size", "noise_std", "parameter_noise_std",
+         "noise_multiplier", "lipschitz")  # fmt: skip
 NEEDS = {
-    "n": "",
-    "batch_size": "",
-    "sampling_probability": "",
-    "batches": "partition",
-    "epochs": "partition",
-    "steps": "",
-    "step_size": "",
-    "noise_std": "",
-    "parameter_noise_std": "",
-    "noise_multiplier": "",
-    "lipschitz": "",
-    "clip": "clipped",
-    "diameter": "bounded",
-    "smoothness": "smooth",
-    "strong_convexity": "strongly_convex",
-    "contraction": "smooth",
-}
+    **dict.fromkeys(PLAIN, ""), "batches": "partition", "epochs": "partition", "clip": "clipped", "diameter": "bounded",
+    "smoothness": "smooth", "strong_convexity": "strongly_convex", "contraction": "smooth",
+}  # fmt: skip
 """every parameter that a bound can take, with what it has to declare for that"""
-
-
 OTHERWISE = {"sampling_probability": "q", "noise_multiplier": "multiplier", "clip": "lipschitz"}
 """what a `Setting` calls some of them"""
 
@@ -136,23 +117,19 @@ def allowed(assumes: Assumes) -> list[str]:
 def from_cube(x: Sequence[float] | np.ndarray, assumes: Assumes) -> Setting:
     """A setting from `DIMENSIONS` numbers in [0, 1]; sizes are log-uniform."""
     x = [float(v) for v in x]
-    most_batches = {"full-batch": 1, "shuffled": 12, "reshuffled": 48}.get(assumes.sampling, 1000)
+    poisson = assumes.sampling == "poisson"
     # every size that a step of Poisson sampling mixes is a map of its own, which costs time
-    b_most = 3 if assumes.sampling == "poisson" else 100
-    batches = round(_log(x[0], 1, most_batches))
-    batch_size = round(_log(x[1], 1, b_most))
+    batches = round(_log(x[0], 1, {"full-batch": 1, "shuffled": 12, "reshuffled": 48}.get(assumes.sampling, 1000)))
+    batch_size = round(_log(x[1], 1, 3 if poisson else 100))
     # neighbours need a record beside the one in question
     if batches * batch_size < 2:
         batches, batch_size = (1, 2) if assumes.sampling == "full-batch" else (2, batch_size)
-    steps = round(_log(x[2], 1, 1e4 if assumes.released == "all-iterates" else 1e5))
-    if assumes.released == "average" and assumes.sampling in ("fixed-size", "poisson", "reshuffled"):
-        # all patterns of inclusions are listed
-        steps = round(_log(x[2], 1, 12))
-    multiplier = _log(x[3], 0.25, 30)
-    width = _log(x[4], 0.4, 12 if assumes.sampling == "poisson" else 30)
-    drift = batch_size / multiplier
+    # of an average all patterns of inclusions are listed
+    listed = assumes.released == "average" and assumes.sampling in ("fixed-size", "poisson", "reshuffled")
+    steps = round(_log(x[2], 1, 12 if listed else 1e4 if assumes.released == "all-iterates" else 1e5))
+    multiplier, width = _log(x[3], 0.25, 30), _log(x[4], 0.4, 12 if poisson else 30)
     # a gradient of at most L on the set: strong_convexity diameter / 2 <= L
-    most_flat = min(1.0, 2 * drift / width) if assumes.bounded else 1.0
+    most_flat = min(1.0, 2 * batch_size / multiplier / width) if assumes.bounded else 1.0
     flat = max(1e-3, x[5]) * most_flat if assumes.strongly_convex else 0.0
     # eta M <= 2: a step does not expand
     steep = flat + x[6] * (2 - flat)
