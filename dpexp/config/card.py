@@ -18,7 +18,7 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from dpexp.accounting.events import NotAccounted, is_event, kinds_of
 from dpexp.config.messages import explain_fields, suggest
-from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, all_at, read
+from dpexp.config.yamlfile import ConfigError, Issue, Position, Tree, all_at, read
 from dpexp.core.parameters import Count, Parameters, RecordCount
 from dpexp.privacy.mechanisms.vocabulary import share_and_steps
 
@@ -167,97 +167,86 @@ def read_card(path: Path | None, words: Mapping[str, Any], tree: Any = None) -> 
 
     Raises ConfigError with everything that is wrong.
     """
-    at = Position(str(path) if path else "arguments")
-    root, notes = imported(read(path) if path else all_at({} if tree is None else tree, at))
+    root = read(path) if path else all_at({} if tree is None else tree, Position("arguments"))
+    notes: tuple[str, ...] = ()
+    if is_event(root.value):
+        root, notes = _of_event(root), (TREE,)
     if not isinstance(root.value, dict):
-        hint = "`dpexp init --card` prints one to fill in"
-        raise ConfigError([Issue(root.where, "a card is a mapping of fields", hint)])
-    values, keys = dict(root.value), dict(root.keys)
+        raise ConfigError(
+            [Issue(root.at(), "a card is a mapping of fields", "`dpexp init --card` prints one to fill in")]
+        )
     for key, value in words.items():
         # What is typed replaces what the file says, and messages name it by its word.
-        values[key], keys[key] = all_at(value, Position(f"{key}=")), Position(f"{key}=")
-    return CardRead(card_of(Located(values, root.where, keys)), notes)
+        root = root.put((key,), value, Position(f"{key}="))
+    if "history" in root:
+        notes = (HISTORY, CENTRAL_LIMIT) if root.value.get("mechanism") == "gdp" else (HISTORY,)
+        root = _of_history(root)
+    return CardRead(card_of(root), notes)
 
 
-def card_of(root: Located) -> Card:
+def card_of(root: Tree) -> Card:
     """The card that a mapping is. Raises ConfigError with everything that is wrong, each at its place."""
     issues: list[Issue] = []
-    root = _own_names(root, issues)
+    given = root.parts()
+    for synonym, name in SYNONYMS.items():
+        if synonym in given and name in given:
+            issues.append(Issue(root.key(synonym), f"{synonym} and {name} are one field", "give it once"))
+        elif synonym in given:
+            given[name] = given.pop(synonym)
     names = [*Card.model_fields, *ONE_PHASE, *STATED, *SYNONYMS]
-    issues += [
-        Issue(root.keys.get(key, root.where), f"unknown field '{key}'", suggest(key, names))
-        for key in root.value
-        if key not in names
-    ]
-    values = {key: value for key, value in root.value.items() if key in Card.model_fields}
-    if stated := _stated(root):
-        values["stated"] = stated
+    issues += [Issue(root.key(key), f"unknown field '{key}'", suggest(key, names)) for key in given if key not in names]
+    values = {key: value for key, value in given.items() if key in Card.model_fields}
+    # What `eps` or `mu` beside the other fields states, at the first delta of the card or the usual one.
+    claims = [root.joined({"mu": given["mu"]})] if "mu" in given else []
+    if "eps" in given:
+        first = (given["delta"].items() if "delta" in given else []) or [given.get("delta", root.holding(1e-5))]
+        claims.append(root.joined({"eps": given["eps"], "delta": first[0]}))
+    if claims:
+        values["stated"] = root.joined(claims)
     for name in ("delta", "stated"):
         # One value may stand for a list of one.
-        if name in values and not isinstance(values[name].value, list):
-            values[name] = replace(values[name], value=[values[name]])
-    if phases := _phases(root, issues):
+        if name in values:
+            values[name] = values[name].joined(values[name].items())
+    if phases := _phases(root, given, issues):
         values["phases"] = phases
     if issues:
         raise ConfigError(issues)
-    located = replace(root, value=values)
+    whole = root.joined(values)
     try:
-        return Card(**located.plain())
+        return Card(**whole.value)
     except ValidationError as error:
-        hint = "`dpexp init --card` says what each field means"
-        raise ConfigError(list(explain_fields(error, "card", located, hint))) from None
+        raise ConfigError(
+            explain_fields(error, "card", whole, "`dpexp init --card` says what each field means")
+        ) from None
 
 
-def _own_names(root: Located, issues: list[Issue]) -> Located:
-    """The mapping with the names of a card's fields in place of their synonyms."""
-    values, keys = dict(root.value), dict(root.keys)
-    for synonym, name in SYNONYMS.items():
-        if synonym in values and name in values:
-            issues.append(Issue(keys.get(synonym, root.where), f"{synonym} and {name} are one field", "give it once"))
-        elif synonym in values:
-            values[name], keys[name] = values.pop(synonym), keys.pop(synonym, root.where)
-    return replace(root, value=values, keys=keys)
-
-
-def _stated(root: Located) -> Located | None:
-    """What `eps` or `mu` beside the other fields states, at the first delta of the card or the usual one."""
-    claims = [{"mu": root.value["mu"]}] if "mu" in root.value else []
-    if "eps" in root.value:
-        delta = root.value.get("delta", Located(1e-5, root.where))
-        first = delta.value[0] if isinstance(delta.value, list) and delta.value else delta
-        claims.append({"eps": root.value["eps"], "delta": first})
-    return Located([Located(one, root.where) for one in claims], root.where) if claims else None
-
-
-def _phases(root: Located, issues: list[Issue]) -> Located | None:
+def _phases(root: Tree, given: Mapping[str, Tree], issues: list[Issue]) -> Tree | None:
     """Phases from a list of them, or from lists of one length; what is given beside them replaces their fields."""
-    own, given = {name: root.value[name] for name in ONE_PHASE if name in root.value}, root.value.get("phases")
-    rows = [] if given is None else given.value if isinstance(given.value, list) else [given]
-    if rows and not (own or "epochs" in root.value):
-        return Located(rows, given.where)
-    columns = {name: [row.value[name] for row in rows if row.is_mapping and name in row.value] for name in ONE_PHASE}
-    columns |= {name: value.value if isinstance(value.value, list) else [value] for name, value in own.items()}
-    single = {name: column[0].value for name, column in columns.items() if len({str(c.plain()) for c in column}) == 1}
-    others = {name: root.value.get(SYNONYMS.get(name, name)) for name in ("n", "batch_size", "epochs", "sampling")}
+    own = {name: given[name] for name in ONE_PHASE if name in given}
+    rows = given["phases"].items() if "phases" in given else []
+    if rows and not (own or "epochs" in given):
+        return given["phases"].joined(rows)
+    columns = {name: [row.part(name) for row in rows if name in row] for name in ONE_PHASE}
+    columns |= {name: tree.items() for name, tree in own.items()}
+    single = {name: column[0].value for name, column in columns.items() if len({str(c.value) for c in column}) == 1}
+    others = {name: given.get(SYNONYMS.get(name, name)) for name in ("n", "batch_size", "epochs", "sampling")}
     try:
-        known = share_and_steps(single | {name: value.value for name, value in others.items() if value is not None})
+        known = share_and_steps(single | {name: tree.value for name, tree in others.items() if tree is not None})
     except ValueError as error:
-        issues.append(Issue(root.keys.get("epochs", root.where), str(error)))
+        issues.append(Issue(root.key("epochs"), str(error)))
         return None
-    columns |= {
-        name: [Located(value, root.where)] for name, value in known.items() if name == "steps" or not columns[name]
-    }
+    columns |= {n: [root.holding(value)] for n, value in known.items() if n == "steps" or not columns[n]}
     absent = [name for name in ONE_PHASE if not columns[name]]
     if absent:
         hint = "or phases: [{noise_multiplier: 1.0, sampling_probability: 0.01, steps: 1000}]"
-        issues.append(Issue(root.where, f"a card needs {', '.join(absent)}", hint))
+        issues.append(Issue(root.at(), f"a card needs {', '.join(absent)}", hint))
         return None
     length = max(map(len, columns.values()))
     if any(len(column) not in (1, length) for column in columns.values()):
-        issues.append(Issue(root.where, "phases are lists of one length", ""))
+        issues.append(Issue(root.at(), "phases are lists of one length", ""))
         return None
     each = ({name: column[k % len(column)] for name, column in columns.items()} for k in range(length))
-    return Located([Located(row, root.where) for row in each], root.where)
+    return root.joined([root.joined(row) for row in each])
 
 
 def _word(value: object) -> str:
@@ -267,66 +256,50 @@ def _word(value: object) -> str:
 HISTORY = "an accountant's history says what was accounted, not what ran: the sampler is not known from it"
 TREE = "an event says what was accounted, not what ran: the sampler is not known from it"
 CENTRAL_LIMIT = "the accountant `gdp` approximates by the central limit theorem, and can state less than is true"
-PhaseValues = tuple[float, float, int]
-"""noise multiplier, sampling probability, steps"""
 
 
-def imported(root: Located) -> tuple[Located, tuple[str, ...]]:
-    """The fields of a card, and what has to be said, of a history or an event tree; what is neither as it stands."""
-    if isinstance(root.value, dict) and "history" in root.value:
-        return _of_history(root)
-    value = root.plain()
-    return _of_event(value, root.where) if is_event(value) else (root, ())
-
-
-def _of_history(root: Located) -> tuple[Located, tuple[str, ...]]:
-    """`{"history": [[sigma, q, steps], ...], "mechanism": "rdp"}`."""
-    history, rows, issues = root.value["history"], [], []
+def _of_history(root: Tree) -> Tree:
+    """The fields of `{"history": [[sigma, q, steps], ...], "mechanism": "rdp"}`, with those that are beside it."""
+    history, rows, issues = root.part("history"), [], []
     shape = "a history is [[sigma, sample_rate, steps], ...]"
-    if not isinstance(history.value, list) or not history.value:
-        problem = "is empty: no step was accounted" if history.value == [] else f"is {history.value!r}"
-        raise ConfigError([Issue(history.where, f"the history {problem}", shape)])
-    for k, entry in enumerate(history.value, 1):
-        if not isinstance(entry.value, list) or len(entry.value) != len(ONE_PHASE):
-            issues.append(Issue(entry.where, f"row {k} of the history is {entry.plain()!r}", shape))
+    if not isinstance(history.value, tuple) or not history.value:
+        problem = "is empty: no step was accounted" if history.value == () else f"is {history.value!r}"
+        raise ConfigError([Issue(history.at(), f"the history {problem}", shape)])
+    for k, entry in enumerate(history.items(), 1):
+        if not isinstance(entry.value, tuple) or len(entry.value) != len(ONE_PHASE):
+            issues.append(Issue(entry.at(), f"row {k} of the history is {entry.value!r}", shape))
             continue
-        row = replace(entry, value=dict(zip(ONE_PHASE, entry.value, strict=True)))
+        row = entry.joined(dict(zip(ONE_PHASE, entry.items(), strict=True)))
         try:
-            rows.append(Phase(**row.plain()))
+            rows.append(Phase(**row.value))
         except ValidationError as error:
-            place = f"row {k} of the history, {list(entry.plain())}"
-            issues += [
-                replace(issue, message=f"{place}: {issue.message}") for issue in explain_fields(error, "row", row)
-            ]
+            place = f"row {k} of the history, {list(entry.value)}"
+            found = explain_fields(error, "row", row)
+            issues += [replace(issue, message=f"{place}: {issue.message}") for issue in found]
     if issues:
         raise ConfigError(issues)
-    # Fields may stand beside a history, which tells little.
-    own = {key: value for key, value in root.value.items() if key not in ("history", "mechanism")}
-    notes = [HISTORY]
-    if "mechanism" in root.value and root.value["mechanism"].value == "gdp":
-        notes.append(CENTRAL_LIMIT)
+    # Fields may be given beside a history, which says little.
+    own = {key: part for key, part in root.parts().items() if key not in ("history", "mechanism")}
     entries = [(row.noise_multiplier, row.sampling_probability, row.steps) for row in rows]
-    return _fields(entries, {"accounted_as": "poisson"}, own, root), tuple(notes)
+    fields = {key: root.holding(value) for key, value in _fields(entries, accounted_as="poisson").items()}
+    return root.joined(fields | own)
 
 
-def _fields(phases: Sequence[PhaseValues], more: dict[str, Any], own: dict[str, Located], root: Located) -> Located:
-    """A card's fields from phases, of which equal neighbours become one."""
-    # An event may hold a node for every step.
-    merged = [(*kind, sum(p[2] for p in same)) for kind, same in groupby(phases, key=lambda p: (p[0], p[1]))]
-    columns = dict(zip(ONE_PHASE, zip(*merged, strict=True), strict=True))
-    return replace(root, value=all_at({**columns, **more}, root.where).value | own)
+def _of_event(root: Tree) -> Tree:
+    """The fields of the tree of an event of dp_accounting, as nested lists."""
 
+    def refused(what: str) -> ConfigError:
+        hint = "nothing of a tree is left out: account it elsewhere"
+        return ConfigError([Issue(root.at(), f"cannot account {what}", hint)])
 
-def _of_event(tree: tuple[Any, ...], at: Position) -> tuple[Located, tuple[str, ...]]:
-    """The tree of an event of dp_accounting, as nested lists."""
     try:
-        kinds = kinds_of(tree)
+        kinds = kinds_of(root.value)
     except NotAccounted as error:
-        raise _refused(str(error), at) from None
+        raise refused(str(error)) from None
     # A batch of all records is no draw, whatever its event is called.
     samplers = {kind.sampler for kind in kinds if kind.sampling_probability < 1} or {"full-batch"}
     if len(samplers) > 1:
-        raise _refused(f"batches of several kinds ({', '.join(sorted(samplers))})", at)
+        raise refused(f"batches of several kinds ({', '.join(sorted(samplers))})")
     (sampler,) = samplers
     more: dict[str, Any] = {"accounted_as": sampler}
     for kind in kinds:
@@ -335,8 +308,11 @@ def _of_event(tree: tuple[Any, ...], at: Position) -> tuple[Located, tuple[str, 
     if sampler == "fixed-size":
         more["relation"] = "replace-one"
     phases = [(kind.noise_multiplier, kind.sampling_probability, kind.steps) for kind in kinds]
-    return _fields(phases, more, {}, Located({}, at)), (TREE,)
+    return all_at(_fields(phases, **more), root.at())
 
 
-def _refused(what: str, at: Position) -> ConfigError:
-    return ConfigError([Issue(at, f"cannot account {what}", "nothing of a tree is left out: account it elsewhere")])
+def _fields(phases: Sequence[tuple[float, float, int]], **more: Any) -> dict[str, Any]:
+    """A card's fields from phases (noise multiplier, share, steps), of which equal neighbours become one."""
+    # An event may hold a node for every step.
+    merged = [(*kind, sum(p[2] for p in same)) for kind, same in groupby(phases, key=lambda p: (p[0], p[1]))]
+    return {**dict(zip(ONE_PHASE, zip(*merged, strict=True), strict=True)), **more}

@@ -19,7 +19,7 @@ from dpexp.config.messages import suggest
 from dpexp.config.populations import POPULATION, described
 from dpexp.config.reader import Reader
 from dpexp.config.shipped import MARK, shipped
-from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, all_at, parse, read_bytes
+from dpexp.config.yamlfile import ConfigError, Issue, Position, Tree, parse, read_bytes
 from dpexp.core.errors import UsageError
 from dpexp.core.places import paths_from
 from dpexp.core.scalars import yaml_in_line
@@ -73,7 +73,7 @@ def located(path: Path | str) -> Path:
 
 
 def _resolve(
-    root: Located, path: Path, overrides: Iterable[str], replicates: int | None, profile: str, trusted: bool = True
+    root: Tree, path: Path, overrides: Iterable[str], replicates: int | None, profile: str, trusted: bool = True
 ) -> Experiment:
     if profile not in PROFILES:
         raise UsageError(f"--profile is smoke or paper, not {profile!r}")
@@ -92,7 +92,7 @@ def _resolve(
     return replace(experiment, overrides=tuple(shown))
 
 
-def override(root: Located, text: str, where: Position) -> Located:
+def override(root: Tree, text: str, where: Position) -> Tree:
     """The tree with `a.b=value` set. Raises ConfigError."""
     path, equals, value = text.partition("=")
     keys = path.strip().split(".")
@@ -103,17 +103,10 @@ def override(root: Located, text: str, where: Position) -> Located:
     if keys[0] not in known or (len(keys) > 2 and keys[0] != POPULATION):
         raise ConfigError([Issue(where, f"unknown key '{path}'", suggest(keys[0], known))])
     try:
-        return _set(root, keys, all_at(parse(value, str(where)).plain() if value.strip() else None, where), where)
+        given = parse(value, str(where)).value if value.strip() else None
     except ConfigError as error:
         raise ConfigError([Issue(where, issue.message) for issue in error.issues]) from None
-
-
-def _set(tree: Located, keys: list[str], value: Located, where: Position) -> Located:
-    if not keys:
-        return value
-    inner = tree.value if isinstance(tree.value, dict) else {}
-    child = _set(inner.get(keys[0], Located({}, where)), keys[1:], value, where)
-    return Located(inner | {keys[0]: child}, tree.where, {**tree.keys, keys[0]: tree.keys.get(keys[0], where)})
+    return root.put(tuple(keys), given, where)
 
 
 def resolved_yaml(experiment: Experiment) -> str:

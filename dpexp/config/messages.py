@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from dpexp.config.yamlfile import Issue, Located
+from dpexp.config.yamlfile import Issue, Tree
 from dpexp.core.parameters import Registry
 
 _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
@@ -49,17 +49,16 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(names.words() if isinstance(names, Registry) else names)
 
 
-def show(located: Located) -> str:
-    value = located.value
-    if isinstance(value, dict | list) or value is None:
-        return kind(located)
+def show(value: Any) -> str:
+    if isinstance(value, dict | list | tuple) or value is None:
+        return kind(value)
     text = repr(value) if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else f"{value}"
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def kind(located: Located) -> str:
-    kinds = {dict: "a mapping", list: "a list", type(None): "nothing", str: "text", bool: "true or false"}
-    return kinds.get(type(located.value), "a number")
+def kind(value: Any) -> str:
+    kinds = {dict: "a mapping", list: "a list", tuple: "a list", type(None): "nothing", str: "text"}
+    return kinds.get(type(value), "true or false" if isinstance(value, bool) else "a number")
 
 
 def allowed(field: FieldInfo) -> str:
@@ -99,55 +98,40 @@ def constraints(metadata: Sequence[Any]) -> list[Any]:
     return [item for entry in metadata for item in (entry.metadata if isinstance(entry, FieldInfo) else [entry])]
 
 
-def explain(error: ValidationError, name: str, value: Located, hint: str = "") -> Iterator[Issue]:
+def explain(error: ValidationError, name: str, tree: Tree, hint: str = "") -> list[Issue]:
     """The errors of one value called `name`, each as an issue at the innermost place it concerns."""
-    yield from _explained(error.errors(), name, value, hint)
+    return list(_explained(error.errors(), name, tree, hint))
 
 
-def explain_fields(error: ValidationError, name: str, value: Located, hint: str = "") -> Iterator[Issue]:
+def explain_fields(error: ValidationError, name: str, tree: Tree, hint: str = "") -> list[Issue]:
     """The errors of a mapping called `name`, each under the name of its own field."""
+    found: list[Issue] = []
     for field, own in groupby(error.errors(), key=lambda detail: detail["loc"]):
         details = list(own)
-        words = [part for part in details[0]["loc"] if isinstance(part, str)]
+        words = [part for part in field if isinstance(part, str)]
         missing = details[0]["type"] == "missing"
-        yield from _explained(details, ".".join(words[:-1] if missing else words) if field else name, value, hint)
+        found += _explained(details, ".".join(words[:-1] if missing else words) if field else name, tree, hint)
+    return found
 
 
-def _explained(details: list[ErrorDetails], name: str, value: Located, hint: str) -> Iterator[Issue]:
+def _explained(details: list[ErrorDetails], name: str, tree: Tree, hint: str) -> Iterator[Issue]:
     if len(details) > 1:  # a list with a wrong entry also counts as too short
         details = [detail for detail in details if detail["type"] != "too_short"]
     literals = [detail for detail in details if detail["type"] == "literal_error"]
     # Of a word or a number pydantic complains twice; what was meant is not known, so one line says both.
     for detail in literals[:1] or details:
-        path = [part for part in detail["loc"] if isinstance(part, int | str)]  # type: ignore[redundant-expr]
-        around, at = _descend(value, path)
+        loc, kind_of_error = detail["loc"], detail["type"]
         # The numbers and the words of pydantic's own message.
         context = dict(detail.get("ctx", {}))
-        if detail["type"] == "extra_forbidden":
-            key = str(path[-1])
-            yield Issue(around.keys.get(key, at.where), f"unknown key in {name}: '{key}'", hint)
-        elif detail["type"] == "missing":
-            what = f"needs '{path[-1]}'" if isinstance(path[-1], str) else "needs more values"
-            yield Issue(at.where, f"'{name}' {what}", hint)
-        elif detail["type"] == "value_error":
-            yield Issue(
-                at.where,
-                f"'{name}' is wrong: {context['error']}",
-                "" if hint.startswith("allowed: a mapping") else hint,
-            )
+        if kind_of_error == "extra_forbidden":
+            yield Issue(tree.key(*loc), f"unknown key in {name}: '{loc[-1]}'", hint)
+        elif kind_of_error == "missing":
+            what = f"needs '{loc[-1]}'" if isinstance(loc[-1], str) else "needs more values"
+            yield Issue(tree.at(*loc), f"'{name}' {what}", hint)
+        elif kind_of_error == "value_error":
+            known = "" if hint.startswith("allowed: a mapping") else hint
+            yield Issue(tree.at(*loc), f"'{name}' is wrong: {context['error']}", known)
         else:
-            words = _WORDS[detail["type"]](context) if detail["type"] in _WORDS else detail["msg"]
+            words = _WORDS[kind_of_error](context) if kind_of_error in _WORDS else detail["msg"]
             also = " or a positive number" if literals and len(details) > 1 else ""
-            yield Issue(at.where, f"'{name}' {words}{also}, got {show(at)}", hint)
-
-
-def _descend(value: Located, path: list[int | str]) -> tuple[Located, Located]:
-    """The mapping or list around the innermost value that the path reaches, and that value."""
-    around = value
-    for part in path:
-        inner = value.value
-        if isinstance(part, str) and isinstance(inner, dict) and part in inner:
-            around, value = value, inner[part]
-        elif isinstance(inner, list) and isinstance(part, int) and part < len(inner):
-            around, value = value, inner[part]
-    return (value if isinstance(value.value, dict) else around), value
+            yield Issue(tree.at(*loc), f"'{name}' {words}{also}, got {show(detail['input'])}", hint)

@@ -8,8 +8,7 @@ by them, so that cells keep their ids in either spelling; anything else is the p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
 
@@ -20,7 +19,7 @@ from dpexp.algorithms.clipped_ldp_sgd import ClippedLdpSgd
 from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.config.cells import Cell
 from dpexp.config.messages import explain
-from dpexp.config.yamlfile import Issue, Located
+from dpexp.config.yamlfile import Issue, Position, Tree
 from dpexp.core.parameters import Parameters
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.population import Faults, Population
@@ -29,61 +28,62 @@ POPULATION = "population"
 LISTS = {"coefficients": 1, "slopes": 1, "correlation": 2, "p": 1, "columns": 1, "heteroscedastic": 1}
 """depth of the lists that these keys take"""
 SHORT = ("d", "sigma_z", "beta")
+MOST_COLUMNS = 1000
+"""of rows with a law of their own, as `dpexp.problems.row_rules` takes"""
+ALTERNATIVES = ("number", "list", "mapping", "word")
 
 
-def expanded(value: Located, key: str = "") -> list[Located]:
+def expanded(tree: Tree, key: str = "") -> list[Tree]:
     """(a): every population that a section says."""
-    if isinstance(value.value, list):
-        rules = key != "columns" and any(item.is_mapping for item in value.value)
-        if rules or _depth(value) > LISTS.get(key, 0):
-            return [one for item in value.value for one in expanded(item, key)]
+    if isinstance(tree.value, tuple):
+        rules = key != "columns" and any(isinstance(item, dict) for item in tree.value)
+        if rules or _depth(tree.value) > LISTS.get(key, 0):
+            return [one for item in tree.items() for one in expanded(item, key)]
         if key == "columns":
-            return [replace(value, value=list(items)) for items in product(*map(expanded, value.value))]
-        return [value]
-    if not value.is_mapping:
-        return [value]
-    parts = [expanded(inner, name) for name, inner in value.value.items()]
-    return [replace(value, value=dict(zip(value.value, items, strict=True))) for items in product(*parts)]
+            return [tree.joined(items) for items in product(*map(expanded, tree.items()))]
+    if not isinstance(tree.value, dict):
+        return [tree]
+    parts = [expanded(inner, name) for name, inner in tree.parts().items()]
+    return [tree.joined(dict(zip(tree.value, items, strict=True))) for items in product(*parts)]
 
 
-def _depth(value: Located) -> int:
-    """How many lists stand in one another."""
-    return 1 + max(map(_depth, value.value), default=0) if isinstance(value.value, list) else 0
+def _depth(value: Any) -> int:
+    """How many lists are in one another."""
+    return 1 + max(map(_depth, value), default=0) if isinstance(value, tuple) else 0
 
 
 def alternatives(
-    kind: type[Parameters], problem: Located, given: Located, report: Callable[[Issue], None]
+    kind: type[Parameters], problem: Tree, given: Tree, report: Callable[[Position, str, str], None]
 ) -> list[dict[str, Any]]:
     """Parameters of the problem, one mapping for every population that the section says; what is wrong is reported."""
     if not issubclass(kind, LinearPredictorProblem) or not kind.populations:
-        report(Issue(given.where, "this problem does not take a population", "leave out `population`"))
+        report(given.at(), "this problem does not take a population", "leave out `population`")
         return []
-    if not given.is_mapping and not isinstance(given.value, list):
-        report(Issue(given.where, "'population' must be a mapping", "for instance population: {d: 5, weights: none}"))
+    if not isinstance(given.value, dict | tuple):
+        report(given.at(), "'population' must be a mapping", "for instance population: {d: 5, weights: none}")
         return []
     found = []
     for one in expanded(given):
-        for key in (*SHORT, *(("sigma", "support") if one.is_mapping and "errors" in one.value else ())):
-            if key in problem.value:
-                report(
-                    Issue(problem.keys[key], f"'problem.{key}' is said by 'population' too", "keep it in population")
-                )
+        for key in (*SHORT, *(("sigma", "support") if "errors" in one else ())):
+            if key in problem:
+                report(problem.key(key), f"'problem.{key}' is said by 'population' too", "keep it in population")
         try:
-            population = Population.model_validate(one.plain(), strict=True)
+            population = Population.model_validate(one.value, strict=True)
         except ValidationError as error:
             for issue in _issues(error, one):
-                report(issue)
+                report(issue.where, issue.message, issue.hint)
             continue
         if kind.labels and population.errors is not None:
             message = "the responses are labels: errors have no meaning"
             hint = "leave out `errors`; `response: {link: probit}` changes the law of labels"
-            report(Issue(one.keys["errors"], message, hint))
+            report(one.key("errors"), message, hint)
         elif population.response is not None and not kind.labels:
-            report(
-                Issue(one.keys["response"], "a link is of labels, and this problem has none", "leave out `response`")
-            )
+            report(one.key("response"), "a link is of labels, and this problem has none", "leave out `response`")
+        elif POPULATION in (values := _parameters(kind, population)) and population.width > MOST_COLUMNS:
+            message = f"'population' has {population.width:,} columns; rows of at most {MOST_COLUMNS:,} are integrated"
+            report(one.at("d"), message, "leave out `design`, `errors`, `weights` and `bend`, or take fewer columns")
         else:
-            found.append(_parameters(kind, population))
+            found.append(values)
     return found
 
 
@@ -126,33 +126,18 @@ def _parameters(kind: type[LinearPredictorProblem], population: Population) -> d
     return {POPULATION: population}
 
 
-def _issues(error: ValidationError, given: Located) -> list[Issue]:
-    found: list[Issue] = []
-    for detail in error.errors():
-        wrong = detail.get("ctx", {}).get("error")
-        if isinstance(wrong, Faults):
-            for fault in wrong.faults:
-                found.append(Issue(_deepest(given, fault.path).where, f"{fault.place} {fault.message}", fault.hint))
-    if found:
-        return found
+def _issues(error: ValidationError, given: Tree) -> list[Issue]:
+    faults = [
+        fault
+        for detail in error.errors()
+        if isinstance(wrong := detail.get("ctx", {}).get("error"), Faults)
+        for fault in wrong.faults
+    ]
+    if faults:
+        return [Issue(given.at(*fault.path), f"{fault.place} {fault.message}", fault.hint) for fault in faults]
     first = error.errors()[0]
     # tags of alternatives are no keys of the config
-    words = [
-        part for part in first["loc"] if isinstance(part, str) and part not in ("number", "list", "mapping", "word")
-    ]
+    words = [part for part in first["loc"] if isinstance(part, str) and part not in ALTERNATIVES]
     if first["type"] in ("extra_forbidden", "missing"):
         words = words[:-1]
-    return list(explain(error, ".".join([POPULATION, *words]), given))
-
-
-def _deepest(value: Located, path: tuple[str | int, ...]) -> Located:
-    """What the path reaches, or the last place on the way that is there."""
-    for part in path:
-        inner = value.value
-        if isinstance(inner, Mapping) and part in inner:
-            value = inner[part]
-        elif isinstance(inner, list) and isinstance(part, int) and part < len(inner):
-            value = inner[part]
-        else:
-            break
-    return value
+    return explain(error, ".".join([POPULATION, *words]), given)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import date
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, all_at, read
+from dpexp.config.yamlfile import ConfigError, Issue, Position, Tree, all_at, read
 from dpexp.core.text import guess
 from dpexp.data.encode import letters, limits_of
 from dpexp.data.public_inputs import BLANKS, DECIMALS, THOUSANDS, PublicInputs
@@ -29,39 +29,9 @@ def read_public(source: Path | Mapping[str, object] | None) -> PublicInputs:
     if source is None:
         return PublicInputs()
     root = read(source) if isinstance(source, Path) else all_at(_plain(source), Position("public"))
-    issues: list[Issue] = []
     if not isinstance(root.value, dict):
-        raise ConfigError([Issue(root.where, "must be keys with values", f"keys: {', '.join(KEYS)}")])
-    for key in root.value:
-        if key not in KEYS:
-            issues.append(Issue(root.keys[key], f"unknown key '{key}'", f"{guess(key, KEYS)}keys: {', '.join(KEYS)}"))
-    ranges = _each(root, "ranges", _range, issues)
-    categories = _each(root, "categories", _levels, issues)
-    guessed, known = (_positive(root, key, issues) for key in ("error_scale", "known_error_scale"))
-    if guessed is not None and known is not None:
-        issues.append(Issue(root.keys["known_error_scale"], "error_scale is stated too", "keep one of them"))
-    missing = _missing(root, issues)
-    decimal, thousands = _mark(root, "decimal", DECIMALS, issues), _mark(root, "thousands", THOUSANDS, issues)
-    if decimal == thousands:
-        issues.append(
-            Issue(root.keys["thousands"], "decimal and thousands are one mark", "decimal is '.' if not stated")
-        )
-    shares = _each(root, "shares", partial(_shares, categories), issues)
-    correlation, correlations = _correlation(root.value.get("correlation"), issues)
-    leave_out = tuple(_names(root.value["leave_out"], issues)) if "leave_out" in root.value else ()
-    # A column is a number or a category, and which it is must not depend on the records.
-    for name in ranges.keys() & categories.keys():
-        place = root.value["categories"].keys[name]
-        issues.append(Issue(place, f"{name} has a range and categories", "keep one of them"))
-    if issues:
-        raise ConfigError(issues)
-    pairs = root.value["ranges"].plain() if ranges else {}
-    # A range is kept as numbers, so that its column is remembered as one of days.
-    days = tuple(str(name) for name, pair in pairs.items() if isinstance(pair[0], str))
-    return PublicInputs(
-        ranges, categories, missing, leave_out, days, guessed or known, known is not None, decimal, thousands,
-        str(source) if isinstance(source, Path) else "public", shares, correlation, correlations,
-    )  # fmt: skip
+        raise ConfigError([Issue(root.at(), "must be keys with values", f"keys: {', '.join(KEYS)}")])
+    return _Statements(root).read(str(source) if isinstance(source, Path) else "public")
 
 
 def _plain(value: object) -> object:
@@ -72,121 +42,139 @@ def _plain(value: object) -> object:
         return value.isoformat()[:10]
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+    return tuple(map(_plain, value)) if isinstance(value, list | tuple) else value
 
 
-def _mark(root: Located, key: str, known: Sequence[str], issues: list[Issue]) -> str:
-    """How numbers are spelled: one of the known marks, the first of which is the default."""
-    given = root.value.get(key)
-    if given is None or given.value is None or given.value in known:
-        return known[0] if given is None or given.value is None else str(given.value)
-    marks = " or ".join(repr(mark) for mark in known if mark)
-    issues.append(Issue(given.where, f"{key} is {marks}", "in quotes"))
-    return known[0]
+class _Statements:
+    """The keys of a file one by one, with what is wrong; a key without a value is one that is left out."""
 
+    def __init__(self, root: Tree) -> None:
+        self.root, self.issues = root, list[Issue]()
+        self.given = {key: value for key, value in root.value.items() if value is not None}
 
-def _each(
-    root: Located, key: str, read_one: Callable[[str, Located, list[Issue]], Any], issues: list[Issue]
-) -> dict[str, Any]:
-    given = root.value.get(key)
-    if given is None or given.value is None:
-        return {}
-    if not isinstance(given.value, dict):
-        issues.append(Issue(given.where, f"{key} must map columns to values", "for instance {age: [20, 70]}"))
-        return {}
-    return {str(name): read_one(str(name), one, issues) for name, one in given.value.items()}
+    def complain(self, message: str, hint: str, *keys: str) -> None:
+        self.issues.append(Issue(self.root.at(*keys), message, hint))
 
+    def read(self, where: str) -> PublicInputs:
+        """All of them. Raises ConfigError."""
+        root, given = self.root, self.given
+        for key in [key for key in root.value if key not in KEYS]:
+            self.issues.append(
+                Issue(root.key(key), f"unknown key '{key}'", f"{guess(key, KEYS)}keys: {', '.join(KEYS)}")
+            )
+        ranges, categories = self.each("ranges", self.limits), self.each("categories", self.levels)
+        guessed, known = self.positive("error_scale"), self.positive("known_error_scale")
+        if guessed is not None and known is not None:
+            self.issues.append(Issue(root.key("known_error_scale"), "error_scale is stated too", "keep one of them"))
+        missing = () if given.get("missing", "error") == "error" else self.missing()
+        decimal, thousands = self.mark("decimal", DECIMALS), self.mark("thousands", THOUSANDS)
+        if decimal == thousands:
+            message = "decimal and thousands are one mark"
+            self.issues.append(Issue(root.key("thousands"), message, "decimal is '.' if not stated"))
+        shares = self.each("shares", lambda name, value: self.shares(name, value, categories.get(name, ("0", "1"))))
+        correlation, correlations = self.correlation(given.get("correlation", 0))
+        leave_out = self.names("leave_out") if "leave_out" in root else ()
+        # A column is a number or a category, and which it is must not depend on the records.
+        for name in ranges.keys() & categories.keys():
+            place = root.key("categories", name)
+            self.issues.append(Issue(place, f"{name} has a range and categories", "keep one of them"))
+        if self.issues:
+            raise ConfigError(self.issues)
+        # A range is kept as numbers, so that its column is remembered as one of days.
+        days = tuple(name for name in ranges if isinstance(given["ranges"][name][0], str))
+        return PublicInputs(
+            ranges, categories, missing, leave_out, days, guessed or known, known is not None, decimal, thousands,
+            where, shares, correlation, correlations,
+        )  # fmt: skip
 
-def _shares(
-    categories: Mapping[str, tuple[str, ...]], name: str, given: Located, issues: list[Issue]
-) -> dict[str, float]:
-    """Of some categories of a column; together at most 1."""
-    found = {} if not isinstance(given.value, dict) else {str(key): one.value for key, one in given.value.items()}
-    numbers = all(type(one) in (int, float) and 0 < one < 1 for one in found.values())
-    if not found or not numbers or sum(found.values()) > 1 + 1e-9:
-        issues.append(Issue(given.where, "shares are above 0 and add up to at most 1", "shares: {smoker: {yes: 0.05}}"))
-        return {}
-    levels = categories.get(name, ("0", "1"))
-    for level in found.keys() - set(levels):
-        issues.append(Issue(given.where, f"{name} has no category {level!r}", f"categories: {', '.join(levels)}"))
-    return found
+    def each(self, key: str, read_one: Callable[[str, Any], Any]) -> dict[str, Any]:
+        """What a key says of columns, by their names."""
+        value = self.given.get(key, {})
+        if not isinstance(value, dict):
+            self.complain(f"{key} must map columns to values", "for instance {age: [20, 70]}", key)
+            return {}
+        return {name: read_one(name, one) for name, one in value.items()}
 
+    def limits(self, name: str, value: Any) -> tuple[float, float]:
+        """A range: two numbers or two days, but not one of each."""
+        pair = isinstance(value, tuple) and len(value) == 2 and len({isinstance(v, str) for v in value}) == 1
+        blanks = [v for v in value if isinstance(v, str) and v in BLANKS] if isinstance(value, tuple) else []
+        if blanks:
+            self.complain(f"{name}: {blanks[0]} is not filled in", FILL_IN, "ranges", name)
+        elif pair:
+            with suppress(ValueError, TypeError):
+                return limits_of(name, value)
+        if not blanks:
+            message = f"{name}: a range is two numbers or two days, the smaller first"
+            self.complain(message, "for instance [20, 70] or [2001-01-01, 2020-12-31]", "ranges", name)
+        # Any range does from here on, since the file is refused when all of it was looked at.
+        return -2.0, 2.0
 
-def _correlation(given: Located | None, issues: list[Issue]) -> tuple[float, dict[tuple[str, str], float]]:
-    """Of any two columns of numbers, or of single pairs."""
-    if given is None or given.value is None:
-        return 0.0, {}
-    if type(given.value) in (int, float) and 0 <= given.value < 1:
-        return float(given.value), {}
-    found = {}
-    for one, others in given.value.items() if isinstance(given.value, dict) else ():
-        for other, value in others.value.items() if isinstance(others.value, dict) else ():
-            found[str(one), str(other)] = value.value
-    if not found or not all(type(value) in (int, float) and -1 < value < 1 for value in found.values()):
-        example = "correlation: 0.5, or correlation: {age: {income: 0.3}}"
-        issues.append(Issue(given.where, "correlation is a number from 0 to below 1, or one of each pair", example))
-        return 0.0, {}
-    return 0.0, {pair: float(value) for pair, value in found.items()}
+    def levels(self, name: str, value: Any) -> tuple[str, ...]:
+        """Categories of a column."""
+        if not isinstance(value, tuple) or len(value) < 2:
+            message = f"{name}: categories are a list of two or more"
+            self.complain(message, "for instance [no, yes]", "categories", name)
+            # As above: two levels that stand for any.
+            return ("", "-")
+        texts = tuple(map(str, value))
+        if set(texts) <= BLANKS:
+            self.complain(f"{name}: {texts[0]} is not filled in", FILL_IN, "categories", name)
+        if len(set(map(letters, texts))) < len(texts):
+            self.complain(f"{name}: a category is named twice", "name every level once", "categories", name)
+        return texts
 
+    def shares(self, name: str, value: Any, levels: Sequence[str]) -> dict[str, float]:
+        """Of some categories of a column; together at most 1."""
+        numbers = isinstance(value, dict) and all(type(one) in (int, float) and 0 < one < 1 for one in value.values())
+        if not numbers or not value or sum(value.values()) > 1 + 1e-9:
+            example = "shares: {smoker: {yes: 0.05}}"
+            self.complain("shares are above 0 and add up to at most 1", example, "shares", name)
+            return {}
+        for level in value.keys() - set(levels):
+            self.complain(f"{name} has no category {level!r}", f"categories: {', '.join(levels)}", "shares", name)
+        return dict(value)
 
-def _range(name: str, given: Located, issues: list[Issue]) -> tuple[float, float]:
-    values = given.plain()
-    blank = next((v for v in values if isinstance(v, str) and v in BLANKS), None) if isinstance(values, tuple) else None
-    if blank is not None:
-        issues.append(Issue(given.where, f"{name}: {blank} is not filled in", FILL_IN))
-    # Two numbers or two days, but not one of each.
-    elif isinstance(values, tuple) and len(values) == 2 and len({isinstance(v, str) for v in values}) == 1:
-        try:
-            return limits_of(name, values)
-        except (ValueError, TypeError):
-            pass
-    if blank is None:
-        hint = "for instance [20, 70] or [2001-01-01, 2020-12-31]"
-        issues.append(Issue(given.where, f"{name}: a range is two numbers or two days, the smaller first", hint))
-    # Any range does from here on, since the file is refused when all of it was looked at.
-    return -2.0, 2.0
+    def correlation(self, value: Any) -> tuple[float, dict[tuple[str, str], float]]:
+        """Of any two columns of numbers, or of single pairs."""
+        if type(value) in (int, float) and 0 <= value < 1:
+            return float(value), {}
+        columns = value if isinstance(value, dict) else {}
+        found = {(a, b): v for a, other in columns.items() if isinstance(other, dict) for b, v in other.items()}
+        if not found or not all(type(one) in (int, float) and -1 < one < 1 for one in found.values()):
+            message = "correlation is a number from 0 to below 1, or one of each pair"
+            self.complain(message, "correlation: 0.5, or correlation: {age: {income: 0.3}}", "correlation")
+            return 0.0, {}
+        return 0.0, {pair: float(one) for pair, one in found.items()}
 
+    def names(self, key: str) -> tuple[str, ...]:
+        """A list of columns."""
+        value = self.given.get(key)
+        if not isinstance(value, tuple) or not all(isinstance(one, str | int | float) for one in value):
+            self.complain("must be a list of columns", "for instance [age, income]", key)
+            return ()
+        return tuple(map(str, value))
 
-def _levels(name: str, given: Located, issues: list[Issue]) -> tuple[str, ...]:
-    values = given.plain()
-    if not isinstance(values, tuple) or len(values) < 2:
-        issues.append(Issue(given.where, f"{name}: categories are a list of two or more", "for instance [no, yes]"))
-        # As above: two levels that stand for any.
-        return ("", "-")
-    texts = tuple(map(str, values))
-    blank = next((text for text in texts if text in BLANKS and set(texts) <= set(BLANKS)), None)
-    if blank is not None:
-        issues.append(Issue(given.where, f"{name}: {blank} is not filled in", FILL_IN))
-    if len(set(map(letters, texts))) < len(texts):
-        issues.append(Issue(given.where, f"{name}: a category is named twice", "name every level once"))
-    return texts
-
-
-def _names(given: Located, issues: list[Issue]) -> list[str]:
-    if not isinstance(given.value, list) or not all(isinstance(one.value, str | int | float) for one in given.value):
-        issues.append(Issue(given.where, "must be a list of columns", "for instance [age, income]"))
-        return []
-    return [str(one.value) for one in given.value]
-
-
-def _missing(root: Located, issues: list[Issue]) -> tuple[str, ...]:
-    """Columns of `missing: [...]`; `error`, which is the default, names none."""
-    given = root.value.get("missing")
-    if given is None or given.value in ("error", None):
-        return ()
-    if not isinstance(given.value, list):
+    def missing(self) -> tuple[str, ...]:
+        """Columns of `missing: [...]`."""
+        if isinstance(self.given["missing"], tuple):
+            return self.names("missing")
         hint = "missing: error, or the columns whose missing values count as the centre: missing: [age]"
-        issues.append(Issue(given.where, "missing is error, or a list of columns", hint))
+        self.complain("missing is error, or a list of columns", hint, "missing")
         return ()
-    return tuple(_names(given, issues))
 
+    def mark(self, key: str, known: Sequence[str]) -> str:
+        """How numbers are spelled: one of the known marks, the first of which is the default."""
+        value = self.given.get(key, known[0])
+        if value in known:
+            return str(value)
+        self.complain(f"{key} is {' or '.join(repr(mark) for mark in known if mark)}", "in quotes", key)
+        return known[0]
 
-def _positive(root: Located, key: str, issues: list[Issue]) -> float | None:
-    given = root.value.get(key)
-    if given is None or given.value is None:
+    def positive(self, key: str) -> float | None:
+        """A number above 0."""
+        value = self.given.get(key)
+        if value is None or (not isinstance(value, bool) and isinstance(value, int | float) and 0 < value < math.inf):
+            return None if value is None else float(value)
+        self.complain(f"{key} is a number above 0", "in the units of the target", key)
         return None
-    value = given.value
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        issues.append(Issue(given.where, f"{key} is a number above 0", "in the units of the target"))
-        return None
-    return float(value)

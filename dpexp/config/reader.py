@@ -1,4 +1,4 @@
-"""From a located YAML tree to an Experiment, collecting everything that is wrong on the way.
+"""From a YAML tree to an Experiment, collecting everything that is wrong on the way.
 
 (a) Plug-ins are loaded first: which names the sections may use is not known before.
 (b) Every section of every variant is checked by itself, a swept value like one that stands alone, so that all that is
@@ -38,9 +38,9 @@ from dpexp.config.cells import (
 )
 from dpexp.config.messages import allowed, explain, kind, listed, show, suggest
 from dpexp.config.populations import POPULATION, alternatives
-from dpexp.config.sections import completed, from_its_folder
+from dpexp.config.sections import by_name, completed, from_its_folder
 from dpexp.config.settings import differences
-from dpexp.config.yamlfile import ConfigError, Issue, Located, NotChecked, Position
+from dpexp.config.yamlfile import ConfigError, Issue, NotChecked, Position, Tree
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Parameters
 from dpexp.plugins.loaded import LOADED
@@ -76,16 +76,27 @@ DEFAULT_NAMES = {"algorithm": "ldp-sgd", "schedule": "power"}
 class _Variant(NamedTuple):
     """The sections of a config, or of one of its cases, some of whose values sweep."""
 
-    sections: dict[str, Located]
+    sections: dict[str, Tree]
     """all of them, in the order of the file"""
     kinds: dict[str, type[Parameters]]
     """what they are sections of, where that is known"""
-    sweeps: dict[Parameter, list[Located]]
+    sweeps: dict[Parameter, list[Tree]]
     """in the order of the file"""
+
+    def section(self, name: str, point: Mapping[Parameter, Tree]) -> Tree:
+        """A section at a point of the grid, with one value in the place of each list."""
+        swept = {key: value for (section, key), value in point.items() if section == name}
+        if not swept:
+            return self.sections[name]
+        parts = {**self.sections[name].parts(), **swept}
+        if isinstance(population := swept.get(POPULATION), Tree):
+            del parts[POPULATION]
+            parts |= population.parts()
+        return self.sections[name].joined(parts)
 
 
 class Reader:
-    """Turns a located YAML tree into an Experiment, collecting what is wrong on the way."""
+    """Turns a YAML tree into an Experiment, collecting what is wrong on the way."""
 
     def __init__(self, path: Path, profile: str, issues: list[Issue], trusted: bool = True) -> None:
         self.path, self.profile, self.issues, self.trusted = path, profile, issues, trusted
@@ -98,26 +109,27 @@ class Reader:
         if self.issues:
             raise ConfigError(self.issues)
 
-    def experiment(self, root: Located) -> Experiment:
+    def experiment(self, root: Tree) -> Experiment:
         """The whole file."""
-        if not root.is_mapping:
-            self.complain(root.where, f"a config is a mapping, not {kind(root)}", f"sections: {', '.join(SECTIONS)}")
+        if not isinstance(root.value, dict):
+            self.complain(
+                root.at(), f"a config is a mapping, not {kind(root.value)}", f"sections: {', '.join(SECTIONS)}"
+            )
             raise ConfigError(self.issues)
         self.unknown(root, ("experiment", "plugins", *SECTIONS, POPULATION, "cases"), "section")
         # (a)
         name, plugins = self.name(root), self.plugins(root)
-        root = from_its_folder(root, self.path.parent)
-        cases = root.value.get("cases")
-        base = {s: root.value[s] for s in (*SECTIONS, POPULATION) if s in root.value}
+        from_its_folder(root, self.path.parent)
+        base = _sections(root)
+        cased = "cases" in root
         # (b)
-        given = [one for case in (self.cases(cases, base) if cases else [base]) for one in self.by_name(case)]
-        variants = [self.variant(one, root.where) for one in given]
-        named = len(given) > 1 and not cases
+        given = [one for case in (self.cases(root.part("cases"), base) if cased else [base]) for one in _named(case)]
+        variants = [self.variant(one, root) for one in given]
         self.stop_if_wrong()
         # (c)
         count = sum(math.prod(map(len, variant.sweeps.values())) for variant in variants)
         if count > MAX_CELLS:
-            self.complain(root.where, f"{count:,} cells; at most {MAX_CELLS:,} are allowed", FEWER)
+            self.complain(root.at(), f"{count:,} cells; at most {MAX_CELLS:,} are allowed", FEWER)
             raise ConfigError(self.issues)
         # (d)
         built = [
@@ -128,267 +140,227 @@ class Reader:
         ]
         self.stop_if_wrong()
         shared = shared_names(parameter for cell in built for parameter in cell.own_parameters)
+        built = [replace(cell, shared=shared) for cell in built]
+        populated = any(("problem", POPULATION) in variant.sweeps for variant in variants)
+        # With `cases:`, or several names, no list says what varies, so that the cells are compared.
+        listed_out = cased or len(given) > 1
         varying = tuple(dict.fromkeys(parameter for variant in variants for parameter in variant.sweeps))
-        populated = ("problem", POPULATION) in varying
-        if populated:
-            # the nested keys that vary stand for the whole
-            said = [parameter for parameter in differences(built) if parameter not in varying]
-            varying = tuple(p for v in varying for p in (said if v == ("problem", POPULATION) else [v]))
-        built = [replace(cell, swept=varying, shared=shared) for cell in built]
-        if cases and len({cell.run.replicates for cell in built}) > 1:
-            self.complain(cases.where, "'run.replicates' is one number for all cases", "give it in run:")
-        if cases or named:
-            # With `cases:`, or several names, no list says what varies, so that the cells are compared.
+        if populated or listed_out:
             differing = differences(built)
-            built = [replace(cell, swept=differing) for cell in built]
-        # The first of each, in the order of the file.
-        different = list({cell.cell_id: cell for cell in reversed(built)}.values())[::-1]
-        # sizes that differ are often one toy size, and then no mistake
+            # the nested keys that vary stand for the whole
+            said = [parameter for parameter in differing if parameter not in varying]
+            several = (p for v in varying for p in (said if v == ("problem", POPULATION) else [v]))
+            varying = differing if listed_out else tuple(several)
+        built = [replace(cell, swept=varying) for cell in built]
+        if cased and len({cell.run.replicates for cell in built}) > 1:
+            self.complain(root.at("cases"), "'run.replicates' is one number for all cases", "give it in run:")
+        # sizes that differ are often one toy size, and then no mistake: the first of each, in the order of the file
+        different = {cell.cell_id: cell for cell in reversed(built)}
         toy = self.profile == "smoke" and len(different) < len(built)
         if toy:
-            built = different
+            built = list(different.values())[::-1]
         self.duplicates(root, built)
         self.stop_if_wrong()
         # With cases or several names, or at toy size, the cells are no product of lists.
-        product = {} if cases or named or toy or populated else variants[0].sweeps
-        sweeps = {parameter: tuple(value.plain() for value in values) for parameter, values in product.items()}
-        where = root.value.get("run", root).where
+        product = {} if listed_out or toy or populated else variants[0].sweeps
+        sweeps = {parameter: tuple(one.value for one in values) for parameter, values in product.items()}
+        replicates = built[0].run.replicates
         return Experiment(
-            name, self.path, tuple(built), built[0].run.replicates, self.profile, sweeps, where=where, plugins=plugins
+            name, self.path, tuple(built), replicates, self.profile, sweeps, where=root.at("run"), plugins=plugins
         )
 
-    def unknown(self, mapping: Located, allowed: Sequence[str], what: str) -> None:
+    def unknown(self, mapping: Tree, allowed: Sequence[str], what: str) -> None:
         """Complain of keys that are not allowed."""
         for key in mapping.value:
             if key not in allowed:
-                self.complain(mapping.keys[key], f"unknown {what} '{key}'", suggest(key, allowed))
+                self.complain(mapping.key(key), f"unknown {what} '{key}'", suggest(key, allowed))
 
-    def name(self, root: Located) -> str:
+    def name(self, root: Tree) -> str:
         """The experiment's name, which is also its folder's."""
-        if "experiment" not in root.value:
-            self.complain(root.where, "no 'experiment': it names the results folder", "add a line `experiment: NAME`")
+        if "experiment" not in root:
+            self.complain(root.at(), "no 'experiment': it names the results folder", "add a line `experiment: NAME`")
             return ""
-        located = root.value["experiment"]
-        name = located.value
+        name = root.value["experiment"]
         if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", name):
-            shown = repr(name) if isinstance(name, str) else kind(located)
+            shown = repr(name) if isinstance(name, str) else kind(name)
             message = f"experiment must be a name of letters, digits, '_' and '-', not {shown}"
-            self.complain(located.where, message, "it names a folder")
+            self.complain(root.at("experiment"), message, "it names a folder")
         return str(name)
 
-    def plugins(self, root: Located) -> tuple[str, ...]:
+    def plugins(self, root: Tree) -> tuple[str, ...]:
         """Load what is installed, and the files that `plugins:` names by their paths from the config file.
 
         Raises ConfigError where that fails: which names the sections may use is not known then.
         """
         use_installed()
-        located = root.value.get("plugins", Located([], root.where))
-        files = located.value if isinstance(located.value, list) else [located]
+        files = root.part("plugins").items() if "plugins" in root else []
         # Only what is wrong here ends the reading.
         before = len(self.issues)
         for file in files:
             if not isinstance(file.value, str):
-                self.complain(file.where, f"a plug-in is the path of a Python file, not {kind(file)}", PLUGINS_EXAMPLE)
+                message = f"a plug-in is the path of a Python file, not {kind(file.value)}"
+                self.complain(file.at(), message, PLUGINS_EXAMPLE)
                 continue
-            if not self.trusted and Path(file.value).name not in LOADED and not self.is_own(file.value):
+            path = self.path.parent / Path(file.value).expanduser()
+            if not self.trusted and path.name not in LOADED and not is_research(path.resolve()):
                 message = f"not checked: needs --plugin {shlex.quote(file.value)}"
-                raise NotChecked([Issue(file.where, message, "a list loads no code that a config names")])
+                raise NotChecked([Issue(file.at(), message, "a list loads no code that a config names")])
             try:
-                use(self.path.parent / Path(file.value).expanduser())
+                use(path)
             except (UsageError, RuntimeError) as error:
-                self.complain(file.where, str(error), getattr(error, "hint", ""))
+                self.complain(file.at(), str(error), getattr(error, "hint", ""))
         if len(self.issues) > before:
             raise ConfigError(self.issues)
         return tuple(file.value for file in files)
 
-    def is_own(self, file: str) -> bool:
-        """Whether a plug-in that the config names is a file of dpexp's own."""
-        return is_research((self.path.parent / file).resolve())
-
-    def cases(self, cases: Located, base: dict[str, Located]) -> list[dict[str, Located]]:
+    def cases(self, cases: Tree, base: dict[str, Tree]) -> list[dict[str, Tree]]:
         """The base merged with each case."""
-        if not isinstance(cases.value, list) or not cases.value:
-            self.complain(cases.where, f"cases must be a list of mappings, not {kind(cases)}", CASES_EXAMPLE)
+        if not isinstance(cases.value, tuple) or not cases.value:
+            self.complain(cases.at(), f"cases must be a list of mappings, not {kind(cases.value)}", CASES_EXAMPLE)
             return []
         if len(cases.value) > MAX_CELLS:
-            self.complain(cases.where, f"{len(cases.value):,} cases; at most {MAX_CELLS:,} are allowed", FEWER)
+            self.complain(cases.at(), f"{len(cases.value):,} cases; at most {MAX_CELLS:,} are allowed", FEWER)
             return []
         found = []
-        for case in cases.value:
-            if not case.is_mapping:
-                self.complain(case.where, f"a case must be a mapping of sections, not {kind(case)}", CASES_EXAMPLE)
+        for case in cases.items():
+            if not isinstance(case.value, dict):
+                message = f"a case must be a mapping of sections, not {kind(case.value)}"
+                self.complain(case.at(), message, CASES_EXAMPLE)
                 continue
             self.unknown(case, (*SECTIONS, POPULATION), "section")
-            own = [s for s in (*SECTIONS, POPULATION) if s in case.value]
-            # Sections that a case does not have are those that stand outside.
-            found.append(base | {s: completed(base.get(s), case.value[s]) for s in own})
+            # Sections that a case does not have are those outside.
+            found.append(base | {s: completed(base.get(s), one) for s, one in _sections(case).items()})
         return found
 
-    def by_name(self, given: dict[str, Located]) -> list[dict[str, Located]]:
-        """The sections once for each of the names that one of them lists, with the keys that this name has."""
-        found = [given]
-        for section, registry in REGISTRIES.items():
-            located = given.get(section)
-            names = located.value.get("name") if located is not None and located.is_mapping else None
-            if located is None or names is None or not isinstance(names.value, list) or not names.value:
-                continue
-            fields = {
-                one.value: parameters_of(registry[one.value]).model_fields
-                for one in names.value
-                if isinstance(one.value, str) and one.value in registry
-            }
-            several = []
-            for name in names.value:
-                # a key of another name is that one's; one that no name has is a mistake
-                others = {key for other, keys in fields.items() if other != name.value for key in keys}
-                left_out = others - set(fields.get(name.value, others)) if name.value in fields else set()
-                values = {key: value for key, value in located.value.items() if key not in left_out}
-                several.append(replace(located, value={**values, "name": name}))
-            found = [{**one, section: own} for one in found for own in several]
-        return found
-
-    def variant(self, given: dict[str, Located], where: Position) -> _Variant:
+    def variant(self, given: dict[str, Tree], root: Tree) -> _Variant:
         """The sections that are given and those that are left out, all checked."""
         sections = dict(given)
         population = sections.pop(POPULATION, None)
         # what is said of an algorithm that nobody named belongs to the problem
-        left_out = {"algorithm": sections["problem"].where} if "problem" in sections else {}
-        sections |= {s: Located({}, left_out.get(s, where)) for s in SECTIONS if s not in sections}
+        left_out = {"algorithm": sections.get("problem", root)}
+        sections |= {s: left_out.get(s, root).holding({}) for s in SECTIONS if s not in sections}
         found = _Variant(sections, {}, {})
-        algorithm = _algorithm_of(sections["algorithm"])
-        for section, located in sections.items():
-            if not located.is_mapping:
+        algorithm = _algorithm_of(sections["algorithm"].value)
+        for section, tree in sections.items():
+            if not isinstance(tree.value, dict):
                 hint = f"for instance {section}: {{key: value}}"
-                hint += f", or cases: [{{{section}: ...}}, ...] for several" if isinstance(located.value, list) else ""
-                self.complain(located.where, f"'{section}' must be a mapping, not {kind(located)}", hint)
-            elif model := self.kind(section, located, algorithm):
+                hint += f", or cases: [{{{section}: ...}}, ...] for several" if isinstance(tree.value, tuple) else ""
+                self.complain(tree.at(), f"'{section}' must be a mapping, not {kind(tree.value)}", hint)
+            elif model := self.kind(section, tree, algorithm):
                 found.kinds[section] = model
-                self.keys(section, located, model, algorithm)
-                for key, value in located.value.items():
-                    if key in model.model_fields and self.sweeps(section, model, key, value):
-                        found.sweeps[section, key] = value.value
+                self.keys(section, tree, model, algorithm)
+                for key, part in tree.parts().items():
+                    if key in model.model_fields and (values := self.values(section, model, key, part)):
+                        found.sweeps[section, key] = values
         if population is not None and "problem" in found.kinds:
             self.population(population, found)
         return found
 
-    def population(self, given: Located, found: _Variant) -> None:
+    def population(self, given: Tree, found: _Variant) -> None:
         """Put the populations into the problem: one, or several that sweep."""
         problem = found.sections["problem"]
-        options = alternatives(found.kinds["problem"], problem, given, self.issues.append)
-        places = [
-            Located({key: Located(value, given.where) for key, value in one.items()}, given.where) for one in options
-        ]
+        options = alternatives(found.kinds["problem"], problem, given, self.complain)
+        places = [given.joined({key: given.holding(value) for key, value in one.items()}) for one in options]
         if len(places) == 1:
-            found.sections["problem"] = replace(problem, value={**problem.value, **places[0].value})
+            found.sections["problem"] = problem.joined({**problem.parts(), **places[0].parts()})
         elif places:
-            found.sections["problem"] = replace(problem, value={**problem.value, POPULATION: places[0]})
+            found.sections["problem"] = problem.joined({**problem.parts(), POPULATION: places[0]})
             found.sweeps["problem", POPULATION] = places
 
-    def kind(self, section: str, located: Located, algorithm: type[Algorithm] | None) -> type[Parameters] | None:
+    def kind(self, section: str, tree: Tree, algorithm: type[Algorithm] | None) -> type[Parameters] | None:
         """The class that a section's parameters belong to, by its name where it has one."""
         if section not in REGISTRIES:
             return PrivacySettings if section == "privacy" else RunSettings
-        registry, named = REGISTRIES[section], located.value.get("name")
-        if named is None and section not in DEFAULT_NAMES:
-            self.complain(located.where, f"'{section}.name' is missing", f"names: {listed(registry)}")
-        elif named is not None and (not isinstance(named.value, str) or named.value not in registry):
-            self.complain(named.where, f"unknown {section} {show(named)}", suggest(str(named.value), registry))
+        registry, default = REGISTRIES[section], DEFAULT_NAMES.get(section)
+        # the schedule that is meant where none is named is the first that the algorithm takes
+        if section == "schedule" and algorithm and algorithm.schedules and default not in algorithm.schedules:
+            default = algorithm.schedules[0]
+        name = tree.value.get("name", default)
+        if isinstance(name, str) and name in registry:
+            return parameters_of(registry[name])
+        if name is None and "name" not in tree:
+            self.complain(tree.at(), f"'{section}.name' is missing", f"names: {listed(registry)}")
         else:
-            default = DEFAULT_NAMES.get(section, "")
-            # the schedule that is meant where none is named is the first that the algorithm takes
-            if section == "schedule" and algorithm and algorithm.schedules and default not in algorithm.schedules:
-                default = algorithm.schedules[0]
-            return parameters_of(registry[named.value if named else default])
+            self.complain(tree.at("name"), f"unknown {section} {show(name)}", suggest(str(name), registry))
         return None
 
-    def keys(self, section: str, located: Located, model: type[Parameters], algorithm: type[Algorithm] | None) -> None:
+    def keys(self, section: str, tree: Tree, model: type[Parameters], algorithm: type[Algorithm] | None) -> None:
         """Complain of keys that are unknown, missing, or do not go together."""
-        known_keys = [key for key in model.model_fields if key != POPULATION]
-        self.unknown(located, known_keys, f"key in {section}:")
-        there = located.value.keys()
-        if section == "privacy" and {"eps", "mu"} <= there:
-            self.complain(located.keys["eps"], "give 'privacy.mu' or 'privacy.eps', not both", "eps comes with delta")
-        if section == "privacy" and "delta" in there and "eps" not in there:
-            self.complain(located.keys["delta"], "'privacy.delta' belongs to 'privacy.eps'", "for instance eps: 1")
+        self.unknown(tree, [key for key in model.model_fields if key != POPULATION], f"key in {section}:")
+        if section == "privacy" and "eps" in tree and "mu" in tree:
+            self.complain(tree.key("eps"), "give 'privacy.mu' or 'privacy.eps', not both", "eps comes with delta")
+        if section == "privacy" and "delta" in tree and "eps" not in tree:
+            self.complain(tree.key("delta"), "'privacy.delta' belongs to 'privacy.eps'", "for instance eps: 1")
         # whether an algorithm knows its steps here is known when its problem is (`cell`); one that leaves the
         # question to its base never does, and is told at once
         never: object = Algorithm.steps
         known = {
-            ("privacy", "mu"): "eps" in there,
+            ("privacy", "mu"): "eps" in tree,
             ("run", "n"): algorithm is not None and algorithm.steps is not never,
         }
         for key, field in model.model_fields.items():
-            if key not in there and field.is_required() and not known.get((section, key)):
-                self.missing(section, key, field, located.where)
+            if key not in tree and field.is_required() and not known.get((section, key)):
+                self.missing(section, key, field, tree.at())
 
     def missing(self, section: str, key: str, field: FieldInfo, where: Position) -> None:
         """Complain of a key that the config has to give."""
         hint = "write `mu: inf` for no privacy" if key == "mu" else f"allowed: {allowed(field)}"
         self.complain(where, f"'{section}.{key}' is missing", hint)
 
-    def sweeps(self, section: str, model: type[Parameters], key: str, value: Located) -> bool:
-        """Check the value of one key, or its values; whether it sweeps."""
-        if not isinstance(value.value, list) or takes_a_list(model, key):
-            self.check(model, section, key, value)
-            return False
-        if not value.value:
-            self.complain(value.where, f"'{section}.{key}' is an empty list", "give a value, or several to sweep")
+    def values(self, section: str, model: type[Parameters], key: str, tree: Tree) -> list[Tree]:
+        """Check the value of one key, or its values: those that it sweeps over, or none."""
+        if not isinstance(tree.value, tuple) or takes_a_list(model, key):
+            self.check(model, section, key, tree)
+            return []
+        if not tree.value:
+            self.complain(tree.at(), f"'{section}.{key}' is an empty list", "give a value, or several to sweep")
         elif section == "run" and key in OF_THE_EXPERIMENT:
             hint = "give one number" if key == "replicates" else f"give one: {allowed(model.model_fields[key])}"
-            self.complain(value.where, f"'run.{key}' cannot be swept", hint)
+            self.complain(tree.at(), f"'run.{key}' cannot be swept", hint)
         # (c): refused before each of them is looked at
-        elif len(value.value) > MAX_CELLS:
-            message = f"'{section}.{key}' sweeps {len(value.value):,} values; at most {MAX_CELLS:,} cells are allowed"
-            self.complain(value.where, message, FEWER)
+        elif len(tree.value) > MAX_CELLS:
+            message = f"'{section}.{key}' sweeps {len(tree.value):,} values; at most {MAX_CELLS:,} cells are allowed"
+            self.complain(tree.at(), message, FEWER)
         else:
-            for item in value.value:
+            values = tree.items()
+            for item in values:
                 self.check(model, section, key, item)
-        return True
+            return values
+        return []
 
-    def check(self, model: type[Parameters], section: str, key: str, value: Located) -> None:
+    def check(self, model: type[Parameters], section: str, key: str, tree: Tree) -> None:
         """Validate one value of one key."""
         if model is PrivacySettings and key == "mu":
-            self.check_budget(value)
+            self.check_budget(tree)
             return
         try:
             # Strictly: 1 is no text, and "1" is no number.
-            _adapter(model, key).validate_python(value.plain(), strict=True)
+            _adapter(model, key).validate_python(tree.value, strict=True)
         except ValidationError as error:
-            hint = f"allowed: {allowed(model.model_fields[key])}"
-            self.issues.extend(explain(error, f"{section}.{key}", value, hint))
+            self.issues += explain(error, f"{section}.{key}", tree, f"allowed: {allowed(model.model_fields[key])}")
 
-    def check_budget(self, value: Located) -> None:
+    def check_budget(self, tree: Tree) -> None:
         """Validate a budget: a number, or a mapping with one known law."""
         laws = [law for law in BUDGETS if law != "constant"]
-        if not value.is_mapping:
-            if isinstance(value.value, bool) or not isinstance(value.value, int | float):
-                message = f"'privacy.mu' must be a number or a law, got {show(value)}"
-                self.complain(value.where, message, LAW_EXAMPLES)
+        if isinstance(tree.value, dict):
+            self.unknown(tree, laws, "law of budgets")
+            if not tree.value.keys() <= set(laws):
                 return
-            value = Located({"mu": value}, value.where)
-        else:
-            self.unknown(value, laws, "law of budgets")
-            if not value.value.keys() <= set(laws):
+            if len(tree.value) != 1:
+                self.complain(tree.at(), "'privacy.mu' needs exactly one law", LAW_EXAMPLES)
                 return
-            if len(value.value) != 1:
-                self.complain(value.where, "'privacy.mu' needs exactly one law", LAW_EXAMPLES)
-                return
+        elif isinstance(tree.value, bool) or not isinstance(tree.value, int | float):
+            self.complain(tree.at(), f"'privacy.mu' must be a number or a law, got {show(tree.value)}", LAW_EXAMPLES)
+            return
         try:
-            _law(value.plain())
+            _law(as_budget(tree.value))
         except ValidationError as error:
-            self.issues.extend(explain(error, "privacy.mu", value, LAW_EXAMPLES))
+            self.issues += explain(error, "privacy.mu", tree, LAW_EXAMPLES)
 
-    def cell(self, experiment: str, variant: _Variant, point: Mapping[Parameter, Located]) -> Cell | None:
+    def cell(self, experiment: str, variant: _Variant, point: Mapping[Parameter, Tree]) -> Cell | None:
         """One point of the grid; None where it is wrong."""
         before = len(self.issues)
-        # The values of this point in the place of the lists.
-        given = {
-            section: replace(located, value={k: point.get((section, k), v) for k, v in located.value.items()})
-            for section, located in variant.sections.items()
-        }
-        if ("problem", POPULATION) in point:
-            rest = {key: value for key, value in given["problem"].value.items() if key != POPULATION}
-            given["problem"] = replace(given["problem"], value={**rest, **point["problem", POPULATION].value})
+        given = {section: variant.section(section, point) for section in SECTIONS}
         problem: Problem = self.build("problem", variant, given)
         algorithm: Algorithm = self.build("algorithm", variant, given)
         schedule: Schedule = self.build("schedule", variant, given)
@@ -398,68 +370,82 @@ class Reader:
             return None
         if not self.trusted and problem.files():
             message = f"not checked: reads {', '.join(problem.files())}"
-            raise NotChecked([Issue(given["problem"].where, message, "a list opens no data that a config names")])
+            raise NotChecked([Issue(given["problem"].at(), message, "a list opens no data that a config names")])
         try:
             problem.prepare()
         except UsageError as error:
             # at the place that names the records
-            self.complain(given["problem"].value.get("data", given["problem"]).where, error.message, error.hint)
+            self.complain(given["problem"].at("data"), error.message, error.hint)
             return None
-        if "n" not in given["run"].value:
-            n, where = algorithm.steps(problem, schedule, privacy.mu), given["run"].where
+        run = given["run"]
+        if "n" not in run:
+            n = algorithm.steps(problem, schedule, privacy.mu)
             if n is None:
-                self.missing("run", "n", RunSettings.model_fields["n"], where)
+                self.missing("run", "n", RunSettings.model_fields["n"], run.at())
             elif n > MOST_STEPS:
                 message = f"that makes {n:.3g} steps; at most {MOST_STEPS:.0e}"
-                self.complain(given["algorithm"].where, message, "fewer epochs")
-            given["run"].value["n"] = Located(n, where)
-        run: RunSettings | None = self.build("run", variant, given) if len(self.issues) == before else None
-        if run is None:
+                self.complain(given["algorithm"].at(), message, "fewer epochs")
+            given["run"] = replace(run, value={**run.value, "n": n})
+        settings: RunSettings | None = self.build("run", variant, given) if len(self.issues) == before else None
+        if settings is None:
             return None
-        for message in algorithm.complaints(problem, schedule, privacy.mu, run.n):
-            self.complain(given["algorithm"].where, message)
+        for message in algorithm.complaints(problem, schedule, privacy.mu, settings.n):
+            self.complain(given["algorithm"].at(), message)
         # After everything was asked at full size, which is what the config says.
         if self.profile == "smoke":
-            run = smoke(run, algorithm.smoke_size)
-        return Cell(experiment, problem, algorithm, schedule, privacy, run)
+            settings = smoke(settings, algorithm.smoke_size)
+        return Cell(experiment, problem, algorithm, schedule, privacy, settings)
 
-    def build(self, section: str, variant: _Variant, given: Mapping[str, Located]) -> Any:
+    def build(self, section: str, variant: _Variant, given: Mapping[str, Tree]) -> Any:
         """A section's values as one value; None where they are wrong."""
-        located = given[section]
+        tree = given[section]
         try:
-            values = _with_budget(located.plain()) if section == "privacy" else located.plain()
+            values = _with_budget(tree.value) if section == "privacy" else tree.value
             return variant.kinds[section].model_validate(values)
         except ValidationError as error:
-            self.issues.extend(explain(error, section, located))
+            self.issues += explain(error, section, tree)
             return None
 
-    def compatible(
-        self, problem: Problem, algorithm: Algorithm, schedule: Schedule, given: Mapping[str, Located]
-    ) -> bool:
+    def compatible(self, problem: Problem, algorithm: Algorithm, schedule: Schedule, given: Mapping[str, Tree]) -> bool:
         """Complain of a problem or schedule that the algorithm does not take."""
         runs, takes = isinstance(problem, algorithm.runs_on), schedule.name in algorithm.schedules
         if not runs:
             message = f"algorithm '{algorithm.name}' does not run on problem '{problem.name}'"
-            self.complain(given["problem"].where, message, f"it runs on: {', '.join(problems_of(algorithm))}")
+            self.complain(given["problem"].at(), message, f"it runs on: {', '.join(problems_of(algorithm))}")
         drawn = isinstance(problem, LinearPredictorProblem) and problem.population is not None
         if drawn and not algorithm.populations:
             message = f"algorithm '{algorithm.name}' does not take a population"
             names = [name for name, kind in ALGORITHMS.items() if kind.populations]
-            self.complain(given["algorithm"].where, message, f"these do: {', '.join(names)}")
+            self.complain(given["algorithm"].at(), message, f"these do: {', '.join(names)}")
             return False
         if not takes:
             message = f"algorithm '{algorithm.name}' does not take schedule '{schedule.name}'"
-            self.complain(given["schedule"].where, message, f"it takes: {', '.join(algorithm.schedules)}")
+            self.complain(given["schedule"].at(), message, f"it takes: {', '.join(algorithm.schedules)}")
         return runs and takes
 
-    def duplicates(self, root: Located, cells: list[Cell]) -> None:
+    def duplicates(self, root: Tree, cells: list[Cell]) -> None:
         """Complain of cells that are the same setting."""
         seen: dict[str, int] = {}
         for number, cell in enumerate(cells, start=1):
             first = seen.setdefault(cell.cell_id, number)
             if first < number:
                 message = f"cells {first} and {number} are the same setting"
-                self.complain(root.where, message, "take one of them out of the sweep")
+                self.complain(root.at(), message, "take one of them out of the sweep")
+
+
+def _sections(tree: Tree) -> dict[str, Tree]:
+    """The sections of a config or a case, in one order for all files."""
+    return {section: tree.part(section) for section in (*SECTIONS, POPULATION) if section in tree}
+
+
+def _named(given: dict[str, Tree]) -> list[dict[str, Tree]]:
+    """The sections once for each of the names that one of them lists."""
+    found = [given]
+    for section, registry in REGISTRIES.items():
+        if section in given:
+            fields = {name: parameters_of(kind).model_fields for name, kind in registry.items()}
+            found = [{**one, section: own} for one in found for own in by_name(given[section], fields.get)]
+    return found
 
 
 def problems_of(algorithm: Algorithm | type[Algorithm]) -> list[str]:
@@ -474,10 +460,9 @@ def parameters_of(kind: type[object]) -> type[Parameters]:
     return kind
 
 
-def _algorithm_of(section: Located) -> type[Algorithm] | None:
+def _algorithm_of(section: Any) -> type[Algorithm] | None:
     """The class that the section `algorithm` names, or the default's, without complaints."""
-    named = section.value.get("name") if section.is_mapping else None
-    name = named.value if named else DEFAULT_NAMES["algorithm"]
+    name = section.get("name", DEFAULT_NAMES["algorithm"]) if isinstance(section, dict) else DEFAULT_NAMES["algorithm"]
     return ALGORITHMS.get(name) if isinstance(name, str) else None
 
 

@@ -1,16 +1,14 @@
-"""Whether an experiment fits into this machine: the memory that all of it needs, before anything is run.
+"""Whether an experiment fits into the memory that this process may use, before anything is run.
 
-Estimates, from above and within a factor of about two: every part says how many numbers it holds, 8 bytes each. What
-does not fit is refused with the bytes, since a run that dies after hours has helped nobody.
+Estimates from above, within a factor of about two: every part says how many numbers it keeps, 8 bytes each. What does
+not fit is refused with the bytes, since a run that dies after hours has helped nobody.
 """
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping
 from multiprocessing import current_process
-from typing import NamedTuple
 
 from dpexp.config.cells import Experiment
 from dpexp.config.yamlfile import ConfigError, Issue, Position
@@ -32,101 +30,75 @@ KEPT_PROBLEMS = 8
 LIBRARIES = 200 * 2**20
 """bytes of a process that computes, before it holds a number: Python, numba, scipy and pyarrow, of which 190 to 280 MiB
 were measured"""
-SMALLER = "fewer cells, replicates, checkpoints or steps, or smaller problems"
 
 
-class Needs(NamedTuple):
-    """What an experiment needs."""
-
-    parts: Mapping[str, int]
-    """bytes of every use of memory"""
-    seconds: float
-    """on all workers together"""
-
-    @property
-    def bytes(self) -> int:
-        return sum(self.parts.values())
-
-
-def needs(experiment: Experiment, workers: int = 0, cluster: bool = False, processes: bool = False) -> Needs:
-    """The memory at its largest, and the time, with so many workers (one for each core where it is 0), which may be
-    `processes` of their own.
+def needs(experiment: Experiment, workers: int = 0, cluster: bool = False, processes: bool = False) -> dict[str, int]:
+    """Bytes of every use of memory at its largest, with so many workers (0: one a core), threads or `processes`.
 
     On a `cluster` the work is done elsewhere.
     """
-    workers, replicates = workers or os.cpu_count() or 1, experiment.replicates
-    passes = Counter(cell.pass_key for cell in experiment.cells)
+    workers, replicates, cells = workers or os.cpu_count() or 1, experiment.replicates, experiment.cells
+    passes = Counter(cell.pass_key for cell in cells)
     # No more workers are busy than there are chunks.
     chunks = sum(-(-count // CHUNK_SETTINGS) for count in passes.values()) * -(-replicates // CHUNK_REPLICATES)
     busy = 0 if cluster else min(workers, chunks)
     # Processes load everything once more, threads share it.
     loaded = 1 + busy * processes
+    looks = [min(cell.run.n, cell.run.checkpoints) for cell in cells]
     # a number for every estimator, checkpoint, metric and replicate
-    by_cell = [
-        8 * len(algorithm.estimators) * min(run.n, run.checkpoints) * (len(algorithm.metrics) + 1) * replicates
-        for algorithm, run in ((cell.algorithm, cell.run) for cell in experiment.cells)
+    results = [
+        8 * len(one.algorithm.estimators) * count * (len(one.algorithm.metrics) + 1) * replicates
+        for one, count in zip(cells, looks, strict=True)
     ]
-    parts = {
-        # the chunks of every cell are kept until all are there and put together then; one cell at a time becomes a
-        # table
-        "results": 2 * sum(by_cell) + 3 * max(by_cell),
-        f"work of {counted(busy, 'worker')}": _work(experiment) * busy,
-        "records": _records(experiment) * loaded,
+    # a worker takes settings of one pass, as many as fit a chunk, which the last cell of each pass stands for
+    tasks = {one.pass_key: (one, count) for one, count in zip(cells, looks, strict=True)}
+    work = max(
+        one.algorithm.memory(one.problem, one.run.n, count, min(passes[key], CHUNK_SETTINGS))
+        for key, (one, count) in tasks.items()
+    )
+    data = sorted({str(cell.parameters["problem"]): cell.problem.memory() for cell in cells}.values())
+    return {
+        # the chunks of every cell are kept until all are there; one cell at a time becomes a table
+        "results": 2 * sum(results) + 3 * max(results),
+        f"work of {counted(busy, 'worker')}": work * busy,
+        "records": sum(data[-KEPT_PROBLEMS:]) * loaded,
         "libraries": LIBRARIES * loaded,
     }
-    seconds = sum(cell.algorithm.seconds(cell.problem, cell.run.n) for cell in experiment.cells) * replicates
-    return Needs(parts, seconds / workers)
 
 
 def processes_pay(experiment: Experiment, workers: int) -> bool:
     """Whether so many workers are better processes than threads: where Python takes the steps threads wait for its
     lock, and fourteen of them take two to five times as long. There must be work for them, and memory."""
+    cells = experiment.cells
     # a daemon of multiprocessing may start no processes
-    alone = workers <= FEW_WORKERS or current_process().daemon
-    if alone or not any(cell.algorithm.in_python for cell in experiment.cells):
+    if workers <= FEW_WORKERS or current_process().daemon or not any(cell.algorithm.in_python for cell in cells):
         return False
-    needed, there = needs(experiment, workers, processes=True), memory_of_machine()
-    return needed.seconds * workers > WORTH_PROCESSES_S and (there is None or needed.bytes <= there)
-
-
-def _work(experiment: Experiment) -> int:
-    """Bytes of the largest task: some settings and replicates."""
-    passes = Counter(cell.pass_key for cell in experiment.cells)
-    # A worker takes settings of one pass, as many as fit a chunk.
-    at_once = {cell.pass_key: (cell, min(passes[cell.pass_key], CHUNK_SETTINGS)) for cell in experiment.cells}
-    return max(
-        cell.algorithm.memory(cell.problem, cell.run.n, min(cell.run.n, cell.run.checkpoints), settings)
-        for cell, settings in at_once.values()
-    )
-
-
-def _records(experiment: Experiment) -> int:
-    """Bytes of the data of the largest problems: no more of them than that are kept at a time."""
-    sizes = {str(cell.parameters["problem"]): cell.problem.memory() for cell in experiment.cells}
-    return sum(sorted(sizes.values())[-KEPT_PROBLEMS:])
+    seconds = sum(cell.algorithm.seconds(cell.problem, cell.run.n) for cell in cells) * experiment.replicates
+    there = memory_of_machine()
+    fits = there is None or sum(needs(experiment, workers, processes=True).values()) <= there
+    return seconds > WORTH_PROCESSES_S and fits
 
 
 def require_room(experiment: Experiment, workers: int = 0, cluster: bool = False, processes: bool = False) -> None:
-    """Raises ConfigError where an experiment is too large for this machine or a `cluster`, with the bytes.
-
-    And where its records are not installed.
-    """
-    found, needed = list[tuple[str, str]](), needs(experiment, workers, cluster, processes)
-    there = memory_of_machine()
-    most = MOST_BYTES if there is None else min(MOST_BYTES, there)
-    if needed.bytes > most:
+    """Raises ConfigError where an experiment is too large for this machine, with the bytes, and where its records are
+    not installed."""
+    where = experiment.where or Position(str(experiment.path))
+    issues, parts, there = list[Issue](), needs(experiment, workers, cluster, processes), memory_of_machine()
+    most, bytes_needed = min(MOST_BYTES, there or MOST_BYTES), sum(parts.values())
+    if bytes_needed > most:
         # What takes most is what has to become smaller.
-        largest = sorted(needed.parts.items(), key=lambda part: -part[1])
+        largest = sorted(parts.items(), key=lambda part: -part[1])
         listed = ", ".join(f"{in_bytes(size)} for {what}" for what, size in largest if size)
         limit = f"{in_bytes(most)} are {'there' if most == there else 'the most that is run'}"
-        found.append((f"needs about {in_bytes(needed.bytes)} of memory ({listed}); {limit}", SMALLER))
+        message = f"needs about {in_bytes(bytes_needed)} of memory ({listed}); {limit}"
+        hint = "fewer cells, replicates, checkpoints or steps, or smaller problems"
+        issues.append(Issue(where, message, hint))
     # shipped records that are a package of their own
-    asked = [getattr(cell.problem, "data", None) for cell in experiment.cells]
-    if "fashion" in [getattr(data, "name", data) for data in asked]:
+    sources = [getattr(cell.problem, "data", None) for cell in experiment.cells]
+    if "fashion" in [getattr(source, "name", source) for source in sources]:
         try:
             fashion.file()
         except DataError as error:
-            found.append((error.message, error.hint))
-    if found:
-        where = experiment.where or Position(str(experiment.path))
-        raise ConfigError([Issue(where, message, hint) for message, hint in found])
+            issues.append(Issue(where, error.message, error.hint))
+    if issues:
+        raise ConfigError(issues)

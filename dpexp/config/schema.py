@@ -1,10 +1,8 @@
 """The JSON schema of config files, for editors and for programs that write configs.
 
-It is made from the same annotations that `validate` checks, by walking them.
-
-What the schema accepts: everything that `dpexp validate` accepts. What it refuses: every unknown key, every value of a
-wrong type and every number out of its range. What it cannot say is left to `validate`: whether an algorithm runs on a
-problem, whether a file exists, whether two fields fit each other, and how `cases` complete each other.
+It is made from the same annotations that `validate` checks, by walking them. It accepts everything that `dpexp
+validate` accepts, and refuses every unknown key, every value of a wrong type and every number out of its range. What is
+missing, and whether values fit each other, is left to `validate`.
 """
 
 from __future__ import annotations
@@ -17,15 +15,14 @@ from annotated_types import MinLen
 from pydantic import BeforeValidator
 from pydantic.fields import FieldInfo
 
-from dpexp.algorithms import ALGORITHMS
-from dpexp.algorithms.algorithm import Algorithm
 from dpexp.config.cells import OF_THE_EXPERIMENT, RunSettings
 from dpexp.config.messages import constraints, limits
 from dpexp.config.populations import POPULATION
-from dpexp.config.reader import DEFAULT_NAMES, REGISTRIES, parameters_of, takes_a_list
+from dpexp.config.reader import REGISTRIES, parameters_of, takes_a_list
 from dpexp.config.starter import MEANINGS, meanings_of
 from dpexp.core.parameters import Parameters, integral
 from dpexp.privacy.budgets import BUDGETS, Mu, PrivacySettings
+from dpexp.problems.population import Population
 
 Schema = dict[str, Any]
 
@@ -61,92 +58,50 @@ WORDS = {
 
 def json_schema() -> Schema:
     """The schema of what can be named today, plug-ins that are loaded included."""
-    whole: Schema = {section: _section(section) for section in REGISTRIES}
-    loose: Schema = {section: _section(section, whole_section=False) for section in REGISTRIES}
-    whole |= {"privacy": _privacy(), "run": _mapping(RunSettings, needed=False, sweeps=True)}
-    loose = whole | loose | {"privacy": _privacy(whole_section=False)}
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "dpexp config",
-        **_object(
-            {
-                "experiment": {"type": "string", "pattern": NAME},
-                "plugins": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
-                **{section: {} for section in whole},
-                "cases": {"type": "array", "items": _object(loose), "minItems": 1},
-            }
-        ),
-        "required": ["experiment"],
-        # A case completes the sections that stand outside, so that with cases none of these needs to be whole.
-        "if": {"required": ["cases"]},
-        "then": {"properties": _described(loose)},
-        "else": {"properties": _described(whole), "required": ["problem", "privacy"], **_steps_needed()},
+    sections: Schema = {
+        **{section: _section(section) for section in REGISTRIES},
+        POPULATION: {
+            "anyOf": [
+                _object({key: {"description": one} for key, one in meanings_of(Population).items()}),
+                {"type": "array"},
+            ]
+        },
+        "privacy": _privacy(),
+        "run": _mapping(RunSettings, sweeps=True),
     }
-
-
-def _steps_needed() -> Schema:
-    """`run.n` is needed with every algorithm that never knows its number of steps."""
-    never: object = Algorithm.steps
-    # An algorithm that knows its steps for some problems only is left to `dpexp validate`.
-    names = [name for name, kind in ALGORITHMS.items() if kind.steps is never]
-    named: Schema = {"properties": {"algorithm": {"properties": {"name": {"enum": names}}}}}
-    if DEFAULT_NAMES["algorithm"] not in names:
-        named["required"] = ["algorithm"]
-    return {
-        "if": named,
-        "then": {"properties": {"run": {"required": ["n"]}}, "required": ["run"]},
+    top: Schema = {
+        "experiment": {"type": "string", "pattern": NAME},
+        "plugins": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+        "cases": {"type": "array", "items": _object(sections), "minItems": 1},
     }
+    heading = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "dpexp config"}
+    return {**heading, **_object(top | sections), "required": ["experiment"]}
 
 
-def _section(section: str, whole_section: bool = True) -> Schema:
-    """A section that names an entry of a registry: the keys are those of the entry."""
-    registry = REGISTRIES[section]
-    kinds = {name: parameters_of(kind) for name, kind in registry.items()}
+def _section(section: str) -> Schema:
+    """A section that names an entry of a registry: the keys are those of the entry, without a name those of any."""
+    kinds = {name: _mapping(parameters_of(kind), sweeps=True) for name, kind in REGISTRIES[section].items()}
     named = [
-        {
-            "if": {"properties": {"name": {"const": name}}, "required": ["name"]},
-            "then": _mapping(kind, whole_section, sweeps=True),
-        }
-        for name, kind in kinds.items()
+        {"if": {"properties": {"name": {"const": name}}, "required": ["name"]}, "then": keys}
+        for name, keys in kinds.items()
     ]
-    # Without a name, a problem is incomplete. An algorithm is then the default; a schedule depends on the algorithm,
-    # and a section of `cases` on what stands outside, so that there the keys of some entry must fit.
-    unnamed: Schema = {"anyOf": [_mapping(kind, needed=False, sweeps=True) for kind in kinds.values()]}
-    if whole_section and section == "algorithm" and DEFAULT_NAMES[section] in kinds:
-        unnamed = _mapping(kinds[DEFAULT_NAMES[section]], sweeps=True)
-    rest = [] if whole_section and section == "problem" else [{"if": {"not": {"required": ["name"]}}, "then": unnamed}]
-    schema: Schema = {
-        "type": "object",
-        "properties": _described({"name": _or_list({"enum": list(kinds)})}),
-        "allOf": [*named, *rest],
-    }
-    return schema | ({"required": ["name"]} if whole_section and section == "problem" else {})
+    unnamed = {"if": {"not": {"required": ["name"]}}, "then": {"anyOf": list(kinds.values())}}
+    names = _described({"name": _or_list({"enum": list(kinds)})})
+    return {"type": "object", "properties": names, "allOf": [*named, unnamed]}
 
 
-def _privacy(whole_section: bool = True) -> Schema:
+def _privacy() -> Schema:
     """Budgets of the users, or a target of the whole run."""
     laws = [_mapping(kind) for law, kind in BUDGETS.items() if law != "constant"]
-    fields = PrivacySettings.model_fields
-    schema = _object(
-        {
-            "mu": _or_list({"anyOf": [_of(Mu), *laws]}),
-            "eps": _or_list(_of_field(fields["eps"])),
-            "delta": _or_list(_of_field(fields["delta"])),
-            "deltas": _of_field(fields["deltas"]),
-        }
-    )
-    if whole_section:
-        schema |= {
-            "oneOf": [{"required": ["mu"]}, {"required": ["eps"]}],
-            "dependentRequired": {"delta": ["eps"]},
-        }
-    return schema
+    eps, delta, deltas = (_of_field(PrivacySettings.model_fields[key]) for key in ("eps", "delta", "deltas"))
+    mu = {"anyOf": [_of(Mu), *laws]}
+    return _object({"mu": _or_list(mu), "eps": _or_list(eps), "delta": _or_list(delta), "deltas": deltas})
 
 
-def _mapping(kind: type[Parameters], needed: bool = True, sweeps: bool = False) -> Schema:
+def _mapping(kind: type[Parameters], sweeps: bool = False) -> Schema:
     """The keys of one class of parameters; where it `sweeps`, a value that is not itself a list may be a list.
 
-    A section does. A part of a value, such as a source of data or a law of budgets, does not.
+    A section does. A part of a value, such as a source of data or a law of budgets, does not, and needs all its keys.
     """
     properties: Schema = {}
     meanings = meanings_of(kind)
@@ -157,8 +112,8 @@ def _mapping(kind: type[Parameters], needed: bool = True, sweeps: bool = False) 
         # A value that is itself a list cannot also be a list of values.
         listed = sweeps and key not in ("name", *OF_THE_EXPERIMENT) and not takes_a_list(kind, key)
         properties[key] = (_or_list(one) if listed else one) | {"description": meanings[key]}
-    required = [key for key, field in kind.model_fields.items() if field.is_required() and key not in ("name", "n")]
-    return _object(properties) | ({"required": required} if needed and required else {})
+    required = [key for key, field in kind.model_fields.items() if field.is_required() and not sweeps]
+    return _object(properties) | ({"required": required} if required else {})
 
 
 def _object(properties: Schema) -> Schema:

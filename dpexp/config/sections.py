@@ -1,51 +1,58 @@
-"""The sections of a config before they are checked: with data paths as seen from here, and with cases."""
+"""The sections of a config before they are checked: data paths as seen from here, cases, and several names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection
 from pathlib import Path
 
-from dpexp.config.yamlfile import Located
+from dpexp.config.yamlfile import Keys, Tree
 from dpexp.core.places import as_named
 
 BUDGETS = {"mu": ("eps", "delta"), "eps": ("mu",)}
 """keys of privacy that one of these replaces"""
 
 
-def completed(base: Located | None, over: Located) -> Located:
+def completed(base: Tree | None, over: Tree) -> Tree:
     """The section `base` with the keys of `over`; a new name starts afresh, and so does a new kind of budget."""
-    if base is None or not base.is_mapping or not over.is_mapping:
+    if base is None or not isinstance(base.value, dict) or not isinstance(over.value, dict):
         return over
-    name = over.value.get("name")
     # Parameters of one algorithm mean nothing to another.
-    if name is not None and base.value.get("name") is not None and name.value != base.value["name"].value:
+    if None not in (names := (over.value.get("name"), base.value.get("name"))) and names[0] != names[1]:
         return over
-    replaced = {key for named, others in BUDGETS.items() if named in over.value for key in others}
-    kept = {key: value for key, value in base.value.items() if key not in replaced}
-    return Located(kept | over.value, over.where, base.keys | over.keys)
+    replaced = {key for named, others in BUDGETS.items() if named in over for key in others}
+    return over.joined({**{k: one for k, one in base.parts().items() if k not in replaced}, **over.parts()})
 
 
-def from_its_folder(root: Located, folder: Path) -> Located:
-    """The file with its data paths as they start at its own folder."""
+def from_its_folder(root: Tree, folder: Path) -> None:
+    """Data paths become those that start at the folder of the file."""
 
-    def named(path: Located) -> Located:
-        # a path given on the command line, which has no line, starts where the command is run
-        return (
-            replace(path, value=as_named(path.value, folder, not path.where.line))
-            if isinstance(path.value, str)
-            else path
-        )
+    def rename(tree: object, keys: Keys, place: Keys) -> None:
+        if isinstance(tree, tuple):
+            for k, one in enumerate(tree):
+                rename(one, keys, (*place, k))
+        elif isinstance(tree, dict) and keys[0] in tree:
+            value, here = tree[keys[0]], (*place, keys[0])
+            if keys[1:]:
+                rename(value, keys[1:], here)
+            elif isinstance(value, str):
+                # a path given on the command line, which has no line, starts where the command is run
+                tree[keys[0]] = as_named(value, folder, not root.at(*here).line)
 
-    return _changed(_changed(root, ("problem", "data", "path"), named), ("cases", "problem", "data", "path"), named)
+    for way in (("problem", "data", "path"), ("cases", "problem", "data", "path")):
+        rename(root.value, way, ())
 
 
-def _changed(tree: Located, keys: Sequence[str], change: Callable[[Located], Located]) -> Located:
-    """The tree with what stands at these keys changed, in every entry of a list on the way."""
-    if isinstance(tree.value, list):
-        return replace(tree, value=[_changed(one, keys, change) for one in tree.value])
-    if not keys:
-        return change(tree)
-    if not tree.is_mapping or keys[0] not in tree.value:
-        return tree
-    return replace(tree, value=tree.value | {keys[0]: _changed(tree.value[keys[0]], keys[1:], change)})
+def by_name(section: Tree, fields_of: Callable[[str], Collection[str] | None]) -> list[Tree]:
+    """The section once for each of the names that it lists, with the keys that this name has."""
+    names = section.value.get("name") if isinstance(section.value, dict) else None
+    if not isinstance(names, tuple) or not names:
+        return [section]
+    fields = {name: keys for name in names if isinstance(name, str) and (keys := fields_of(name))}
+    found = []
+    for name in section.part("name").items():
+        # a key of another name is that one's; one that no name has is a mistake
+        own = fields.get(name.value) if isinstance(name.value, str) else None
+        others = {key for keys in fields.values() for key in keys if own and key not in own}
+        kept = {key: one for key, one in section.parts().items() if key not in others}
+        found.append(section.joined({**kept, "name": name}))
+    return found

@@ -1,4 +1,4 @@
-"""YAML with the position of every key and value, and numbers as people write them.
+"""YAML as plain values with the place of every key and value beside them, and numbers as people write them.
 
 PyYAML alone reads `1e-5` and `1/3` as strings, `yes` as a truth value, and keeps the last of duplicate keys without a
 word. Here fractions, powers of ten and `inf` are numbers, only `true` and `false` are truth values, and duplicates are
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +30,16 @@ _TAGS = {
 _TEXTS = frozenset({"categories", "missing", "leave_out"})
 """keys in whose lists, also further down, every value is the text that is written"""
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_BRACKETS = "check brackets, quotes and indentation"
+MOST_SHOWN = 50
+"""issues that are listed; of more only the number is given"""
+Keys = tuple[int | str, ...]
+"""the way to a value: names in mappings and numbers in lists"""
 
 
 @dataclass(frozen=True)
 class Position:
-    """Where something stands: a line and column of a file, or a command-line option (line 0)."""
+    """Where something is written: a line and column of a file, or a command-line option (line 0)."""
 
     source: str
     line: int = 0
@@ -57,36 +62,102 @@ class Issue:
 
 
 @dataclass(frozen=True)
-class Located:
-    """A YAML value with its position: a scalar, a list of Located, or a dict of name -> Located."""
+class Tree:
+    """A plain value, lists as tuples, and where its parts are written.
+
+    A part of a file, or a mapping put together of such parts; what is marked nowhere is where that is which holds it.
+    """
 
     value: Any
-    where: Position
-    keys: dict[str, Position] = field(default_factory=dict)
-    """positions of the keys of a mapping"""
+    marks: Mapping[Keys, Position]
+    """of values, by their keys in the file"""
+    key_marks: Mapping[Keys, Position] = field(default_factory=dict)
+    """of the keys of mappings"""
+    origins: Mapping[Keys, Keys] = field(default_factory=lambda: {(): ()})
+    """keys in this value -> keys in the file"""
 
-    @property
-    def is_mapping(self) -> bool:
-        return isinstance(self.value, dict)
+    def __contains__(self, key: object) -> bool:
+        return isinstance(self.value, dict) and key in self.value
 
-    def plain(self) -> Any:
-        """The value without positions; sequences as tuples."""
-        if isinstance(self.value, dict):
-            return {k: v.plain() for k, v in self.value.items()}
-        if isinstance(self.value, list):
-            return tuple(v.plain() for v in self.value)
-        return self.value
+    def _written(self, keys: Keys) -> Keys:
+        """Keys in the file, of parts that are written there; the name of an alternative is no key, and skipped."""
+        here, rest = (), ()  # type: tuple[Keys, Keys]
+        for key in keys:
+            here, rest = ((*here, key), ()) if (*here, key) in self.origins else (here, (*rest, key))
+        found = self.origins[here]
+        for key in rest:
+            found = (*found, key) if (*found, key) in self.marks else found
+        return found
+
+    def at(self, *keys: int | str) -> Position:
+        """Where the value is, or the innermost one around it that is written."""
+        return self.marks[self._written(keys)]
+
+    def key(self, *keys: int | str) -> Position:
+        """Where the last of these keys is."""
+        there, around = self._written(keys), self._written(keys[:-1])
+        if there == around:
+            return self.marks[around]
+        while isinstance(there[-1], int):  # one of the values that a key sweeps over
+            there = there[:-1]
+        return self.key_marks[there]
+
+    def part(self, *keys: int | str) -> Tree:
+        """What is at these keys."""
+        value = self.value
+        for key in keys:
+            value = value[key]
+        inner = {k[len(keys) :]: place for k, place in self.origins.items() if k[: len(keys)] == keys}
+        return Tree(value, self.marks, self.key_marks, {**inner, (): self._written(keys)})
+
+    def parts(self) -> dict[str, Tree]:
+        """The parts of a mapping."""
+        return {key: self.part(key) for key in self.value}
+
+    def items(self) -> list[Tree]:
+        """The parts of a list, or the value alone where it is none."""
+        return [self.part(k) for k in range(len(self.value))] if isinstance(self.value, tuple) else [self]
+
+    def holding(self, value: Any) -> Tree:
+        """Another value, which is at this place."""
+        return Tree(value, self.marks, self.key_marks, {(): self.origins[()]})
+
+    def joined(self, parts: Mapping[str, Tree] | Sequence[Tree]) -> Tree:
+        """A mapping or a list of parts in the place of this one."""
+        named: list[tuple[int | str, Tree]] = list(parts.items() if isinstance(parts, Mapping) else enumerate(parts))
+        origins = {(key, *keys): place for key, part in named for keys, place in part.origins.items()}
+        value = (
+            {key: part.value for key, part in named} if isinstance(parts, Mapping) else tuple(p.value for p in parts)
+        )
+        return Tree(value, self.marks, self.key_marks, {(): self.origins[()], **origins})
+
+    def put(self, keys: Keys, value: Any, where: Position) -> Tree:
+        """A whole file with another value at these keys, all of which is at one place."""
+        marks = {k: mark for k, mark in self.marks.items() if k[: len(keys)] != keys}
+        around = [keys[:depth] for depth in range(len(keys) + 1)]
+        value = _set(self.value, keys, plain(value))
+        return Tree(
+            value, dict.fromkeys(around, where) | marks, {**dict.fromkeys(around, where), **self.key_marks, keys: where}
+        )
 
 
-def all_at(value: Any, where: Position) -> Located:
-    """A plain value, of which every part stands at one place."""
+def _set(tree: Any, keys: Keys, value: Any) -> Any:
+    if not keys:
+        return value
+    around = tree if isinstance(tree, dict) else {}
+    return {**around, keys[0]: _set(around.get(keys[0]), keys[1:], value)}
+
+
+def plain(value: Any) -> Any:
+    """A value with tuples for lists."""
     if isinstance(value, Mapping):
-        return Located({key: all_at(one, where) for key, one in value.items()}, where, dict.fromkeys(value, where))
-    return Located([all_at(one, where) for one in value] if isinstance(value, list | tuple) else value, where)
+        return {key: plain(one) for key, one in value.items()}
+    return tuple(map(plain, value)) if isinstance(value, list | tuple) else value
 
 
-MOST_SHOWN = 50
-"""issues that are told apart; of more only the number is said"""
+def all_at(value: Any, where: Position) -> Tree:
+    """A value, of which every part is at one place."""
+    return Tree(plain(value), {(): where})
 
 
 class ConfigError(UsageError):
@@ -111,7 +182,7 @@ def _wrong(where: Position, message: str, hint: str = "") -> ConfigError:
     return ConfigError([Issue(where, message, hint)])
 
 
-def read(path: Path) -> Located:
+def read(path: Path) -> Tree:
     """Read a YAML file.
 
     Raises ConfigError naming the file (and the place in it) if it cannot be read, is not text or not valid YAML.
@@ -133,9 +204,8 @@ def read_bytes(path: Path) -> bytes:
     return data
 
 
-def parse(content: str | bytes, source: str) -> Located:
+def parse(content: str | bytes, source: str) -> Tree:
     """The YAML in a text, or in the bytes of a file; `source` names it in messages. Raises ConfigError."""
-    issues: list[Issue] = []
     try:
         text = content if isinstance(content, str) else content.decode("utf-8-sig")
         depth = values = 0
@@ -173,13 +243,11 @@ def parse(content: str | bytes, source: str) -> Located:
     if len(documents) > 1:
         where = _at(documents[1].start_mark, source)
         raise _wrong(where, "holds a second document; one is wanted", "use one file an experiment")
-    located = _locate(documents[0], source, issues)
-    if issues:
-        raise ConfigError(issues)
-    return located
-
-
-_BRACKETS = "check brackets, quotes and indentation"
+    reader = _Reader(source)
+    value = reader.value(documents[0], (), False)
+    if reader.issues:
+        raise ConfigError(reader.issues)
+    return Tree(value, reader.marks, reader.key_marks)
 
 
 def _neighbour(path: Path) -> str:
@@ -205,30 +273,35 @@ def _at(mark: Any, source: str) -> Position:
     return Position(source, mark.line + 1, mark.column + 1)
 
 
-def _item(node: yaml.Node, source: str, issues: list[Issue], texts: bool) -> Located:
-    found = _locate(node, source, issues, texts)
-    return replace(found, value=node.value) if texts and isinstance(node, yaml.ScalarNode) else found
+class _Reader:
+    """From the nodes of PyYAML to values and marks, with what is wrong on the way."""
 
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.issues: list[Issue] = []
+        self.marks: dict[Keys, Position] = {}
+        self.key_marks: dict[Keys, Position] = {}
 
-def _locate(node: yaml.Node, source: str, issues: list[Issue], texts: bool = False) -> Located:
-    where = _at(node.start_mark, source)
-    if node.tag not in _TAGS:
-        issues.append(Issue(where, f"the tag {node.tag} is not supported", "write the plain value"))
-    if isinstance(node, yaml.ScalarNode):
-        return Located(node.value if node.style in ("'", '"', "|", ">") else scalar(node.value.strip()), where)
-    if isinstance(node, yaml.SequenceNode):
-        return Located([_item(item, source, issues, texts) for item in node.value], where)
-    values: dict[str, Located] = {}
-    keys: dict[str, Position] = {}
-    for key, value in node.value:
-        at = _at(key.start_mark, source)
-        name = key.value if isinstance(key, yaml.ScalarNode) else None
-        if name is None or (name == "<<" and not key.style):
-            issues.append(Issue(at, "a key must be a plain name", "for instance eta: 0.2"))
-        elif name in values:
-            issues.append(
-                Issue(at, f"the key '{name}' appears twice (first at line {keys[name].line})", "keep one of them")
-            )
-        else:
-            values[name], keys[name] = _locate(value, source, issues, texts or name in _TEXTS), at
-    return Located(values, where, keys)
+    def value(self, node: yaml.Node, keys: Keys, texts: bool) -> Any:
+        """What a node is; scalars in lists are `texts` where that is all that they can be."""
+        where = self.marks[keys] = _at(node.start_mark, self.source)
+        if node.tag not in _TAGS:
+            self.issues.append(Issue(where, f"the tag {node.tag} is not supported", "write the plain value"))
+        if isinstance(node, yaml.ScalarNode):
+            written = node.style in ("'", '"', "|", ">") or (texts and isinstance(keys[-1], int))
+            return node.value if written else scalar(node.value.strip())
+        if isinstance(node, yaml.SequenceNode):
+            return tuple([self.value(item, (*keys, k), texts) for k, item in enumerate(node.value)])
+        found: dict[str, Any] = {}
+        for key, inner in node.value:
+            name, at = key.value, _at(key.start_mark, self.source)
+            if not isinstance(key, yaml.ScalarNode) or (name == "<<" and not key.style):
+                self.issues.append(Issue(at, "a key must be a plain name", "for instance eta: 0.2"))
+            elif name in found:
+                first = self.key_marks[*keys, name].line
+                message = f"the key '{name}' appears twice (first at line {first})"
+                self.issues.append(Issue(at, message, "keep one of them"))
+            else:
+                self.key_marks[*keys, name] = at
+                found[name] = self.value(inner, (*keys, name), texts or name in _TEXTS)
+        return found

@@ -221,7 +221,7 @@ def test_random_bytes_are_refused(tmp_path):
 def test_text_that_is_shown_reads_back_whatever_stands_in_it(text):
     """Categories such as 'under 5, alone' once made `dpexp validate --show` print what was no YAML, and '01' read back as 1."""
     shown = yaml_in_line({"key": [text], text or "-": {"inner": text}})
-    assert parse(f"all: {shown}", "text").plain()["all"] == {"key": (text,), text or "-": {"inner": text}}
+    assert parse(f"all: {shown}", "text").value["all"] == {"key": (text,), text or "-": {"inner": text}}
 
 
 def test_what_follows_from_what_sweeps_follows_from_it_again_when_the_config_is_shown(tmp_path):

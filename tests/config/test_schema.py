@@ -45,7 +45,7 @@ def plain(text):
             return {key: lists(inner) for key, inner in value.items()}
         return [lists(inner) for inner in value] if isinstance(value, list | tuple) else value
 
-    return lists(parse(text, "text").plain())
+    return lists(parse(text, "text").value)
 
 
 @pytest.mark.slow
@@ -61,7 +61,7 @@ def test_is_standard_json_without_loose_references(schema):
             yield from properties(inner)
 
     told = [one for _, one in properties(schema.schema) if set(one) != {"required"}]
-    assert len(told) > 900
+    assert len(told) > 700
     assert all(one.get("description") for one in told)
     assert "$ref" not in text
     assert not {"ge", "le", "gt", "lt"} & {word.strip('": ') for word in text.split('"')}
@@ -98,8 +98,8 @@ run:       {n: 3e5}
     [
         ("alpha: 1/3", "alpha: -1/3"), ("alpha: 1/3", "alpha: 2"), ("name: huber-linear", "name: huber-linear, d: -3"),
         ("name: huber-linear", "name: huber-linear, d: 2.5"), ("name: huber-linear", "name: hubert"), ("n: 3e5", "n: 0"),
-        ("n: 3e5", "replicates: 3"), ("mu: inf", "mu: 1e7"), ("mu: inf", "mu: {uniform: [1]}"),
-        ("mu: inf", "mu: 1, eps: 1"), ("mu: inf", "eps: 1, delta: 2"), ("mu: inf", "delta: 1e-5"),
+        ("mu: inf", "mu: 1e7"), ("mu: inf", "mu: {uniform: [1]}"), ("mu: inf", "eps: 1, delta: 2"),
+        ("n: 3e5}", "n: 3e5}\npopulation: {dd: 3}"),
         ("experiment: x", "experiment: '../x'"), ("experiment: x", "experiment: x\nruns: {}"),
     ],
 )  # fmt: skip

@@ -126,7 +126,7 @@ def test_shipped_configs_fit():
     for path in CONFIGS:
         experiment = load_experiment(path)
         require_room(experiment, 2)
-        assert 1e6 < needs(experiment, 2).bytes < 3e9
+        assert 1e6 < sum(needs(experiment, 2).values()) < 3e9
 
 
 GROWN = MEAN.replace("N: 50, d: 5", "N: 9000, d: 4")
@@ -166,8 +166,9 @@ def test_estimated_memory_covers_what_a_worker_takes(name):
 def test_libraries_are_part_of_every_estimate(monkeypatch):
     """A process that has not begun takes 190 MiB or more: a worker of 200 MB died of its first task."""
     experiment = read_experiment(LINEAR, "c.yaml")
-    assert needs(experiment, cluster=True).bytes > 200e6
-    assert needs(experiment, 3, processes=True).bytes - needs(experiment, 3).bytes == 3 * LIBRARIES
+    assert sum(needs(experiment, cluster=True).values()) > 200e6
+    processes, threads = (needs(experiment, 3, processes=own)["libraries"] for own in (True, False))
+    assert processes - threads == 3 * LIBRARIES
     monkeypatch.setattr("dpexp.config.resources.memory_of_machine", lambda: 200_000_000)
     assert "for libraries" in said(LINEAR)
 

@@ -258,6 +258,7 @@ WRONG = [
     ("{design: {law: bernoulli, p: .3}}", "is a law of one column", "columns: [{law: bernoulli, p: 0.3, times: 5}]", "bern"),
     ("{d: 5, coefficients: {nonzero: 7}}", "is 7, but there are 5 slopes", "", "7}"),
     ("{d: x}", "population.d", "", "x}"),
+    ("{d: 1001, design: uniform}", "at most 1,000 are integrated", "", "1001"),
     ("{designs: uniform}", "'designs'", "", "designs"),
 ]  # fmt: skip
 
