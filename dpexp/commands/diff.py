@@ -16,7 +16,6 @@ from dpexp.reporting.of_results.gather import FROM, Source, gather
 from dpexp.reporting.table import fitting_columns, terminal_width
 from dpexp.store import load_generation
 from dpexp.store.folder import experiments_in, holds_results
-from dpexp.store.staleness import why_stale
 
 
 class Compared(NamedTuple):
@@ -112,7 +111,7 @@ def _not_current(paths: Sequence[Path]) -> Iterator[tuple[str, tuple[str, bool]]
     """Which sides are not current, why, and whether each is a copy of another name that was kept to be compared."""
     for side, path in zip("AB", paths, strict=False):
         generation = load_generation(path.parent, path.name, renamed=True, partial=True)
-        if why := why_stale(generation):
+        if why := generation.why_stale():
             yield side, (why, generation.manifest["experiment"] != path.name)
 
 

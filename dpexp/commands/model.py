@@ -29,9 +29,9 @@ from dpexp.core.text import columns, csv_cell, few, guess, up
 from dpexp.problems.softmax_model import SoftmaxModel, softmax_model
 from dpexp.reporting.statement import stated_by
 from dpexp.store import load_generation, receipts
+from dpexp.store.fingerprint import changed, today
 from dpexp.store.folder import experiments_in
 from dpexp.store.reading import missing
-from dpexp.store.staleness import changed_since
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -231,10 +231,11 @@ def released_model(
     if not 0 <= replicate < model.values.shape[1]:
         hint = "released: replicate 0" if model.values.shape[1] == 1 else f"released: 0 to {model.values.shape[1] - 1}"
         raise UsageError(f"{experiment}: replicate {replicate} is not released", f"{hint} (run.release)")
-    changed = tuple(changed_since(model)) if model.deployment else ()
+    code = dict(model.metadata["code"])
+    since = tuple(changed(code, today(code))) if model.deployment else ()
     return ReleasedModel(
         experiment, cell_id, chosen, replicate, model.values[model.estimators.index(chosen), replicate], model.legend,
-        row, model.deployment, changed, *_others(model, generation.folder.root.parent),
+        row, model.deployment, since, *_others(model, generation.folder.root.parent),
     )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
-"""Ways to run tasks: each yields (task number, result) as results come in. Numbers never depend on which is used.
+"""Run tasks by joblib: as threads or processes of this machine, or wherever a context of `joblib.parallel_config` says.
 
-joblib runs them: as threads or processes of this machine, or wherever a context of `joblib.parallel_config` says.
+Each way yields (task number, result) as results come in. Numbers never depend on which is used.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import pickle
 import signal
 import sys
 import threading
+import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing, nullcontext
 from functools import lru_cache
 from typing import Any
 
 from dpexp.core.errors import UsageError
-from dpexp.core.workers import end_with
 from dpexp.plugins import loading
 from dpexp.store import fingerprint
 
@@ -67,7 +67,7 @@ def in_context() -> bool:
     return not isinstance(get_active_backend(prefer="threads")[0], ThreadingBackend)
 
 
-def executed(tasks: Sequence[Task], jobs: int = 1, backend: str = "") -> Iterator[tuple[int, Any]]:
+def executed(tasks: Sequence[Task], jobs: int = 1, backend: str = "") -> Generator[tuple[int, Any]]:
     """By threads, by processes (loky), or, without a backend, in the context of `joblib.parallel_config` and its jobs;
     by threads where there is none.
 
@@ -80,7 +80,7 @@ def executed(tasks: Sequence[Task], jobs: int = 1, backend: str = "") -> Iterato
     waiting = dict(enumerate(tasks))
     # where a worker of loky is killed, all are started again, once; who dies of one task a second time dies of it
     for attempt in range(2 if asked == "loky" else 1):
-        start = {"initializer": end_with, "initargs": (os.getpid(),)} if asked == "loky" else {}
+        start = {"initializer": _begin_worker, "initargs": (os.getpid(),)} if asked == "loky" else {}
         try:
             with nullcontext() if asked is None else parallel_config(asked, **start):
                 for number, result in _results(waiting, None if asked is None else jobs, asked == "threading"):
@@ -92,7 +92,7 @@ def executed(tasks: Sequence[Task], jobs: int = 1, backend: str = "") -> Iterato
                 raise
 
 
-def _results(waiting: dict[int, Task], jobs: int | None, shared: bool) -> Iterator[tuple[int, Any]]:
+def _results(waiting: dict[int, Task], jobs: int | None, shared: bool) -> Generator[tuple[int, Any]]:
     """Of tasks by their numbers, in the active context of joblib; threads share what this process has loaded."""
     from joblib import Parallel, delayed
     from threadpoolctl import threadpool_limits
@@ -108,9 +108,7 @@ def _results(waiting: dict[int, Task], jobs: int | None, shared: bool) -> Iterat
         # of tasks that are left when a run is given up, and of workers that are replaced since they hold much memory
         warnings.filterwarnings("ignore", message=r"\d+ tasks (have been successfully executed|which were still)")
         warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given to the executor")
-        with nullcontext() if shared else _deaf_to_interrupts():
-            results = Parallel(n_jobs=jobs, return_as="generator_unordered")(calls)
-        with closing(results):
+        with closing(Parallel(n_jobs=jobs, return_as="generator_unordered")(calls)) as results:
             yield from results
 
 
@@ -126,16 +124,14 @@ def _there(number: int, place: str, plugins: tuple[str, ...], content: bytes) ->
     return number, in_process(plugins, content)
 
 
-@contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """Processes that are started here never hear Ctrl-C, which a terminal sends to all of them: it is for this one,
-    which hears it afterwards, and with which they end."""
-    from multiprocessing import resource_tracker
+def _begin_worker(parent: int) -> None:
+    """Let this process leave Ctrl-C, which a terminal sends to all, to its parent, and end within a second of it: a
+    parent that is killed cannot stop its workers, and these would wait for a task for minutes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
-    # started before the signal is blocked, since it unblocks what it has blocked for its own process, whoever did so
-    resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -11,19 +11,20 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpexp.core.digests import files_below
+from dpexp.core.errors import DpexpError
 from dpexp.core.files import own_folder
 from dpexp.core.version import IMPORTED_AT
 from dpexp.plugins.loaded import LOADED, Loaded, owners_of
 
 if TYPE_CHECKING:
-    from dpexp.config.cells import Cell
+    from dpexp.config.cells import Cell, Experiment
 
 ROOT = Path(__file__).parent.parent
 NUMBERS = (
@@ -57,27 +58,17 @@ def data_of(cell: Cell) -> Code:
 
 def today(code: Code) -> Code:
     """The same names as they are now. What is absent, and data files, which readers do not open, are as they were."""
-    found = {}
-    for name, stored in code.items():
-        kind, _, rest = name.partition(" ")
-        if name == "dpexp":
-            found[name] = _of_rooms(NUMBERS)
-        elif kind == "plugin":
-            found[name] = _of_plugin(LOADED[rest]) if rest in LOADED else stored
-        elif kind == "file":
-            found[name] = stored
-    return found
+    plugins = {f"plugin {name}": loaded for name, loaded in LOADED.items() if f"plugin {name}" in code}
+    own = {"dpexp": _of_rooms(NUMBERS)} if "dpexp" in code else {}
+    there = {name: stored for name, stored in code.items() if name.startswith(("plugin ", "file "))}
+    return {**own, **there, **{name: _of_plugin(loaded) for name, loaded in plugins.items()}}
 
 
 def changed(stored: Code, now: Code) -> list[str]:
-    """What differs between two of these, in words."""
+    """What differs between two of these, in words: neither its bytes nor its code are the same."""
     names = sorted(stored.keys() | now.keys())
-    return list(dict.fromkeys(_shown(name) for name in names if not _same(stored.get(name, ""), now.get(name, ""))))
-
-
-def _same(one: str, other: str) -> bool:
-    """The same bytes, or the same code in other bytes."""
-    return bool({*one.split()} & {*other.split()})
+    differing = (name for name in names if not {*stored.get(name, "").split()} & {*now.get(name, "").split()})
+    return list(dict.fromkeys(map(_shown, differing)))
 
 
 def _shown(name: str) -> str:
@@ -102,58 +93,71 @@ def plugins_missing(codes: Iterable[Code]) -> list[str]:
 
 @lru_cache(maxsize=8)
 def _of_rooms(rooms: tuple[str, ...]) -> str:
-    return _hashes(ROOT, tuple(path for room in rooms for path in _files(ROOT / room)))
+    return _hashes(ROOT, tuple(_files(rooms)))
 
 
 @lru_cache(maxsize=1)
-def _own_files() -> list[Path]:
-    return [path for room in NUMBERS for path in _files(ROOT / room)]
+def _files(rooms: tuple[str, ...]) -> list[Path]:
+    places = (ROOT / room for room in rooms)
+    return [path for place in places for path in ([place] if place.is_file() else sorted(place.rglob("*")))
+            if path.suffix in KINDS]  # fmt: skip
 
 
 def _of_plugin(loaded: Loaded) -> str:
     return _hashes(loaded.root, (*loaded.files, *loaded.inputs()))
 
 
-def _files(place: Path) -> list[Path]:
-    """A file, or the files of a folder that count."""
-    return [place] if place.is_file() else sorted(path for path in place.rglob("*") if path.suffix in KINDS)
-
-
 @lru_cache(maxsize=64)
 def _hashes(root: Path, files: tuple[Path, ...]) -> str:
     """A hash of the names and bytes of files, and one in which of Python's files only the code counts."""
-    contents = [
-        (path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name, path.read_bytes())
-        for path in files
-    ]
-    of_bytes = hashlib.sha256(
-        repr([(name, hashlib.sha256(held).digest()) for name, held in contents]).encode()
-    ).hexdigest()[:16]
+    named = ((path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name, path) for path in files)
+    contents = [(name, path.read_bytes()) for name, path in named]
+    of_bytes = _short([(name, hashlib.sha256(content).digest()) for name, content in contents])
     # parsing all of dpexp takes half a second, so what comes out is kept by what went in
     kept = None if (folder := own_folder("code")) is None else folder / of_bytes
-    with suppress(OSError, AttributeError):
-        if len(found := kept.read_text()) == 16:  # type: ignore[union-attr]
-            return f"{of_bytes} {found}"
-    of_code = hashlib.sha256(repr([(name, _code(name, held)) for name, held in contents]).encode()).hexdigest()[:16]
-    with suppress(OSError, AttributeError):
-        kept.write_text(of_code)  # type: ignore[union-attr]
+    if kept is not None:
+        with suppress(OSError):
+            if len(known := kept.read_text()) == 16:
+                return f"{of_bytes} {known}"
+    of_code = _short([(name, _code(name, content)) for name, content in contents])
+    if kept is not None:
+        with suppress(OSError):
+            kept.write_text(of_code)
     return f"{of_bytes} {of_code}"
 
 
-def _code(name: str, held: bytes) -> object:
-    """A file's code, without comments, formatting and docstrings."""
+def _short(value: object) -> str:
+    return hashlib.sha256(repr(value).encode()).hexdigest()[:16]
+
+
+def _code(name: str, content: bytes) -> object:
+    """A file's code, without comments, formatting and texts that stand alone, such as docstrings."""
     if not name.endswith(".py"):
-        return hashlib.sha256(held).digest()
-    tree = ast.parse(held)
+        return hashlib.sha256(content).digest()
+    tree = ast.parse(content)
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            node.body = [one for one in node.body if not _is_text(one)]
+            node.body = [statement for statement in node.body if not _is_text(statement)]
     return ast.dump(tree)
 
 
 def _is_text(node: ast.stmt) -> bool:
-    """Whether a statement is a text alone: a docstring, or the description of a field."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def watch(experiment: Experiment, cells: Sequence[Cell]) -> Callable[[], None]:
+    """A function that raises DpexpError where code or data of the cells were written to after they had been read; it
+    is called once here."""
+    codes = [code_of(cell) for cell in cells]
+    places = {place for cell in cells for place in cell.problem.places()}
+
+    def require_unchanged() -> None:
+        if late := edited_after(codes, places, experiment.read_at):
+            what = f"{', '.join(late)} changed after this process had read it"
+            raise DpexpError(f"{experiment.name}: {what}", "run again")
+
+    require_unchanged()
+    return require_unchanged
 
 
 def edited_after(codes: Iterable[Code], places: Iterable[Path] = (), data_read_at: int = 0) -> list[str]:
@@ -161,26 +165,20 @@ def edited_after(codes: Iterable[Code], places: Iterable[Path] = (), data_read_a
 
     A time of 0, as of a config that is no file, asks nothing.
     """
-    read = [(_shown(name), *_code_files(name)) for name in {name for code in codes for name in code}]
-    read += [(str(place), files_below(place), data_read_at) for place in set(places)]
-    late = (shown for shown, files, since in read if since and _written_after(files, since))
-    return sorted(late)
-
-
-def _written_after(files: Iterable[Path], since: int) -> bool:
-    return any(file.stat().st_mtime_ns > since for file in files if file.exists())
-
-
-def _code_files(name: str) -> tuple[Sequence[Path], int]:
-    """The files that a name of code stands for, and when they were read; none for data."""
-    kind, _, rest = name.partition(" ")
-    if kind == "plugin":
-        return [*LOADED[rest].files, *LOADED[rest].inputs()], LOADED[rest].read_at
-    return (_own_files(), IMPORTED_AT) if kind == "dpexp" else ((), 0)
+    names = {name for code in codes for name in code}
+    read: list[tuple[str, Iterable[Path], int]] = [("dpexp", _files(NUMBERS), IMPORTED_AT)] if "dpexp" in names else []
+    for loaded in (loaded for name, loaded in LOADED.items() if f"plugin {name}" in names):
+        read.append((f"the plug-in {loaded.name}", [*loaded.files, *loaded.inputs()], loaded.read_at))
+    read += [(str(place), files_below(place), data_read_at) for place in places]
+    return sorted(
+        shown
+        for shown, files, since in read
+        if since and any(file.stat().st_mtime_ns > since for file in files if file.exists())
+    )
 
 
 def forget() -> None:
     """Read code anew when asked next: for a process that outlives an edit. Records that were read stay as they are."""
     _of_rooms.cache_clear()
-    _own_files.cache_clear()
+    _files.cache_clear()
     _hashes.cache_clear()

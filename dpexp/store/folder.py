@@ -14,11 +14,10 @@ import itertools
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.files import Damaged, Held, State, clear_leftovers, lock, state_of
@@ -73,11 +72,15 @@ class Folder:
 
     def stored_in(self, name: str) -> list[Path]:
         """The trajectory files in a subfolder of ours."""
-        return list(_named(self.root / name, rf"{CELL}\.parquet"))
+        return _named(self.root / name, rf"{CELL}\.parquet")
 
     def remove_partial(self) -> None:
-        """Delete the chunks of a run that has ended well."""
-        _remove(self.partial, r"[0-9a-f]{20}\.chunk")
+        """Delete the chunks of a run that has ended well, and their folder where nothing else is in it."""
+        for path in _named(self.partial, r"[0-9a-f]{20}\.chunk"):
+            path.unlink(missing_ok=True)
+        clear_leftovers(self.partial)
+        with suppress(OSError):
+            self.partial.rmdir()
 
     def require_real(self) -> None:
         """Raises UsageError where the folder, or one of ours in it, is a link: what it leads to is not ours."""
@@ -92,18 +95,17 @@ class Folder:
         """Rename what is in the place of a file or folder of ours: the other of the two, or a file of somebody."""
         # (b)
         folders = [self.root / name for name in SUBFOLDERS]
-        for path in folders:
-            if os.path.lexists(path) and not path.is_dir():
-                _set_aside(path)
+        derived = [self.manifest, self.cells, self.summary, self.provenance]
         inside = (path for folder in folders for path in _named(folder, r"[0-9a-f]+\.(parquet|chunk)"))
-        for path in (self.manifest, self.cells, self.summary, self.provenance, *inside):
-            if path.is_dir() and not path.is_symlink():
-                _set_aside(path)
+        in_the_way = [path for path in folders if os.path.lexists(path) and not path.is_dir()]
+        in_the_way += [path for path in (*derived, *inside) if path.is_dir() and not path.is_symlink()]
+        for path in in_the_way:
+            _set_aside(path)
         # without a manifest of ours the others may be anybody's too
         with suppress(FileNotFoundError, Damaged):
             read_document(self.manifest)
             return
-        for path in (self.manifest, self.cells, self.summary, self.provenance):
+        for path in derived:
             try:
                 read_document(path) if path.suffix == ".json" else read_table(path)
             except FileNotFoundError:
@@ -158,29 +160,17 @@ def _hashes_of_trajectories(provenance: Path, state: State) -> dict[str, str]:
     return {}
 
 
-def deployments(manifest: dict[str, Any]) -> dict[str, str]:
+def deployments(manifest: dict[str, object]) -> dict[str, str]:
     """When a deployment released each cell; empty for other results."""
-    at = str(manifest.get("deployment", ""))
-    return dict.fromkeys(manifest["computed_from"], at) if at else {}
+    at, cells = str(manifest.get("deployment", "")), manifest["computed_from"]
+    return dict.fromkeys(cells, at) if at and isinstance(cells, dict) else {}
 
 
-def _named(folder: Path, pattern: str) -> Iterable[Path]:
+def _named(folder: Path, pattern: str) -> list[Path]:
     """What a folder holds under names of a pattern; nothing where it is a link, or not there."""
     if folder.is_symlink() or not folder.is_dir():
-        return ()
-    return (path for path in list(folder.iterdir()) if re.fullmatch(pattern, path.name))
-
-
-def _remove(folder: Path, pattern: str) -> None:
-    """Delete the files of these names in a real folder, and the folder where nothing else is in it."""
-    if folder.is_symlink():
-        return
-    for path in _named(folder, pattern):
-        if path.is_symlink() or not path.is_dir():
-            path.unlink(missing_ok=True)
-    clear_leftovers(folder)
-    with suppress(OSError):
-        folder.rmdir()
+        return []
+    return [path for path in folder.iterdir() if re.fullmatch(pattern, path.name)]
 
 
 def _set_aside(path: Path) -> Path:

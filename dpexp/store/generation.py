@@ -1,8 +1,11 @@
-"""One generation of an experiment's derived files, as it is read: all of it, or nothing.
+"""One generation of an experiment's derived files, as it is read: all of it or nothing, and whether it still holds.
 
-`manifest.json` is written last. It has the SHA-256 of `cells.parquet` and `summary.parquet`, and for every cell what
-its rows were computed from (`dpexp.store.description`). (a) Files that do not belong together are refused, (b) but a
-writer that may be between two of them is waited for. Whether a generation still holds `dpexp.store.staleness` says.
+(a) `manifest.json` is written last and has the SHA-256 of `cells.parquet` and `summary.parquet`: files that do not
+belong together are refused, but a writer that may be between two of them is waited for.
+(b) Numbers are unconfirmed where code has changed, and stale where they come from a user's records, on which nothing is
+computed to prove something. What a deployment released stays what it is.
+(c) A reader opens no config, no data and no plug-in that results name, since anybody may have written them: it says
+what it has not checked. `run`, which is given the config, checks that.
 """
 
 from __future__ import annotations
@@ -13,29 +16,19 @@ import time
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from dpexp.core.digests import digest
 from dpexp.core.files import Damaged, State, state_of
+from dpexp.core.text import few
 from dpexp.plugins.loading import load_research
-from dpexp.store.cell_files import Model, Stored, stored_cell_file, stored_model
+from dpexp.store.cell_files import Model, Stored, model_of, stored_cell_file
 from dpexp.store.files import TableFile, read_table
-from dpexp.store.fingerprint import plugins_missing
+from dpexp.store.fingerprint import changed, plugins_missing, today, what_changed
 from dpexp.store.folder import CELL, HELD, LOCK, Folder, deployments
-from dpexp.store.stamps import FILE as STAMPS
-from dpexp.store.stamps import stamped
+from dpexp.store.manifest import STAMPS, Manifest, read_manifest
 
 PATIENCE_S = 0.5
 """how long a reader waits for a writer that is between two files; a generation is put in place within milliseconds"""
-
-
-def identity_of(manifest: dict[str, Any]) -> str:
-    """Which numbers a generation holds: the settings, the trajectories and the derived files, and no code or config.
-
-    Two generations of one identity are the same to whoever reads them; one may have been computed by older code.
-    """
-    numbers = {cell: [one["numbers"], one["replicates"]] for cell, one in manifest["computed_from"].items()}
-    return digest([manifest["experiment"], manifest["cells"], numbers, manifest["seals"]])
 
 
 @dataclass(frozen=True)
@@ -43,7 +36,7 @@ class Generation:
     """Derived files that belong together, every byte of them checked."""
 
     folder: Folder
-    manifest: dict[str, Any]
+    manifest: Manifest
     cells: TableFile
     summary: TableFile | None
     """None where no cell could be computed"""
@@ -58,39 +51,65 @@ class Generation:
 
     def model(self, cell_id: str) -> Model:
         """The released parameters of a cell. Raises Damaged, FileNotFoundError."""
-        model, origin = stored_model(self.folder, cell_id), self.manifest["computed_from"].get(cell_id, {})
-        told = origin.get("released")
-        if not told or model.metadata["numbers"] != origin["numbers"]:
-            raise Damaged(f"models/{cell_id}.parquet is not of the run that the summary was computed from")
-        if model.of_first(model.values.shape[1]) != told["digest"]:
-            raise Damaged(f"models/{cell_id}.parquet does not belong to manifest.json")
-        return model
+        return model_of(self.folder, cell_id, self.manifest["computed_from"].get(cell_id, {}).get("released") or {})
 
     @property
     def deployed(self) -> dict[str, str]:
         """When a deployment released each cell; empty for other results."""
         return deployments(self.manifest)
 
-    def describes(self, description: dict[str, Any]) -> bool:
+    def describes(self, description: Manifest) -> bool:
         """Whether this generation was computed from what the description says."""
         return {k: v for k, v in self.manifest.items() if k != "seals"} == description
 
     @property
     def confirmed(self) -> str:
-        """How some of its cells were confirmed after code had changed, in words; empty where all were computed."""
+        """How some of its cells were proved after code had changed, in words; empty where all were computed."""
         ways = {origin.get("confirmed") for origin in self.manifest["computed_from"].values()} - {"", None}
         return f"confirmed by {' and '.join(sorted(ways))}" if ways else ""
+
+    @property
+    def own_data(self) -> list[str]:
+        """The user's data files and folders that the numbers were computed from, by path."""
+        names = {name for code in self.manifest["code"].values() for name in code}
+        return sorted(name.removeprefix("file ") for name in names if name.startswith("file "))
+
+    def why_stale(self) -> str:
+        """Why its numbers are not those of today; empty where nothing speaks against them."""
+        # (b)
+        codes = [] if self.deployed else [self.manifest["code"][key] for key in sorted(self._codes)]
+        if not (names := list(dict.fromkeys(name for code in codes for name in changed(code, today(code))))):
+            return ""
+        state = "stale" if self.own_data else "unconfirmed"
+        return f"{state}, {what_changed(names)} changed since: {few(names)}"
+
+    @property
+    def _codes(self) -> set[str]:
+        return {origin["code"] for origin in self.manifest["computed_from"].values()}
+
+    def not_checked(self) -> list[str]:
+        """What these numbers come from beside dpexp, and was not compared with what is there now."""
+        # (c)
+        missing = plugins_missing(self.manifest["code"].values())
+        needs = [f"needs --plugin {name}" if name.endswith(".py") else f"needs the plug-in {name}" for name in missing]
+        return [f"not checked: {one}" for one in (*needs, *(f"{p}, which dpexp run compares" for p in self.own_data))]
+
+
+def identity_of(manifest: Manifest) -> str:
+    """Which numbers a generation holds: the settings, the trajectories and the derived files, and no code or config."""
+    numbers = {cell: [one["numbers"], one["replicates"]] for cell, one in manifest["computed_from"].items()}
+    return digest([manifest["experiment"], manifest["cells"], numbers, manifest["seals"]])
 
 
 def read_generation(folder: Folder) -> Generation:
     """The stored generation. Raises FileNotFoundError where there is none, Damaged where files do not agree."""
-    deadline, stamps = time.monotonic() + PATIENCE_S, folder.root.parent / STAMPS
+    deadline = time.monotonic() + PATIENCE_S
     while True:
         try:
-            files = (folder.manifest, folder.cells, folder.summary, stamps)
+            files = (folder.manifest, folder.cells, folder.summary, folder.root.parent / STAMPS)
             generation = _read(folder.root, tuple(map(state_of, files)))
         except Damaged:
-            # (b): nobody is at work where this process is, or there is no lock
+            # (a): nobody is at work where this process is, or there is no lock
             if time.monotonic() > deadline or folder.root.absolute() in HELD or not (folder.root / LOCK).exists():
                 raise
             time.sleep(0.05)
@@ -101,10 +120,9 @@ def read_generation(folder: Folder) -> Generation:
 
 @lru_cache(maxsize=64)
 def _read(root: Path, states: tuple[State, ...]) -> Generation:
-    """`states` are those of the derived files and of the stamps."""
-    # the states are part of the key: files that have changed are another question, whose answer is not kept yet
+    """`states` are those of the derived files and of the stamps: files that have changed are another question."""
     folder = Folder(root.parent, root.name)
-    manifest = stamped(folder)
+    manifest = read_manifest(folder)
     _require_plain(manifest)
     # (a)
     cells = _table(folder.cells, manifest)
@@ -112,7 +130,7 @@ def _read(root: Path, states: tuple[State, ...]) -> Generation:
     return Generation(folder, manifest, cells, summary)
 
 
-def _require_plain(manifest: dict[str, Any]) -> None:
+def _require_plain(manifest: Manifest) -> None:
     """Raises Damaged where a manifest names what leads out of its folder, or would write to the terminal.
 
     A manifest may be anybody's: names in it become paths and words of messages.
@@ -129,22 +147,14 @@ def _require_plain(manifest: dict[str, Any]) -> None:
         raise Damaged(f"manifest.json is damaged ({type(error).__name__})") from None
 
 
-def _table(path: Path, manifest: dict[str, Any]) -> TableFile:
+def _table(path: Path, manifest: Manifest) -> TableFile:
     try:
         return read_table(path, manifest["seals"][path.name])
     except FileNotFoundError:
         raise Damaged(f"{path.name} is missing") from None
 
 
-def own_data(manifest: dict[str, Any]) -> set[str]:
-    """The user's data files and folders that the numbers were computed from, by path."""
-    return {name[5:] for code in manifest["code"].values() for name in code if name.startswith("file ")}
-
-
-def config_path(manifest: dict[str, Any], folder: Folder) -> Path | None:
+def config_path(manifest: Manifest, folder: Folder) -> Path | None:
     """The config file that the results were made from, as seen from here; None where it is not there."""
-    named = manifest["config"]["path"]
-    if not named:
-        return None
-    path = Path(os.path.relpath(folder.root.resolve() / named))
-    return path if path.is_file() else None
+    path = Path(os.path.relpath(folder.root.resolve() / manifest["config"]["path"]))
+    return path if manifest["config"]["path"] and path.is_file() else None

@@ -1,11 +1,14 @@
-"""Finished chunks of a run in progress, kept so that a killed run loses little: the chunks that were running, and at
-most a second of computing. A cell is found in a kept chunk whatever other cells were computed with it."""
+"""Chunks: some cells of one pass and some replicates; and those of a run in progress that are kept on the disk.
+
+A killed run loses the chunks that were running, and at most a second of computing. A cell is found in a kept chunk
+whatever other cells were computed with it: it is named by all that its numbers depend on.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,7 +22,7 @@ from dpexp.core.files import Damaged, read_bytes_sealed, write_bytes_sealed
 from dpexp.engine.result import Passed
 from dpexp.store.fingerprint import code_of
 from dpexp.store.provenance import arithmetic
-from dpexp.store.simulating import Done
+from dpexp.store.simulating import Done, Failed
 
 if TYPE_CHECKING:
     from dpexp.store.planning import CellPlan
@@ -60,90 +63,8 @@ class Chunk:
 
     @property
     def alone(self) -> list[Chunk]:
-        """The same, cell by cell: what fails beside others may work alone, or fail for one of them only."""
+        """The same, cell by cell."""
         return [replace(self, cells=(cell,)) for cell in self.cells]
-
-
-def save(folder: Path, chunk: Chunk, done: Done) -> None:
-    """Keep a finished chunk, in numpy's own format."""
-    passed, stored = done.passed, io.BytesIO()
-    arrays: dict[str, Any] = {"steps": passed.steps, "wall_s": done.wall_s, "values": passed.values, "keys": chunk.keys}
-    arrays |= {f"model {k}": model for k, model in enumerate(done.models) if model is not None}
-    np.savez(stored, **arrays)
-    write_bytes_sealed(place_of(folder, chunk), stored.getbuffer())
-
-
-class Keeping(contextlib.AbstractContextManager["Keeping"]):
-    """Keeps the chunks of a run; where an error ends it, all of them.
-
-    A run that ends well has written its results and needs none of them.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._waiting: list[tuple[Chunk, Done]] = []
-        self._seconds = 0.0
-        """that the waiting ones took to compute"""
-
-    def flush(self) -> None:
-        """Keep what waits."""
-        self._write()
-
-    def keep(self, chunk: Chunk, done: Done) -> None:
-        """Keep a chunk, now or when there is more that could be lost."""
-        self._waiting.append((chunk, done))
-        self._seconds += done.wall_s * len(chunk.cells)
-        # to write every chunk at once would take a tenth of the time of short runs
-        if self._seconds >= MOST_LOST_S:
-            self._write()
-
-    def __exit__(self, kind: object, *exception: object) -> None:
-        # an error of writing here would hide why the run has ended
-        if kind is not None:
-            with contextlib.suppress(OSError):
-                self._write()
-
-    def _write(self) -> None:
-        while self._waiting:
-            save(self.folder, *self._waiting[0])
-            del self._waiting[0]
-        self._seconds = 0.0
-
-
-class Part(NamedTuple):
-    """What was kept of one cell."""
-
-    steps: np.ndarray
-    values: np.ndarray
-    """[1, estimators, K, metrics, replicates]"""
-    wall_s: float
-    model: np.ndarray | None
-
-    def done(self, cell: Cell) -> Done:
-        passed = Passed(self.steps, cell.algorithm.estimators, cell.algorithm.metrics, self.values)
-        return Done(passed, self.wall_s, (self.model,))
-
-
-def place_of(folder: Path, chunk: Chunk) -> Path:
-    return folder / f"{chunk.key}.chunk"
-
-
-def kept_in(folder: Path, chunks: Iterable[Chunk] | None = None) -> dict[str, Part]:
-    """What is kept, of all or of these chunks as they are, by `Chunk.key_of`; a file that is damaged is removed."""
-    found = {}
-    every = sorted(folder.glob("[0-9a-f]" * 20 + ".chunk"))
-    for path in every if chunks is None else [place_of(folder, chunk) for chunk in chunks]:
-        try:
-            stored = np.load(io.BytesIO(read_bytes_sealed(path)))
-            steps, values, wall_s = stored["steps"], stored["values"], float(stored["wall_s"])
-            for k, key in enumerate(stored["keys"].tolist()):
-                found[key] = Part(steps, values[k : k + 1], wall_s, stored.get(f"model {k}"))
-        except FileNotFoundError:
-            continue
-        # but for the first, another version of dpexp wrote it
-        except (Damaged, ValueError, IndexError, KeyError):
-            path.unlink(missing_ok=True)
-    return found
 
 
 def chunks_of(
@@ -166,3 +87,102 @@ def chunks_to_compute(plans: Iterable[CellPlan]) -> list[Chunk]:
         if len(p.replicates):
             groups.setdefault((p.cell.pass_key, p.replicates), []).append(p.cell)
     return [chunk for (_, replicates), cells in groups.items() for chunk in chunks_of(cells, replicates)]
+
+
+Execute = Callable[[Sequence[Chunk]], Generator[tuple[int, Done | Failed]]]
+"""computes chunks: (number of the chunk, result) as results come in"""
+
+
+def computed(chunks: Iterable[Chunk], execute: Execute) -> Generator[tuple[Chunk, Done | Failed]]:
+    """Chunks and their results as these come in. The cells of a chunk that fails are tried one by one, since only one
+    of them may be the reason."""
+    # The longest come first: what is begun last is then short, and no worker waits long for another at the end.
+    waiting = sorted(chunks, key=lambda chunk: -chunk.seconds)
+    while waiting:
+        alone: list[Chunk] = []
+        with closing(execute(waiting)) as results:
+            for number, result in results:
+                if isinstance(result, Failed) and len(waiting[number].cells) > 1:
+                    alone += waiting[number].alone
+                else:
+                    yield waiting[number], result
+        waiting = alone
+
+
+# --- on the disk ---
+
+
+class Part(NamedTuple):
+    """What was kept of one cell."""
+
+    steps: np.ndarray
+    values: np.ndarray
+    """[1, estimators, K, metrics, replicates]"""
+    wall_s: float
+    model: np.ndarray | None
+
+    def done(self, cell: Cell) -> Done:
+        passed = Passed(self.steps, cell.algorithm.estimators, cell.algorithm.metrics, self.values)
+        return Done(passed, self.wall_s, (self.model,))
+
+
+def place_of(folder: Path, chunk: Chunk) -> Path:
+    return folder / f"{chunk.key}.chunk"
+
+
+def save(folder: Path, chunk: Chunk, done: Done) -> None:
+    """Keep a finished chunk, in numpy's own format."""
+    passed, buffer = done.passed, io.BytesIO()
+    arrays: dict[str, Any] = {"steps": passed.steps, "wall_s": done.wall_s, "values": passed.values, "keys": chunk.keys}
+    arrays |= {f"model {k}": model for k, model in enumerate(done.models) if model is not None}
+    np.savez(buffer, **arrays)
+    write_bytes_sealed(place_of(folder, chunk), buffer.getbuffer())
+
+
+def kept_in(folder: Path, chunks: Iterable[Chunk] | None = None) -> dict[str, Part]:
+    """What is kept, of all or of these chunks as they are, by `Chunk.key_of`; a file that is damaged is removed."""
+    parts = {}
+    every = sorted(folder.glob("[0-9a-f]" * 20 + ".chunk"))
+    for path in every if chunks is None else [place_of(folder, chunk) for chunk in chunks]:
+        try:
+            stored = np.load(io.BytesIO(read_bytes_sealed(path)))
+            steps, values, wall_s = stored["steps"], stored["values"], float(stored["wall_s"])
+            for k, key in enumerate(stored["keys"].tolist()):
+                parts[key] = Part(steps, values[k : k + 1], wall_s, stored.get(f"model {k}"))
+        except FileNotFoundError:
+            continue
+        # but for the first, another version of dpexp wrote it
+        except (Damaged, ValueError, IndexError, KeyError):
+            path.unlink(missing_ok=True)
+    return parts
+
+
+class Keeping(AbstractContextManager["Keeping"]):
+    """Keeps the chunks of a run: all of them where an error ends it. One that ends well has written its results."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._waiting: list[tuple[Chunk, Done]] = []
+        self._seconds = 0.0
+        """that the waiting ones took to compute"""
+
+    def keep(self, chunk: Chunk, done: Done) -> None:
+        """Keep a chunk, now or when there is more that could be lost."""
+        self._waiting.append((chunk, done))
+        self._seconds += done.wall_s * len(chunk.cells)
+        # to write every chunk at once would take a tenth of the time of short runs
+        if self._seconds >= MOST_LOST_S:
+            self.flush()
+
+    def flush(self) -> None:
+        """Keep what waits."""
+        while self._waiting:
+            save(self.folder, *self._waiting[0])
+            del self._waiting[0]
+        self._seconds = 0.0
+
+    def __exit__(self, kind: object, *exception: object) -> None:
+        # an error of writing here would hide why the run has ended
+        if kind is not None:
+            with suppress(OSError):
+                self.flush()

@@ -12,13 +12,12 @@ from typing import Any
 from dpexp.config.cells import Cell, Experiment
 from dpexp.core.files import Damaged
 from dpexp.core.text import counted, few
-from dpexp.store.cell_files import Stored, lacking, stored_cell_file
-from dpexp.store.description import describe, stamp_of
+from dpexp.store.cell_files import Stored, model_to_compute, stored_cell_file
 from dpexp.store.fingerprint import changed, code_of, what_changed
 from dpexp.store.folder import Folder
 from dpexp.store.generation import read_generation
+from dpexp.store.manifest import Manifest, code_and_proof, describe, read_manifest
 from dpexp.store.provenance import arithmetic
-from dpexp.store.stamps import stamped
 
 
 @dataclass(frozen=True)
@@ -45,9 +44,9 @@ def plan(experiment: Experiment, results: Path, force: bool = False) -> list[Cel
     A run makes it while it holds the folder: what another process writes in between would not be seen.
     """
     folder = Folder(results, experiment.name)
-    manifest: dict[str, Any] = {"computed_from": {}}
+    manifest: Manifest | None = None
     with suppress(FileNotFoundError, Damaged):
-        manifest = stamped(folder)
+        manifest = read_manifest(folder)
     return [_plan_cell(cell, experiment.replicates, folder, manifest, force) for cell in experiment.cells]
 
 
@@ -65,11 +64,11 @@ def derived_state(experiment: Experiment, folder: Folder, plans: Sequence[CellPl
         return "not written yet"
     except Damaged as error:
         return str(error)
-    right = generation.describes(describe(experiment, folder, stored, generation))
+    right = generation.describes(describe(experiment, folder, stored, generation.manifest))
     return "" if right else "computed from other cells, code or settings"
 
 
-def _plan_cell(cell: Cell, wanted: int, folder: Folder, manifest: dict[str, Any], force: bool) -> CellPlan:
+def _plan_cell(cell: Cell, wanted: int, folder: Folder, manifest: Manifest | None, force: bool) -> CellPlan:
     """(a) What cannot be read is computed, and (b) what a user asks for anew. (c) Then code decides, and at last
     (d) what is missing of replicates and released models.
     """
@@ -85,20 +84,19 @@ def _plan_cell(cell: Cell, wanted: int, folder: Folder, manifest: dict[str, Any]
     if force:
         return anew("stale", "--force", file=file)
     # (c)
-    stamp = stamp_of(cell, file, manifest)
-    if files := changed(stamp.code, code_of(cell)):
-        status = "unconfirmed" if not cell.problem.files() else "stale"
-        return anew(status, f"{what_changed(files)} changed: {few(files)}", file=file)
+    code, proof = code_and_proof(cell, file, manifest)
+    own = bool(cell.problem.files())
+    if names := changed(code, code_of(cell)):
+        return anew("stale" if own else "unconfirmed", f"{what_changed(names)} changed: {few(names)}", file=file)
     # (d)
-    stored = file.replicates
-    if cell.problem.files() and (why := lacking(cell, min(stored, wanted), file, folder)):
+    if own and (why := model_to_compute(folder, cell, file)):
         return anew("incomplete", why, file=file)
+    stored = file.replicates
     if stored < wanted:
         reason, warning = f"{stored} of {wanted} replicates", _mixture(file.metadata["arithmetic"])
         return CellPlan(cell, "incomplete", reason, range(stored, wanted), stored, file, warning)
     kept = f"{counted(stored, 'replicate')} stored, {wanted} asked for: all kept"
-    reason = "up to date" if stored == wanted else kept
-    reason += f", confirmed by {stamp.confirmed}" if stamp.confirmed else ""
+    reason = ("up to date" if stored == wanted else kept) + (f", confirmed by {proof}" if proof else "")
     return CellPlan(cell, "current", reason, range(0), stored, file)
 
 

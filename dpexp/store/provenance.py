@@ -13,18 +13,16 @@ from typing import Any
 
 from dpexp.core.text import columns
 
-LIBRARIES = ("numpy", "numba", "llvmlite", "scipy", "pandas", "pyarrow", "pydantic")
 NUMERICAL = ("numpy", "numba", "llvmlite", "scipy")
 """libraries whose version can change the last bits of a result"""
+LIBRARIES = (*NUMERICAL, "pandas", "pyarrow", "pydantic")
 
 
 @lru_cache(maxsize=1)
 def versions() -> dict[str, str]:
     """Versions of Python, dpexp and the libraries it computes with."""
-    found = {"python": platform.python_version()}
+    found = {"python": platform.python_version(), **dict.fromkeys(("dpexp", *LIBRARIES), "not installed")}
     for name in ("dpexp", *LIBRARIES):
-        # asked once in a process: a package takes a millisecond
-        found[name] = "not installed"
         with suppress(PackageNotFoundError):
             found[name] = version(name)
     return found
@@ -40,7 +38,6 @@ def arithmetic() -> dict[str, str]:
     import numpy  # noqa: F401  its BLAS must be loaded to be found
     from threadpoolctl import threadpool_info
 
-    found = versions()
     # another library of the process may bring linear algebra of its own, by which nothing here is multiplied
     kernels = {
         f"{pool['internal_api']} {pool.get('version')} {pool.get('architecture', '')}".strip()
@@ -48,7 +45,7 @@ def arithmetic() -> dict[str, str]:
         if pool["user_api"] == "blas" and "numpy" in pool["filepath"]
     }
     return {
-        **{name: found[name] for name in NUMERICAL},
+        **{name: versions()[name] for name in NUMERICAL},
         "processor": str(llvmlite.binding.get_host_cpu_name()),
         "linear algebra": ", ".join(sorted(kernels)) or "unknown",
     }
@@ -58,15 +55,13 @@ def commit() -> dict[str, Any]:
     """Git commit of the checkout that holds this package, and whether it has uncommitted changes; nulls outside one."""
     here = Path(__file__).parent.parent
 
-    def git(*arguments: str) -> str | None:
-        try:
+    def git(*arguments: str) -> str:
+        with suppress(OSError, subprocess.TimeoutExpired):
             run = subprocess.run(["git", "-C", str(here), *arguments], capture_output=True, text=True, timeout=10)
-        except (OSError, subprocess.TimeoutExpired):
-            return None
-        return run.stdout.strip() if run.returncode == 0 else None
+            return run.stdout.strip() if run.returncode == 0 else ""
+        return ""
 
-    tracked = git("ls-files", "--error-unmatch", str(here / "__init__.py"))
-    if not tracked:
+    if not git("ls-files", "--error-unmatch", str(here / "__init__.py")):
         return {"commit": None, "dirty": None}
     changes = git("status", "--porcelain", "--untracked-files=no", "--", str(here))
     return {"commit": git("rev-parse", "HEAD"), "dirty": bool(changes)}
@@ -85,10 +80,9 @@ def environment() -> str:
     """What a report of a fault needs: versions, commit, machine, and where compiled code is kept."""
     from dpexp.engine.compiled import folder
 
-    built, here = commit(), machine()
-    changed = ", modified" if built["dirty"] else ""
-    at = f"{built['commit']}{changed}" if built["commit"] else "not in a git checkout"
+    built = commit()
+    at = f"{built['commit']}{', modified' * bool(built['dirty'])}" if built["commit"] else "not in a git checkout"
     # A folder of compiled code that others could write to is not used.
     cache = folder() or "none: every process compiles (DPEXP_CACHE is off, or others can write to its folder)"
-    rows = [*versions().items(), ("commit", at), *here.items(), ("compiled code", cache)]
+    rows = [*versions().items(), ("commit", at), *machine().items(), ("compiled code", cache)]
     return columns([[name, str(value)] for name, value in sorted(rows, key=lambda row: row[0] != "dpexp")])

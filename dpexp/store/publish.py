@@ -20,19 +20,12 @@ import numpy as np
 from dpexp.config.cells import Cell, Experiment
 from dpexp.core.files import Damaged
 from dpexp.engine.result import CellData
-from dpexp.store.cell_files import (
-    Stored,
-    digest_of,
-    due,
-    keep_what_is_due,
-    write_cell,
-    write_model,
-)
-from dpexp.store.description import describe, witness_of
-from dpexp.store.files import SCHEMA_VERSION, column, table_of, write_document, write_table
+from dpexp.store.cell_files import Stored, write_cell, write_model
+from dpexp.store.files import SCHEMA_VERSION, table_of, write_document, write_table
 from dpexp.store.fingerprint import code_of, data_of
 from dpexp.store.folder import Folder
 from dpexp.store.generation import Generation, read_generation
+from dpexp.store.manifest import describe, witness_of
 from dpexp.store.planning import CellPlan
 from dpexp.store.provenance import arithmetic, commit, machine, versions
 from dpexp.store.receipts import records_in
@@ -85,89 +78,80 @@ def publish(
     import pyarrow as pa
 
     # (a)
-    written = {}
-    for cell in experiment.cells:
-        if cell.cell_id in fresh:
-            written[cell.cell_id] = _write(folder, experiment, cell, fresh[cell.cell_id], deployment)
-        elif cell.problem.files() and cell.cell_id not in failures:
-            keep_what_is_due(folder, cell, experiment.replicates)
-    outcomes = {cell_id: one.ended for cell_id, one in written.items()}
-    stored = {p.cell.cell_id: p.file for p in plans if p.file is not None and p.cell.cell_id not in failures}
-    files = stored | {cell_id: one.file for cell_id, one in written.items()}
+    new = {c.cell_id: _write(folder, c, fresh[c.cell_id], deployment) for c in experiment.cells if c.cell_id in fresh}
+    files = {p.cell.cell_id: p.file for p in plans if p.file is not None and p.cell.cell_id not in failures}
+    files |= {cell_id: written.file for cell_id, written in new.items()}
     # (b)
     old: Generation | None = None
     with suppress(FileNotFoundError, Damaged):
         old = read_generation(folder)
-    description = describe(experiment, folder, files, old, deployment)
+    description = describe(experiment, folder, files, None if old is None else old.manifest, deployment)
     right = old is not None and not failures and old.describes(description)
-    if written or not right:
+    if new or not right:
         _write_provenance(folder, files, started)
-    if right:
-        return outcomes
-    rows, pieces = [], []
-    for cell in experiment.cells:
-        if cell.cell_id in failures:
-            failed = {"status": "failed", "reason": failures[cell.cell_id]}
-            rows.append({"cell_id": cell.cell_id, **cell.columns(), **failed})
-        elif cell.cell_id in files:
-            file = files[cell.cell_id]
-            new = written.get(cell.cell_id)
-            # a summary is never copied from the old file: it would be of the code that wrote that
-            new = new or _written(cell, file, file.data())
-            rows.append(row_of(cell, experiment.deltas, new.ended, bool(deployment)))
-            pieces.append(new.summary)
-    seals = {"cells.parquet": write_table(folder.cells, table_of(rows), {}), "summary.parquet": ""}
-    if pieces:
-        seals["summary.parquet"] = write_table(folder.summary, pa.concat_tables(pieces).combine_chunks(), {})
-    # (c)
-    write_document(folder.manifest, {**description, "seals": seals})
-    return outcomes
+    if not right:
+        rows, summaries = [], []
+        for cell in experiment.cells:
+            if cell.cell_id in failures:
+                failed = {"status": "failed", "reason": failures[cell.cell_id]}
+                rows.append({"cell_id": cell.cell_id, **cell.columns(), **failed})
+            elif (file := files.get(cell.cell_id)) is not None:
+                # a summary is never copied from the old file: it would be of the code that wrote that
+                written = new.get(cell.cell_id) or _summarised(cell, file, file.data())
+                rows.append(row_of(cell, experiment.deltas, written.ended, bool(deployment)))
+                summaries.append(written.summary)
+        seals = {"cells.parquet": write_table(folder.cells, table_of(rows), {}), "summary.parquet": ""}
+        if summaries:
+            table = pa.concat_tables(summaries).combine_chunks()
+            seals["summary.parquet"] = write_table(folder.summary, table, {})
+        # (c)
+        write_document(folder.manifest, {**description, "seals": seals})
+    return {cell_id: written.ended for cell_id, written in new.items()}
 
 
 def _write_provenance(folder: Folder, files: Mapping[str, Stored], started: datetime) -> None:
     """What is a matter of this machine and of this time, and the hashes of the trajectory files."""
     finished = datetime.now(UTC)
-    write_document(
-        folder.provenance,
-        {
-            "schema_version": SCHEMA_VERSION,
-            "versions": versions(),
-            **commit(),
-            "machine": machine(),
-            "started": started.isoformat(timespec="seconds"),
-            "finished": finished.isoformat(timespec="seconds"),
-            "wall_s": round((finished - started).total_seconds(), 3),
-            "command": " ".join(["dpexp", *sys.argv[1:]]),
-            "cells": {
-                cell_id: {
-                    **{name: file.metadata.get(name) for name in ("cpu_s", "versions", "arithmetic")},
-                    "trajectory": file.sha256,
-                }
-                for cell_id, file in files.items()
-            },
+    facts = ("cpu_s", "versions", "arithmetic")
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "versions": versions(),
+        **commit(),
+        "machine": machine(),
+        "started": started.isoformat(timespec="seconds"),
+        "finished": finished.isoformat(timespec="seconds"),
+        "wall_s": round((finished - started).total_seconds(), 3),
+        "command": " ".join(["dpexp", *sys.argv[1:]]),
+        "cells": {
+            cell_id: {**{name: file.metadata.get(name) for name in facts}, "trajectory": file.sha256}
+            for cell_id, file in files.items()
         },
-    )
+    }
+    write_document(folder.provenance, document)
 
 
-def _write(folder: Folder, experiment: Experiment, cell: Cell, computed: Computed, deployment: str) -> Written:
+def _write(folder: Folder, cell: Cell, computed: Computed, deployment: str) -> Written:
     """Write a cell's released parameters, where it has any, and then its trajectory."""
-    data, code = computed.data(), code_of(cell)
+    data, code, places = computed.data(), code_of(cell), cell.problem.places()
     # (d)
     if deployment:
-        code = {name: held for name, held in code.items() if name not in data_of(cell)}
-    wanted = due(cell, experiment.replicates, None)
-    if computed.model is not None and wanted.estimators:
-        records = records_in(cell.problem.places()) if deployment else None
-        tied = {"numbers": digest_of(data), "code": code, "deployment": deployment or None, "records": records}
-        write_model(folder, cell, wanted, computed.model, tied)
+        code = {name: content for name, content in code.items() if name not in data_of(cell)}
+    released: dict[str, object] = (
+        {"rule": cell.run.release, "estimators": [], "replicates": 0, "digest": None} if places else {}
+    )
+    names = cell.algorithm.releases(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n) if places else ()
+    if computed.model is not None and names:
+        records = records_in(places) if deployment else {}
+        facts = {"estimators": list(names), "code": code, "deployment": deployment, "records": records}
+        released = write_model(folder, cell, computed.model, facts)
     else:
         folder.model(cell.cell_id).unlink(missing_ok=True)
-    made = {"code": code, "witness": witness_of(cell, data), "versions": versions(),
+    made = {"code": code, "witness": witness_of(cell, data), "released": released, "versions": versions(),
             "arithmetic": arithmetic(), "cpu_s": computed.cpu_s}  # fmt: skip
-    return _written(cell, write_cell(folder, cell, data, made), data)
+    return _summarised(cell, write_cell(folder, cell, data, made), data)
 
 
-def _written(cell: Cell, file: Stored, data: CellData) -> Written:
+def _summarised(cell: Cell, file: Stored, data: CellData) -> Written:
     import pyarrow as pa
 
-    return Written(file, ended(cell, data), pa.table({k: column(v) for k, v in summary_columns(cell, data).items()}))
+    return Written(file, ended(cell, data), pa.table(summary_columns(cell, data)))

@@ -12,19 +12,18 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from dpexp.core.errors import ResultsMissing
 from dpexp.core.files import Damaged, State, state_of
 from dpexp.core.terminal import note
 from dpexp.plugins.loaded import LOADED, as_options
 from dpexp.store.cell_files import Stored
-from dpexp.store.files import Filter, TableFile, read_document
+from dpexp.store.files import TableFile, read_document
 from dpexp.store.folder import DEPLOYED, Folder
 from dpexp.store.generation import Generation, config_path, identity_of, read_generation
+from dpexp.store.manifest import Manifest, read_manifest
 from dpexp.store.provenance import versions
-from dpexp.store.staleness import not_checked, why_stale
-from dpexp.store.stamps import stamped
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,8 +31,8 @@ if TYPE_CHECKING:
     from dpexp.engine.result import CellData
 
 T = TypeVar("T")
-TOLD = ("dpexp", "numba", "numpy")
-"""packages whose other version is told of results"""
+COMPARED = ("dpexp", "numba", "numpy")
+"""packages: where another version made results, that is said"""
 ONLY_SUMMARIES = "the summaries are there, but not the trajectories that this needs"
 
 
@@ -59,30 +58,27 @@ def missing(folder: Folder, what: str, as_shipped: bool = False, confirm: bool =
 
 def command_of(folder: Folder, as_shipped: bool = False) -> tuple[str, str]:
     """The command that computes the results of a folder, as it is typed here, and a remark on it; see `missing`."""
-    manifest: dict[str, Any] = {}
+    manifest: Manifest = {}
     with suppress(Damaged, OSError):
         manifest = read_document(folder.manifest)
-    experiment = manifest.get("experiment", folder.experiment)
+    experiment, sets = manifest.get("experiment", folder.experiment), manifest["config"]["set"] if manifest else []
     # (a)
-    known = config_path(manifest, folder) if manifest else None
-    if as_shipped and (known is None or not manifest["config"]["set"]):
-        known = None
+    known = config_path(manifest, folder) if manifest and (sets or not as_shipped) else None
     smoke = bool(manifest) and manifest["profile"] == "smoke"
-    named = config_typed(folder, known)
-    words = ["dpexp", "run", named]
+    config = config_typed(folder, known)
+    words = ["dpexp", "run", config]
     if known and not as_shipped:
-        words += [word for text in manifest["config"]["set"] for word in ("--set", shlex.quote(text))]
+        words += [word for text in sets for word in ("--set", shlex.quote(text))]
     words += ["--profile", "smoke"] * smoke
     if folder.root.parent != Path("results-smoke" if smoke else "results"):
         words += ["--results", shlex.quote(str(folder.root.parent))]
-    words += as_options()
     remark = ""
-    if named == "CONFIG":
+    if config == "CONFIG":
         rest = "those in research/ need dpexp's repository"
         remark = f"   (CONFIG is the config file of the experiment '{experiment}'; {rest})"
     elif known and experiment != folder.experiment:
         remark = f"   (it writes {folder.root.parent / experiment}; a copy of another name stays as it is)"
-    return " ".join(words), remark
+    return " ".join([*words, *as_options()]), remark
 
 
 def not_as_configured(results: Path, experiment: str, what: str) -> ResultsMissing:
@@ -91,7 +87,7 @@ def not_as_configured(results: Path, experiment: str, what: str) -> ResultsMissi
 
 
 def config_typed(folder: Folder, known: Path | None = None) -> str:
-    """How a command names the config of an experiment from here; CONFIG where none is found."""
+    """How a command names the config of an experiment from here; CONFIG where there is none."""
     from dpexp.config.shipped import as_typed, spelled
 
     beside = [loaded.shown.parent for loaded in LOADED.values() if not loaded.installed]
@@ -117,34 +113,33 @@ def load_generation(results: Path, experiment: str, renamed: bool = False, parti
     manifest = generation.manifest
     if manifest["experiment"] != experiment and not renamed:
         raise missing(folder, f"holds the experiment '{manifest['experiment']}'")
-    wanted, stored = set(manifest["cells"]), set(manifest["computed_from"])
-    rows = generation.cells.table(columns=["cell_id", "status"]).to_pydict()
-    failed = [i for i, status in zip(rows["cell_id"], rows["status"], strict=True) if status == "failed"]
-    lacking = wanted - stored
-    partial = partial and len(failed) + len(lacking) < len(wanted)
-    if failed and not partial:
-        raise missing(folder, f"{len(failed)} of {len(wanted)} cells failed")
-    if lacking and not partial:
-        raise missing(folder, f"{len(lacking)} of {len(wanted)} cells are not computed yet")
-    if not renamed and (why := why_stale(generation)):
+    cells = len(manifest["cells"])
+    failed = generation.cells.table(["status"])["status"].to_pylist().count("failed")
+    absent = len(manifest["cells"].keys() - manifest["computed_from"].keys()) - failed
+    if not (partial and failed + absent < cells):
+        if failed:
+            raise missing(folder, f"{failed} of {cells} cells failed")
+        if absent:
+            raise missing(folder, f"{absent} of {cells} cells are not computed yet")
+    if not renamed and (why := generation.why_stale()):
         raise missing(folder, why, confirm=why.startswith("unconfirmed"))
-    for one in not_checked(generation):
-        say_once(f"{folder.root}: {one}")
+    for remark in generation.not_checked():
+        say_once(f"{folder.root}: {remark}")
     with suppress(Damaged, OSError):
-        for other in _made_with(folder.provenance, state_of(folder.provenance)):
-            say_once(f"these results were made with {other}: last digits may differ")
+        for version in _other_versions(folder.provenance, state_of(folder.provenance)):
+            say_once(f"these results were made with {version}: last digits may differ")
     return generation
 
 
 def numbers_held(results: Path, experiments: Iterable[str]) -> dict[str, tuple[str, str]]:
     """By experiment, which numbers its folder holds (`identity_of`), and what is wrong with them, in words."""
-    found = {}
+    held = {}
     for experiment in dict.fromkeys(experiments):
         try:
-            found[experiment] = identity_of(load_generation(results, experiment).manifest), ""
+            held[experiment] = identity_of(load_generation(results, experiment).manifest), ""
         except ResultsMissing as error:
-            found[experiment] = "", error.message
-    return found
+            held[experiment] = "", error.message
+    return held
 
 
 @lru_cache(maxsize=256)
@@ -154,10 +149,10 @@ def say_once(message: str) -> None:
 
 
 @lru_cache(maxsize=64)
-def _made_with(provenance: Path, state: State) -> list[str]:
+def _other_versions(provenance: Path, state: State) -> list[str]:
     """Versions by which numbers were made and that are others here, in words; `state` is that of the file."""
     here, cells = versions(), read_document(provenance)["cells"].values()
-    made = {(name, cell["versions"][name]) for cell in cells for name in TOLD if cell["versions"]}
+    made = {(name, cell["versions"][name]) for cell in cells for name in COMPARED if cell["versions"]}
     return [f"{name} {then}, and {here[name]} is here" for name, then in sorted(made) if then != here[name]]
 
 
@@ -173,11 +168,9 @@ def load_cells(results: Path, experiment: str, needs: Sequence[str] = (), rename
 
 def cells_of(generation: Generation, needs: Sequence[str] = ()) -> pd.DataFrame:
     """cells.parquet, one row per cell. Raises ResultsMissing where it has not all columns `needs`."""
-    cells = _frame(generation.cells)
-    if lacking := [name for name in needs if name not in cells.columns]:
-        raise not_as_configured(
-            generation.folder.root.parent, generation.folder.root.name, f"no column {', '.join(lacking)}"
-        )
+    cells, root = _frame(generation.cells), generation.folder.root
+    if absent := [name for name in needs if name not in cells.columns]:
+        raise not_as_configured(root.parent, root.name, f"no column {', '.join(absent)}")
     return cells
 
 
@@ -188,8 +181,7 @@ def load_summary(results: Path, experiment: str, needs: Sequence[str] = (), rena
     that of steps; `n_diverged` counts them at one step, `cell.n_diverged` at any.
     """
     generation = load_generation(results, experiment, renamed)
-    cells = cells_of(generation, needs)
-    summary = summary_of(generation)
+    cells, summary = cells_of(generation, needs), summary_of(generation)
     # no column of the cells is lost where the summary has one of that name
     shared = set(summary.columns) - {"cell_id"}
     names = {name: f"{'run' if name == 'n' else 'cell'}.{name}" for name in cells.columns if name in shared}
@@ -209,18 +201,14 @@ def at_last_step(summary: pd.DataFrame) -> pd.DataFrame:
 
 
 def load_trajectories(
-    results: Path,
-    experiment: str,
-    cell_ids: Sequence[str] | None = None,
-    columns: Sequence[str] | None = None,
-    filters: Sequence[Filter] = (),
+    results: Path, experiment: str, cell_ids: Sequence[str] | None = None, columns: Sequence[str] | None = None
 ) -> pd.DataFrame:
     """Per-replicate rows of some cells (all by default). Raises ResultsMissing, also where only summaries are there."""
     import pandas as pd
 
     generation = load_generation(results, experiment)
     wanted = generation.manifest["cells"] if cell_ids is None else cell_ids
-    tables = (_trajectory(generation, cell_id, lambda file: file.table(columns, filters)) for cell_id in wanted)
+    tables = (_trajectory(generation, cell_id, lambda file: file.table(columns)) for cell_id in wanted)
     frames = [table.to_pandas(use_threads=False) for table in tables]
     rows: pd.DataFrame = pd.concat(frames, ignore_index=True)
     return rows
@@ -240,21 +228,15 @@ def require_trajectories(results: Path, experiment: str) -> None:
 
 def _trajectory(generation: Generation, cell_id: str, read: Callable[[Stored], T]) -> T:
     """What is read of a cell's trajectory file."""
+    folder = generation.folder
     try:
         return read(generation.trajectory(cell_id))
     except FileNotFoundError:
-        lacking = missing(generation.folder, ONLY_SUMMARIES)
-        raise OnlySummaries(lacking.message, lacking.hint) from None
+        refusal = missing(folder, ONLY_SUMMARIES)
+        raise OnlySummaries(refusal.message, refusal.hint) from None
     except Damaged as error:
-        if _replaced(generation):
-            what = f"{generation.folder.root}: a run wrote these results while they were read"
-            raise ResultsMissing(what, "wait until it has ended, then ask again") from None
-        raise missing(generation.folder, str(error)) from None
-
-
-def _replaced(generation: Generation) -> bool:
-    """Whether another generation is stored by now."""
-    try:
-        return stamped(generation.folder) != generation.manifest
-    except (Damaged, FileNotFoundError):
-        return True
+        with suppress(Damaged, FileNotFoundError):
+            if read_manifest(folder) == generation.manifest:
+                raise missing(folder, str(error)) from None
+        what = f"{folder.root}: a run wrote these results while they were read"
+        raise ResultsMissing(what, "wait until it has ended, then ask again") from None

@@ -4,11 +4,10 @@
 seen.
 (b) Code, data and folder are looked at before anything is computed, before a chunk is kept and before anything is
 written: nothing is kept of a run under which they changed.
-(c) A chunk is some cells of one pass and some replicates. Those that a killed run left behind are taken as they are.
-(d) Where a chunk fails its cells are tried one by one, since only one of them may be the reason.
-(e) Replicates are put together in their own order, after those that are stored: numbers depend on no order of work.
-(f) A failure takes the place of no good result: of none where nothing could be computed, nor where `--force` asked.
-(g) A deployment uses nothing that is stored, and nothing of it is kept for another run: with its noise that would be a
+(c) Chunks that a killed run or a part left behind are taken as they are.
+(d) Replicates are put together in their own order, after those that are stored: numbers depend on no order of work.
+(e) A failure takes the place of no good result: of none where nothing could be computed, nor where `--force` asked.
+(f) A deployment uses nothing that is stored, and nothing of it is kept for another run: with its noise that would be a
 second release. Its folder becomes whole under a hidden name, and has its own by one rename.
 """
 
@@ -33,18 +32,16 @@ from dpexp.core.files import Damaged, settle
 from dpexp.core.terminal import note, tell
 from dpexp.engine.result import CellData
 from dpexp.store import partials
-from dpexp.store.cell_files import model_if_whole
+from dpexp.store.cell_files import model_of
 from dpexp.store.confirming import confirm_held
 from dpexp.store.executors import Task, executed
-from dpexp.store.fingerprint import code_of, edited_after
+from dpexp.store.fingerprint import watch
 from dpexp.store.folder import LOCK, Folder, NotWritable
-from dpexp.store.partials import Chunk, Keeping, Part, chunks_to_compute
+from dpexp.store.partials import Chunk, Keeping, Part, chunks_to_compute, computed
 from dpexp.store.planning import CellPlan, derived_state, plan, plan_of_deployment
 from dpexp.store.publish import Computed, Fresh, publish
 from dpexp.store.rows import Ended
 from dpexp.store.simulating import Done, Failed, simulate
-
-AGAIN = "run again"
 
 
 @dataclass
@@ -82,14 +79,22 @@ class Report:
     wall_s: float = 0.0
 
 
-def simulate_chunk(chunk: Chunk) -> tuple[Done | Failed, str]:
-    """Compute a chunk, and say what this process takes its numbers to depend on: a worker may have begun later."""
+Outcome = tuple[dict[str, Ended], dict[str, str]]
+"""how the new cells ended, and the errors of those that failed"""
+Results = list[tuple[Chunk, Done | Failed]]
+
+
+def simulate_chunk(chunk: Chunk, key: str) -> Done | Failed:
+    """Compute a chunk that the run calls by this key. Raises DpexpError where the name is another one here."""
+    # a worker that began later may have imported what was edited since
+    if key != chunk.key:
+        raise DpexpError("a worker saw other code or data than the run that started it", "restart the workers")
     cells = chunk.cells
     if chunk.deployment:
         # who is held out is drawn in secret too and kept nowhere: where records are replaced, places decide, and if
         # their order is secret and uniform the statement holds whatever the order of the file is (docs/data.md)
         cells = tuple(replace(cell, problem=cell.problem.dealt_anew(secrets.randbits(63))) for cell in cells)
-    return simulate(cells, chunk.replicates, chunk.deployment), chunk.key
+    return simulate(cells, chunk.replicates, chunk.deployment)
 
 
 def run(experiment: Experiment, options: Options) -> Report:
@@ -102,34 +107,29 @@ def run(experiment: Experiment, options: Options) -> Report:
     if options.deployment:
         return deploy(experiment, options, started)
     folder = Folder(options.results, experiment.name)
-    report = Report(experiment.name, folder.root)
     try:
         # (a)
         with folder.locked():
-            _sort_out(folder, {cell.cell_id for cell in experiment.cells}, options)
+            _sort_trajectories(folder, {cell.cell_id for cell in experiment.cells}, options)
             plans = plan(experiment, options.results, options.force)
             # after an edit a chunk of every pass may say that no number has moved
             if any(p.status == "unconfirmed" for p in _choose(plans, options)):
                 confirm_held(experiment, folder, options.jobs, options.only, options.quiet)
                 plans = plan(experiment, options.results, options.force)
-            chosen = _choose(plans, options)
-            ended, failures = _bring_up_to_date(experiment, folder, plans, chosen, options, started)
+            outcome = _bring_up_to_date(experiment, folder, plans, options, started)
     except NotWritable:
         plans = plan(experiment, options.results, options.force)
-        chosen = _choose(plans, options)
-        if any(len(p.replicates) for p in chosen) or derived_state(experiment, folder, plans):
+        if any(len(p.replicates) for p in _choose(plans, options)) or derived_state(experiment, folder, plans):
             raise
         # what is right already can be looked at where nothing can be written
-        ended, failures = {}, {}
+        outcome = {}, {}
     except OSError as error:
         what = f"{error.filename or folder.root}: {error.strerror or error}"
         hint = "finished chunks are kept: make room or mend the disk, then run again; or use --results DIR"
         raise DpexpError(what, hint) from error
     except Damaged as error:
         raise DpexpError(f"{folder.root}: {error}", "another program writes to this folder; run again") from None
-    _account(report, chosen, ended, failures)
-    report.wall_s = time.perf_counter() - begin
-    return report
+    return _report(experiment.name, folder.root, _choose(plans, options), outcome, begin)
 
 
 def deployment_name(experiment: str, at: datetime) -> str:
@@ -145,15 +145,14 @@ def deploy(experiment: Experiment, options: Options, at: datetime) -> Report:
     begin, name = time.perf_counter(), deployment_name(experiment.name, at)
     place, folder = options.results / name, Folder(options.results, f".{name}")
     if place.exists() or folder.root.exists():
-        raise DpexpError(f"{place} is there already", AGAIN)
+        raise DpexpError(f"{place} exists already", "run again")
     cells = tuple(cell for cell in experiment.cells if options.only is None or cell.cell_id in options.only)
     experiment = replace(experiment, name=name, cells=cells)
     plans = plan_of_deployment(experiment)
-    report = Report(name, place)
     try:
-        # (g)
+        # (f)
         with folder.locked():
-            ended, failures = _bring_up_to_date(experiment, folder, plans, plans, options, at)
+            outcome = _bring_up_to_date(experiment, folder, plans, options, at)
         (folder.root / LOCK).unlink()
         settle(*(path for path in (folder.root, *folder.root.iterdir()) if path.is_dir()))
         folder.root.rename(place)
@@ -162,9 +161,7 @@ def deploy(experiment: Experiment, options: Options, at: datetime) -> Report:
         raise DpexpError(f"{error.filename or place}: {error.strerror or error}", "nothing was released") from error
     finally:
         shutil.rmtree(folder.root, ignore_errors=True)
-    _account(report, plans, ended, failures)
-    report.wall_s = time.perf_counter() - begin
-    return report
+    return _report(name, place, plans, outcome, begin)
 
 
 @dataclass(frozen=True)
@@ -190,18 +187,11 @@ def run_part(experiment: Experiment, options: Options, part: int, parts: int) ->
     folder.require_real()
     chunks = chunks_to_compute(_choose(plan(experiment, options.results), options))
     own = chunks[part - 1 :: parts]
-    cells = [cell for chunk in own for cell in chunk.cells]
-    codes, places = [code_of(cell) for cell in cells], [place for cell in cells for place in cell.problem.places()]
-
-    def check() -> None:
-        if late := edited_after(codes, places, experiment.read_at):
-            raise DpexpError(f"{experiment.name}: {', '.join(late)} changed after this process had read it", AGAIN)
-
-    check()
+    check = watch(experiment, [cell for chunk in own for cell in chunk.cells])
     with Keeping(folder.partial) as keeping:
-        found = _finished(experiment, own, partials.kept_in(folder.partial, own), keeping, options, check)
+        results = _compute(experiment, own, partials.kept_in(folder.partial, own), keeping, options, check)
         keeping.flush()
-    failed = sum(isinstance(result, Failed) for _, result in found)
+    failed = sum(isinstance(result, Failed) for _, result in results)
     done = sum(partials.place_of(folder.partial, chunk).exists() for chunk in chunks)
     return Share(experiment.name, len(own), failed, done, len(chunks))
 
@@ -211,14 +201,10 @@ def _choose(plans: Sequence[CellPlan], options: Options) -> list[CellPlan]:
 
 
 def _bring_up_to_date(
-    experiment: Experiment,
-    folder: Folder,
-    plans: Sequence[CellPlan],
-    chosen: Sequence[CellPlan],
-    options: Options,
-    started: datetime,
-) -> tuple[dict[str, Ended], dict[str, str]]:
-    """Compute what is missing and publish it: how the new cells ended, and the errors of those that failed."""
+    experiment: Experiment, folder: Folder, plans: Sequence[CellPlan], options: Options, started: datetime
+) -> Outcome:
+    """Compute what is missing and publish it."""
+    chosen = _choose(plans, options)
     todo = [p for p in chosen if len(p.replicates)]
     for p in todo:
         if p.status in ("damaged", "stale"):
@@ -226,29 +212,28 @@ def _bring_up_to_date(
             note(f"{experiment.name}: {p.cell.cell_id} is {p.status}: {p.reason}", quiet)
     for warning in sorted({p.warning for p in chosen if p.warning}):
         note(f"{experiment.name}: some stored cells were {warning}; --force recomputes them", options.quiet)
-    # (b): no code may change under a run
-    codes, places = [code_of(p.cell) for p in todo], [place for p in todo for place in p.cell.problem.places()]
-    if late := edited_after(codes, places, experiment.read_at):
-        raise DpexpError(f"{experiment.name}: {', '.join(late)} changed after this process had read it", AGAIN)
+    # (b)
+    require_unchanged = watch(experiment, [p.cell for p in todo])
 
     def check() -> None:
-        """Raise DpexpError where code, data or the folder have changed meanwhile: nothing is kept of such a run."""
         folder.require_held()
-        if late := edited_after(codes, places, experiment.read_at):
-            raise DpexpError(f"{experiment.name}: {', '.join(late)} changed while the run was using it", AGAIN)
+        require_unchanged()
 
+    chunks = [replace(chunk, deployment=options.deployment) for chunk in chunks_to_compute(todo)]
     with Keeping(folder.partial) as keeping:
-        results = _compute(experiment, todo, keeping, options, check)
+        # (c)
+        kept = {} if options.force or options.deployment else partials.kept_in(folder.partial)
+        results = _compute(experiment, chunks, kept, keeping, options, check)
         check()
         fresh, failures = _assemble(todo, results, folder)
-        written, ended = failures, dict[str, Ended]()
-        # (f)
+        shown, ended = failures, dict[str, Ended]()
+        # (e)
         if failures and options.force:
             good = {p.cell.cell_id for p in plan(experiment, options.results) if p.status == "current"}
-            written = {cell_id: error for cell_id, error in failures.items() if cell_id not in good}
+            shown = {cell_id: error for cell_id, error in failures.items() if cell_id not in good}
         if fresh or not failures or not folder.manifest.exists():
             at = started.isoformat(timespec="seconds") if options.deployment else ""
-            ended = publish(experiment, folder, plans, fresh, written, started, at)
+            ended = publish(experiment, folder, plans, fresh, shown, started, at)
     if not failures and options.only is None:
         folder.remove_partial()
     elif not failures:
@@ -258,7 +243,7 @@ def _bring_up_to_date(
     return ended, failures
 
 
-def _sort_out(folder: Folder, wanted: set[str], options: Options) -> None:
+def _sort_trajectories(folder: Folder, wanted: set[str], options: Options) -> None:
     """Set aside the trajectories of cells that have left the config, and bring back those of cells that have returned;
     nothing is deleted."""
     there, aside = folder.root / "trajectories", folder.root / "orphaned"
@@ -274,97 +259,66 @@ def _sort_out(folder: Folder, wanted: set[str], options: Options) -> None:
 
 
 def _compute(
-    experiment: Experiment, todo: Sequence[CellPlan], keeping: Keeping, options: Options, check: Callable[[], None]
-) -> list[tuple[Chunk, Done | Failed]]:
-    """Compute all chunks, those that a killed run left behind excepted; `check` is asked before one is kept."""
-    chunks = [replace(chunk, deployment=options.deployment) for chunk in chunks_to_compute(todo)]
-    # (c), (g)
-    there = {} if options.force or options.deployment else partials.kept_in(keeping.folder)
-    found = _finished(experiment, chunks, there, keeping, options, check)
-    # (d)
-    shared = [chunk for chunk, result in found if isinstance(result, Failed) and len(chunk.cells) > 1]
-    if not shared:
-        return found
-    alone = [one for chunk in shared for one in chunk.alone]
-    note(f"{experiment.name}: {len(alone)} parts of the cells that failed together are tried one by one", options.quiet)
-    kept = [(chunk, result) for chunk, result in found if chunk not in shared]
-    return kept + _finished(experiment, alone, {}, keeping, options, check)
-
-
-def _finished(
     experiment: Experiment,
     chunks: Sequence[Chunk],
     kept: Mapping[str, Part],
     keeping: Keeping,
     options: Options,
     check: Callable[[], None],
-) -> list[tuple[Chunk, Done | Failed]]:
-    """Compute chunks, but for cells of which they are kept."""
-    done: list[tuple[Chunk, Done | Failed]] = []
+) -> Results:
+    """Compute chunks, but for cells of which they are `kept`; `check` is asked before one is kept."""
+    results: Results = []
     waiting = []
-    # The longest come first: what is begun last is then short, and no worker waits long for another at the end.
-    for chunk in sorted(chunks, key=lambda chunk: -chunk.seconds):
-        missing = []
-        for cell in chunk.cells:
-            if (part := kept.get(chunk.key_of(cell))) is None:
-                missing.append(cell)
-            else:
-                done.append((replace(chunk, cells=(cell,)), part.done(cell)))
-        if missing:
-            waiting.append(replace(chunk, cells=tuple(missing)))
-    if done:
-        note(
-            f"{experiment.name}: {len(chunks) - len(waiting)} of {len(chunks)} chunks were finished before",
-            options.quiet,
-        )
+    for chunk in chunks:
+        parts = {cell.cell_id: kept.get(chunk.key_of(cell)) for cell in chunk.cells} if kept else {}
+        there = [(cell, part) for cell in chunk.cells if (part := parts.get(cell.cell_id)) is not None]
+        results += [(replace(chunk, cells=(cell,)), part.done(cell)) for cell, part in there]
+        if missing := tuple(cell for cell in chunk.cells if parts.get(cell.cell_id) is None):
+            waiting.append(replace(chunk, cells=missing))
+    if results:
+        finished = f"{len(chunks) - len(waiting)} of {len(chunks)} chunks were finished before"
+        note(f"{experiment.name}: {finished}", options.quiet)
     # no worker is asked for: a cluster may not be there, and need not be
     if not waiting:
-        return done
-    told: set[str] = set()
-    total, computed = sum(chunk.seconds for chunk in waiting) or 1.0, 0.0
+        return results
+    errors: set[str] = set()
+    total, done = sum(chunk.seconds for chunk in waiting) or 1.0, 0.0
     tell(f"{experiment.name}: 0%", 0.0)
-    with closing(_executed(waiting, options)) as results:
-        for number, (result, key) in results:
-            chunk = waiting[number]
+    with closing(computed(waiting, lambda chunks: _executed(chunks, options))) as stream:
+        for chunk, result in stream:
             check()
-            # a worker that began later may have imported what was edited since, and named its chunk by that
-            if key != chunk.key:
-                message = "a worker saw other code or data than the run that started it"
-                raise DpexpError(f"{experiment.name}: {message}", "restart the workers of a cluster, and run again")
             if isinstance(result, Done):
                 if not chunk.deployment:
                     keeping.keep(chunk, result)
             elif options.fail_fast:
                 raise CellFailed(f"{experiment.name}: a cell failed: {result.error}", "--debug shows where")
-            elif result.error not in told:
-                told.add(result.error)
+            elif result.error not in errors:
+                errors.add(result.error)
                 shown = result.traceback if options.debug else f"{experiment.name}: a cell failed: {result.error}"
                 note(shown, options.quiet and not options.debug)
-            done.append((chunk, result))
-            computed += chunk.seconds
-            tell(f"{experiment.name}: {computed / total:.0%}", computed / total)
-    return done
+            results.append((chunk, result))
+            done += chunk.seconds
+            tell(f"{experiment.name}: {done / total:.0%}", done / total)
+    return results
 
 
-def _executed(
-    chunks: Sequence[Chunk], options: Options
-) -> Generator[tuple[int, tuple[Done | Failed, str]], None, None]:
-    """Compute chunks where the options say: the place of a chunk, and what `simulate_chunk` gave."""
-    tasks: list[Task] = [(simulate_chunk, (chunk,)) for chunk in chunks]
-    if options.backend != "dask":
-        yield from executed(tasks, max(1, min(options.jobs, len(tasks))), options.backend)
-        return
-    from dpexp.store.cluster import on_cluster
+def _executed(chunks: Sequence[Chunk], options: Options) -> Generator[tuple[int, Done | Failed]]:
+    """Compute chunks where the options say."""
+    tasks: list[Task] = [(simulate_chunk, (chunk, chunk.key)) for chunk in chunks]
+    if options.backend == "dask":
+        from dpexp.store.cluster import on_cluster
 
-    yield from on_cluster(tasks, options.scheduler)
+        results = on_cluster(tasks, options.scheduler)
+    else:
+        results = executed(tasks, max(1, min(options.jobs, len(tasks))), options.backend)
+    with closing(results):
+        yield from results
 
 
-def _assemble(
-    todo: Sequence[CellPlan], results: Sequence[tuple[Chunk, Done | Failed]], folder: Folder
-) -> tuple[Fresh, dict[str, str]]:
+def _assemble(todo: Sequence[CellPlan], results: Results, folder: Folder) -> tuple[Fresh, dict[str, str]]:
     """Sort the chunks by cell, after its stored replicates; and the errors of the cells that failed.
 
-    Raises Damaged where a trajectory file that was right is not any more.
+    Raises Damaged where a file that was right is not any more.
     """
     parts: dict[str, dict[int, tuple[CellData, float, np.ndarray | None]]] = {}
     failures: dict[str, str] = {}
@@ -373,38 +327,38 @@ def _assemble(
             if isinstance(result, Failed):
                 failures[cell.cell_id] = result.error
             else:
-                found = parts.setdefault(cell.cell_id, {})
-                found[chunk.replicates[0]] = result.passed.of(number), result.wall_s, result.models[number]
+                part = result.passed.of(number), result.wall_s, result.models[number]
+                parts.setdefault(cell.cell_id, {})[chunk.replicates[0]] = part
     fresh: Fresh = {}
     for p in todo:
         if p.cell.cell_id in failures:
             continue
-        # (e)
-        own = parts[p.cell.cell_id]
-        pieces = [own[first][0] for first in sorted(own)]
-        models = [model for first in sorted(own) if (model := own[first][2]) is not None]
+        # (d)
+        own = [part for _, part in sorted(parts[p.cell.cell_id].items(), key=lambda item: item[0])]
+        pieces, models = [data for data, _, _ in own], [model for _, _, model in own if model is not None]
         if p.stored and p.file is not None:
             pieces.insert(0, p.file.data())
-            models = [old.values for old in [model_if_whole(folder, p.cell.cell_id)] if old is not None] + models
+            if p.file.released.get("estimators"):
+                models.insert(0, model_of(folder, p.cell.cell_id, p.file.released).values)
         model = np.concatenate(models, axis=1) if models else None
-        spent = sum(seconds for _, seconds, _ in own.values())
-        fresh[p.cell.cell_id] = Computed(pieces, spent, model)
+        fresh[p.cell.cell_id] = Computed(pieces, sum(seconds for _, seconds, _ in own), model)
     return fresh, failures
 
 
-def _account(report: Report, chosen: Sequence[CellPlan], ended: dict[str, Ended], failures: dict[str, str]) -> None:
-    """Fill in the report."""
+def _report(name: str, folder: Path, chosen: Sequence[CellPlan], outcome: Outcome, begin: float) -> Report:
+    ended, failures = outcome
+    report = Report(name, folder)
     for p in chosen:
-        name = p.cell.cell_id
-        if name in failures:
-            status, reason = "failed", failures[name]
-        elif name in ended:
-            wild = ended[name].diverged > 0
-            status, reason = ("diverged" if wild else "done"), p.reason
-            report.diverged += wild
-            report.computed += 1
-        else:
-            status, reason = "current", p.reason
-            report.reused += 1
+        cell_id = p.cell.cell_id
+        status, reason = "current", p.reason
+        if cell_id in failures:
+            status, reason = "failed", failures[cell_id]
+        elif cell_id in ended:
+            status = "diverged" if ended[cell_id].diverged else "done"
         report.failed += status == "failed"
-        report.cells.append({"experiment": report.experiment, **identity(p.cell), "status": status, "reason": reason})
+        report.diverged += status == "diverged"
+        report.computed += status in ("done", "diverged")
+        report.reused += status == "current"
+        report.cells.append({"experiment": name, **identity(p.cell), "status": status, "reason": reason})
+    report.wall_s = time.perf_counter() - begin
+    return report

@@ -91,7 +91,9 @@ def _difference(kind: str, what: str, x: np.ndarray, y: np.ndarray) -> tuple[flo
     """The largest difference as a share of the tolerance, inf where only one side is a number; and it in words."""
     least = 1e-3 * np.max(np.abs(y[np.isfinite(y)]), initial=0.0) if kind == "summary.parquet" else 0.0
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-        share = np.abs(x - y) / (TOLERANCE[kind] * np.maximum(np.abs(y), least) + (FLOOR if kind == "claims.json" else 0.0))
+        share = np.abs(x - y) / (
+            TOLERANCE[kind] * np.maximum(np.abs(y), least) + (FLOOR if kind == "claims.json" else 0.0)
+        )
     share = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, np.where(np.isnan(share), math.inf, share))
     at = int(np.argmax(share))
     words = f"{what} {x[at]:.17g}, published {y[at]:.17g}; allowed: {TOLERANCE[kind]:g} relative"

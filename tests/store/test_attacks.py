@@ -238,7 +238,7 @@ def test_data_that_change_while_a_run_computes_are_noticed_and_a_backup_of_them_
     assert list(table.parent.glob("backup*"))
     meanwhile[:] = [lambda: table.write_text(people(True)), lambda: table.write_text(people(False))]
     experiment = load_experiment("toy.yaml")
-    with pytest.raises(DpexpError, match=r"people\.csv changed while the run was using it"):
+    with pytest.raises(DpexpError, match=r"people\.csv changed after this process had read it"):
         run(experiment, Options(table.parent / "r", quiet=True))
     assert not list(table.parent.glob("r/toy/partial/*"))  # nothing of it is picked up by the next run
 
@@ -262,7 +262,7 @@ def test_code_that_was_edited_after_it_was_imported_is_not_put_down_as_what_ran(
 def test_a_worker_that_sees_other_code_is_noticed(here, monkeypatch):
     def worker(tasks, jobs, backend):
         for number, (function, arguments) in enumerate(tasks):
-            yield number, (function(*arguments)[0], "of other code")
+            yield number, function(arguments[0], "of other code")
 
     monkeypatch.setattr(running, "executed", worker)
     monkeypatch.setattr(partials, "save", None)

@@ -110,7 +110,7 @@ def test_a_service_that_is_no_scheduler_is_refused_after_a_stated_time(said, mon
 
         threading.Thread(target=greet, daemon=True).start()
         address = f"tcp://127.0.0.1:{service.getsockname()[1]}"
-        with pytest.raises(UsageError, match=r"no dask scheduler answers: what listens there"):
+        with pytest.raises(UsageError, match=r"no dask scheduler answers: "):
             list(on_cluster(squares(1), address))
 
 
@@ -287,7 +287,7 @@ def test_a_task_that_kills_its_workers_ends_the_run(tmp_path):
     with Loopback(tmp_path / "cluster") as lan:
         lan.worker()
         lan.wait_for(1)
-        with pytest.raises(DpexpError, match=r"died|is left"):
+        with pytest.raises(DpexpError, match=r"gave up a task|is left"):
             list(on_cluster([(end_the_process, ())], lan.address))
 
 

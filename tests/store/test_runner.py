@@ -143,7 +143,7 @@ def save_and_tell(*arguments):
     save(*arguments)
     kept.set()
 
-def hold(chunk):
+def hold(chunk, key):
     with lock:
         begun.append(chunk)
         first = len(begun) == 1
@@ -151,7 +151,7 @@ def hold(chunk):
         kept.wait()
         os.write(1, b"one is kept, and another has begun\\n")
         os.read(0, 1)
-    return simulate(chunk)
+    return simulate(chunk, key)
 
 partials.MOST_LOST_S, partials.save, run.simulate_chunk = 0.0, save_and_tell, hold
 cli.main()

@@ -19,7 +19,6 @@ from dpexp.core.text import counted, guess
 from dpexp.store import load_generation
 from dpexp.store.folder import experiments_in
 from dpexp.store.reading import cells_of, command_of, say_once, summary_of
-from dpexp.store.staleness import why_stale
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -183,7 +182,7 @@ def gather(sources: Sequence[Source], only: str | None = None, partial: bool = T
     for number, (source, generation) in enumerate(zip(sources, generations, strict=True)):
         rows = {str(row["cell_id"]): row for row in cells_of(generation).to_dict("records")}
         summary = summary_of(generation, KEPT)
-        if source.renamed and (why := why_stale(generation)):
+        if source.renamed and (why := generation.why_stale()):
             remarks.append(f"{source.path} is not what today's code gives: {why}")
         place, lacking = {}, 0
         for cell_id, tree in generation.manifest["cells"].items():
