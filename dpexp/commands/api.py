@@ -406,7 +406,7 @@ def validate(*configs: str | os.PathLike[str], set: Sequence[str] = ()) -> list[
     """For every config whether it is valid, and everything that is wrong with it, each with its place."""
     from dpexp.commands import validate as command
 
-    return command.document([Path(config) for config in configs], set, "paper")
+    return [one.document for one in command.validate([Path(config) for config in configs], set, "paper")]
 
 
 def claims(

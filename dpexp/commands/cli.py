@@ -32,22 +32,29 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+Text = str | None
+File = Path | None
+Words = list[str] | None
 Configs = Annotated[list[Path], Argument(metavar="CONFIG", help="Config files.", show_default=False)]
 Config = Annotated[Path, Argument(metavar="CONFIG", help="Config file.", show_default=False)]
-Sets = Annotated[list[str] | None, Option("--set", metavar="A.B=V", help="Change a value; repeatable.")]
-Results = Annotated[Path | None, Option("--results", metavar="DIR", help="Results folder.  [default: results]")]
+Sets = Annotated[Words, Option("--set", metavar="A.B=V", help="Change a value; repeatable.")]
+Results = Annotated[File, Option("--results", metavar="DIR", help="Results folder.  [default: results]")]
 Json = Annotated[bool, Option("--json", help="Print one JSON document.")]
 Profile = Annotated[str, Option("--profile", metavar="smoke|paper", help="Toy size or full size.")]
-ONLY = "Only cells with these values, such as 'alpha=1/2,1 mu=inf'."
 Replicates = Annotated[int | None, Option("--replicates", metavar="N", help="Replicates of every cell.")]
 Jobs = Annotated[int, Option("-j", "--jobs", metavar="N", show_default=False, help="Workers.  [default: all cores]")]
 Quiet = Annotated[bool, Option("-q", "--quiet", help="No progress.")]
 Raw = Annotated[bool, Option("--raw", help="CSV without the quote before texts such as =1+1, which spreadsheets run.")]
-Metric = Annotated[str | None, Option(metavar="NAME", help="What is shown.  [default: the error]")]
-Metrics = Annotated[list[str] | None, Option("--metric", metavar="NAME", help="What is shown; repeatable.")]
+Metric = Annotated[Text, Option(metavar="NAME", help="What is shown.  [default: the error]")]
+Metrics = Annotated[Words, Option("--metric", metavar="NAME", help="What is shown or compared; repeatable.")]
 Statistic = Annotated[str, Option(metavar="mean|median|quantiles", help="Of the replicates.")]
-Estimators = Annotated[list[str] | None, Option(metavar="NAME", help="Only this estimator; repeatable.")]
-Only = Annotated[str | None, Option(metavar="KEY=A,B", help=ONLY)]
+Estimators = Annotated[Words, Option(metavar="NAME", help="Only this estimator; repeatable.")]
+Only = Annotated[Text, Option(metavar="KEY=A,B", help="Only cells with these values, such as 'alpha=1/2,1 mu=inf'.")]
+Named = Annotated[Text, Option("--mechanism", metavar="NAME", help="A mechanism instead of a config.")]
+Over = Annotated[Words, Option(metavar="KEY", help="Sweep a parameter; repeatable.", show_default=False)]
+Invalid = Annotated[bool, Option("--invalid", help="Count analyses whose conditions are not met.")]
+TARGET = "eps=E delta=D, mu=M, rho=R, rdp=R order=A, advantage=A or tpr=T@fpr=F, and parameters."
+Seed = Annotated[int, Option(metavar="N", help="Seed of what is drawn.")]
 
 
 def _folder(results: Path | None, profile: str = "paper") -> Path:
@@ -104,13 +111,8 @@ def _use_plugins(files: list[Path] | None) -> None:
 
 @app.callback()
 def common(
-    version: Annotated[
-        bool,
-        Option("--version", callback=_version, help="Print the version, and the commit of a checkout."),
-    ] = False,
-    verbose: Annotated[
-        bool, Option("-v", "--verbose", is_eager=True, help="With --version: libraries, commit, machine, cache.")
-    ] = False,
+    version: Annotated[bool, Option("--version", callback=_version, help="Print the version and the commit.")] = False,
+    verbose: Annotated[bool, Option("-v", is_eager=True, help="With --version: libraries, machine, cache.")] = False,
     debug: Annotated[bool, Option("--debug", expose_value=False, help="Show tracebacks.")] = False,
     plugin: Annotated[
         list[Path] | None,
@@ -131,29 +133,19 @@ def common(
 def run(
     configs: Configs,
     sets: Sets = None,
-    only: Annotated[str | None, Option(metavar="KEY=A,B", help=ONLY)] = None,
+    only: Only = None,
     jobs: Jobs = 0,
-    backend: Annotated[
-        str, Option(metavar="threads|loky|dask", help="How workers run; by default what suits the algorithm.")
-    ] = "",
-    scheduler: Annotated[str | None, Option(metavar="ADDRESS", help="Address of a dask scheduler.")] = None,
+    backend: Annotated[str, Option(metavar="threads|loky|dask", help="Workers.  [default: what suits]")] = "",
+    scheduler: Annotated[Text, Option(metavar="ADDRESS", help="Address of a dask scheduler.")] = None,
     replicates: Replicates = None,
     profile: Profile = "paper",
     results: Results = None,
     force: Annotated[bool, Option("--force", help="Compute everything anew.")] = False,
-    confirm: Annotated[
-        bool, Option("--confirm", help="After an edit: prove on one chunk that no number moved.")
-    ] = False,
-    part: Annotated[
-        str, Option(metavar="K/N", help="Compute the K-th of N shares for a later run, as in an array job.")
-    ] = "",
+    confirm: Annotated[bool, Option("--confirm", help="After an edit: prove that no number moved, no more.")] = False,
+    part: Annotated[str, Option(metavar="K/N", help="The K-th of N shares, for an array job and a later run.")] = "",
     dry_run: Annotated[bool, Option("--dry-run", help="Say what would be computed, and why.")] = False,
-    deployment: Annotated[
-        bool, Option("--deployment", help="Release on private records: secret noise, not to be reproduced.")
-    ] = False,
-    again: Annotated[
-        bool, Option("--again", help="Release once more, although these records were released before.")
-    ] = False,
+    deployment: Annotated[bool, Option("--deployment", help="Release on private records, with secret noise.")] = False,
+    again: Annotated[bool, Option("--again", help="Release again; budgets add up.")] = False,
     fail_fast: Annotated[bool, Option("--fail-fast", help="Stop at the first failing cell.")] = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -173,16 +165,9 @@ def run(
     _answer(as_json, *act(options))
 
 
-Named = Annotated[str | None, Option("--mechanism", metavar="NAME", help="A mechanism instead of a config.")]
-Over = Annotated[list[str] | None, Option(metavar="KEY", help="Sweep a parameter; repeatable.", show_default=False)]
-
-
 @app.command()
 def plot(
-    names: Annotated[
-        list[str] | None,
-        Argument(metavar="NAME", help="Experiments, folders or shipped figures.", show_default=False),
-    ] = None,
+    names: Annotated[Words, Argument(metavar="NAME", help="Experiments, folders or shipped figures.")] = None,
     every: Annotated[bool, Option("--all", help="Every shipped figure.")] = False,
     formats: Annotated[str, Option("--format", metavar="png,pdf,svg,eps", help="File formats.")] = "png,pdf",
     out: Annotated[Path | None, Option(metavar="DIR", help="Where to write.  [default: RESULTS/figures]")] = None,
@@ -229,10 +214,7 @@ def plot(
 
 @app.command()
 def table(
-    names: Annotated[
-        list[str] | None,
-        Argument(metavar="NAME", help="Experiments, folders, shipped tables, or files of fits.", show_default=False),
-    ] = None,
+    names: Annotated[Words, Argument(metavar="NAME", help="Experiments, folders, shipped tables, or fits.")] = None,
     every: Annotated[bool, Option("--all", help="Every shipped table.")] = False,
     form: Annotated[str, Option("--format", metavar="md|tex|csv|json", help="How to print; fits also as text.")] = "md",
     out: Annotated[Path | None, Option(metavar="DIR", help="Write files instead of printing.")] = None,
@@ -258,17 +240,11 @@ def table(
 @app.command()
 def predict(
     result: Annotated[str, Argument(help="FIT.json of dpexp fit --out, or an experiment.", show_default=False)],
-    table: Annotated[
-        Path | None, Argument(metavar="TABLE", help="Records to predict; without it the released parameters.")
-    ] = None,
-    cell: Annotated[str | None, Option(metavar="ID", help="The cell of a run, by the first digits of its id.")] = None,
-    estimator: Annotated[
-        str | None, Option(metavar="NAME", help="last or average.  [default: the first that is released]")
-    ] = None,
+    table: Annotated[File, Argument(metavar="TABLE", help="Records; without it the released parameters.")] = None,
+    cell: Annotated[Text, Option(metavar="ID", help="The cell of a run, by the first digits of its id.")] = None,
+    estimator: Annotated[Text, Option(metavar="NAME", help="last or average.  [default: what is released]")] = None,
     replicate: Annotated[int, Option(metavar="N", help="Which replicate of a run, where all are released.")] = 0,
-    out: Annotated[
-        Path | None, Option(metavar="FILE", help="Write predictions as .csv or .json, parameters as .npz or .json.")
-    ] = None,
+    out: Annotated[File, Option(metavar="FILE", help="Predictions: .csv or .json; parameters: .npz or .json.")] = None,
     results: Results = None,
     raw: Raw = False,
     as_json: Json = False,
@@ -287,23 +263,15 @@ def predict(
 
 @app.command()
 def privacy(
-    arguments: Annotated[
-        list[str] | None, Argument(metavar="CONFIG|KEY=VALUE", help="A config, or parameters.")
-    ] = None,
+    arguments: Annotated[Words, Argument(metavar="CONFIG|KEY=VALUE", help="A config, or parameters.")] = None,
     mechanism: Named = None,
     sets: Sets = None,
     deployment: Annotated[bool, Option("--deployment", help="Of a run with --deployment.")] = False,
-    users: Annotated[
-        Path | None, Option(metavar="FILE", help="Budgets of users (csv or parquet: mu, uses, group).")
-    ] = None,
-    invalid: Annotated[bool, Option("--invalid", help="Count analyses whose conditions are not met.")] = False,
+    users: Annotated[File, Option(metavar="FILE", help="Budgets of users (columns mu, uses, group).")] = None,
+    invalid: Invalid = False,
     over: Over = None,
-    tradeoff: Annotated[
-        bool, Option("--tradeoff", help="Error rates of an attacker, as a table and a figure.")
-    ] = False,
-    out: Annotated[
-        Path | None, Option(metavar="DIR", help="Where that figure goes.  [default: RESULTS/figures]")
-    ] = None,
+    tradeoff: Annotated[bool, Option("--tradeoff", help="Error rates of an attacker, table and figure.")] = False,
+    out: Annotated[File, Option(metavar="DIR", help="Of that figure.  [default: RESULTS/figures]")] = None,
     results: Results = None,
     as_json: Json = False,
 ) -> None:
@@ -332,9 +300,7 @@ def privacy(
 
 @app.command()
 def receipt(
-    arguments: Annotated[
-        list[str] | None, Argument(metavar="CARD|KEY=VALUE", help="A run card, its fields, or both.")
-    ] = None,
+    arguments: Annotated[Words, Argument(metavar="CARD|KEY=VALUE", help="A run card, its fields, or both.")] = None,
     form: Annotated[str, Option("--format", metavar="text|md|tex", help="md and tex: for an appendix.")] = "text",
     as_json: Json = False,
 ) -> None:
@@ -426,18 +392,11 @@ def fit(
 
 @app.command()
 def calibrate(
-    arguments: Annotated[
-        list[str] | None,
-        Argument(
-            metavar="TARGET|KEY=VALUE",
-            help="eps=E delta=D, mu=M, rho=R, rdp=R order=A, advantage=A or tpr=T@fpr=F, and parameters.",
-            show_default=False,
-        ),
-    ] = None,
+    arguments: Annotated[Words, Argument(metavar="TARGET|KEY=VALUE", help=TARGET)] = None,
     mechanism: Named = None,
     released: Annotated[str, Option(metavar="KIND", help="all-iterates or last-iterate.")] = "all-iterates",
-    analysis: Annotated[str | None, Option(metavar="NAME", help="One analysis.  [default: the best]")] = None,
-    invalid: Annotated[bool, Option("--invalid", help="Count analyses whose conditions are not met.")] = False,
+    analysis: Annotated[Text, Option(metavar="NAME", help="One analysis.  [default: the best]")] = None,
+    invalid: Invalid = False,
     as_json: Json = False,
 ) -> None:
     """Find the least noise or the largest budget that meets a target."""
@@ -453,7 +412,7 @@ def audit(
     sets: Sets = None,
     runs: Annotated[int, Option(metavar="N", help="Runs of each mechanism, in two worlds by a coin.")] = 10_000,
     confidence: Annotated[float, Option(metavar="P", help="Of all lower bounds together.")] = 0.999,
-    seed: Annotated[int, Option(metavar="N", help="Seed of the runs.")] = 0,
+    seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
     """Compute a lower bound on the privacy loss of what is run.
@@ -471,7 +430,7 @@ def judge(
     file: Annotated[Path, Argument(help="A Python file with ASSUMES and eps(...) or rdp(...).")],
     at: Annotated[str | None, Option(metavar="POINT", help="One comparison again, as a verdict names it.")] = None,
     seconds: Annotated[float, Option(metavar="S", help="Stop after so many seconds.")] = 60.0,
-    seed: Annotated[int, Option(metavar="N", help="Seed of the search.")] = 0,
+    seed: Seed = 0,
     comparisons: Annotated[int, Option(metavar="N", help="How many exact laws.")] = 1200,
     as_json: Json = False,
 ) -> None:
@@ -560,10 +519,7 @@ def diff(
     b: Annotated[Path | None, Argument(help="Another.", show_default=False)] = None,
     by: Annotated[str, Option(metavar="NAME", help="Compare the levels of this setting within A.")] = "",
     only: Only = None,
-    metric: Annotated[
-        list[str] | None,
-        Option(metavar="NAME", help="What to compare; repeatable.  [default: the error, or every metric]"),
-    ] = None,
+    metric: Metrics = None,
     results: Results = None,
     as_json: Json = False,
 ) -> None:
@@ -588,14 +544,14 @@ def list_(
 
 @app.command()
 def init(
-    problem: Annotated[str | None, Argument(metavar="PROBLEM", help="A problem.", show_default=False)] = None,
-    algorithm: Annotated[str | None, Option(metavar="NAME", help="An algorithm.")] = None,
-    data: Annotated[Path | None, Option(metavar="FILE", help="Your own table.")] = None,
-    target: Annotated[str | None, Option(metavar="COLUMN", help="The column of --data to predict.")] = None,
-    of: Annotated[str | None, Option("--from", metavar="NAME", help="Copy a shipped config.")] = None,
+    problem: Annotated[Text, Argument(metavar="PROBLEM", help="A problem.", show_default=False)] = None,
+    algorithm: Annotated[Text, Option(metavar="NAME", help="An algorithm.")] = None,
+    data: Annotated[File, Option(metavar="FILE", help="Your own table.")] = None,
+    target: Annotated[Text, Option(metavar="COLUMN", help="The column of --data to predict.")] = None,
+    of: Annotated[Text, Option("--from", metavar="NAME", help="Copy a shipped config.")] = None,
     public: Annotated[bool, Option("--public", help="With --data: what `dpexp fit` asks of its columns.")] = False,
     card: Annotated[bool, Option("--card", help="A run card for `dpexp receipt`.")] = False,
-    out: Annotated[Path | None, Option(metavar="FILE", help="Write a new file instead of printing.")] = None,
+    out: Annotated[File, Option(metavar="FILE", help="Write a new file instead of printing.")] = None,
 ) -> None:
     """Write a commented config to start from."""
     from dpexp.commands import init as command
@@ -629,26 +585,22 @@ def validate(
             found = resolved(config, sets or [], replicates, profile)
             _print_json(found) if as_json else say(found, end="")
         return
+    checked = command.validate(configs, sets or [], profile)
     if as_json:
-        document = command.document(configs, sets or [], profile)
-        _answer(True, document, "", 0 if all(one["valid"] for one in document) else 2)
-    lines, issues = command.validate(configs, sets or [], profile)
-    for line in lines:
-        say(line)
-    for issue in issues:
-        warn(issue)
-    raise typer.Exit(2 if issues else 0)
+        _print_json([one.document for one in checked])
+    else:
+        for line in [line for one in checked for line in one.lines]:
+            say(line)
+        for issue in [issue for one in checked for issue in one.issues]:
+            warn(issue)
+    raise typer.Exit(USAGE if any(one.issues for one in checked) else 0)
 
 
 @app.command()
 def reproduce(
-    papers: Annotated[
-        list[str] | None, Argument(metavar="PAPER", help="Papers.  [default: everything]", show_default=False)
-    ] = None,
+    papers: Annotated[Words, Argument(metavar="PAPER", help="Papers.  [default: everything]")] = None,
     check: Annotated[bool, Option("--check", help="Compare alone: compute nothing.")] = False,
-    against: Annotated[
-        Path | None, Option(metavar="DIR", help="Published results.  [default: the last commit]")
-    ] = None,
+    against: Annotated[File, Option(metavar="DIR", help="Published results.  [default: the last commit]")] = None,
     results: Results = None,
     as_json: Json = False,
 ) -> None:

@@ -38,28 +38,21 @@ class Checked(NamedTuple):
         return {"config": str(self.path), "valid": not found, "cells": self.cells, "issues": found}
 
 
-def check(path: Path, sets: Sequence[str], profile: str) -> Checked:
-    """One config, and what is wrong with it."""
+def validate(paths: Sequence[Path], sets: Sequence[str], profile: str) -> list[Checked]:
+    """Configs, and what is wrong with each."""
+    return [_check(path, sets, profile) for path in paths]
+
+
+def _check(path: Path, sets: Sequence[str], profile: str) -> Checked:
     try:
         experiment = load_experiment(path, sets, profile=profile)
-        # What is too large for this machine is told before it is run.
+        # What is too large for this machine is refused before it is run.
         require_room(experiment)
     except ConfigError as error:
         return Checked(path, 0, (), tuple(error.issues))
     experiment.require_records()
-    said = (*experiment.notices(own=True), *experiment.remarks())
-    return Checked(path, len(experiment.cells), said, ())
-
-
-def validate(paths: Sequence[Path], sets: Sequence[str], profile: str) -> tuple[list[str], list[str]]:
-    """A line for every valid config, and everything that is wrong with the others."""
-    found = [check(path, sets, profile) for path in paths]
-    return [line for one in found for line in one.lines], [str(issue) for one in found for issue in one.issues]
-
-
-def document(paths: Sequence[Path], sets: Sequence[str], profile: str) -> list[dict[str, Any]]:
-    """The same for programs, one entry for each config."""
-    return [check(path, sets, profile).document for path in paths]
+    notices = (*experiment.notices(own=True), *experiment.remarks())
+    return Checked(path, len(experiment.cells), notices, ())
 
 
 def show(path: Path, sets: Sequence[str], replicates: int | None, profile: str) -> str:

@@ -256,7 +256,8 @@ def users_config(tmp_path, data):
 def test_what_is_wrong_with_a_table_is_told_at_the_line_that_names_it(tmp_path):
     (tmp_path / "t.csv").write_text("a,b,y\n1,,0\n1,2,1\n1,3,0\n")
     path = users_config(tmp_path, f"{{path: {tmp_path / 't.csv'}, target: y}}")
-    lines, issues = validate.validate([path], [], "paper")
+    (found,) = validate.validate([path], [], "paper")
+    lines, issues = found.lines, found.issues
     assert not lines
     (issue,) = issues
     assert "toy.yaml:2:32: " in issue
@@ -268,7 +269,7 @@ def test_how_records_are_encoded_is_said(tmp_path):
     table.write_text("a,job,y\n" + "".join(f"{k},{'uv'[k % 2]},{k % 3}\n" for k in range(40)))
     path = users_config(tmp_path, f"{{path: {table}, target: y, categories: {{job: [u, v], y: [0, 1, 2]}}}}")
     said = "a: used as they are; job: one entry a category. Each record is read by itself"
-    lines, _ = validate.validate([path], [], "paper")
+    lines = validate.validate([path], [], "paper")[0].lines
     assert said in lines[1]
     statement = privacy.of_config(path, ["privacy.eps=inf"])
     document, text = statement.document(), statement.text()
@@ -276,7 +277,7 @@ def test_how_records_are_encoded_is_said(tmp_path):
     assert said in text
     shipped = tmp_path / "shipped.yaml"
     shipped.write_text(TOY)
-    assert len(validate.validate([shipped], [], "paper")[0]) == 1
+    assert len(validate.validate([shipped], [], "paper")[0].lines) == 1
     assert "BSD-3-Clause" in load_experiment(shipped).notices()[0]
 
 

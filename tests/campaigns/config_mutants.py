@@ -244,10 +244,10 @@ def attempt(action: Callable[[], object], limit: float = LIMIT_S) -> Outcome:
 
 def validated(path: Path) -> None:
     """`dpexp validate`."""
-    lines, issues = validate.validate([path], [], "paper")
-    if issues:
-        raise DpexpError("\n".join(issues))
-    assert lines
+    (found,) = validate.validate([path], [], "paper")
+    if found.issues:
+        raise DpexpError("\n".join(map(str, found.issues)))
+    assert found.lines
 
 
 def dry_run(path: Path) -> None:
