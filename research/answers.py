@@ -30,11 +30,10 @@ from dpexp.reporting.checks import JOINT, Pair, in_order, predictions_agree, rat
 from dpexp.reporting.claim import Check, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence, labels
 from dpexp.reporting.figure import Drawing
-from dpexp.reporting.of_results.choose import Wishes
-from dpexp.reporting.of_results.draw import declared
-from dpexp.reporting.of_results.lines import Theory
-from dpexp.reporting.of_results.scene import Request
 from dpexp.reporting.paper import Paper, declared_paper
+from dpexp.reporting.results.declaration import Declaration
+from dpexp.reporting.results.draw import declared
+from dpexp.reporting.results.lines import Theory
 from dpexp.reporting.row import above, near
 from dpexp.store.stats import interval
 from dpexp.theory.ldp_sgd.linearised import averaged_bias, linearised_moments, modes_of, noisy_covariance
@@ -253,9 +252,9 @@ def smaller_at_best(
 
 def draw_extrapolation(results: Path) -> Drawing:
     """Final squared errors against alpha, both estimators, a panel a dimension."""
-    wishes = Wishes(x="alpha", hue="mu", facet=("d",))
-    request = Request(SQUARED, wishes, ("extrapolated", "asgd"), title="Extrapolated to step size 0")
-    return declared(EXTRAPOLATION, request, results)
+    said = Declaration(SQUARED, "alpha", "mu", ("d",), estimators=("extrapolated", "asgd"),
+                       title="Extrapolated to step size 0")  # fmt: skip
+    return declared([EXTRAPOLATION], said, (), results)
 
 
 # --- Losses with a kink
@@ -330,9 +329,9 @@ PREDICTED = Theory(lambda cell, estimator, metric: None, _curves)
 
 def draw_kinks(results: Path) -> Drawing:
     """Mean squared error of the average against users, a colour a loss, with the prediction over it."""
-    request = Request(SQUARED, Wishes(x="step", facet=("problem",)), ("asgd",), theories=(PREDICTED,), theory=True, slopes=False,
-                      title="Losses with a kink", only="mu=2")  # fmt: skip
-    return declared(KINKS, request, results)
+    said = Declaration(SQUARED, "step", panel=("problem",), estimators=("asgd",), where="mu=2", theory=True,
+                       title="Losses with a kink")  # fmt: skip
+    return declared([KINKS], said, (PREDICTED,), results)
 
 
 # --- The private regime

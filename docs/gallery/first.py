@@ -1,8 +1,8 @@
 # %% [markdown]
 # # What a budget costs
 #
-# 300,000 users, one private gradient each: the smaller the budget, the later the error falls. Hollow marks: no slope is
-# asymptotic yet.
+# 300,000 users, one private gradient each: the smaller the budget, the later the error falls. Dotted: the slope that
+# theory gives the iterate for many users.
 #
 # Commands: `dpexp run first.yaml`, then `dpexp plot first`
 

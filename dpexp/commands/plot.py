@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +11,7 @@ from dpexp.config.messages import listed
 from dpexp.core.errors import UsageError
 from dpexp.papers import figures, overlays, theories
 from dpexp.reporting.drawing import FORMATS, PLAIN, Look
-from dpexp.reporting.of_results.choose import Wishes
-from dpexp.reporting.of_results.scene import Request
+from dpexp.reporting.results.declaration import WIDTH, Declaration
 
 if TYPE_CHECKING:
     from dpexp.reporting.figure import Drawing, Figure, Written
@@ -35,13 +33,12 @@ def asked(
     kind: str = "line",
     style: str = "",
     width: float | None = None,
-) -> Request:
+) -> Declaration:
     """The options of the figure of a result; empty where the rules of docs/figures.md decide."""
     if width is not None and not LEAST_WIDTH <= width <= MOST_WIDTH:
         raise UsageError(f"--width {width:g}: it is in inches, from {LEAST_WIDTH:g} to {MOST_WIDTH:g}")
-    request = Request(metric, Wishes(x, hue, tuple(facet), style), tuple(estimators), log, theory=theory, only=only,
-                      statistic=statistic, kind=kind)  # fmt: skip
-    return request if width is None else replace(request, width=width)
+    return Declaration(metric or "", x, hue, tuple(facet), style, tuple(estimators), only or "", log, statistic, kind,
+                       theory, width=width or WIDTH)  # fmt: skip
 
 
 def document(found: Sequence[Written]) -> dict[str, Any]:
@@ -56,7 +53,7 @@ def figures_of(
     formats: str,
     out: Path | None,
     results: Path,
-    request: Request | None = None,
+    request: Declaration | None = None,
     stored: bool = False,
     look: Look = PLAIN,
     name: str = "",
@@ -65,7 +62,7 @@ def figures_of(
 
     Without a name and an option that stands for names: every figure that the stored results allow.
     """
-    request = request or Request()
+    request = request or Declaration()
     wanted = tuple(form.strip() for form in formats.split(","))
     for form in wanted:
         if form not in FORMATS:
@@ -84,7 +81,7 @@ def figures_of(
     return _selection(request, results).made(_written, names, whole, (request, results, out, wanted, look, name))
 
 
-def drawing(names: Sequence[str], results: Path, request: Request, look: Look = PLAIN) -> Drawing:
+def drawing(names: Sequence[str], results: Path, request: Declaration, look: Look = PLAIN) -> Drawing:
     """One figure, drawn and not written: of results, or a shipped one."""
     from dpexp.reporting.figure import drawn
 
@@ -92,23 +89,22 @@ def drawing(names: Sequence[str], results: Path, request: Request, look: Look = 
     return drawn(figure, home, look)
 
 
-def _shipped(request: Request) -> Mapping[str, Figure]:
+def _shipped(request: Declaration) -> Mapping[str, Figure]:
     return overlays() if request.theory else figures()
 
 
-def _selection(request: Request, results: Path) -> Selection:
+def _selection(request: Declaration, results: Path) -> Selection:
     """Among all figures, with the options that are for results alone."""
-    wishes = request.wishes
-    values = {"metric": request.metric, "x": wishes.x, "hue": wishes.hue, "facet": wishes.facet,
-              "estimator": request.estimators, "log": request.log, "only": request.only,
-              "style": wishes.style, "statistic": request.statistic != "mean",
+    values = {"metric": request.y, "x": request.x, "hue": request.colour, "facet": request.panel,
+              "estimator": request.estimators, "log": request.log, "only": request.where,
+              "style": request.style, "statistic": request.statistic != "mean",
               "kind": request.kind != "line"}  # fmt: skip
     return Selection("figure", _shipped(request), results, [f"--{name}" for name, value in values.items() if value])
 
 
-def _figure(one: Work, request: Request, results: Path) -> tuple[Path, Figure]:
+def _figure(one: Work, request: Declaration, results: Path) -> tuple[Path, Figure]:
     """A shipped figure, or that of some results, with the folder that it belongs to."""
-    from dpexp.reporting.of_results.draw import figure_of
+    from dpexp.reporting.results.draw import figure_of
 
     if isinstance(one, str):
         return results, _shipped(request)[one]
@@ -118,7 +114,7 @@ def _figure(one: Work, request: Request, results: Path) -> tuple[Path, Figure]:
 
 
 def _written(
-    one: Work, request: Request, results: Path, out: Path | None, formats: Sequence[str], look: Look, name: str
+    one: Work, request: Declaration, results: Path, out: Path | None, formats: Sequence[str], look: Look, name: str
 ) -> Written:
     """Beside the results where no folder is named."""
     from dpexp.reporting.figure import written

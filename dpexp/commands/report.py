@@ -87,10 +87,10 @@ def _experiments(target: Path) -> tuple[Path, list[str], bool]:
 def _pictures(experiments: Sequence[Stored], results: Path) -> dict[str, list[Picture]]:
     """By experiment, the shipped figures that it allows, else its own; what theory alone decides is not drawn here."""
     from dpexp.papers import figures, theories
-    from dpexp.reporting.of_results.draw import figure_of
-    from dpexp.reporting.of_results.gather import Source
-    from dpexp.reporting.of_results.scene import Request
     from dpexp.reporting.page import picture
+    from dpexp.reporting.results.declaration import Declaration
+    from dpexp.reporting.results.draw import figure_of
+    from dpexp.reporting.results.gather import Source
     from dpexp.reporting.worker_processes import in_processes
 
     shown = [one.name for one in experiments if one.gathered is not None]
@@ -103,7 +103,7 @@ def _pictures(experiments: Sequence[Stored], results: Path) -> dict[str, list[Pi
     for name in shown:
         if name not in seen:
             places.append(name)
-            figure = figure_of([Source(results, name)], Request(), theories, figures())
+            figure = figure_of([Source(results, name)], Declaration(), theories, figures())
             work.append((figure, results, shell(["plot", name], results)))
     drawn = in_processes(picture, work, "figure", [figure.name for figure, *_ in work])
     found: dict[str, list[Picture]] = {}
@@ -116,9 +116,9 @@ def _tables(one: Stored, results: Path, compare: bool) -> tuple[list[Numbers], l
     """The table of a result and pairs of levels of what varies in it; what cannot be shown has a line."""
     from dpexp.config.settings import varying
     from dpexp.papers import theories
-    from dpexp.reporting.of_results.compared import between_levels, certainty, compared, shown
-    from dpexp.reporting.of_results.table import content_of
     from dpexp.reporting.page import Numbers
+    from dpexp.reporting.results.compared import between_levels, certainty, compared, shown
+    from dpexp.reporting.results.table import content_of
 
     if one.gathered is None:
         return [], []

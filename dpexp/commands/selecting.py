@@ -21,7 +21,7 @@ from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
 from dpexp.core.files import Damaged, at_home
 from dpexp.core.terminal import note
 from dpexp.core.text import counted, guess
-from dpexp.reporting.of_results.gather import Source
+from dpexp.reporting.results.gather import Source
 from dpexp.reporting.worker_processes import in_processes, outcomes
 from dpexp.store import Folder
 from dpexp.store.files import read_document

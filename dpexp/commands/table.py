@@ -13,7 +13,7 @@ from dpexp.commands.selecting import Selection, Work
 from dpexp.core.errors import UsageError
 from dpexp.core.files import at_home
 from dpexp.core.standard_json import standard_json
-from dpexp.reporting.of_results.gather import Source, mark, name_of
+from dpexp.reporting.results.gather import Source, mark, name_of
 from dpexp.reporting.table import terminal_width
 
 if TYPE_CHECKING:
@@ -136,8 +136,8 @@ def table_of(sources: Sequence[Source], request: Request, taken: Sequence[str] |
 
 def _build(sources: tuple[Source, ...], request: Request, results: Path) -> Content:
     from dpexp.papers import theories
-    from dpexp.reporting.of_results.gather import gather
-    from dpexp.reporting.of_results.table import content_of
+    from dpexp.reporting.results.gather import gather
+    from dpexp.reporting.results.table import content_of
 
     gathered = gather(sources, request.only)
     return content_of(gathered, request.metrics, request.estimators, request.statistic, theories())

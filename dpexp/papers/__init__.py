@@ -13,8 +13,8 @@ from dpexp.plugins.loaded import LOADED, Loaded
 from dpexp.plugins.loading import where
 from dpexp.reporting.claim import Claim
 from dpexp.reporting.figure import Figure
-from dpexp.reporting.of_results.lines import Theory
 from dpexp.reporting.paper import Paper, ToKnow
+from dpexp.reporting.results.lines import Theory
 from dpexp.reporting.table import Table
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from dpexp.core.errors import DpexpError
 from dpexp.store.stats import t_quantile
 
 if TYPE_CHECKING:
-    from dpexp.reporting.of_results.lines import Line
+    from dpexp.reporting.results.lines import Line
 
 NORMAL = 1.959964
 """two-sided 95% quantile of the normal law"""

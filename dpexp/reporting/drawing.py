@@ -80,7 +80,9 @@ class Drawing(NamedTuple):
     canvas: Canvas
     data: pd.DataFrame
     caption: str = ""
-    """where it was generated with the figure; else the caption of the figure and the parameters of its experiments"""
+    """where it was generated with the figure; else the caption of the figure"""
+    parameters: str = ""
+    """of the results that are shown, in lines: the head of the CSV"""
     look: Look = PLAIN
 
     def _repr_png_(self) -> bytes:
@@ -92,7 +94,8 @@ class Drawing(NamedTuple):
         """The picture in every format, then NAME.csv and NAME.caption.txt: name of the file -> its bytes."""
         found = {f"{name}.{form}": self.picture(form, title=name) for form in formats}
         data = self.data.map(csv_cell).rename(columns=csv_cell)
-        found[f"{name}.csv"] = data.to_csv(index=False, float_format="%.6g").encode("utf-8")
+        head = "".join(f"# {line}\n" for line in self.parameters.splitlines())
+        found[f"{name}.csv"] = (head + data.to_csv(index=False, float_format="%.6g")).encode("utf-8")
         found[f"{name}.caption.txt"] = f"{self.caption}\n".encode()
         return found
 

@@ -19,7 +19,7 @@ from dpexp.config.cells import Cell, is_noisy, stored_cell
 from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.core.text import fraction
 from dpexp.engine.result import CellData
-from dpexp.reporting.of_results.metrics import CONTROLLED
+from dpexp.reporting.results.metrics import CONTROLLED
 from dpexp.store import Folder, cell_of, load_generation
 from dpexp.store.reading import command_of, not_as_configured
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dpexp.reporting.drawing import PLAIN, Drawing, Look, Written, laid_out, put
 
 if TYPE_CHECKING:
-    from dpexp.reporting.of_results.gather import Source
+    from dpexp.reporting.results.gather import Source
 
 __all__ = ["Drawing", "Figure", "Written", "caption_of", "drawn", "written"]
 
@@ -43,17 +43,16 @@ def written(
 
 def drawn(figure: Figure, results: Path, look: Look = PLAIN) -> Drawing:
     """The figure with its caption. Raises ResultsMissing with the command to run."""
+    from dpexp.reporting.results.labels import of_experiments
+
     drawing = laid_out(partial(figure.draw, results), look)
-    return drawing._replace(caption=drawing.caption or caption_of(figure, drawing, results))
+    parameters = drawing.parameters or of_experiments(results, figure.needs)
+    return drawing._replace(caption=drawing.caption or caption_of(figure, drawing), parameters=parameters)
 
 
-def caption_of(figure: Figure, drawing: Drawing, results: Path) -> str:
-    """The figure's own words, what its bands are, and every parameter of the experiments that it shows."""
-    from dpexp.reporting.of_results.labels import of_experiments
+def caption_of(figure: Figure, drawing: Drawing) -> str:
+    """The figure's own words, its place in the paper, and what its bands are."""
     from dpexp.store.stats import CI_NAME
 
-    words = [f"{figure.caption.rstrip('.')}.", f"[{figure.paper}, {figure.place}]"]
-    if figure.needs and {"ci_lo", "ci_hi"} <= set(drawing.data.columns):
-        words.append(f"Intervals: {CI_NAME}.")
-    said = " ".join(filter(None, words))
-    return "\n\n".join(filter(None, [said, of_experiments(results, figure.needs)]))
+    bands = f"Intervals: {CI_NAME}." if figure.needs and {"ci_lo", "ci_hi"} <= set(drawing.data.columns) else ""
+    return " ".join(filter(None, [f"{figure.caption.rstrip('.')}.", f"[{figure.paper}, {figure.place}]", bands]))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from dpexp.reporting.digits import matched
-from dpexp.reporting.of_results.metrics import METRICS
+from dpexp.reporting.results.metrics import METRICS
 
 _NUMBER = re.compile(r"([-+\u2212]?)(\d[\d,]*(?:\.\d+)?(?:\(\d+(?:\.\d+)?\))?)(?:e([-+]?\d+))?")
 _FRACTION = re.compile(r"[-\u2212]?\d+/\d+")

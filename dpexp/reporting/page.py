@@ -21,8 +21,8 @@ from dpexp.plugins.loaded import said
 from dpexp.reporting.digits import from_to
 from dpexp.reporting.drawing import compressed, image
 from dpexp.reporting.figure import Figure, drawn
-from dpexp.reporting.of_results.gather import Gathered, Source, Unreadable, gather
-from dpexp.reporting.of_results.labels import constants, values
+from dpexp.reporting.results.gather import Gathered, Source, Unreadable, gather
+from dpexp.reporting.results.labels import constants, values
 from dpexp.reporting.templates import filled
 from dpexp.store import Folder
 from dpexp.store.files import read_document

@@ -13,7 +13,7 @@ from dpexp.reporting.figure import Drawing, Figure
 if TYPE_CHECKING:
     from dpexp.reporting.claim import Check, Claim, Verdict
     from dpexp.reporting.declared_claim import Numbers
-    from dpexp.reporting.of_results.lines import Theory
+    from dpexp.reporting.results.lines import Theory
     from dpexp.reporting.table import Table
 
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import re
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpexp.config.settings import spelled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from dpexp.reporting.results.choose import Factor
 
 RC: Any = {
     "font.size": 8.5,
@@ -38,6 +46,16 @@ SPARE_COLOURS = ("#7a4fa3", "#c9a300", "#5c5c5c", "#8fb8de")
 BAND_ALPHA = 0.22
 GUIDE = 30.0
 """last step over first step of a reference slope"""
+COLOURS = ("#2f66ad", "#f0973c", "#8c1245", "#2f9e74", "#111111", "#b58ad6", "#5c5c5c", "#8fb8de")
+"""the first five are those of budgets: grey print and colour-blind readers tell them apart; of more, markers do"""
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "h", "p")
+STYLES: tuple[Any, ...] = ("-", (0, (4, 1.6)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)))
+THEORY_STYLES: tuple[Any, ...] = ((0, (5, 1.5, 1, 1.5)), (0, (3, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5, 1, 1.5)))
+FEW = 4
+"""numbers from which shades tell their order"""
+GREY = "#555555"
+CHARACTER, HANDLE = 0.064, 0.62
+"""inches of a character of 8 points, and of what is before a label and after it"""
 
 
 def colour_of(label: str, labels: Sequence[str]) -> str:
@@ -47,6 +65,65 @@ def colour_of(label: str, labels: Sequence[str]) -> str:
     # by place among the budgets of this figure, so that no two share a colour
     others = [name for name in labels if name not in BUDGET_COLOURS]
     return SPARE_COLOURS[others.index(label) % len(SPARE_COLOURS)]
+
+
+def colours_of(factor: Factor | None) -> list[str]:
+    """A colour for every level: those of known budgets, shades for many numbers, else eight that differ."""
+    if factor is None:
+        return [COLOURS[0]]
+    numbers = factor.numbers
+    if factor.names == ("mu",):
+        budgets = [spelled("mu", level[0]) for level in factor.levels]
+        # a budget of the papers has the same colour in every figure
+        if sum(name not in BUDGET_COLOURS for name in budgets) <= len(SPARE_COLOURS):
+            return [colour_of(name, budgets) for name in budgets]
+    if numbers is None or len(numbers) < FEW:
+        return [COLOURS[k % len(COLOURS)] for k in range(len(factor.levels))]
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    # dark to light, of a map whose lightest end cannot be seen on white; no privacy is black beside them
+    finite = sum(map(math.isfinite, numbers))
+    shades = [to_hex(colormaps["viridis"](0.8 * k / max(finite - 1, 1))) for k in range(finite)]
+    return [*shades, *["#111111"] * (len(numbers) - finite)]
+
+
+def wrapped(text: str, inches: float, points: float = 8.0) -> str:
+    """Text in lines that fit, as far as its words do."""
+    fits = max(12, int(inches / (CHARACTER * points / 8.0)))
+    return "\n".join(textwrap.wrap(text, fits, break_on_hyphens=False, break_long_words=False)) or text
+
+
+def legend(canvas: Figure, handles: list[Any], inches: float) -> None:
+    """The legend under the panels of a figure that is so wide."""
+    labels = _labels(handles, inches)
+    for handle, label in zip(handles, labels, strict=True):
+        handle.set_label(label)
+    canvas.legend(handles=handles, loc="outside lower center", ncols=len(_columns(labels, inches)), frameon=False,
+                  fontsize=8, columnspacing=1.2, handlelength=2.2)  # fmt: skip
+
+
+def legend_height(handles: list[Any], inches: float) -> float:
+    """Inches that the legend takes, near enough to leave room for it."""
+    columns = _columns(_labels(handles, inches), inches)
+    return 0.1 + 0.17 * max(sum(label.count("\n") + 1 for label in column) for column in columns)
+
+
+def _labels(handles: list[Any], inches: float) -> list[str]:
+    return [wrapped(str(handle.get_label()), inches - HANDLE) for handle in handles]
+
+
+def _columns(labels: list[str], inches: float) -> list[list[str]]:
+    """As many columns as fit beside each other, filled as matplotlib does; a symbol of mathematics is a character."""
+    for count in range(min(len(labels), 6), 0, -1):
+        columns = [list(map(str, column)) for column in np.array_split(labels, count)]
+        lengths = [
+            max(len(re.sub(r"\\[a-zA-Z]+", "x", line.replace("$", ""))) for line in "\n".join(column).split("\n"))
+            for column in columns
+        ]
+        if count == 1 or sum(CHARACTER * length + HANDLE for length in lengths) <= inches - 0.1:
+            return columns
+    return [labels]
 
 
 def logarithmic(axes: Axes, which: str, most: int = 12) -> None:

@@ -50,7 +50,7 @@ def render(table: Table, results: Path, form: str, width: int = 0, only: Sequenc
 
 def caption_of(table: Table, content: Content, results: Path) -> str:
     """Title, note, and every parameter of the experiments that the table shows, where it does not say them itself."""
-    from dpexp.reporting.of_results.labels import of_experiments
+    from dpexp.reporting.results.labels import of_experiments
 
     parameters = "" if table.names_its_parameters else of_experiments(results, table.needs)
     return " ".join(filter(None, [f"{table.title.rstrip('.')}.", content.note, parameters]))

@@ -15,8 +15,8 @@ import numpy as np
 
 import dpexp
 from dpexp.papers import theories
-from dpexp.reporting.of_results.gather import Source, gather
-from dpexp.reporting.of_results.lines import lines_of, predicted, replicates_of
+from dpexp.reporting.results.gather import Source, gather
+from dpexp.reporting.results.lines import lines_of, predicted, replicates_of
 from dpexp.reporting.slopes import RATE_TOLERANCE, SlopeError, is_asymptotic, loglog_slope, rate
 from dpexp.store import cell_of
 

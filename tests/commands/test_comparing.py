@@ -22,8 +22,8 @@ from dpexp.privacy.budgets import ConstantBudget, PrivacySettings, Target
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.reporting import verdict
 from dpexp.reporting.evidence import Evidence
-from dpexp.reporting.of_results import compared
-from dpexp.reporting.of_results.gather import Source, gather
+from dpexp.reporting.results import compared
+from dpexp.reporting.results.gather import Source, gather
 from dpexp.store import cell_of as numbers_of
 from dpexp.store import load_generation
 from dpexp.store.generation import Generation

@@ -41,7 +41,7 @@ def needed(shown, toys):
 def test_means_are_those_that_are_stored(name, toys):
     """Every mean of a figure's CSV is the mean of some stored summary; that it is drawn at all is tested for all alike."""
     results = needed(FIGURES[name], toys)
-    data = pd.read_csv(numbers_of(FIGURES[name], toys))
+    data = pd.read_csv(numbers_of(FIGURES[name], toys), comment="#")
     if "mean" not in data:
         pytest.skip("shows no means")
     if "ci_lo" in data:
@@ -59,7 +59,7 @@ def test_means_are_those_that_are_stored(name, toys):
 def drawn(name, toys):
     """The numbers of a figure that needs no stored results."""
     assert not FIGURES[name].needs
-    return pd.read_csv(numbers_of(FIGURES[name], toys))
+    return pd.read_csv(numbers_of(FIGURES[name], toys), comment="#")
 
 
 @at_length
@@ -108,7 +108,7 @@ def test_theory_is_laid_over_the_measured_means(name, toys, tmp_path):
     results = needed(THEORY[name], toys)
     paths = written(THEORY[name], results, tmp_path, ["png"]).files
     assert [p.name for p in paths] == [f"{name}_theory.{end}" for end in ("png", "csv", "caption.txt")]
-    data = pd.read_csv(paths[1])
+    data = pd.read_csv(paths[1], comment="#")
     assert {"mean", "bound", "prediction", "asymptote"} <= set(data.columns)
     last = data[(data.step == data.step.max()) & np.isinf(data.mu) & (data.alpha < 1)]
     assert len(last) == 6

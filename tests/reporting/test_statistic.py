@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.stats import binom
 
-from dpexp.reporting.of_results.statistic import ordered
+from dpexp.reporting.results.statistic import ordered
 
 
 def test_the_median_is_that_of_numpy_and_its_interval_covers_by_the_binomial_law():

@@ -16,8 +16,8 @@ from dpexp.core.errors import UsageError
 from dpexp.papers import tables
 from dpexp.reporting import latex
 from dpexp.reporting.digits import matched, uncertain, within
-from dpexp.reporting.of_results.gather import gather
-from dpexp.reporting.of_results.table import said_of_majority
+from dpexp.reporting.results.gather import gather
+from dpexp.reporting.results.table import said_of_majority
 from dpexp.reporting.table import Content, Table, folded, without_constants
 from dpexp.reporting.table_formats import render
 from dpexp.store import load_summary, load_trajectories

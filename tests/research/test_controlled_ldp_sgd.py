@@ -254,4 +254,4 @@ def test_a_table_puts_both_means_beside_each_other_and_says_what_is_saved(tmp_pa
     assert "does not pay" not in lines[0]
     call("plot", "controlled", *where, "--metric", ours, "--theory", "--out", tmp_path, "--format", "svg")
     (numbers,) = tmp_path.glob("*.csv")
-    assert {"mean", "prediction", "bound"} <= set(pd.read_csv(numbers))
+    assert {"mean", "prediction", "bound"} <= set(pd.read_csv(numbers, comment="#"))

@@ -16,9 +16,9 @@ from dpexp.papers.ldp_sgd.predictions import BOUNDS, LDP_SGD_THEORY
 from dpexp.reporting import style
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.figure import Drawing, Figure
-from dpexp.reporting.of_results.choose import ESTIMATOR, Wishes
-from dpexp.reporting.of_results.draw import declared
-from dpexp.reporting.of_results.scene import Request
+from dpexp.reporting.results.choose import ESTIMATOR
+from dpexp.reporting.results.declaration import Declaration
+from dpexp.reporting.results.draw import declared
 from dpexp.reporting.slopes import local_slopes
 from dpexp.store.reading import load_summary, load_trajectories, not_as_configured
 from dpexp.theory.ldp_sgd.table1 import STRONGLY, corrected_exponent, table1_exponent
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-THREE_BUDGETS = "mu=0.5,2,inf"
-"""the smallest, a middle one and the largest: more curves of theory cannot be told apart"""
+SHOWN = "mu=0.5,2,inf alpha=1/3,1/2,2/3"
+"""with theory: more budgets cannot be told apart, and at alpha = 1 nothing falls"""
 
 
 class Plan(NamedTuple):
@@ -75,11 +75,11 @@ def plans() -> list[Plan]:
 def draw_trajectories(plan: Plan, theory: bool, results: Path) -> Drawing:
     """One panel an alpha, all budgets; with theory laid over it a panel an alpha and estimator, at three budgets."""
     load_summary(results, plan.experiment, ["alpha"])  # refuses results of other settings
-    wishes = Wishes(facet=("alpha", ESTIMATOR) if theory else ("alpha",))
-    metric, title = (plan.with_theory, f"{plan.what}: measured and predicted") if theory else (plan.metric, plan.what)
-    only = THREE_BUDGETS if theory else None
-    request = Request(metric, wishes, theories=(LDP_SGD_THEORY,), theory=theory, slopes=False, title=title, only=only)
-    return declared(plan.experiment, request, results)
+    said = Declaration(plan.metric, panel=("alpha",), title=plan.what)
+    if theory:
+        said = Declaration(plan.with_theory, panel=(ESTIMATOR, "alpha"), where=SHOWN, theory=True,
+                           title=f"{plan.what}: measured and predicted")  # fmt: skip
+    return declared([plan.experiment], said, (LDP_SGD_THEORY,), results)
 
 
 def of_plan(plan: Plan, theory: bool = False) -> Figure:

@@ -16,8 +16,8 @@ from dpexp.algorithms.near_the_optimum import Local, curvature_of, decay_of, is_
 from dpexp.algorithms.schedules import Constant, Power
 from dpexp.config.cells import Cell
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.reporting.of_results.lines import Theory
-from dpexp.reporting.of_results.metrics import CONTROLLED
+from dpexp.reporting.results.lines import Theory
+from dpexp.reporting.results.metrics import CONTROLLED
 from dpexp.theory import THEOREMS
 from dpexp.theory.ldp_sgd.linearised import (
     averaged_covariance,

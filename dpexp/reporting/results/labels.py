@@ -1,4 +1,4 @@
-"""What levels and parameters are called in legends, titles, rows and captions, and what tells cells apart."""
+"""What settings and their levels are called in legends, titles and tables, and all parameters of results in words."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from typing import Any
 
 from dpexp.config.settings import NON_PRIVATE, Words, varying
 from dpexp.reporting.digits import from_to
-from dpexp.reporting.of_results.choose import ESTIMATOR, Factor, is_number
-from dpexp.reporting.of_results.gather import FROM, Run, Source, gather
+from dpexp.reporting.results.choose import Factor, is_number
+from dpexp.reporting.results.gather import FROM, Gathered, Run, Source, gather
+from dpexp.reporting.results.lines import Line
 
+NO_PRIVACY = "no privacy"
 ESTIMATORS = {"sgd": "SGD (iterate)", "asgd": "ASGD (average)", "last": "last iterate", "average": "average"}
 SYMBOLS = {
     "mu": r"\mu", "eps": r"\varepsilon", "delta": r"\delta", "alpha": r"\alpha", "eta": r"\eta", "tau": r"\tau",
@@ -23,11 +25,18 @@ SYMBOLS = {
 PARAMETERS = {
     "d": "dimension", "N": "records", "n": "steps", "mu": "budget", "eps": "privacy budget", "eta": "step size",
     "alpha": "decay of the step size", "length": "length of the path", "clip": "clipping bound",
-    "regulariser": "regulariser", "batch_size": "batch size", "sampling_rate": "sampling rate",
 }  # fmt: skip
 """words for parameters whose names are symbols or short"""
 BARE = (FROM, "algorithm", "problem", "schedule")
 """names that their values explain"""
+MOST_VALUES = 12
+"""values of a parameter that are listed; of more, the number and the ends"""
+
+
+def estimator_name(line: Line) -> str:
+    """SGD (iterate), with LDP- before it where this is the algorithm of the paper."""
+    name = ESTIMATORS.get(line.estimator, line.estimator)
+    return f"LDP-{name}" if line.settings.get("algorithm") == "ldp-sgd" and line.estimator in ("sgd", "asgd") else name
 
 
 def level_label(factor: Factor, level: int, words: Words) -> str:
@@ -38,21 +47,18 @@ def level_label(factor: Factor, level: int, words: Words) -> str:
     values = factor.levels[level]
     parts = []
     for k, name in enumerate(factor.names):
-        # a name is said only where it tells this level from one that agrees with it so far
-        alike = [other for other in factor.levels if other[:k] == values[:k]]
-        if len({(isinstance(other[k], bool), other[k]) for other in alike}) > 1 and values[k] is not None:
+        alike = {(isinstance(other[k], bool), other[k]) for other in factor.levels if other[:k] == values[:k]}
+        if len(alike) > 1 and values[k] is not None:
             parts.append(_part(name, values[k], words))
     return " ".join(parts) or f"without {', '.join(factor.names)}"
 
 
 def _part(name: str, value: Any, words: Words) -> str:
-    if name == ESTIMATOR:
-        return ESTIMATORS.get(str(value), str(value))
     text, symbol = value_label(name, value, words), SYMBOLS.get(name.rpartition(".")[2])
-    if name in BARE or text == NON_PRIVATE:
+    if name in BARE or text == NO_PRIVACY:
         return text
     if symbol is None:
-        return f"{name} = {text}"
+        return f"{name.replace('_', ' ')} = {text}"
     # no space within mathematics, where a line would break
     return f"${symbol}={_powers(text)}$" if is_number(value) else rf"${symbol}\sim$ {text}"
 
@@ -63,7 +69,8 @@ def value_label(name: str, value: Any, words: Words) -> str:
         near = Fraction(value).limit_denominator(6)
         if abs(float(near) - value) < 1e-12:
             return str(near)
-    return words.value(name, value)
+    text = words.value(name, value)
+    return NO_PRIVACY if text == NON_PRIVATE else text
 
 
 def _powers(text: str) -> str:
@@ -78,44 +85,34 @@ def _powers(text: str) -> str:
 def parameter_label(name: str) -> str:
     """A parameter on an axis: words where its name is a symbol, and always the name itself."""
     last = name.rpartition(".")[2]
-    words, symbol = PARAMETERS.get(last, ""), SYMBOLS.get(last)
-    shown = f"${symbol}$" if symbol else name
-    return f"{words} {shown}" if words and words.replace(" ", "_") != name else shown
-
-
-MOST_VALUES = 12
-"""values of a parameter that are listed; of more, the number and the ends"""
+    symbol = SYMBOLS.get(last)
+    return f"{PARAMETERS.get(last, '')} {f'${symbol}$' if symbol else name.replace('_', ' ')}".strip()
 
 
 def constants(runs: Sequence[Run], words: Words, left_out: Collection[str] = ()) -> str:
     """`name=value` of what all cells share, in the order of the config."""
     vary = {*varying(run.settings for run in runs), *left_out, FROM}
     first = runs[0].settings
-    names = [name for name, value in first.items() if name not in vary and value is not None]
-    return ", ".join(words.pair(name, first[name]) for name in names)
+    return ", ".join(words.pair(name, value) for name, value in first.items() if name not in vary and value is not None)
 
 
 def values(runs: Sequence[Run], words: Words, name: str) -> str:
     """`name in {1, 2, 3}`: the values of one parameter, those of cells that lack it left out."""
     found = list(dict.fromkeys(run.settings[name] for run in runs if run.settings.get(name) is not None))
-    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in found):
+    if all(map(is_number, found)):
         found.sort()
-    # spelled as everywhere, with the digits that tell neighbours apart
+    # with the digits that tell neighbours apart
     shown = [value_label(name, value, words) for value in found]
     if len(shown) > MOST_VALUES:
         return f"{name}: {len(shown)} values from {shown[0]} to {shown[-1]}"
     return f"{name} in {{{', '.join(shown)}}}"
 
 
-def of_experiments(results: Path, experiments: Sequence[str]) -> str:
-    """All parameters of stored experiments in sentences: what varies in each, and what is the same in all of them."""
-    if not experiments:
-        return ""
-    gathered = gather([Source(results, experiment) for experiment in experiments], partial=False)
-    words = gathered.words
+def parameters(gathered: Gathered) -> str:
+    """All parameters in lines: what varies in each experiment, and what is the same in all of them."""
+    words, found = gathered.words, []
     common = varying(run.settings for run in gathered.runs)
-    found = []
-    for experiment in dict.fromkeys(experiments):
+    for experiment in dict.fromkeys(run.source.name for run in gathered.runs):
         runs = [run for run in gathered.runs if run.source.name == experiment]
         vary = varying(run.settings for run in runs)
         # of what differs between experiments each says its own value
@@ -125,4 +122,11 @@ def of_experiments(results: Path, experiments: Sequence[str]) -> str:
         replicates = from_to(int(run.row["replicates"]) for run in runs)
         found.append(f"{experiment}: {'; '.join([*parts, f'{replicates} replicates'])}.")
     same = constants(gathered.runs, words)
-    return " ".join([*found, f"The same in all: {same}." if same else ""]).rstrip()
+    return "\n".join([*found, *([f"The same in all: {same}."] if same else [])])
+
+
+def of_experiments(results: Path, experiments: Sequence[str]) -> str:
+    """All parameters of stored experiments."""
+    if not experiments:
+        return ""
+    return parameters(gather([Source(results, name) for name in dict.fromkeys(experiments)], partial=False))

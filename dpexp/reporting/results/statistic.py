@@ -12,8 +12,8 @@ import numpy as np
 
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.text import guess
-from dpexp.reporting.of_results.gather import Gathered
-from dpexp.reporting.of_results.lines import replicates_of
+from dpexp.reporting.results.gather import Gathered
+from dpexp.reporting.results.lines import replicates_of
 from dpexp.store.reading import OnlySummaries, cell_of, command_of
 from dpexp.store.stats import CI_LEVEL, CI_NAME
 

@@ -14,8 +14,8 @@ from dpexp.config.messages import suggest
 from dpexp.config.settings import Settings, Words, varying
 from dpexp.core.errors import UsageError
 from dpexp.core.text import guess
-from dpexp.reporting.of_results.gather import Gathered, Run, Source
-from dpexp.reporting.of_results.lines import Line, lines_of, replicates_of
+from dpexp.reporting.results.gather import Gathered, Run, Source
+from dpexp.reporting.results.lines import Line, lines_of, replicates_of
 from dpexp.store import cell_of
 from dpexp.store.reading import OnlySummaries
 from dpexp.store.stats import CI_LEVEL, interval, paired_difference, t_quantile

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dpexp.config.settings import Settings
-from dpexp.reporting.of_results.choose import ESTIMATOR
-from dpexp.reporting.of_results.gather import Gathered, Run
-from dpexp.reporting.of_results.metrics import metric_of
+from dpexp.reporting.results.choose import ESTIMATOR
+from dpexp.reporting.results.gather import Gathered, Run
+from dpexp.reporting.results.metrics import metric_of
 from dpexp.reporting.slopes import Rate, SlopeError, is_asymptotic, rate
 from dpexp.store.reading import OnlySummaries, cell_of
 

@@ -11,12 +11,12 @@ from dpexp.config.settings import Words, varying
 from dpexp.core.errors import DpexpError
 from dpexp.core.text import up
 from dpexp.reporting.digits import from_to, within
-from dpexp.reporting.of_results.choose import ESTIMATOR, needed
-from dpexp.reporting.of_results.gather import Gathered
-from dpexp.reporting.of_results.labels import constants, value_label
-from dpexp.reporting.of_results.lines import Line, Theory, column_of, fitted, lines_of
-from dpexp.reporting.of_results.metrics import CONTROLLED, metric_of
-from dpexp.reporting.of_results.statistic import STATISTICS, of_replicates
+from dpexp.reporting.results.choose import ESTIMATOR, needed
+from dpexp.reporting.results.gather import Gathered
+from dpexp.reporting.results.labels import constants, value_label
+from dpexp.reporting.results.lines import Line, Theory, column_of, fitted, lines_of
+from dpexp.reporting.results.metrics import CONTROLLED, metric_of
+from dpexp.reporting.results.statistic import STATISTICS, of_replicates
 from dpexp.reporting.slopes import Rate, decades
 from dpexp.reporting.table import Column, Content, by_column, without_constants
 
