@@ -43,9 +43,8 @@ from dpexp.config.settings import differences
 from dpexp.config.yamlfile import ConfigError, Issue, NotChecked, Position, Tree
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Parameters
-from dpexp.plugins.loaded import LOADED
+from dpexp.plugins.loaded import LOADED, is_research
 from dpexp.plugins.loading import use, use_installed
-from dpexp.plugins.research import is_research
 from dpexp.privacy.budgets import BUDGETS, PrivacySettings, Target, as_budget
 from dpexp.problems import PROBLEMS
 from dpexp.problems.linear_predictor import LinearPredictorProblem

@@ -6,7 +6,7 @@ import shlex
 from functools import lru_cache
 from pathlib import Path
 
-from dpexp.plugins.research import ROOT, research_folders
+from dpexp.plugins.loaded import ROOT, research_folders
 
 FOLDER = Path(__file__).parent.parent / "configs"
 """in a checkout a link to the folder of that name at the top, which a wheel contains as it is"""

@@ -1,7 +1,6 @@
 """The Python files of a plug-in, and importing its file: its folder is the last place where Python looks for modules.
 
-Byte code is never taken from disk: Python recognises it by the second and the size of its source, and an edit can keep
-both. Whatever goes wrong is a UsageError that begins with file and line.
+Whatever goes wrong is a UsageError that begins with file and line.
 """
 
 from __future__ import annotations
@@ -11,10 +10,9 @@ import importlib
 import sys
 import traceback
 from collections.abc import Iterable
-from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES, ExtensionFileLoader, FileFinder, SourceFileLoader
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import NoReturn
 
 from dpexp.core.errors import DpexpError, UsageError
@@ -25,13 +23,6 @@ _FOLDERS: set[str] = set()
 """places where Python looks because of a plug-in"""
 
 
-class _SourceLoader(SourceFileLoader):
-    """Compiles what is in the file."""
-
-    def get_code(self, fullname: str) -> CodeType:
-        return self.source_to_code(self.get_data(self.path), self.path)
-
-
 def sources(file: Path, shown: Path) -> tuple[Path, ...]:
     """The Python files beside a plug-in's file, and those of the packages there that one of these imports.
 
@@ -39,61 +30,44 @@ def sources(file: Path, shown: Path) -> tuple[Path, ...]:
     """
     # a clone of dpexp may be the folder, and dpexp is no part of a plug-in
     root, seen = file.parent, {"dpexp"}
-    found = waiting = sorted(path for path in root.glob("*.py") if path.is_file())
+    files = waiting = sorted(path for path in root.glob("*.py") if path.is_file())
     while waiting:
         names = {name for path in waiting for name in _imports(path)} - seen
         seen |= names
         waiting = [path for name in sorted(names) for path in sorted((root / name).rglob("*.py"))]
-        found = [*found, *waiting]
-        if len(found) > MOST_FILES:
+        files = [*files, *waiting]
+        if len(files) > MOST_FILES:
             raise UsageError(
                 f"{shown}: its folder has over {MOST_FILES} Python files, which all count as the plug-in's",
                 "move the plug-in into a folder of its own",
             )
-    return tuple(found)
-
-
-def _nodes(file: Path) -> list[ast.AST]:
-    """What a file consists of; nothing where it cannot be parsed."""
-    try:
-        return list(ast.walk(ast.parse(file.read_bytes())))
-    except (OSError, SyntaxError, ValueError, RecursionError):
-        return []
+    return tuple(files)
 
 
 def _imports(file: Path) -> set[str]:
-    """The first names of the modules that a file imports."""
-    nodes = _nodes(file)
+    """The first names of the modules that a file imports; none where it cannot be parsed."""
+    try:
+        nodes = list(ast.walk(ast.parse(file.read_bytes())))
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return set()
     names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module and not node.level}
     return {name.partition(".")[0] for name in names}
 
 
-def _refuse_cached_kernels(file: Path, shown: str) -> None:
-    """Raises UsageError where numba is asked to keep compiled code: it would run on after edits of what it calls."""
-    for node in _nodes(file):
-        if not isinstance(node, ast.Call):
-            continue
-        kept = any(word.arg == "cache" and ast.unparse(word.value) != "False" for word in node.keywords)
-        if kept and ast.unparse(node.func).rpartition(".")[2] in ("jit", "njit", "vectorize"):
-            message = "numba's cache does not notice edits of functions that are called"
-            raise UsageError(f"{shown}:{node.lineno}: {message}", "leave out `cache`")
-
-
-def imported(file: Path, shown: Path, files: Iterable[Path]) -> ModuleType:
+def import_file(file: Path, shown: Path, files: Iterable[Path]) -> ModuleType:
     """Import a plug-in's file. Whatever goes wrong is a UsageError at the line of the plug-in that it comes from."""
     root = file.parent
-    _require_own_names(file, shown, files)
-    for path in files:
-        _refuse_cached_kernels(path, shown_below(path, root, shown))
+    names = {name for path in files for name in _imports(path)} - {"dpexp"}
+    for path in (file, *(path for name in sorted(names) for path in (root / f"{name}.py", root / name))):
+        if path.exists() and (path.suffix or any(path.glob("*.py"))) and (other := _module_elsewhere(path)):
+            place = shown_below(path, root, shown)
+            raise UsageError(f"{place}: another module is called {path.stem}: {other}", "rename the file")
     if str(root) not in sys.path:
         sys.path.append(str(root))
         _FOLDERS.add(str(root))
-    loaders = (ExtensionFileLoader, EXTENSION_SUFFIXES), (_SourceLoader, SOURCE_SUFFIXES)
-    for folder in {str(root), *(str(path.parent) for path in files)}:
-        sys.path_importer_cache[folder] = FileFinder(folder, *loaders)
     importlib.invalidate_caches()
-    spec = spec_from_file_location(file.stem, file, loader=_SourceLoader(file.stem, str(file)))
+    spec = spec_from_file_location(file.stem, file)
     assert spec is not None
     assert spec.loader is not None
     module = sys.modules[file.stem] = module_from_spec(spec)
@@ -101,23 +75,11 @@ def imported(file: Path, shown: Path, files: Iterable[Path]) -> ModuleType:
         spec.loader.exec_module(module)
     except SyntaxError as error:
         place = shown_below(Path(error.filename or ""), root, shown)
-        raise UsageError(f"{place}:{error.lineno}: {error.msg}", "mend the plug-in") from error
+        raise UsageError(f"{place}:{error.lineno}: {error.msg}", "correct the plug-in") from error
     # an import runs the file, which may raise anything, or end the process
     except (Exception, SystemExit) as error:
-        raise_at(error, files, root, shown)
+        _raise_at(error, {*files}, root, shown)
     return module
-
-
-def _require_own_names(file: Path, shown: Path, files: Iterable[Path]) -> None:
-    """Raises UsageError where Python would take another module for one of the folder's: its folder comes last."""
-    asked = {name for path in files for name in _imports(path)} - {"dpexp"}
-    own = [file, *(path for name in sorted(asked) for path in (file.parent / f"{name}.py", file.parent / name))]
-    for path in own:
-        if path.exists() and (path.suffix or any(path.glob("*.py"))) and (other := _module_elsewhere(path)):
-            raise UsageError(
-                f"{shown_below(path, file.parent, shown)}: another module is called {path.stem}: {other}",
-                "rename the file",
-            )
 
 
 def _module_elsewhere(own: Path) -> str:
@@ -128,34 +90,28 @@ def _module_elsewhere(own: Path) -> str:
         spec = find_spec(own.stem)
     except (ImportError, ValueError):
         spec = getattr(sys.modules.get(own.stem), "__spec__", None)
-    if spec is None:
-        return ""
-    places = [spec.origin] if spec.origin else list(spec.submodule_search_locations or ())
-    return "" if any(Path(place).is_relative_to(own) for place in places) else str(places[0] if places else spec.name)
+    places = [] if spec is None else [spec.origin] if spec.origin else list(spec.submodule_search_locations or ())
+    return "" if any(Path(place).is_relative_to(own) for place in places) else str(next(iter(places), ""))
 
 
-def raise_at(error: BaseException, files: Iterable[Path], root: Path, shown: Path) -> NoReturn:
+def _raise_at(error: BaseException, files: set[Path], root: Path, shown: Path) -> NoReturn:
     """UsageError at the last of the plug-in's own lines: further in are those of libraries, which it called wrongly."""
-    own = {*files}
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) in own]
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) in files]
     place = f"{shown_below(Path(frames[-1].filename), root, shown)}:{frames[-1].lineno}" if frames else str(shown)
     # of libraries that add where to read on, the first line
     what = error.message if isinstance(error, DpexpError) else f"{type(error).__name__}: {error}".splitlines()[0]
     hint = "--debug shows the traceback"
     if isinstance(error, ModuleNotFoundError) and error.name:
-        near = guess(error.name.rpartition(".")[2], [one.stem for one in root.glob("*.py")])
+        near = guess(error.name.rpartition(".")[2], [path.stem for path in root.glob("*.py")])
         hint = near.strip() or f"{error.name} is neither installed nor in {shown.parent}"
-    elif isinstance(error, ImportError) and "relative import" in str(error):
-        hint = "write `from helper import f` for helper.py beside the plug-in"
     elif isinstance(error, FileNotFoundError):
         hint = "list the files that it reads as Plugin(inputs=...), and open them by their path from its own file"
     raise UsageError(f"{place}: {what}", hint) from error
 
 
 def shown_below(file: Path, root: Path, shown: Path) -> str:
-    """A file below the root as the user would write it; `shown` is a file there, or the root."""
-    above = shown if shown.suffix != ".py" else shown.parent
-    return str(above / file.relative_to(root)) if file.is_relative_to(root) else str(file)
+    """A file below the root as the user would write it; `shown` is a file there."""
+    return str(shown.parent / file.relative_to(root)) if file.is_relative_to(root) else str(file)
 
 
 def drop_modules(files: Iterable[Path]) -> None:
@@ -165,8 +121,6 @@ def drop_modules(files: Iterable[Path]) -> None:
     folders = _FOLDERS & {str(folder) for folder in inside}
     _FOLDERS.difference_update(folders)
     sys.path[:] = [place for place in sys.path if place not in folders]
-    for folder in inside:
-        sys.path_importer_cache.pop(str(folder), None)
     for name, module in list(sys.modules.items()):
         # a folder without __init__.py has a path alone
         place = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", ())), "")

@@ -1,6 +1,7 @@
 """Which plug-ins this process has loaded, where their code lies, and which of their lines an error comes from.
 
-The loading itself is in `dpexp.plugins.loading`.
+`dpexp.plugins.loading` loads them. Plug-ins of dpexp's own repository are `research/FOLDER/NAME.py`, in a clone and not
+in a wheel.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from traceback import walk_tb
 from dpexp.core.digests import files_below
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.plugins import Plugin
-from dpexp.plugins.research import is_research
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Loaded:
     files: tuple[Path, ...]
     """the Python files that count as its code"""
     installed: bool
-    """found through an entry point, not by its path"""
+    """from an entry point, not by its path"""
     read_at: int
     """when reading its code began: nanoseconds since 1970"""
 
@@ -43,19 +45,14 @@ class Loaded:
 
     def inputs(self) -> list[Path]:
         """The files that it says it reads. Raises UsageError where a pattern fits none."""
-        found = []
+        places: list[Path] = []
         for pattern in self.plugin.inputs:
-            places = sorted(self.file.parent.glob(pattern))
-            if not places:
-                hint = "inputs are paths or patterns from the folder of the plug-in"
-                raise UsageError(f"{self.shown}: no file fits '{pattern}' of its inputs", hint)
-            found += [file for place in places for file in files_below(place)]
-        return found
-
-    def holds(self, module: str) -> bool:
-        """Whether a module that Python knows by this name is one of its files."""
-        file = getattr(sys.modules.get(module), "__file__", None)
-        return file is not None and Path(file) in self.files
+            text = str(pattern)
+            if not (fitting := [] if not text or os.path.isabs(text) else sorted(self.file.parent.glob(text))):
+                what = f"no file fits {pattern!r} of its inputs, which are relative paths or patterns"
+                raise UsageError(f"{self.shown}: {what}", "for instance Plugin(inputs=('data/*.csv',))")
+            places += fitting
+        return [file for place in places for file in files_below(place)]
 
     def shown_as(self, file: Path) -> str:
         """A file of the plug-in as the user would write it."""
@@ -68,7 +65,8 @@ LOADED: dict[str, Loaded] = {}
 
 def owners_of(kind: type) -> list[Loaded]:
     """The plug-ins in whose folder a class is written."""
-    return [loaded for loaded in LOADED.values() if loaded.holds(kind.__module__)]
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    return [loaded for loaded in LOADED.values() if file is not None and Path(file) in loaded.files]
 
 
 def blame(error: BaseException) -> str:
@@ -76,10 +74,10 @@ def blame(error: BaseException) -> str:
     place = ""
     for frame, line in walk_tb(error.__traceback__):
         # frames go from the outside inwards, so that the place of the innermost one stays
+        file = Path(frame.f_code.co_filename)
         for loaded in LOADED.values():
-            if Path(frame.f_code.co_filename) in loaded.files:
-                place = f"{loaded.shown_as(Path(frame.f_code.co_filename))}:{line}: "
-                break
+            if file in loaded.files:
+                place = f"{loaded.shown_as(file)}:{line}: "
     return place
 
 
@@ -97,13 +95,20 @@ def shell(words: Sequence[str], results: Path) -> str:
     return " ".join([shlex.join(["dpexp", *words, *where]), *as_options()])
 
 
-def foreign() -> list[Loaded]:
-    """The loaded plug-ins that are not dpexp's own."""
-    return [loaded for loaded in LOADED.values() if not is_research(loaded.file)]
-
-
 def as_options() -> list[str]:
     """The words of a command line that load today's plug-ins again, quoted for a shell."""
-    # those of `research/` are found without
-    files = [loaded.shown for loaded in foreign() if not loaded.installed]
+    # those of `research/` are loaded without
+    files = [loaded.shown for loaded in LOADED.values() if not (loaded.installed or is_research(loaded.file))]
     return [word for file in files for word in ("--plugin", shlex.quote(str(file)))]
+
+
+def research_folders() -> list[Path]:
+    """The folders of the plug-ins of dpexp's own repository; none outside a clone."""
+    # beside an installed package a folder of this name may be anybody's
+    there = (ROOT / "pyproject.toml").is_file()
+    return sorted(path.parent for path in (ROOT / "research").glob("*/*.py")) if there else []
+
+
+def is_research(file: Path) -> bool:
+    """Whether a plug-in's file, an absolute path, is one of these."""
+    return file.parent in research_folders()

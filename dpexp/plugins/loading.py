@@ -22,9 +22,8 @@ from dpexp.core.errors import UsageError
 from dpexp.core.parameters import BUILT_IN, Registry
 from dpexp.core.text import guess
 from dpexp.plugins import Plugin
-from dpexp.plugins.importing import drop_modules, imported, sources
-from dpexp.plugins.loaded import LOADED, Loaded
-from dpexp.plugins.research import ROOT, research_folders
+from dpexp.plugins.importing import drop_modules, import_file, sources
+from dpexp.plugins.loaded import LOADED, ROOT, Loaded, research_folders
 from dpexp.plugins.shape import complaints, place_of
 
 GROUP = "dpexp.plugins"
@@ -32,10 +31,23 @@ GROUP = "dpexp.plugins"
 EXAMPLE = (
     "for instance PLUGIN = Plugin(algorithms={'my-algorithm': MyAlgorithm}), with `from dpexp.plugins import Plugin`"
 )
-
-
+REGISTRIES = {
+    "problems": "dpexp.problems:PROBLEMS",
+    "algorithms": "dpexp.algorithms:ALGORITHMS",
+    "schedules": "dpexp.algorithms.schedules:SCHEDULES",
+    "budgets": "dpexp.privacy.budgets:BUDGETS",
+    "mechanisms": "dpexp.privacy.mechanisms:MECHANISMS",
+    "analyses": "dpexp.privacy.mechanisms:ANALYSES",
+    "theorems": "dpexp.theory:THEOREMS",
+}
+"""which field of a Plugin is added to which dictionary, imported when there is something to add"""
 _ADDED: dict[str, list[tuple[Registry[Any], str]]] = {}
 """by plug-in, the names that stand in registries because of it"""
+
+
+def registries() -> dict[str, Registry[Any]]:
+    """Every registry that a plug-in can add to, by the field of a Plugin."""
+    return {field: resolve_name(place) for field, place in REGISTRIES.items()}
 
 
 def use(path: Path | str) -> Plugin:
@@ -48,13 +60,12 @@ def use(path: Path | str) -> Plugin:
     if other := LOADED.get(file.name):
         if other.file == file and not other.installed:
             return other.plugin
-        raise UsageError(
-            f"{shown}: another plug-in is called {file.name} too: {other.shown}", "rename one of the files"
-        )
+        what = f"another plug-in is called {file.name} too: {other.shown}"
+        raise UsageError(f"{shown}: {what}", "rename one of the files")
     # taken before anything is read: an edit while the plug-in is imported is then one after it was read
     begun, files = time.time_ns(), sources(file, shown)
     try:
-        plugin = _plugin_in(imported(file, shown, files), "PLUGIN", file, shown)
+        plugin = _plugin_in(import_file(file, shown, files), "PLUGIN", file, shown)
         loaded = Loaded(file.name, plugin, file, shown, files, False, begun)
         loaded.inputs()
         _register(loaded)
@@ -75,8 +86,8 @@ def use_installed() -> None:
         try:
             module = importlib.import_module(entry.module)
         except (Exception, SystemExit) as error:
-            told = f"installed plug-in {entry.module} cannot be imported: {type(error).__name__}: {error}"
-            raise UsageError(told, "mend the package, or uninstall it") from error
+            what = f"installed plug-in {entry.module} cannot be imported: {type(error).__name__}: {error}"
+            raise UsageError(what, "reinstall the package, or uninstall it") from error
         file = Path(str(module.__file__)).resolve()
         place = getattr(sys.modules[entry.module.split(".")[0]], "__path__", None)
         files = [file] if place is None else sorted(Path(next(iter(place))).resolve().rglob("*.py"))
@@ -145,18 +156,19 @@ def use_only(files: Sequence[str]) -> bool:
     return list(LOADED.values()) != before
 
 
-def load_research(names: Iterable[str]) -> None:
-    """Load the plug-ins of dpexp's own repository of these names that are here and not loaded yet."""
-    for name in names:
-        if name not in LOADED and re.fullmatch(r"[\w-]+\.py", name):
-            for file in (folder / name for folder in research_folders() if (folder / name).is_file()):
-                use(file.relative_to(ROOT) if Path.cwd() == ROOT else file)
-
-
 def _is_outdated(loaded: Loaded) -> bool:
     """Whether a file of its was written to since, or has gone."""
     read = (*loaded.files, *loaded.inputs())
     return any(not file.exists() or file.stat().st_mtime_ns > loaded.read_at for file in read)
+
+
+def load_research(names: Iterable[str]) -> None:
+    """Load the plug-ins of dpexp's own repository of these names: readers load no other code that results name, since
+    anybody may have written it."""
+    for name in names:
+        if name not in LOADED and re.fullmatch(r"[\w-]+\.py", name):
+            for file in (folder / name for folder in research_folders() if (folder / name).is_file()):
+                use(file.relative_to(ROOT) if Path.cwd() == ROOT else file)
 
 
 def files_in_use() -> tuple[str, ...]:
@@ -185,32 +197,15 @@ def _checked(shown: Path) -> Path:
 
 def _plugin_in(module: ModuleType, name: str, file: Path, shown: Path) -> Plugin:
     """The value PLUGIN of a module, checked. Raises UsageError."""
-    if not hasattr(module, name):
+    plugin = vars(module).get(name)
+    if plugin is None:
         raise UsageError(f"{shown}: defines no {name}", EXAMPLE)
-    plugin = getattr(module, name)
     if not isinstance(plugin, Plugin):
         given = "the class Plugin itself" if plugin is Plugin else f"a value of type {type(plugin).__name__}"
         raise UsageError(f"{place_of(name, file, shown)}: {name} is {given}, not a Plugin", EXAMPLE)
     for problem, hint, at in complaints(plugin):
         raise UsageError(f"{place_of(at, file, shown)}: {problem}", hint)
     return plugin
-
-
-REGISTRIES = {
-    "problems": "dpexp.problems:PROBLEMS",
-    "algorithms": "dpexp.algorithms:ALGORITHMS",
-    "schedules": "dpexp.algorithms.schedules:SCHEDULES",
-    "budgets": "dpexp.privacy.budgets:BUDGETS",
-    "mechanisms": "dpexp.privacy.mechanisms:MECHANISMS",
-    "analyses": "dpexp.privacy.mechanisms:ANALYSES",
-    "theorems": "dpexp.theory:THEOREMS",
-}
-"""which field of a Plugin is added to which dictionary, imported when there is something to add"""
-
-
-def registries() -> dict[str, Registry[Any]]:
-    """Every registry that a plug-in can add to, by the field of a Plugin."""
-    return {field: resolve_name(place) for field, place in REGISTRIES.items()}
 
 
 def where(loaded: Loaded | None, what: str) -> str:

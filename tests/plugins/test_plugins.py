@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import re
 import shutil
 import sys
@@ -164,20 +163,6 @@ def test_plug_ins_may_share_a_folder_and_a_module_of_another_name_is_never_taken
     write(tmp_path, "c/plug_c.py", NAMED.replace("helper", "joblib"))
     with pytest.raises(UsageError, match=r"c/joblib\.py: another module is called joblib"):
         plugins.use(tmp_path / "c/plug_c.py")
-
-
-def test_an_edit_within_a_second_that_keeps_the_size_is_loaded(tmp_path):
-    """Python itself would run the byte code of before."""
-    for name in ("early", "later"):
-        files = [
-            write(tmp_path, "helper.py", f"from inner.named import {name}\nNAME = {name}\n"),
-            write(tmp_path, "inner/named.py", f"{name} = '{name}'\n"),
-            write(tmp_path, "own.py", NAMED + f"# {name}\n"),
-        ]
-        for file in files:
-            os.utime(file, (10**9, 10**9))
-        with plugins.using(tmp_path / "own.py"):
-            assert name in ALGORITHMS
 
 
 def test_a_plug_in_at_the_root_of_a_clone_is_its_own_files_alone(tmp_path):
@@ -529,10 +514,6 @@ MISTAKES = {
         .replace("algorithms=", "schedules=")
         .replace("\n\nPLUGIN", "\n    def step_sizes(self, first):\n        return 1.0\n\nPLUGIN"),
         r"own\.py:6: schedule 'own': `step_sizes` of Own takes \(first\), and is called with \(first, last\)",
-    ),
-    "numba's own cache": (
-        "import numba\n\n@numba.njit(cache=True)\ndef f(x):\n    return x\n",
-        r"own\.py:3: numba's cache",
     ),
     "analysis of no mechanism": (
         "from dpexp.plugins import Plugin\nPLUGIN = Plugin(\n    analyses={'gauss/mine': print}\n)\n",

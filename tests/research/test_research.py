@@ -8,8 +8,7 @@ import pytest
 from dpexp.conformance.check import carry_out
 from dpexp.conformance.suite import SUITE, subjects_of
 from dpexp.plugins import loading
-from dpexp.plugins.loaded import LOADED
-from dpexp.plugins.research import research_folders
+from dpexp.plugins.loaded import LOADED, research_folders
 from tests.conftest import ROOT, call
 
 FILES = sorted((ROOT / "research").glob("*/*.py"))
