@@ -21,8 +21,7 @@ def kept_once(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """`functools.lru_cache(maxsize=most)` for functions that take long: threads never compute the same side by side."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        memory = cast("Callable[P, R]", lru_cache(maxsize=most)(function))
-        lock = threading.RLock()
+        memory, lock = cast("Callable[P, R]", lru_cache(maxsize=most)(function)), threading.RLock()
 
         @wraps(function)
         def kept(*args: P.args, **named: P.kwargs) -> R:
@@ -44,10 +43,10 @@ def kept_per_thread(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
         @wraps(function)
         def kept(*args: P.args, **named: P.kwargs) -> R:
             # (a)
-            if not hasattr(memory, "kept"):
-                memory.kept = lru_cache(maxsize=most)(function)
-            found: R = memory.kept(*args, **named)
-            return found
+            own: Callable[P, R] | None = vars(memory).get("kept")
+            if own is None:
+                own = memory.kept = cast("Callable[P, R]", lru_cache(maxsize=most)(function))
+            return own(*args, **named)
 
         return kept
 

@@ -65,9 +65,8 @@ def opened(path: Path, most: int | None = None) -> Iterator[BinaryIO]:
     """
     # to open a device may do something, so its kind is asked before, too
     _require_ordinary(os.stat(path), path)
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(handle, "rb") as file:
-        state = os.fstat(handle)
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        state = os.fstat(file.fileno())
         _require_ordinary(state, path)
         most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if most is None else most
         if state.st_size > most:
@@ -123,25 +122,14 @@ def clear_leftovers(folder: Path) -> None:
     """Remove temporary files that nobody writes to any more."""
     for leftover in folder.glob(".*.tmp"):
         with suppress(OSError):  # a folder of that name is not ours
-            if re.fullmatch(r"\..*\.[0-9a-f]{16}\.tmp", leftover.name) and _age_s(leftover) > ABANDONED_S:
+            old = time.time() - leftover.lstat().st_mtime > ABANDONED_S
+            if old and re.fullmatch(r"\..*\.[0-9a-f]{16}\.tmp", leftover.name):
                 leftover.unlink(missing_ok=True)
 
 
-def _age_s(path: Path) -> float:
-    return time.time() - path.lstat().st_mtime
-
-
-def write_bytes_sealed(path: Path, *data: bytes | memoryview) -> None:
+def write_bytes_sealed(path: Path, data: bytes | memoryview) -> None:
     """Write bytes whole, after the SHA-256 of all of them."""
-    hashed = hashlib.sha256()
-    for piece in data:
-        hashed.update(piece)
-
-    def write(temporary: Path) -> None:
-        with temporary.open("wb") as handle:
-            handle.writelines([hashed.digest(), *data])
-
-    atomically(path, write)
+    atomically(path, lambda temporary: temporary.write_bytes(b"".join((hashlib.sha256(data).digest(), data))))
 
 
 def read_bytes_sealed(path: Path) -> bytes:
@@ -172,10 +160,6 @@ def is_ours_alone(state: os.stat_result) -> bool:
     return state.st_uid == os.getuid() and not state.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-OFF = ("0", "off", "no")
-"""values of DPEXP_CACHE that say: keep nothing"""
-
-
 def home() -> Path | None:
     """The user's home; None where HOME is empty, relative or the root of the disk, which is nobody's."""
     try:
@@ -195,32 +179,28 @@ def at_home(path: Path) -> Path:
         raise
 
 
-def cache_folder(own: str) -> Path | None:
-    """The folder called `own` in DPEXP_CACHE or in the user's cache folder; None where nothing is to be kept, or nobody
-    has a home."""
+OFF = ("0", "off", "no")
+"""values of DPEXP_CACHE that say: keep nothing"""
+
+
+def own_folder(own: str) -> Path | None:
+    """The folder called `own` in DPEXP_CACHE or in the user's cache folder, made; None where nothing is to be kept,
+    where nobody has a home, and where it is a link or others may write to it or to the folder it is in."""
     asked, base, own_home = os.environ.get("DPEXP_CACHE", ""), os.environ.get("XDG_CACHE_HOME", ""), home()
     if asked.lower() in OFF or (own_home is None and (asked.startswith("~") or not (asked or base.startswith("/")))):
         return None
-    place = Path(asked).expanduser() if asked else Path(base) if base.startswith("/") else Path("~/.cache").expanduser()
+    above = Path(asked or (base if base.startswith("/") else "~/.cache")).expanduser()
     # nothing of ours belongs in the root of the disk
-    return None if os.path.realpath(place) == "/" else place / own if asked else place / "dpexp" / own
-
-
-def own_folder(own: str, made: bool = True) -> Path | None:
-    """`cache_folder`, made where it is to be written; None where it is not there, is a link, or others may write to it
-    or to the folder it is in."""
-    place = cache_folder(own)
-    if place is None:
+    if os.path.realpath(above) == "/":
         return None
+    place = above / own if asked else above / "dpexp" / own
     try:
         for folder in (place.parent, place):
-            if made:
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not is_ours_alone(folder.stat()):
                 return None
-        wanted = os.R_OK | os.X_OK | (os.W_OK if made else 0)
         # what a link of this name leads to is no cache of ours
-        return place if os.access(place, wanted) and not place.is_symlink() else None
+        return place if os.access(place, os.R_OK | os.X_OK | os.W_OK) and not place.is_symlink() else None
     except OSError:
         return None
 
@@ -228,6 +208,5 @@ def own_folder(own: str, made: bool = True) -> Path | None:
 def forget_oldest(place: Path, most: int) -> None:
     """Leave so many of the files that are named by a key, those of the latest times; others are not ours."""
     ours = (path for path in place.iterdir() if re.fullmatch(r"\.?[0-9a-f]{32}", path.name) and path.is_file())
-    files = sorted(ours, key=lambda path: path.stat().st_mtime)
-    for path in files[: max(0, len(files) - most)]:
+    for path in sorted(ours, key=lambda path: -path.stat().st_mtime)[most:]:
         path.unlink(missing_ok=True)

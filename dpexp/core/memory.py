@@ -21,24 +21,22 @@ LOOKED_AT = 2**20
 
 
 def require_readable(path: Path) -> None:
-    """Raises UsageError where a table is none: no ordinary file, zero bytes in its header, holes, of more columns
-    than are read, or of more entries than fit into memory; that one with the bytes.
+    """Raises UsageError where a table is none: no ordinary file, zero bytes, more columns than are read, or more
+    entries than fit into memory; that one with the bytes.
 
     Nothing but its beginning is read, or the part of a parquet file that says how many entries there are. What else is
     wrong with the file itself is said by who reads it.
     """
-    there = memory_of_machine()
+    parquet = path.suffix == ".parquet"
     try:
-        entries, columns = (
-            _text(path) if path.suffix in (".csv", ".tsv") else _parquet(path) if path.suffix == ".parquet" else (0, 0)
-        )
+        entries, columns = _parquet(path) if parquet else _text(path) if path.suffix in (".csv", ".tsv") else (0, 0)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}", "check the path") from None
     except Exception:  # each reader has its own family of errors
         return
     if columns > MOST_COLUMNS:
         raise UsageError(f"{path}: {columns:,} columns; at most {MOST_COLUMNS:,} are read", "keep those that are used")
-    need = (BYTES_OF_ENTRY if path.suffix == ".parquet" else BYTES_OF_TEXT) * entries
+    there, need = memory_of_machine(), (BYTES_OF_ENTRY if parquet else BYTES_OF_TEXT) * entries
     if there is not None and need > there:
         message = f"{path}: needs about {in_bytes(need)} of memory for about {entries:.2g} entries; "
         raise UsageError(f"{message}{in_bytes(there)} are there", "take fewer records or columns")
@@ -50,13 +48,10 @@ def _text(path: Path) -> tuple[int, int]:
     A zero byte in a record is that record's own matter, and refuses nobody else's.
     """
     with opened(path, most=2**62) as file:
-        size = os.fstat(file.fileno()).st_size
-        start = file.read(LOOKED_AT)
+        size, start = os.fstat(file.fileno()).st_size, file.read(LOOKED_AT)
         header = start.partition(b"\n")[0]
-        zero = header.find(b"\0")
-        if zero < 0 and size:
-            hole = os.lseek(file.fileno(), 0, os.SEEK_HOLE)  # what a disk does not store is zeros
-            zero = hole if hole < size else -1
+        hole = os.lseek(file.fileno(), 0, os.SEEK_HOLE) if size else 0  # what a disk does not store is zeros
+    zero = header.find(b"\0") if b"\0" in header else hole if hole < size else -1
     if zero >= 0 and start[:2] not in (b"\xff\xfe", b"\xfe\xff"):  # another alphabet of text has zeros
         raise OSError(0, f"it has zero bytes from byte {zero:,} on, which no text has")
     entries = round(size / max(len(start), 1) * (max(map(start.count, SEPARATORS)) + start.count(b"\n")))
@@ -67,19 +62,16 @@ def _parquet(path: Path) -> tuple[int, int]:
     from pyarrow import parquet
 
     with opened(path, most=2**62) as file:
-        found = parquet.read_metadata(file)
-    return int(found.num_rows * found.num_columns), int(found.num_columns)
+        metadata = parquet.read_metadata(file)
+    return int(metadata.num_rows * metadata.num_columns), int(metadata.num_columns)
 
 
 def in_bytes(count: int) -> str:
     """3.2 GB, 120 MB."""
-    value, unit = float(count), 0
-    while value >= 999.5 and unit < len(_UNITS) - 1:
-        value, unit = value / 1000, unit + 1
-    return f"{value:.3g} {_UNITS[unit]}" if value < 1000 else f"{value:.1e} {_UNITS[unit]}"
-
-
-_UNITS = ("bytes", "kB", "MB", "GB", "TB")
+    value, units = float(count), ["bytes", "kB", "MB", "GB", "TB"]
+    while value >= 999.5 and len(units) > 1:
+        value, units = value / 1000, units[1:]
+    return f"{value:.3g} {units[0]}" if value < 1000 else f"{value:.1e} {units[0]}"
 
 
 def memory_of_machine() -> int | None:

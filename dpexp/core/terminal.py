@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from typing import Generic, ParamSpec, TextIO, TypeVar
 
 What = ParamSpec("What")
+T = TypeVar("T")
 
 
 class Listeners(Generic[What]):
@@ -39,14 +40,12 @@ class Listeners(Generic[What]):
             listener(*what, **named)
 
 
-T = TypeVar("T")
 _LISTENERS: Listeners[[str | None, float | None]] = Listeners()
 """are given the step that begins, and the share of its series that is done, where steps of a series take alike; None
 and None where something else is printed now"""
 listening = _LISTENERS.listening
 compiling: Listeners[[bool]] = Listeners()
-"""are told True when a compilation begins, and False when it has ended, by the thread that compiles. They are here, so
-that showing progress does not import the compiler"""
+"""are told True when a compilation begins, and False when it has ended, by the thread that compiles"""
 
 
 def tell(step: str, done: float | None = None) -> None:

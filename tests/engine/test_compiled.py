@@ -414,9 +414,9 @@ def test_nothing_is_kept_in_the_root_of_the_disk(tmp_path, monkeypatch, home, ca
     monkeypatch.setenv("HOME", str(tmp_path) if home == "usual" else home)
     monkeypatch.setenv("DPEXP_CACHE", cache)
     kept = home == "usual" and not cache.startswith("/")
-    assert (whole.cache_folder("kernels") is not None) == kept
+    assert (whole.own_folder("kernels") is not None) == kept
     if kept:
-        assert tmp_path in whole.cache_folder("kernels").parents
+        assert tmp_path in whole.own_folder("kernels").parents
 
 
 @pytest.mark.slow
