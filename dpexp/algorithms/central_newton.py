@@ -62,7 +62,7 @@ class CentralNewton(FitCoverage):
         from dpexp.inference.fitting import fit_central, plan_central
         from dpexp.inference.targets import target_of
 
-        planned = plan_central(model, cast(float, budget.constant), trial.n)
+        planned = plan_central(model, trial.n)
         fits = [
             fit_central(planned, z, y, budget.constant, generator(trial.seed, lane, "noise").standard_normal, owners)
             for lane, (z, y, owners) in zip(trial.lanes, trial.tables, strict=True)

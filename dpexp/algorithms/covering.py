@@ -89,8 +89,8 @@ class Covering(Algorithm):
 
     level: Annotated[float, Field(ge=0.5, le=0.999)] = 0.95
     """what the intervals promise"""
-    errors: Literal["normal", "student", "exponential", "heteroscedastic"] = "normal"
-    """the true law of the errors: normal, t with 3 degrees of freedom, exponential, or growing with |z_1|"""
+    errors: Literal["normal", "student", "heteroscedastic"] = "normal"
+    """the true law of the errors: normal, t with 3 degrees of freedom, or growing with |z_1|"""
     rho: Annotated[float, Field(ge=0, le=0.95)] = 0.0
     """correlation of any two covariates"""
     bend: Annotated[float, Field(ge=-10, le=10)] = 0.0
@@ -165,7 +165,7 @@ class Covering(Algorithm):
 
     def noise(self, model: Model, budget: Budget, n: int) -> float:
         """1 / mu_eff^2 of the efficient bound."""
-        from dpexp.inference.predicted import noise_of
+        from dpexp.inference.users import noise_of
 
         return noise_of(model, budget.draw(GRID, 1)).gradients
 

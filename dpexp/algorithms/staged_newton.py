@@ -82,7 +82,7 @@ class StagedNewton(FitCoverage):
         return pure(model, _eps(budget)) if self.messages == "caps" else model
 
     def noise(self, model: Model, budget: Budget, n: int) -> float:
-        from dpexp.inference.predicted import noise_of
+        from dpexp.inference.users import noise_of
 
         return noise_of(model, self.budgets(budget), self.weights != "budget").gradients
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpexp.commands import fit_receipt
 from dpexp.commands.fit_after import row_of
-from dpexp.commands.fit_plan import outlook, without_numbers
+from dpexp.commands.fit_plan import outlook
 from dpexp.commands.fit_receipt import Receipt
 from dpexp.commands.fit_request import Request, number
 from dpexp.commands.fit_shown import Report
@@ -21,6 +21,7 @@ from dpexp.data.records import Header, read_header, read_table
 from dpexp.data.regression import by_person, least_budgets, persons_of, read_records, units_of
 from dpexp.data.remarks import identifiers, losses, none_read
 from dpexp.data.users import read_budgets
+from dpexp.inference.refusals import Checked
 from dpexp.store.receipts import records_in, records_of
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def _planned(request: Request, units: Units, mu: np.ndarray, n: int) -> tuple[Pl
 
     model = unit_model(request.model, len(units.entries), not units.has_scale)  # type: ignore[arg-type]
     if request.central:
-        return plan_central(model, float(mu[0]), n), mu
+        return plan_central(model, n), mu
     if request.eps is not None and (eps := number("--eps", request.eps, 0, math.inf)) <= MOST_EPS:
         # Both are private as asked, and the plan knows which is less noisy.
         caps = pure(model, eps)
@@ -97,13 +98,14 @@ def _plan(request: Request) -> Report:
         raise UsageError(f"--plan reads no data: how many {unit} are there?", "for instance --n 100000")
     n = len(mu) if request.n is None else round(number("--n", request.n, 0, 1e12))
     planned, used = _planned(request, units, mu, n)
-    planned = without_numbers(planned)
 
     def planner(records: int) -> tuple[Planned, np.ndarray]:
         return _planned(request, units, np.resize(mu, records) if len(mu) > 1 else mu, records)
 
     found = outlook(planner, units, request.public, n, request.level, request.central, request.half_lengths)
-    return Report(request, units, planned, used, planned.checked, outlook=found)
+    # A plan has one number of records, that of its rehearsals.
+    reasons = tuple(replace(reason, n_needed=None) for reason in planned.checked.reasons)
+    return Report(request, units, planned, used, Checked({}, reasons), outlook=found)
 
 
 def _fit(request: Request) -> tuple[Report, Receipt | None]:

@@ -1,23 +1,23 @@
 """What a fit would give: the fit itself, rehearsed on simulated tables of the shape that public inputs state.
 
 Nothing is read. Columns of numbers are normal about the middle of their ranges, with the stated correlations.
-Categories have the stated shares, or equal ones. Errors are normal with the stated scale; no column explains anything
-of a number, and all together move the log odds of a category by 1. How many records are needed is found by rehearsing
-other numbers of them.
+Categories have the stated shares. Errors are normal with the stated scale; no column explains anything of a number, and
+all alike move the log odds of a category by the stated spread. What is not stated is `assumed`, and said. How many
+records are needed is found by rehearsing other numbers of them.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpexp.core.errors import UsageError
-from dpexp.core.text import guess
+from dpexp.core.text import columns, few, guess
 from dpexp.data.regression import SHARE_MISSING, TYPICAL_RANGE, Units, covariates_of
 from dpexp.inference.intervals import inverted, judged
 from dpexp.inference.public_numbers import normal
@@ -27,19 +27,22 @@ if TYPE_CHECKING:
     from dpexp.data.public_inputs import Column, PublicInputs
     from dpexp.inference.fitting import Planned
 
+SPREAD = 1.0
+"""standard deviation of the log odds where none is stated"""
+EVEN = 2.0
+"""spread up to which it matters little which columns move the log odds: at 3 and 4 errors were off by .7 to 1.5"""
 Planner = Callable[[int], tuple["Planned", np.ndarray]]
 """of a number of records: what is planned of it, and their budgets, or one of all"""
 ROWS, FEWEST_RUNS, MOST_RUNS = 400_000, 6, 20
 """simulated records of one rehearsal, and the number of fits that share them"""
 MOST = 200_000
-"""records of one fit; what more give is scaled by the formula of the plan"""
+"""records of one fit; what more give is scaled"""
 
 
 @dataclass(frozen=True)
 class Rehearsed:
     """Of every parameter on the user's scale."""
 
-    n: int
     runs: int
     errors: np.ndarray
     """median standard errors [p]; inf where most intervals are not finite"""
@@ -67,17 +70,18 @@ def simulated(units: Units, public: PublicInputs, n: int, rng: np.random.Generat
     x, _ = covariates_of(values, units, n)
     if not units.binary or units.response is None:
         return x, rng.standard_normal(n)
-    share = _shares(units.response, public)[1]
-    # about the stated share, as far as slopes that add up to log odds of variance 1 allow
+    share, spread = _shares(units.response, public)[1], public.log_odds_sd or SPREAD
     t = x.sum(axis=1)
-    base = math.log(share / (1 - share)) * math.sqrt(1 + math.pi / 8)
+    t *= spread / max(float(t.std()), 1e-300)
+    # the mean of a logistic function of a normal number has about the stated share
+    base = math.log(share / (1 - share)) * math.sqrt(1 + math.pi / 8 * spread**2)
     return x, (rng.random(n) < 1 / (1 + np.exp(-base - t))).astype(float)
 
 
 def _root(columns: Sequence[Column], public: PublicInputs) -> np.ndarray:
     """A root [k, k] of the nearest correlation that is one: correlations are stated pair by pair."""
     numbers = np.array([column.levels is None for column in columns])
-    matrix = np.where(np.outer(numbers, numbers), public.correlation, 0.0)
+    matrix = np.where(np.outer(numbers, numbers), public.correlation or 0.0, 0.0)
     places = {column.name: k for k, column in enumerate(columns)}
     for (one, other), value in public.correlations.items():
         if one in places and other in places:
@@ -115,8 +119,8 @@ def rehearse(
     """Fits of n records, `MOST` at most; tests are inverted for the widths of `rows` alone, which takes time."""
     from dpexp.inference.fitting import fit_central, fit_local
 
-    # as if the errors of both numbers were in the ratio that the formula says
-    wanted, n = n, min(n, MOST)
+    # errors fall like n^-1/2, and so does an owner's noise beside them with a budget that grows like n^1/2
+    factor, n = math.sqrt(min(n, MOST) / n), min(n, MOST)
     (planned, mu), p, (matrix, _) = planner(n), len(units.names), units.to_user()
     runs = int(np.clip(ROWS // n, FEWEST_RUNS, MOST_RUNS))
     errors, widths = np.full((runs, p), np.inf), np.full((runs, p), np.inf)
@@ -125,7 +129,7 @@ def rehearse(
         rng = np.random.default_rng([n, r])
         x, y = simulated(units, public, n, rng)
         if central:
-            fitted = fit_central(planned, x, y, float(mu[0]), rng.standard_normal)
+            fitted = fit_central(planned, x, y, float(mu[0]) / factor, rng.standard_normal)
         else:
             fitted = fit_local(planned, x, y, np.resize(mu, n), rng.standard_normal)
         if any(not reason.parameters for reason in fitted.checked.reasons):
@@ -137,15 +141,10 @@ def rehearse(
             if kind == "anderson-rubin" and j in rows:
                 low, high = inverted(fitted.release, fitted.theta, matrix[j], level)
                 widths[r, j] = (high - low) / 2
-    factor = 1.0 if wanted == n else _scaled(planner, wanted, n)
     return Rehearsed(
-        wanted, runs, np.median(errors, axis=0) * factor, np.median(widths, axis=0) * factor,
+        runs, np.median(errors, axis=0) * factor, np.median(widths, axis=0) * factor,
         np.isfinite(widths).mean(axis=0),
     )  # fmt: skip
-
-
-def _scaled(planner: Planner, wanted: int, n: int) -> float:
-    return float(np.mean(planner(wanted)[0].errors / planner(n)[0].errors))
 
 
 def outlook(
@@ -194,14 +193,50 @@ def _least(holds: Callable[[int], bool], start: int, fewest: int) -> int | None:
     return two_digits(high)
 
 
-def without_numbers(planned: Planned) -> Planned:
-    """The plan with one number of records, that of the rehearsal."""
-    checked = planned.checked
-    reasons = tuple(replace(reason, n_needed=None) for reason in checked.reasons)
-    return replace(planned, checked=replace(checked, reasons=reasons))
+def assumed(units: Units, public: PublicInputs) -> list[str]:
+    """What no public input states of the table, and what rehearsals take in its place."""
+    named = {
+        "the ranges of {} (-2 to 2)": [c for c in units.columns if c.levels is None and c.limits is None],
+        "the shares of {} (equal; a rarer level has a longer interval)": [
+            c for c in units.read if c.levels and len(public.shares.get(c.name, {})) < len(c.levels) - 1
+        ],
+        "how many values of {} are missing (a tenth)": [c for c in units.columns if c.may_miss],
+    }
+    found = [words.format(few([column.name for column in those])) for words, those in named.items() if those]
+    if public.correlation is None and not public.correlations and len(units.columns) > 1:
+        found.append("the correlation of columns (0)")
+    if not units.binary:
+        normal_ = "normal, alike for all records, with the scale"
+        found.append(f"the law of the errors ({normal_} {units.scale:g}, to which intervals are proportional)")
+    elif public.log_odds_sd is None:
+        found.append(f"log_odds_sd, how far columns move the log odds ({SPREAD:g})")
+    elif public.log_odds_sd > EVEN and len(units.entries) > 1:
+        found.append("which columns move the log odds so far (all alike)")
+    return found
 
 
-def document(plan: Outlook, units: Units) -> dict[str, Any]:
+def text(plan: Outlook, units: Units, public: PublicInputs, level: float) -> str:
+    """The table of a plan, how many records are needed, and what it cannot know."""
+    asked, rows = plan.asked, []
+    for j in units.shown:
+        finite = math.isfinite(asked.widths[j])
+        own = [f"{asked.errors[j]:.3g}", f"+- {asked.widths[j]:.3g}"] if finite else ["", "not finite"]
+        rows.append([" ".join(units.names[j].split()), *own, f"{100 * asked.finite[j]:.0f}%"])
+    wanted = [(plan.finite_from, "every interval to be finite in 9 of 10 fits")]
+    wanted += [(n, f"{name} +- {width:g}") for name, (width, n) in plan.wanted.items()]
+    lines = [f"{f'n = {n:,} is' if n else f'More than {MOST:,} records are'} needed for {what}." for n, what in wanted]
+    unknown = assumed(units, public)
+    lines.append(
+        "The public inputs state the shape of the table: where they are right, fits come within 25% of these intervals."
+        if not unknown
+        else f"The plan cannot know what the public inputs do not state, and assumes it: {'; '.join(unknown)}."
+    )
+    head = f"{100 * level:.4g}% intervals of {asked.runs} rehearsals on simulated tables (medians)"
+    table = columns(rows, ["name", "expected se", "interval", "finite"])
+    return f"{head}\n\n{table}\n\n" + "\n".join(lines)
+
+
+def document(plan: Outlook, units: Units, public: PublicInputs) -> dict[str, Any]:
     """As JSON has it."""
     asked = plan.asked
     rows = [
@@ -210,7 +245,8 @@ def document(plan: Outlook, units: Units) -> dict[str, Any]:
         for j in units.shown
     ]  # fmt: skip
     wanted = {name: {"width": width, "n": n} for name, (width, n) in plan.wanted.items()}
-    return {"expected": rows, "rehearsals": asked.runs, "n_finite": plan.finite_from, "n_width": wanted}
+    return {"expected": rows, "rehearsals": asked.runs, "n_finite": plan.finite_from, "n_width": wanted,
+            "assumed": assumed(units, public)}  # fmt: skip
 
 
 def _or_none(value: float) -> float | None:

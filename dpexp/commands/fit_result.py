@@ -18,7 +18,7 @@ from dpexp.core.files import read_ordinary
 from dpexp.core.text import Printed, up
 from dpexp.data.encode import unread
 from dpexp.data.records import read_table
-from dpexp.data.regression import Units, covariates, units_from
+from dpexp.data.regression import Units, covariates
 from dpexp.data.remarks import losses
 from dpexp.inference.intervals import Release
 
@@ -176,10 +176,12 @@ class StoredFit(FitResult):
 
 def read_fit(path: Path) -> StoredFit:
     """The fit of a file. Raises UsageError for a file that is none."""
+    from pydantic import TypeAdapter
+
     try:
         stored = json.loads(read_ordinary(path, MOST_OF_FIT))
         _ = stored["estimates"], stored["glance"], stored["level"]
-        return StoredFit(units_from(stored["public"]["units"]), path, stored)
+        return StoredFit(TypeAdapter(Units).validate_python(stored["public"]["units"]), path, stored)
     except FileNotFoundError:
         raise UsageError(f"{path}: no such file", "what dpexp fit --out FILE.json wrote") from None
     except (OSError, ValueError, KeyError, TypeError):

@@ -21,12 +21,11 @@ from dpexp.commands.fit_request import Request
 from dpexp.commands.fit_result import FitResult, release_document
 from dpexp.core.errors import UsageError
 from dpexp.core.files import atomically
-from dpexp.core.text import columns, counted, csv_cell, few, up
+from dpexp.core.text import counted, csv_cell, few, up
 from dpexp.data.regression import TYPICAL_RANGE, Units
 from dpexp.inference.fitting import Fitted, Planned
 from dpexp.inference.intervals import FLAT, finite_level
 from dpexp.inference.newton import standard_errors
-from dpexp.inference.public_numbers import normal
 from dpexp.inference.pure_messages import PureModel
 from dpexp.inference.refusals import Checked
 from dpexp.inference.staged_newton import SHARES, TIMES
@@ -58,8 +57,7 @@ PERSONS = (
 TARGETS = {
     "huber-linear": (
         "The target is the minimiser of the weighted Huber risk. Its slopes are those of the linear model if errors "
-        "are symmetric given the columns, or independent of them. It is no mean where errors are skewed, as those of "
-        "counts and spending are."
+        "are symmetric given the columns, or independent of them."
     ),
     "mallows-logistic": (
         "The target is the minimiser of the weighted logistic risk: the log odds for a unit of each column where the "
@@ -112,14 +110,6 @@ class Report(FitResult):
     @property
     def method(self) -> str:
         return "central-newton" if self.request.central else "staged-newton"
-
-    @cached_property
-    def errors(self) -> np.ndarray:
-        """Standard errors [p] on the user's scale: those of the fit, or where it tells nothing, those expected."""
-        if self.released:
-            return standard_errors(self.inference.parameters[1])
-        # As if the errors in the units of the computation were independent, which is what a plan knows.
-        return standard_errors((self.units.to_user()[0] * self.planned.errors**2) @ self.units.to_user()[0].T)
 
     @cached_property
     def inference(self) -> Inference:
@@ -191,12 +181,7 @@ class Report(FitResult):
             if self.contrasts:
                 document["contrasts"] = self.contrasts.document()
         if self.outlook is not None:
-            document |= fit_plan.document(self.outlook, self.units)
-        elif self.fitted is None:
-            z = normal(self.request.level)
-            document["expected"] = [
-                {"term": name, "std_error": float(e), "length": 2 * z * float(e)} for name, e in self._expected()
-            ]
+            document |= fit_plan.document(self.outlook, self.units, self.request.public)
         document["public"] = self.public()
         return document
 
@@ -246,10 +231,6 @@ class Report(FitResult):
         low, middle, high = np.quantile(self.mu, [0.05, 0.5, 0.95], method="inverted_cdf")
         return {"cap": self.largest, "q05": float(low), "median": float(middle), "q95": float(high)}
 
-    def _expected(self) -> list[tuple[str, float]]:
-        """Of each parameter its name in one line, and its standard error."""
-        return [(in_line(self.units.names[j]), float(self.errors[j])) for j in self.units.shown]
-
     def _glance(self) -> dict[str, Any]:
         """The fit as a whole: what broom calls so."""
         rows = self.estimates()
@@ -291,51 +272,15 @@ class Report(FitResult):
         return f"{asked.model} of {self.units.modelled}, {head}: {size}; {kind} ({self.method})"
 
     def _table(self) -> str:
-        percent = f"{100 * self.request.level:.4g}%"
         if self.outlook is not None:
-            return self._rehearsed(self.outlook)
+            return fit_plan.text(self.outlook, self.units, self.request.public, self.request.level)
         if self.fitted is None:
-            title = f"Expected {percent} intervals; nothing was spent"
-            z = normal(self.request.level)
-            rows = [[name, f"{error:.3g}", f"+- {z * error:.3g}"] for name, error in self._expected()]
-            return f"{title}\n\n{columns(rows, ['name', 'expected se', 'interval'])}"
-        return estimates_table(self.estimates(), self.request.level, errors=[e for _, e in self._expected()])
-
-    def _rehearsed(self, plan: Outlook) -> str:
-        """The table of a plan, and how many records are needed."""
-        asked, level = plan.asked, f"{100 * self.request.level:.4g}%"
-        rows = []
-        for j in self.units.shown:
-            told = [f"{asked.errors[j]:.3g}", f"+- {asked.widths[j]:.3g}"]
-            told = told if math.isfinite(asked.widths[j]) else ["", "not finite"]
-            rows.append([in_line(self.units.names[j]), *told, f"{100 * asked.finite[j]:.0f}%"])
-        lines = [
-            f"{level} intervals of {asked.runs} rehearsals on simulated tables (medians)\n",
-            columns(rows, ["name", "expected se", "interval", "finite"]),
-            "",
-        ]
-        most = f"more than {fit_plan.MOST:,} records are needed for every interval to be finite in 9 of 10 fits"
-        n = plan.finite_from
-        lines.append(f"n = {n:,}: every interval is finite in 9 of 10 fits." if n else f"{most[0].upper()}{most[1:]}.")
-        for name, (width, needed) in plan.wanted.items():
-            said = f"n = {needed:,}" if needed else f"More than {fit_plan.MOST:,} records"
-            lines.append(f"{said} for {name} +- {width:g}.")
-        shares, rho = self.request.public.shares, self.request.public.correlation
-        unstated = [c.name for c in self.units.columns if c.levels and c.name not in shares]
-        said = "Columns of numbers are simulated as normal with a quarter of their range as standard deviation"
-        if not self.request.public.correlations:
-            said += f" and a correlation of {rho:g}, and categories as independent (key correlation)"
-        lines.append(f"{said}: where that is wrong the plan cannot know the interval.")
-        if unstated:
-            said = f"The categories of {few(unstated)} are simulated as equally frequent (key shares)"
-            lines.append(f"{said}: for a rarer one the plan cannot know the interval, which is longer.")
-        if self.units.binary:
-            said = "Columns are simulated as moving the log odds by 1: where they move them more"
-            lines.append(f"{said} the plan cannot know the interval, which is longer.")
-        else:
-            said = f"Errors are simulated as normal with the stated scale, {self.units.scale:g}"
-            lines.append(f"{said}: where theirs is another the plan cannot know the interval.")
-        return "\n".join(lines)
+            return ""
+        # Three digits where no error is known.
+        found, errors = self.estimates(), [abs(one["estimate"] or 0) / 100 for one in self.estimates()]
+        if self.released:
+            errors = standard_errors(self.inference.parameters[1])[self.units.shown].tolist()
+        return estimates_table(found, self.request.level, errors=errors)
 
     def _refusals(self) -> str:
         lines = ["No data were used; nothing was spent:" if self.fitted is None else "No coefficient has an interval:"]

@@ -17,7 +17,7 @@ from dpexp.data.encode import letters, limits_of
 from dpexp.data.public_inputs import BLANKS, DECIMALS, THOUSANDS, PublicInputs
 
 KEYS = ("ranges", "categories", "missing", "leave_out", "error_scale", "known_error_scale", "decimal", "thousands",
-        "shares", "correlation")  # fmt: skip
+        "shares", "correlation", "log_odds_sd")  # fmt: skip
 FILL_IN = "fill it in from a code book, an earlier public sample or common knowledge, never from these records"
 
 
@@ -72,7 +72,8 @@ class _Statements:
             message = "decimal and thousands are one mark"
             self.issues.append(Issue(root.key("thousands"), message, "decimal is '.' if not stated"))
         shares = self.each("shares", lambda name, value: self.shares(name, value, categories.get(name, ("0", "1"))))
-        correlation, correlations = self.correlation(given.get("correlation", 0))
+        correlation, correlations = self.correlation(given.get("correlation"))
+        spread = self.positive("log_odds_sd")
         leave_out = self.names("leave_out") if "leave_out" in root else ()
         # A column is a number or a category, and which it is must not depend on the records.
         for name in ranges.keys() & categories.keys():
@@ -84,7 +85,7 @@ class _Statements:
         days = tuple(name for name in ranges if isinstance(given["ranges"][name][0], str))
         return PublicInputs(
             ranges, categories, missing, leave_out, days, guessed or known, known is not None, decimal, thousands,
-            where, shares, correlation, correlations,
+            where, shares, correlation, correlations, spread,
         )  # fmt: skip
 
     def each(self, key: str, read_one: Callable[[str, Any], Any]) -> dict[str, Any]:
@@ -135,17 +136,17 @@ class _Statements:
             self.complain(f"{name} has no category {level!r}", f"categories: {', '.join(levels)}", "shares", name)
         return dict(value)
 
-    def correlation(self, value: Any) -> tuple[float, dict[tuple[str, str], float]]:
+    def correlation(self, value: Any) -> tuple[float | None, dict[tuple[str, str], float]]:
         """Of any two columns of numbers, or of single pairs."""
-        if type(value) in (int, float) and 0 <= value < 1:
-            return float(value), {}
+        if value is None or (type(value) in (int, float) and 0 <= value < 1):
+            return value, {}
         columns = value if isinstance(value, dict) else {}
         found = {(a, b): v for a, other in columns.items() if isinstance(other, dict) for b, v in other.items()}
         if not found or not all(type(one) in (int, float) and -1 < one < 1 for one in found.values()):
             message = "correlation is a number from 0 to below 1, or one of each pair"
             self.complain(message, "correlation: 0.5, or correlation: {age: {income: 0.3}}", "correlation")
-            return 0.0, {}
-        return 0.0, {pair: float(one) for pair, one in found.items()}
+            return None, {}
+        return None, {pair: float(one) for pair, one in found.items()}
 
     def names(self, key: str) -> tuple[str, ...]:
         """A list of columns."""

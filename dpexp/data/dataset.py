@@ -50,19 +50,6 @@ class Dataset:
     usable: np.ndarray | None = None
     """of a user's table [n]: whether all values of a record could be read; the others are prepared as 0"""
 
-    def __post_init__(self) -> None:
-        problems = []
-        if self.features.ndim != 2 or self.features.dtype != np.float32:
-            problems.append("features must be [n, p] float32")
-        elif not np.isfinite(self.features).all():
-            problems.append("features must be finite")
-        if self.labels.shape != self.features.shape[:1] or self.labels.dtype != np.int64:
-            problems.append("labels must be [n] int64")
-        elif len(self.labels) and not 0 <= self.labels.min() <= self.labels.max() < len(self.classes):
-            problems.append(f"labels must be in 0 .. {len(self.classes) - 1}")
-        if problems:
-            raise DataError(f"{self.name}: " + "; ".join(problems))
-
     def __len__(self) -> int:
         return len(self.labels)
 

@@ -44,10 +44,13 @@ class PublicInputs:
     """the file that says so"""
     shares: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """of plans: how many of the records are thought to have a category, of some or all of a column"""
-    correlation: float = 0.0
+    correlation: float | None = None
     """of plans: what is thought of any two columns of numbers"""
     correlations: Mapping[tuple[str, str], float] = field(default_factory=dict)
     """of plans: of two columns; those of categories are of the normals of which levels are parts"""
+
+    log_odds_sd: float | None = None
+    """of plans: how far columns are thought to move the log odds of the target, as their standard deviation"""
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -84,12 +87,8 @@ class Column(NamedTuple):
         first = (0.0, 1.0) if self.limits is None else self.limits
         return [first, *[(0.0, 1.0)] * (len(self.entries) - 1)]
 
-    def document(self) -> dict[str, Any]:
-        """As JSON keeps it; `column_of` reads it back."""
-        return self._asdict()
-
 
 def column_of(document: Mapping[str, Any]) -> Column:
-    """The column that `Column.document` wrote."""
+    """The column whose `_asdict` JSON kept."""
     lists = {name: document[name] and tuple(document[name]) for name in ("limits", "levels")}
     return Column(**{**document, **lists})

@@ -207,16 +207,9 @@ class Units:
         return math.prod(values)
 
     def document(self) -> dict[str, Any]:
-        """As JSON keeps it; `units_from` reads it back."""
-        return {**asdict(self), "columns": [c.document() for c in self.columns],
-                "response": self.response and self.response.document()}  # fmt: skip
-
-
-def units_from(document: Mapping[str, Any]) -> Units:
-    """The units that `Units.document` wrote. Raises ValueError for what it did not write."""
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(Units).validate_python(document)
+        """As JSON keeps it; pydantic's TypeAdapter reads it back."""
+        return {**asdict(self), "columns": [column._asdict() for column in self.columns],
+                "response": self.response and self.response._asdict()}  # fmt: skip
 
 
 def _key(factors: Iterable[Entry]) -> tuple[str, ...]:

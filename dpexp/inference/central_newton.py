@@ -37,6 +37,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -124,19 +125,6 @@ def _deviation(sensitivity: float, n: int, mu: float, share: float) -> float:
     return 0.0 if math.isinf(mu) else sensitivity / (n * mu * math.sqrt(share))
 
 
-def hessian_deviation(model: Model, n: int, mu: float, shares: Allocation, scale: float) -> float:
-    """se_H of the Hessian that the fit uses. That of a logistic model is the second alone: the first is measured where
-    the risk is more curved than at the target, and with both together steep models were covered .90 and not .94."""
-    share = shares.last_hessian + (shares.kept_hessian if model.has_scale else 0.0)
-    return _deviation(float(model.hessian_sensitivity(scale)), n, mu, share)
-
-
-def step_deviation(model: Model, n: int, mu: float, shares: Allocation) -> np.ndarray:
-    """Of the noise of the mean gradient of one step that is used [p]."""
-    noise = _deviation(model.gradient_sensitivity, n, mu, shares.steps[-1])
-    return np.asarray(noise / model.gradient_scaling)
-
-
 class Central(NamedTuple):
     """What is released, and what follows from it."""
 
@@ -204,18 +192,7 @@ class _Owner:
 
     def hessian(self, theta: np.ndarray) -> np.ndarray:
         """Mean Hessian [p, p], by products of matrices and not record by record."""
-        model, q = self.model, self.model.d + 1
-
-        def of(x: np.ndarray, y: np.ndarray, share: np.ndarray) -> np.ndarray:
-            found, w = np.zeros((model.p, model.p)), share * model.problem.weight(x)
-            tt, ts, ss = model.curvature(x @ theta[:q], y, model.scale_of(theta), model.constants)
-            found[:q, :q] = (x * (w * tt)[:, None]).T @ x
-            if model.has_scale:
-                found[:q, q] = found[q, :q] = x.T @ (w * ts)
-                found[q, q] = w @ ss
-            return found
-
-        return self.mean(of, model.p, model.p)
+        return self.mean(partial(self.model.hessian_sum, theta), self.model.p, self.model.p)
 
 
 def central_newton(
@@ -278,13 +255,16 @@ def central_newton(
     if model.has_scale:
         both_shares = shares.kept_hessian, shares.last_hessian
         hessian = np.average([first, hessian], axis=0, weights=both_shares)
-    hessian, error = hessian / scale, hessian_deviation(model, n, mu, shares, scale)
+    # that of a logistic model is the second alone: the first is measured where the risk is more curved than at the
+    # target, and with both together steep models were covered .90 and not .94
+    share = shares.last_hessian + (shares.kept_hessian if model.has_scale else 0.0)
+    hessian, error = hessian / scale, _deviation(float(model.hessian_sensitivity(scale)), n, mu, share)
 
     # (f)
     scores_noise = _deviation(math.sqrt(2) * model.problem.gradient_bound() ** 2, n, mu, shares.scores)
     # noise can make a covariance indefinite
     scores = _raised(owner.sent(owner.scores(point), scores_noise), 0.0)
-    step_noise = step_deviation(model, n, mu, shares)
+    step_noise = _deviation(model.gradient_sensitivity, n, mu, shares.steps[-1]) / stretch
     counted = n - model.p if n < FEW * model.p else n
     of_gradient = scores / counted + np.diag(step_noise**2) / shares.used
 

@@ -6,42 +6,39 @@ never tried. Where it did not arrive no coefficient is told.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpexp.inference.central_newton import allocation, central_newton, hessian_deviation, step_deviation
+from dpexp.inference.central_newton import central_newton
 from dpexp.inference.intervals import Release
 from dpexp.inference.messages import symmetric
 from dpexp.inference.models import Model, careful
-from dpexp.inference.newton import mean_hessian, standard_errors
-from dpexp.inference.predicted import (
-    FEWEST_FOR_EACH,
-    best_every,
-    expected_errors,
-    guessed_curvature,
-    noise_of,
-)
+from dpexp.inference.newton import mean_hessian
 from dpexp.inference.pure_messages import PureModel, PureServer
 from dpexp.inference.refusals import (
+    FEWEST,
+    FEWEST_CENTRAL,
     MOST_THROWN,
     Checked,
     Reason,
     after,
-    before,
     of_arrival,
     of_guess,
+    of_skewness,
     too_few,
     two_digits,
 )
-from dpexp.inference.staged_newton import Design, StagedFit, staged_newton
-from dpexp.inference.users import DrawNormals, TableUsers
+from dpexp.inference.staged_newton import SHARES, Design, StagedFit, guessed_curvature, staged_newton
+from dpexp.inference.users import DrawNormals, TableUsers, noise_of
 
 FEWEST_TO_COMPUTE = 150
 """users below which the stages of the local model lack users of one kind, and not even estimates can be computed"""
-MOST_EVERY = 5
-"""at least every so manieth user of the local model sends a Hessian, however many there are: fewer would be shorter by
-up to a tenth if the guess is right, and curvature in a direction that is flatter than it would never be told"""
+EVERY, SURE = (3, 5), 6.0
+"""every so manieth user of the local model sends a Hessian: the second where it is then measured to so many standard
+errors in the direction that is guessed to be flattest, else the first. Fewer Hessians would be shorter by a tenth at
+most if the guess is right, and curvature in a direction that is flatter than it would never be known"""
 
 
 @dataclass(frozen=True)
@@ -50,8 +47,6 @@ class Planned:
 
     model: Model
     n: int
-    errors: np.ndarray
-    """expected standard errors [p], in the units of the computation"""
     checked: Checked
     every: int = 0
     """local: every k-th user sends a Hessian"""
@@ -80,11 +75,10 @@ def plan_local(model: Model, mu: np.ndarray, n: int, equal: bool = False) -> Pla
     model = careful(model)
     # with equal weights E[m | past] = grad F for messages whose budgets are any function of the data: given mu_i the
     # noise has the mean 0, and the gradient is unbiased. Weighted by v(mu_i) the target would be that of a tilted law
-    noise = noise_of(model, mu, equal)
-    every = min(MOST_EVERY, best_every(model, n, noise))
-    design = Design(n, guessed_curvature(model), every)
-    expected = expected_errors(model, design, noise, debiased=True)
-    return Planned(model, n, expected, before(model, design, noise), every, equal)
+    users = sum(SHARES[1:]) * n / EVERY[1]
+    error = model.hessian_noise(model.problem.fixed_scale) * math.sqrt(noise_of(model, mu, equal).hessians / users)
+    every = EVERY[model.least_curvature >= SURE * error]
+    return Planned(model, n, Checked({}, too_few(model, n, FEWEST)), every, equal)
 
 
 def fit_local(
@@ -105,8 +99,11 @@ def fit_local(
 
 def of_outcome(plan: Planned, design: Design, outcome: StagedFit, lane: int = 0) -> Fitted:
     """The fit that one replicate of the local model ends with."""
-    checked = after(plan.model, design, outcome, lane)
-    return Fitted(outcome.final.theta[lane], checked, released(plan.model, outcome, lane))
+    checked, release = after(plan.model, design, outcome, lane), released(plan.model, outcome, lane)
+    theta = outcome.final.theta[lane]
+    if not checked.reasons:
+        checked = replace(checked, warnings=(*checked.warnings, *of_skewness(plan.model, release, float(theta[-1]))))
+    return Fitted(theta, checked, release)
 
 
 def released(model: Model, outcome: StagedFit, lane: int = 0) -> Release:
@@ -120,18 +117,9 @@ def released(model: Model, outcome: StagedFit, lane: int = 0) -> Release:
     return Release(point, gradient, squares, hessian, float(error[lane]), model.hessian_scaling, debiased=True)
 
 
-def plan_central(model: Model, mu: float, n: int) -> Planned:
-    """Sizes of all noise are public: what is expected of them."""
-    shares = allocation(model, n, mu)
-    known = np.diag(step_deviation(model, n, mu, shares) ** 2) / shares.used
-    message = model.guessed_covariance / n + known
-    inverse = np.linalg.inv(model.guessed_hessian)
-    errors = standard_errors(inverse @ message @ inverse)
-    ratio = hessian_deviation(model, n, mu, shares, model.problem.fixed_scale) / model.least_curvature
-    # so few records were never tried: the fit is refused before the data are used, which costs nobody anything
-    few = too_few(model, n, FEWEST_FOR_EACH // 5)
-    checked = Checked({"expected_hessian_error": ratio}, few)
-    return Planned(model, n, errors, checked)
+def plan_central(model: Model, n: int) -> Planned:
+    """So few records were never tried: the fit is refused before the data are used, which costs nobody anything."""
+    return Planned(model, n, Checked({}, too_few(model, n, FEWEST_CENTRAL)))
 
 
 def fit_central(
@@ -148,6 +136,6 @@ def fit_central(
         why = f"noise changes predictions by {found.thrown:.2g} scales, more than {MOST_THROWN:g}"
         n = two_digits(plan.n * found.thrown / MOST_THROWN)
         reasons = (Reason("too-noisy", f"{why}: the risk is not quadratic so far about the target", n),)
-    warnings = of_guess(model, scale) if model.has_scale and not reasons else ()
+    warnings = () if reasons else (*of_guess(model, scale), *of_skewness(model, found.release, scale))
     values = {"hessian_ratio": found.release.hessian_ratio, "moved": found.moved}
     return Fitted(found.theta, Checked(values, reasons, warnings), found.release)

@@ -171,16 +171,14 @@ class Model:
             return rounded(self.problem.curvature().score_covariance)
         return self.variance * rounded(moment_matrix(self.d, self.problem.sigma_z, power=2))
 
-    def hessians(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Second derivatives [..., p, p] of the losses of records (x [..., d + 1], y [...]) at one theta [p]."""
-        t, w = x @ theta[: self.d + 1], self.problem.weight(x)
-        tt, ts, ss = self.curvature(t, y, self.scale_of(theta), self.constants)
-        found = np.zeros((*np.shape(y), self.p, self.p))
-        q = self.d + 1
-        found[..., :q, :q] = (w * tt)[..., None, None] * x[..., :, None] * x[..., None, :]
+    def hessian_sum(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray, share: np.ndarray) -> np.ndarray:
+        """Sum of the second derivatives [p, p] of the losses of records x [n, d + 1], y [n], weighted by share."""
+        q, found, w = self.d + 1, np.zeros((self.p, self.p)), share * self.problem.weight(x)
+        tt, ts, ss = self.curvature(x @ theta[:q], y, self.scale_of(theta), self.constants)
+        found[:q, :q] = (x * (w * tt)[:, None]).T @ x
         if self.has_scale:
-            found[..., :q, q] = found[..., q, :q] = (w * ts)[..., None] * x
-            found[..., q, q] = w * ss
+            found[:q, q] = found[q, :q] = x.T @ (w * ts)
+            found[q, q] = w @ ss
         return found
 
 

@@ -192,12 +192,6 @@ def less_excess(
     return np.asarray(np.maximum(own - excess, own / 2))
 
 
-def longer(covariance: np.ndarray, inverse: np.ndarray, error: np.ndarray, scaling: np.ndarray) -> np.ndarray:
-    """By what factor the standard errors of C [..., p, p] become longer [..., p], for H^-1 [..., p, p]."""
-    own = np.diagonal(covariance, axis1=-2, axis2=-1)
-    return lengthened(relative_errors(covariance, inverse, own, error, scaling))  # both are symmetric
-
-
 def lengthened(e: np.ndarray) -> np.ndarray:
     """The factor for standard deviations of e."""
     return np.asarray(1 + public_numbers.normal(MADE_UP_LEVEL) ** 2 / 2 * np.minimum(e, MOST_UNEVEN) ** 2)

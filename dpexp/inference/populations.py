@@ -58,13 +58,11 @@ class NormalRows:
 
 
 weight_of = compiled(mallows_weight, forceinline=True)
-BINARY, NORMAL, STUDENT, EXPONENTIAL, HETEROSCEDASTIC = range(5)
+BINARY, NORMAL, STUDENT, HETEROSCEDASTIC = range(4)
 """kinds of responses"""
-ErrorLaw = Literal["normal", "student", "exponential", "heteroscedastic"]
-ERRORS: dict[ErrorLaw, tuple[int, int]] = {
-    "normal": (NORMAL, 1), "student": (STUDENT, 4), "exponential": (EXPONENTIAL, 2),
-    "heteroscedastic": (HETEROSCEDASTIC, 1),
-}  # fmt: skip
+ErrorLaw = Literal["normal", "student", "heteroscedastic"]
+ERRORS: dict[ErrorLaw, tuple[int, int]]
+ERRORS = {"normal": (NORMAL, 1), "student": (STUDENT, 4), "heteroscedastic": (HETEROSCEDASTIC, 1)}
 """their kinds, and the standard normals that one is made of"""
 
 
@@ -122,9 +120,6 @@ def fill_records(g, uniform, law, x, y, w):
             if law.response == STUDENT:  # t with 3 degrees of freedom
                 one, two, three = read(g, (b, used + 1)), read(g, (b, used + 2)), read(g, (b, used + 3))
                 error = error / sqrt((one * one + two * two + three * three) / 3.0)
-            elif law.response == EXPONENTIAL:  # half a chi-square of 2 degrees is exponential; of mean 0
-                other = read(g, (b, used + 1))
-                error = (error * error + other * other) / 2.0 - 1.0
             elif law.response == HETEROSCEDASTIC:
                 error = error * (0.5 + 0.5 * maximum(first, -first))
             store(y, (b,), t + law.sigma * error)

@@ -25,11 +25,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpexp.inference.intervals import Release
 from dpexp.inference.models import Model
-from dpexp.inference.predicted import FEWEST_FOR_EACH, MessageNoise, expected_ratio, hessian_error, least_ratio
 from dpexp.inference.small_matrices import pseudo_inverses, times
 from dpexp.inference.staged_newton import Design, StagedFit
+from dpexp.problems.regression_models import HuberRegression
 
+FEWEST, FEWEST_CENTRAL = 200, 40
+"""users or records for every parameter below which nothing was ever tried; also without any noise"""
 LEVEL_OF_LINEARITY = 1e-3
 MOST_PROJECTED = 1e-4
 # intervals held up to 16 times and 10 scales; with a large budget they did not at 20 and 12
@@ -44,6 +47,9 @@ those that had not (a 0/1 target whose Huber scale is 0, a start 30 scales away)
 MOST_THROWN = 0.5
 """scales by which noise of one step may change predictions: with .3 to .4 intervals covered .93 to .96, with .5 to .9
 as little as .82"""
+MOST_SKEWED = 0.05
+"""between the shares of residuals that are clipped on each side: .15 for exponential errors, whose mean is .2 scales
+from the target, .03 for Poisson counts of mean 3 and .05 scales"""
 FAR_FROM_GUESS = 4.0
 """the scale over its guess, or the other way round, from which a warning is given"""
 
@@ -91,13 +97,6 @@ def two_digits(n: float) -> int:
     return math.ceil(n / digit) * digit
 
 
-def before(model: Model, design: Design, noise: MessageNoise) -> Checked:
-    """What public numbers alone say: fewer users than were ever tried."""
-    ratio, least = expected_ratio(model, hessian_error(model, design, noise)), least_ratio(model.p)
-    values = {"expected_hessian_ratio": ratio, "least_hessian_ratio": least}
-    return Checked(values, too_few(model, design.n, FEWEST_FOR_EACH))
-
-
 def too_few(model: Model, n: int, each: int) -> tuple[Reason, ...]:
     """The rule of fewer records than were ever tried, for every parameter."""
     why = f"{n:,} records are fewer than {each} for each parameter"
@@ -127,9 +126,25 @@ def of_arrival(model: Model, moved: float, noise: float, scale: float) -> tuple[
 def of_guess(model: Model, scale: float) -> tuple[str, ...]:
     """A warning where the scale is far from its public guess."""
     times_guess = scale / model.problem.fixed_scale
-    if 1 / FAR_FROM_GUESS <= times_guess <= FAR_FROM_GUESS:
+    if not model.has_scale or 1 / FAR_FROM_GUESS <= times_guess <= FAR_FROM_GUESS:
         return ()
     return (f"errors are {times_guess:.2g} times as large as was guessed: state the target's range, or error_scale",)
+
+
+def of_skewness(model: Model, release: Release, scale: float) -> tuple[str, ...]:
+    """A warning where many more residuals are clipped on one side of the fit: its target is then not the mean."""
+    law = model.problem
+    if not (model.has_scale and isinstance(law, HuberRegression)):
+        return ()
+    # the gradient has -E w psi(u), the row of the scale E w u / s over the unclipped ones: the rest are clipped, at c
+    row = scale / model.scale_row
+    more = -(release.gradient[0] + row * release.hessian[0, -1]) / law.c
+    noise = math.hypot(row * release.hessian_error, math.sqrt(release.gradient_covariance[0, 0])) / law.c
+    if not abs(more) > max(MOST_SKEWED, 2 * noise):
+        return ()
+    sides = ("above", "below") if more > 0 else ("below", "above")
+    said = f"the share of residuals clipped {sides[0]} the fit is {abs(more):.2f} larger than {sides[1]} it"
+    return (f"{said}: errors are skewed, as those of counts and spending are, and the target is not the mean",)
 
 
 def of_steepness(model: Model, theta: np.ndarray, covariance: np.ndarray) -> tuple[Reason, ...]:
@@ -173,7 +188,7 @@ def after(model: Model, design: Design, outcome: StagedFit, lane: int = 0) -> Ch
     if not reasons:
         reasons.extend(of_arrival(model, values["moved"], noise, scale))
     if not model.bends:
-        warnings = of_guess(model, float(theta[-1])) if model.has_scale and scale > 0 else ()
+        warnings = of_guess(model, scale) if scale > 0 else ()
         errors, away = scale / model.problem.fixed_scale, abs(float(theta[0])) / model.problem.fixed_scale
         if not (1 / FARTHEST_SCALE <= errors <= FARTHEST_SCALE and away <= FARTHEST_CENTRE):
             why = f"errors are {errors:.2g} times as large as was guessed, and the target lies {away:.2g} such guesses"

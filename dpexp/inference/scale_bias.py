@@ -7,16 +7,14 @@ Newton-corrected estimate of s is off by
 
     -T_s : V / (2 H_ss),        T_sss = -b H_ss / s,    T_sjk = -(q / s^2) E[w x_j x_k],    b = 3 - 2 c^3 phi(c) / q,
 
-for normal errors e, where q = E e^2 1{|e| <= c} and H_ss = (q / s) E w. To see it: the gradient in s is
-w (kappa - clip(e / s)^2) / 2. Its second derivative in a shift of e is -(w / s^2) (P(|e| <= c) - 2 c phi(c)), in
-which the bracket is q. Other entries vanish, as errors are symmetric. Steps of length eta keep V at
-H V + V H = eta Q, with Q the covariance of a message. With H_jk = (P / s) E[w x_j x_k],
-P = P(|e| <= c), and tr(H V) = eta tr(Q) / 2 in the coefficients,
+for normal errors e, where q = E e^2 1{|e| <= c} and H_ss = (q / s) E w; the other entries vanish, as errors are
+symmetric. Steps of length eta keep V at H V + V H = eta Q, with Q the covariance of a message, so that with P =
+P(|e| <= c) in H_jk = (P / s) E[w x_j x_k]
 
     bias = (eta / (4 s H_ss)) (b Q_ss + (q / P) sum_j Q_jj).
 
 S = Q / N is the covariance of a mean gradient of N users, so eta Q is S times the step sizes of all of them added up.
-The constants are those of normal errors; where errors are others a part of the bias is left.
+Where errors are not normal a part of the bias is left.
 """
 
 from __future__ import annotations

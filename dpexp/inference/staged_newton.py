@@ -23,7 +23,7 @@ import numpy as np
 from dpexp.engine.lanes.aligned import lanes_empty, lanes_zeros
 from dpexp.engine.lanes.vectors import LANES
 from dpexp.inference.messages import Constants, Sums, Users, compiled_messages, no_sums
-from dpexp.inference.models import Model
+from dpexp.inference.models import VARIANCE_OF_STEPS, Model
 from dpexp.inference.newton import Corrected, corrected, mean_hessian, newton_corrected
 from dpexp.inference.scale_bias import scale_bias
 from dpexp.inference.small_matrices import eigenvalues
@@ -36,6 +36,12 @@ FARTHEST_PACE = 16.0
 def guessed_median(model: Model) -> float:
     """The median eigenvalue of the guessed Hessian, as steps are planned for."""
     return float(np.median(eigenvalues(model.guessed_hessian)))
+
+
+def guessed_curvature(model: Model) -> float:
+    """h: the median eigenvalue of the guessed Hessian; for a logistic model of the one that first steps follow from."""
+    longer = VARIANCE_OF_STEPS / model.variance if model.bends else 1.0
+    return longer * guessed_median(model)
 
 
 def curvature_ratio(model: Model, sums: Sums) -> tuple[np.ndarray, np.ndarray]:

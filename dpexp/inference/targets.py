@@ -69,12 +69,9 @@ def _errors(law: Population, d: int) -> tuple[np.ndarray, np.ndarray]:
         return values.ravel(), (along.weights[:, None] * v).ravel()
     # (b)
     # where neither spread nor mean of the error depends on z_1, the weight comes out as the factor E w
-    mean = along.weights.sum()
-    if law.errors == "student":  # by x = tan, so that the tails are inside
-        angle, v = _panels(lambda x: (1 + np.tan(x) ** 2 / 3) ** -2 * (1 + np.tan(x) ** 2), -1.5707, 1.5707)
-        return law.sigma * np.tan(angle), mean * v
-    e, v = _panels(lambda x: np.exp(-x - 1), -1.0, 60.0)
-    return law.sigma * e, mean * v
+    # with x = tan the tails of Student's law are inside
+    angle, v = _panels(lambda x: (1 + np.tan(x) ** 2 / 3) ** -2 * (1 + np.tan(x) ** 2), -1.5707, 1.5707)
+    return law.sigma * np.tan(angle), along.weights.sum() * v
 
 
 def _panels(density, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[no-untyped-def]
@@ -112,7 +109,7 @@ def _simulated(model: Model, law: Population, theta: np.ndarray) -> tuple[np.nda
     for _ in range(DRAWS // size):
         z, y = law.records(rng.standard_normal((size, law.normals)), rng.random(size))
         x = np.concatenate([np.ones((size, 1)), z], axis=1)
-        hessian += model.hessians(theta, x, y).mean(axis=0)
+        hessian += model.hessian_sum(theta, x, y, np.full(size, 1 / size))
         g = model.problem.gradient(theta, x, y)
         if law.persons:  # a message is the mean over a person's rows
             z, y, owners = law.panel(rng, size)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -52,6 +52,24 @@ def of_mean_one(weights: np.ndarray) -> np.ndarray:
     """The weights over their mean; exactly 1 where all are equal, so that equal budgets change no digit."""
     low, high = weights.min(), weights.max()
     return np.ones_like(weights) if low == high else weights / weights.mean()
+
+
+class MessageNoise(NamedTuple):
+    """What a law of budgets does to sums of weighted messages, as the budget that all users could share instead."""
+
+    gradients: float
+    """1 / mu_eff^2 of gradients: sum v_i^2 (S + Delta^2 / mu_i^2) is like S + Delta^2 / mu_eff^2"""
+    hessians: float
+    """1 / mu_eff^2 of Hessians"""
+
+
+def noise_of(model: Model, mu: np.ndarray, equal: bool = False) -> MessageNoise:
+    """The effective noise of the budgets mu [users] under the weights that are used; `equal`: all weights are 1."""
+    with np.errstate(divide="ignore"):
+        inverse = 1 / np.asarray(model.effective(mu), dtype=np.float64)
+    plain = equal or np.ptp(inverse) == 0
+    weights = [np.ones_like(inverse) if plain else of(model, inverse) for of in (gradient_weights, hessian_weights)]
+    return MessageNoise(*(float(np.mean((w * inverse) ** 2) / np.mean(w) ** 2) for w in weights))
 
 
 def hessian_users(count: int, first: int, every: int) -> int:

@@ -275,7 +275,7 @@ class Softmax(Problem):
         return {
             "kind": self.name,
             "classes": list(self.train.classes),
-            "columns": [column.document() for column in self.train.columns],
+            "columns": [column._asdict() for column in self.train.columns],
             "target": self.data.target,
             "bias": BIAS,
             "random_features": self.random_features,

@@ -24,9 +24,8 @@ from dpexp.inference.intervals import Release, intervals
 from dpexp.inference.messages import Users
 from dpexp.inference.models import Model, unit_model
 from dpexp.inference.newton import standard_errors
-from dpexp.inference.predicted import guessed_curvature
 from dpexp.inference.refusals import Checked, after
-from dpexp.inference.staged_newton import Design, staged_newton
+from dpexp.inference.staged_newton import Design, guessed_curvature, staged_newton
 from dpexp.inference.users import hessian_users
 
 Draw = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
@@ -213,7 +212,7 @@ def local_fits(
 
 
 def central_fits(law: Law, n: int, mu: float, runs: int, seed: int) -> Iterator[tuple[np.ndarray, Checked, Release]]:
-    planned = plan_central(law.model, mu, n)
+    planned = plan_central(law.model, n)
     for r in range(runs):
         rng = np.random.default_rng([seed, r])
         x, y = law.draw(rng, n)

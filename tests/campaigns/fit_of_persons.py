@@ -91,7 +91,7 @@ def fits(
     budgets = np.full(persons, mu if eps is None else gaussian_mu(eps))
     model = MODEL if eps is None else pure(MODEL, eps)
     local = local or eps is not None
-    planned = plan_local(model, budgets, persons) if local else plan_central(model, mu, persons)
+    planned = plan_local(model, budgets, persons) if local else plan_central(model, persons)
     theta, low, high = [], [], []
     for run in range(runs):
         rng = np.random.default_rng([seed, run])

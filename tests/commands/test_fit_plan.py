@@ -60,14 +60,22 @@ def test_numbers_of_records_are_kept():
     assert np.median(halves) == pytest.approx(0.05, rel=0.2)
 
 
-def test_without_shares_it_says_that_it_cannot_know():
-    assert "(key shares)" in str(plan(RANGES, 2000))
-    assert "(key shares)" not in str(plan(RANGES | {"shares": {"g": {"yes": 0.1}}}, 2000))
+def test_what_is_not_stated_is_assumed():
+    """Every public fact leaves the list; the errors of a number never do, since no key states their law."""
+    shape = {"ranges": {"a": [-2, 2], "b": [-2, 2]}, "categories": {"g": ["no", "yes"], "y": ["no", "yes"]}}
+    facts = {"shares": {"g": {"yes": 0.1}, "y": {"yes": 0.5}}, "correlation": 0, "log_odds_sd": 1}
+
+    def assumed(public, model="mallows-logistic"):
+        return len(plan(public, 2000, model=model).document()["assumed"])
+
+    assert [assumed(shape), assumed(shape | facts), assumed(shape | facts | {"log_odds_sd": 3})] == [3, 0, 1]
+    assert [assumed(shape | {key: fact}) for key, fact in facts.items()] == [2, 2, 2]
+    assert assumed(RANGES | {"shares": {"g": {"yes": 0.1}}, "correlation": 0.5}, "huber-linear") == 1
 
 
 @pytest.mark.parametrize("more", [
     {"shares": {"g": {"maybe": 0.1}}}, {"shares": {"g": {"yes": 1.5}}}, {"correlation": 1.5}, {"correlation": "high"},
-    {"correlation": {"a": {"b": 2}}}, {"correlation": {"a": 0.5}},
+    {"correlation": {"a": {"b": 2}}}, {"correlation": {"a": 0.5}}, {"log_odds_sd": 0},
 ])  # fmt: skip
 def test_shares_and_correlation_that_cannot_be(more):
     with pytest.raises(UsageError):

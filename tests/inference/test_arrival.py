@@ -18,7 +18,7 @@ HUBER, LOGIT, KNOWN = (
 
 
 def fits(model, draw, n, mu, runs, seed=5):
-    plan = plan_central(model, mu, n)
+    plan = plan_central(model, n)
     for r in range(runs):
         rng = np.random.default_rng([seed, r])
         x, y = draw(rng, n)
@@ -34,7 +34,7 @@ def test_without_privacy_it_is_the_robust_regression_of_statsmodels(model, unit,
     i = np.arange(1, 301)
     x, z = np.sin(i), np.cos(2 * i)
     y = 1 + 0.5 * x - 0.3 * z + 0.8 * np.sin(3 * i) + np.where(i % 17 == 0, 6.0, 0)
-    plan = plan_central(model, math.inf, len(i))
+    plan = plan_central(model, len(i))
     found = fit_central(plan, np.column_stack([x, z]) / math.sqrt(2), y / unit, math.inf, np.zeros)
     assert not found.checked.reasons
     assert found.theta * unit == pytest.approx(wanted, abs=1e-8)
@@ -46,7 +46,7 @@ def test_without_privacy_few_rows_with_outliers_end_where_the_gradient_is_0():
         rng = np.random.default_rng([9, r])
         x = rng.uniform(-1, 1, (22, 2)) / math.sqrt(2)
         y = 1 + x @ [6, -3] + rng.standard_t(1, 22)
-        theta = fit_central(plan_central(KNOWN, math.inf, 22), x, y, math.inf, np.zeros).theta
+        theta = fit_central(plan_central(KNOWN, 22), x, y, math.inf, np.zeros).theta
         rows = np.column_stack([np.ones(22), x])
         assert np.abs(KNOWN.problem.gradient(theta, rows, y).mean(axis=0)).max() < 1e-8
 

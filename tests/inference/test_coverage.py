@@ -19,10 +19,10 @@ from dpexp.inference.fitting import Fitted, fit_central, fit_local, of_outcome, 
 from dpexp.inference.intervals import Release, intervals
 from dpexp.inference.models import model_of, unit_model
 from dpexp.inference.populations import Population, Simulated, Strangers
-from dpexp.inference.predicted import noise_of
 from dpexp.inference.refusals import Checked, Reason, of_steepness
 from dpexp.inference.staged_newton import staged_newton
 from dpexp.inference.targets import target_of
+from dpexp.inference.users import noise_of
 from dpexp.papers.inference.coverage import verdict
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.huber_linear import HuberLinear
@@ -32,7 +32,7 @@ from dpexp.problems.regression_models import HuberRegression
 
 @pytest.mark.parametrize(
     ("errors", "intercept", "scale"),
-    [("student", 1, 2.378375), ("exponential", 0.681142, 1.480424), ("heteroscedastic", 1, 1.598413)],
+    [("student", 1, 2.378375), ("heteroscedastic", 1, 1.598413)],
 )
 def test_targets_of_wrong_laws(errors, intercept, scale):
     """Section 5; its third row comes from two million draws."""
@@ -45,7 +45,7 @@ def test_targets_of_wrong_laws(errors, intercept, scale):
 def test_the_target_is_where_the_mean_gradient_is_zero():
     """By simulation, for every law; the true coefficients of a bent mean are rejected."""
     model, rng, n = model_of(HuberLinear(d=3)), np.random.default_rng(1), 400_000
-    for law in (Population(3, errors="exponential"), Population(3, bend=0.7), Population(3, rho=0.5)):
+    for law in (Population(3, bend=0.7), Population(3, rho=0.5)):
         z, y = law.records(rng.standard_normal((n, law.normals)), np.zeros(n))
         x = np.concatenate([np.ones((n, 1)), z], axis=1)
         g = model.problem.gradient(target_of(model, law).theta, x, y)
@@ -211,9 +211,7 @@ def test_runs_are_those_of_fit(algorithm):
         noise = generator(7, lane, "noise").standard_normal
         if algorithm == "central-newton":
             x, y, _ = crowd.records(n)
-            found = fit_central(
-                plan_central(unit_model("huber-linear", 2), 3.0, n), x[..., lane], y[:, lane], 3.0, noise
-            )
+            found = fit_central(plan_central(unit_model("huber-linear", 2), n), x[..., lane], y[:, lane], 3.0, noise)
         elif algorithm == "caps":
             x, y, _ = crowd.records(n)
             found = fit_local(plan_local(model, np.ones(n), n), x[..., lane], y[:, lane], np.ones(n), noise)

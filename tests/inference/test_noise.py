@@ -21,6 +21,7 @@ from dpexp.inference.models import unit_model
 from dpexp.inference.staged_newton import Server
 from dpexp.inference.users import TableUsers, hessian_users
 from tests.conftest import share
+from tests.oracles.hessians import hessians
 from tests.oracles.watched_messages import isometric, received
 
 SEEDS = range(1, 6)
@@ -83,7 +84,7 @@ def of_central(name, seed, wrong="", scale=1.0, runs=30, mu=1.3, n=300):
         if kind == "gradient":
             return g.mean(axis=0) * stretch
         scaling = np.outer(model.hessian_scaling, model.hessian_scaling)
-        return g.T @ g / n if kind == "scores" else model.hessians(at[-1], rows, y).mean(axis=0) * scaling
+        return g.T @ g / n if kind == "scores" else hessians(model, at[-1], rows, y).mean(axis=0) * scaling
 
     def deviation(kind, share):
         s = float(model.scale_of(at[-1])) if at else 1.0
@@ -112,7 +113,7 @@ def of_central(name, seed, wrong="", scale=1.0, runs=30, mu=1.3, n=300):
     ):
         for _ in range(runs):
             order = list(kinds)
-            fit_central(plan_central(model, mu, n), x, y, mu, noise.standard_normal)
+            fit_central(plan_central(model, n), x, y, mu, noise.standard_normal)
             assert not order
     return {kind: np.array(rests) for kind, rests in found.items()}
 
@@ -146,7 +147,7 @@ def of_local(name, seed, wrong="", scale=1.0, n=1200):
             if every and (first + k + 1) % every == 0:
                 message = isometric(symmetric(own.hessians / one.u[0], model.p))[0]
                 size = float(model.hessian_sensitivity(float(model.scale_of(at)))) / mu[i]
-                rest = message - isometric(model.hessians(at, row, response) * scaling)[0]
+                rest = message - isometric(hessians(model, at, row, response) * scaling)[0]
                 found["hessian"].append(rest / size)
             else:
                 least = model.problem.scale_min if model.has_scale else -math.inf
@@ -250,9 +251,9 @@ def test_the_owners_fit_follows_from_its_messages_alone(model):
     sent, true = [], central._Owner.sent
     noise = np.random.default_rng(7)
     with patch.object(central._Owner, "sent", lambda self, *given: sent.append(true(self, *given)) or sent[-1]):
-        first = fit_central(plan_central(law, 1.0, 300), x, y, 1.0, noise.standard_normal)
+        first = fit_central(plan_central(law, 300), x, y, 1.0, noise.standard_normal)
     with patch.object(central._Owner, "sent", lambda self, *given: sent.pop(0)):
-        again = fit_central(plan_central(law, 1.0, 300), np.zeros_like(x), np.zeros_like(y), 1.0, noise.standard_normal)
+        again = fit_central(plan_central(law, 300), np.zeros_like(x), np.zeros_like(y), 1.0, noise.standard_normal)
     assert not sent
     assert np.array_equal(first.theta, again.theta)
     assert all(np.array_equal(one, other) for one, other in zip(first.release, again.release, strict=True))

@@ -8,14 +8,13 @@ import pytest
 
 from dpexp.inference import central_newton as central
 from dpexp.inference import staged_newton as method
-from dpexp.inference.fitting import fit_central, plan_central
+from dpexp.inference.fitting import fit_central, plan_central, plan_local
 from dpexp.inference.messages import no_sums
-from dpexp.inference.models import careful, model_of, unit_model
-from dpexp.inference.newton import Corrected, longer, regularise
+from dpexp.inference.models import model_of, unit_model
+from dpexp.inference.newton import Corrected, lengthened, regularise, relative_errors
 from dpexp.inference.populations import Population, Simulated
-from dpexp.inference.predicted import best_every, expected_errors, guessed_curvature, noise_of
 from dpexp.inference.scale_bias import scale_bias
-from dpexp.inference.staged_newton import FARTHEST_PACE, Design, guessed_median, measured_pace
+from dpexp.inference.staged_newton import FARTHEST_PACE, guessed_curvature, guessed_median, measured_pace
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.logistic import MallowsLogistic
@@ -44,16 +43,9 @@ def test_pure_noise_changes_no_step_and_no_pace_is_wild():
     assert (measured_pace(HUBER, h, no_sums(HUBER.p)) == 1).all()  # nobody sent a Hessian
 
 
-def test_users_who_measure_are_fewer_where_noise_is_small_and_their_number_is_the_best():
-    model = careful(model_of(HuberLinear(d=5, sensitivity="exact")))
-    chosen = [best_every(model, 100_000, noise_of(model, np.array([mu]))) for mu in (1.0, 2.0, 10.0)]
-    assert chosen == sorted(chosen)
-    noise = noise_of(model, np.array([2.0]))
-    lengths = {
-        k: expected_errors(model, Design(100_000, guessed_curvature(model), k), noise).mean() for k in (3, 5, chosen[1])
-    }
-    assert min(lengths, key=lengths.__getitem__) == chosen[1]
-    assert best_every(model, 2000, noise) == 3
+def test_fewer_users_measure_where_noise_is_small():
+    model = unit_model("huber-linear", 5)
+    assert [plan_local(model, np.array([mu]), 60_000).every for mu in (1.0, 2.0, math.inf)] == [3, 5, 5]
 
 
 def errors_of_the_scale(runs, n=6_000, mu=1.5):
@@ -88,7 +80,8 @@ def test_lengths_make_up_for_what_their_variation_costs(e):
     errors = rng.standard_normal(len(hessian))
     inverse = (1 / hessian)[:, None, None]
     covariance = inverse * inverse
-    factor = longer(covariance, inverse, np.full(len(hessian), e), np.ones(1))[:, 0]
+    own = covariance[:, :, 0]
+    factor = lengthened(relative_errors(covariance, inverse, own, np.full(len(hessian), e), np.ones(1)))[:, 0]
     # the expansion is in the relative error of H, so lengths are taken linear in it
     covers = np.abs(errors) < 1.959964 * (2 - hessian)
     longer_ones = np.abs(errors) < 1.959964 * (2 - hessian) * np.median(factor)
@@ -105,7 +98,8 @@ def test_units_of_the_messages_do_not_matter():
 
     def factor(h, s, scaling):
         inverse = np.linalg.inv(h)
-        return longer((inverse @ s @ inverse)[None], inverse[None], np.array([0.05]), scaling)[0]
+        covariance = inverse @ s @ inverse
+        return lengthened(relative_errors(covariance, inverse, np.diag(covariance), np.array(0.05), scaling))
 
     plain = factor(hessian, scores, np.ones(3))
     other = factor(hessian / np.outer(unit, unit), scores / np.outer(unit, unit), unit)
@@ -134,7 +128,7 @@ def test_a_step_goes_to_what_the_last_gradients_say_together(name, n, mu):
         patch.object(central._Owner, "gradient", lambda self, at: asked.append(at) or ask(self, at)),
         patch.object(central._Owner, "sent", lambda self, *given: sent.append(send(self, *given)) or sent[-1]),
     ):
-        fit_central(plan_central(model, mu, n), *records(model, n, rng), mu, rng.standard_normal)
+        fit_central(plan_central(model, n), *records(model, n, rng), mu, rng.standard_normal)
     shares, q = central.allocation(model, n, mu), model.d + 1
     gradients = [message / model.gradient_scaling for message in sent if message.ndim == 1]
     matrices = [message for message in sent if message.ndim == 2]
@@ -184,6 +178,6 @@ def test_points_stay_near_the_coefficient_of_a_rare_level():
         with patch.object(
             central._Owner, "gradient", lambda self, at, to=asked, ask=ask: to.append(at) or ask(self, at)
         ):
-            fit_central(plan_central(model, 1.0, 5000), x, y, 1.0, rng.standard_normal)
+            fit_central(plan_central(model, 5000), x, y, 1.0, rng.standard_normal)
         far += [abs(at[-1] - 1) for at in asked[-4:]]
     assert np.median(far) < 0.45

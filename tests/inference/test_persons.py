@@ -21,6 +21,7 @@ from dpexp.inference.pure_messages import PureServer, pure
 from dpexp.inference.staged_newton import Server
 from dpexp.inference.users import TableUsers
 from tests.campaigns.fit_of_persons import fits, targets
+from tests.oracles.hessians import hessians
 from tests.oracles.private_messages import Loss, huber, logistic, stage
 
 HUBER, LOGISTIC = (unit_model(name, 2) for name in ("huber-linear", "mallows-logistic"))
@@ -213,7 +214,7 @@ def test_means_of_the_owner_are_those_of_a_literal_loop(name, chunk, monkeypatch
     for k in set(owners.tolist()):
         own = owners == k
         gradients[k] = model.problem.gradient(at, z[own], y[own]).mean(axis=0)
-        hessians[k] = model.hessians(at, z[own], y[own]).mean(axis=0)
+        hessians[k] = hessians(model, at, z[own], y[own]).mean(axis=0)
         moments[k] = np.mean([w * np.outer(a, a) for w, a in zip(model.problem.weight(z[own]), z[own], strict=True)], 0)
     assert owner.gradient(at) == pytest.approx(gradients.mean(axis=0), abs=1e-13)
     assert owner.hessian(at) == pytest.approx(hessians.mean(axis=0), abs=1e-13)
@@ -233,7 +234,7 @@ def test_messages_of_caps_have_the_mean_of_the_rows():
     error = model.gradient_noise / math.sqrt(n / 2)
     wanted = model.problem.gradient(at, z, y).mean(axis=0)
     assert np.all(np.abs(sums.gradients[:, 0] / (n / 2) - wanted) < 5 * error)
-    hessian = model.hessians(at, z, y).mean(axis=0) * np.outer(model.hessian_scaling, model.hessian_scaling)
+    hessian = hessians(model, at, z, y).mean(axis=0) * np.outer(model.hessian_scaling, model.hessian_scaling)
     found = symmetric(sums.hessians[:, :1], model.p)[0] / (n / 2)
     assert np.all(np.abs(found - hessian) < 5 * model.hessian_noise(at[-1]) / math.sqrt(n / 2))
     assert np.abs(wanted).max() > 20 * error.max()  # so that a sum, or another row's gradient, would be seen

@@ -30,8 +30,6 @@ def errors(law: Population, g: np.ndarray, z: np.ndarray) -> np.ndarray:
     """Errors in units of sigma from standard normals g [users, ...]."""
     if law.errors == "student":  # t with 3 degrees of freedom
         return g[:, 0] / np.sqrt((g[:, 1] ** 2 + g[:, 2] ** 2 + g[:, 3] ** 2) / 3)
-    if law.errors == "exponential":  # half a chi-square of 2 degrees is exponential; of mean 0
-        return (g[:, 0] ** 2 + g[:, 1] ** 2) / 2 - 1
     if law.errors == "heteroscedastic":
         return g[:, 0] * (0.5 + 0.5 * np.abs(z))
     return g[:, 0]

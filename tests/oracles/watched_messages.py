@@ -31,6 +31,7 @@ from dpexp.inference.populations import Simulated
 from dpexp.inference.staged_newton import SHARES, TIMES, Server, staged_newton
 from dpexp.privacy.budgets import Budget
 from dpexp.problems.linear_predictor import LinearPredictorProblem
+from tests.oracles.hessians import hessians
 
 GRADIENT, OTHER_SIDE, NONE = KINDS = ("gradient", "Hessian, other side", "Hessian, none")
 SCALE = "gradient, its scale"
@@ -133,7 +134,7 @@ class Watched:
         if user.kind in (GRADIENT, SCALE):
             return np.asarray(self.model.problem.gradient(theta, row, y) * self.model.gradient_scaling)
         scaling = np.outer(self.model.hessian_scaling, self.model.hessian_scaling)
-        return isometric(self.model.hessians(theta, row, y) * scaling)
+        return isometric(hessians(self.model, theta, row, y) * scaling)
 
 
 def pair_of(model: Model, kind: str, theta: np.ndarray, z: np.ndarray) -> Pair:
