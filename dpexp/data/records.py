@@ -80,7 +80,7 @@ class Header(NamedTuple):
         if absent is not None:
             spoken = f"{speaker} speaks of it; " if speaker else ""
             hint = f"{spoken}{guess(absent, self.kinds)}columns: {few(list(self.kinds), 12)}"
-            raise DataError(f"{where}: no column {absent!r}", hint)
+            raise DataError(f"{where}{': ' * bool(where)}no column {absent!r}", hint)
 
 
 @dataclass(frozen=True)

@@ -251,12 +251,12 @@ def units_of(header: Header, roles: Roles, public: PublicInputs, binary: bool) -
 
     Raises DataError for columns that public inputs must speak of, or that are not there.
     """
-    header.require(roles.named, "the table")
-    header.require(public.named, "the table", public.where)
+    header.require(roles.named, "")
+    header.require(public.named, "", public.where)
     used = [name for name in header.kinds if name not in roles.named and name not in public.leave_out]
     if roles.formula is not None:
         used = roles.formula.columns
-        header.require(used, "the table", "the formula")
+        header.require(used, "", "the formula")
     both = [name for name in (roles.target, *used) if name in public.leave_out]
     if both:
         which = f"{few(both)}, which {'is the target' if both[0] == roles.target else 'the formula uses'}"

@@ -210,14 +210,14 @@ def test_means_of_the_owner_are_those_of_a_literal_loop(name, chunk, monkeypatch
     assert owner.cuts[0] == 0 or not len(x)
     assert owner.cuts[-1] == len(x)
     assert all(a < b for a, b in pairwise(owner.cuts))
-    gradients, moments, hessians = np.zeros((n, model.p)), np.zeros((n, 3, 3)), np.zeros((n, model.p, model.p))
+    gradients, moments, seconds = np.zeros((n, model.p)), np.zeros((n, 3, 3)), np.zeros((n, model.p, model.p))
     for k in set(owners.tolist()):
         own = owners == k
         gradients[k] = model.problem.gradient(at, z[own], y[own]).mean(axis=0)
-        hessians[k] = hessians(model, at, z[own], y[own]).mean(axis=0)
+        seconds[k] = hessians(model, at, z[own], y[own]).mean(axis=0)
         moments[k] = np.mean([w * np.outer(a, a) for w, a in zip(model.problem.weight(z[own]), z[own], strict=True)], 0)
     assert owner.gradient(at) == pytest.approx(gradients.mean(axis=0), abs=1e-13)
-    assert owner.hessian(at) == pytest.approx(hessians.mean(axis=0), abs=1e-13)
+    assert owner.hessian(at) == pytest.approx(seconds.mean(axis=0), abs=1e-13)
     assert owner.moments() == pytest.approx(moments.mean(axis=0), abs=1e-13)
     assert owner.scores(at) == pytest.approx(gradients.T @ gradients / n, abs=1e-13)
 
