@@ -6,24 +6,18 @@ import random
 import re
 import subprocess
 import sys
-import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from dpexp.accounting.gaussian import mu_of
-from dpexp.commands import calibrate, privacy
 from dpexp.commands.run import Request, backend_of
 from dpexp.config.experiment_file import load_experiment, read_experiment
 from dpexp.config.reader import MAX_CELLS
 from dpexp.config.resources import LIBRARIES, memory_of_machine, needs, processes_pay, require_room
 from dpexp.config.yamlfile import MOST_SHOWN, ConfigError
 from dpexp.core import memory
-from dpexp.core.errors import UsageError
 from dpexp.engine.result import CellData
-from dpexp.problems import PROBLEMS
-from dpexp.problems.mallows import moment_matrix, moment_row
 from dpexp.store.simulating import checkpoint_steps
 from dpexp.store.stats import too_far
 from tests.campaigns.config_mutants import FAULTS, campaign
@@ -95,17 +89,6 @@ def test_what_cannot_be_run_is_said_before(text, words):
     assert words in said(text)
 
 
-def test_full_batches_of_dp_sgd_are_calibrated():
-    """Every batch is all of the data: z = sqrt(T) / mu(eps, delta), the composition of Gaussians (add-remove)."""
-    (cell,) = read_experiment(SOFTMAX, "c.yaml").cells
-    assert cell.run.n == 3
-    z = cell.algorithm.multiplier(cell.problem, cell.privacy.mu, cell.run.n)
-    assert z == pytest.approx(np.sqrt(3) / mu_of(1, 1e-5), rel=1e-5)
-    ledger = cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, 3).row((1e-5,))
-    assert ledger["guarantee"]
-    assert ledger["eps_1e-05"] == pytest.approx(1, rel=1e-4)
-
-
 def test_plain_sgd_takes_no_budget_that_it_cannot_keep():
     plain = SOFTMAX.replace("dp-sgd, batch_size", "sgd, batch_size")
     assert "plain sgd has no privacy" in said(plain)
@@ -127,40 +110,6 @@ def test_shipped_configs_fit():
         experiment = load_experiment(path)
         require_room(experiment, 2)
         assert 1e6 < sum(needs(experiment, 2).values()) < 3e9
-
-
-GROWN = MEAN.replace("N: 50, d: 5", "N: 9000, d: 4")
-LONG = LINEAR.replace("n: 100", "n: 20000, checkpoints: 200").replace("d: 5", "d: 20")
-LARGE = {
-    "linear": LONG.replace("mu: 1", "mu: [1, 2, 3, {uniform: [1, 2]}]"),
-    "reduced, reshuffled": MEAN.replace("N: 50, d: 5", "N: 3000, d: 40").replace("tree-momentum", "reduced-momentum"),
-    "tree": MEAN.replace("N: 50, d: 5", "N: 20000, d: 4"),
-    "square root": GROWN.replace("epochs: 2", "epochs: 2, design: square-root, order: fixed"),
-    "reduced, fixed": GROWN.replace("epochs: 2", "epochs: 2, order: fixed").replace("tree-", "reduced-"),
-}
-
-
-@pytest.mark.parametrize("name", LARGE)
-@pytest.mark.slow
-def test_estimated_memory_covers_what_a_worker_takes(name):
-    """Measured by the allocations of one chunk: the estimate is not below three quarters, nor far above."""
-    experiment = read_experiment(LARGE[name], "c.yaml")
-    first = experiment.cells[0]
-    steps = checkpoint_steps(first.run.n, first.run.checkpoints)
-    settings = [(cell.schedule, cell.privacy.mu) for cell in experiment.cells]
-
-    def work(steps):
-        first.algorithm.simulate(first.problem, settings, steps, 0, range(8))
-
-    work(steps[:1])  # compiles
-    tracemalloc.start()
-    try:
-        work(steps)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    estimate = first.algorithm.memory(first.problem, first.run.n, len(steps), len(settings)) + first.problem.memory()
-    assert 0.75 * peak < estimate < 6 * peak
 
 
 def test_libraries_are_part_of_every_estimate(monkeypatch):
@@ -227,33 +176,6 @@ def test_toy_sizes_that_become_equal_are_run_once(tmp_path):
     path.write_text(LINEAR.replace("n: 100", "n: [3000, 50000, 200]"))
     assert [c.run.n for c in load_experiment(path).cells] == [3000, 50000, 200]
     assert [c.run.n for c in load_experiment(path, profile="smoke").cells] == [2000, 200]
-
-
-def test_the_first_row_of_the_moments_needs_no_matrix():
-    for d in (1, 2, 5):
-        assert np.array_equal(moment_row(d, 0.7), moment_matrix(d, 0.7)[0])
-    problem = PROBLEMS["mallows-logistic"](d=100_000)
-    assert problem.risk_slope().shape == (100_001,)
-
-
-@pytest.mark.parametrize(
-    "odd", ["noise_multiplier=1e-300", "steps=1e300", "delta=1e400", "noise_multiplier=nan", "noise_multiplier=-1"]
-)
-def test_statements_of_absurd_mechanisms_are_refused(odd):
-    given = {"noise_multiplier": 1, "sampling_probability": 0.1, "steps": 10} | dict([odd.split("=")])
-    with pytest.raises(UsageError):
-        privacy.of_mechanism("sampled-gaussian", [f"{name}={value}" for name, value in given.items()]).document()
-
-
-def test_trees_that_do_not_fit_are_refused():
-    with pytest.raises(UsageError, match="at most 50,000,000"):
-        privacy.of_mechanism("tree-momentum", ["n=100", "steps=1e12", "momentum=0.1", "lipschitz=1", "sigma=1"])
-
-
-@pytest.mark.parametrize("target", ["eps=1e300", "eps=-1", "mu=1e-300", "rho=nan", "eps=inf"])
-def test_targets_out_of_range_are_refused(target):
-    with pytest.raises(UsageError):
-        calibrate.solve("sampled-gaussian", [target, "sampling_probability=0.1", "steps=10"], "all-iterates", None)
 
 
 @pytest.mark.slow

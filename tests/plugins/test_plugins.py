@@ -1,6 +1,5 @@
 """Plug-ins outside the package: what they add works everywhere, and what is wrong with one is said at its line."""
 
-import hashlib
 import json
 import re
 import shutil
@@ -36,7 +35,7 @@ from dpexp.store.reading import load_generation
 from dpexp.store.run import Options, run
 from dpexp.store.simulating import simulate
 from dpexp.theory import THEOREMS
-from tests.conftest import ROOT, at_length, call, installed, numbers
+from tests.conftest import ROOT, call
 from tests.plugin_lab import write_lab
 
 
@@ -178,34 +177,6 @@ def test_a_plug_in_at_the_root_of_a_clone_is_its_own_files_alone(tmp_path):
     assert "dpexp" in sys.modules
 
 
-ORDINARY = """\
-import multiprocessing, os, sqlite3, subprocess
-import joblib
-import pyarrow
-ENVIRONMENT = dict(os.environ)
-SECRET = os.environ["A_PASSWORD"]
-COMMIT = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True).stdout
-sqlite3.connect(":memory:").close()
-"""
-
-
-def test_ordinary_lines_work_and_the_environment_leaves_no_trace(lab, monkeypatch):
-    """Neither a variable's name nor its value nor a hash of it, in results, caches or messages."""
-    folder, secret = lab.parent, "hunter2hunter2"
-    write(folder, "lab.py", ORDINARY + lab.read_text())
-    for name, value in {"A_PASSWORD": secret, "DPEXP_CACHE": str(folder / "cache")}.items():
-        monkeypatch.setenv(name, value)
-    call("run", "lab.yaml", "--plugin", "lab.py", "-q", "--jobs", 1, cwd=folder)
-    kept = [path for place in ("results", "cache") for path in (folder / place).rglob("*") if path.is_file()]
-    assert any(path.name == "manifest.json" for path in kept)
-    raw = hashlib.sha256(secret.encode())
-    traces = [b"A_PASSWORD", secret.encode(), raw.hexdigest()[:16].encode(), raw.digest()[:16]]
-    assert [path for path in kept for trace in traces if trace in path.read_bytes()] == []
-    # and so another shell finds them current
-    monkeypatch.setenv("A_PASSWORD", "another")
-    call("table", "lab", "--plugin", "lab.py", cwd=folder)
-
-
 @pytest.mark.parametrize(
     ("reads", "inputs", "said"),
     [
@@ -246,19 +217,6 @@ def test_what_a_plug_in_says_that_it_reads_is_there(lab):
         write(lab.parent, "lab.py", text.replace("PLUGIN = Plugin(", f"PLUGIN = Plugin(inputs=({wrong},), "))
         with pytest.raises(UsageError, match=words):
             plugins.use(lab)
-
-
-def test_a_name_that_is_refused_stays_with_the_plug_in_that_has_it(tmp_path):
-    """Two files offer the same class, and so did what was taken back of the second one."""
-    write(tmp_path, "helper.py", "NAME = 'plug-a'\n")
-    write(tmp_path, "plug_a.py", NAMED)
-    again = "from dpexp.plugins import Plugin\nfrom plug_a import Own\nPLUGIN = Plugin(algorithms={'plug-a': Own})\n"
-    write(tmp_path, "other.py", again)
-    with plugins.using(tmp_path / "plug_a.py"):
-        with pytest.raises(UsageError, match=r"other\.py:3: algorithm 'plug-a' is already defined by .*plug_a\.py"):
-            plugins.use(tmp_path / "other.py")
-        assert list(plugin.LOADED) == ["plug_a.py"]
-        assert ALGORITHMS["plug-a"].__module__ in sys.modules
 
 
 NAMED = """\
@@ -452,9 +410,7 @@ GOOD = NAMED.replace("import helper\n", "").replace("helper.NAME", '"own"')
 MISTAKES = {
     "syntax": ("x = 1\ndef f(:\n    pass\n", r"own\.py:2: invalid syntax"),
     "exception at import": ("x = 1\n\ny = 1 / 0\n", r"own\.py:3: ZeroDivisionError: division by zero"),
-    "exit at import": ("import sys\nsys.exit(0)\n", r"own\.py:2: SystemExit"),
     "missing import": ("import absent_library\n", r"own\.py:1: ModuleNotFoundError"),
-    "import above its folder": ("from ..else_where import f\n", r"own\.py:1: ImportError"),
     "default out of its range": (
         GOOD.replace("class Own", "from dpexp.core.parameters import Positive\n\n\nclass Own", 1).replace(
             "name: Literal", "floor: Positive = 1e-8\n    name: Literal", 1
@@ -463,18 +419,8 @@ MISTAKES = {
     ),
     "no PLUGIN": ("x = 1\n", r"own\.py: defines no PLUGIN"),
     "wrong type of PLUGIN": ("x = 1\nPLUGIN = {}\n", r"own\.py:2: PLUGIN is a value of type dict, not a Plugin"),
-    "unknown field": ("from dpexp.plugins import Plugin\nPLUGIN = Plugin(algoritms={})\n", r"own\.py:2: TypeError"),
-    "figures that are no tuple": (
-        "from dpexp.plugins import Plugin\nPLUGIN = Plugin(figures=3)\n",
-        r"own\.py:2: figures is a value",
-    ),
-    "a list of algorithms": (
-        "from dpexp.plugins import Plugin\nPLUGIN = Plugin(algorithms=[1])\n",
-        r"own\.py:2: algorithms is",
-    ),
     "taken name": (GOOD.replace('"own"', '"sgd"'), r"own\.py:9: algorithm 'sgd' is already defined by dpexp itself"),
     "wrong base": (GOOD.replace("Own(LdpSgd)", "Own"), r"own\.py:6: algorithm 'own' is the class Own"),
-    "an instance": (GOOD.replace(": Own}", ": Own()}"), r"own\.py:9: algorithm 'own' is a value of type Own"),
     "other name inside": (
         GOOD.replace('{"own"', '{"mine"'),
         r"own\.py:6: algorithm 'mine': the class Own has the name 'own'",
@@ -501,13 +447,6 @@ MISTAKES = {
         .replace("algorithms=", "problems="),
         r"own\.py:6: problem 'own': the class Own has no `response_noise`",
     ),
-    "a problem with an unknown law of responses": (
-        GOOD.replace("algorithms.ldp_sgd import LdpSgd", "problems.huber_linear import HuberLinear")
-        .replace("(LdpSgd)", "(HuberLinear)")
-        .replace("algorithms=", "problems=")
-        .replace("\n\nPLUGIN", '\n    response_noise = "gauss"\n\nPLUGIN'),
-        r"own\.py:6: problem 'own': response_noise is 'gauss'",
-    ),
     "arguments of step_sizes": (
         GOOD.replace("LdpSgd", "Schedule")
         .replace("algorithms.ldp_sgd", "algorithms.schedules")
@@ -520,44 +459,6 @@ MISTAKES = {
         r"own\.py:3: the analysis 'gauss/mine': no mechanism 'gauss'",
     ),
 }
-
-
-@pytest.mark.parametrize(
-    ("score", "expected"),
-    [("k[9], 0.0", r"own\.py:8: IndexError: index 9"), ("0.5", "`score` returns 0.5, and not two numbers")],
-)
-def test_a_rule_that_reads_what_is_not_there_is_refused_before_it_is_compiled(score, expected, tmp_path):
-    """Compiled code looks up no index: beyond the constants it would compute with whatever lies in memory."""
-    write(tmp_path, "own.py", f"""\
-        from typing import Literal
-        from dpexp.plugins import Plugin
-        from dpexp.problems.huber_linear import HuberLinear
-
-
-        def score(t, y, scale, k):
-            # the second is the derivative by the scale
-            return {score}
-
-
-        class Own(HuberLinear):
-            name: Literal["own"] = "own"
-            score = staticmethod(score)
-
-
-        PLUGIN = Plugin(problems={{"own": Own}})
-        """)  # fmt: skip
-    config = write(tmp_path, "own.yaml", """\
-        experiment: own
-        problem: {name: own, d: 2}
-        algorithm: {name: ldp-sgd}
-        schedule: {name: power, eta: 0.2, alpha: 1/2}
-        privacy: {mu: 1}
-        run: {n: 1000, replicates: 8, seed: 1, checkpoints: 3}
-        """)  # fmt: skip
-    for command in ("validate", "run"):
-        told = call("--plugin", "own.py", command, str(config), cwd=tmp_path, code=2).stderr
-        assert re.search(expected, told), told
-    assert not (tmp_path / "results").exists()
 
 
 @pytest.mark.parametrize("name", MISTAKES)
@@ -658,14 +559,3 @@ def test_a_worker_that_served_another_plug_in_or_an_older_one_loads_what_it_need
         write(lab.parent, "inner/sizes.py", "def root(i):\n    return i**-0.25\n")
         assert not np.array_equal(in_process(*task).passed.values, here)
         plugins.forget("lab.py")
-
-
-@at_length
-def test_compiled_algorithms_of_plug_ins_give_the_same_bits_under_every_backend(tmp_path):
-    file = write_lab(tmp_path / "lab", "again")
-    found = {}
-    for name, options in {"threads": ("-j", 2), "loky": ("-j", 2, "--backend", "loky")}.items():
-        installed("run", "lab.yaml", "--plugin", file.name, "-q", *options, "--results", name, cwd=file.parent)
-        found[name] = numbers(file.parent / name / "lab")
-    assert len(found["loky"]) == 2
-    assert found["threads"] == found["loky"]

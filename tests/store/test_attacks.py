@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from dpexp.commands import diff
 from dpexp.commands.cli import app
 from dpexp.config.experiment_file import load_experiment
 from dpexp.core.digests import hash_of_data
@@ -70,13 +69,6 @@ def test_a_hint_can_be_pasted_into_a_shell(here):
     assert set(cells.eta) == {0.3}
 
 
-def test_a_hint_names_the_folder_that_a_profile_would_not_choose(here):
-    _, folder = go(results="results", profile="smoke")
-    (folder.root / "summary.parquet").unlink()
-    obey(refusal(folder))
-    load_summary(folder.root.parent, "toy")
-
-
 @pytest.mark.parametrize("broken", ["summary.parquet", "cells.parquet", "manifest.json"])
 def test_a_hint_names_the_config_and_its_changes_where_derived_files_are_damaged(here, broken):
     _, folder = go(overrides=["run.n=31"])
@@ -100,25 +92,6 @@ def test_results_with_other_settings_than_a_figure_needs_are_not_made_again_as_t
         load_cells(folder.root.parent, "toy", needs=["alpha"])
     obey(caught.value)
     load_cells(folder.root.parent, "toy", needs=["alpha"])
-
-
-def test_a_damaged_copy_of_another_name_is_said_to_stay_so(here):
-    _, folder = go()
-    os.rename(folder.root, "r/kept")
-    (here / "r" / "kept" / "summary.parquet").unlink()
-    with pytest.raises(ResultsMissing) as caught:
-        diff.diff(here / "r" / "kept", here / "r" / "kept")
-    assert "a copy of another name stays as it is" in caught.value.hint
-
-
-def test_diff_takes_the_folder_that_one_is_in(here, monkeypatch):
-    _, folder = go()
-    (folder.root / "cells.parquet").unlink()
-    monkeypatch.chdir(folder.root)
-    with pytest.raises(ResultsMissing) as caught:
-        diff.diff(Path("."), Path("."))
-    obey(caught.value)
-    diff.diff(Path("."), Path("../toy"))
 
 
 # --- in the way -----------------------------------------------------------------------------------------------------
@@ -191,15 +164,6 @@ def test_a_file_in_the_place_of_the_results_is_no_results(here):
         go()
 
 
-def test_hidden_files_beside_trajectories_are_left_alone(here):
-    _, folder = go()
-    stray = folder.root / "trajectories" / "._a.parquet"
-    stray.write_text("")
-    go()
-    assert stray.exists()
-    assert not (folder.root / "orphaned").exists()
-
-
 # --- data and code that move ----------------------------------------------------------------------------------------
 
 
@@ -241,16 +205,6 @@ def test_data_that_change_while_a_run_computes_are_noticed_and_a_backup_of_them_
     with pytest.raises(DpexpError, match=r"people\.csv changed after this process had read it"):
         run(experiment, Options(table.parent / "r", quiet=True))
     assert not list(table.parent.glob("r/toy/partial/*"))  # nothing of it is picked up by the next run
-
-
-def test_an_edit_of_equal_size_and_time_is_noticed(table):
-    go()
-    before, text = table.stat(), table.read_text()
-    table.write_text(text.replace("yes", "noo", 1))
-    os.utime(table, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert table.stat().st_size == before.st_size
-    hash_of_data.cache_clear()
-    assert go()[0].computed
 
 
 def test_code_that_was_edited_after_it_was_imported_is_not_put_down_as_what_ran(here, monkeypatch):

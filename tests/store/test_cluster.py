@@ -2,7 +2,6 @@
 
 import signal
 import socket
-import subprocess
 import threading
 from contextlib import suppress
 from importlib.util import find_spec
@@ -12,20 +11,17 @@ import pytest
 import dpexp
 from dpexp.config.experiment_file import load_experiment
 from dpexp.core.errors import DpexpError, UsageError
-from dpexp.plugins import loading as plugins
 from dpexp.store import Folder, cluster, partials
 from dpexp.store.cluster import on_cluster
 from dpexp.store.run import Options, run
-from tests.conftest import AT_LENGTH, COMMAND, SMALL, call, numbers
+from tests.conftest import AT_LENGTH, SMALL, call, numbers
 from tests.loopback import (
     PATIENCE,
     Loopback,
-    end_the_process,
     square,
     threads_of_linear_algebra,
     until,
 )
-from tests.plugin_lab import write_lab
 
 needs_dask = pytest.mark.skipif(find_spec("distributed") is None, reason="dask is not installed: the extra [dask]")
 at_length = pytest.mark.skipif(not AT_LENGTH, reason="make soak disturbs clusters at length")
@@ -146,15 +142,6 @@ def test_a_cluster_gives_the_bits_of_this_machine(lan, config, tmp_path):
     assert not (tmp_path / "there" / "small" / "partial").exists()
 
 
-@needs_dask
-@at_length
-def test_plug_ins_are_loaded_by_workers_and_give_the_same_bits(lan, tmp_path):
-    file = write_lab(tmp_path / "lab", "again")
-    with plugins.using(file):
-        config = file.parent / "lab.yaml"
-        assert go(config, tmp_path / "there", lan) == go(config, tmp_path / "here")
-
-
 @pytest.mark.slow
 @needs_dask
 def test_own_records_are_read_by_workers_and_a_later_change_is_refused(lan, tmp_path):
@@ -197,13 +184,6 @@ OTHER_SCIPY = """import importlib.metadata as metadata
 known = metadata.version
 metadata.version = lambda name: "0.1" if name == "scipy" else known(name)
 """
-NO_DPEXP = """import sys
-class Missing:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "dpexp":
-            raise ModuleNotFoundError("No module named 'dpexp'", name=name)
-sys.meta_path.insert(0, Missing())
-"""
 
 
 def altered(folder, code):
@@ -211,28 +191,6 @@ def altered(folder, code):
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(code)
     return {"PYTHONPATH": str(folder)}
-
-
-@needs_dask
-@at_length
-def test_workers_that_are_missing_or_unlike_end_the_run_before_it_begins_or_when_they_join(tmp_path, monkeypatch):
-    """In one story, since a scheduler costs seconds: nobody there; one that joins late; one that is there at the start."""
-    with Loopback(tmp_path / "cluster") as lan:
-        monkeypatch.setenv(cluster.WAIT, "0.5")
-        with pytest.raises(UsageError, match=r"no worker has come in 0\.5 s"):
-            list(on_cluster(squares(1), lan.address))
-        monkeypatch.setenv(cluster.WAIT, str(PATIENCE))
-        good = lan.worker()
-        lan.wait_for(1)
-        bare = None
-        with pytest.raises(UsageError, match="No module named 'dpexp'"):  # noqa: PT012
-            for _ in on_cluster(squares(2000, 0.05), lan.address):
-                bare = bare or lan.worker(env=altered(tmp_path / "bare", NO_DPEXP))
-        assert lan.tasks() == 0  # the rest was cancelled
-        with pytest.raises(UsageError, match=r"worker tcp://\S+ has not the same dpexp: ModuleNotFoundError"):
-            list(on_cluster(squares(1), lan.address))
-        bare.kill()
-        good.kill()
 
 
 # --- what goes away --------------------------------------------------------------------------------------------------
@@ -279,32 +237,6 @@ def test_a_killed_worker_and_a_new_one_change_no_bit_and_a_lost_scheduler_loses_
     assert 2 < kept < 25
     assert f"{kept} of 25 chunks were finished before" in call("run", config, "--results", tmp_path / "again").stderr
     assert numbers(tmp_path / "again" / "small") == expected
-
-
-@needs_dask
-@at_length
-def test_a_task_that_kills_its_workers_ends_the_run(tmp_path):
-    with Loopback(tmp_path / "cluster") as lan:
-        lan.worker()
-        lan.wait_for(1)
-        with pytest.raises(DpexpError, match=r"gave up a task|is left"):
-            list(on_cluster([(end_the_process, ())], lan.address))
-
-
-@needs_dask
-@at_length
-def test_ctrl_c_keeps_what_is_finished_and_cancels_the_rest(lan, tmp_path):
-    (tmp_path / "small.yaml").write_text(LONG.replace("n: 20000", "n: 200000"))
-    words = [COMMAND, "run", "small.yaml", "--backend", "dask", "--scheduler", lan.address]
-    process = subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    until(lambda: chunks(tmp_path / "results"), "a finished chunk")
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130
-    assert said.splitlines()[-1] == "interrupted; finished chunks are kept, run again to continue"
-    assert "Traceback" not in said
-    assert chunks(tmp_path / "results")
-    until(lambda: lan.tasks() == 0, "an idle cluster")
 
 
 @pytest.mark.slow

@@ -4,21 +4,16 @@ import itertools
 import math
 from dataclasses import replace
 
-import pandas as pd
 import pytest
 import yaml
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.commands import diff, privacy
 from dpexp.commands import run as command
 from dpexp.config.cells import NAMED, OF_THE_EXPERIMENT, OTHER_COLUMNS, PRIVACY_COLUMNS, Experiment
 from dpexp.config.experiment_file import read_experiment, resolved_yaml
 from dpexp.config.settings import flat, identity, named, setting
-from dpexp.core.errors import UsageError
 from dpexp.privacy.budgets import ConstantBudget, Target
-from dpexp.privacy.mechanisms.released import Stated
-from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from dpexp.problems import PROBLEMS
 from dpexp.store import load_cells, load_summary
 from dpexp.store.rows import beside
@@ -125,16 +120,6 @@ class Named(BetaSteps):
     name: str = "beta-steps"
 
 
-class Unaccounted(Named):
-    """An algorithm that names an analysis which its mechanism does not have."""
-
-    name: str = "beta-steps"
-
-    def mechanism(self, problem, schedule, budget, n):
-        released = SampledGaussian(noise_multiplier=1.0, sampling_probability=1.0, steps=n, sampling="full-batch")
-        return Stated("sampled-gaussian", released, "moments")
-
-
 @pytest.fixture
 def registered(monkeypatch):
     monkeypatch.setitem(PROBLEMS, "beta-problem", Beta)
@@ -180,45 +165,3 @@ def test_no_column_of_a_cell_is_lost_where_summaries_are_joined_with_it(monkeypa
     assert (set(summary["run.n"]), set(summary["n"])) == ({20}, {2})
     assert summary["step"].max() == 20
     assert set(summary["cell.n_diverged"]) == {0}
-
-
-@pytest.mark.slow
-def test_parameters_that_are_called_alike_keep_their_names_from_the_run_to_the_comparison(registered, tmp_path):
-    path, names = tmp_path / "colliding.yaml", ["problem.beta", "algorithm.beta", "schedule.alpha", "mu"]
-    path.write_text(COLLIDING)
-    done, _, code = command.run(request(path, tmp_path))
-    assert code == 0
-    assert [list(cell)[2:6] for cell in done["cells"]] == [names] * 16
-    cells = pd.read_parquet(tmp_path / "colliding" / "cells.parquet")
-    assert not cells.columns.duplicated().any()
-    assert not {"beta", "alpha"} & set(cells.columns)
-    assert sorted(set(zip(cells["problem.beta"], cells["algorithm.beta"]))) == [(1, 3), (1, 4), (2, 3), (2, 4)]  # noqa: B905
-    document, _, _ = diff.diff(tmp_path / "colliding", tmp_path / "colliding", ["param_distance_sq"])
-    assert len(document["rows"]) == 32
-    for row in document["rows"]:
-        assert sorted(word.split("=")[0] for word in row["setting"].split()) == sorted(names)
-
-
-def test_a_name_that_collides_in_one_case_carries_its_section_in_all_of_them(registered):
-    cases = COLLIDING.replace("algorithm: {name: beta-steps, beta: [3, 4]}\n", "").replace("beta: [1, 2]", "beta: 2")
-    cases += "cases: [{algorithm: {name: beta-steps, beta: 3}}, {algorithm: {name: ldp-sgd}}]\n"
-    cells = read_experiment(cases, "cases.yaml").cells
-    assert len({frozenset(cell.columns()) - {"algorithm.beta"} for cell in cells}) == 1
-    assert all(cell.columns()["problem.beta"] == 2 and "beta" not in cell.columns() for cell in cells)
-    assert {"algorithm.beta" in cell.columns() for cell in cells} == {True, False}
-
-
-def test_an_accountant_that_a_mechanism_does_not_have_is_an_error_that_says_where(registered, monkeypatch, tmp_path):
-    monkeypatch.setitem(ALGORITHMS, "beta-steps", Unaccounted)
-    path = tmp_path / "colliding.yaml"
-    path.write_text(COLLIDING)
-    statement = privacy.of_config(path, [])
-    for said in (statement.document, statement.text):
-        with pytest.raises(
-            UsageError, match=r"colliding\.yaml: the mechanism sampled-gaussian has no analysis 'moments'"
-        ) as error:
-            said()
-        assert "gaussian-composition" in error.value.hint
-    experiment = read_experiment(COLLIDING, "colliding.yaml")
-    with pytest.raises(UsageError, match=r"colliding: cell [0-9a-f]+ \(problem\.beta=1 .*\), algorithm beta-steps: "):
-        run(experiment, Options(tmp_path, quiet=True))

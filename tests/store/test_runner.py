@@ -1,14 +1,10 @@
 """Running: the same bits whatever happens, nothing lost, and what is stale is known."""
 
-import contextlib
 import json
 import re
 import signal
 import subprocess
 import sys
-import threading
-from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from subprocess import PIPE
 
@@ -18,15 +14,12 @@ import pytest
 
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.config.experiment_file import load_experiment
-from dpexp.core import files as whole
 from dpexp.core.errors import DpexpError
-from dpexp.engine.result import Passed
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.store import Folder, partials, planning
 from dpexp.store.executors import executed
 from dpexp.store.planning import plan
 from dpexp.store.run import Options, run, run_part
-from dpexp.store.simulating import Done
 from tests.conftest import ROOT, SMALL, call, numbers
 
 
@@ -190,64 +183,6 @@ def test_interruption_keeps_finished_chunks_and_the_next_run_goes_on_with_the_sa
     assert not list(folder.root.rglob(".*.tmp"))
 
 
-def test_a_kept_chunk_comes_back_as_it_was(config, tmp_path):
-    (chunk, *_) = partials.chunks_of(load_experiment(config).cells, range(20))
-    algorithm, draws = chunk.cells[0].algorithm, np.random.default_rng(5)
-    values = draws.normal(size=(6, 2, 3, len(algorithm.metrics), 8))
-    models = (None, draws.normal(size=(2, 1, 4)), None, None, draws.normal(size=(1, 1, 4)).T, None)
-    done = Done(Passed(np.array([1, 5, 9]), algorithm.estimators, algorithm.metrics, values), 0.125, models)
-    partials.save(tmp_path, chunk, done)
-    kept = partials.kept_in(tmp_path)
-    assert len(kept) == 6
-    for number, cell in enumerate(chunk.cells):
-        # whatever is computed with it
-        key = replace(chunk, cells=(cell,)).keys[0]
-        found = kept[key].done(cell)
-        assert (found.wall_s, found.passed.estimators, found.passed.metrics) == (0.125, *done.passed[1:3])
-        assert np.array_equal(found.passed.of(0).values, values[number])
-        assert found.passed.steps.tolist() == [1, 5, 9]
-        (old, new) = models[number], found.models[0]
-        assert (old is None) == (new is None)
-        assert old is None or np.array_equal(old, new)
-    (kept,) = tmp_path.glob("*.chunk")
-    whole.write_bytes_sealed(kept, b"PK of another version")
-    assert partials.kept_in(tmp_path) == {}
-    assert not kept.exists()
-
-
-@pytest.mark.parametrize("ends", ["well", "with an error"])
-def test_chunks_are_kept_before_much_could_be_lost(config, tmp_path, ends):
-    chunks = partials.chunks_of(load_experiment(config).cells, range(20))
-    done = Done(Passed(np.array([1]), ("last",), ("loss",), np.zeros((6, 1, 1, 1, 8))), 0.45 / 6)
-    kept = []
-    with contextlib.suppress(ZeroDivisionError), partials.Keeping(tmp_path) as keeping:
-        for chunk in (chunks[0], *chunks):
-            keeping.keep(chunk, done)
-            kept.append(len(list(tmp_path.glob("*.chunk"))))
-        if ends != "well":
-            raise ZeroDivisionError
-    assert kept == [0, 0, 2, 2]  # the first two are one chunk, and the third makes it more than a second
-    assert len(list(tmp_path.glob("*.chunk"))) == (2 if ends == "well" else 3)
-
-
-def test_a_full_disk_does_not_hide_why_a_run_ended(config, tmp_path, monkeypatch):
-    (chunk, *_) = partials.chunks_of(load_experiment(config).cells, range(20))
-
-    def full(*_):
-        raise OSError("no space left")
-
-    monkeypatch.setattr(partials, "save", full)
-    done = Done(Passed(np.array([1]), ("last",), ("loss",), np.zeros((6, 1, 1, 1, 8))), 0.01)
-
-    def interrupted():
-        with partials.Keeping(tmp_path) as keeping:
-            keeping.keep(chunk, done)
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-
-
 def test_damaged_files_are_named_and_rebuilt(config, done, capsys):
     before = numbers(done.root)
     victim = sorted((done.root / "trajectories").glob("*.parquet"))[0]
@@ -375,26 +310,6 @@ def _suicide(flag, k):
         Path(flag).touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return k * k
-
-
-def test_tasks_that_nobody_has_begun_are_dropped_and_threads_end():
-    before, may_go_on, done = set(threading.enumerate()), threading.Event(), []
-    both_begun = threading.Barrier(3)  # two threads, and this one
-
-    def task(number):
-        if number:
-            both_begun.wait(60)
-            may_go_on.wait(60)
-        done.append(number)
-
-    with closing(executed([(task, (number,)) for number in range(10)], 2)) as results:
-        assert next(results) == (0, None)
-        both_begun.wait(60)
-    may_go_on.set()
-    for thread in set(threading.enumerate()) - before:
-        thread.join(60)
-        assert not thread.is_alive()
-    assert sorted(done) == [0, 1, 2]
 
 
 def test_results_do_not_change_by_accident(config, tmp_path):

@@ -134,25 +134,6 @@ def test_a_target_sets_the_budget_of_every_algorithm(tmp_path):
     assert eps_of(cell.privacy.mu.constant, 1e-6) == pytest.approx(2)
 
 
-@pytest.mark.parametrize(
-    ("change", "line", "words"),
-    [
-        (("privacy: {eps: [1, 4], delta: 1e-5}", "privacy: {eps: 1, mu: 2}"), 5, "not both"),
-        (("privacy: {eps: [1, 4], delta: 1e-5}", "privacy: {mu: 1, delta: 1e-5}"), 5, "belongs to 'privacy.eps'"),
-        (("eps: [1, 4]", "eps: 0"), 5, "at least 0.001"),
-        (("delta: 1e-5", "delta: 2"), 5, "at most 0.9"),
-        (("{name: bowl}", "{name: huber-linear}"), 2, "does not run on problem 'huber-linear'"),
-        (("{eta: 0.1}", "{name: power, eta: 0.1}"), 4, "does not take schedule 'power'"),
-        (("{eta: 0.1}", "{eta: 1.5}"), 3, "steps expand"),
-        (("algorithm: {name: noisy-descent}", "algorithm: {name: ldp-sgd}"), 6, "'run.n' is missing"),
-    ],
-)
-def test_mismatches_are_told_with_their_place(registered, tmp_path, change, line, words):
-    with pytest.raises(ConfigError) as error:
-        load_experiment(config(tmp_path, TOY.replace(*change)))
-    assert any(words in str(issue) and issue.where.line == line for issue in error.value.issues), str(error.value)
-
-
 def test_metrics_without_an_optimum_are_stored(registered, tmp_path):
     experiment = load_experiment(config(tmp_path, TOY))
     report = run(experiment, Options(results=tmp_path / "results", quiet=True))

@@ -179,19 +179,6 @@ def test_another_experiments_folder_is_not_taken_for_this_ones(done):
     assert len(load_cells(done.root.parent, "other", renamed=True)) == 6  # a copy that is kept for a comparison
 
 
-def test_results_that_other_versions_made_are_shown_with_one_word(done, capsys):
-    document = read_document(done.provenance)
-    for cell in document["cells"].values():
-        cell["versions"] |= {"numpy": "1.0.0", "pandas": "1.0.0"}
-    write_document(done.provenance, document)
-    for _ in range(2):
-        assert len(load_summary(done.root.parent, "small"))
-    assert capsys.readouterr().err.count("numpy 1.0.0") == 1
-    done.provenance.unlink()  # as in a clone, which has no word of it
-    assert len(load_summary(done.root.parent, "small"))
-    assert capsys.readouterr().err == ""
-
-
 def test_a_run_brings_results_in_line_with_their_config_and_keeps_its_text(tiny, done):
     for text in (
         TINY + "# a comment changes no number\n",
@@ -240,26 +227,6 @@ def test_code_that_changes_while_a_run_uses_it_is_noticed(tiny, tmp_path, monkey
 
 
 # --- locks and disks ------------------------------------------------------------------------------------------------
-
-
-def test_the_plan_is_made_while_the_folder_is_held(tiny, tmp_path, monkeypatch):
-    """Another run that finishes between the start of this one and its lock: its replicates are extended, not repeated."""
-    results = tmp_path / "r"
-    original = Folder.locked
-    waiting = [True]
-
-    def late(self):
-        if waiting.pop() if waiting else False:
-            go(tiny, results, ["run.replicates=3"])
-        return original(self)
-
-    monkeypatch.setattr(Folder, "locked", late)
-    _, folder = go(tiny, results, ["run.replicates=5"])
-    rows = load_trajectories(results, "small")
-    ends = rows[(rows.step == 40) & (rows.estimator == "sgd")]
-    assert set(ends.groupby("cell_id", observed=True).size()) == {5}
-    assert set(ends.groupby("cell_id", observed=True).param_distance.nunique()) == {5}
-    assert folder.manifest.exists()
 
 
 def test_results_that_are_right_can_be_looked_at_where_nothing_can_be_written(tiny, done, monkeypatch):
