@@ -9,7 +9,6 @@ from typing import Any
 
 from dpexp.core.errors import UsageError
 from dpexp.reporting.audit.audit import Row, audit, plan_of, text
-from dpexp.reporting.audit.auditable import Auditable
 
 FEWEST, MOST = 100, 10_000_000
 
@@ -35,41 +34,22 @@ class Audited:
         return int(any(row.alarm for row in self.rows))
 
 
-@dataclass(frozen=True)
-class Effort:
-    """How an audit is done. Raises UsageError for what cannot be."""
-
-    runs: int
-    confidence: float
-    seed: int
-
-    def __post_init__(self) -> None:
-        if not FEWEST <= self.runs <= MOST:
-            raise UsageError(f"--runs is a number from {FEWEST} to {MOST:,}, not {self.runs:,}")
-        if not 0.5 <= self.confidence < 1:
-            raise UsageError(f"--confidence is a number from 0.5 to below 1, not {self.confidence:g}")
-        if self.seed < 0:
-            raise UsageError(f"--seed is 0 or more, not {self.seed}")
-
-
-def audit_all(audited: Sequence[Auditable], skipped: Sequence[str], effort: Effort, deltas: Sequence[float]) -> Audited:
-    """Every look of these audits, so that all bounds hold together at this confidence."""
-    # Every look gets an equal share of what may go wrong.
-    level, looks = 1 - effort.confidence, sum(len(one.looks) for one in audited)
-    rows = [row for one in audited for row in audit(one, effort.runs, level, 1 / looks, effort.seed, deltas)]
-    return Audited(rows, skipped)
-
-
 def of_config(path: Path, sets: Sequence[str], runs: int, confidence: float, seed: int) -> Audited:
     """Audit every mechanism of a config. Raises UsageError where there is nothing to audit."""
     from dpexp.config.experiment_file import load_experiment
 
-    effort = Effort(runs, confidence, seed)
+    if not FEWEST <= runs <= MOST:
+        raise UsageError(f"--runs is a number from {FEWEST} to {MOST:,}, not {runs:,}")
+    if not 0.5 <= confidence < 1:
+        raise UsageError(f"--confidence is a number from 0.5 to below 1, not {confidence:g}")
+    if seed < 0:
+        raise UsageError(f"--seed is 0 or more, not {seed}")
     experiment = load_experiment(path, sets)
     planned, skipped = plan_of(experiment)
     if not planned:
-        raise UsageError(
-            f"{path}: nothing to audit ({'; '.join(skipped)})",
-            "audits take ldp-sgd, dp-sgd, dp-sgld and the algorithms of momentum, with a finite budget",
-        )
-    return audit_all(planned, skipped, effort, experiment.deltas)
+        takes = "audits take ldp-sgd, dp-sgd, dp-sgld, central-newton and algorithms of momentum, with a finite budget"
+        raise UsageError(f"{path}: nothing to audit ({'; '.join(skipped)})", takes)
+    # every look gets an equal share of what may go wrong
+    level, looks = 1 - confidence, sum(len(one.looks) for one in planned)
+    rows = [row for one in planned for row in audit(one, runs, level, 1 / looks, seed, experiment.deltas)]
+    return Audited(rows, skipped)

@@ -29,9 +29,8 @@ from dpexp.engine.lanes.vectors import LANES
 from dpexp.engine.linear.designs import Design, Errors, independent_normals
 from dpexp.engine.linear.one_pass import Model
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
-from dpexp.privacy.audit.claim import claim_of
 from dpexp.privacy.audit.statistics import of_normal_releases
-from dpexp.privacy.audit.tests_of_claims import thresholds_of, trade_off_test
+from dpexp.privacy.audit.tests_of_claims import allowed, thresholds_of, trade_off_test
 from dpexp.privacy.budgets import Budget, ConstantBudget, Target
 from dpexp.problems import PROBLEMS
 from dpexp.problems.canaries import PREPARED, Canaries, LinearCanaries
@@ -224,12 +223,11 @@ def _tested(subject: Subject[type[Any]], setting: Setting, stated: Analysis, see
     statistic = of_normal_releases(seen[:PILOT], world[:PILOT], seen)
     pilot, tested, canary = statistic[:PILOT], statistic[PILOT:], world[PILOT:]
     test = trade_off_test(tested[~canary], tested[canary], thresholds_of(pilot), LEVEL)
-    claim = claim_of(stated)
-    point = test.nearest(claim)
-    bound, allowed = point.separation, claim.separation(point.most_false_alarms)
+    point = test.nearest(stated)
+    bound, claimed = point.separation, allowed(stated, point.most_false_alarms)
     where = f"{setting.steps} steps on {setting.worlds[0].name}"
-    what = f"{where}: mu at least {bound:.3g}, {stated.name} states {allowed:.3g}"
-    if bound > allowed:
+    what = f"{where}: mu at least {bound:.3g}, {stated.name} states {claimed:.3g}"
+    if bound > claimed:
         broken = f"released iterates break the bound '{stated.name}' ({stated.source})"
         raise Failed(f"{broken}: {what}, in {RUNS:,} runs", subject.value.simulate)
     return what

@@ -14,12 +14,11 @@ from dpexp.algorithms.staged_newton import StagedNewton
 from dpexp.config.cells import Cell
 from dpexp.engine.lanes.vectors import LANES
 from dpexp.privacy.analyses.analysis import ALL, Analysis
-from dpexp.privacy.audit.claim import gaussian_claim
 from dpexp.privacy.audit.statistics import of_projection
 from dpexp.privacy.budgets import Budget
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.reporting.audit.auditable import Look, Seen, of_a_user
-from dpexp.reporting.audit.users import BudgetClass, classes_of
+from dpexp.reporting.audit.users import BudgetClass, classes_of, of_a_user
+from dpexp.reporting.audit.worlds import Look, Seen
 from tests.oracles.watched_messages import Sent, Watched
 
 ROUNDED = 1e-12
@@ -41,7 +40,7 @@ class RegressionAudit:
     @cached_property
     def looks(self) -> Sequence[Look]:
         return [
-            Look(ALL, f"a user with {one.label}", kind, gaussian_claim(one.largest), stated)
+            Look(ALL, f"a user with {one.label}", kind, stated)
             for one in self.classes
             for stated in [of_a_user(self.stated, one.largest)]
             for kind in self.watched.kinds

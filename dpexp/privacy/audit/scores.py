@@ -1,12 +1,12 @@
-"""An audit from scores of one's own: numbers of runs without and with a canary, larger where it seems to be there.
+"""Both tests of a claim from runs in two worlds, and an audit from scores of one's own.
 
     from dpexp.privacy.audit.scores import audit_scores
     found = audit_scores(without, with_canary, mu=1.0)
     found.mu, found.eps(1e-5), found.contradicts
 
-(a) Runs are independent, and a score says nothing but what a release shows. The first runs of either world choose
-thresholds and bets, and are not counted. (b) The e-process needs a fair coin before each run: coins of our own decide
-from which world the next score is taken, until one of them is used up.
+(a) Runs are independent, and a score says nothing but what a release shows. The first runs choose thresholds and bets,
+and are not counted. (b) The e-process needs a fair coin before each run: coins of our own decide from which world the
+next score is taken, until one of them is used up.
 """
 
 from __future__ import annotations
@@ -14,12 +14,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from dpexp.accounting.curve import Curve
+from dpexp.accounting.gaussian import eps_of
 from dpexp.core.errors import UsageError
-from dpexp.privacy.audit.claim import Claim, gaussian_claim
-from dpexp.privacy.audit.tests_of_claims import EProcess, TradeOff, bets_of, e_process, thresholds_of, trade_off_test
+from dpexp.privacy.audit.statistics import of_normal_releases
+from dpexp.privacy.audit.tests_of_claims import (
+    EProcess,
+    Point,
+    TradeOff,
+    allowed,
+    bets_of,
+    e_process,
+    thresholds_of,
+    trade_off_test,
+)
 
 PILOT = 0.2
 """share of the runs that choose thresholds and bets"""
@@ -28,14 +40,13 @@ FEWEST = 50
 
 
 @dataclass(frozen=True)
-class ScoresAudit:
+class Audit:
     """Lower bounds on the privacy loss, which hold together with the stated confidence."""
 
     test: TradeOff
     process: EProcess | None
     """of the claim; None where nothing is claimed"""
-    claim: Claim | None
-    confidence: float
+    claim: Curve | None
 
     @property
     def mu(self) -> float:
@@ -47,13 +58,37 @@ class ScoresAudit:
         return self.test.eps(delta)
 
     @property
+    def nearest(self) -> tuple[Point, float]:
+        """The threshold at which the claim is most nearly or most clearly exceeded, and the mu that it allows."""
+        assert self.claim is not None
+        point = self.test.nearest(self.claim)
+        return point, allowed(self.claim, point.most_false_alarms)
+
+    @property
     def contradicts(self) -> bool:
         """Whether the runs contradict the claim: of a true one with probability at most 1 - confidence."""
         if self.claim is None or self.process is None:
             return False
-        points = self.test.points
-        exceeded = any(point.most_misses < self.claim.misses(point.most_false_alarms) for point in points)
-        return exceeded or self.process.alarm_at is not None
+        point, claimed = self.nearest
+        return point.separation > claimed or self.process.alarm_at is not None
+
+
+def audit_runs(releases: np.ndarray, canary: np.ndarray, pilot: int, claim: Curve | None, level: float) -> Audit:
+    """Both tests, jointly at `level`, of a score [R], or of several releases [R, k] of each run, and its world [R].
+
+    The first `pilot` runs choose the statistic, thresholds and bets.
+    """
+    first, rest = slice(pilot), slice(pilot, None)
+    scores = releases if releases.ndim == 1 else of_normal_releases(releases[first], canary[first], releases)
+    without, with_canary = (scores[rest][canary[rest] == world] for world in (False, True))
+    # with a claim either test has half of what may go wrong
+    level = level if claim is None else level / 2
+    test = trade_off_test(without, with_canary, thresholds_of(scores[first]), level)
+    if claim is None:
+        return Audit(test, None, None)
+    # what is staked may depend on the pilot alone
+    bets = bets_of(claim, scores[first], canary[first])
+    return Audit(test, e_process(scores[rest], canary[rest], bets, level), claim)
 
 
 def audit_scores(
@@ -65,7 +100,7 @@ def audit_scores(
     delta: float = 0.0,
     confidence: float = 0.999,
     seed: int = 0,
-) -> ScoresAudit:
+) -> Audit:
     """Lower bounds from scores of independent runs, and whether a claim of mu-GDP or (eps, delta)-DP is contradicted.
 
     Raises UsageError for fewer than 50 runs in a world, scores that are no numbers, and two claims at once.
@@ -77,23 +112,14 @@ def audit_scores(
         raise UsageError("one claim at a time: mu=1, or eps=1 with delta=1e-5")
     if not 0.5 <= confidence < 1:
         raise UsageError(f"confidence is a number from 0.5 to below 1, not {confidence:g}")
-    claim = gaussian_claim(mu) if mu is not None else Claim(None, ((eps, delta),)) if eps is not None else None
-    # (a)
-    first = [math.ceil(PILOT * len(scores)) for scores in worlds]
-    pilot = np.concatenate([scores[:k] for scores, k in zip(worlds, first, strict=True)])
-    which = np.repeat([False, True], first)
-    rest = [scores[k:] for scores, k in zip(worlds, first, strict=True)]
-    # with a claim either test has half of what may go wrong
-    level = (1 - confidence) / (1 if claim is None else 2)
-    test = trade_off_test(rest[0], rest[1], thresholds_of(pilot), level)
-    if claim is None:
-        return ScoresAudit(test, None, None, confidence)
+    claim = None if eps is None else Curve(lambda at: eps if at >= delta else math.inf)
+    claim = claim if mu is None else Curve(partial(eps_of, mu), mu=mu)
     # (b)
-    coins = np.random.default_rng(seed).random(sum(map(len, rest))) < 0.5
+    coins = np.random.default_rng(seed).random(sum(map(len, worlds))) < 0.5
     used = np.array([np.cumsum(~coins), np.cumsum(coins)])
-    coins = coins[: int(np.sum((used[0] <= len(rest[0])) & (used[1] <= len(rest[1]))))]
+    coins = coins[: int(np.sum((used[0] <= len(worlds[0])) & (used[1] <= len(worlds[1]))))]
     scores = np.empty(len(coins))
     for world in (False, True):
-        scores[coins == world] = rest[int(world)][: int(np.sum(coins == world))]
-    process = e_process(scores, coins, bets_of(claim, pilot, which), level)
-    return ScoresAudit(test, process, claim, confidence)
+        scores[coins == world] = worlds[int(world)][: int(np.sum(coins == world))]
+    # (a)
+    return audit_runs(scores, coins, math.ceil(PILOT * len(coins)), claim, 1 - confidence)

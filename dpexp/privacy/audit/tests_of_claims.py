@@ -1,9 +1,11 @@
 """Two tests of a claim by runs in two worlds: at a number of runs that is fixed before, and at any time.
 
-The trade-off test holds rates of false alarms and misses at a few thresholds, bounded together, against a claim. A
-statistic is large where the canary is likely. A point (a, b) of the true rates with a <= A and b <= B contradicts the
-claim if B < beta(A), since beta decreases. Nothing else is assumed: the statistic decides the power of the test and
-never its validity. The same bounds say how much is given away at least, at every threshold and so at the best of them:
+A claim is a curve from above: an observer who tells two neighbouring worlds apart with false alarms at a rate a has
+misses at a rate of at least beta(a). The trade-off test compares it with both rates at a few thresholds, bounded
+together. A statistic is large where the canary is likely. A point (a, b) of the true rates with a <= A and b <= B
+contradicts the claim if B < beta(A), since beta decreases. Nothing else is assumed: the statistic decides the power of
+the test and never its validity. The same bounds say how much is given away at least, at every threshold and so at the
+best of them:
 
     mu    >= Phi^-1(1 - A) - Phi^-1(B)                                        (in terms of Gaussian DP)
     eps   >= log max((1 - B - delta) / A, (1 - A - delta) / B)                (at a given delta)
@@ -34,10 +36,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpexp.privacy.audit.claim import Claim, separation
+from dpexp.accounting.curve import Curve
 
+DELTAS = (*(10.0**-k for k in range(8, 2, -1)), 3e-3, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.45, 0.65)
+"""at which a bet asks a claim: most runs decide at deltas above a thousandth"""
 QUANTILES = (0.03, 0.12, 0.3, 0.5, 0.7, 0.88, 0.94, 0.99)
 """of the statistics of the pilot runs of both worlds together, at which thresholds are set"""
+
+
+def separation(false_alarms: float, misses: float) -> float:
+    """Phi^-1(1 - a) - Phi^-1(b): the mu for which a point (a, b) is on the curve of mu-GDP; inf where either is 0."""
+    from scipy.special import ndtri
+
+    a, b = np.clip([false_alarms, misses], 0.0, 1.0)
+    return float(ndtri(1 - a) - ndtri(b)) if a + b < 1 else 0.0
+
+
+def allowed(claim: Curve, false_alarms: float) -> float:
+    """The mu of Gaussian DP that allows the same misses at this rate of false alarms: for Gaussian claims, mu."""
+    return separation(false_alarms, claim.beta(false_alarms)) if claim.mu is None else claim.mu
 
 
 @dataclass(frozen=True)
@@ -73,9 +90,9 @@ class TradeOff:
     """without the canary, with it"""
     level: float
 
-    def nearest(self, claim: Claim) -> Point:
+    def nearest(self, claim: Curve) -> Point:
         """The point that comes closest to the claim, or exceeds it most: by its lower bound of mu."""
-        return max(self.points, key=lambda point: point.separation - claim.separation(point.most_false_alarms))
+        return max(self.points, key=lambda point: point.separation - allowed(claim, point.most_false_alarms))
 
     def eps(self, delta: float) -> float:
         """The lower bound of epsilon at delta."""
@@ -134,14 +151,14 @@ class EProcess:
         return int(reached[0]) + 1 if len(reached) else None
 
 
-def bets_of(claim: Claim, pilot: np.ndarray, worlds: np.ndarray) -> list[tuple[float, float, float, bool]]:
+def bets_of(claim: Curve, pilot: np.ndarray, worlds: np.ndarray) -> list[tuple[float, float, float, bool]]:
     """(eps, delta, threshold, mirrored) of at most `MOST_BETS` bets: a pair of the claim, and its best event.
 
     Promising by pilot runs: the largest excess P1(A) - e^eps P0(A) - delta over the noise of its estimate.
     """
     found = []
     candidates = np.unique(np.quantile(pilot, np.linspace(0.02, 0.98, 25)))
-    for eps, delta in claim.pairs:
+    for eps, delta in ((claim.eps(delta), delta) for delta in DELTAS):
         # stakes are below e^-eps: a bet on so large an epsilon would need a billion runs to win
         if eps > 20:
             continue

@@ -7,19 +7,21 @@ gradients lie furthest apart. Budgets, noise and steps are those of the config, 
 
 The adversary is given all iterates, hence (a) all messages, since the server's update is undone; every record of the
 others; and both records that the audited user may hold. (b) Records and coins are drawn again from the engine's own
-streams. (c) A second setting of the same pass has no noise, and shows what the others' records do to the iterates.
+streams.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
+from dpexp.accounting.gaussian import eps_of
 from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.config.cells import Cell
 from dpexp.core.errors import UsageError
@@ -29,19 +31,16 @@ from dpexp.engine.lanes.streams import fill_normal, fill_uniform
 from dpexp.engine.lanes.vectors import LANES
 from dpexp.engine.linear.one_pass import Model, NoiseLevels, Setting, StepSizes, run_lane_group
 from dpexp.engine.linear.rule import Memory, Rule, received_at
-from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
-from dpexp.privacy.audit.claim import gaussian_claim
+from dpexp.privacy.analyses.analysis import ALL, Analysis
 from dpexp.privacy.audit.statistics import of_projection
-from dpexp.privacy.budgets import Budget, ChoiceBudget, ConstantBudget, ListBudget
+from dpexp.privacy.budgets import Budget, ChoiceBudget, ListBudget
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.reporting.audit.auditable import LAST_AND_AVERAGE, Look, Seen, of_a_user
+from dpexp.reporting.audit.worlds import Look, Seen
 
 USERS = 8
 """of each class of budgets in a run, of whom the one with the most telling pair of records is audited"""
 MOST_USERS = 64
 MOST_CLASSES = 6
-SECOND = 1
-"""place of the second user: the last iterate and the average are those after two users"""
 
 
 def canary_response(t: Value, e: Value, k: np.ndarray) -> Value:
@@ -67,76 +66,27 @@ class UsersAudit:
 
     @cached_property
     def looks(self) -> Sequence[Look]:
-        found = [
-            Look(
-                ALL,
-                f"a user with {one.label}",
-                "message",
-                gaussian_claim(self.share * one.largest),
-                self.of(one.largest),
-            )
-            for one in self.classes
-        ]
-        if self.users > SECOND and self.second is not None:
-            claim, stated = gaussian_claim(self.share * self.second), self.of(self.second)
-            who = (
-                f"user 2, with mu = {self.second:g}"
-                if self.budget.constant is None
-                else f"a user with mu = {self.second:g}"
-            )
-            kinds = {LAST: "projection", "average": "projection", LAST_AND_AVERAGE: "joint ratio"}
-            found += [Look(kind, who, statistic, claim, stated) for kind, statistic in kinds.items()]
-        return found
-
-    @property
-    def share(self) -> float:
-        """What is stated of everything over the largest budget: below 1 where the noise is larger than it has to be."""
-        return self.sensitivities.exact / self.sensitivities.noise
-
-    @property
-    def second(self) -> float | None:
-        """The budget of the second user, the largest that it can have; None where that is no privacy."""
-        # a list says who has which budget; a law says only how large it can be
-        if isinstance(self.budget, ListBudget):
-            mu = float(self.budget.draw(np.ones(1), SECOND + 1)[0])
-        else:
-            mu = self.budget.largest
-        return mu if math.isfinite(mu) else None
-
-    def of(self, mu: float) -> Analysis:
-        """What is stated of one user with this budget."""
-        return of_a_user(self.stated, self.share * mu)
+        # what is stated of everything over the largest budget: below 1 where the noise is larger than it has to be
+        share = self.sensitivities.exact / self.sensitivities.noise
+        return [Look(ALL, f"a user with {c.label}", "message", of_a_user(self.stated, share * c.largest))
+                for c in self.classes]  # fmt: skip
 
     def observe(self, seed: int, replicates: range) -> Sequence[Seen]:
         groups = [list(replicates[k : k + LANES]) for k in range(0, len(replicates), LANES)]
         passes = [self._pass(seed, lanes) for lanes in groups]
-        iterates, averages, clean, budgets = (np.concatenate(part, axis=-1) for part in zip(*passes, strict=True))
-        eta = self.schedule.step_sizes(1, self.users)
+        iterates, budgets = (np.concatenate(part, axis=-1) for part in zip(*passes, strict=True))
         # (b), and no guess from a run: one that succeeds in one world alone would choose the audited user by the coin
         pairs = self._pairs(*(np.concatenate(part, axis=-1) for part in zip(*self._records(seed, groups), strict=True)))
-        messages = undone(self.rule, iterates, eta)
-        found = [self._messages(one, pairs, messages, iterates, budgets) for one in self.classes]
-        if len(self.looks) > len(self.classes):
-            steepness = slope(self.rule, iterates[SECOND], SECOND + 1, eta[SECOND])
-            for released, twin in ((iterates[SECOND + 1], clean[SECOND + 1]), (averages, clean[1:3].mean(axis=0))):
-                # the average of two iterates moves half as far as the second
-                share = steepness if released is not averages else steepness / 2
-                found.append(self._released(released, twin, share, pairs, clean[SECOND], budgets[SECOND]))
-            both = np.stack([one.statistics for one in found[-2:]], axis=1)
-            found.append(Seen(both, found[-1].canary))
-        return found
+        messages = undone(self.rule, iterates, self.schedule.step_sizes(1, self.users))
+        return [self._messages(one, pairs, messages, iterates, budgets) for one in self.classes]
 
-    def _pass(self, seed: int, lanes: list[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Iterates [users + 1, p, R], the average of the first two, iterates without noise, and budgets [users, R]."""
-        # (c)
-        settings = [Setting(self.schedule, self.budget), Setting(self.schedule, ConstantBudget(mu=math.inf))]
-        steps = np.arange(1, self.users + 1)
-        # both settings in one pass, so that they have the same records and coins
-        kept = run_lane_group(self.model, self.rule, settings, self.sensitivities.noise, steps, seed, lanes)
+    def _pass(self, seed: int, lanes: list[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Iterates [users + 1, p, R] and budgets [users, R]."""
+        setting, steps = Setting(self.schedule, self.budget), np.arange(1, self.users + 1)
+        kept = run_lane_group(self.model, self.rule, [setting], self.sensitivities.noise, steps, seed, lanes)
         start = np.broadcast_to(self.model.start[:, None], (len(self.model.start), LANES))
-        noisy, clean = (np.concatenate([start[None], kept.theta[:, 0, s]])[..., : len(lanes)] for s in (0, 1))
-        average = kept.theta[min(SECOND, self.users - 1), 1, 0][..., : len(lanes)]
-        return noisy, average, clean, drawn_budgets(self.budget, seed, lanes, self.users)
+        iterates = np.concatenate([start[None], kept.theta[:, 0, 0]])[..., : len(lanes)]
+        return iterates, drawn_budgets(self.budget, seed, lanes, self.users)
 
     @cached_property
     def model(self) -> Model:
@@ -194,18 +144,6 @@ class UsersAudit:
         noise = self.sensitivities.noise / budgets[user, runs]
         return Seen(of_projection(messages[user, :, runs], zero, other - zero, noise), canary)
 
-    def _released(
-        self, released: np.ndarray, twin: np.ndarray, share: np.ndarray, pairs: list[Drawn], before: np.ndarray,
-        budgets: np.ndarray,
-    ) -> Seen:  # fmt: skip
-        """The second user in what two users leave: `twin` is the same without noise, whatever the user's coin."""
-        pair = pairs[SECOND]
-        zero, other = self.gradients(before.T, pair.x)
-        # the twin holds the record that the coin chose: what the second of the two adds is taken off
-        effect = (other - zero) * share.T
-        without = twin.T - pair.canary[:, None] * effect
-        return Seen(of_projection(released.T, without, effect, self.sensitivities.noise / budgets), pair.canary)
-
 
 class Drawn(NamedTuple):
     """The records of one user in every run."""
@@ -229,6 +167,12 @@ class BudgetClass(NamedTuple):
         if self.smallest == self.largest:
             return f"mu = {self.largest:g}"
         return f"mu in [{self.smallest:g}, {self.largest:g}]"
+
+
+def of_a_user(stated: Sequence[Analysis], mu: float) -> Analysis:
+    """What the best of these analyses states of one user with this budget."""
+    best = min((one for one in stated if one.valid), key=lambda one: math.inf if one.mu is None else one.mu)
+    return replace(best, mu=mu, eps=partial(eps_of, mu))
 
 
 def classes_of(budget: Budget, n: int) -> list[BudgetClass]:
@@ -293,12 +237,6 @@ def _moved(
 ) -> tuple[Value, Memory]:
     """The server's own update."""
     return rule.update(theta, received_at(theta, float(step), eta, message), memory, rule.floats())
-
-
-def slope(rule: Rule, theta: np.ndarray, step: int, eta: float) -> np.ndarray:
-    """By how much a message moves the iterate in one step, [p, R]."""
-    none, one = (_moved(rule, theta, step, eta, message, rule.memory)[0] for message in (0.0, 1.0))
-    return np.asarray(one - none)
 
 
 def furthest_responses(
