@@ -112,7 +112,7 @@ class FitAudit:
         from dpexp.inference.fitting import plan_central
 
         self.algorithm, n = algorithm.name, min(FIT_RECORDS, cell.run.n)
-        self.planned, self.mu = plan_central(algorithm.model(problem, cell.privacy.mu), mu, n), mu
+        self.planned, self.mu = plan_central(algorithm.model(problem, cell.privacy.mu), n), mu
         x, y = problem.sample(np.random.default_rng(0), n)
         x[0, 1:] = 0.0
         x[0, 1] = 1.0
