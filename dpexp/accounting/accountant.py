@@ -8,7 +8,7 @@
     accountant.get_epsilon(1e-5)
 
 Epsilon and delta are rounded up, whatever delta is. All steps are released. An accountant is told how batches were
-drawn and cannot see it: `dpexp receipt` asks what the program did. The import needs numpy and pydantic alone.
+drawn and cannot see it: `dpexp receipt` asks what the program did.
 """
 
 from __future__ import annotations
@@ -17,25 +17,18 @@ import math
 import sys
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from dpexp.accounting import conversions
 from dpexp.accounting.curve import Curve
-from dpexp.accounting.events import (
-    Kind,
-    NotAccounted,
-    Part,
-    Selection,
-    ZeroConcentrated,
-    parts_of,
-    tree_of,
-)
-from dpexp.accounting.sampling import Relation, distance, random_step
-from dpexp.accounting.steps import Steps, step_loss
+from dpexp.accounting.events import Kind, NotAccounted, Part, Selection, ZeroConcentrated, parts_of, tree_of
+from dpexp.accounting.gaussian import eps_of
+from dpexp.accounting.mixed import truncated
+from dpexp.accounting.one_mu import mu_up_to
+from dpexp.accounting.sampling import Relation, Sampling, distance, random_step
+from dpexp.accounting.selection import best_of
+from dpexp.accounting.steps import StepLoss, Steps, step_loss
 from dpexp.core.errors import UsageError
-
-if TYPE_CHECKING:
-    from dpexp.accounting.sampling import Sampling
-    from dpexp.accounting.steps import StepLoss
 
 
 class Accountant:
@@ -104,8 +97,8 @@ class Accountant:
     ) -> float:
         """The least epsilon that is certified at delta; 0 where nothing is composed, inf without noise.
 
-        `target_delta` is delta by its name in dp_accounting; `alphas`, `eps_error` and `delta_error` are settings of
-        the accountants of Opacus, which change nothing here. Raises UsageError unless 0 <= delta <= 1.
+        `target_delta` is its name in dp_accounting; `alphas`, `eps_error` and `delta_error` are settings of Opacus,
+        which change nothing here. Raises UsageError unless 0 <= delta <= 1.
         """
         delta = _one_of("delta", delta, target_delta)
         if not 0 <= delta <= 1:
@@ -123,15 +116,11 @@ class Accountant:
 
     def get_mu(self, floor: float) -> float:
         """mu of Gaussian differential privacy, rounded up: no delta above the floor is larger than that of mu."""
-        from dpexp.accounting.one_mu import mu_up_to
-
         return mu_up_to(self.profile, floor) if self._composed else 0.0
 
     @cached_property
     def profile(self) -> Curve:
         """Trade-offs of what is composed so far: delta at epsilon, advantage, rates, Bayes error."""
-        from dpexp.accounting.gaussian import eps_of
-
         if any(_without_noise(part) for part in self._composed):
             return Curve(lambda delta: math.inf, direct=lambda eps: 1.0)
         kinds = [part for part in self._composed if isinstance(part, Kind) and math.isfinite(part.noise_multiplier)]
@@ -146,8 +135,6 @@ class Accountant:
 
     def _by_renyi(self, parts: Sequence[Part]) -> Curve:
         """The profile of parts some of which have no more than a Renyi curve."""
-        from dpexp.accounting import conversions
-
         known = [part for part in parts if isinstance(part, ZeroConcentrated)]
         if len(known) == len(parts):
             rho = math.fsum(part.steps * part.rho for part in known)
@@ -156,16 +143,15 @@ class Accountant:
                 lambda delta: conversions.eps_of_zcdp(rho, xi, delta),
                 direct=lambda eps: conversions.delta_of_zcdp(rho, xi, eps),
             )
-        rdp = self._curve(parts)
+        rdp = self._rdp(parts)
 
         def eps(delta: float) -> float:
             return conversions.eps_of_curve(rdp, delta)[0] if 0 < delta < 1 else math.inf if delta == 0 else 0.0
 
         return Curve(eps)
 
-    def _curve(self, parts: Sequence[Part]) -> Callable[[float], float]:
+    def _rdp(self, parts: Sequence[Part]) -> Callable[[float], float]:
         """The sum of the Renyi divergences of parts at an order."""
-        from dpexp.accounting.selection import best_of
 
         def of(part: Part) -> Callable[[float], float]:
             if isinstance(part, ZeroConcentrated):
@@ -175,7 +161,7 @@ class Accountant:
                 return (lambda order: 0.0) if nothing else self._loss(part).rdp
             run = Accountant(self.neighboring_relation)
             run._take(part.run)
-            return cache(best_of(self._curve(part.run), run.profile.delta, part.mean, part.shape))
+            return cache(best_of(self._rdp(part.run), run.profile.delta, part.mean, part.shape))
 
         curves = [(of(part), part.steps) for part in parts]
         return cache(lambda order: math.fsum(steps * curve(order) for curve, steps in curves))
@@ -284,16 +270,12 @@ class Accountant:
             raise UsageError(f"{kind.sampler} batches are accounted for {only} neighbours alone")
 
     def _loss(self, kind: Kind) -> StepLoss:
-        from dpexp.accounting.mixed import truncated
-
         if kind.sampler == "truncated-poisson":
-            assert kind.records is not None
-            assert kind.cap is not None
+            assert kind.records is not None and kind.cap is not None  # noqa: PT018
             return truncated(kind.records, kind.sampling_probability, kind.cap, kind.noise_multiplier)
         sampling: Sampling = "fixed-size" if kind.sampler == "fixed-size" else "poisson"  # of all records if q is 1
-        return step_loss(
-            *random_step(kind.sampling_probability, kind.noise_multiplier, sampling, self.neighboring_relation)
-        )
+        q, noise = kind.sampling_probability, kind.noise_multiplier
+        return step_loss(*random_step(q, noise, sampling, self.neighboring_relation))
 
 
 def _releases_nothing(part: Part) -> bool:

@@ -33,7 +33,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from dpexp.accounting.functions import exp, expm1, gauss_legendre, log
+from dpexp.accounting.functions import exp, expm1, gauss_legendre, log, ndtr
 from dpexp.accounting.grid import UNIT, Discrete
 
 REACH = 9.5
@@ -103,8 +103,6 @@ class OnGrid:
 
 def normal_above(mu: float) -> OnGrid:
     """N(mu, 1) against N(0, 1), from above."""
-    from scipy.special import ndtr
-
     # outcomes are shifted by mu / 2, so that the means are mu / 2 and -mu / 2 and the loss is mu x
     h = _power_of_two(mu / FINE)
     half = math.ceil(mu * (mu / 2 + REACH) / h)
@@ -236,8 +234,6 @@ class Atoms:
 
 def normal_below(mu: float) -> Atoms:
     """N(mu, 1) against N(0, 1), from below: outcomes merged in cells of equal width."""
-    from scipy.special import ndtr
-
     x, means = np.linspace(-mu / 2 - REACH, mu / 2 + REACH, CELLS + 1), (mu / 2, -mu / 2)
     # from the side where probabilities are small; a difference of neighbours loses digits where the cells are narrow
     inner = [np.where(x[1:] <= m, np.diff(ndtr(x - m)), -np.diff(ndtr(m - x))) for m in means]

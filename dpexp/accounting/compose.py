@@ -3,7 +3,6 @@
 (a) A Fourier transform computes masses with an absolute error of about 1e-16, and delta = 1e-14 is a sum of masses
 below that. So each loss is tilted first: w(l) = p(l) e^(t l - K(t)), K(t) = log sum p(l) e^(t l), with one rate t > 0
 for all factors.
-
 (b) The product of the tilted laws is the tilted product, with K's added, so that with G the tilted law of the sum and K
 the sum of the K's,
 
@@ -42,11 +41,9 @@ factors of the k-th law w_k, F_k its transform, |F_k| <= 1):
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
@@ -63,16 +60,15 @@ MOST_CELLS = 1 << 22
 """a wider window is refused"""
 _LEFT_OUT = 60.0
 """-log of what may be left of the product at a frequency that is left out: 9e-27, far below what rounding leaves"""
-_AT_ONCE = 1 << 14
-"""numbers of a spectrum that are raised to a power at once"""
+_AT_ONCE = 1 << 13
+"""numbers of a spectrum that are raised to a power at once, which stay in the cache"""
 _KEPT_CELLS = 1 << 20
 """numbers of all transforms that are kept for further questions, and of the largest law whose own transform is"""
 _CERTAIN = 25.0
 """-log of 1 - delta from which on 1 is the bound that is stated: 1e-11"""
-RATIO = 1.1
-"""rates are powers of it, so that one transform serves nearby deltas and no result depends on what was asked before"""
-_FIRST, _LAST = -170, 340
-"""exponents of RATIO"""
+RATIO, _FIRST, _LAST = 1.1, -170, 340
+"""rates are powers of it, with exponents in this range, so that one transform serves nearby deltas and no result
+depends on what was asked before"""
 _POOR, _SEARCHED = 1e-3, 1 << 20
 """error relative to delta from which on other rates are tried, where a transform keeps at most so many numbers"""
 _VANISHING = 1e-12
@@ -92,7 +88,7 @@ class Composed:
 
     def __init__(self, parts: Parts, interval: float, side: Side) -> None:
         self.parts, self.interval, self.side = [part for part in parts if part[1] > 0], interval, side
-        self._transforms: OrderedDict[float, Tilted] = OrderedDict()
+        self._transforms: dict[float, Tilted] = {}
         self._saddles: dict[float, tuple[float, float]] = {}
         """by rate"""
 
@@ -150,12 +146,11 @@ class Composed:
 
     def _transform(self, rate: float) -> Tilted:
         """The transform at this rate, kept for a while. Raises TooWide."""
-        if rate not in self._transforms:
-            self._transforms[rate] = self._tilted(rate)
-            while sum(t.held for t in self._transforms.values()) > _KEPT_CELLS and len(self._transforms) > 1:
-                self._transforms.popitem(last=False)
-        self._transforms.move_to_end(rate)
-        return self._transforms[rate]
+        tilted = self._transforms.pop(rate, None) or self._tilted(rate)
+        self._transforms[rate] = tilted
+        while sum(t.cells for t in self._transforms.values()) > _KEPT_CELLS and len(self._transforms) > 1:
+            self._transforms.pop(next(iter(self._transforms)))
+        return tilted
 
     def _tilted(self, rate: float) -> Tilted:
         return Tilted(self.parts, self.interval, rate, self.side)
@@ -169,7 +164,7 @@ class Composed:
         power = min(max(power, _FIRST), _LAST)
         first = self._transform(RATIO**power)
         bound, share = answer(first)
-        if share <= _POOR or first.held > _SEARCHED or (self.side == "above" and bound <= enough):
+        if share <= _POOR or first.cells > _SEARCHED or (self.side == "above" and bound <= enough):
             return bound
         # rounding is felt where one large loss is as likely as many small ones: the tilted law has two humps, and
         # between two rates that are close its mean leaps over the eps in question
@@ -182,17 +177,16 @@ class Composed:
                 return math.inf
 
         log_rate = math.log(RATIO)
-        found = least(value, (power - 1) * log_rate, (power + 2) * log_rate, xatol=0.03 * log_rate)
-        return sign * min(sign * bound, found.value)
+        best = least(value, (power - 1) * log_rate, (power + 2) * log_rate, xatol=0.03 * log_rate)
+        return sign * min(sign * bound, best.value)
 
     def eps(self, delta: float) -> float:
         """Above: an eps >= 0 with delta(eps) <= delta, inf where none is found. Below: one with delta(eps) >= delta."""
-        below = self.side == "below"
         if not self._coarse or self.lost >= delta:
-            return 0.0 if below or not self.lost >= delta else math.inf
+            return math.inf if self.lost >= delta and self.side == "above" else 0.0
         level = math.log(delta - self.lost)
         power = self._last_power(lambda eps, log_delta: level - log_delta if eps >= 0 else -math.inf)
-        return self._ask(power, lambda t: t.eps_below(delta) if below else t.eps_above(delta - self.lost))
+        return self._ask(power, lambda t: t.eps(delta - self.lost))
 
     def delta(self, eps: float) -> float:
         """A bound on delta(eps) from this side, eps >= 0."""
@@ -202,21 +196,13 @@ class Composed:
         if self.side == "above" and eps / 2 + self._cumulants(-0.5)[0] < -_CERTAIN:
             return 1.0
         power = self._last_power(lambda at, _: at - eps)
-        if self.side == "below":
-            return max(0.0, self._ask(power, lambda t: t.delta_below(eps)))
         # what vanishes beside the probability of an unbounded loss, to which it is added, is good enough
-        return min(1.0, self.lost + self._ask(power, lambda t: t.delta_above(eps), _VANISHING * self.lost))
+        return min(1.0, self.lost + self._ask(power, lambda t: t.delta(eps), _VANISHING * self.lost))
 
     def rough_delta(self, eps: float) -> float:
         """About delta(eps) of bounded losses, by the saddle point: no bound, and at best within a factor of a few."""
-        if not self._coarse:
-            return 0.0
         power = self._last_power(lambda at, _: at - eps)
-        low, high = (self._saddle(RATIO**k)[0] for k in (power, power + 1))
-        rate = RATIO ** (power + min(max((eps - low) / (high - low), 0.0), 1.0) if high > low else power)
-        value, _, variance = self._cumulants(rate)
-        log_delta = value - rate * eps - math.log(rate * (1 + rate) * math.sqrt(2 * math.pi * variance) + 1)
-        return math.exp(min(log_delta, 0.0))
+        return math.exp(min(self._saddle(RATIO**power)[1], 0.0)) if self._coarse else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,37 +215,35 @@ class _Tilt:
     cumulant: float
     """K of one factor"""
     rounding: float
-    """relative error rho of the weights"""
+    """rho of (h)"""
     farthest: float
-    """largest |loss|"""
+    """max |l|"""
 
     @cached_property
     def mean(self) -> float:
-        """Mean cell."""
-        return float((self.weights * self.cells).sum())  # a product by BLAS would wait for its threads
+        return float((self.weights * self.cells).sum())
 
     @property
     def middle(self) -> int:
-        """Cell next to the mean."""
+        """The cell next to the mean."""
         return round(self.mean)
+
+    def log_moments(self, rates: np.ndarray, coarse: bool = False) -> np.ndarray:
+        """log of the mean of e^(rate (cell - mean)), for each rate; or about that, from some fifty cells."""
+        cells, log_weights = self._coarse if coarse else (self.cells, self._log_weights)
+        exponents = np.multiply.outer(rates, cells - self.mean) + log_weights
+        tops = exponents.max(axis=1)
+        return np.asarray(tops + log(exp(exponents - tops[:, None]).sum(axis=1)))
 
     @cached_property
     def _log_weights(self) -> np.ndarray:
         return log(self.weights)
 
-    def log_moments(self, rates: np.ndarray) -> np.ndarray:
-        """log of the mean of e^(rate (cell - mean)), for each rate."""
-        exponents = np.multiply.outer(rates, self.cells - self.mean) + self._log_weights
-        tops = exponents.max(axis=1)
-        return np.asarray(tops + log(exp(exponents - tops[:, None]).sum(axis=1)))
-
     @cached_property
-    def coarse(self) -> _Tilt:
-        """About the same law on some fifty cells."""
+    def _coarse(self) -> tuple[np.ndarray, np.ndarray]:
         starts = np.arange(0, len(self.weights), 1 + len(self.weights) // 64)
         weights = np.add.reduceat(self.weights, starts)
-        cells = np.add.reduceat(self.cells * self.weights, starts) / weights
-        return _Tilt(self.start, cells, weights, 0.0, 0.0, 0.0)
+        return np.add.reduceat(self.cells * self.weights, starts) / weights, log(weights)
 
     def transform(self, size: int) -> tuple[np.ndarray, float]:
         """Of so many points, and the bound on the 2-norm of its error over sqrt(size): (e)."""
@@ -286,39 +270,7 @@ def _tilt(law: Discrete, interval: float, rate: float) -> _Tilt:
     # (h), logarithms of masses being at most 0
     rounding = UNIT * (8 + float((np.abs(powers) - log_masses).max()) + abs(cumulant))
     used = weights > 0  # below 1e-308: far less than what the window misses
-    cells, weights = cells[used], weights[used]
-    return _Tilt(law.start, cells, weights, cumulant, rounding, float(max(-losses[0], losses[-1])))
-
-
-class Sums(NamedTuple):
-    """s_d(k) = sum over cells j >= k of G_j e^(-d (j - k)) at two decays d, and a bound on the rounding of their
-    difference."""
-
-    near: float
-    far: float
-    rounding: float
-
-
-class WindowSums:
-    """The two sums at any cell of a window of masses [W]."""
-
-    def __init__(self, masses: np.ndarray, decays: tuple[float, float]) -> None:
-        self.masses, self.cells, self.decays = masses, len(masses), decays
-        self._row = math.isqrt(self.cells - 1) + 1
-        self._starts = np.arange(0, self.cells, self._row)
-        padded = np.append(masses, np.zeros(len(self._starts) * self._row - self.cells)).reshape(-1, self._row)
-        self._rows = [(padded * np.exp(-d * np.arange(self._row))).sum(axis=1) for d in decays]
-
-    def at(self, k: int) -> Sums:
-        near, far = (self._sum(k, decay, rows) for decay, rows in zip(self.decays, self._rows, strict=True))
-        return Sums(near, far, 8 * UNIT * self.cells * abs(near))  # (i), of two sums
-
-    def _sum(self, k: int, decay: float, rows: np.ndarray) -> float:
-        # what is left of k's row, cell by cell, and the rows after it, each known from its start
-        row = -(-k // self._row)
-        ahead = self.masses[k : row * self._row]
-        first = (ahead * np.exp(-decay * np.arange(len(ahead)))).sum()
-        return float(first + (rows[row:] * np.exp(-decay * (self._starts[row:] - k))).sum())
+    return _Tilt(law.start, cells[used], weights[used], cumulant, rounding, float(max(-losses[0], losses[-1])))
 
 
 class Tilted:
@@ -326,7 +278,7 @@ class Tilted:
 
     def __init__(self, parts: Parts, interval: float, rate: float, side: Side) -> None:
         tilts = [(_tilt(law, interval, rate), count) for law, count in parts]
-        self.interval, self.rate = interval, rate
+        self.interval, self.rate, self._above = interval, rate, side == "above"
         self.cumulant = math.fsum(count * t.cumulant for t, count in tilts)
         low, high = _window(tilts)  # (d)
         origin = sum(count * t.start for t, count in tilts)
@@ -336,29 +288,98 @@ class Tilted:
         middle = sum(count * t.middle for t, count in tilts)
         # (c): the rate is the saddle point of this loss, since K'(t) is the mean of the tilted sum
         self._saddle = math.fsum(n * (t.start + t.mean) for t, n in tilts) - (1 / rate + 1 / (1 + rate)) / interval
-        decays = interval * rate, interval * (1 + rate)
         # losses below 0 are not needed for eps >= 0
         first = max(low, -origin)
         # negative entries of the computed law are kept: setting them to 0 would add up their absolute values; where
         # every loss is negative, delta(0) is what may lie outside the window
-        window = np.roll(law, middle - first)[: high + 1 - first] if first <= high else np.zeros(1)
-        self._sums = WindowSums(window, decays)
-        self.held = self.cells = self._sums.cells
-        self._first, self._side = first + origin, side
+        self._masses = np.roll(law, middle - first)[: high + 1 - first] if first <= high else np.zeros(1)
+        self.cells, self._first = len(self._masses), first + origin
+        # s_d(k) = sum over cells j >= k of G_j e^(-d (j - k)) at two decays d: rows of the window are added up once
+        self._decays = interval * rate, interval * (1 + rate)
+        self._row = math.isqrt(self.cells - 1) + 1
+        self._starts = np.arange(0, self.cells, self._row)
+        padding = np.zeros(len(self._starts) * self._row - self.cells)
+        padded = np.append(self._masses, padding).reshape(-1, self._row)
+        self._rows = [(padded * np.exp(-d * np.arange(self._row))).sum(axis=1) for d in self._decays]
         kappa = math.exp(rate * math.log(rate) - (1 + rate) * math.log1p(rate))
         spread = 2 / (2 * rate * (2 * rate + 1) * (2 * rate + 2) * interval)  # integral of k^2, in cells
         # E |k|_2 of (g), and what the window of (d) misses; both over e^(K - t eps)
         self._error = math.sqrt(kappa**2 + spread) * error + 2 * kappa * math.exp(-_OUTSIDE)
-        self._tilting = math.exp(min(sum(count * t.rounding for t, count in tilts), 700.0))  # (h)
+        # (h), which enlarges what is stated from above and lessens it from below, as all errors do
+        self._sign = 1.0 if self._above else -1.0
+        self._tilting = math.exp(self._sign * min(sum(count * t.rounding for t, count in tilts), 700.0))
         self._shift = 2 * UNIT * sum(count * t.farthest for t, count in tilts)  # (j)
+
+    def eps(self, delta: float) -> Answer:
+        """Above: an eps with delta(eps) <= delta, the least but for rounding; inf where the window has none.
+
+        Below: an eps with delta(eps) >= delta, the largest but for rounding; 0 where the window has none.
+        """
+        k = self._fewest(delta)
+        if self._above and k >= self.cells:
+            return math.inf, math.inf
+        if k == 0:
+            eps = self.loss(0)
+            charged = math.inf if eps > 0 else 0.0
+            return (eps + self._shift if eps > 0 and self._above else 0.0), charged
+        charge = self._charge(k if self._above else k - 1)
+        eps = self.loss(k if self._above else k - 1)
+        if k < self.cells and self._discounted(k)[1] > 0:
+            between = self._between(k, delta / self._tilting - self._sign * self._charge(k))
+            eps = between if self._above else max(eps, between)
+        return max(0.0, eps * (1 + self._sign * 1e-13) + self._sign * self._shift), charge / delta
+
+    def delta(self, eps: float) -> Answer:
+        """A bound on delta(eps)."""
+        eps = max(0.0, eps - self._sign * self._shift)
+        k = self._cell(eps)
+        if k < 0:
+            return 1.0 if self._above else self._bound(0), math.inf
+        if k >= self.cells:
+            return self._bound(self.cells - 1) if self._above else 0.0, math.inf
+        near, far = self._discounted(k)
+        # (b) with k(x) = e^(-t x) - e^(-(1 + t) x), whose two sums are known at the next loss of the grid
+        value = self._scale(k) * (near - math.exp(eps - self.loss(k)) * far)
+        charge = self._charge(k)
+        bound = max(0.0, (value + self._sign * charge) * self._tilting)
+        return bound, charge / bound if bound > 0 else math.inf
+
+    def loss(self, k: int) -> float:
+        """The k-th loss of the window."""
+        return self.interval * (self._first + k)
+
+    def _cell(self, eps: float) -> int:
+        """The first loss of the window that is at least eps; -1 for an eps before the window."""
+        k = math.ceil(eps / self.interval * (1 - 1e-15)) - self._first
+        return k if k >= 0 else -1
+
+    def _discounted(self, k: int) -> tuple[float, float]:
+        """s_d(k) of both decays: what is left of k's row, cell by cell, and the rows after it."""
+        row = -(-k // self._row)
+        ahead = self._masses[k : row * self._row]
+        near, far = (
+            float((ahead * np.exp(-d * np.arange(len(ahead)))).sum())
+            + float((rows[row:] * np.exp(-d * (self._starts[row:] - k))).sum())
+            for d, rows in zip(self._decays, self._rows, strict=True)
+        )
+        return near, far
+
+    def _scale(self, k: int) -> float:
+        return math.exp(min(self.cumulant - self.rate * self.loss(k), 700.0))
+
+    def _errors(self, near: float) -> float:
+        """(d) to (g), and (i) of two sums; over e^(K - t eps)."""
+        return self._error + 8 * UNIT * self.cells * abs(near)
+
+    def _charge(self, k: int) -> float:
+        """Errors of delta at eps between the losses k - 1 and k."""
+        # e^(K - t eps) falls, so that the errors at k - 1 are the larger ones
+        return self._scale(k - 1) * self._errors(self._discounted(k)[0])
 
     def _bound(self, k: int) -> float:
         """A bound on delta at the k-th loss."""
-        near, far, rounding = self._sums.at(k)
-        charge = self._error + rounding  # (d) to (g), and (i)
-        if self._side == "above":
-            return max(near - far + charge, 0.0) * self._scale(k) * self._tilting
-        return max(near - far - charge, 0.0) * self._scale(k) / self._tilting
+        near, far = self._discounted(k)
+        return max(near - far + self._sign * self._errors(near), 0.0) * self._scale(k) * self._tilting
 
     def _fewest(self, level: float) -> int:
         """The first loss whose bound is at most `level`, after one whose bound is larger; all cells where none is."""
@@ -372,83 +393,14 @@ class Tilted:
         # computed; next to the saddle point log delta falls by the rate for each unit of the loss
         return first_reached(below, -1, self.cells, self._saddle - self._first, self.rate * self.interval)
 
-    def _at(self, eps: float) -> tuple[float, float] | None:
-        """For eps in the window: delta(eps) as computed, and its errors."""
-        k = self._cell(eps)
-        if not 0 <= k < self.cells:
-            return None
-        near, far, _ = self._sums.at(k)
-        # (b) with k(x) = e^(-t x) - e^(-(1 + t) x), whose two sums are known at the next loss of the grid
-        return self._scale(k) * (near - math.exp(eps - self.loss(k)) * far), self._charge(k)
-
-    def loss(self, k: int) -> float:
-        """The k-th loss of the window."""
-        return self.interval * (self._first + k)
-
-    def _scale(self, k: int) -> float:
-        return math.exp(min(self.cumulant - self.rate * self.loss(k), 700.0))
-
-    def _charge(self, k: int) -> float:
-        """Errors of delta at eps between the losses k - 1 and k."""
-        # e^(K - t eps) falls, so that the errors at k - 1 are the larger ones
-        return self._scale(k - 1) * (self._error + self._sums.at(k).rounding)
-
     def _between(self, k: int, level: float) -> float:
         """The eps at which scale_k (near_k - e^(eps - loss_k) far_k) = level, between the losses k - 1 and k."""
-        near, far, _ = self._sums.at(k)
+        near, far = self._discounted(k)
         inside = near - level / self._scale(k)
         low, high = self.loss(k - 1), self.loss(k)
         if far <= 0 or inside <= 0:
             return low if inside <= 0 else high
         return min(max(high + math.log(inside / far), low), high)
-
-    def eps_above(self, delta: float) -> Answer:
-        """An eps with delta(eps) <= delta, the least but for rounding; inf where the window has none."""
-        k = self._fewest(delta)
-        if k >= self.cells:
-            return math.inf, math.inf
-        eps = self.loss(k)
-        if k == 0:
-            return (eps + self._shift, math.inf) if eps > 0 else (0.0, 0.0)
-        share = self._charge(k) / delta
-        if self._sums.at(k).far > 0:
-            eps = self._between(k, delta / self._tilting - self._charge(k))
-        return max(0.0, eps) * (1 + 1e-13) + self._shift, share
-
-    def eps_below(self, delta: float) -> Answer:
-        """An eps with delta(eps) >= delta, the largest but for rounding; 0 where the window has none."""
-        k = self._fewest(delta)
-        if k == 0:
-            return 0.0, math.inf if self.loss(0) > 0 else 0.0
-        eps = self.loss(k - 1)
-        if k < self.cells and self._sums.at(k).far > 0:
-            eps = max(eps, self._between(k, delta * self._tilting + self._charge(k)))
-        return max(0.0, eps * (1 - 1e-13) - self._shift), self._charge(k - 1) / delta
-
-    def delta_above(self, eps: float) -> Answer:
-        """A bound on delta(eps) from above."""
-        eps = max(0.0, eps - self._shift)
-        at = self._at(eps)
-        if at is None:
-            return 1.0 if self._cell(eps) < 0 else self._bound(self.cells - 1), math.inf
-        value, charge = at
-        bound = max(0.0, (value + charge) * self._tilting)
-        return bound, charge / bound if bound > 0 else math.inf
-
-    def delta_below(self, eps: float) -> Answer:
-        """A bound on delta(eps) from below."""
-        eps += self._shift
-        at = self._at(eps)
-        if at is None:
-            return self._bound(0) if self._cell(eps) < 0 else 0.0, math.inf
-        value, charge = at
-        bound = max(0.0, (value - charge) / self._tilting)
-        return bound, charge / bound if bound > 0 else math.inf
-
-    def _cell(self, eps: float) -> int:
-        """The first loss of the window that is at least eps; -1 for an eps before the window."""
-        k = math.ceil(eps / self.interval * (1 - 1e-15)) - self._first
-        return k if k >= 0 else -1
 
 
 def _window(tilts: Sequence[tuple[_Tilt, int]]) -> tuple[int, int]:
@@ -459,8 +411,8 @@ def _window(tilts: Sequence[tuple[_Tilt, int]]) -> tuple[int, int]:
     rates = _DEVIATION_RATES / math.sqrt(max(variance, 1e-12))
     # P(sum >= x) <= M(r) e^(-r x) for any r > 0, and r < 0 to the left: which is best can be read off roughly
     both = np.stack([-rates, rates])
-    about = np.sum([count * t.coarse.log_moments(both.ravel()) for t, count in tilts], axis=0).reshape(both.shape)
-    best = both[[0, 1], ((about + _OUTSIDE) / rates).argmin(axis=1)]
+    about = np.sum([count * t.log_moments(both.ravel(), coarse=True) for t, count in tilts], axis=0)
+    best = both[[0, 1], ((about.reshape(both.shape) + _OUTSIDE) / rates).argmin(axis=1)]
     ends = (centre + (np.sum([count * t.log_moments(best) for t, count in tilts], axis=0) + _OUTSIDE) / best).tolist()
     largest = sum(count * int(t.cells[-1]) for t, count in tilts)
     smallest = sum(count * int(t.cells[0]) for t, count in tilts)
@@ -473,57 +425,43 @@ def _sum(tilts: Sequence[tuple[_Tilt, int]], cells: int) -> tuple[np.ndarray, fl
     # (d): no larger than the window, onto which the laws are wrapped
     size = _transform_size(cells)
     kept: np.ndarray | None = None  # frequencies at which the product is a number: with many factors, the low ones
-    real, imaginary, forward, growth = np.ones(1), np.zeros(1), 0.0, 0.0
+    product, forward, growth = np.ones(1, dtype=np.complex128), 0.0, 0.0
     for tilt, count in tilts:
         law, error = _kept_transform(tilt, size) if size <= _KEPT_CELLS else tilt.transform(size)
         forward += count * error  # (e): T_k eps_F |w_k|_2, and T_k e_k below
         growth += count * error * math.sqrt(size)
-        if kept is not None:
-            law = law[kept]
-        # (f): a power below e^-60 is left out
-        large = np.square(law.real) + np.square(law.imag) > math.exp(-2 * _LEFT_OUT / count)
-        used = np.flatnonzero(large)
-        power = _power(law.real[used], law.imag[used], count)
-        if kept is None:
-            kept, (real, imaginary) = used, power
-        else:
-            kept, (real, imaginary) = kept[used], _product(real[used], imaginary[used], *power)
-        there = np.maximum(np.abs(real), np.abs(imaginary)) > math.exp(-_LEFT_OUT)
-        kept, real, imaginary = kept[there], real[there], imaginary[there]
+        # (f): what is below e^-60 is left out
+        law = law if kept is None else law[kept]
+        large = np.flatnonzero(_square(law) > math.exp(-2 * _LEFT_OUT / count))
+        parts = [_power(law[large[k : k + _AT_ONCE]], count) for k in range(0, len(large), _AT_ONCE)]
+        product = np.concatenate(parts) if kept is None else product[large] * np.concatenate(parts)
+        there = _square(product) > math.exp(-2 * _LEFT_OUT)
+        kept, product = (large if kept is None else kept[large])[there], product[there]
     assert kept is not None, "a sum of no laws"
     # |F|_2 / sqrt(N): the full spectrum has every entry twice but for the first and the last, so never too small
-    length = math.sqrt(2 * float((np.square(real) + np.square(imaginary)).sum()) / size)
+    length = math.sqrt(2 * float(_square(product).sum()) / size)
     factors = sum(count for _, count in tilts)
     # (f), what is left out, and (g)
     lost = (3 * UNIT * factors + 8 * UNIT * math.log2(size)) * length + 2 * math.exp(-_LEFT_OUT)
     spectrum = np.zeros(size // 2 + 1, dtype=np.complex128)
-    spectrum.real[kept], spectrum.imag[kept] = real, imaginary
+    spectrum[kept] = product
     return np.fft.irfft(spectrum, size), math.exp(min(growth, 700.0)) * forward + lost
 
 
-def _power(real: np.ndarray, imaginary: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+def _square(z: np.ndarray) -> np.ndarray:
+    """Of the absolute values."""
+    return np.asarray(np.square(z.real) + np.square(z.imag))
+
+
+def _power(base: np.ndarray, count: int) -> np.ndarray:
     """The count-th power of complex numbers, count >= 1, by squaring."""
-    # some at a time stay in the cache
-    if len(real) > _AT_ONCE:
-        parts = [slice(k, k + _AT_ONCE) for k in range(0, len(real), _AT_ONCE)]
-        a, b = zip(*(_power(real[part], imaginary[part], count) for part in parts), strict=True)
-        return np.concatenate(a), np.concatenate(b)
-    product = None
-    while True:
+    product = base if count & 1 else None
+    while count := count >> 1:
+        base = base * base
         if count & 1:
-            product = (real, imaginary) if product is None else _product(*product, real, imaginary)
-        count >>= 1
-        if not count:
-            assert product is not None
-            return product
-        half = real * imaginary  # twice it has the bits of the sum of the two equal products
-        real, imaginary = real * real - imaginary * imaginary, half + half
-
-
-def _product(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(a + ib)(c + id), the same bits on every machine."""
-    # each operation is rounded by itself: numpy's own product joins two of them where a processor can
-    return a * c - b * d, a * d + b * c
+            product = base if product is None else product * base
+    assert product is not None
+    return product
 
 
 def _transform_size(count: int) -> int:

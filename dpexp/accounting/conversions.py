@@ -1,21 +1,25 @@
 """From Renyi divergences to (epsilon, delta), at the best order; the Gaussian ones are in `gaussian`.
 
-Any order is valid, so that a search which misses the best one is loose but never wrong.
+Any order is valid, so that a search which misses the best one is loose but never wrong. With x = order - 1 > 0
+(Canonne, Kamath and Steinke, 2020, Proposition 12)
+
+    epsilon = rdp - log(1 + 1 / x) - (log delta + log(1 + x)) / x,
+    log delta = x (rdp - epsilon - log(1 + 1 / x)) - log(1 + x).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
-from dpexp.accounting.functions import log
 from dpexp.accounting.search import Least, least
 
 Rdp = Callable[[float], float]
 """order -> Renyi divergence"""
-_PLACES: list[float] = log(np.geomspace(5e-4, 4e3, 25)).tolist()
+_PLACES: list[float] = np.log(np.geomspace(5e-4, 4e3, 25)).tolist()
 """log(order - 1) at which curves are evaluated before the best is refined"""
 _AROUND = _PLACES[1] - _PLACES[0]
 _EACH_SIDE = 2
@@ -23,17 +27,17 @@ _CLOSE = 2e-5
 """how closely log(order - 1) is found: epsilon is flat there, and misses the least by about the square of it"""
 
 
-def classic_eps(order: float, rdp: float, delta: float) -> float:
-    """rdp + log(1 / delta) / (order - 1) (Mironov, 2017, Proposition 3)."""
-    return rdp + math.log(1 / delta) / (order - 1)
-
-
 def improved_eps(order: float, rdp: float, delta: float) -> float:
-    """rdp + log(1 - 1 / order) - log(delta order) / (order - 1), at least 0 (Canonne, Kamath and Steinke, 2020)."""
-    product = delta * order
-    # a product that is no number with all its digits is taken apart
-    logarithm = math.log(product) if product > 1e-290 else math.log(delta) + math.log(order)
-    return max(0.0, rdp + math.log1p(-1 / order) - logarithm / (order - 1))
+    """Epsilon, at least 0, at delta > 0 of a Renyi divergence of that order."""
+    return max(0.0, _eps(order - 1, rdp, delta))
+
+
+def _eps(x: float, rdp: float, delta: float) -> float:
+    return rdp - math.log1p(1 / x) - (math.log(delta) + math.log1p(x)) / x
+
+
+def _log_delta(x: float, rdp: float, eps: float) -> float:
+    return x * (rdp - eps - math.log1p(1 / x)) - math.log1p(x)
 
 
 def least_over_orders(value: Callable[[float], float]) -> Least:
@@ -48,17 +52,14 @@ def least_over_orders(value: Callable[[float], float]) -> Least:
         known |= {k: value(1 + math.exp(_PLACES[k])) for k in wanted}
         best = min(known, key=lambda k: (known[k], k))
         # where no place has a finite value, all are asked before there is said to be none
-        if math.isfinite(known[best]):
-            near = range(max(0, best - _EACH_SIDE), min(len(_PLACES), best + _EACH_SIDE + 1))
-        else:
-            near = range(len(_PLACES))
-        wanted = set(near) - set(known)
-    found = Least(1 + math.exp(_PLACES[best]), known[best])
-    if not math.isfinite(found.value):
-        return found
+        around = _EACH_SIDE if math.isfinite(known[best]) else len(_PLACES)
+        wanted = set(range(max(0, best - around), min(len(_PLACES), best + around + 1))) - set(known)
+    place = Least(1 + math.exp(_PLACES[best]), known[best])
+    if not math.isfinite(place.value):
+        return place
     low, high = _PLACES[max(0, best - 1)], _PLACES[min(len(_PLACES) - 1, best + 1)]
     closer = least(lambda x: value(1 + math.exp(x)), low, high, xatol=_CLOSE)
-    return min(found, Least(1 + math.exp(closer.x), closer.value), key=lambda least: least.value)
+    return min(place, Least(1 + math.exp(closer.x), closer.value), key=lambda least: least.value)
 
 
 def eps_near(curve: Rdp, order: float, delta: float) -> float:
@@ -84,34 +85,24 @@ def eps_of_curve(curve: Rdp, delta: float, sharp: Rdp | None = None) -> tuple[fl
 
 
 def delta_of_curve(curve: Rdp, eps: float) -> float:
-    """Delta at epsilon, at the best order (Canonne, Kamath and Steinke, 2020, Proposition 12)."""
-
-    def log_delta(a: float) -> float:
-        return (a - 1) * (curve(a) - eps) + a * math.log1p(-1 / a) - math.log(a - 1)
-
-    return math.exp(min(least_over_orders(log_delta).value, 0.0))
+    """Delta at epsilon, at the best order."""
+    return math.exp(min(least_over_orders(lambda order: _log_delta(order - 1, curve(order), eps)).value, 0.0))
 
 
 def eps_of_zcdp(rho: float, xi: float, delta: float) -> float:
     """The least epsilon at delta of (xi, rho)-zCDP, which is a Renyi divergence of at most xi + rho order."""
     if delta == 0 or rho == 0:
         return 0.0 if delta == 1 else math.inf if rho else xi
-
-    def eps(x: float) -> float:
-        excess = math.exp(x)
-        more = (math.log(delta) + math.log1p(excess)) / excess
-        return xi + rho * (1 + excess) - math.log1p(1 / excess) - more
-
-    return max(0.0, least(eps, -30.0, 90.0, xatol=1e-9).value)
+    return max(0.0, _best_of_zcdp(partial(_eps, delta=delta), rho, xi))
 
 
 def delta_of_zcdp(rho: float, xi: float, eps: float) -> float:
-    """The least delta at epsilon >= 0 of (xi, rho)-zCDP (Canonne, Kamath and Steinke, 2020, Proposition 12)."""
+    """The least delta at epsilon >= 0 of (xi, rho)-zCDP."""
     if eps == math.inf or (rho == 0 and xi <= eps):
         return 0.0
+    return math.exp(min(0.0, _best_of_zcdp(partial(_log_delta, eps=eps), rho, xi)))
 
-    def log_delta(x: float) -> float:
-        excess = math.exp(x)
-        return excess * (xi + rho * (1 + excess) - eps - math.log1p(1 / excess)) - math.log1p(excess)
 
-    return math.exp(min(0.0, least(log_delta, -30.0, 90.0, xatol=1e-9).value))
+def _best_of_zcdp(value: Callable[[float, float], float], rho: float, xi: float) -> float:
+    """Of x and the divergence there; orders are far beyond those of other curves where rho is small."""
+    return least(lambda log_x: value(math.exp(log_x), xi + rho * (1 + math.exp(log_x))), -30.0, 90.0, xatol=1e-9).value

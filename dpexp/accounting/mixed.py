@@ -1,11 +1,8 @@
 """A step of several kinds, of which the adversary learns which one it was: one pair of neighbours for each kind.
 
-A step draws a kind k, with probability w_k where the record is there and v_k where it is not, and releases what a
-sampled Gaussian pair of that kind shows: the record is met with probability q_k, and then moves the mean by mu_k
-deviations of the noise. Two programs are of this form.
-
-- *Sizes shown.* A Poisson batch whose size is released, or divides the sum. The kinds are the sizes. See `shown_sizes`.
-- *Truncated batches.* A Poisson batch that is cut down where it is too large. See `truncated`.
+A step draws a kind k, with probability w_k where the record is there and v_k where it is not, and releases a sampled
+Gaussian pair: the record is met with probability q_k, and then moves the mean by mu_k deviations of the noise. So are
+Poisson batches whose sizes are known (`shown_sizes`), and those that are cut where they are too large (`truncated`).
 
 (a) The hockey-stick curve of a pair (P, Q) is H(eps) = sup over events of P(S) - e^eps Q(S). With the kind shown, the
 best event is the best one for each kind, so H(eps) = sum_k w_k H_k(eps - log(w_k / v_k)).
@@ -23,7 +20,7 @@ from typing import Literal
 
 import numpy as np
 
-from dpexp.accounting import pairs as hockey_sticks
+from dpexp.accounting import pairs
 from dpexp.accounting.binomials import binomial_log_masses, likely_counts
 from dpexp.accounting.curve import Side
 from dpexp.accounting.functions import exp
@@ -35,21 +32,19 @@ LEAST_KIND = 1e-30
 """probability of a kind that is left out: a million of them over a million steps are far below any delta"""
 LEAST_OVER = 1e-290
 """probability of a cut batch below which a double has few digits left, and far below all deltas that are stated"""
-FEW = 4
-"""kinds up to which the curve is evaluated at all points"""
-BULK = 400
-"""points of the grid on which the curve itself is evaluated: ten deviations of a step's loss"""
-AT_ONCE = 64
-"""kinds whose curves are evaluated together, at a thousand points each"""
-LADDER = 1.005
-"""ratio of two neighbouring points beyond: chords of half a percent of a loss move its square by a 100,000th"""
+FEW, AT_ONCE = 4, 64
+"""kinds up to which the curve is evaluated at all points, and whose curves are evaluated together"""
+BULK, LADDER = 400, 1.005
+"""points of the grid on which the curve itself is evaluated, ten deviations of a step's loss, and ratio of two
+neighbouring points beyond: chords of half a percent of a loss move its square by a 100,000th"""
 
 
 class MixedStep(StepLoss):
     """Kinds of one scheme, as arrays over the kinds; used from above only.
 
     `present` and `absent` are the probabilities of the kinds with and without the record, [kinds]; of replaced records,
-    whose scheme is `fixed-size`, they are equal. `lost` is what the kinds that are left out have.
+    whose scheme is `fixed-size`, they are equal. `lost` is what the kinds that are left out have; `unsampled` the mu of
+    a Gaussian step that is no better, inf where the kinds themselves tell the record.
     """
 
     def __init__(
@@ -70,27 +65,26 @@ class MixedStep(StepLoss):
     def curves(self) -> list[tuple[Profile, Profile]]:
         shift = np.log(self.present / self.absent)
         if self.scheme == "fixed-size":
-            both = partial(self._summed, hockey_sticks.symmetrised, self.present, shift)
+            both = partial(self._sum, pairs.symmetrised, self.present, shift)
             return [(both, both)]
-        removed = partial(self._summed, hockey_sticks.removing, self.present, shift)
-        added = partial(self._summed, hockey_sticks.adding, self.absent, -shift)
+        removed = partial(self._sum, pairs.removing, self.present, shift)
+        added = partial(self._sum, pairs.adding, self.absent, -shift)
         return [(removed, added), (added, removed)]
 
-    def _summed(
+    def _sum(
         self, curve: Callable[..., np.ndarray], weights: np.ndarray, shift: np.ndarray, eps: np.ndarray
     ) -> np.ndarray:
-        """Step (a), at the points of step (c)."""
-        # the bulk, and farther out a geometric ladder: a thousand points where the grid has sixty times as many, since
-        # hundreds of kinds are summed at each
-        every = len(self.shares) <= FEW
-        at = np.arange(len(eps)) if every else np.unique(np.minimum(_ladder(len(eps)), len(eps) - 1))
-        # (a), in blocks of kinds, of which each is an array over the points
+        """(a), at the points of (c): the bulk, and a geometric ladder farther out."""
+        at = np.arange(len(eps))
+        if len(self.shares) > FEW:
+            rungs = np.arange(math.ceil(math.log(max(len(eps) / BULK, 1)) / math.log(LADDER)) + 2)
+            ladder = np.concatenate([np.arange(BULK), np.ceil(BULK * LADDER**rungs).astype(int)])
+            at = np.unique(np.minimum(ladder, len(eps) - 1))
         heights = np.zeros(len(at))
         for k in range(0, len(weights), AT_ONCE):
             block = slice(k, k + AT_ONCE), np.newaxis
             for term in weights[block] * curve(eps[at] - shift[block], self.shares[block], self.distances[block]):
                 heights += term
-        # (c): chords in e^eps, which lie above
         return np.asarray(np.interp(np.exp(eps), np.exp(eps[at]), heights))
 
     def top(self, reach: float) -> float:
@@ -115,10 +109,9 @@ class MixedStep(StepLoss):
         }
 
     def laws(self, interval: float, reach: float, side: Side) -> list[Discrete]:
-        """One step on a grid, from above."""
         assert side == "above"
-        found = super().laws(interval, reach, side)
-        return [replace(law, unbounded=law.unbounded + self.lost) for law in found]
+        laws = super().laws(interval, reach, side)
+        return [replace(law, unbounded=law.unbounded + self.lost) for law in laws]
 
     def accuracy(self, reach: float) -> float:
         """Of the kind that moves the mean least."""
@@ -126,17 +119,10 @@ class MixedStep(StepLoss):
 
     @property
     def unsampled(self) -> float:
-        """mu of a Gaussian step that is no better; inf where the kinds themselves tell the record."""
         return self._unsampled
 
     def rdp(self, order: float) -> float:
         return order * self._unsampled**2 / 2
-
-
-def _ladder(points: int) -> np.ndarray:
-    """The points of a grid of so many at which a curve is evaluated."""
-    rungs = math.ceil(math.log(max(points / BULK, 1)) / math.log(LADDER)) + 1
-    return np.concatenate([np.arange(BULK), np.ceil(BULK * LADDER ** np.arange(rungs + 1)).astype(int)])
 
 
 @lru_cache(maxsize=16)
@@ -162,8 +148,7 @@ def shown_sizes(n: int, q: float, multiplier: float, relation: Literal["add-remo
     mu = np.full(len(sizes), 2 / multiplier)
     if replaced:
         return MixedStep(present, present, shares, mu, "fixed-size", lost, 2 / multiplier)
-    absent = exp(binomial_log_masses(sizes, n, q))
-    return MixedStep(present, absent, shares, mu, "add-remove", lost)
+    return MixedStep(present, exp(binomial_log_masses(sizes, n, q)), shares, mu, "add-remove", lost)
 
 
 @lru_cache(maxsize=16)

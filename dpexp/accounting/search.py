@@ -14,8 +14,6 @@ from typing import NamedTuple
 GOLDEN = (3.0 - math.sqrt(5.0)) / 2
 """the smaller part of a golden section"""
 EPSILON = 2.0**-52
-ROOT_EPSILON = math.sqrt(EPSILON)
-"""how closely a minimum can be located, relatively"""
 
 
 def root(
@@ -32,10 +30,8 @@ def root(
     points lie on a curve that allows it, and halving elsewhere.
     """
     f_a, f_b = function(a), function(b)
-    if f_a == 0:
-        return a
-    if f_b == 0:
-        return b
+    if f_a == 0 or f_b == 0:
+        return a if f_a == 0 else b
     if (f_a < 0) == (f_b < 0):
         raise ValueError("f(a) and f(b) must have different signs")
     # the root lies between a and b, and c is the point before a
@@ -76,10 +72,14 @@ def least(function: Callable[[float], float], low: float, high: float, xatol: fl
     best = second = third = Least(x, function(x))
     last = before = 0.0
     while True:
-        close = xatol / 3 + ROOT_EPSILON * abs(best.x)
+        close = xatol / 3 + math.sqrt(EPSILON) * abs(best.x)
         if max(best.x - low, high - best.x) <= 2 * close:
             return best
-        step = _vertex(best, second, third)
+        # the vertex of the parabola; nan where there is none
+        r = (best.x - second.x) * (best.value - third.value)
+        q = (best.x - third.x) * (best.value - second.value)
+        up, bend = (best.x - second.x) * r - (best.x - third.x) * q, 2 * (q - r)
+        step = up / bend if math.isfinite(bend) and bend else math.nan
         if abs(step) < abs(before) / 2 and low < best.x + step < high:
             before = last
             if min(best.x + step - low, high - best.x - step) < 2 * close:
@@ -101,23 +101,11 @@ def least(function: Callable[[float], float], low: float, high: float, xatol: fl
             third = tried
 
 
-def _vertex(best: Least, second: Least, third: Least) -> float:
-    """From the lowest of three places to where the parabola through them is least; nan where there is none."""
-    r = (best.x - second.x) * (best.value - third.value)
-    q = (best.x - third.x) * (best.value - second.value)
-    curvature = 2 * (q - r)
-    if not math.isfinite(curvature) or curvature == 0:
-        return math.nan
-    return ((best.x - second.x) * r - (best.x - third.x) * q) / curvature
-
-
 class Narrowed(NamedTuple):
-    """The two ends of an interval that holds a threshold."""
+    """The two ends of an interval that holds a threshold: the last numbers at which the condition failed and held."""
 
     below: float
-    """the number next to the threshold at which the condition was found not to hold"""
     above: float
-    """the number next to it at which the condition was found to hold"""
 
 
 def narrow(
@@ -132,16 +120,11 @@ def narrow(
     """Halve [below, above] until it is at most `absolute` + `relative` |above| wide, or so many times.
 
     `holds` is taken to be false at `below` and true at `above`, which may be the smaller number of the two; it is asked
-    at neither. Both tolerances may be 0.
+    at neither. Both tolerances may be 0: 200 halvings leave 1e-60 of any interval.
     """
-    # 200 halvings leave 1e-60 of any interval: more than the digits of a number, and an end to the search for a
-    # threshold that is next to 0, where a relative tolerance is never met
     for _ in range(halvings):
-        if abs(above - below) <= absolute + relative * abs(above):
-            break
         middle = (below + above) / 2
-        # no number lies between the ends
-        if middle in (below, above):
+        if abs(above - below) <= absolute + relative * abs(above) or middle in (below, above):
             break
         below, above = (below, middle) if holds(middle) else (middle, above)
     return Narrowed(below, above)
@@ -171,14 +154,13 @@ def first_reached(
         # three questions that do not halve what is left are followed by the middle, whatever shape the score has
         if crossing is None or since == 3:
             crossing = (low + high) / 2
-        # between the ends, so that every question leaves less; the crossing is cut first, because that of a flat line
-        # may be larger than any whole number
+        # the crossing is cut first, because that of a flat line may be larger than any whole number
         k = min(max(math.ceil(min(max(crossing, low), high)), low + 1), high - 1)
-        found = score(k)
-        low, high = (low, k) if found >= 0 else (k, high)
+        value = score(k)
+        low, high = (low, k) if value >= 0 else (k, high)
         left, since = (high - low, 0) if 2 * (high - low) <= left else (left, since + 1)
         # the line through the last two scores; a slope that is not positive says nothing of where the score is 0
-        if math.isfinite(found - last[1]):
-            slope = (found - last[1]) / (k - last[0])
-        crossing, last = k - found / slope if slope > 0 and math.isfinite(found) else None, (k, found)
+        if math.isfinite(value - last[1]):
+            slope = (value - last[1]) / (k - last[0])
+        crossing, last = k - value / slope if slope > 0 and math.isfinite(value) else None, (k, value)
     return high

@@ -13,10 +13,10 @@ from functools import cached_property, lru_cache, partial
 
 import numpy as np
 
+from dpexp.accounting import pairs
 from dpexp.accounting.compose import MOST_CELLS, Composed, TooWide
 from dpexp.accounting.conversions import eps_of_curve
 from dpexp.accounting.curve import Curve, Side
-from dpexp.accounting.functions import erfcx_of
 from dpexp.accounting.gaussian import delta_of, eps_of
 from dpexp.accounting.grid import Discrete, from_above, from_below
 from dpexp.accounting.renyi import mixture_from_base, symmetrised
@@ -27,27 +27,27 @@ Profile = Callable[[np.ndarray], np.ndarray]
 _FINEST, _COARSEST = 1e-10, 5e-3
 """limits of the interval of losses: at 40 cells a deviation they bind where a step's loss deviates by less than 4e-9,
 or by more than 0.2"""
-_LARGEST = 600.0
-"""loss up to which e^loss is a number: e^709 is the largest, and 600 leaves room for the factors beside it"""
-_CELLS = 40
-"""cells of a step's deviation: 40 inflate epsilon by about 0.01%, 15 by 0.04%, 4 by 1%"""
-_FEW_STEPS = 1_000_000
-"""steps up to which a transform of all cells of their sum is fast with so fine a grid"""
+_CELLS, _FEW_STEPS = 40, 1_000_000
+"""cells of a step's deviation, which inflate epsilon by about 0.01% (15 by 0.04%, 4 by 1%); and steps up to which a
+transform of all cells of their sum is fast with so fine a grid"""
 _MOST_STEP_CELLS = 60_000
 """cells of one step's law above 0: half a megabyte, and a few milliseconds for its curve"""
+_LARGEST = 600.0
+"""loss up to which e^loss is a number: e^709 is the largest, and 600 leaves room for the factors beside it"""
 REACHES = (6.0, 8.0, 10.0, 14.0, 20.0, 37.0)
 """how many noise units beyond the far mean losses are kept: beyond, the normal law has 1e-9, 6e-16, 8e-24, ..,
 6e-300"""
+_NEGLIGIBLE, _LARGE = 1e-5, 1e-2
+"""part of delta that losses beyond the reach may take, by which it is overstated as they count as never bounded; and
+delta from which on no rounding error is felt (relative to it, less than 1e-9)"""
 FINER = 8
 """parts of an interval where the usual grid is wider than the bulk of the losses"""
-_NEGLIGIBLE = 1e-5
-"""part of delta that losses beyond the reach may take: they count as never bounded, so delta is overstated by it"""
-_LARGE = 1e-2
-"""delta from which on no rounding error is felt (relative to it, less than 1e-9)"""
 LEAST_DELTA = 1e-250
 """below it masses are no longer numbers with all their digits, and nothing is stated"""
 ROUGH = 10**7
 """steps from which on the grid is so coarse that the Renyi bound is asked too"""
+MOST_KINDS = 256
+"""kinds of steps that are composed as they are: each takes 7 ms and 0.8 MB"""
 
 
 def grid(spread: float, top: float, steps: int, kinds: int = 1) -> float:
@@ -72,12 +72,10 @@ class StepLoss:
     @cached_property
     def curves(self) -> list[tuple[Profile, Profile]]:
         """Curves at eps >= 0, each with that of the exchanged pair."""
-        from dpexp.accounting import pairs as curves
-
         kinds = {
-            "add-remove": (curves.removing, curves.adding),
-            "replace-one": (curves.opposite,),
-            "fixed-size": (curves.symmetrised,),
+            "add-remove": (pairs.removing, pairs.adding),
+            "replace-one": (pairs.opposite,),
+            "fixed-size": (pairs.symmetrised,),
         }[self.scheme]
         partials = [partial(kind, q=self.q, mu=self.mu) for kind in kinds]
         return list(zip(partials, partials[::-1], strict=True))
@@ -108,7 +106,7 @@ class StepLoss:
 
     def beyond(self, reach: float) -> float:
         """Probability of a loss above `top`: (1 - q) Phi(-mu - reach) + q Phi(-reach), rounded up."""
-        return (_tail(self.mu + reach) + self.q * _tail(reach)) * (1 + 1e-9)
+        return (math.erfc((self.mu + reach) / 2**0.5) + self.q * math.erfc(reach / 2**0.5)) / 2 * (1 + 1e-9)
 
     def laws(self, interval: float, reach: float, side: Side) -> list[Discrete]:
         """One step on a grid, for every order of the neighbours that matters."""
@@ -121,8 +119,8 @@ class StepLoss:
                 known[curve] = curve(eps)
             return known[curve]
 
-        pairs = [(partial(once, curve), partial(once, other)) for curve, other in self.curves]
-        return [on_grid(*pair, cells, interval, self.accuracy(reach)) for pair in pairs]
+        accuracy = self.accuracy(reach)
+        return [on_grid(partial(once, f), partial(once, g), cells, interval, accuracy) for f, g in self.curves]
 
     def accuracy(self, reach: float) -> float:
         """Relative error of the curves, five times the one beside 60 digits in test_curves_have_the_stated_digits."""
@@ -150,11 +148,6 @@ class StepLoss:
     def attained(self, steps: int, delta: float) -> float:
         """What this very pair attains in so many of them, rounded down; 0 where it is not known."""
         return Steps([(self, steps)]).attained(delta)
-
-
-def _tail(place: float) -> float:
-    """Probability of the standard normal law beyond a place >= 0."""
-    return math.exp(-place * place / 2) * erfcx_of(place / math.sqrt(2)) / 2
 
 
 class Steps(tuple[tuple[StepLoss, int], ...]):
@@ -214,11 +207,8 @@ class Steps(tuple[tuple[StepLoss, int], ...]):
         return Curve(self.eps, direct=self.delta, rdp=self.rdp, unsampled=self.unsampled)
 
     def few(self, side: Side) -> Steps:
-        """Each kind once and taken at all, and of them at most `MOST_KINDS`: see `few_kinds`."""
-        counts: dict[StepLoss, int] = {}
-        for step, count in self:
-            counts[step] = counts.get(step, 0) + count
-        return few_kinds(Steps(part for part in counts.items() if part[1]), side)
+        """Each kind once, and of them at most `MOST_KINDS`: see `few_kinds`."""
+        return few_kinds(self, side)
 
     def reaches(self, delta: float) -> Iterator[float]:
         """Those of `REACHES` beyond which the mass is negligible beside delta.
@@ -230,14 +220,8 @@ class Steps(tuple[tuple[StepLoss, int], ...]):
             if math.fsum(count * step.beyond(reach) for step, count in self) <= _NEGLIGIBLE * delta:
                 yield reach
 
-    def plain_eps(self, delta: float) -> float:
-        """Epsilon without loss distributions: the smaller of Renyi composition and of steps without sampling."""
-        return min(eps_of_curve(self.rdp, delta)[0], eps_of(self.unsampled, delta))
-
 
 NONE = Steps()
-MOST_KINDS = 256
-"""kinds of steps that are composed as they are: each takes 7 ms and 0.8 MB"""
 
 
 @lru_cache(maxsize=1024)
@@ -247,7 +231,7 @@ def _eps(steps: Steps, delta: float) -> float:
     The plainer bounds are asked where the loss distribution is out of reach (little noise, deltas below 1e-250, more
     steps than the grid can resolve) and where its grid is coarse: elsewhere they are always larger.
     """
-    steps = steps.few("above")
+    steps = few_kinds(steps, "above")
     if delta >= 1 or not steps:
         return 0.0
     if delta <= 0:  # a share of a delta, in a bound that splits it, can be too small for a number
@@ -259,12 +243,12 @@ def _eps(steps: Steps, delta: float) -> float:
             eps = max((law.eps(delta) for law in _composed(steps, reach, "above")), default=math.inf)
             break
     fine = sum(count for _, count in steps) < ROUGH and math.isfinite(eps)
-    return eps if fine else min(eps, steps.plain_eps(delta))
+    return eps if fine else min(eps, eps_of_curve(steps.rdp, delta)[0], eps_of(steps.unsampled, delta))
 
 
 @lru_cache(maxsize=1024)
 def _delta(steps: Steps, eps: float) -> float:
-    steps, passed = steps.few("above"), list[tuple[Composed, ...]]()
+    steps = few_kinds(steps, "above")
     # without sampling the steps are one Gaussian step: a bound for every scheme, to begin with
     best = delta_of(steps.unsampled, eps)
     # the reach depends on the delta that is looked for: it grows until it is the one that its own answer needs
@@ -272,8 +256,9 @@ def _delta(steps: Steps, eps: float) -> float:
         laws = _composed(steps, reach, "above")
         if not laws:
             break
-        if reach < REACHES[-1] and _too_short(laws, eps):
-            passed.append(laws)
+        # what lies beyond is surely more than may be neglected (a factor 10 aside)
+        lost = max(law.lost for law in laws)
+        if lost > 10 * _NEGLIGIBLE * (lost + max(law.rough_delta(eps) for law in laws)) and reach < REACHES[-1]:
             continue
         try:
             best = min(best, max(law.delta(eps) for law in laws))
@@ -283,22 +268,12 @@ def _delta(steps: Steps, eps: float) -> float:
         # a delta that needs less than this reach is as it will be; a small one may still lose rounding errors
         if best == 0 or needed in (reach, None) or (needed < reach and best >= _LARGE):
             break
-    for laws in passed:
-        if max(law.lost for law in laws) < best:
-            with contextlib.suppress(TooWide):
-                best = min(best, max(law.delta(eps) for law in laws))
     return best
-
-
-def _too_short(laws: tuple[Composed, ...], eps: float) -> bool:
-    """Whether what lies beyond the reach of these laws is surely more than may be neglected (a factor 10 aside)."""
-    lost = max(law.lost for law in laws)
-    return lost > 10 * _NEGLIGIBLE * (lost + max(law.rough_delta(eps) for law in laws))
 
 
 @lru_cache(maxsize=1024)
 def _attained(steps: Steps, delta: float) -> float:
-    steps = steps.few("below")
+    steps = few_kinds(steps, "below")
     if delta >= 1 or not steps:
         return 0.0
     for reach in steps.reaches(delta):
@@ -317,25 +292,27 @@ def _attained(steps: Steps, delta: float) -> float:
 
 
 @lru_cache(maxsize=64)
-def few_kinds(parts: Steps, side: Side) -> Steps:
-    """At most `MOST_KINDS` kinds of plain steps: similar ones become one that dominates them, or is dominated by them.
+def few_kinds(steps: Steps, side: Side) -> Steps:
+    """Each kind once and taken at all, and at most `MOST_KINDS` kinds of plain steps: similar ones become one that
+    dominates them, or is dominated by them.
 
     More noise, and a smaller q, are never easier to tell apart: a pair with t q is the pair with q on a share t of the
     steps and a pair of equal laws on the others, and hockey sticks are jointly convex.
     """
-    width, end = 1e-4, max if side == "above" else min
-    while len(parts) > MOST_KINDS and width < 100:
+    counts: dict[StepLoss, int] = {}
+    for step, count in steps:
+        counts[step] = counts.get(step, 0) + count
+    kinds, width, end = [part for part in counts.items() if part[1]], 1e-4, max if side == "above" else min
+    while len(kinds) > MOST_KINDS and width < 100:
         similar: dict[object, list[tuple[StepLoss, int]]] = {}
-        for step, count in parts:
+        for step, count in kinds:
             plain = type(step) is StepLoss  # other classes have parameters of their own
             cell = step.scheme, round(math.log(step.q) / width), round(math.log(step.mu) / width)
             similar.setdefault(cell if plain else step, []).append((step, count))
         if len(similar) <= MOST_KINDS:
-            parts = Steps(
-                (_one_kind([s for s, _ in kinds], end), sum(n for _, n in kinds)) for kinds in similar.values()
-            )
+            kinds = [(_one_kind([step for step, _ in like], end), sum(n for _, n in like)) for like in similar.values()]
         width *= 1.3
-    return parts
+    return Steps(kinds)
 
 
 def _one_kind(steps: Sequence[StepLoss], end: Callable[[Iterator[float]], float]) -> StepLoss:

@@ -86,9 +86,6 @@ def test_gaussians_down_to_the_smallest_deltas(scheme):
     assert StepLoss(0.5, 1.0, scheme).attained(1, 1e-290) == 0
 
 
-# --- products of different laws ----------------------------------------------------------------------------------
-
-
 # --- one step ------------------------------------------------------------------------------------------------------
 
 
@@ -212,15 +209,13 @@ def test_every_rate_is_valid():
         (removing, _) = loss.laws(interval, 14.0, side)
         for rate in (2.0, 5.0, 8.0):
             found = Tilted([(removing, 1000)], interval, rate, side)
-            if side == "above":
-                assert found.eps_above(1e-9)[0] >= exact
-            else:
-                assert found.eps_below(1e-9)[0] <= exact
+            eps = found.eps(1e-9)[0]
+            assert eps >= exact if side == "above" else eps <= exact
     best = Tilted([(loss.laws(interval, 14.0, "above")[0], 1000)], interval, 6.0, "above")
-    eps, share = best.eps_above(1e-9)
+    eps, share = best.eps(1e-9)
     assert eps == pytest.approx(exact, rel=1e-4)
     assert share < 1e-6
-    assert best.delta_above(eps)[0] == pytest.approx(1e-9, rel=1e-6)
+    assert best.delta(eps)[0] == pytest.approx(1e-9, rel=1e-6)
 
 
 def test_what_lies_beyond_the_grid_is_unbounded():
@@ -229,12 +224,3 @@ def test_what_lies_beyond_the_grid_is_unbounded():
     found = from_above(curve, curve, 20, 0.1, 1e-3)
     assert found.unbounded == pytest.approx(1.001 * float(curve(2.0)), rel=1e-12)
     assert found.unbounded < 0.9 * float(curve(1.9))
-
-
-DECAYS = (1e-4, 0.3, 5.0, 400.0)
-
-
-def discounted(masses, decay):
-    """30 digits."""
-    with mpmath.workdps(30):
-        return float(mpmath.fsum(m * mpmath.exp(-mpmath.mpf(decay) * j) for j, m in enumerate(masses)))
