@@ -91,7 +91,7 @@ def composed(pair: Scheme, q: float, multiplier: float, steps: int) -> Composed:
 def allocated(distance: float, batches: int, epochs: int) -> Composed | None:
     """The same, a record being in one random batch of every epoch."""
     loss = epoch_loss(distance, batches)
-    if not loss.written:
+    if not loss.finite:
         return None
     atoms = loss.dominated
     one = EitherOrder(Cells(atoms.p, atoms.q, atoms.relative))
