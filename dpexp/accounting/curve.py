@@ -42,21 +42,15 @@ Side = Literal["above", "below"]
 """of a true value: what is surely too large, or surely too small"""
 LEAST_LOG, FIRST_LOG, CERTAIN = -500.0, -28.0, 36.0
 """places, log delta / (1 - delta), of the least delta that is asked, of the first, and of the last number below 1"""
-NEAR, EXACT = 1e-4, 1e-7
+_NEAR = {"above": 1e-4, "below": 1e-7}
 """how closely a place is found: of guarantees, some of which take a while, and of attained values"""
-_START = 24
-"""deltas at which a search begins"""
-LEVELS = 6
-"""halvings of the way between two of them"""
-CLOSE = 2e-4
-"""how near an upper limit of beta is to the profile, relative to the smaller of beta and 1 - beta"""
-MOST_HALVINGS = 300
-_NOTHING = 1e-100
-"""an advantage that is none"""
-_SMALL = 1e-4
-"""a beta below it is not resolved relative to itself"""
-_CURVE = 3e-3
-"""in place of `CLOSE` for a whole curve"""
+_START, _LEVELS = 24, 6
+"""deltas at which a search begins, and halvings of the way between two of them"""
+_CLOSE, _CURVE = 2e-4, 3e-3
+"""how near an upper limit of beta is to the profile, relative to the smaller of beta and 1 - beta; and for a curve"""
+_MOST_HALVINGS = 300
+_NOTHING, _SMALL = 1e-100, 1e-4
+"""an advantage that is none; and a beta below which it is not resolved relative to itself"""
 _LOOSE = 1e-4
 """a delta from which on it pays to look at what a larger epsilon implies"""
 
@@ -87,13 +81,13 @@ class Curve:
         if self.direct is not None:
             return self.direct(eps)
         if self.side == "below" or self._at(_logit(_LOOSE)) <= eps:
-            return self._sought(eps)
+            return self._inverse(eps)
         # Exact profiles imply no more than they say. Others, such as those of private selection, have an epsilon that
         # never falls to 0, so that they say nothing of the smallest; then the best of some places is taken.
         implied = self._implied(eps)
-        return implied if self._at(_logit(implied)) > eps else min(self._sought(eps), implied)
+        return implied if self._at(_logit(implied)) > eps else min(self._inverse(eps), implied)
 
-    def _sought(self, eps: float) -> float:
+    def _inverse(self, eps: float) -> float:
         """The delta whose epsilon is `eps`."""
         # the eps of the delta at `high` is at most eps; begin with what is known
         high = min((x for x, at in self._known if at <= eps), default=CERTAIN)
@@ -104,22 +98,23 @@ class Curve:
             low, high = 2 * low, low
         if low < LEAST_LOG:
             return 0.0 if self.side == "below" else _delta(high)
-        ends = narrow(lambda x: self._at(x) <= eps, low, high, absolute=EXACT if self.side == "below" else NEAR)
+        ends = narrow(lambda x: self._at(x) <= eps, low, high, absolute=_NEAR[self.side])
         return _delta(ends.below if self.side == "below" else ends.above)
 
     def _implied(self, eps: float) -> float:
         """The least delta that a larger epsilon guarantees at `eps`, of some places."""
+
+        def implied(k: int) -> float:
+            place = FIRST_LOG * (1 - k / _START)
+            return implied_delta(self._at(place), _delta(place), eps)
+
         # any place is valid; what they say has one valley, which is found by halving steps
         best, step = 0, 8
         while step:
             near = [k for k in (best, best - step, best + step, best + 2 * step) if 0 <= k < _START]
-            best = min(near, key=lambda k: self._at_least(FIRST_LOG * (1 - k / _START), eps))
+            best = min(near, key=implied)
             step //= 2
-        return self._at_least(FIRST_LOG * (1 - best / _START), eps)
-
-    def _at_least(self, logit: float, eps: float) -> float:
-        """What the guarantee at one place says of a smaller epsilon: `implied_delta`."""
-        return implied_delta(self._at(logit), _delta(logit), eps)
+        return implied(best)
 
     @cached_property
     def advantage(self) -> float:
@@ -131,15 +126,16 @@ class Curve:
 
         A guarantee is rounded down, and what is attained up.
         """
-        return _bayes_error(self.delta, prior)
+        rarer = min(prior, 1 - prior)  # (b)
+        return rarer * (1 - self.delta(math.log1p(-rarer) - math.log(rarer))) if rarer > 0 else 0.0
 
     def beta(self, alpha: float, curve: bool = False) -> float:
         """The least false negative rate at the false positive rate alpha in (0, 1); as finely as a `curve` needs it."""
         if self.mu is not None:
             return gaussian_beta(self.mu, alpha)
         if self.side == "below":
-            return self._above(alpha, _CURVE if curve else CLOSE)
-        return self._below(alpha, 3 if curve else LEVELS)
+            return self._beta_above(alpha, _CURVE if curve else _CLOSE)
+        return self._beta_below(alpha, 3 if curve else _LEVELS)
 
     def tpr(self, alpha: float) -> float:
         """The largest true positive rate at that false positive rate."""
@@ -152,17 +148,17 @@ class Curve:
             self._known.insert(k, (logit, self.eps(_delta(logit))))
         return self._known[k][1]
 
-    def _below(self, alpha: float, levels: int) -> float:
+    def _beta_below(self, alpha: float, levels: int) -> float:
         """A lower limit of beta: the best of some places, each of which is valid, found by halving steps around it."""
         # (c); all places lie on one fine grid, so that most are known from other alphas: some analyses take a while
         top = _logit(max(self.advantage, _NOTHING))
-        unit = (min(FIRST_LOG, 2 * top) - top) / _START / 2**LEVELS
+        unit = (min(FIRST_LOG, 2 * top) - top) / _START / 2**_LEVELS
 
         def value(k: int) -> float:
             x = top + k * unit
             return least_misses(alpha, self._at(x), _delta(x)) if k >= 0 else 0.0
 
-        step = 2**LEVELS
+        step = 2**_LEVELS
         best = max(range(0, (_START + 1) * step, step), key=value)
         while best >= _START * step and top + 2 * best * unit > LEAST_LOG and value(2 * best) > value(best):
             best *= 2
@@ -171,41 +167,36 @@ class Curve:
             best = max((best, best - step, best + step), key=value)
         return max(0.0, value(best), 1 - self.advantage - alpha)
 
-    def _above(self, alpha: float, close: float) -> float:
+    def _beta_above(self, alpha: float, close: float) -> float:
         """An upper limit of beta: the interval with the largest one is halved until a place of the profile is near."""
         if self.advantage < _NOTHING:
             return 1 - alpha
+
+        def limit(low: float, high: float) -> float:
+            """(d): delta is at least that of `low`, below which nothing is known of it, and epsilon that of `high`."""
+            return least_misses(alpha, self._at(high), _delta(low))
+
         top = _logit(self.advantage)
         # the same places for every alpha, so that most are known already
         first = min(FIRST_LOG, 2 * top)
         logs = [*(first + (top - first) * k / _START for k in range(_START)), top]
-        best = max(0.0, *(least_misses(alpha, self._at(x), _delta(x)) for x in logs))
-        # (minus the upper limit, smaller place, larger place)
-        # (d)
-        heap = [self._interval(alpha, a, b) for a, b in pairwise(logs)]
-        # below the least delta nothing is known of delta, and above the largest epsilon is 0
-        heap.append((-least_misses(alpha, self._at(logs[0]), 0.0), -math.inf, logs[0]))
+        best = max(0.0, *(limit(x, x) for x in logs))
+        # (minus the upper limit, smaller place, larger place); above the largest epsilon is 0
+        heap = [(-limit(a, b), a, b) for a, b in pairwise([-math.inf, *logs])]
         heap.append((-(1 - self.advantage - alpha), top, top))
         heapq.heapify(heap)
-        for _ in range(MOST_HALVINGS):
-            limit, low, high = heap[0]
-            upper = max(best, -limit)
+        for _ in range(_MOST_HALVINGS):
+            largest, low, high = heap[0]
+            upper = max(best, -largest)
             if upper - best <= close * min(1 - upper, max(best, _SMALL)) or low == high:
                 break
             middle = 2 * high if low == -math.inf else (low + high) / 2
             if middle < LEAST_LOG:
                 break
-            best = max(best, least_misses(alpha, self._at(middle), _delta(middle)))
-            heapq.heapreplace(heap, self._interval(alpha, middle, high))
-            if low == -math.inf:
-                heapq.heappush(heap, (-least_misses(alpha, self._at(middle), 0.0), low, middle))
-            else:
-                heapq.heappush(heap, self._interval(alpha, low, middle))
+            best = max(best, limit(middle, middle))
+            heapq.heapreplace(heap, (-limit(middle, high), middle, high))
+            heapq.heappush(heap, (-limit(low, middle), low, middle))
         return min(max(best, -heap[0][0]), 1 - alpha)
-
-    def _interval(self, alpha: float, low: float, high: float) -> tuple[float, float, float]:
-        """For epsilons between those of two deltas: delta is at least the smaller, epsilon at least the smaller."""
-        return -least_misses(alpha, self._at(high), _delta(low)), low, high
 
 
 @dataclass(frozen=True)
@@ -219,15 +210,21 @@ class Group:
         if self.one.side == "below":
             raise ValueError("what a pair of neighbours attains says nothing of larger groups")
 
-    def delta(self, eps: float) -> float:
-        """Delta at epsilon >= 0, rounded up."""
-        if self.one.mu is not None:
-            return delta_of(self.size * self.one.mu, eps)
+    @cached_property
+    def _curve(self) -> Curve:
+        mu = None if self.one.mu is None else self.size * self.one.mu
+        return Curve(self.eps, mu=mu, direct=self._generic)
+
+    def _generic(self, eps: float) -> float:
         # (e); at epsilon 0 the factor is k; e^709 is the last that is a number, and what holds at 700 holds beyond
         eps = min(eps, 700.0)
         each = eps / self.size
         factor = math.expm1(eps) / math.expm1(each) if each > 0 else float(self.size)
         return min(1.0, self.one.delta(each) * factor)
+
+    def delta(self, eps: float) -> float:
+        """Delta at epsilon >= 0, rounded up."""
+        return self._curve.delta(eps)
 
     def eps(self, delta: float) -> float:
         """Epsilon at delta, rounded up by a millionth at most; inf where none is found."""
@@ -240,16 +237,12 @@ class Group:
         """(e^eps - 1 + 2 delta) / (e^eps + 1) holds at every epsilon of the group (Kairouz, Oh and Viswanath)."""
         if self.one.mu is not None or self.size == 1:
             return self.delta(0.0)
-        found = self.delta(0.0)
         # up to epsilon 4: beyond, the limit is above (e^4 - 1) / (e^4 + 1) = .96 whatever delta is
-        for k in range(1, 41):
-            eps = 0.1 * k
-            found = min(found, implied_delta(eps, self.delta(eps), 0.0))
-        return found
+        return min(self.delta(0.0), *(implied_delta(0.1 * k, self.delta(0.1 * k), 0.0) for k in range(1, 41)))
 
     def bayes_error(self, prior: float) -> float:
         """As for one record."""
-        return _bayes_error(self.delta, prior)
+        return self._curve.bayes_error(prior)
 
     def tpr(self, alpha: float) -> float:
         """The largest true positive rate, rounded up."""
@@ -275,12 +268,6 @@ def eps_of_delta(delta_at: Callable[[float], float], delta: float, tolerance: fl
         if high > 1e6:
             return math.inf
     return narrow(lambda eps: delta_at(eps) <= delta, 0.0, high, relative=tolerance).above
-
-
-def _bayes_error(delta: Callable[[float], float], prior: float) -> float:
-    """p' (1 - delta(log((1 - p') / p'))), p' the smaller of prior and 1 - prior."""
-    rarer = min(prior, 1 - prior)
-    return rarer * (1 - delta(math.log1p(-rarer) - math.log(rarer))) if rarer > 0 else 0.0
 
 
 def _delta(logit: float) -> float:
