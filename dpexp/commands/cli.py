@@ -280,8 +280,8 @@ def privacy(
     from dpexp.commands import privacy as command
     from dpexp.reporting.epsilon_curve import EpsilonCurve
 
-    if users is not None and (tradeoff or out):
-        raise UsageError("--tradeoff and --out go with a config or --mechanism", "not with --users")
+    if users is not None and (tradeoff or out or mechanism):
+        raise UsageError("--tradeoff and --out go with a config or --mechanism, and --users with neither")
     if over and (mechanism is None or tradeoff or users is not None):
         raise UsageError("--over goes with --mechanism alone", "dpexp plot --mechanism ... --over KEY draws it")
     statement: command.Statement | EpsilonCurve

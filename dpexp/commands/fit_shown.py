@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 DELTAS = (1e-5, 1e-6)
 AR = (
     "(AR): interval and p come from the test of Anderson and Rubin, which the noise of the curvature decides, and se "
-    "from Wald's; such intervals are finite up to a level of {:.1f}%."
+    "from Wald's; such intervals are finite up to a level of {:.4g}%."
 )
 WEIGHED = {
     False: "They weigh the messages, so they must not depend on the data; if they may, take --weights equal.",
@@ -304,10 +304,10 @@ class Report(FitResult):
             return f"{said} Columns are collinear, or one is constant."
         # The eigenvalues are known to 1.96 errors, which fall like 1 / n, and with a message of every user like n^-1/2.
         least = math.ceil(self.planned.n * (FLAT / (ratio + 1.96)) ** (1 if self.request.central else 2))
-        finite = finite_level(self.fitted.release)
+        finite = _percent_down(finite_level(self.fitted.release))
         return (
             f"{said} The data cannot separate these columns: the least curvature is {ratio:.1f} standard errors from "
-            f"0, so intervals are finite up to a level of {100 * finite:.1f}%. Usual causes: a rare level, collinear "
+            f"0, so intervals are finite up to a level of {finite:.4g}%. Usual causes: a rare level, collinear "
             f"columns, a range that is too wide. At least n = {least:,} is needed, maybe far more."
         )
 
@@ -318,7 +318,7 @@ class Report(FitResult):
         rows = [*self.estimates(), *(self.contrasts.rows if self.contrasts else [])]
         if all(one["interval"] != "anderson-rubin" for one in rows):
             return ""
-        return AR.format(100 * finite_level(self.fitted.release))
+        return AR.format(_percent_down(finite_level(self.fitted.release)))
 
     def _target(self) -> str:
         """What is estimated: the target, where the intercept is, and the unit of days."""
@@ -376,3 +376,8 @@ class Report(FitResult):
             elif not math.isinf(self.largest):
                 said.append(REHEARSAL.format(self.request.rehearsed))
         return "\n".join(said)
+
+
+def _percent_down(level: float) -> float:
+    """A level as a percentage of two decimals, rounded down."""
+    return math.floor(1e4 * level) / 100

@@ -5,7 +5,11 @@ import pandas as pd
 import pytest
 
 import dpexp
+from dpexp.commands.fit_plan import assumed
+from dpexp.config.public_file import read_public
 from dpexp.core.errors import UsageError
+from dpexp.data.records import Header
+from dpexp.data.regression import Roles, units_of
 
 RANGES = {"ranges": {"a": [-2, 2], "b": [-2, 2], "y": [-4, 4]}, "categories": {"g": ["no", "yes"]}, "error_scale": 1}
 
@@ -65,12 +69,14 @@ def test_what_is_not_stated_is_assumed():
     shape = {"ranges": {"a": [-2, 2], "b": [-2, 2]}, "categories": {"g": ["no", "yes"], "y": ["no", "yes"]}}
     facts = {"shares": {"g": {"yes": 0.1}, "y": {"yes": 0.5}}, "correlation": 0, "log_odds_sd": 1}
 
-    def assumed(public, model="mallows-logistic"):
-        return len(plan(public, 2000, model=model).document()["assumed"])
+    def gaps(public, binary=True):
+        stated = read_public(public)
+        units = units_of(Header(dict.fromkeys("abgy", "unknown")), Roles("y"), stated, binary)
+        return len(assumed(units, stated))
 
-    assert [assumed(shape), assumed(shape | facts), assumed(shape | facts | {"log_odds_sd": 3})] == [3, 0, 1]
-    assert [assumed(shape | {key: fact}) for key, fact in facts.items()] == [2, 2, 2]
-    assert assumed(RANGES | {"shares": {"g": {"yes": 0.1}}, "correlation": 0.5}, "huber-linear") == 1
+    assert [gaps(shape), gaps(shape | facts), gaps(shape | facts | {"log_odds_sd": 3})] == [3, 0, 1]
+    assert [gaps(shape | {key: fact}) for key, fact in facts.items()] == [2, 2, 2]
+    assert gaps(RANGES | {"shares": {"g": {"yes": 0.1}}, "correlation": 0.5}, binary=False) == 1
 
 
 @pytest.mark.parametrize("more", [
