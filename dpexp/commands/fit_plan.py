@@ -122,7 +122,8 @@ def rehearse(
     # errors fall like n^-1/2, and so does an owner's noise beside them with a budget that grows like n^1/2
     factor, n = math.sqrt(min(n, MOST) / n), min(n, MOST)
     (planned, mu), p, (matrix, _) = planner(n), len(units.names), units.to_user()
-    runs = int(np.clip(ROWS // n, FEWEST_RUNS, MOST_RUNS))
+    # lengths vary more than whether they are finite: single ones of a local scale by a factor of two
+    runs = int(np.clip((3 if rows else 1) * ROWS // n, FEWEST_RUNS, MOST_RUNS))
     errors, widths = np.full((runs, p), np.inf), np.full((runs, p), np.inf)
     # fewer than were ever tried are refused
     for r in range(0 if planned.checked.reasons else runs):

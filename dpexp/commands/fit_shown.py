@@ -304,10 +304,10 @@ class Report(FitResult):
             return f"{said} Columns are collinear, or one is constant."
         # The eigenvalues are known to 1.96 errors, which fall like 1 / n, and with a message of every user like n^-1/2.
         least = math.ceil(self.planned.n * (FLAT / (ratio + 1.96)) ** (1 if self.request.central else 2))
-        finite = _percent_down(finite_level(self.fitted.release))
+        finite = finite_level(self.fitted.release)
         return (
             f"{said} The data cannot separate these columns: the least curvature is {ratio:.1f} standard errors from "
-            f"0, so intervals are finite up to a level of {finite:.4g}%. Usual causes: a rare level, collinear "
+            f"0, so intervals are finite up to a level of {100 * finite:.1f}%. Usual causes: a rare level, collinear "
             f"columns, a range that is too wide. At least n = {least:,} is needed, maybe far more."
         )
 
@@ -318,7 +318,8 @@ class Report(FitResult):
         rows = [*self.estimates(), *(self.contrasts.rows if self.contrasts else [])]
         if all(one["interval"] != "anderson-rubin" for one in rows):
             return ""
-        return AR.format(_percent_down(finite_level(self.fitted.release)))
+        # Rounded down.
+        return AR.format(math.floor(1e4 * finite_level(self.fitted.release)) / 100)
 
     def _target(self) -> str:
         """What is estimated: the target, where the intercept is, and the unit of days."""
@@ -376,8 +377,3 @@ class Report(FitResult):
             elif not math.isinf(self.largest):
                 said.append(REHEARSAL.format(self.request.rehearsed))
         return "\n".join(said)
-
-
-def _percent_down(level: float) -> float:
-    """A level as a percentage of two decimals, rounded down."""
-    return math.floor(1e4 * level) / 100
