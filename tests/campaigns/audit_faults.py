@@ -34,6 +34,7 @@ from dpexp.problems.softmax import Softmax
 from dpexp.reporting.audit import audit as auditing
 from dpexp.reporting.audit.audit import Row, audit, plan_of
 from dpexp.reporting.audit.worlds import Worlds
+from tests.oracles.hessians import hessians
 from tests.oracles.regression_audit import audits_of_regression
 
 LEVEL = 1e-3
@@ -266,7 +267,7 @@ def noise_by_the_record() -> object:
 
     def factor(server: Server, users: Users) -> np.ndarray:
         rows = np.concatenate([np.ones((1, 8)), users.x[0]]).T
-        own = [server.model.hessians(server.theta[:, k], rows[k], users.y[0, k]) for k in range(8)]
+        own = [hessians(server.model, server.theta[:, k], rows[k], users.y[0, k]) for k in range(8)]
         bound = server.model.curvature_bound / server.theta[-1]
         return np.linalg.norm(own, axis=(1, 2)) / bound
 
