@@ -31,8 +31,6 @@ from dpexp.reporting.claim import Check, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence, labels
 from dpexp.reporting.figure import Drawing
 from dpexp.reporting.paper import Paper, declared_paper
-from dpexp.reporting.results.declaration import Declaration
-from dpexp.reporting.results.draw import declared
 from dpexp.reporting.results.lines import Theory
 from dpexp.reporting.row import above, near
 from dpexp.store.stats import interval
@@ -250,13 +248,6 @@ def smaller_at_best(
     return check
 
 
-def draw_extrapolation(results: Path) -> Drawing:
-    """Final squared errors against alpha, both estimators, a panel a dimension."""
-    said = Declaration(SQUARED, "alpha", "mu", ("d",), estimators=("extrapolated", "asgd"),
-                       title="Extrapolated to step size 0")  # fmt: skip
-    return declared([EXTRAPOLATION], said, (), results)
-
-
 # --- Losses with a kink
 #
 # Losses with a kink, `ldp-sgd`'s future work: is the average of LDP-SGD biased for alpha < 1/2 there, too?
@@ -325,13 +316,6 @@ def _curves(cell: Cell, estimator: str, metric: str, steps: np.ndarray) -> dict[
 
 
 PREDICTED = Theory(lambda cell, estimator, metric: None, _curves)
-
-
-def draw_kinks(results: Path) -> Drawing:
-    """Mean squared error of the average against users, a colour a loss, with the prediction over it."""
-    said = Declaration(SQUARED, "step", panel=("problem",), estimators=("asgd",), where="mu=2", theory=True,
-                       title="Losses with a kink")  # fmt: skip
-    return declared([KINKS], said, (PREDICTED,), results)
 
 
 # --- The private regime
@@ -430,8 +414,6 @@ def draw_private_regime(results: Path) -> Drawing:
 
 FIGURES = {
     "bins_against_poisson": (draw_bins, ()),
-    "extrapolation": (draw_extrapolation, (EXTRAPOLATION,)),
-    "kinks": (draw_kinks, (KINKS,)),
     "private_regime": (draw_private_regime, ()),
 }
 CHECKS = {
@@ -460,6 +442,6 @@ PAPER = Paper(
     title="Open questions of differentially private SGD, answered by exact laws and runs",
     authors="dpexp",
     configs=(EXTRAPOLATION, KINKS),
-    **declared_paper(Path(__file__).with_suffix(".yaml"), "answers", CHECKS, FIGURES),
+    **declared_paper(Path(__file__).with_suffix(".yaml"), "answers", CHECKS, FIGURES, theory=PREDICTED),
 )
 PLUGIN = Plugin(papers=(PAPER,), inputs=("answers.yaml",))

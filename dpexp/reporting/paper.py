@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -93,12 +93,14 @@ def declared_paper(
     checks: Mapping[str, Check] | None = None,
     drawn: Mapping[str, Drawn] | None = None,
     numbers: Numbers | None = None,
+    theory: Theory | None = None,
 ) -> dict[str, Any]:
-    """What a YAML file says of a paper, for `Paper`: words, claims, differences and captions.
+    """What a YAML file says of a paper, for `Paper`: words, claims, differences and figures.
 
     `checks` and `drawn` are what judges the claims and draws the figures, by the names in the file; a claim that says
-    `of` is judged as `dpexp.reporting.declared_claim` describes, by formulas of `numbers`. Raises ValueError for a
-    claim without a check or a check without a claim, and the same of figures.
+    `of` is judged as `dpexp.reporting.declared_claim` describes, by formulas of `numbers`, and a figure that does is
+    drawn as `dpexp.reporting.results.declaration` describes, with `theory`. Raises ValueError for a claim without a
+    check or a check without a claim, and the same of figures.
     """
     from dpexp.reporting.declared_claim import KEYS, Numbers, check_of
 
@@ -107,7 +109,9 @@ def declared_paper(
     own = {name: check_of(name, words, numbers or Numbers()) for name, words in claims.items() if "of" in words}
     checks = {**own, **(checks or {})}
     claims = {name: {key: word for key, word in words.items() if key not in KEYS} for name, words in claims.items()}
-    for kind, said, made in (("claim", claims, checks), ("figure", figures, drawn or {})):
+    ours = {name: _drawn(words, theory) for name, words in figures.items() if "of" in words}
+    drawn = {**ours, **(drawn or {})}
+    for kind, said, made in (("claim", claims, checks), ("figure", figures, drawn)):
         if alone := sorted(said.keys() ^ made.keys()):
             raise ValueError(f"{file}: a {kind} without code, or code without a {kind}: {', '.join(alone)}")
     return {
@@ -117,12 +121,35 @@ def declared_paper(
         "not_claimed": tuple(NotClaimed(**entry) for entry in found.get("not_claimed", ())),
         "differences": tuple(Difference(id=name, **entry) for name, entry in found.get("differences", {}).items()),
         "claims": tuple(checks[name].claim(name, **words) for name, words in claims.items()),
-        "figures": tuple(
-            Figure(name, said["caption"], paper, said["place"], needs, draw)
-            for name, said in figures.items()
-            for draw, needs in [(drawn or {})[name]]
-        ),
+        "figures": tuple(_figure(name, words, paper, drawn[name]) for name, words in figures.items()),
+        "overlays": {
+            name: _figure(f"{name}_theory", words, paper, _drawn(words, theory))
+            for name, words in {name: _with_theory(words) for name, words in figures.items()}.items()
+            if words
+        },
     }
+
+
+def _with_theory(words: Mapping[str, Any]) -> dict[str, Any]:
+    """The declaration that `theory: {...}` changes; empty where there is none."""
+    if not isinstance(own := words.get("theory"), dict):
+        return {}
+    return {**words, **own, "theory": True, "title": f"{words['title']}: measured and predicted"}
+
+
+def _drawn(words: Mapping[str, Any], theory: Theory | None) -> Drawn:
+    """The figure of a declaration, over which `theory: {...}` declares another one."""
+    from dpexp.reporting.results.declaration import declaration_of
+    from dpexp.reporting.results.draw import declared
+
+    needs = (words["of"],) if isinstance(words["of"], str) else tuple(words["of"])
+    said = declaration_of({**words, "theory": words.get("theory") is True})
+    return partial(declared, needs, said, () if theory is None else (theory,)), needs
+
+
+def _figure(name: str, words: Mapping[str, Any], paper: str, drawn: Drawn) -> Figure:
+    caption = words["caption"].replace("{title}", words.get("title", "").partition(": ")[0])
+    return Figure(name, caption, paper, words["place"], drawn[1], drawn[0])
 
 
 @cache

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from dpexp.papers.ldp_sgd.claims import CHECKS
-from dpexp.papers.ldp_sgd.figures import FIGURES, of_plan, plans
+from dpexp.papers.ldp_sgd.figures import FIGURES
 from dpexp.papers.ldp_sgd.predictions import LDP_SGD_THEORY
 from dpexp.papers.ldp_sgd.runs import constants_of
 from dpexp.papers.ldp_sgd.tables import RATES, TABLE1
@@ -15,13 +15,11 @@ from dpexp.theory.ldp_sgd.table1 import corrected_exponent, remark_exponent, tab
 NUMBERS = Numbers(
     {one.__name__: one for one in (table1_exponent, remark_exponent, corrected_exponent)}, THEOREMS, constants_of
 )
-DECLARED = declared_paper(Path(__file__).with_name("paper.yaml"), "ldp-sgd", CHECKS, FIGURES, NUMBERS)
-FIGURE_1, *OTHERS = DECLARED.pop("figures")
+DECLARED = declared_paper(Path(__file__).with_name("paper.yaml"), "ldp-sgd", CHECKS, FIGURES, NUMBERS, LDP_SGD_THEORY)
 PAPER = Paper(
     id="ldp-sgd",
     title="Non-asymptotic analysis of stochastic gradient descent under local differential privacy guarantee",
     authors="Anonymous",
-    figures=(FIGURE_1, *(of_plan(plan) for plan in plans()), *OTHERS),
     tables=(TABLE1, RATES),
     configs=(
         *(f"{kind}_d{d}" for kind in ("linear", "logistic") for d in (5, 10, 20)),
@@ -29,7 +27,6 @@ PAPER = Paper(
         *("rates_linear", "rates_controlled", "rates_logistic", "rates_quadratic", "rates_flat"),
         *("sweep_d", "sweep_mu", "budget_mix", "pinball", "hinge", "stretched"),
     ),
-    overlays={plan.name: of_plan(plan, theory=True) for plan in plans()},
     theory=LDP_SGD_THEORY,
     **DECLARED,
 )

@@ -1,24 +1,15 @@
-"""Figures of `ldp-sgd`: mean trajectories, which the frame of any result draws, and two that no frame draws.
-
-(a) Figures 2, 3 and 4, their appendix versions, and their theory: one experiment, a panel for each alpha, asked for by
-its metric and panels. (b) Figure 1 with single paths, and local exponents (Table 1).
-"""
+"""Figures of `ldp-sgd` that are no declaration: Figure 1 with single paths, and local exponents (Table 1)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from dpexp.core.text import fraction
-from dpexp.papers.ldp_sgd.predictions import BOUNDS, LDP_SGD_THEORY
 from dpexp.reporting import style
 from dpexp.reporting.evidence import Evidence
-from dpexp.reporting.figure import Drawing, Figure
-from dpexp.reporting.results.choose import ESTIMATOR
-from dpexp.reporting.results.declaration import Declaration
-from dpexp.reporting.results.draw import declared
+from dpexp.reporting.figure import Drawing
 from dpexp.reporting.slopes import local_slopes
 from dpexp.store.reading import load_summary, load_trajectories, not_as_configured
 from dpexp.theory.ldp_sgd.table1 import STRONGLY, corrected_exponent, table1_exponent
@@ -28,76 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-SHOWN = "mu=0.5,2,inf alpha=1/3,1/2,2/3"
-"""with theory: more budgets cannot be told apart, and at alpha = 1 nothing falls"""
-
-
-class Plan(NamedTuple):
-    """A figure of this family: what is drawn from which experiment."""
-
-    name: str
-    experiment: str
-    metric: str
-    place: str
-    what: str
-
-    @property
-    def with_theory(self) -> str:
-        """What is drawn where theory is laid over it: bounds are on the square of the distance."""
-        return "param_distance_sq" if self.metric == "param_distance" else self.metric
-
-
-def plans() -> list[Plan]:
-    """Figures 2 to 4 for d = 5, 10, 20, and the loss gap of the linear problem, which the paper does not show."""
-    found = []
-    for d in (5, 10, 20):
-        tail, place = ("", "") if d == 5 else (f"_d{d}", " (appendix)")
-        linear, logistic = f"linear_d{d}", f"logistic_d{d}"
-        found += [
-            Plan(f"figure2{tail}", linear, "param_distance", f"Figure 2{place}", f"Linear regression, d = {d}"),
-            Plan(f"figure3{tail}", logistic, "param_distance", f"Figure 3{place}", f"Logistic regression, d = {d}"),
-            Plan(f"figure4{tail}", logistic, "loss_gap", f"Figure 4{place}", f"Logistic regression, d = {d}"),
-            Plan(f"linear_loss{tail}", linear, "loss_gap", "not in the paper", f"Linear regression, d = {d}"),
-        ]
-    # what the text says of alpha in (2/3, 1) is seen at 0.8 and 0.9 alone: at 1 neither estimator converges
-    found.append(
-        Plan(
-            "figure2_interior",
-            "interior_linear",
-            "param_distance",
-            "Figure 2, alpha in (2/3, 1)",
-            "Linear regression, d = 5",
-        )
-    )
-    return found
-
-
-def draw_trajectories(plan: Plan, theory: bool, results: Path) -> Drawing:
-    """One panel an alpha, all budgets; with theory laid over it a panel an alpha and estimator, at three budgets."""
-    load_summary(results, plan.experiment, ["alpha"])  # refuses results of other settings
-    said = Declaration(plan.metric, panel=("alpha",), title=plan.what)
-    if theory:
-        said = Declaration(plan.with_theory, panel=(ESTIMATOR, "alpha"), where=SHOWN, theory=True,
-                           title=f"{plan.what}: measured and predicted")  # fmt: skip
-    return declared([plan.experiment], said, (LDP_SGD_THEORY,), results)
-
-
-def of_plan(plan: Plan, theory: bool = False) -> Figure:
-    """The figure of a plan; with theory laid over it that of `dpexp plot --theory`."""
-    # theory bounds the square, and the figures of the paper show the root
-    quantity = "distance" if plan.metric == "param_distance" else "loss gap"
-    caption = (
-        f"{plan.what}: {quantity}; one panel for each decay rate alpha, with common random numbers for all curves."
-    )
-    if theory:
-        iterate, average = (BOUNDS[plan.with_theory, estimator][1] for estimator in ("sgd", "asgd"))
-        bounds = f"bounds ({iterate} of the iterate; {average} of the average)"
-        caption = f"{plan.what}: measured means, {bounds}, linearised prediction and asymptote."
-    name = f"{plan.name}_theory" if theory else plan.name
-    return Figure(name, caption, "ldp-sgd", plan.place, (plan.experiment,), partial(draw_trajectories, plan, theory))
-
-
-# (b)
 ALPHA = 0.5
 """the paper does not say; 1/2 is the middle of its range"""
 

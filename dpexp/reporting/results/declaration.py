@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
 
 from dpexp.core.errors import UsageError
 
@@ -47,3 +49,11 @@ class Declaration:
                 raise UsageError(f"--{name} is {listed} or {known[-1]}, not {value!r}")
         if self.statistic != "mean" and self.theory:
             raise UsageError(f"--statistic {self.statistic}: theory is of means", "leave out --theory")
+
+
+def declaration_of(words: Mapping[str, Any]) -> Declaration:
+    """The declaration of a figure in a `paper.yaml`; a list may be one word. Other keys are not read."""
+    said: dict[str, Any] = {field.name: words[field.name] for field in fields(Declaration) if field.name in words}
+    for name in {"panel", "estimators"} & said.keys():
+        said[name] = (said[name],) if isinstance(said[name], str) else tuple(said[name])
+    return Declaration(**said)
