@@ -171,10 +171,6 @@ def dry_run(request: Request) -> tuple[dict[str, Any], str, int]:
     return {"cells": cells, "chunks": len(chunks), "steps": steps, "summaries": rewritten}, text, 0
 
 
-LOOKED_AT = 200
-"""cells that are looked at before a run, for whether it needs a compiler"""
-
-
 def run(request: Request) -> tuple[dict[str, Any], str, int]:
     """Run, or confirm what is stored: document, text, exit code."""
     experiments = load_all(request)
@@ -197,7 +193,6 @@ def run_share(
     """Compute a share of the chunks: document, text, exit code."""
     from dpexp.store.run import run_part
 
-    _check_compiler()
     shares = [run_part(one, options, part, parts) for one, options in _options(experiments, request)]
     rows = [
         [one.experiment, f"{one.own - one.failed} of {one.own}", str(one.done), str(one.chunks - one.done)]
@@ -208,12 +203,6 @@ def run_share(
         text += "\n\nAll chunks are there: the same command without --part writes the results."
     document = {"part": part, "parts": parts, "experiments": [asdict(one) for one in shares]}
     return document, text, int(any(one.failed for one in shares))
-
-
-def _check_compiler() -> None:
-    from dpexp.engine.lanes.internals import require_compiler
-
-    require_compiler()
 
 
 def confirm_all(experiments: list[Experiment], request: Request) -> tuple[dict[str, Any], str, int]:
@@ -247,9 +236,11 @@ def _deploy(experiment: Experiment, options: Options, request: Request) -> Repor
 
     Raises UsageError where their records were released before, unless a release is asked for `again`.
     """
+    from dpexp.engine.lanes.internals import require_compiler
     from dpexp.store import receipts
     from dpexp.store.run import deploy, deployment_name
 
+    require_compiler()  # before anything is spent
     cells = _of(experiment, options.only)
     with receipts.alone(request.results):
         refusal = ("", "") if request.again else _refusal(cells, request.results)
@@ -321,24 +312,8 @@ def _reports(experiments: list[Experiment], request: Request) -> Iterator[Report
         yield _deploy(experiment, options, request) if request.deployment else run(experiment, options)
 
 
-def _nothing_to_compute(experiments: list[Experiment], request: Request) -> bool:
-    """Whether a look finds all numbers there: the compiler is not loaded then, which would take as long as the rest.
-
-    Nothing is resolved, so no code is compiled before the compiler was looked at. Many cells are not looked at twice.
-    """
-    if request.force or request.deployment or sum(len(experiment.cells) for experiment in experiments) > LOOKED_AT:
-        return False
-    for experiment in experiments:
-        plans, folder = plan(experiment, request.results), Folder(request.results, experiment.name)
-        if any(p.status != "current" for p in plans) or derived_state(experiment, folder, plans):
-            return False
-    return True
-
-
 def run_all(experiments: list[Experiment], request: Request) -> tuple[dict[str, Any], str, int]:
     """Run experiments that are loaded: document, text, exit code."""
-    if not _nothing_to_compute(experiments, request):
-        _check_compiler()
     reports = list(_reports(experiments, request))
     rows = [
         [

@@ -55,7 +55,9 @@ class Registry(dict[str, T]):
 class Parameters(BaseModel):
     """Frozen parameters of a problem, algorithm, schedule, budget or run; equal parameters are equal values."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=True, validate_default=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=True, validate_default=True, defer_build=True
+    )
 
 
 class Named(Protocol):

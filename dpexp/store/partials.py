@@ -98,6 +98,10 @@ def computed(chunks: Iterable[Chunk], execute: Execute) -> Generator[tuple[Chunk
     of them may be the reason."""
     # The longest come first: what is begun last is then short, and no worker waits long for another at the end.
     waiting = sorted(chunks, key=lambda chunk: -chunk.seconds)
+    if waiting:
+        from dpexp.engine.lanes.internals import require_compiler  # with a compiler, which takes as long as the rest
+
+        require_compiler()
     while waiting:
         alone: list[Chunk] = []
         with closing(execute(waiting)) as results:
