@@ -17,8 +17,6 @@ from dpexp.privacy.momentum.trees import (
     cover,
     exact_node_std,
     fixed_order,
-    largest_count,
-    largest_node_sensitivity,
     node_counts,
     printed_count,
     printed_node_std,
@@ -29,6 +27,7 @@ from dpexp.privacy.momentum.trees import (
 )
 from dpexp.theory.momentum import formulas
 from tests.oracles import trees
+from tests.oracles.trees import largest_count, largest_node_sensitivity
 
 DELTA = 1e-5
 

@@ -57,18 +57,15 @@ def occurrence_sensitivities(n: int, eta: float, G: float, L: float) -> tuple[fl
     return 2 * G, 2 * G, 2 * L * eta * n, 2 * L * eta * n
 
 
-def stream_sensitivities(
-    n: int, steps: int, alpha: float, *, used_only: bool = True, items: np.ndarray | None = None
-) -> np.ndarray:
+def stream_sensitivities(n: int, steps: int, alpha: float, *, used_only: bool = True) -> np.ndarray:
     """Squared sensitivity of each stream to each record, [4, N], in units of its `occurrence_sensitivities` squared.
 
-    As in `squared_sensitivities`, the factor alpha is left out of nodes and noise alike. `items` [T] is the record of
-    every step, one order that repeats where it is left out; the release is that of the nodes, fed with their values.
-    Exact up to rounding.
+    As in `squared_sensitivities`, the factor alpha is left out of nodes and noise alike; one order repeats. The release
+    is that of the nodes, fed with their values. Exact up to rounding.
     """
     from dpexp.privacy.momentum.left_nodes import chosen_sensitivities
 
-    order = np.ascontiguousarray(fixed_order(n, steps) if items is None else items, dtype=np.int64)
+    order = np.ascontiguousarray(fixed_order(n, steps), dtype=np.int64)
     every = steps.bit_length()
     # a window of N steps holds no longer node
     short = n.bit_length() if used_only else every
@@ -118,19 +115,15 @@ def optimal_split(costs: Sequence[float], coefficients: Sequence[float], mu: flo
 
 
 @lru_cache(maxsize=64)
-def unit_split(
-    n: int, steps: int, alpha: float, gamma: float, ratio: float, items: bytes | None = None
-) -> tuple[float, float, float, float]:
+def unit_split(n: int, steps: int, alpha: float, gamma: float, ratio: float) -> tuple[float, float, float, float]:
     """Deviations of the nodes of each stream for which the release of all nodes is 1-GDP, in units of G.
 
-    `ratio` is L eta N / G, how far a gradient moves in an epoch. The factor alpha of the estimate is left out. `items`:
-    the order as bytes of int64, one order that repeats where it is left out.
-
-    A stream that no estimate reads is not released and has deviation 0.
+    `ratio` is L eta N / G, how far a gradient moves in an epoch. The factor alpha of the estimate is left out, and
+    one order repeats. A stream that no estimate reads is not released and has deviation 0.
     """
     from dpexp.engine.finite_sum.noise_windows import stream_variances
 
-    held = _held(n, steps, alpha, items)
+    held = _held(n, steps, alpha)
     # the split has the least mean variance for the largest cost of each stream, in units of G: N = eta = G = 1, so that
     # L stands for the ratio
     units = np.array(occurrence_sensitivities(1, 1.0, 1.0, ratio))
@@ -144,6 +137,5 @@ def unit_split(
 
 # settings that differ in their step size follow each other
 @lru_cache(maxsize=1)
-def _held(n: int, steps: int, alpha: float, items: bytes | None) -> np.ndarray:
-    """`stream_sensitivities` of an order given as bytes."""
-    return stream_sensitivities(n, steps, alpha, items=None if items is None else np.frombuffer(items, dtype=np.int64))
+def _held(n: int, steps: int, alpha: float) -> np.ndarray:
+    return stream_sensitivities(n, steps, alpha)

@@ -47,33 +47,6 @@ def printed_count(n: int, steps: int) -> float:
     return (min(depth, half) + 1) * steps / n + sum(steps >> j for j in range(half + 1, depth + 1))
 
 
-def largest_count(n: int, steps: int) -> int:
-    """Upper bound on the nodes that hold one record, for any N, T and any orders of the epochs.
-
-    sum over levels b = 0..floor(log2 T) of min(ceil(T / N), floor(T / 2^b)): there are no more nodes of a level than
-    epochs that use the record, nor than nodes. Attained in 55 of the 65 cases with N <= 5 and N <= T <= 5 N.
-    """
-    # the ceiling of T / N
-    epochs = -(-steps // n)
-    return sum(min(epochs, steps >> b) for b in range(steps.bit_length()))
-
-
-def largest_node_sensitivity(n: int, alpha: float, *, reshuffled: bool = False) -> float:
-    """Supremum over nodes of any length of the sum of discounts of one record; times 2 G (2 alpha G) a sensitivity.
-
-    With b = (1 - alpha)^N: 1 / (1 - b) when every epoch repeats one order; 1 + (1 - alpha) / (1 - b) when a record can
-    end one epoch and begin the next. In the first case its steps lie 0, N, 2 N, .. from the end of the node at best, in
-    the second 0, 1, N + 1, 2 N + 1, .., because between two uses that are not neighbours lies a whole epoch or more.
-    The printed 2 holds in the first case for b <= 1/2, in the second only for b <= alpha.
-    Raises ValueError for n < 1 or alpha outside (0, 1].
-    """
-    if n < 1 or not 0 < alpha <= 1:
-        raise ValueError(f"N={n}, alpha={alpha}: need a record and alpha in (0, 1]")
-    # 1 - b, which has its digits also where b is next to 1
-    missing = -math.expm1(n * math.log1p(-alpha)) if alpha < 1 else 1.0
-    return 1 + (1 - alpha) / missing if reshuffled else 1 / missing
-
-
 def fixed_order(n: int, steps: int) -> np.ndarray:
     """`items` [T] of one order repeated in every epoch; which order makes no difference to a maximum over records."""
     return np.arange(steps) % n

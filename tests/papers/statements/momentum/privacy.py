@@ -37,13 +37,12 @@ from dpexp.privacy.momentum.tree_streams import (
 )
 from dpexp.privacy.momentum.trees import (
     fixed_order,
-    largest_count,
-    largest_node_sensitivity,
     printed_count,
     squared_sensitivities,
 )
 from dpexp.reporting.row import above
 from dpexp.theory.momentum.formulas import theorem4_sigma, theorem6_schedule
+from tests.oracles.trees import largest_count, largest_node_sensitivity
 
 EXACT = "exact, up to rounding"
 
