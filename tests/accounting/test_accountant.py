@@ -11,7 +11,7 @@ import pytest
 from dpexp.accounting import Accountant
 from dpexp.core.errors import UsageError
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
-from dpexp.privacy.mechanisms.truncated_poisson import TruncatedPoisson
+from dpexp.privacy.mechanisms.sum_samplers import TruncatedPoisson
 from tests.conftest import ROOT, share
 from tools.accountants import ROWS, SUMMARY
 

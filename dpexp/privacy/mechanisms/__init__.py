@@ -10,7 +10,6 @@ from dpexp.privacy.mechanisms.cap_sampling import CapSampling
 from dpexp.privacy.mechanisms.clipped_noisy_sgd import ClippedNoisySgd
 from dpexp.privacy.mechanisms.epoch_gaussian import EpochGaussian
 from dpexp.privacy.mechanisms.gradient_recursion import NoisyGradientRecursion
-from dpexp.privacy.mechanisms.k_of_t import KOfT
 from dpexp.privacy.mechanisms.langevin import Langevin
 from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
 from dpexp.privacy.mechanisms.mechanism import Mechanism
@@ -18,9 +17,8 @@ from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
 from dpexp.privacy.mechanisms.private_selection import PrivateSelection
 from dpexp.privacy.mechanisms.reduced_momentum import NoisyReducedMomentum
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
-from dpexp.privacy.mechanisms.shown_sizes import ShownSizes
+from dpexp.privacy.mechanisms.sum_samplers import KOfT, ShownSizes, TruncatedPoisson
 from dpexp.privacy.mechanisms.tree_momentum import NoisyTreeMomentum
-from dpexp.privacy.mechanisms.truncated_poisson import TruncatedPoisson
 
 MECHANISMS: Registry[type[Mechanism]] = Registry(
     "mechanism",

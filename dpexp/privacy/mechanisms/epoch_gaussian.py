@@ -20,7 +20,7 @@ from dpexp.privacy.analyses.composition import (
     composition,
 )
 from dpexp.privacy.lower_bounds import linear_cyclic, linear_last, sampled_sums
-from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Steps
+from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Steps, about_sums
 
 EpochSampling = Literal["balls-in-bins", "cyclic-poisson", "shuffled", "reshuffled"]
 SAMPLING: dict[EpochSampling, str] = {
@@ -149,9 +149,5 @@ class EpochGaussian(Mechanism):
         share = f"; probability {self.sampling_probability:g}" if self.sampling == "cyclic-poisson" else ""
         called = "groups" if self.sampling == "cyclic-poisson" else "batches an epoch"
         ends = "; the last epoch ends early, and is counted as a whole one" if self.unfinished else ""
-        return [
-            ("Protected", f"every record against who sees the releases; neighbours: {self.neighboring_relation}"),
-            ("Sampling", f"{SAMPLING[self.sampling]}; {self.batches:,} {called}{share}"),
-            ("Noise", f"{self.noise_multiplier:g} times one record's largest norm, on every coordinate"),
-            ("Released", f"all {self._steps:,} noisy sums, and therefore every iterate and average{ends}"),
-        ]
+        drawn = f"{SAMPLING[self.sampling]}; {self.batches:,} {called}{share}"
+        return about_sums(self.neighboring_relation, drawn, self.noise_multiplier, self._steps, ends)

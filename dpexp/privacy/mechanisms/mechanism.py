@@ -83,6 +83,17 @@ class Mechanism(Parameters):
         raise NotImplementedError
 
 
+def about_sums(relation: str, drawn: str, multiplier: float | str, steps: int, ends: str = "") -> list[tuple[str, str]]:
+    """The description of noisy sums that are all released: how batches are drawn, and noise over one norm."""
+    noise = multiplier if isinstance(multiplier, str) else f"{multiplier:g}"
+    return [
+        ("Protected", f"every record against who sees the releases; neighbours: {relation}"),
+        ("Sampling", drawn),
+        ("Noise", f"{noise} times one record's largest norm, on every coordinate"),
+        ("Released", f"all {steps:,} noisy sums, and therefore every iterate and average{ends}"),
+    ]
+
+
 def parameter_noise(gradient_noise: float, step_size: float) -> float:
     """Standard deviation on the parameter of noise on the gradient: eta sigma. `noisy-sgd`, footnote 4."""
     return step_size * gradient_noise

@@ -27,7 +27,7 @@ from dpexp.privacy.analyses.composition import (
     partition_complaint,
 )
 from dpexp.privacy.lower_bounds import CONSTANT, linear_last, linear_lower
-from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Steps
+from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Steps, about_sums
 
 
 def _each(value: Any, valid: Callable[[Any], Any]) -> Any:
@@ -168,9 +168,4 @@ class SampledGaussian(Mechanism):
         total = sum(steps for _, _, steps in self.phases)
         once = self.sampling in ONCE_AN_EPOCH
         share = epoch_text(self.phases[0][1]) if once else f"probability {listed(1, 'g')}"
-        return [
-            ("Protected", f"every record against who sees the releases; neighbours: {self.neighboring_relation}"),
-            ("Sampling", f"{SAMPLING[self.sampling]}, {share}"),
-            ("Noise", f"{listed(0, 'g')} times one record's largest norm, on every coordinate"),
-            ("Released", f"all {total:,} noisy sums, and therefore every iterate and average"),
-        ]
+        return about_sums(self.neighboring_relation, f"{SAMPLING[self.sampling]}, {share}", listed(0, "g"), total)
