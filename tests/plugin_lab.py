@@ -7,8 +7,6 @@ from pathlib import Path
 SCORES = '''\
 """Median regression: the loss |y - t| / 2, whose score is half a sign."""
 
-import math
-
 import numpy as np
 from dpexp.engine.lanes.elementwise import Value, normal_cdf, normal_density, where
 
@@ -27,10 +25,6 @@ def score(t: Value, y: Value, scale: Value, k: np.ndarray) -> tuple[Value, Value
 def conditional_risk(t: Value, scale: Value, k: np.ndarray) -> Value:
     u = t / k[0]
     return t * (normal_cdf(u) - HALF) + k[0] * normal_density(u)
-
-
-def density(sigma: float) -> float:
-    return 1 / (sigma * math.sqrt(2 * math.pi))
 '''
 PROBLEM = '''\
 """The problem of the plug-in."""
@@ -41,7 +35,6 @@ import numpy as np
 import scores
 from dpexp.core.parameters import Positive
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.problems.mallows import moment_matrix
 
 
 class MedianLinear(LinearPredictorProblem):
@@ -67,10 +60,6 @@ class MedianLinear(LinearPredictorProblem):
 
     def loss(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return self.weight(x) * scores.HALF * abs(y - np.sum(x * theta, axis=-1))
-
-    def _second_order(self) -> tuple[np.ndarray, np.ndarray]:
-        h = scores.density(self.sigma) * moment_matrix(self.d, self.sigma_z)
-        return h, moment_matrix(self.d, self.sigma_z, power=2) / 4
 '''
 STEPS = '''\
 """Algorithms and schedules of the plug-in."""

@@ -16,8 +16,8 @@ from dpexp.theory.ldp_sgd.terms import power_sum
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.privacy.budgets import Budget
+    from dpexp.problems.linear_predictor import Curvature
     from dpexp.problems.problem import Problem
-    from dpexp.problems.weighted_regression import Curvature
 
 
 class Local(NamedTuple):

@@ -262,8 +262,8 @@ def risk(subject: Subject[Any]) -> str:
 
 def curvature(subject: Subject[Any]) -> str:
     problem, rng = _linear(subject), np.random.default_rng(6)
-    if not problem.knows_curvature:
-        raise NotTried("has no `_second_order`, so nothing is predicted from its curvature")
+    if (unknown := problem.unknown_curvature()) is not None:
+        raise NotTried(f"{unknown}; nothing is predicted from its curvature")
     kind, found = type(problem), problem.curvature()
     star, h, axes = problem.optimum(), 0.02, np.eye(problem.p)
     # The mixed second difference over four corners, for every pair of axes.

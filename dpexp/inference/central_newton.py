@@ -47,8 +47,8 @@ from dpexp.inference.intervals import Release
 from dpexp.inference.models import GUESSED_VARIANCE, Model
 from dpexp.inference.newton import regularise, symmetric_noise
 from dpexp.inference.users import DrawNormals
+from dpexp.problems.huber_linear import HuberLinear, normal_moments
 from dpexp.problems.mallows import WEIGHT_CAP
-from dpexp.problems.regression_models import HuberRegression, normal_moments
 
 LEAST_MOMENT = 1e-4
 """to which eigenvalues of A are raised at least"""
@@ -283,7 +283,7 @@ def central_newton(
 
 def _guessed_curvature(model: Model, moments: np.ndarray) -> np.ndarray:
     """The Hessian [p, p] at scale 1 that the moments [d + 1, d + 1] and the guessed law make."""
-    if not isinstance(model.problem, HuberRegression):
+    if not isinstance(model.problem, HuberLinear):
         return GUESSED_VARIANCE * moments
     # .82 and .387 for c = 1.345
     normal = normal_moments(model.problem.c)
@@ -302,7 +302,7 @@ def _stepped(
     # sqrt(step' A step): the Euclidean length of the coefficients grows like sqrt d for the same change of predictions
     length = math.sqrt(change[:q] @ moments @ change[:q])
     beta = theta[:q] - change[:q] * min(1.0, most * scale / max(length, 1e-300))
-    if not isinstance(model.problem, HuberRegression) or not model.has_scale:
+    if not isinstance(model.problem, HuberLinear) or not model.has_scale:
         return beta
     # the scale's entry is (kappa - psi^2) / 2, so that the mean of psi^2 over kappa is known
     normal = normal_moments(model.problem.c)

@@ -1,7 +1,7 @@
 """The regression models whose coefficients get intervals: gradient, curvature and what both can reveal of one record.
 
 A record is a row x = (1, z) with a response y. Its loss is w(x) rho(y, x'beta, s) with w(x) = min(1, 2 / |x|^2), as in
-`dpexp.problems.weighted_regression`, whose scores and sensitivities are used here. What this file adds is the second
+`dpexp.problems.linear_predictor`, whose scores and sensitivities are used here. What this file adds is the second
 derivative of the loss of one record: bounded as it is, so that a user can send it with noise and without clipping.
 
 Steps follow from a public guess: normal errors and independent columns.
@@ -21,9 +21,10 @@ from dpexp.core.errors import UsageError
 from dpexp.engine.lanes.elementwise import Value, logistic, where
 from dpexp.inference.public_numbers import rounded
 from dpexp.inference.small_matrices import eigenvalues
-from dpexp.problems.mallows import moment_matrix
-from dpexp.problems.regression_models import HuberRegression, LogisticRegression, largest_stretch
-from dpexp.problems.weighted_regression import WeightedRegression
+from dpexp.problems.huber_linear import HuberLinear, largest_stretch
+from dpexp.problems.linear_predictor import LinearPredictorProblem
+from dpexp.problems.logistic import MallowsLogistic
+from dpexp.problems.row_rules import rows_along
 
 ModelName = Literal["huber-linear", "mallows-logistic"]
 MODELS: tuple[ModelName, ...] = ("huber-linear", "mallows-logistic")
@@ -56,7 +57,7 @@ def logistic_curvature(t: Value, y: Value, scale: Value, k: np.ndarray) -> tuple
 class Model:
     """One regression model in the units of the computation: covariates of size about 1, a residual scale of about 1."""
 
-    problem: WeightedRegression
+    problem: LinearPredictorProblem
     """the loss; the law that it assumes of x and y serves public guesses alone"""
     curvature: Callable[..., Any]
     """curvature(t, y, scale, k) -> second derivatives of rho, written for numbers and for lanes"""
@@ -82,7 +83,7 @@ class Model:
     @property
     def bends(self) -> bool:
         """Whether the curvature depends on the coefficients, and on no response: of a logistic model."""
-        return isinstance(self.problem, LogisticRegression)
+        return isinstance(self.problem, MallowsLogistic)
 
     @property
     def hessian_scaling(self) -> np.ndarray:
@@ -94,7 +95,7 @@ class Model:
         """B with |D hess f D|_F <= B / s for every record; s = 1 where there is no scale."""
         # hess f = (w / s) 1{|u| <= c} [x; u][x; u]', where w |x|^2 <= 2, w <= 1 and |u| <= c: its norm is at most
         # (2 + a^2 c^2) / s. Logistic: w p (1 - p) x x', at most 2 / 4
-        if isinstance(self.problem, HuberRegression):
+        if isinstance(self.problem, HuberLinear):
             return 2 + (self.scale_row * self.problem.c) ** 2 if self.has_scale else 2.0
         return 2 / 4
 
@@ -116,7 +117,7 @@ class Model:
     def stretch(self) -> float:
         """By what the scale's entry of a gradient is multiplied before noise; the server divides."""
         law = self.problem
-        return largest_stretch(law.c) if self.stretched and self.has_scale and isinstance(law, HuberRegression) else 1.0
+        return largest_stretch(law.c) if self.stretched and self.has_scale and isinstance(law, HuberLinear) else 1.0
 
     @property
     def gradient_scaling(self) -> np.ndarray:
@@ -150,9 +151,9 @@ class Model:
     @cached_property
     def guessed_hessian(self) -> np.ndarray:
         """H [p, p] if the law of the problem were the true one: the public guess from which steps and sizes follow."""
-        if isinstance(self.problem, HuberRegression):
+        if isinstance(self.problem, HuberLinear):
             return rounded(self.problem.curvature().hessian)
-        return self.variance * rounded(moment_matrix(self.d, self.problem.sigma_z))
+        return self.variance * rounded(rows_along(self.problem.law).moments(1))
 
     @property
     def guessed_message(self) -> np.ndarray:
@@ -167,9 +168,9 @@ class Model:
     @cached_property
     def guessed_covariance(self) -> np.ndarray:
         """S [p, p], the covariance of the gradient of one record, under the same guess."""
-        if isinstance(self.problem, HuberRegression):
+        if isinstance(self.problem, HuberLinear):
             return rounded(self.problem.curvature().score_covariance)
-        return self.variance * rounded(moment_matrix(self.d, self.problem.sigma_z, power=2))
+        return self.variance * rounded(rows_along(self.problem.law).moments(2))
 
     def hessian_sum(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray, share: np.ndarray) -> np.ndarray:
         """Sum of the second derivatives [p, p] of the losses of records x [n, d + 1], y [n], weighted by share."""
@@ -182,11 +183,11 @@ class Model:
         return found
 
 
-def model_of(problem: WeightedRegression) -> Model:
+def model_of(problem: LinearPredictorProblem) -> Model:
     """The model of a problem. Raises UsageError for losses whose second derivative is not bounded."""
-    if isinstance(problem, HuberRegression):
+    if isinstance(problem, HuberLinear):
         return Model(problem, huber_curvature)
-    if isinstance(problem, LogisticRegression):
+    if isinstance(problem, MallowsLogistic):
         return Model(problem, logistic_curvature)
     raise UsageError(f"no intervals for {problem.name}", f"they are for {', '.join(MODELS)}")
 
@@ -197,8 +198,8 @@ def unit_model(name: ModelName, d: int, scale_is_known: bool = False, c: float =
     # slopes are .67 (d = 5) or .46 (d = 20) times as long (inference, section 7)
     law: dict[str, Any] = {"d": d, "sigma_z": 1 / math.sqrt(d), "sensitivity": "exact"}
     if name == "mallows-logistic":
-        return model_of(LogisticRegression(**law))
-    return as_fitted(model_of(HuberRegression(**law, sigma=1.0, c=c, scale="known" if scale_is_known else "joint")))
+        return model_of(MallowsLogistic(**law))
+    return as_fitted(model_of(HuberLinear(**law, sigma=1.0, c=c, scale="known" if scale_is_known else "joint")))
 
 
 def as_fitted(model: Model) -> Model:

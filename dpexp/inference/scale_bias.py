@@ -26,7 +26,7 @@ import numpy as np
 from dpexp.inference.messages import Sums, symmetric
 from dpexp.inference.models import Model
 from dpexp.inference.newton import Corrected
-from dpexp.problems.regression_models import HuberRegression, normal_moments
+from dpexp.problems.huber_linear import HuberLinear, normal_moments
 
 
 def scale_bias(model: Model, sums: Sums, found: Corrected, times: np.ndarray) -> np.ndarray:
@@ -35,7 +35,7 @@ def scale_bias(model: Model, sums: Sums, found: Corrected, times: np.ndarray) ->
     `times` are the step sizes of all users of the sums, added up [8].
     """
     law = model.problem
-    if not (model.has_scale and isinstance(law, HuberRegression)):
+    if not (model.has_scale and isinstance(law, HuberLinear)):
         return np.zeros(len(found.theta))
     # b, q / P, and eta Q from S = Q / N
     normal, c = normal_moments(law.c), law.c

@@ -40,7 +40,7 @@ OF_A_BASE = {
     "dpexp.algorithms.finite_sum_run:FiniteSumAlgorithm": ("plan", "stepper"),
     "dpexp.algorithms.softmax_runs:SoftmaxAlgorithm": ("mechanism",),
     "dpexp.problems.linear_predictor:LinearPredictorProblem": (
-        "response_noise", "response", "score", "conditional_risk", "score_bounds", "optimum", "loss",
+        "response_noise", "response", "score", "conditional_risk", "score_bounds", "loss",
     ),
     "dpexp.problems.finite_sum:FiniteSum": ("coercive", "count", "dimension", "lipschitz", "smoothness", "build"),
 }  # fmt: skip

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
+from typing import Annotated, Literal, NamedTuple
 
-from dpexp.engine.lanes.elementwise import Value, normal_density, normal_square_below
+import numpy as np
+from pydantic import Field
+
+from dpexp.core.parameters import Positive
+from dpexp.engine.lanes.elementwise import Value, maximum, minimum, normal_square_below
+from dpexp.problems.laws import tables_of
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.problems.mallows import cubic_moment, moment_matrix, symmetrised
-from dpexp.problems.population import Errors
-from dpexp.problems.population_means import errors_in, tables_of
-from dpexp.problems.regression_models import HuberRegression, normal_moments
 
 
 def response(t: Value, e: Value, k: np.ndarray) -> Value:
@@ -28,54 +30,144 @@ def conditional_risk(t: Value, scale: Value, k: np.ndarray) -> Value:
     return (t * t + sigma * sigma * (1.0 - outside)) * (0.5 / scale) + 0.5 * kappa * scale
 
 
-class HuberLinear(HuberRegression, LinearPredictorProblem):
-    """`HuberRegression` as a problem, whose errors are normal."""
+def huber_score(t: Value, y: Value, scale: Value, k: np.ndarray) -> tuple[Value, Value]:
+    """Derivatives of scale * rho_c(u) + kappa * scale / 2 with u = (y - t) / scale."""
+    c, kappa = k[0], k[1]
+    psi = minimum(maximum((y - t) / scale, -c), c)
+    return -psi, 0.5 * (kappa - psi * psi)
+
+
+class NormalMoments(NamedTuple):
+    """Truncated moments of Z ~ N(0, 1) at the Huber constant c."""
+
+    kappa: float
+    """E psi_c(Z)^2, which makes the scale equation consistent under normal errors"""
+    inside: float
+    """P(|Z| <= c)"""
+    square_inside: float
+    """E[Z^2; |Z| <= c]"""
+    fourth: float
+    """E psi_c(Z)^4"""
+
+
+def normal_moments(c: float) -> NormalMoments:
+    """Truncated normal moments, in closed form."""
+    # by parts: E[Z^2; |Z| <= c] = P(|Z| <= c) - 2 c phi(c), and E[Z^4; |Z| <= c] = 3 E[Z^2; |Z| <= c] - 2 c^3 phi(c)
+    density = math.exp(-c * c / 2) / math.sqrt(2 * math.pi)
+    outside = math.erfc(c / math.sqrt(2))
+    inside = 1 - outside
+    square = inside - 2 * c * density
+    fourth = 3 * square - 2 * c**3 * density
+    return NormalMoments(square + c * c * outside, inside, square, fourth + c**4 * outside)
+
+
+def furthest_messages(c: float, a: float = 1.0) -> float:
+    """Largest distance of D_a g and D_a g', D_a = diag(1, ..., 1, a), for the gradients of two records at one theta.
+
+    It is the maximum over 0 <= p <= c of (c + p) sqrt(2 + a^2 (c - p)^2 / 4), whatever 0 <= kappa <= c^2. Proof: with
+    v = sqrt(w) |psi| <= sqrt(w) c, and w |x| <= sqrt(2 w), the squared distance is at most
+
+        F = 2 (v1 + v2)^2 + a^2 E^2 / 4,   E = kappa (w1 - w2) - v1^2 + v2^2
+
+    (a) F is convex in w1 - w2, so largest at an end; by symmetry w1 = 1 and w2 = (v2 / c)^2, where
+        E = kappa - v1^2 + (1 - kappa / c^2) v2^2.
+    (b) Where E >= 0, F grows with v2: at v2 = c it is the square of the above at p = v1.
+    (c) Where E < 0, F grows with v1: at v1 = c, -E = (1 - kappa / c^2) (c^2 - v2^2), so it is at most that at p = v2.
+    (d) It is attained by one x with |x|^2 = 2, psi = c and psi' = -p.
+    (e) The derivative in p has the sign of 4 / a^2 - p (c - p): the maximum is at p = c or, where a c > 4, possibly at
+        the smaller root of p (c - p) = 4 / a^2.
+    """
+    # (e)
+    roots = [] if a * c <= 4 else [(c - math.sqrt(c * c - 16 / (a * a))) / 2]
+    return max((c + p) * math.sqrt(2 + (a * (c - p)) ** 2 / 4) for p in (c, *roots))
+
+
+def largest_stretch(c: float) -> float:
+    """The largest a, rounded down, at which messages are no farther apart than 2 sqrt 2 c, as at p = c."""
+    # with p = c t and A = (a c)^2 / 4 the square of `furthest_messages` is c^2 (1 + t)^2 (2 + A (1 - t)^2); it is at
+    # most 8 c^2 on [0, 1] if and only if A is at most the least value of 2 (3 + t) / ((1 + t)^2 (1 - t)) there, whose
+    # derivative has the sign of t^2 + 4 t - 1: this is at t = sqrt 5 - 2, and it is (11 + 5 sqrt 5) / 4
+    return math.floor(1000 * math.sqrt(11 + 5 * math.sqrt(5)) / c) / 1000
+
+
+class HuberLinear(LinearPredictorProblem):
+    """y = x'beta* + N(0, sigma^2); theta = (beta, scale), or beta alone when the scale is known (`ldp-sgd`, 5.1)."""
+
+    name: Literal["huber-linear"] = "huber-linear"
+    sigma: Positive = 2.0
+    """standard deviation of the errors"""
+    c: Annotated[float, Field(ge=1e-3, le=1e3)] = 1.345
+    """tuning constant of the Huber loss"""
+    scale: Literal["joint", "known"] = "joint"
+    """whether the scale is estimated with the coefficients, or known to be sigma"""
+    sigma_min: Positive = 0.1
+    """lower bound to which the scale is projected after every step"""
+    start_sigma: Positive = 1.0
+    """starting value of the scale"""
 
     response_noise = "normal"
     response = staticmethod(response)
+    score = staticmethod(huber_score)
     conditional_risk = staticmethod(conditional_risk)
     populations = True
 
-    def score_kinks(self, scale: float) -> tuple[float, ...]:
-        return -self.c * scale, self.c * scale
+    @property
+    def has_scale(self) -> bool:
+        return self.scale == "joint"
 
-    def own_errors(self) -> Errors:
-        return Errors(law="normal", sd=self.sigma)
+    @property
+    def constants(self) -> np.ndarray:
+        return np.array([self.c, normal_moments(self.c).kappa, self.sigma])
 
-    def optimum(self) -> np.ndarray:
-        return super().optimum() if self.population is None else self.population_optimum().theta
+    @property
+    def fixed_scale(self) -> float:
+        return self.sigma
+
+    @property
+    def scale_min(self) -> float:
+        return self.sigma_min
+
+    def start(self) -> np.ndarray:
+        beta = np.full(self.d + 1, self.start_beta)
+        return np.append(beta, self.start_sigma) if self.has_scale else beta
+
+    def score_bounds(self) -> tuple[float, float]:
+        return -self.c, self.c
+
+    def gradient_bound(self) -> float:
+        """C0: the beta block is largest, sqrt 2 c, where |x|^2 = 2 and |psi| = c, and there w = 1."""
+        # the square is convex in psi^2, so that it is largest at an end
+        if not self.has_scale:
+            return super().gradient_bound()
+        kappa = normal_moments(self.c).kappa
+        square = self.cap if self.cap < math.inf else self.longest_row**2
+        ends = (square * p * p + (kappa - p * p) ** 2 / 4 for p in (0.0, self.c))
+        return math.sqrt(max(ends))
+
+    def exact_sensitivity(self) -> float:
+        """Largest distance of two gradients at one theta: 2 sqrt 2 c unless c > 4 (`furthest_messages`)."""
+        if not self.has_scale:
+            return super().exact_sensitivity()
+        return furthest_messages(self.c) if self.cap == 2 else self.paper_sensitivity()
+
+    def paper_sensitivity(self) -> float:
+        """sqrt(8 c^2 + c^4 / 4) (section 5.1), which bounds the blocks apart; 2 sqrt 2 c when the scale is known."""
+        if not self.has_scale:
+            return self.exact_sensitivity()
+        if self.cap != 2:
+            return math.hypot(2 * self.c * self.longest_row, self.c**2 / 2)
+        return math.sqrt(8 * self.c**2 + self.c**4 / 4)
+
+    def loss(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        scale = theta[..., -1] if self.has_scale else np.asarray(self.sigma)
+        # the half of kappa makes the scale's derivative 0 in the mean under normal errors
+        c, kappa = self.constants[:2]
+        u = np.abs(y - np.sum(x * theta[..., : self.d + 1], axis=-1)) / scale
+        rho = np.where(u <= c, u * u / 2, c * u - c * c / 2)
+        return self.weight(x) * scale * (rho + kappa / 2)
 
     def mean_loss(self, u: np.ndarray, spread: np.ndarray, scale: np.ndarray) -> np.ndarray:
         """By two look-ups: half the square of a residual, less half the squares of what lies beyond c scale."""
-        moments, a, q = tables_of(errors_in(self)), u / spread, self.c * scale / spread
+        moments, a, q = tables_of(self.law.errors or self.own_errors()), u / spread, self.c * scale / spread
         inside = 2 * (moments.integral(a + q) - moments.integral(a - q)) + q * (2 * a - q)
         return np.asarray(spread**2 * inside / (2 * scale) + normal_moments(self.c).kappa * scale / 2)
-
-    @property
-    def risk_length(self) -> float:
-        return self.sigma  # errors of the response make the risk smooth
-
-    def third_derivative(self) -> np.ndarray | None:
-        """Only the scale breaks the symmetry of the errors; without it the risk has no third derivative at theta*."""
-        tensor = np.zeros((self.p,) * 3)
-        if self.population is not None:
-            return None
-        if not self.has_scale:
-            return tensor
-        # The second derivative in t is P(|sigma Z| <= c s) / s, and in s it is sigma^2 / s^3 times E[Z^2; |sigma Z| <=
-        # c s]. What follows are their derivatives in s, at s = sigma.
-        m, density = normal_moments(self.c), float(normal_density(self.c))
-        xx = moment_matrix(self.d, self.sigma_z) / self.sigma**2
-        in_beta, in_scale = np.zeros((self.p, self.p)), np.eye(self.p)[-1]
-        in_beta[:-1, :-1] = (2 * self.c * density - m.inside) * xx
-        tensor += symmetrised(in_beta, in_scale)
-        tensor[-1, -1, -1] = (2 * self.c**3 * density - 3 * m.square_inside) * xx[0, 0]
-        return tensor
-
-    def hessian_lipschitz(self) -> float | None:
-        """Known where the scale is: the share of uncensored errors changes by at most this much a unit of x'beta."""
-        if self.has_scale or self.population is not None:
-            return None
-        t = np.linspace(0.0, self.c + 4, 20001)
-        change = np.max(np.abs(normal_density(t - self.c) - normal_density(t + self.c))) / self.sigma**2
-        return float(change) * cubic_moment(self.d, self.sigma_z)

@@ -13,10 +13,11 @@ import numpy as np
 
 from dpexp.core.parameters import Positive
 from dpexp.engine.lanes.elementwise import Value, maximum, sqrt, where
+from dpexp.problems.laws import tables_of
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.problems.mallows import cubic_moment, moment_matrix
+from dpexp.problems.mallows import cubic_moment
 from dpexp.problems.population import Errors
-from dpexp.problems.population_means import errors_in, tables_of
+from dpexp.problems.row_rules import rows_along
 
 
 def response(t: Value, e: Value, k: np.ndarray) -> Value:
@@ -56,57 +57,32 @@ class InsensitiveLinear(LinearPredictorProblem):
     conditional_risk = staticmethod(conditional_risk)
     populations = True
 
-    def score_kinks(self, scale: float) -> tuple[float, ...]:
-        return -self.width, self.width
-
     def own_errors(self) -> Errors:
         return Errors(law="bounded", support=self.support)
 
     def mean_loss(self, u: np.ndarray, spread: np.ndarray, scale: np.ndarray) -> np.ndarray:
-        moments, above, below = tables_of(errors_in(self)), (u + self.width) / spread, (u - self.width) / spread
-        return np.asarray(spread * (moments.over(above) + moments.under(below)))
+        moments = tables_of(self.law.errors or self.own_errors())
+        return np.asarray(spread * (moments.over((u + self.width) / spread) + moments.under((u - self.width) / spread)))
 
     risk_parts = 8
     """A fifth power begins at two places, of which no panel knows: risks have relative errors of 1e-9."""
 
     @property
-    def risk_length(self) -> float:
-        return self.support
-
-    @property
     def constants(self) -> np.ndarray:
         return np.array([self.width, self.support])
 
-    @property
-    def _inside(self) -> float:
-        """1 - width / support, where positive: the part of the errors' range that is penalised at beta*."""
-        return max(0.0, 1 - self.width / self.support)
-
     def score_bounds(self) -> tuple[float, float]:
         return -1.0, 1.0
-
-    def optimum(self) -> np.ndarray:
-        return self.true_coefficients if self.population is None else self.population_optimum().theta
 
     def loss(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         r = np.abs(y - np.sum(x * theta, axis=-1))
         return self.weight(x) * np.maximum(0.0, r - self.width)
 
-    def _second_order(self) -> tuple[np.ndarray, np.ndarray]:
-        density = 4 * self._inside**3 / self.support
-        return (
-            density * moment_matrix(self.d, self.sigma_z),
-            self._inside**4 * moment_matrix(self.d, self.sigma_z, power=2),
-        )
-
     def smoothness(self) -> float:
         """At most two densities of the errors, 2 / support each: valid everywhere, since at theta* it may be 0."""
         if self.population is not None:
             return super().smoothness()
-        return 4 / self.support * float(np.linalg.eigvalsh(moment_matrix(self.d, self.sigma_z))[-1])
-
-    def third_derivative(self) -> np.ndarray | None:
-        return np.zeros((self.p,) * 3) if self.population is None else None
+        return 4 / self.support * float(np.linalg.eigvalsh(rows_along(self.law).moments(1))[-1])
 
     def hessian_lipschitz(self) -> float | None:
         """The third derivative of a user's risk at t is f'(t - width) + f'(t + width), f the density of the errors."""

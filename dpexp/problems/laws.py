@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from dpexp.core.caches import kept_once
 from dpexp.engine.lanes.elementwise import Value, exp, normal_cdf, where
-from dpexp.problems.population import Population
+from dpexp.problems.population import Errors, Population
 
 if TYPE_CHECKING:
-    from dpexp.engine.linear.designs import Design, DesignNumbers, Errors
+    from dpexp.engine.linear.designs import Design, DesignNumbers
+    from dpexp.engine.linear.designs import Errors as CompiledErrors
 
 Function = Callable[[np.ndarray], np.ndarray]
 
@@ -114,7 +116,73 @@ def _far_t(df: float) -> float:
     return min(max(40.0, 1e16 ** (1 / df) * math.sqrt(df)), 1e150)
 
 
-def compiled(population: Population, own: Errors) -> tuple[Design, Errors, DesignNumbers]:
+def law_of(errors: Errors) -> UnitLaw:
+    """The unit law of a population's errors."""
+    df = errors.value("df") if errors.law == "t" else 1.0
+    mixed = errors.law == "contaminated"
+    share, far = (errors.value("share"), errors.value("far") / errors.value("sd")) if mixed else (0.0, 1.0)
+    return unit_law(errors.law, df, share, far)
+
+
+class Tables(NamedTuple):
+    """U(a) = E[(e - a)_+ - e_+] and its integral V from 0, on a grid that is even in asinh(a)."""
+
+    step: float
+    first: np.ndarray
+    """[G, 2]: U and its derivative in asinh(a)"""
+    second: np.ndarray
+    """[G, 2]: V and its derivative in asinh(a)"""
+
+    def _at(self, table: np.ndarray, a: np.ndarray) -> np.ndarray:
+        place = np.arcsinh(a) / self.step + len(table) // 2
+        k = np.clip(place.astype(np.int64), 0, len(table) - 2)
+        s = place - k
+        left, right = table[k], table[k + 1]
+        value, end = left[..., 0], right[..., 0]
+        slope, last = left[..., 1] * self.step, right[..., 1] * self.step
+        gap = end - value
+        return np.asarray(value + s * (slope + s * (3 * gap - 2 * slope - last + s * (slope + last - 2 * gap))))
+
+    def over(self, a: np.ndarray) -> np.ndarray:
+        """U(a)."""
+        return self._at(self.first, a)
+
+    def under(self, a: np.ndarray) -> np.ndarray:
+        """E[(a - e)_+ - (-e)_+]."""
+        return self._at(self.first, a) + a
+
+    def integral(self, a: np.ndarray) -> np.ndarray:
+        """V(a): E[e_+^2 - (e - a)_+^2] / 2 less a E e_+, where that mean is finite."""
+        return self._at(self.second, a)
+
+
+def _summed(cells: np.ndarray, middle: int) -> np.ndarray:
+    """Sums over cells from the middle outwards, where small numbers keep their digits."""
+    right, left = np.cumsum(cells[middle:]), np.cumsum(-cells[:middle][::-1])[::-1]
+    return np.concatenate([left, [0.0], right])
+
+
+@kept_once(16)
+def tables_of(errors: Errors) -> Tables:
+    """Tables for the unit errors of a law, on |a| <= 1e6."""
+    # the kinks of all laws are at -1, 0 and 1, which are ends of cells
+    law, step = law_of(errors), math.asinh(1.0) / 120
+    half = math.ceil(math.asinh(1e6) / step)
+    a = np.sinh(np.arange(-half, half + 1) * step)
+    z, w = np.polynomial.legendre.leggauss(8)
+    width = np.diff(a)[:, None] / 2
+    x = (a[1:] + a[:-1])[:, None] / 2 + width * z
+    tail = law.survival(x)
+    mass = width * w
+    first = _summed(-np.sum(mass * tail, axis=1), half)
+    # the integral of U over a cell is U at its left end times the width, less the mean of what is lost on the way
+    lost = np.sum(mass * tail * (a[1:, None] - x), axis=1)
+    second = _summed(first[:-1] * np.diff(a) - lost, half)
+    grows = np.cosh(np.arange(-half, half + 1) * step)
+    return Tables(step, np.stack([first, -law.survival(a) * grows], 1), np.stack([second, first * grows], 1))
+
+
+def compiled(population: Population, own: CompiledErrors) -> tuple[Design, CompiledErrors, DesignNumbers]:
     """What the engine compiles and the numbers that it is handed; `own` are the problem's errors, without `errors`."""
     from scipy.special import ndtri
 

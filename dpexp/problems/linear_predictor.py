@@ -1,31 +1,50 @@
-"""Weighted M-estimators of a linear predictor as problems: users who are drawn one by one, and their population risk.
+"""Weighted M-estimators of a linear predictor: the loss of a user, what it can reveal, and its population risk.
 
-A user holds a row x = (1, z), z ~ N(0, sigma_z^2 I_d), and a response y, of which the loss is that of a model
-(`weighted_regression`). A problem adds the law of y and, for the population risk, the mean of rho over y given x.
+A user holds a row x = (1, z) and a response y. The loss is w(x) rho(y, x'beta, scale) with the Mallows weight
+w(x) = min(1, cap / |x|^2), so that |w(x) x| <= sqrt(cap) whatever the data. A problem is its score (the derivatives of
+rho) with the score's range, from which all sensitivities follow, and the law of y given x. Optimum, curvature and third
+derivative of the risk are computed by `population_means`. Source: `ldp-sgd`, section 5.
+
+Users have z ~ N(0, sigma_z^2 I_d) and coefficients `beta`, or a `population`. To a fit of somebody's records this law
+is a public guess (`dpexp.inference.models`). No data are kept: every user is drawn when it is their turn.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from dpexp.core.errors import UsageError
-from dpexp.problems.mallows import capped_weight, no_weight, rule
+from dpexp.core.parameters import Dimension, Finite, Positive
+from dpexp.problems.mallows import WEIGHT_CAP, capped_weight, no_weight, rule
+from dpexp.problems.population import Design, Errors, Population
 from dpexp.problems.problem import Problem
-from dpexp.problems.weighted_regression import Curvature, WeightedRegression
 
 if TYPE_CHECKING:
     from dpexp.engine.linear.measuring import Measured, Rule
     from dpexp.engine.linear.one_pass import Model
-    from dpexp.problems.population_means import Optimum
 
 _CUTS = (1, 2, 4, 8, 16, 32)
 """into how many parts panels are cut"""
 _SMOOTH_SPREAD = 3.0
 """largest spread, in lengths over which the risk is smooth, for panels that are not cut"""
+
+
+class Curvature(NamedTuple):
+    """Second-order constants at the optimum theta* (all local: no m > 0 holds on the whole space)."""
+
+    m: float
+    """smallest eigenvalue of the Hessian of the population risk at theta*"""
+    M: float
+    """largest eigenvalue of that Hessian"""
+    hessian: np.ndarray
+    """[p, p]"""
+    score_covariance: np.ndarray
+    """[p, p] covariance S of the gradient of one user at theta*, without privacy noise"""
 
 
 class Look(NamedTuple):
@@ -39,28 +58,166 @@ class Look(NamedTuple):
     """F(theta) - F(theta*), NaN where theta is not finite"""
 
 
-class LinearPredictorProblem(WeightedRegression, Problem):
-    """Base of the problems on such losses. No data are kept: every user is drawn when it is their turn."""
+class LinearPredictorProblem(Problem):
+    """Base of these problems; theta = (beta_0..beta_d[, scale])."""
+
+    name: str
+
+    d: Dimension = 5
+    """number of random covariates; x has d + 1 entries"""
+    sigma_z: Positive = 1.0
+    """standard deviation of each covariate"""
+    beta: Finite = 1.0
+    """every entry of the true coefficient vector"""
+    start_beta: Finite = 0.0
+    """every entry of the starting coefficient vector"""
+    sensitivity: Literal["paper", "exact", "two-gradient-bounds"] | Positive = "paper"
+    """which replace-one sensitivity Delta of the gradient sets the noise"""
+    population: Population | None = None
+    """the law of users, where `d`, `sigma_z`, `beta` and the scale of the errors cannot say it"""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_the_population_says(cls, given: object) -> object:
+        if not isinstance(given, Mapping) or given.get("population") is None:
+            return given
+        population = given["population"]
+        if not isinstance(population, Population):
+            population = Population.model_validate(population)
+        own: dict[str, Any] = {"population": population, "d": population.width}
+        if population.errors is not None and "sigma" in cls.model_fields:
+            own["sigma"] = population.errors.size
+        return {**given, **own}
+
+    @model_serializer(mode="wrap")
+    def _one_form(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # a cell has the short forms or a population, so that the ids of those without one never change
+        values: dict[str, Any] = dump(self)
+        if self.population is None:
+            values.pop("population", None)
+            return values
+        replaced = ["d", "sigma_z", "beta", *(["sigma", "support"] if self.population.errors is not None else [])]
+        return {key: value for key, value in values.items() if key not in replaced}
 
     fresh_users: ClassVar[bool] = True
-
+    populations: ClassVar[bool] = False
+    """whether a config may give a `population`"""
+    labels: ClassVar[bool] = False
+    """whether responses are labels 0 and 1; y is 1 where the uniform number is at most the chance of 1"""
+    score: ClassVar[Callable[..., Any]]
+    """score(t, y, scale, k) -> (derivative of rho in t, derivative of rho in the scale)"""
     response_noise: ClassVar[Literal["normal", "uniform"]]
     """law of the one extra random number from which y is made"""
     response: ClassVar[Callable[..., Any]]
     """response(t, e, k) -> y, for the true linear predictor t, response noise e, constants k"""
 
-    def population_optimum(self) -> Optimum:
-        """theta*, the Hessian and the score covariance over the population."""
-        from dpexp.problems.population_means import optimum_of
+    @property
+    def has_scale(self) -> bool:
+        """Whether the last parameter is a scale, kept above `scale_min` by projection."""
+        return False
 
-        return optimum_of(self)
+    @property
+    def p(self) -> int:
+        """Number of parameters."""
+        return self.d + 1 + self.has_scale
 
-    def curvature(self) -> Curvature:
-        if self.population is None:
-            return super().curvature()
-        best = self.population_optimum()
-        eigenvalues = np.linalg.eigvalsh(best.hessian)
-        return Curvature(float(eigenvalues[0]), float(eigenvalues[-1]), best.hessian, best.covariance)
+    @property
+    def constants(self) -> np.ndarray:
+        """The numbers k handed to `response` and `score`, float64."""
+        return np.zeros(1)
+
+    @property
+    def fixed_scale(self) -> float:
+        """The scale used where it is not a parameter."""
+        return 1.0
+
+    @property
+    def scale_min(self) -> float:
+        """Lower bound to which the scale is projected."""
+        return 0.0
+
+    @property
+    def law(self) -> Population:
+        """The population, in whichever form it was given."""
+        if self.population is not None:
+            return self.population
+        return Population(d=self.d, design=Design(sd=self.sigma_z), coefficients=self.beta)
+
+    @property
+    def true_coefficients(self) -> np.ndarray:
+        """Coefficients that generate y, [d + 1]."""
+        return np.full(self.d + 1, self.beta) if self.population is None else self.population.beta
+
+    @property
+    def cap(self) -> float:
+        """c of the weight min(1, c / |x|^2); inf without weights."""
+        return WEIGHT_CAP if self.population is None else self.population.cap
+
+    @property
+    def longest_row(self) -> float:
+        """sup |w(x) x|; inf where rows are unbounded and have no weights."""
+        if self.cap < math.inf:
+            return math.sqrt(self.cap)
+        return math.inf if self.population is None else self.population.reach
+
+    def start(self) -> np.ndarray:
+        """theta_0, [p]."""
+        return np.full(self.p, self.start_beta)
+
+    def score_bounds(self) -> tuple[float, float]:
+        """Smallest and largest value of the score in t, over all data and parameters."""
+        raise NotImplementedError
+
+    # --- privacy constants -------------------------------------------------------------------------------------
+
+    def gradient_bound(self) -> float:
+        """C0, the largest norm of one user's gradient (`ldp-sgd`, Condition 1)."""
+        return self.longest_row * max(abs(s) for s in self.score_bounds())
+
+    def exact_sensitivity(self) -> float:
+        """Largest distance between the gradients of two users at one theta (replace-one)."""
+        # the extremes are opposite scores on the longest w x, or one score on the two w x that are farthest apart:
+        # these are c apart for c <= 2, where {w x} fills a disc of that diameter, and else (1, z) and (1, -z)
+        low, high = self.score_bounds()
+        # the square is the cap itself: that of a rounded root would move the last bit of Delta, and so every iterate
+        square = self.cap if self.cap < math.inf else self.longest_row**2
+        across = square if self.cap < 2 else 2 * math.sqrt(square - 1)
+        return max(self.longest_row * (high - low), across * max(abs(low), abs(high)))
+
+    def paper_sensitivity(self) -> float:
+        """The sensitivity that the source prints, where it differs from the exact one."""
+        return self.exact_sensitivity()
+
+    def noise_sensitivity(self) -> float:
+        """Delta, the sensitivity that sets the noise, as chosen by `sensitivity`."""
+        if not isinstance(self.sensitivity, str):
+            return self.sensitivity
+        if self.sensitivity == "two-gradient-bounds":
+            return 2 * self.gradient_bound()
+        return self.paper_sensitivity() if self.sensitivity == "paper" else self.exact_sensitivity()
+
+    # --- one user ----------------------------------------------------------------------------------------------
+
+    def weight(self, x: np.ndarray) -> np.ndarray:
+        """Weight of the rows x [..., d + 1]."""
+        return np.asarray(np.minimum(1.0, self.cap / np.sum(x * x, axis=-1)))
+
+    def gradient(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Gradients [..., p] of the loss of users (x [..., d + 1], y [...]) at theta [..., p]."""
+        q = self.d + 1
+        # summed and not multiplied as matrices, so that the bits of a record do not depend on how many there are
+        t = np.sum(x * theta[..., :q], axis=-1)
+        scale = theta[..., q] if self.has_scale else self.fixed_scale
+        g, h = type(self).score(t, y, scale, self.constants)
+        w = self.weight(x)
+        parts = [(w * g)[..., None] * x]
+        if self.has_scale:
+            parts.append((w * h)[..., None])
+        return np.concatenate(parts, axis=-1)
+
+    def loss(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Losses [...] of users (x, y) at theta; shapes as in `gradient`."""
+        raise NotImplementedError
 
     def complaints(self) -> list[str]:
         """What makes these losses impossible to run, beyond the range of each parameter; empty where nothing does."""
@@ -78,21 +235,14 @@ class LinearPredictorProblem(WeightedRegression, Problem):
             hint = "derivatives by the linear predictor and by the scale: docs page extending"
             raise UsageError(f"problem '{self.name}': `score` returns {found}, and not two numbers", hint)
 
-    # --- one user ----------------------------------------------------------------------------------------------
-
     def model(self) -> Model:
         """The functions and numbers from which the engine simulates this problem."""
-        from dpexp.engine.linear.designs import Design, independent_normals
-        from dpexp.engine.linear.designs import Errors as Compiled
+        from dpexp.engine.linear import designs
         from dpexp.engine.linear.kernel import Law, Shape
         from dpexp.engine.linear.one_pass import Model
 
-        errors, design, numbers = (
-            Compiled(self.response_noise),
-            Design(),
-            independent_normals(self.sigma_z, self.d, 2.0),
-        )
-        response = type(self).response
+        errors, design, response = designs.Errors(self.response_noise), designs.Design(), type(self).response
+        numbers = designs.independent_normals(self.sigma_z, self.d, 2.0)
         if self.population is not None:
             from dpexp.problems.laws import compiled, response_of
 
@@ -114,10 +264,86 @@ class LinearPredictorProblem(WeightedRegression, Problem):
         e = rng.standard_normal(size) if self.response_noise == "normal" else 1.0 - rng.random(size)
         return x, type(self).response(x @ self.true_coefficients, e, self.constants)
 
-    # --- population --------------------------------------------------------------------------------------------
+    # --- optimum and curvature, by quadrature ------------------------------------------------------------------
+
+    def own_errors(self) -> Errors:
+        """The law of the errors where the population does not say it: normal ones are read off `response`.
+
+        Raises UsageError where y is not t + size e.
+        """
+        t, e = np.array([[-2.0], [0.0], [3.0]]), np.array([-1.5, 0.5, 1.0, 4.0])
+        if self.response_noise == "normal":
+            moved = type(self).response(t, e, self.constants) - t
+            size = float(moved[1, 2])
+            if size > 0 and np.allclose(moved, size * e, rtol=1e-12, atol=1e-12 * size):
+                return Errors(law="normal", sd=size)
+        raise UsageError(
+            f"the law of the errors of {self.name} is not known: its response is not t + size e",
+            "give its class `own_errors`, or `labels = True` where y is 0 or 1",
+        )
+
+    def mean_loss(self, u: np.ndarray, spread: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        """Mean of rho over the population's errors, [N, K], up to a constant: u [N, K] is the predictor less the place
+        of y, spread [K] the size of the error and scale [N, 1]. Of labels, u is the predictor, and the part that
+        depends on the label y, -y u, is left out.
+        """
+        raise UsageError(f"the mean loss of {self.name} is not known: its class has no `mean_loss`")
+
+    def optimum(self) -> np.ndarray:
+        """theta*, the minimiser of the population risk, [p]."""
+        from dpexp.problems.population_means import optimum_of
+
+        return optimum_of(self).copy()
+
+    def _second_order(self) -> tuple[np.ndarray, np.ndarray]:
+        """Hessian of the risk and covariance of the gradient at the optimum, [p, p] each."""
+        from dpexp.problems.population_means import second_order_of
+
+        return second_order_of(self)
+
+    def unknown_curvature(self) -> UsageError | None:
+        """Why nothing is predicted from the curvature of the risk; None where it is known."""
+        if type(self)._second_order is not LinearPredictorProblem._second_order:
+            return None
+        from dpexp.problems.population_means import unknown_means
+
+        return unknown_means(self)
+
+    @property
+    def knows_curvature(self) -> bool:
+        """Whether anything can be predicted from the curvature of the risk."""
+        return self.unknown_curvature() is None
+
+    def curvature(self) -> Curvature:
+        """Curvature constants at the optimum. Raises UsageError where they are not known."""
+        hessian, covariance = self._second_order()
+        eigenvalues = np.linalg.eigvalsh(hessian)
+        return Curvature(float(eigenvalues[0]), float(eigenvalues[-1]), hessian, covariance)
+
+    def smoothness(self) -> float:
+        """M of `ldp-sgd`, Condition 2(i): by default the local one, the largest eigenvalue of the Hessian at theta*."""
+        return self.curvature().M
+
+    def third_derivative(self) -> np.ndarray | None:
+        """Third derivative of the population risk at theta*, [p, p, p]; None where it is not known."""
+        from dpexp.problems.population_means import third_derivative_of, unknown_means
+
+        return None if unknown_means(self) else third_derivative_of(self)
+
+    def hessian_lipschitz(self) -> float | None:
+        """C1 with |H(theta) - H(theta*)| <= C1 |theta - theta*| for all theta (`ldp-sgd`, Condition 3, in the mean).
+
+        None where no such constant is known.
+        """
+        from dpexp.problems.population_means import hessian_lipschitz_of, unknown_means
+
+        return None if self.population is not None or unknown_means(self) else hessian_lipschitz_of(self)
+
+    # --- risk --------------------------------------------------------------------------------------------------
 
     conditional_risk: ClassVar[Callable[..., Any]]
-    """conditional_risk(t, scale, k): mean of rho over y given x, at t = `risk_origin`-centred linear predictor"""
+    """conditional_risk(t, scale, k): mean of rho over y given x, t the predictor less the true one; of labels the part
+    without the label, at the predictor t"""
     risk_points: ClassVar[int] = 12
     """quadrature points a panel"""
     risk_parts: ClassVar[int] = 1
@@ -125,24 +351,33 @@ class LinearPredictorProblem(WeightedRegression, Problem):
 
     @property
     def risk_length(self) -> float:
-        """Length over which `conditional_risk` is smooth."""
-        return 1.0
+        """Length over which `conditional_risk` is smooth: that of the errors, where they are known."""
+        if self.labels:
+            return 1.0
+        try:
+            return self.own_errors().size
+        except UsageError:
+            return 1.0
 
     def risk_origin(self) -> np.ndarray:
         """Coefficients [d + 1] from which the linear predictor in `conditional_risk` is counted."""
-        return self.true_coefficients
+        return np.zeros(self.d + 1) if self.labels else self.true_coefficients
 
     def risk_slope(self) -> np.ndarray | None:
-        """Coefficients [d + 1] of a part of the risk that is linear in beta, where there is one."""
-        return None
+        """Coefficients [d + 1] of a part of the risk that is linear in beta: -E[w y x] of labels, None elsewhere."""
+        if not self.labels:
+            return None
+        from dpexp.problems.population_means import mean_label_row
+
+        return -mean_label_row(self)
 
     def _rules(self) -> list[Rule]:
         """Quadrature rules by reach: of whole panels, and of panels cut into parts for larger spreads."""
         # panels are about as long as the covariate's standard deviation; 12 points on each are enough where f changes
         # over a third of that or more, so panels are cut into twice as many parts for twice the spread
+        length = _SMOOTH_SPREAD * self.risk_length
         rules = [rule(self.d, self.sigma_z, self.risk_points, parts=self.risk_parts * cut) for cut in _CUTS]
-        reaches = [_SMOOTH_SPREAD * self.risk_length * cut for cut in _CUTS]
-        return [(r, a.nodes, a.weights) for r, a in zip(reaches, rules, strict=True)]
+        return [(length * cut, a.nodes, a.weights) for cut, a in zip(_CUTS, rules, strict=True)]
 
     def _risk(self, theta: np.ndarray, measured: Measured) -> np.ndarray:
         """Population risk of states [G, p, 8] and of what was measured of them, up to a constant; [G, 8]."""
@@ -163,7 +398,7 @@ class LinearPredictorProblem(WeightedRegression, Problem):
         )
         measured = measure(theta, centres)
         if self.population is not None:
-            from dpexp.problems.population_means import gap
+            from dpexp.problems.population_gaps import gap
 
             states = theta.transpose(0, 2, 1).reshape(-1, self.p)
             return measured, gap(self, states).reshape(measured.linear.shape)
@@ -183,7 +418,7 @@ class LinearPredictorProblem(WeightedRegression, Problem):
         theta = np.asarray(theta, dtype=np.float64)
         count = math.prod(theta.shape[:-1])
         if self.population is not None:
-            from dpexp.problems.population_means import exact_gap
+            from dpexp.problems.population_gaps import exact_gap
 
             return exact_gap(self, theta.reshape(count, self.p)).reshape(theta.shape[:-1])
         _, risk = self._measured(in_lanes(theta.reshape(count, self.p)))
@@ -203,18 +438,3 @@ class LinearPredictorProblem(WeightedRegression, Problem):
         if self.population is not None:
             return 0.0
         return float(self.risk(self.optimum()))
-
-    def smoothness(self) -> float:
-        """M of `ldp-sgd`, Condition 2(i): by default the local one, the largest eigenvalue of the Hessian at theta*."""
-        return self.curvature().M
-
-    def third_derivative(self) -> np.ndarray | None:
-        """Third derivative of the population risk at theta*, [p, p, p]; None where it is not known."""
-        return None
-
-    def hessian_lipschitz(self) -> float | None:
-        """C1 with |H(theta) - H(theta*)| <= C1 |theta - theta*| for all theta (`ldp-sgd`, Condition 3, in the mean).
-
-        None where no such constant is known.
-        """
-        return None

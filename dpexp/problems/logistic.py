@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
+from typing import Literal
 
 import numpy as np
 
 from dpexp.engine.lanes.elementwise import Value, logistic, softplus, where
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.problems.mallows import cubic_moment, moment_row, moment_tensor
-from dpexp.problems.regression_models import LogisticRegression, variance
 
 
 def response(t: Value, e: Value, k: np.ndarray) -> Value:
@@ -17,41 +15,34 @@ def response(t: Value, e: Value, k: np.ndarray) -> Value:
     return where(e <= logistic(t), 1.0, 0.0)
 
 
+def logistic_score(t: Value, y: Value, scale: Value, k: np.ndarray) -> tuple[Value, Value]:
+    """Derivatives of log(1 + exp(t)) - y t."""
+    return logistic(t) - y, 0.0
+
+
 def conditional_risk(t: Value, scale: Value, k: np.ndarray) -> Value:
     """The part log(1 + exp(t)) of the loss; the part -y t is linear in beta."""
     return softplus(t)
 
 
-class MallowsLogistic(LogisticRegression, LinearPredictorProblem):
-    """`LogisticRegression` as a problem, whose model is right."""
+class MallowsLogistic(LinearPredictorProblem):
+    """y ~ Bernoulli(1 / (1 + exp(-x'beta*))); theta = beta, and the optimum is beta* where the model is right."""
+
+    name: Literal["mallows-logistic"] = "mallows-logistic"
 
     response_noise = "uniform"
     response = staticmethod(response)
+    score = staticmethod(logistic_score)
     conditional_risk = staticmethod(conditional_risk)
     populations = True
     labels = True
 
-    def optimum(self) -> np.ndarray:
-        return super().optimum() if self.population is None else self.population_optimum().theta
+    def score_bounds(self) -> tuple[float, float]:
+        return -1.0, 1.0
+
+    def loss(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        t = np.sum(x * theta, axis=-1)
+        return self.weight(x) * (np.logaddexp(0, t) - y * t)
 
     def mean_loss(self, u: np.ndarray, spread: np.ndarray, scale: np.ndarray) -> np.ndarray:
-        return np.asarray(np.logaddexp(0.0, u) - spread * u)
-
-    def risk_origin(self) -> np.ndarray:
-        return np.zeros(self.d + 1)
-
-    def risk_slope(self) -> np.ndarray:
-        """-E[w y x], whose part along z lies along beta*."""
-        return -moment_row(self.d, self.sigma_z, logistic(self.predictors))
-
-    def third_derivative(self) -> np.ndarray | None:
-        if self.population is not None:
-            return None
-        t = self.predictors
-        return moment_tensor(self.d, self.sigma_z, variance(t) * (1 - 2 * logistic(t)))
-
-    def hessian_lipschitz(self) -> float | None:
-        """The second derivative of the logistic function is at most 1 / (6 sqrt 3)."""
-        if self.population is not None:
-            return None
-        return cubic_moment(self.d, self.sigma_z) / (6 * math.sqrt(3))
+        return np.logaddexp(0.0, u)

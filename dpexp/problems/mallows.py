@@ -52,24 +52,26 @@ def panels(edges: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray]:
     return (middle[:, None] + half[:, None] * x).ravel(), (half[:, None] * w).ravel()
 
 
-def mean_weight(across: int, power: int, q: np.ndarray, sigma_z: float = 1.0) -> np.ndarray:
-    """W_{k,j}(q) = E min(1, 2 / (1 + sigma_z^2 (q + R)))^j with R ~ chi-square(k), k = across, j = power; shape of q.
+def mean_weight(across: int, power: int, q: np.ndarray, sigma_z: float = 1.0, cap: float = WEIGHT_CAP) -> np.ndarray:
+    """W_{k,j}(q) = E min(1, c / (1 + sigma_z^2 (q + R)))^j with R ~ chi-square(k), k = across, j = power; shape of q.
 
     across = 0 means R = 0.
     """
     from scipy.special import gammainc, gammaln
 
+    if power == 0 or math.isinf(cap):
+        return np.ones(np.shape(q))
     # nodes on both sides of 0 share their squared length
     lengths, place = np.unique(np.asarray(q, dtype=np.float64), return_inverse=True)
 
     def weight(r: np.ndarray | float) -> np.ndarray:
-        return np.minimum(1.0, WEIGHT_CAP / (1 + sigma_z**2 * (lengths[:, None] + r))) ** power
+        return np.minimum(1.0, cap / (1 + sigma_z**2 * (lengths[:, None] + r))) ** power
 
     if across == 0:
         return weight(0.0)[:, 0][place].reshape(np.shape(q))
     # (b); 12 deviations beyond sqrt(k), about the mean of t, nothing is left
     # below this R the weight is 1
-    free = np.maximum(0.0, (WEIGHT_CAP - 1) / sigma_z**2 - lengths)
+    free = np.maximum(0.0, (cap - 1) / sigma_z**2 - lengths)
     start = np.sqrt(free)
     end = math.sqrt(across) + 12.0
     x, w = panels(np.linspace(0.0, 1.0, 13), 24)
@@ -97,18 +99,20 @@ def rule(
     tilted: bool = False,
     splits: tuple[float, ...] = (),
     parts: int = 1,
+    cap: float = WEIGHT_CAP,
 ) -> Rule:
     """E[w^power f(z_1)] as sum weights f(nodes); with `tilted` E[w^power f(z_1) z_2^2] (needs d >= 2).
 
     12 points a panel, 144 nodes, give 1e-14 (linear) and 2e-13 (logistic) near the optimum. Panels end where the
-    coordinate alone brings |x|^2 to 2, since the mean weight has a kink there, and at `splits`, where f may jump. Each
-    is cut into `parts` of one length.
+    coordinate alone brings |x|^2 to the cap, since the mean weight has a kink there, and at `splits`, where f may jump.
+    Each is cut into `parts` of one length.
     """
-    # (d), where z sigma_z = 1
-    right = {0.0, *_EDGES, min(1 / sigma_z, _EDGES[-1])}
+    # (d), where (z sigma_z)^2 = c - 1
+    kink = math.sqrt(cap - 1) / sigma_z
+    right = {0.0, *_EDGES, min(kink, _EDGES[-1])}
     # below the kink the mean weight is like a half-integer power: panels are graded towards it
     if d in (2, 4):
-        right |= {(1 - 0.3**m) / sigma_z for m in range(1, 7) if (1 - 0.3**m) / sigma_z < _EDGES[-1]}
+        right |= {(1 - 0.3**m) * kink for m in range(1, 7) if (1 - 0.3**m) * kink < _EDGES[-1]}
     inside = {split for split in splits if abs(split) < _EDGES[-1]}
     edges = np.array(sorted(right | {-edge for edge in right} | inside))
     cut = (edges[:-1, None] + np.diff(edges)[:, None] * (np.arange(parts) / parts)).ravel()
@@ -116,52 +120,7 @@ def rule(
     density = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
     # (c)
     across = d - 1 + 2 * tilted
-    return Rule(z, density * step * mean_weight(across, power, z * z, sigma_z))
-
-
-def moment_row(
-    d: int, sigma_z: float, f: np.ndarray | float = 1.0, power: int = 1, splits: tuple[float, ...] = ()
-) -> np.ndarray:
-    """E[w^power f(z_1) x], [d + 1]: the first row of `moment_matrix`, for which no matrix is needed; f as there."""
-    along = rule(d, sigma_z, POINTS, power, splits=splits)
-    moments = [float(np.sum(along.weights * f * along.nodes**k)) for k in range(2)]
-    return np.append(moments[0], sigma_z * moments[1] * np.full(d, 1 / math.sqrt(d)))
-
-
-def moment_matrix(
-    d: int, sigma_z: float, f: np.ndarray | float = 1.0, power: int = 1, splits: tuple[float, ...] = ()
-) -> np.ndarray:
-    """E[w^power f(z_1) x x'], [d + 1, d + 1], where z_1 is the standardised coordinate along (1, ..., 1) / sqrt d.
-
-    `f` holds the values at `rule(d, sigma_z, POINTS, splits=splits).nodes`, or is a constant.
-    """
-    along = rule(d, sigma_z, POINTS, power, splits=splits)
-    direction = np.full(d, 1 / math.sqrt(d))
-    matrix = np.empty((d + 1, d + 1))
-    matrix[0] = matrix[:, 0] = moment_row(d, sigma_z, f, power, splits)
-    second = float(np.sum(along.weights * f * along.nodes**2))
-    # moments of one factor across the direction are 0, and those of two the same in all directions across it
-    projection = np.outer(direction, direction)
-    across = float(np.sum(rule(d, sigma_z, POINTS, power, True, splits).weights * f)) if d > 1 else 0.0
-    matrix[1:, 1:] = sigma_z**2 * (second * projection + across * (np.eye(d) - projection))
-    return matrix
-
-
-def moment_tensor(d: int, sigma_z: float, f: np.ndarray | float = 1.0) -> np.ndarray:
-    """E[w f(z_1) x x x], [d + 1, d + 1, d + 1], symmetric; f as in `moment_matrix`."""
-    along, across = rule(d, sigma_z, POINTS), rule(d, sigma_z, POINTS, 1, True) if d > 1 else None
-    intercept = np.eye(d + 1)[0]
-    unit = np.append(0.0, np.full(d, 1 / math.sqrt(d)))
-    tensor = np.zeros((d + 1,) * 3)
-    for z, weight in zip(along.nodes, along.weights * f, strict=True):
-        x = intercept + sigma_z * z * unit
-        tensor += weight * np.einsum("i,j,k->ijk", x, x, x)
-    if across is not None:
-        rest = np.diag(1 - intercept) - np.outer(unit, unit)
-        mass = across.weights * f
-        x = sigma_z**2 * (mass.sum() * intercept + sigma_z * (mass @ across.nodes) * unit)
-        tensor += symmetrised(rest, x)
-    return tensor
+    return Rule(z, density * step * mean_weight(across, power, z * z, sigma_z, cap))
 
 
 def symmetrised(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:

@@ -39,7 +39,7 @@ ERRORS: dict[str, dict[str, float]] = {
     "skewed": {"scale": 1.0},
     "bounded": {"support": 1.0},
 }
-LINKS = ("logit", "probit", "cloglog")
+
 _SIZE, _PLACE = (1e-6, 1e6), (-1e6, 1e6)
 RANGES = {
     "sd": _SIZE, "scale": _SIZE, "far": _SIZE, "support": _SIZE, "mean": _PLACE, "low": _PLACE, "high": _PLACE,

@@ -25,7 +25,8 @@ from dpexp.core.parameters import Dimension
 from dpexp.engine.lanes.elementwise import Value, logistic, where
 from dpexp.plugins import Plugin
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.problems.mallows import mean_weight, moment_matrix, panels, rule
+from dpexp.problems.mallows import WEIGHT_CAP, mean_weight, panels, rule
+from dpexp.problems.row_rules import normal_axis, rows_along
 
 if TYPE_CHECKING:
     from dpexp.engine.linear.measuring import Measured
@@ -98,17 +99,17 @@ class MallowsHinge(LinearPredictorProblem):
         if self.beta == 0:
             # no loss has its kink at theta* = 0, and every score is 1 or -1 times x
             p = self.d + 1
-            return np.zeros((p, p)), moment_matrix(self.d, self.sigma_z, power=2)
+            return np.zeros((p, p)), rows_along(self.law).moments(2)
         b0, b = _best(self.d, self.sigma_z, abs(self.beta))
         kinks = (1 - b0) / b, (-1 - b0) / b
         s = rule(self.d, self.sigma_z, 24, splits=kinks).nodes
         p = logistic(_predictor(self.d, self.sigma_z, abs(self.beta), s))
         # the squared score is 1 where the loss is not 0
         f = np.where(s < kinks[0], p, 0.0) + np.where(s > kinks[1], 1 - p, 0.0)
-        covariance = moment_matrix(self.d, self.sigma_z, f, power=2, splits=kinks)
+        unit = np.full(self.d, 1 / math.sqrt(self.d))
+        covariance = normal_axis(self.sigma_z, unit, WEIGHT_CAP, splits=kinks).moments(2, f)
         # (e)
         hessian = np.zeros_like(covariance)
-        unit = np.full(self.d, 1 / math.sqrt(self.d))
         # each kink adds the density of x'theta times E[w 1{its label} x x'] there
         for s_k, label in zip(kinks, (1, -1), strict=True):
             p_k = logistic(label * _predictor(self.d, self.sigma_z, abs(self.beta), s_k))

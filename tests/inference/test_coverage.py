@@ -27,7 +27,6 @@ from dpexp.papers.inference.coverage import verdict
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.logistic import MallowsLogistic
-from dpexp.problems.regression_models import HuberRegression
 
 
 @pytest.mark.parametrize(
@@ -203,7 +202,7 @@ def test_runs_are_those_of_fit(algorithm):
         else StagedNewton(messages="caps" if algorithm == "caps" else "gaussian")
     )
     model, law = one.model(problem, budget), one.population(problem)
-    alike = model_of(HuberRegression(**problem.model_dump()))
+    alike = model_of(HuberLinear(**problem.model_dump()))
     assert replace(alike, stretched=True, scale_row=model.scale_row) == unit_model("huber-linear", 2)
     (seen,) = one.intervals(model, Trial(law, n, 7, [0, 1, 2]), None, budget)
     for lane in range(3):

@@ -10,10 +10,11 @@ import pytest
 from dpexp.conformance.check import Subject, carry_out
 from dpexp.conformance.problems import LOSSES
 from dpexp.problems import PROBLEMS
+from dpexp.problems.huber_linear import normal_moments
 from dpexp.problems.insensitive_linear import conditional_risk
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.problems.mallows import cubic_moment, mean_weight, moment_matrix, rule
-from dpexp.problems.regression_models import normal_moments
+from dpexp.problems.mallows import cubic_moment, mean_weight, rule
+from dpexp.problems.row_rules import rows_along
 from tests.conftest import mostly_slow
 
 DEFAULTS = {name: kind() for name, kind in PROBLEMS.items() if issubclass(kind, LinearPredictorProblem)}
@@ -160,7 +161,8 @@ WEIGHTS = {
 
 @pytest.mark.parametrize("d", WEIGHTS)
 def test_moments_of_the_weights(d):
-    first, second = moment_matrix(d, 1.0), moment_matrix(d, 1.0, power=2)
+    rows = rows_along(PROBLEMS["huber-linear"](d=d).law)
+    first, second = rows.moments(1), rows.moments(2)
     got = first[0, 0], first[1, 1], second[0, 0], second[1, 1]
     np.testing.assert_allclose(got, WEIGHTS[d], atol=1e-9)
 

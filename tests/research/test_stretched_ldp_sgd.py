@@ -9,8 +9,7 @@ from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.schedules import Power
 from dpexp.conformance.problems import furthest
 from dpexp.privacy.budgets import ConstantBudget
-from dpexp.problems.huber_linear import HuberLinear
-from dpexp.problems.regression_models import furthest_messages, largest_stretch
+from dpexp.problems.huber_linear import HuberLinear, furthest_messages, largest_stretch
 from tests.algorithms.test_ldp_sgd import CASES, SEED, SETTINGS, STEPS, N, budget_of, states_of
 from tests.oracles import ldp_sgd, one_pass, scale_row
 from tests.oracles.streams import normals

@@ -1,0 +1,93 @@
+"""The gap F(theta) - F(theta*) of states over a population that the short forms cannot say.
+
+(a) Of every state at a checkpoint it is a mean over `POINTS` public rows, whose own gradient and Hessian at theta* are
+replaced by the exact ones: relative errors are about 2e-5 at a distance of .1, 3e-3 at 1, and up to .1 beyond 3.
+(b) Of a few states it is exact: a loss of y - t sees x along theta - beta* alone, and a loss of labels l(t) - y t sees
+it along theta, but for a part that is linear in theta.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dpexp.core.caches import kept_once
+from dpexp.problems.linear_predictor import LinearPredictorProblem
+from dpexp.problems.population_means import (
+    Places,
+    alike,
+    errors_in,
+    hessian_at,
+    mean_label_row,
+    means_at,
+    optimum_of,
+    placed,
+    places_of,
+    scale_of,
+)
+from dpexp.problems.row_rules import full_points, rows_along, sobol_rows
+
+POINTS = 256
+FARTHEST = 1e5
+"""a state with an entry beyond it counts as diverged"""
+
+
+def _mean_losses(problem: LinearPredictorProblem, places: Places, theta: np.ndarray) -> np.ndarray:
+    """Mean losses of the users of every row at states [N, p], [N, K]."""
+    t = places.rows.predictor(theta[:, : problem.d + 1])
+    scale = theta[:, -1:] if problem.has_scale else np.full((len(theta), 1), problem.fixed_scale)
+    if problem.labels:
+        return problem.mean_loss(t, places.spread, scale) - places.spread * t
+    return problem.mean_loss(t - places.true, places.spread, scale)
+
+
+@kept_once(16)
+def _public(problem: LinearPredictorProblem) -> tuple[Places, np.ndarray, np.ndarray, np.ndarray]:
+    """Public rows with the corrections of (a): minus their gradient at theta*, half of what the Hessian lacks, and
+    their losses there."""
+    x, best = sobol_rows(problem.law, POINTS, 1), optimum_of(problem)
+    places = placed(problem, full_points(x, np.full(POINTS, 1 / POINTS), problem.cap, 1.0))
+    found = means_at(problem, places, best)
+    lacking = (problem.curvature().hessian - hessian_at(problem, places, best, found)) / 2
+    slope = places.rows.mean(1, found.g)
+    if problem.has_scale:
+        slope = np.append(slope, places.rows.mean(1, found.h)[0])
+    return places, -slope, lacking, _mean_losses(problem, places, best[None])
+
+
+def gap(problem: LinearPredictorProblem, theta: np.ndarray) -> np.ndarray:
+    """(a) of states [N, p], [N]; NaN where a state is not finite or far away."""
+    places, slope, lacking, least = _public(problem)
+    best = optimum_of(problem)
+    out = np.full(len(theta), math.nan)
+    finite = np.flatnonzero(np.isfinite(theta).all(axis=1) & (np.abs(theta).max(axis=1) < FARTHEST))
+    for own in np.array_split(finite, 1 + len(finite) // 2048):
+        state = theta[own]
+        away = state - best
+        mean = (_mean_losses(problem, places, state) - least) @ places.rows.mass[1]
+        out[own] = mean + away @ slope + np.einsum("ni,ij,nj->n", away, lacking, away)
+    return out
+
+
+def exact_gap(problem: LinearPredictorProblem, theta: np.ndarray) -> np.ndarray:
+    """(b) of states [N, p], [N]; NaN where a state is not finite."""
+    of_optimum = _risk(problem, optimum_of(problem))
+    finite = np.isfinite(theta).all(axis=1)
+    return np.array(
+        [_risk(problem, state) - of_optimum if ok else math.nan for state, ok in zip(theta, finite, strict=True)]
+    )
+
+
+def _risk(problem: LinearPredictorProblem, theta: np.ndarray) -> float:
+    beta, scale = theta[: problem.d + 1], np.full((1, 1), scale_of(problem, theta))
+    if not (problem.labels or alike(problem)):
+        places = places_of(problem, whole=True)
+        return float((_mean_losses(problem, places, theta[None]) @ places.rows.mass[1])[0])
+    away = beta if problem.labels else beta - problem.true_coefficients
+    fine = 3 if problem.labels and problem.law.design.law == "t" else 1
+    rows = rows_along(problem.law, tuple(away[1:].tolist()), False, fine)
+    t = rows.predictor(away)
+    spread = np.zeros_like(t) if problem.labels else np.full_like(t, errors_in(problem).size)
+    mean = float(rows.mass[1] @ problem.mean_loss(t[None], spread, scale)[0])
+    return mean - float(mean_label_row(problem) @ beta) if problem.labels else mean
