@@ -29,7 +29,7 @@ from dpexp.inference.intervals import Release
 from dpexp.inference.models import Model
 from dpexp.inference.small_matrices import pseudo_inverses, times
 from dpexp.inference.staged_newton import Design, StagedFit
-from dpexp.problems.regression_models import HuberRegression
+from dpexp.problems.huber_linear import HuberLinear
 
 FEWEST, FEWEST_CENTRAL = 200, 40
 """users or records for every parameter below which nothing was ever tried; also without any noise"""
@@ -134,7 +134,7 @@ def of_guess(model: Model, scale: float) -> tuple[str, ...]:
 def of_skewness(model: Model, release: Release, scale: float) -> tuple[str, ...]:
     """A warning where many more residuals are clipped on one side of the fit: its target is then not the mean."""
     law = model.problem
-    if not (model.has_scale and isinstance(law, HuberRegression)):
+    if not (model.has_scale and isinstance(law, HuberLinear)):
         return ()
     # the gradient has -E w psi(u), the row of the scale E w u / s over the unclipped ones: the rest are clipped, at c
     row = scale / model.scale_row
