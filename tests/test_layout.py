@@ -104,12 +104,12 @@ def test_the_house_stays_small():
 
 
 LINES = {
-    "accounting": 4_133, "algorithms": 2_518, "commands": 6_477, "config": 2_978, "conformance": 1_401, "core": 1_025, "data": 1_963,
-    "engine": 4_928, "inference": 2_771, "papers": 4_999, "plugins": 663, "privacy": 7_309,
-    "problems": 3_656, "reporting": 7_378, "roof": 77, "store": 3_600, "theory": 1_529,
+    "accounting": 4_488, "algorithms": 2_532, "commands": 6_478, "config": 2_978, "conformance": 1_401, "core": 1_025, "data": 1_963,
+    "engine": 4_928, "inference": 2_772, "papers": 4_999, "plugins": 663, "privacy": 7_638,
+    "problems": 3_908, "reporting": 7_473, "roof": 77, "store": 3_600, "theory": 1_529,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""
-FILES = 408
+FILES = 411
 """of the package"""
 
 

@@ -48,3 +48,7 @@ class ClippedLdpSgd(OnePassAlgorithm):
         """The minimum of 2 C and the problem's own, by the proof above."""
         noise, exact = super().sensitivities(problem)
         return Sensitivities(min(2 * self.clip, noise), min(2 * self.clip, exact))
+
+    def radius(self, problem: LinearPredictorProblem) -> float:
+        """A projection onto the ball of radius C moves no two points apart."""
+        return min(self.clip, problem.message_radius())

@@ -9,6 +9,7 @@ and the privacy statement.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -51,6 +52,11 @@ class OnePassAlgorithm(Algorithm):
     def sensitivities(self, problem: LinearPredictorProblem) -> Sensitivities:
         """Replace-one sensitivity of what a user sends: that of the problem's gradient unless the rule rescales it."""
         return Sensitivities(problem.noise_sensitivity(), problem.exact_sensitivity())
+
+    def radius(self, problem: LinearPredictorProblem) -> float:
+        """Of a ball that holds all that is sent before the noise; inf where only its diameter is known."""
+        own = type(self).messages is OnePassAlgorithm.messages and self.rule().rescale is None
+        return problem.message_radius() if own else math.inf
 
     def messages(self, problem: LinearPredictorProblem) -> LinearPredictorProblem:
         """The problem whose gradients, once the rule has rescaled them, are what users send before noise: itself."""
@@ -96,7 +102,11 @@ class OnePassAlgorithm(Algorithm):
         from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
 
         noise, exact = self.sensitivities(problem)
-        return LocalGaussian(mu=budget, noise_sensitivity=noise, exact_sensitivity=exact, users=n)
+        # what has a diameter fits into a ball of that times sqrt(p / (2 (p + 1))) (Jung)
+        ball = min(self.radius(problem), exact * math.sqrt(problem.p / (2 * (problem.p + 1))))
+        return LocalGaussian(
+            mu=budget, noise_sensitivity=noise, exact_sensitivity=exact, users=n, dimension=problem.p, radius=ball
+        )
 
     def states(self, steps: np.ndarray) -> np.ndarray:
         """Steps, ascending, after which the pass must be seen for the estimates at `steps`; all of those among them."""

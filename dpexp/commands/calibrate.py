@@ -59,15 +59,16 @@ def solve(
     values = own_values(name, values_of([pair for pair in pairs if pair not in given]))
     if released not in ("all-iterates", "last-iterate"):
         raise UsageError(f"--released is all-iterates or last-iterate, not {released!r}")
-    if kind.noise_field in values:
-        raise UsageError(f"{kind.noise_field} is what calibrate solves for", f"leave {kind.noise_field}=... out")
+    field = kind.solved(values)
+    if field in values:
+        raise UsageError(f"{field} is what calibrate solves for", f"leave {field}=... out")
     # All that is wrong with the parameters is said before anything is solved.
-    mechanism_of(name, {**values, kind.noise_field: 1.0})
+    mechanism_of(name, {**values, field: 1.0})
     tried = count(1)
 
     def at(noise: float) -> Mechanism:
-        tell(f"value {next(tried)} of {kind.noise_field}: {noise:.4g}")
-        return kind(**{**values, kind.noise_field: noise})
+        tell(f"value {next(tried)} of {field}: {noise:.4g}")
+        return kind(**{**values, field: noise})
 
     try:
         with understood(name):
@@ -81,7 +82,7 @@ def solve(
                 invalid,
                 every_analysis,
             )
-            mechanism = kind(**{**values, kind.noise_field: found.value})
+            mechanism = kind(**{**values, field: found.value})
             # The rule of one table: no guarantee below what a pair of neighbours attains.
             chosen = [a for a in every_analysis(mechanism) if a.name == found.analysis]
             for said in refuted(
@@ -90,7 +91,7 @@ def solve(
                 raise DpexpError(said)
     except Unreachable as error:
         raise UsageError(str(error)) from None
-    return _calibrated(name, kind, found, goal.shown, released)
+    return _calibrated(name, kind, field, found, goal.shown, released)
 
 
 def _of_target(pair: str, kind: type[Mechanism]) -> bool:
@@ -158,14 +159,14 @@ def _rates(value: Any) -> Goal:
 
 
 def _calibrated(
-    name: str, kind: type[Mechanism], found: Calibrated, target: dict[str, float], released: str
+    name: str, kind: type[Mechanism], field: str, found: Calibrated, target: dict[str, float], released: str
 ) -> tuple[dict[str, Any], str]:
     measure = next(iter(target))
     document = {
         "mechanism": name,
         "target": target,
         "released": released,
-        "parameter": kind.noise_field,
+        "parameter": field,
         "value": found.value,
         "analysis": found.analysis,
         measure: found.spent,
@@ -175,8 +176,8 @@ def _calibrated(
     rows = [[a, safe(v, 8) if math.isfinite(v) else "not reachable"] for a, v in found.tried]
     where = "".join(f" at {key} = {target[key]:g}" for key in WITH_TARGETS if key in target)
     text = (
-        f"{kind.noise_field} = {safe(found.value, 10)}\n\n"
+        f"{field} = {safe(found.value, 10)}\n\n"
         f"gives {measure} = {up(found.spent, 6)} <= {target[measure]:g}{where}, {released}, by {found.analysis}.\n\n"
-        + columns(rows, ["analysis", kind.noise_field])
+        + columns(rows, ["analysis", field])
     )
     return document, text

@@ -15,6 +15,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import AfterValidator, Field, SerializeAsAny, model_validator
 
+from dpexp.accounting.binomials import likely_counts
 from dpexp.core.parameters import OrInfinite, Parameters, Registry
 
 Mu = Annotated[float, Field(ge=1e-6), AfterValidator(OrInfinite(1e6))]
@@ -56,6 +57,10 @@ class Budget(Parameters):
         """E[1 / mu_i^2], to which the mean noise power is proportional."""
         raise NotImplementedError
 
+    def groups(self, users: int, chance: float) -> dict[float, int] | None:
+        """Budgets, and how many of the users have each but for this chance; None where no two budgets are alike."""
+        return None
+
     def draw(self, u: np.ndarray, first: int) -> np.ndarray:
         """Budgets of the users first, first + 1, ... from their uniform numbers u in (0, 1], same shape.
 
@@ -89,6 +94,9 @@ class ConstantBudget(Budget):
     @property
     def mean_inverse_square(self) -> float:
         return self.mu**-2
+
+    def groups(self, users: int, chance: float) -> dict[float, int]:
+        return {self.mu: users}
 
     def draw(self, u: np.ndarray, first: int) -> np.ndarray:
         return np.full_like(u, self.mu)
@@ -150,6 +158,10 @@ class ListBudget(Budget):
     def mean_inverse_square(self) -> float:
         return float(np.mean(np.array(self.list) ** -2.0))
 
+    def groups(self, users: int, chance: float) -> dict[float, int]:
+        values, counts = np.unique(np.resize(self.list, users), return_counts=True)
+        return dict(zip(values.tolist(), counts.tolist(), strict=True))
+
     def draw(self, u: np.ndarray, first: int) -> np.ndarray:
         # users count from 1, and the list is repeated; all replicates of a user have one budget
         values = np.array(self.list)[(first - 1 + np.arange(len(u))) % len(self.list)]
@@ -198,6 +210,15 @@ class ChoiceBudget(Budget):
     @property
     def mean_inverse_square(self) -> float:
         return float(np.dot(self.choice.probabilities, np.array(self.choice.values) ** -2.0))
+
+    def groups(self, users: int, chance: float) -> dict[float, int]:
+        found: dict[float, int] = {}
+        for value in dict.fromkeys(self._possible):
+            share = sum(p for v, p in zip(self.choice.values, self.choice.probabilities, strict=True) if v == value)
+            # a user, and as many of the others as there are but for this chance
+            counts, logs = likely_counts(users - 1, min(share, 1.0), math.log(chance) - 60)
+            found[value] = 1 + int(counts[np.searchsorted(np.cumsum(np.exp(logs)), chance)])
+        return found
 
     def draw(self, u: np.ndarray, first: int) -> np.ndarray:
         # without the last edge, which rounding may leave below 1: a number beyond all edges is the last value's

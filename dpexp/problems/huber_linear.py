@@ -144,6 +144,15 @@ class HuberLinear(LinearPredictorProblem):
         ends = (square * p * p + (kappa - p * p) ** 2 / 4 for p in (0.0, self.c))
         return math.sqrt(max(ends))
 
+    def message_radius(self) -> float:
+        """sqrt 2 c about the scale's entry (kappa - c^2) / 2, for c < 2.
+
+        With weight w = 2 q the squared distance is at most 4 psi^2 q + (q (kappa - psi^2) - (kappa - c^2) / 2)^2,
+        convex in q on [0, 1/2]: at 0 it is below 2 c^2, and at 1/2 it is 2 psi^2 + (c^2 - psi^2)^2 / 4 <= 2 c^2.
+        """
+        joint = self.has_scale and self.cap == 2 and self.c < 2
+        return math.sqrt(2) * self.c if joint else super().message_radius()
+
     def exact_sensitivity(self) -> float:
         """Largest distance of two gradients at one theta: 2 sqrt 2 c unless c > 4 (`furthest_messages`)."""
         if not self.has_scale:

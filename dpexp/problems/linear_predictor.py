@@ -174,6 +174,10 @@ class LinearPredictorProblem(Problem):
         """C0, the largest norm of one user's gradient (`ldp-sgd`, Condition 1)."""
         return self.longest_row * max(abs(s) for s in self.score_bounds())
 
+    def message_radius(self) -> float:
+        """Radius of a ball about some public point that holds all gradients at one theta."""
+        return self.gradient_bound()
+
     def exact_sensitivity(self) -> float:
         """Largest distance between the gradients of two users at one theta (replace-one)."""
         # the extremes are opposite scores on the longest w x, or one score on the two w x that are farthest apart:

@@ -84,7 +84,10 @@ class MechanismStatement(Printed):
         kinds = [kind for kind in (ALL, LAST) if kind == ALL or self.best.get(LAST) is not self.best.get(ALL)]
         relation = self.mechanism.neighboring_relation
         covering = {ALL: [a for a in self.analyses if a.released == ALL], LAST: self.analyses}
-        return [sentence(success(covering[kind], self.deltas), relation, SEES[kind]) for kind in kinds]
+        return [
+            sentence(success(covering[kind], self.deltas), relation, self.mechanism.seen or SEES[kind])
+            for kind in kinds
+        ]
 
     def text_of_parameters(self) -> str:
         """The mechanism's parameters with their names."""

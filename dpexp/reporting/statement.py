@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dpexp.accounting.gaussian import delta_of, eps_of
 from dpexp.core.errors import DpexpError
 from dpexp.core.terminal import each
-from dpexp.core.text import Printed, columns, short, up
+from dpexp.core.text import Printed, columns, down, short, up
 from dpexp.privacy.analyses.analysis import ALL, Analysis
 from dpexp.privacy.lower_bounds import refuted
 from dpexp.privacy.mechanisms.local_gaussian import ASSUMPTIONS, LocalGaussian
@@ -39,6 +40,18 @@ MOST_SENTENCES = 6
 WEAK = 8.0
 """an epsilon above which the page says that the guarantee is weak: e^8 is a factor of 3000 between two probabilities"""
 WARNING = "the noise is smaller than the budgets ask for: the nominal mu_i-GDP does not hold."
+ORDER_KNOWN = (
+    "the order of a run on private records is drawn from a seed that is published, so it can be computed again"
+)
+SENT = "who sent what"
+IN_RANDOM_ORDER = ("the messages, in random order", "(a pair of neighbours attains)")
+CONDITIONAL = """The rows "in random order" hold only if somebody other than the server, an anonymiser, calls the
+{users} users in a uniformly random order, takes name, address and time off every message, and
+tells nobody the order: the server, and whoever sees the messages, must not know who came when.
+The number of users is public, nobody is called twice, and who is called next depends on nothing
+that was sent. If the messages of k users can be told from the others, read {users} - k.
+{balls}
+Who sees the order, or the seed from which it was drawn, has the row above."""
 NOT_COVERED = "a user who takes part twice; budgets chosen from the data; floating-point side channels."
 
 
@@ -79,6 +92,20 @@ class ConfigStatement(Printed):
         return found
 
     @cached_property
+    def shuffled(self) -> list[list[Analysis]]:
+        """Of each local mechanism, what all messages promise in a secret random order, and what a pair attains.
+
+        Refused where an analysis is of what a run on private records does, whose order its seed tells.
+        """
+        found = [m.in_random_order() for m in self.local]
+        if self.data:
+            found = [[replace(a, refused=ORDER_KNOWN) for a in both[:1]] for both in found]
+        for both in found:
+            for said in refuted([replace(a, secret="") for a in both[:1]], both[1:], self.deltas).values():
+                raise DpexpError(f"{LOCAL}: {said}")
+        return found
+
+    @cached_property
     def plain(self) -> list[str]:
         """What the guarantees mean: a sentence for each budget and mechanism that promises anything; of many, one."""
         told = [
@@ -112,14 +139,19 @@ class ConfigStatement(Printed):
             "statements": [
                 *(
                     {"mechanism": LOCAL, "of": who, "budget": m.mu.label, **a.statement(self.deltas)}
-                    for who, m in zip(self.who, self.local, strict=True)
-                    for a in m.upper_bounds()
+                    for who, m, shuffled in zip(self.who, self.local, self.shuffled, strict=True)
+                    for a in [*m.upper_bounds(), *shuffled[:1]]
                 ),
                 *(
                     {"mechanism": label, **a.statement(self.deltas)}
                     for label, analyses in self.analyses.items()
                     for a in analyses
                 ),
+            ],
+            "attained": [
+                {"of": who, "budget": m.mu.label, **bound.statement(self.deltas)}
+                for who, m, shuffled in zip(self.who, self.local, self.shuffled, strict=True)
+                for bound in shuffled[1:]
             ],
             "best": {
                 **{prefix + budget: self._held(a) for budget, a in self._best_of_budgets().items()},
@@ -156,7 +188,10 @@ class ConfigStatement(Printed):
 
     def text(self) -> str:
         """A page to read."""
-        blocks = ["\n".join(self.plain), *([_local_block(self.local, self.who, self.deltas)] if self.local else [])]
+        blocks = [
+            "\n".join(self.plain),
+            *([_local_block(self.local, self.who, self.shuffled, self.deltas)] if self.local else []),
+        ]
         blocks += [_block(label, m, self.analyses[label], self.deltas) for label, m in self.central.items()]
         if self.central:
             relations = dict.fromkeys(m.neighboring_relation for m in self.central.values())
@@ -242,10 +277,16 @@ def _block(label: str, mechanism: Released, analyses: Iterable[Analysis], deltas
     )
 
 
-def _local_block(mechanisms: Sequence[LocalGaussian], who: Sequence[str], deltas: Sequence[float]) -> str:
+def _local_block(
+    mechanisms: Sequence[LocalGaussian],
+    who: Sequence[str],
+    shuffled: Sequence[Sequence[Analysis]],
+    deltas: Sequence[float],
+) -> str:
     """Local mechanisms, which differ in their budgets and perhaps in their noise: one line each.
 
-    A line says what it belongs to where its budget does not: where two mechanisms have one budget.
+    A line says what it belongs to where its budget does not: where two mechanisms have one budget. Below it stands what
+    the messages promise in random order, where that is proven.
     """
     named = len({m.mu.label for m in mechanisms}) < len(mechanisms)
     users = _listed(f"{m.users:,}" for m in mechanisms)
@@ -266,22 +307,27 @@ def _local_block(mechanisms: Sequence[LocalGaussian], who: Sequence[str], deltas
         "",
     ]  # fmt: skip
     # by what heads the column; a column that says nothing is left out
-    rows = [
-        {
+    rows: list[dict[str, str]] = []
+    random = any(both and both[0].valid for both in shuffled)
+    for label, m, both in zip(who, mechanisms, shuffled, strict=True):
+        head = {
             **({"of": label} if named else {}),
             "budget mu_i": m.mu.label,
+            **({"seen by the server": SENT} if random else {}),
             **({"Delta": f"{m.noise_sensitivity:.4g}", "exact": f"{m.exact_sensitivity:.4g}"} if several else {}),
             "max mu": up(m.mu.largest, 4) + ("" if m.holds else " (NOT met)"),
             "with exact sens.": up(m.exact_mu, 4),
-            **{f"eps at {d:g}": up(eps_of(m.exact_mu, d), 4) for d in deltas},
         }
-        for label, m in zip(who, mechanisms, strict=True)
-    ]
+        rows.append({**head, **{f"eps at {d:g}": up(eps_of(m.exact_mu, d), 4) for d in deltas}})
+        for bound, words, digits in zip(both if random else (), IN_RANDOM_ORDER, (up, down), strict=False):
+            numbers = {f"eps at {d:g}": digits(eps, 4) for d, eps in zip(deltas, bound.at(deltas), strict=True)}
+            rows.append({**dict.fromkeys(head, ""), "seen by the server": words, **numbers})
     table = [list(rows[0]), *(list(row.values()) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    for first, *others in table:
-        cells = [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))]
-        lines.append("  " + "  ".join(cells))
+    for row in table:
+        texts = 1 + named + random  # columns of words
+        cells = [c.ljust(w) if k < texts else c.rjust(w) for k, (c, w) in enumerate(zip(row, widths, strict=True))]
+        lines.append(("  " + "  ".join(cells)).rstrip())
     said = [("Holds if", "\n".join(f"{a};" for a in ASSUMPTIONS))]
     if any(math.isinf(m.mu.largest) for m in mechanisms):
         said.append(("Non-private", "a budget of inf adds no noise: no guarantee at all."))
@@ -289,8 +335,17 @@ def _local_block(mechanisms: Sequence[LocalGaussian], who: Sequence[str], deltas
         said.append(("Weak", "an epsilon above about 8 protects little in the (epsilon, delta) sense."))
     if not all(m.holds for m in mechanisms):
         said.append(("WARNING", WARNING))
+    if random:
+        said.append(("Random order", CONDITIONAL.format(users=users, balls=_balls(mechanisms))))
     said.append(("Not covered", NOT_COVERED))
     return "\n".join([*lines, "", *topics(said)])
+
+
+def _balls(mechanisms: Sequence[LocalGaussian]) -> str:
+    """How long messages are, and how far from one point."""
+    found = dict.fromkeys((m.radius, m.dimension) for m in mechanisms if m.radius)
+    each_of = _listed(f"{up(radius, 4)} of a public point ({p} numbers each)" for radius, p in found)
+    return f"Without their noise, all messages are within {each_of}."
 
 
 def topics(pairs: Iterable[tuple[str, str]]) -> list[str]:

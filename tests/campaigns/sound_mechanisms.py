@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 from unittest.mock import patch
 
 import numpy as np
+from dpexp.reporting.audit.auditable import Copy
 from scipy.stats import beta, binom
 
 from dpexp.config.experiment_file import read_experiment
@@ -27,7 +28,6 @@ from dpexp.config.yamlfile import ConfigError
 from dpexp.reporting.audit import audit as auditing
 from dpexp.reporting.audit import batches, sums
 from dpexp.reporting.audit.audit import Row, audit
-from dpexp.reporting.audit.auditable import Copy
 
 LEVEL = 1e-3
 DELTAS = (1e-5,)

@@ -32,7 +32,11 @@ def values_for(annotation: Any):
 
 def example(kind):
     """The first setting in which an analysis states a positive, finite epsilon."""
-    fields = {name: values_for(field.annotation) for name, field in kind.model_fields.items() if field.is_required()}
+    fields = {
+        name: values_for(field.annotation)
+        for name, field in kind.model_fields.items()
+        if field.is_required() or name == kind.noise_field
+    }
     for values in itertools.islice(itertools.product(*fields.values()), 4000):
         try:
             value = kind.model_validate(dict(zip(fields, values, strict=True)))

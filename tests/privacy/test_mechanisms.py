@@ -22,6 +22,7 @@ NOISY = {
 }  # fmt: skip
 EXAMPLES = {
     "local-gaussian": {"mu": 1.0},
+    "shuffled-messages": {"n": 100, "message": "any", "pure_eps": 2.0},
     "sampled-gaussian": {"noise_multiplier": 1.1, "sampling_probability": 0.01, "steps": 300},
     "epoch-gaussian": {"noise_multiplier": 1.1, "batches": 20, "epochs": 3},
     "truncated-poisson": {"n": 1000, "sampling_probability": 0.05, "cap": 60, "noise_multiplier": 1.1, "steps": 100},

@@ -17,6 +17,7 @@ from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
 from dpexp.privacy.mechanisms.private_selection import PrivateSelection
 from dpexp.privacy.mechanisms.reduced_momentum import NoisyReducedMomentum
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
+from dpexp.privacy.mechanisms.shuffled_messages import ShuffledMessages
 from dpexp.privacy.mechanisms.sum_samplers import KOfT, ShownSizes, TruncatedPoisson
 from dpexp.privacy.mechanisms.tree_momentum import NoisyTreeMomentum
 
@@ -24,6 +25,7 @@ MECHANISMS: Registry[type[Mechanism]] = Registry(
     "mechanism",
     {
         "local-gaussian": LocalGaussian,
+        "shuffled-messages": ShuffledMessages,
         "sampled-gaussian": SampledGaussian,
         "epoch-gaussian": EpochGaussian,
         "truncated-poisson": TruncatedPoisson,

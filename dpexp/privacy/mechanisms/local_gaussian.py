@@ -8,15 +8,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from pydantic import BeforeValidator, PlainSerializer, SerializeAsAny
+from pydantic import BeforeValidator, Field, PlainSerializer, SerializeAsAny
 
 from dpexp.accounting.gaussian import eps_of
-from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
+from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis, guarantee
 from dpexp.privacy.budgets import Budget, ConstantBudget
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Records, Size
+from dpexp.privacy.mechanisms.shuffled_messages import CONDITIONS, THEOREM, ShuffledMessages
 
 ASSUMPTIONS = (
     "neighbours differ in the record of one user (replace-one)",
@@ -53,6 +55,10 @@ class LocalGaussian(Mechanism):
     exact_sensitivity: Size = 1.0
     """the largest distance between the messages of two records, in the units of Delta"""
     users: Records = 1
+    dimension: Annotated[int, Field(ge=1)] | None = None
+    """numbers in a message, where all have one length"""
+    radius: Size | None = None
+    """of a ball that holds all messages before their noise, in the units of Delta"""
 
     @property
     def sampling(self) -> str:
@@ -85,6 +91,39 @@ class LocalGaussian(Mechanism):
             source = "ldp-sgd, Proposition 1 with the exact sensitivity"
             found.append(self._stated("gdp, exact sensitivity", source, self.exact_mu, remark=gap))
         return found
+
+    def in_random_order(self) -> list[Analysis]:
+        """What all messages promise to who does not know the order, and what a pair attains; nothing without noise.
+
+        Equal budgets hide each other: of several the worst group's epsilon holds (docs page shuffle).
+        """
+        largest, constant = self.mu.largest, self.mu.constant
+        if math.isinf(largest):
+            return []
+        name, refused = "random order", ""
+        if self.dimension is None or self.radius is None:
+            refused = "messages differ in length or noise"
+        elif self.mu.groups(self.users, 0.5) is None:
+            refused = "no two users have one budget, and nothing is proven for different ones"
+        if refused:
+            return [guarantee(name, THEOREM, ALL, lambda _: math.inf, CONDITIONS, refused=refused)]
+
+        def eps(delta: float) -> float:
+            if constant is not None:
+                return self._messages(constant, self.users).upper_bounds()[1].eps(delta)
+            # a hundredth of delta is for the chance that a group is smaller
+            groups = self.mu.groups(self.users, delta / 100) or {}
+            return max(self._messages(mu, n).upper_bounds()[1].eps(delta * 0.99) for mu, n in groups.items())
+
+        found = replace(guarantee(name, THEOREM, ALL, cache(eps), CONDITIONS), secret="order")
+        return [found] if constant is None else [found, self._messages(constant, self.users).lower_bounds()[0]]
+
+    def _messages(self, mu: float, users: int) -> ShuffledMessages:
+        """Those of users with one budget."""
+        assert self.radius is not None
+        exact = mu * self.exact_sensitivity / self.noise_sensitivity
+        share = min(max(self.radius / self.exact_sensitivity, 0.5), 1.0)
+        return ShuffledMessages(n=users, message="gaussian", mu=exact, dimension=self.dimension, radius=share)
 
     def _stated(self, name: str, source: str, mu: float, refused: str = "", remark: str = "") -> Analysis:
         analysis = gaussian_analysis(name, source, ALL, mu, ASSUMPTIONS, refused)

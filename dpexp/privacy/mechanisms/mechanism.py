@@ -9,8 +9,8 @@ step (`dp-sgld`: sqrt(2 eta) sigma on the parameter).
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
-from typing import Annotated, ClassVar, NamedTuple
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import BeforeValidator, Field
 
@@ -55,7 +55,14 @@ class Mechanism(Parameters):
     """whether the noise is that of a whole run, split among its steps: more steps then cost nothing more"""
     drawn: ClassVar[str] = "every record once"
     """how records meet the steps, where no parameter `sampling` says so"""
+    seen: ClassVar[str] = ""
+    """what an attacker sees, where it is not all iterates"""
     neighboring_relation: Relation = "replace-one"
+
+    @classmethod
+    def solved(cls, values: Mapping[str, Any]) -> str:
+        """The parameter that `dpexp calibrate` solves for, of one with these other parameters."""
+        return cls.noise_field
 
     @property
     def scheme(self) -> str:

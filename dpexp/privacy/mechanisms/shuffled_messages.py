@@ -1,0 +1,124 @@
+"""Messages of many users in a uniformly random order that nobody but an anonymiser knows (docs page shuffle)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from dpexp.accounting.gaussian import eps_of
+from dpexp.accounting.shuffle import ball_cells, cap_cells, eps_at, pure_delta, pure_mu, token_eps
+from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, attained, gaussian_analysis, guarantee
+from dpexp.privacy.cap import MOST_EPS, cap
+from dpexp.privacy.exact import shuffle
+from dpexp.privacy.mechanisms.mechanism import Mechanism, Records, Size
+
+THEOREM = "docs/shuffle.md, theorem 1"
+LOCAL = "the budget of one message; also for who sees who sent what"
+MOST_NUMBERS, MOST_RADIUS, LEAST_RADIUS = 2000, 2.5, 1e-3
+"""numbers of a message and radius over the noise, beyond which nothing is gained; a smaller radius is rounded up"""
+CONDITIONS = (
+    "an anonymiser calls the users in a uniformly random order and takes name, address and time off every message",
+    "nobody else knows the order, or the seed from which it was drawn",
+    "the number of users is public, each is called once, and who is called next depends on nothing that was sent",
+    "the messages of at most `known` users can be told from the others",
+)
+
+
+class ShuffledMessages(Mechanism):
+    """One message of each of n users, which may depend on all earlier messages."""
+
+    noise_field: ClassVar[str] = "pure_eps"
+    more_noise_is_larger: ClassVar[bool] = False
+    drawn: ClassVar[str] = "every user once, in a secret random order"
+    seen: ClassVar[str] = "all messages in random order"
+    n: Annotated[Records, Field(le=1_000_000_000)]
+    message: Literal["any", "cap", "gaussian"]
+    """any pure_eps-DP message, one of cap-sampling, or one with Gaussian noise"""
+    pure_eps: Annotated[float, Field(gt=0, le=MOST_EPS)] | None = None
+    mu: Size | None = None
+    """the largest distance of two messages over the noise"""
+    dimension: Annotated[int, Field(ge=1)] | None = None
+    """numbers in a message"""
+    radius: Annotated[float, Field(ge=0.5, le=1)] = 0.5
+    """of a ball that holds all messages without their noise, over their largest distance"""
+    known: Annotated[int, Field(ge=0)] = 0
+    """users whose messages can be told from the others"""
+
+    @model_validator(mode="after")
+    def _one_budget(self) -> ShuffledMessages:
+        if self.neighboring_relation != "replace-one":
+            raise ValueError("the number of messages is seen, so neighbours replace one user (replace-one)")
+        needed = {self.solved({"message": self.message}), *(() if self.message == "any" else ("dimension",))}
+        given = {name for name in ("pure_eps", "mu", "dimension") if getattr(self, name) is not None}
+        if needed != given or (self.message == "cap" and self.dimension == 1):
+            raise ValueError(f"messages of the kind {self.message} take {' and '.join(sorted(needed))}, and no other")
+        if self.known >= self.n:
+            raise ValueError("known is below n")
+        return self
+
+    @classmethod
+    def solved(cls, values: Mapping[str, Any]) -> str:
+        return "mu" if values.get("message") == "gaussian" else "pure_eps"
+
+    @property
+    def hidden(self) -> int:
+        """Users among whom a record is hidden, itself included."""
+        return self.n - self.known
+
+    def upper_bounds(self) -> list[Analysis]:
+        """What the messages promise by themselves, and in random order."""
+        pure = self.pure_eps or 0.0
+        local = guarantee("local", LOCAL, ALL, lambda _: pure, ())
+        if self.mu is not None:
+            local = gaussian_analysis("local", LOCAL, ALL, self.mu, ())
+        found = guarantee("tokens", THEOREM, ALL, cache(self._eps), CONDITIONS)
+        if self.mu is not None and ((self.dimension or 1) > MOST_NUMBERS or self.mu * self.radius > MOST_RADIUS):
+            why = f"computed up to {MOST_NUMBERS:,} numbers and {MOST_RADIUS:g} of radius mu: beyond, nothing is gained"
+            found = replace(found, refused=why)
+        return [local, found]
+
+    def _eps(self, delta: float) -> float:
+        users, pure = self.n - self.known, self.pure_eps
+        if self.mu is not None:
+            cells = ball_cells(max(self.mu * self.radius, LEAST_RADIUS), self.dimension or 1)
+            return token_eps(cells, users, delta, eps_of(self.mu, delta))
+        assert pure is not None
+        most = eps_at(
+            lambda eps: pure_delta(eps, pure, users), delta, "above", pure, eps_of(pure_mu(pure, users), delta)
+        )
+        if self.dimension is None:
+            return most
+        return min(most, token_eps(cap_cells(pure, cap(pure, self.dimension).q), users, delta, pure))
+
+    def lower_bounds(self) -> list[Analysis]:
+        """Of messages in random order; who knows some of the others' sees no less."""
+        users, mu, pure = self.n - self.known, self.mu, self.pure_eps
+        if mu is not None:
+            pair = "two records, the others' messages all being those of the second"
+            last = "linear losses: the last iterate is the sum of all messages"
+            return [
+                attained("equal-others", ALL, pair, cache(lambda delta: shuffle.gaussian(mu, users, delta))),
+                attained("sum", LAST, last, lambda delta: eps_of(mu / users**0.5, delta)),
+            ]
+        assert pure is not None
+        if self.dimension is not None:
+            share = cap(pure, self.dimension).q
+            pair = "opposite directions, the others' messages uniform or all from one of the two"
+            return [attained("opposite-caps", ALL, pair, cache(lambda delta: shuffle.caps(pure, share, users, delta)))]
+        two, three = (cache(lambda d, f=f: f(pure, users, d)) for f in (shuffle.two_values, shuffle.three_values))
+        return [
+            attained("two-values", ALL, "randomised response, all others with one of two answers", two),
+            attained("three-values", ALL, "randomised response, all others with a third answer", three),
+        ]
+
+    def description(self) -> list[tuple[str, str]]:
+        users = f"{self.n:,}" + (f", of whom {self.known:,} are known by their messages" if self.known else "")
+        return [
+            ("Users", f"{users}, each called once; neighbours replace one user's record"),
+            ("Released", "all messages in random order, and therefore every iterate and average"),
+            ("Random order", "secret: an anonymiser is trusted with it, and the server is not"),
+        ]
