@@ -135,7 +135,7 @@ def run(
         profile=experiment.profile, results=Path(results), force=force, quiet=quiet, deployment=deployment,
         again=again,
     )  # fmt: skip
-    command.check_workers(request)
+    command.check_options(request)
     require_room(experiment, jobs, cluster=scheduler is not None)
     if deployment:
         require_private_records(experiment)

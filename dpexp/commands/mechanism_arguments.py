@@ -20,7 +20,6 @@ from dpexp.privacy.mechanisms.vocabulary import own_fields
 DELTAS = (1e-5, 1e-6)
 PHASED = ("noise_multiplier", "sampling_probability", "steps")
 """parameters of which a list of values is phases of one run"""
-COUNTS = ("two", "three", "four", "five", "six", "seven", "eight", "nine")
 EPOCHS = "epoch-gaussian"
 MOST_IN_GROUP = 1000
 LEAST, LARGEST = 1e-9, 1e12
@@ -84,9 +83,8 @@ def phases_of(values: dict[str, Any]) -> str:
     lists = {key: value for key in PHASED if isinstance(value := values.get(key), list) and len(value) > 1}
     if not lists:
         return ""
-    count = len(next(iter(lists.values())))
-    words = COUNTS[count - 2] if count - 2 < len(COUNTS) else str(count)
-    return f"{words.capitalize()} phases of one run; --over {next(iter(lists))} for {words} runs."
+    key, values_of_key = next(iter(lists.items()))
+    return f"{len(values_of_key)} phases of one run; --over {key} for {len(values_of_key)} runs."
 
 
 def deltas_of(values: dict[str, Any]) -> tuple[float, ...]:
@@ -155,9 +153,8 @@ def mechanism_of(name: str, values: dict[str, Any]) -> Mechanism:
     except ValidationError as error:
         # what is missing has been said, and of what is out of range the worse word
         told = [one for one in error.errors() if one["type"] != "missing" and not {*one["loc"][:1]} & {*out_of_range}]
-        problems += (
-            [] if out_of_range and any(not one["loc"] for one in told) else list(dict.fromkeys(map(_said, told)))
-        )
+        if not out_of_range or all(one["loc"] for one in told):
+            problems += dict.fromkeys(map(_said, told))
     else:
         if not problems:
             return built
@@ -166,22 +163,12 @@ def mechanism_of(name: str, values: dict[str, Any]) -> Mechanism:
     # A kind of batches that another mechanism has is no spelling mistake.
     elsewhere = values.get("sampling")
     if name != EPOCHS and elsewhere in get_args(MECHANISMS[EPOCHS].model_fields["sampling"].annotation):
-        raise UsageError(
-            "\n".join(problems),
-            f"batches of the kind {elsewhere} are those of --mechanism {EPOCHS} batches=... epochs=...",
-        )
+        hint = f"batches of the kind {elsewhere} are those of --mechanism {EPOCHS} batches=... epochs=..."
+        raise UsageError("\n".join(problems), hint)
     # A symbol of a paper is closer to what was meant than a name of similar letters.
-    meant = [f"{key} is {SYMBOLS[key]} here" for key in unknown if SYMBOLS.get(key) in fields]
-    hints = (
-        ["; ".join(meant)]
-        if meant
-        else [suggest(unknown[0], list(fields))]
-        if unknown
-        else [f"for instance {missing[0]}=1"]
-        if missing
-        else []
-    )
-    raise UsageError("\n".join(problems), *hints)
+    hint = "; ".join(f"{key} is {SYMBOLS[key]} here" for key in unknown if SYMBOLS.get(key) in fields)
+    example = f"for instance {missing[0]}=1" if missing else ""
+    raise UsageError("\n".join(problems), hint or (suggest(unknown[0], list(fields)) if unknown else example))
 
 
 def _said(problem: Any) -> str:

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from dpexp.store.run import Options, Report
 
 
+Answer = tuple[dict[str, Any], str, int]
+"""document, text and exit code of a command"""
+
+
 @dataclass(frozen=True)
 class Request:
     """The command line of `dpexp run`."""
@@ -63,7 +67,7 @@ class Request:
 
 def load_all(request: Request) -> list[Experiment]:
     """All experiments, or all that is wrong with any of them."""
-    check_workers(request)
+    check_options(request)
     experiments, issues = [], []
     for path in request.configs:
         try:
@@ -75,25 +79,24 @@ def load_all(request: Request) -> list[Experiment]:
             issues += error.issues
     if issues:
         raise ConfigError(issues)
-    names = [experiment.name for experiment in experiments]
-    for name in names:
-        # Each would take the other's results for stale.
-        if names.count(name) > 1:
+    # Each would take the other's results for stale.
+    for name, count in Counter(experiment.name for experiment in experiments).items():
+        if count > 1:
             raise UsageError(f"two configs describe the experiment '{name}'", "their results would share a folder")
-    if request.confirm and (request.deployment or request.force or request.backend not in ("", "threads")):
-        raise UsageError("--confirm goes with no --force, --deployment or --backend: it computes one chunk, here")
-    if request.part and (request.deployment or request.force or request.confirm):
-        raise UsageError("--part goes with no --deployment, --force or --confirm: it keeps chunks for a later run")
-    if request.again and not request.deployment:
-        raise UsageError("--again is for --deployment", "--force computes anew what is no release")
     if request.deployment:
         for experiment in experiments:
             require_private_records(experiment)
     return experiments
 
 
-def check_workers(request: Request) -> None:
-    """Raises UsageError where the options that say where to run do not fit together."""
+def check_options(request: Request) -> None:
+    """Raises UsageError where options do not fit together."""
+    if request.confirm and (request.deployment or request.force or request.backend not in ("", "threads")):
+        raise UsageError("--confirm goes with no --force, --deployment or --backend: it computes one chunk, here")
+    if request.part and (request.deployment or request.force or request.confirm):
+        raise UsageError("--part goes with no --deployment, --force or --confirm: it keeps chunks for a later run")
+    if request.again and not request.deployment:
+        raise UsageError("--again is for --deployment", "--force computes anew what is no release")
     if request.backend and request.backend not in BACKENDS:
         raise UsageError(f"--backend is one of {', '.join(BACKENDS)}, not {request.backend!r}")
     if request.jobs < (0 if request.backend == "dask" else 1):
@@ -138,7 +141,7 @@ def _chosen(experiments: list[Experiment], only: str | None) -> dict[str, frozen
     return {**chosen}
 
 
-def dry_run(request: Request) -> tuple[dict[str, Any], str, int]:
+def dry_run(request: Request) -> Answer:
     """What a run would do: document, text, exit code. Writes nothing."""
     experiments = load_all(request)
     chosen = _chosen(experiments, request.only)
@@ -160,8 +163,7 @@ def dry_run(request: Request) -> tuple[dict[str, Any], str, int]:
             if only is not None and p.cell.cell_id not in only:
                 continue
             waiting += [] if p.status in ("current", "refused") else [p]
-            named = {"experiment": experiment.name, **identity(p.cell)}
-            cells.append({**named, "status": p.status, "reason": p.reason})
+            cells.append(_row(experiment, p.cell, p.status, p.reason))
             rows.append([experiment.name, p.cell.cell_id, label(p.cell), p.status, p.reason])
     chunks, steps = chunks_to_compute(waiting), sum(len(p.replicates) * p.cell.run.n for p in waiting)
     text = fitting_columns(rows, ["experiment", "cell", "setting", "status", "reason"])
@@ -171,28 +173,26 @@ def dry_run(request: Request) -> tuple[dict[str, Any], str, int]:
     return {"cells": cells, "chunks": len(chunks), "steps": steps, "summaries": rewritten}, text, 0
 
 
-def run(request: Request) -> tuple[dict[str, Any], str, int]:
-    """Run, or confirm what is stored: document, text, exit code."""
+def _row(experiment: Experiment, cell: Cell, status: str, reason: str) -> dict[str, Any]:
+    return {"experiment": experiment.name, **identity(cell), "status": status, "reason": reason}
+
+
+def run(request: Request) -> Answer:
+    """Run, or confirm what is stored."""
     experiments = load_all(request)
     if request.part:
-        return run_share(experiments, request, *_part(request.part))
-    return confirm_all(experiments, request) if request.confirm else run_all(experiments, request)
+        return _run_share(experiments, request)
+    return _confirm_all(experiments, request) if request.confirm else run_all(experiments, request)
 
 
-def _part(text: str) -> tuple[int, int]:
-    """K and N of K/N. Raises UsageError."""
-    found = re.fullmatch(r"(\d{1,9})/(\d{1,9})", text)
-    if found is None or not 1 <= int(found[1]) <= int(found[2]):
-        raise UsageError(f"--part is K/N with K from 1 to N, not {text!r}", "for instance --part 3/64")
-    return int(found[1]), int(found[2])
-
-
-def run_share(
-    experiments: list[Experiment], request: Request, part: int, parts: int
-) -> tuple[dict[str, Any], str, int]:
-    """Compute a share of the chunks: document, text, exit code."""
+def _run_share(experiments: list[Experiment], request: Request) -> Answer:
+    """Compute a share of the chunks."""
     from dpexp.store.run import run_part
 
+    found = re.fullmatch(r"(\d{1,9})/(\d{1,9})", request.part)
+    if found is None or not 1 <= int(found[1]) <= int(found[2]):
+        raise UsageError(f"--part is K/N with K from 1 to N, not {request.part!r}", "for instance --part 3/64")
+    part, parts = int(found[1]), int(found[2])
     shares = [run_part(one, options, part, parts) for one, options in _options(experiments, request)]
     rows = [
         [one.experiment, f"{one.own - one.failed} of {one.own}", str(one.done), str(one.chunks - one.done)]
@@ -205,8 +205,8 @@ def run_share(
     return document, text, int(any(one.failed for one in shares))
 
 
-def confirm_all(experiments: list[Experiment], request: Request) -> tuple[dict[str, Any], str, int]:
-    """Say of stored cells if today's code gives their numbers, and stamp those: document, text, exit code."""
+def _confirm_all(experiments: list[Experiment], request: Request) -> Answer:
+    """Say of stored cells if today's code gives their numbers, and stamp those."""
     from dpexp.store.confirming import confirm
 
     chosen = _chosen(experiments, request.only)
@@ -215,8 +215,7 @@ def confirm_all(experiments: list[Experiment], request: Request) -> tuple[dict[s
         found = confirm(experiment, request.results, request.jobs, chosen[experiment.name], request.quiet)
         for cell in experiment.cells:
             if told := found.get(cell.cell_id):
-                named = {"experiment": experiment.name, **identity(cell)}
-                cells.append({**named, "status": told[0], "reason": told[1]})
+                cells.append(_row(experiment, cell, *told))
         states = Counter(status for status, _ in found.values())
         reasons = list(dict.fromkeys(reason for _, reason in found.values()))
         rows.append([experiment.name, ", ".join(f"{n} {status}" for status, n in states.items()), few(reasons)])
@@ -289,42 +288,41 @@ def _options(experiments: list[Experiment], request: Request) -> Iterator[tuple[
     from dpexp.store.run import Options
 
     chosen = _chosen(experiments, request.only)
-
-    def asked(experiment: Experiment) -> Options:
+    for experiment in experiments:
         secret = [cell.cell_id for cell in experiment.cells] if request.deployment else []
         experiment.require_records()
         odd = [] if request.quiet else experiment.remarks()  # they read the table once more
         for notice in (*experiment.notices(own=True), *odd, *cautions(experiment, True, secret)):
             note(f"{experiment.name}: {notice}", request.quiet)
-        return Options(
+        yield experiment, Options(
             request.results, request.jobs, backend_of(experiment, request), request.force, request.fail_fast,
             request.quiet, chosen[experiment.name], request.debug, request.deployment, request.scheduler or "",
         )  # fmt: skip
 
-    yield from ((experiment, asked(experiment)) for experiment in experiments)
 
-
-def _reports(experiments: list[Experiment], request: Request) -> Iterator[Report]:
-    """Run experiments, one after the other."""
+def run_all(experiments: list[Experiment], request: Request) -> Answer:
+    """Run experiments that are loaded, one after the other."""
     from dpexp.store.run import run
 
-    for experiment, options in _options(experiments, request):
-        yield _deploy(experiment, options, request) if request.deployment else run(experiment, options)
-
-
-def run_all(experiments: list[Experiment], request: Request) -> tuple[dict[str, Any], str, int]:
-    """Run experiments that are loaded: document, text, exit code."""
-    reports = list(_reports(experiments, request))
-    rows = [
-        [
-            r.experiment,
-            *(str(n) for n in (r.computed, r.reused, r.diverged, r.failed)),
-            duration(r.wall_s),
-            str(r.folder),
-        ]
+    reports = [
+        _deploy(experiment, options, request) if request.deployment else run(experiment, options)
+        for experiment, options in _options(experiments, request)
+    ]
+    counts = ("computed", "reused", "diverged", "failed")
+    done = [
+        {
+            "experiment": r.experiment,
+            "folder": str(r.folder),
+            **{name: getattr(r, name) for name in counts},
+            "wall_s": r.wall_s,
+        }
         for r in reports
     ]
-    text = fitting_columns(rows, ["experiment", "computed", "reused", "diverged", "failed", "time", "folder"])
+    rows = [
+        [r.experiment, *(str(one[name]) for name in counts), duration(r.wall_s), str(r.folder)]
+        for r, one in zip(reports, done, strict=True)
+    ]
+    text = fitting_columns(rows, ["experiment", *counts, "time", "folder"])
     cells = [cell for r in reports for cell in r.cells]
     unusual = [c for c in cells if request.verbose or c["status"] in ("failed", "diverged")]
     if unusual:
@@ -332,17 +330,10 @@ def run_all(experiments: list[Experiment], request: Request) -> tuple[dict[str, 
         # A mistake that fails a hundred cells is written once.
         first = {c["reason"]: c for c in reversed(unusual) if c["status"] == "failed"}
         reasons = ["the same" if first.get(c["reason"], c) is not c else c["reason"] for c in unusual]
-        shown = [
-            [c["experiment"], c["cell_id"], labels[c["cell_id"]], c["status"], reason]
-            for c, reason in zip(unusual, reasons, strict=True)
-        ]
-        text += "\n\n" + columns(shown)
-    document = {
-        "cells": cells,
-        "experiments": [
-            {"experiment": r.experiment, "folder": str(r.folder), "computed": r.computed, "reused": r.reused,
-             "diverged": r.diverged, "failed": r.failed, "wall_s": r.wall_s}
-            for r in reports
-        ],
-    }  # fmt: skip
-    return document, text, 1 if any(r.failed for r in reports) else 0
+        text += "\n\n" + columns(
+            [
+                [c["experiment"], c["cell_id"], labels[c["cell_id"]], c["status"], reason]
+                for c, reason in zip(unusual, reasons, strict=True)
+            ]
+        )
+    return {"cells": cells, "experiments": done}, text, int(any(r.failed for r in reports))

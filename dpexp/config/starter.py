@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import inspect
-import itertools
 import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.near_the_optimum import is_flat, local, predicted_errors
 from dpexp.config.cells import RunSettings
+from dpexp.config.experiment_file import read_experiment
 from dpexp.config.messages import allowed, suggest
 from dpexp.config.reader import REGISTRIES, parameters_of, problems_of, takes_a_list
 from dpexp.config.yamlfile import ConfigError, Issue
@@ -77,38 +78,27 @@ def starter(
     Without a name the first algorithm that runs on the problem is taken, and the first problem that it runs on.
     Raises UsageError for names that are not there or do not go together.
     """
-    _known("problem", problem)
-    _known("algorithm", algorithm)
+    for section, name in (("problem", problem), ("algorithm", algorithm)):
+        if name is not None and name not in REGISTRIES[section]:
+            raise UsageError(f"unknown {section} '{name}'", suggest(name, REGISTRIES[section]))
     complaints: list[Issue] = []
     for sections in _candidates(problem, algorithm, data.source if data else None):
         text = _written(experiment, sections, (*data.template, *IF_ADDED) if data else ())
         try:
-            _read(text)
+            # blanks of a table are the user's to fill
+            read_experiment(text.replace("[ONE, OTHER]", "[0, 1]"), "starter.yaml")
         except ConfigError as error:
-            complaints += [error.issues[0]]
-            continue
-        return text
+            complaints.append(error.issues[0])
+        else:
+            return text
     if data and complaints:  # of the most usual config with small batches: what is wrong then is wrong with the records
-        said = complaints[min(len(BATCHES), len(complaints)) - 1]
-        raise UsageError(said.message, said.hint)
+        issue = complaints[min(len(BATCHES), len(complaints)) - 1]
+        raise UsageError(issue.message, issue.hint)
     if problem and algorithm:
         names = ", ".join(problems_of(ALGORITHMS[algorithm]))
         raise UsageError(f"algorithm '{algorithm}' does not run on problem '{problem}'", f"it runs on: {names}")
-    raise UsageError(
-        f"no starter for {problem or algorithm}", "start from a shipped config: dpexp init --from linear_d5"
-    )
-
-
-def _read(text: str) -> None:
-    from dpexp.config.experiment_file import read_experiment
-
-    read_experiment(text.replace("[ONE, OTHER]", "[0, 1]"), "starter.yaml")  # blanks of a table are the user's to fill
-
-
-def _known(section: str, name: str | None) -> None:
-    registry = REGISTRIES[section]
-    if name is not None and name not in registry:
-        raise UsageError(f"unknown {section} '{name}'", suggest(name, registry))
+    hint = "start from a shipped config: dpexp init --from linear_d5"
+    raise UsageError(f"no starter for {problem or algorithm}", hint)
 
 
 def _candidates(
@@ -117,23 +107,21 @@ def _candidates(
     """Configs that may be valid, the most usual first."""
     # Registries are in the order in which a newcomer should meet them.
     for a in [algorithm] if algorithm else ALGORITHMS:
-        for p in problems_of(ALGORITHMS[a]):
-            if problem not in (None, p):
-                continue
-            for schedule in ALGORITHMS[a].schedules:
-                fields = parameters_of(ALGORITHMS[a]).model_fields
-                sampling = {key: value for key, value in REPLACED.items() if key in fields}
-                batches = (
-                    [{"batch_size": size, **sampling} for size in BATCHES] if data and "batch_size" in fields else [{}]
-                )
-                for budget, steps, batch in itertools.product(BUDGETS[1:] if data else BUDGETS, STEPS, batches):
-                    yield {
-                        "problem": {"name": p} | ({"data": data} if data else {}),
-                        "algorithm": {"name": a, **batch},
-                        "schedule": {"name": schedule},
-                        "privacy": dict(budget),
-                        "run": {**steps, **(OWN if data else SIMULATED)},
-                    }
+        fields = parameters_of(ALGORITHMS[a]).model_fields
+        batches: list[dict[str, Any]] = [{}]
+        if data and "batch_size" in fields:
+            sampling = REPLACED if "sampling" in fields else {}
+            batches = [{"batch_size": size, **sampling} for size in BATCHES]
+        names = [p for p in problems_of(ALGORITHMS[a]) if problem in (None, p)]
+        budgets = BUDGETS[1:] if data else BUDGETS
+        for p, schedule, budget, steps, batch in product(names, ALGORITHMS[a].schedules, budgets, STEPS, batches):
+            yield {
+                "problem": {"name": p} | ({"data": data} if data else {}),
+                "algorithm": {"name": a, **batch},
+                "schedule": {"name": schedule},
+                "privacy": dict(budget),
+                "run": {**steps, **(OWN if data else SIMULATED)},
+            }
 
 
 def _written(experiment: str, sections: Mapping[str, Mapping[str, Any]], template: Sequence[str]) -> str:
@@ -149,7 +137,8 @@ def _written(experiment: str, sections: Mapping[str, Mapping[str, Any]], templat
         *_line(f"experiment: {experiment}", "names the folder of the results"),
     ]
     for section, kind in kinds.items():
-        lines += ["", *_line(f"{section}:", _first_sentence(inspect.getdoc(kind) or ""))]
+        about = " ".join((inspect.getdoc(kind) or "").partition("\n\n")[0].split())
+        lines += ["", *_line(f"{section}:", about.partition(". ")[0].rstrip("."))]
         lines += _keys(kind, sections[section], _others(section, sections), template)
     if names == {"problem": names["problem"], "algorithm": "ldp-sgd", "schedule": "power"}:
         lines += [f"  # {line}" for line in _step_sizes(names["problem"], sections["privacy"]["mu"])]
@@ -182,15 +171,13 @@ def _step_sizes(problem: str, mu: float) -> Iterator[str]:
 
 def _others(section: str, sections: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """What could stand in place of a section's name with the other sections as they are."""
-    algorithm = ALGORITHMS[sections["algorithm"]["name"]]
-    if section == "schedule":
-        names = list(algorithm.schedules)
-    elif section == "problem":
-        names = problems_of(algorithm)
-    else:
-        problem = PROBLEMS[sections["problem"]["name"]]
-        names = [name for name, kind in ALGORITHMS.items() if issubclass(problem, kind.runs_on)]
-    return [name for name in names if name != sections[section]["name"]]
+    algorithm, problem = ALGORITHMS[sections["algorithm"]["name"]], PROBLEMS[sections["problem"]["name"]]
+    names = {
+        "schedule": list(algorithm.schedules),
+        "problem": problems_of(algorithm),
+        "algorithm": [name for name, kind in ALGORITHMS.items() if issubclass(problem, kind.runs_on)],
+    }
+    return [name for name in names[section] if name != sections[section]["name"]]
 
 
 def _keys(
@@ -226,16 +213,9 @@ def _line(text: str, comment: str) -> list[str]:
     if not comment:
         return [text]
     # At least forty letters, however long the value is.
-    parts = textwrap.wrap(comment, max(40, WIDTH - max(COLUMN, len(text) + 2) - 2))
-    first, rest = parts[0], parts[1:]
-    return [f"{text:<{COLUMN}}# {first}" if len(text) < COLUMN else f"{text}  # {first}"] + [
-        " " * COLUMN + f"# {more}" for more in rest
-    ]
-
-
-def _first_sentence(text: str) -> str:
-    paragraph = " ".join(text.split("\n\n")[0].split())
-    return paragraph.split(". ")[0].rstrip(".")
+    first, *rest = textwrap.wrap(comment, max(40, WIDTH - max(COLUMN, len(text) + 2) - 2))
+    beside = f"{text:<{COLUMN}}" if len(text) < COLUMN else f"{text}  "
+    return [f"{beside}# {first}", *(" " * COLUMN + f"# {more}" for more in rest)]
 
 
 def meanings_of(kind: type[Parameters]) -> dict[str, str]:
@@ -256,7 +236,7 @@ def docstrings(kind: type[Parameters]) -> dict[str, str]:
         except (OSError, TypeError, SyntaxError):
             continue  # typed at a prompt: there is no source
         body = tree.body if isinstance(tree, ast.ClassDef) else []
-        for field, below in itertools.pairwise(body):
+        for field, below in pairwise(body):
             match field, below:
                 case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str() as text)):
                     found[name] = " ".join(text.split())
