@@ -9,12 +9,13 @@ norm at most L moves it by at most eta_k L / m. So its noise multiplier is z_k =
 the step, the less noise for what it moves. Noise is counted relative to that of the largest step, and is at least 1.
 (b) Where batches are drawn epoch by epoch, an epoch is taken at the least noise of its steps: a step of more noise is
 one of less with noise added afterwards. Steps never grow, so that this is the noise of its first step.
-(c) For the same reason steps are grouped by noise, rounded down, and what is stated stays an upper bound. The privacy
-loss distributions of the groups are composed with one Fourier transform each.
+(c) For the same reason steps are grouped by noise, rounded down, and what is stated stays an upper bound. The groups
+are the phases of a sampled Gaussian mechanism.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -43,7 +44,6 @@ from dpexp.privacy.analyses.composition import (
     batch_complaint,
     batches_of,
     epoch_text,
-    visits,
 )
 from dpexp.privacy.batch_sampling import RELATIONS, BatchSampling, Epochs
 from dpexp.privacy.calibration import calibrate
@@ -79,10 +79,8 @@ def grouped(relative: np.ndarray) -> Groups:
     """Groups of steps of noise `relative` [K], each >= 1, rounded down to powers of `GROWTH`."""
     if np.all(relative == relative[0]):
         return ((float(relative[0]), len(relative)),)
-    # The quotient of logarithms may come out just below a power of GROWTH; 1e-9 keeps that power in its own group. It
-    # may also lift a noise that lies just below a power to it, which would be rounding up. So the power itself, as the
-    # number that is returned, is compared with the noise, and the next lower one taken where it is larger. One step
-    # down is enough: the exponent is too large by 1 at most. Noises are >= 1, hence so is what max() returns for k < 0.
+    # the quotient of logarithms may be off in its last digit: 1e-9 keeps a power of GROWTH in its own group, and where
+    # that lifted a noise that lies just below a power, the power itself shows it, and the next lower one is taken
     exponents = np.floor(np.log(relative) / math.log(GROWTH) + 1e-9).astype(int)
     powers = np.array([_power(k) for k in range(int(exponents.max()) + 1)])
     exponents = np.maximum(exponents - (powers[exponents] > relative), 0)
@@ -250,12 +248,10 @@ def _least_sigma(run: LangevinRun, accountant: Accountant, eps: float, delta: fl
     # the noise multiplier is proportional to sigma; all iterates cost no less than the last one
     least = rounded_up(least_noise(lambda z: composed(run, z).eps(delta), eps) / run.multiplier(1.0))
     if accountant == "last-iterate":
-        build = partial(as_mechanism, run)
-        try:
+        with contextlib.suppress(Unreachable):
+            build = partial(as_mechanism, run)
             best = calibrate(build, Langevin, lambda a: a.eps(delta), eps, "last-iterate", "hybrid").value
-        except Unreachable:
-            return least
-        return min(rounded_up(best), least)
+            return min(rounded_up(best), least)
     return least
 
 
@@ -287,7 +283,11 @@ def composed(run: LangevinRun, multiplier: float) -> Analysis:
     """The sound analysis of all iterates for the run's sampling."""
     # (b): a record is used once in each epoch, and which batch that is may be known
     if run.sampling == "shuffled":
-        mu = distance(run.relation) * math.sqrt(_visits(run)) / multiplier if multiplier else math.inf
+        # (a): mu^2 of a step is proportional to one over the square of its noise
+        used = 0.0
+        for relative, count in _epochs_by_noise(run, batches_of(run.q)):
+            used += count / relative**2
+        mu = distance(run.relation) * math.sqrt(used) / multiplier if multiplier else math.inf
         return gaussian_analysis("once-an-epoch", f"{GAUSSIAN}, {PUBLIC}", ALL, mu, (NOISE, ONE_BATCH))
     epochs = run.by_epochs
     # (b)
@@ -310,22 +310,6 @@ def composed(run: LangevinRun, multiplier: float) -> Analysis:
     return replace(found, name="pld", assumptions=(*found.assumptions, *((GROUPS,) if epochs else ())))
 
 
-def _visits(run: LangevinRun) -> float:
-    """Steps that use a record, each counted by the square of the largest step's noise over its own."""
-    # (b): a record is used once in each epoch
-    if run.constant:
-        return visits(run.steps, run.q)
-    return _used(_epochs_by_noise(run, batches_of(run.q)))
-
-
-def _used(groups: Groups) -> float:
-    # (a): mu^2 of a step is proportional to one over the square of its noise; `sum` rounds as Python's version does
-    used = 0.0
-    for relative, count in groups:
-        used += count / relative**2
-    return used
-
-
 def _epochs_by_noise(run: LangevinRun, batches: int) -> Groups:
     """The least noise of the epochs of so many steps, over that of the largest step, and how many there are of each."""
     # (b): the epochs that begin in a group of steps have its noise
@@ -341,16 +325,6 @@ def _epochs_by_noise(run: LangevinRun, batches: int) -> Groups:
 def as_mechanism(run: LangevinRun, sigma: float) -> Langevin:
     """The run as a mechanism with all its analyses; only for steps of one size, and batches drawn step by step."""
     assert run.sampling in ("poisson", "fixed-size", "shuffled"), run.sampling
-    return Langevin(
-        n=run.n,
-        batch_size=run.batch_size,
-        step_size=run.largest_step,
-        steps=run.steps,
-        sampling=run.sampling,
-        neighboring_relation=run.relation,
-        sigma=sigma,
-        lipschitz=run.lipschitz,
-        strong_convexity=run.strong_convexity,
-        smoothness=run.smoothness,
-        diameter=run.diameter,
-    )
+    shared = ("n", "batch_size", "steps", "lipschitz", "strong_convexity", "smoothness", "diameter", "sampling")
+    values = {name: getattr(run, name) for name in shared}
+    return Langevin(**values, step_size=run.largest_step, neighboring_relation=run.relation, sigma=sigma)
