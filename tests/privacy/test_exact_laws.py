@@ -16,7 +16,7 @@ from dpexp.privacy.exact import memory
 from dpexp.privacy.exact.runs import pair
 from dpexp.privacy.exact.update import Drift, Update, affine, constant
 from dpexp.privacy.judge.families import composed
-from tests.oracles import binned_epochs, density_grid, node_laws
+from tests.oracles import density_grid, node_laws
 from tests.oracles.composition import epsilon, gaussian_eps
 from tests.oracles.density_grid import GridPair
 from tests.oracles.linear_losses import GOLDEN, full
@@ -159,11 +159,6 @@ def test_composition_of_normal_steps_and_renyi():
     assert composed("replace-one", 0.01, 2.0, 1).renyi(8) == pytest.approx(4.03165248e-4, rel=1e-7)
 
 
-def test_one_bin_is_a_normal_step():
-    assert binned_epochs.epochs(1.0, 1, 4).eps(1e-3) == pytest.approx(gaussian_eps(2.0, 1e-3), rel=1e-3)
-    assert binned_epochs.epochs(1.0, 1, 4).eps(1e-3) < gaussian_eps(2.0, 1e-3)
-
-
 def test_a_loss_that_remembers():
     """adversary.md 4.4: 1.455 on 36 noise units; one threshold on 24 remembers more than the linear law (.6137)."""
     assert memory.Memory(0.01, 0.99 / 0.7, 0.5, 3, 3000).pair.eps(1e-5) == pytest.approx(1.455, abs=1e-3)
@@ -209,12 +204,3 @@ def test_values_are_rounded_down():
     assert 0 < replace(cells, relative=1e-3).eps(1e-3) < exact
     assert replace(cells, relative=1e-3).renyi(2) < cells.renyi(2)
     assert replace(cells, relative=1e-3).delta(0.1) < cells.delta(0.1)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{"batch_size": 7}, {"steps": 0}, {"sampling": "full-batch"}, {"sampling": "cyclic", "n": 7}, {"record": None}],
-)
-def test_runs_that_do_not_exist(wrong):
-    with pytest.raises(ValueError):
-        replace(run("fixed-size", 3, constant(1.0)), **wrong)

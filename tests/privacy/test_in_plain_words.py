@@ -4,18 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import norm
 
 from dpexp.accounting.gaussian import eps_of
-from dpexp.commands.privacy import of_config
 from dpexp.privacy.analyses.analysis import Analysis, gaussian_analysis
 from dpexp.privacy.mechanisms import MECHANISMS
-from dpexp.reporting.digits import uncertain
 from dpexp.reporting.guarantee_in_words import sentence, success
-from dpexp.reporting.mechanism_statement import MechanismStatement
 from tests.privacy.test_mechanisms import EXAMPLES
-
-KNOWS = "An attacker who knows every other record"
 
 
 def known_at(pairs):
@@ -74,81 +68,3 @@ def test_no_promise_and_a_refused_one_limit_nothing():
     assert success([stated(lambda _: 1.0), nothing], (1e-5,)) == 0.5  # the least of all that hold
     assert "at most" not in sentence(0.9996, "add-remove", "all iterates")
     assert "at most 73.2% success" in sentence(0.73106, "add-remove", "all iterates")  # rounded up
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(MECHANISMS))
-def test_every_statement_begins_with_the_sentence_and_says_what_its_words_mean(name):
-    mechanism = MECHANISMS[name](**EXAMPLES[name])
-    statement = MechanismStatement(name, mechanism, (1e-5,))
-    text, plain = statement.text(), statement.document()["plain"]
-    assert text.startswith("\n".join(plain))
-    assert all(line.startswith(KNOWS) for line in plain)
-    assert f"  Neighbours   {mechanism.neighboring_relation}: two data sets" in text
-    assert "e^epsilon times as likely" in text
-    assert "stands for one person" in text
-    assert "slope" not in text
-    last = statement.best.get("last-iterate")
-    assert len(plain) == (1 if last is statement.best.get("all-iterates") else 2)
-
-
-CONFIG = """\
-experiment: plain
-problem:   {name: huber-linear, d: 5}
-privacy:   {mu: MU}
-run:       {n: 1000, replicates: 2}
-"""
-
-
-@pytest.mark.parametrize(("mu", "promised"), [("[1, 2]", (1, 2)), ("[1, 2, inf]", (1, 2)), ("inf", ())])
-def test_a_config_has_a_sentence_for_each_budget_that_promises_anything(tmp_path, mu, promised):
-    """Of one mechanism: the probability is that of the mu whose epsilon stands in the same row."""
-    path = tmp_path / "plain.yaml"
-    path.write_text(CONFIG.replace("MU", mu))
-    document, text = of_config(path, []).document(), of_config(path, []).text()
-    assert text.startswith("\n".join(document["plain"]) + "\n\n")
-    assert len(document["plain"]) == max(1, len(promised))
-    for budget, line in zip(promised, document["plain"], strict=False):
-        exact = document["best"][str(budget)]["mu"]
-        assert exact < budget
-        assert line.startswith(f"mu = {budget} ({exact:.4g} with the exact sensitivity)")
-        assert f"at most {100 * norm.cdf(exact / 2):.1f}% success" in line
-        (row,) = (row.split() for row in text.splitlines() if row.startswith(f"  {budget} "))
-        assert float(row[-2]) == pytest.approx(eps_of(exact, 1e-5), rel=1e-3)
-    assert ("nothing is guaranteed" in document["plain"][0]) == (not promised)
-
-
-def test_of_many_budgets_the_weakest_is_named(tmp_path):
-    path = tmp_path / "plain.yaml"
-    path.write_text(CONFIG.replace("MU", "[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, inf]"))
-    (line,) = of_config(path, []).document()["plain"]
-    assert line.startswith("Weakest of 7 guarantees below, mu = 0.7 ")
-
-
-def test_an_uncertainty_that_is_rounding_is_not_printed():
-    assert uncertain(0.7600000000000001, 3e-16) == "0.76"
-    assert uncertain(0.76, 3e-6) == "0.760000(3)"
-    assert uncertain(0.0, 0.1) == "0.00(10)"
-
-
-def test_lines_of_one_budget_say_of_which_algorithm_they_are(tmp_path):
-    text = """experiment: two
-problem: {name: huber-linear, d: 5, sensitivity: exact}
-schedule: {eta: 0.2, alpha: 1/2}
-privacy: {mu: [1, 2]}
-run: {n: 700, replicates: 2, seed: 3}
-cases:
-  - algorithm: {name: ldp-sgd}
-  - algorithm: {name: clipped-ldp-sgd, clip: CLIP}
-"""
-    path = tmp_path / "two.yaml"
-    path.write_text(text.replace("CLIP", "0.5"))
-    statement = of_config(path, [])
-    lines = [line.split("  ")[1] for line in statement.text().splitlines() if " on huber-linear, " in line]
-    names = ["ldp-sgd", "clipped-ldp-sgd"]
-    assert lines == [f"{name} on huber-linear, {mu}" for name in names for mu in (1, 2)]
-    told = {(one["of"], one["budget"]) for one in statement.document()["statements"]}
-    assert told == {(f"{name} on huber-linear, {mu}", str(mu)) for name in names for mu in (1, 2)}
-    path.write_text(text.replace("  - algorithm: {name: clipped-ldp-sgd, clip: CLIP}\n", ""))
-    one = of_config(path, []).text()
-    assert " on huber-linear" not in one  # budgets alone tell the lines apart

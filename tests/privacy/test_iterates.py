@@ -9,25 +9,22 @@ import math
 
 import numpy as np
 import pytest
-import scipy.linalg
 
 from dpexp.accounting.gaussian import delta_of
-from dpexp.papers.momentum.claims.privacy import attack, released
-from dpexp.papers.momentum.levels import crossing, fixed_path_levels
+from dpexp.papers.momentum.claims.privacy import attack
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.momentum import certificates
-from dpexp.privacy.momentum.certificates import Setting, certificate
-from dpexp.privacy.momentum.tree_streams import printed_counts, printed_sensitivities, unit_split
-from dpexp.privacy.momentum.trees import fixed_order, reshuffled_order, squared_sensitivities
+from dpexp.privacy.momentum.certificates import certificate
+from dpexp.privacy.momentum.tree_streams import unit_split
+from dpexp.privacy.momentum.trees import fixed_order, squared_sensitivities
 from dpexp.reporting.mechanism_statement import MechanismStatement
 from dpexp.theory.momentum.formulas import theorem8_sigma
 from tests.conftest import at_length
 from tests.oracles.literal_momentum import estimate_noise
-from tests.oracles.reshuffled_iterates import _signals, reshuffled_mu
 from tools import momentum_certificates as making
 from tools.certify_all_places import all_grams, certify_all
 from tools.difference_bound import certified, largest_form
-from tools.momentum_iterates import bounded, certify, forms, rounded_up
+from tools.momentum_iterates import certify
 from tools.solved_forms import grams, visits
 
 DELTA = 1e-5
@@ -146,64 +143,6 @@ def test_values_that_other_code_computed(setting, mu, position, constant):
         assert one.sum() == pytest.approx(constant, rel=1e-6)
 
 
-@pytest.mark.parametrize(("leaf", "long"), [(700, 10**9), (1, 10**9), (20, 0)])
-@pytest.mark.parametrize(
-    ("n", "steps", "alpha", "gamma"), [*CASES, (64, 256, 1 / 64, 0.2), (5, 3, 0.2, 0.3), (1, 1, 0.3, 0.2)]
-)
-def test_all_places_at_once_is_dense_algebra(n, steps, alpha, gamma, leaf, long, monkeypatch):
-    """Exactly, at every place, however finely they are divided, also where factors are computed twice; scipy 1.13 refuses
-    empty triangles."""
-    whole = scipy.linalg.solve_triangular
-
-    def strict(factor, right, **options):
-        assert factor.size
-        assert right.size
-        return whole(factor, right, **options)
-
-    monkeypatch.setattr("tools.certify_all_places._LEAF", leaf)
-    monkeypatch.setattr("tools.certify_all_places.LONG", long)
-    monkeypatch.setattr(scipy.linalg, "solve_triangular", strict)
-    stds = np.array([3.0, 2.0, 1.5, 0.7])
-    found, whole_runs = all_grams(n, steps, alpha, gamma, stds), forms(n, steps, alpha, gamma, stds)
-    noise = estimate_noise(n, steps, alpha, gamma, stds)
-    lag = np.subtract.outer(np.arange(steps), np.arange(steps))
-    momentum = np.where(lag >= 0, (1.0 - alpha) ** np.maximum(lag, 0), 0.0)
-    inner = momentum.T @ np.linalg.solve(noise @ noise.T, momentum)
-    assert len(found) == len(whole_runs) == min(n, steps)
-    for i, (gram, bound) in enumerate(zip(found, whole_runs, strict=True)):
-        exact = inner[i::n, i::n]
-        np.testing.assert_allclose(gram, exact, rtol=0, atol=1e-10 * np.trace(exact))
-        np.testing.assert_allclose(bound, exact, rtol=0, atol=1e-12 * np.trace(exact))
-
-
-def test_rounding_that_shows_is_refused(monkeypatch):
-    from tools import certify_all_places as places
-
-    whole = places._restore
-    monkeypatch.setattr(places, "_restore", lambda *given: whole(*given) * (1 + 1e-6))
-    with pytest.raises(ArithmeticError, match="off by"):
-        all_grams(8, 40, 0.1, 0.3, np.ones(4))
-
-
-def test_few_positions_are_not_all_positions():
-    """The largest of the first five positions is 8 % too small: a sampled maximum is no certificate."""
-    stds, gamma, move = split_of(64, 10, 3, 1.5, 2)
-    every = forms(64, 640, 1 / 64, gamma, stds)
-    assert bounded(every[:5], 1.5, move).mu < 0.93 * bounded(every, 1.5, move).mu
-
-
-def test_errors_of_the_solution_only_raise_the_forms(monkeypatch):
-    """A solution that is off by a thousandth gives larger forms, in every direction, and a larger mu."""
-    given = 13, 60, 1 / 13, 0.3, np.array([3.0, 2.0, 1.5, 0.7])
-    exact, whole, rng = forms(*given), np.linalg.solve, np.random.default_rng(0)
-    wrong = 1 + 1e-3 * rng.standard_normal((60, 60))
-    monkeypatch.setattr(np.linalg, "solve", lambda a, b: whole(a, b) * wrong)
-    off = forms(*given)
-    assert all(np.linalg.eigvalsh(a - b)[0] > 0 for a, b in zip(off, exact, strict=True))
-    monkeypatch.undo()
-    assert bounded(off, 1.0, 0.4).mu > bounded(exact, 1.0, 0.4).mu
-
-
 def test_algorithm_1_through_the_same_code_is_its_exact_sensitivity():
     for n, steps in ((13, 60), (16, 64), (7, 50)):
         stds = np.array([0.0, 0.0, 0.0, 1.0])
@@ -212,50 +151,6 @@ def test_algorithm_1_through_the_same_code_is_its_exact_sensitivity():
             gram = grams(n, steps, 1 / n, 0.5, stds, np.array([position]))[0]
             assert gram.sum() == pytest.approx(exact[position], rel=1e-12)
             assert gram.min() >= -1e-12  # so that the constant difference is the worst one
-
-
-@pytest.mark.parametrize(("n", "steps"), [(1, 1), (1, 5), (5, 5), (5, 3), (5, 10), (5, 13), (16, 40)])
-def test_short_runs_and_epochs_that_are_cut_off(n, steps):
-    setting = Setting(n, steps, 1 / (n + 1), 0.3, 0.3)
-    found = making.computed(setting)
-    stds = np.array(found.stds)
-    worst = 0.0
-    for i in range(min(n, steps)):
-        gram = dense_gram(n, steps, setting.alpha, setting.gamma, stds, i)
-        worst = max(worst, largest_form(gram, 2.0, 2 * setting.ratio).lower)
-    assert math.sqrt(worst) <= found.mu <= math.sqrt(worst) * 1.02
-    assert found.mu <= 1.001  # the release of all nodes is 1-GDP
-
-
-def test_reshuffled_epochs_by_the_same_proof():
-    """With one order that repeats the doubled problem is the plain one, since anchors then cancel."""
-    n, steps, G, L, eta = 5, 20, 1.0, 1.0, 0.02
-    stds, gamma, move = split_of(n, steps // n, eta * steps, G, L)
-    assert move == pytest.approx(L * eta * n)
-    plain = certify(n, steps, 1 / n, gamma, stds, G, move).mu
-    twice = reshuffled_mu(fixed_order(n, steps), n, 1 / n, gamma, stds, G, L, eta)
-    assert plain * 0.99 <= twice <= plain * 1.001
-    drawn = reshuffled_order(np.random.default_rng(0), n, steps)
-    found = reshuffled_mu(drawn, n, 1 / n, gamma, stds, G, L, eta)
-    assert found > 0.2
-    for record in range(3):  # linear losses: gradients that never change
-        signal = _signals(np.flatnonzero(drawn == record) + 1, n, steps, 1 / n, gamma).sum(axis=1)
-        noise = estimate_noise(n, steps, 1 / n, gamma, stds)
-        assert 2 * G * math.sqrt(signal @ np.linalg.solve(noise @ noise.T, signal)) <= found * (1 + 1e-9)
-    with pytest.raises(ValueError, match="at most"):
-        reshuffled_mu(np.zeros(3000, dtype=int), 1, 0.5, 0.5, stds, G, L, eta)
-
-
-def test_what_is_refused():
-    stds = np.array([1.0, 1.0, 1.0, 1.0])
-    for n, alpha, some in ((100, 0.2, stds), (4, 1.0, stds), (4, 0.25, stds * [1, 1, 1, 0])):
-        with pytest.raises(ValueError):
-            grams(n, 3 * n, alpha, 0.5, some, np.array([0]))
-    with pytest.raises(ValueError, match="same number of visits"):
-        grams(4, 10, 0.25, 0.5, stds, np.array([0, 3]))
-    assert making.computed(Setting(100, 300, 0.2, 0.5, 0.1)) is None
-    assert certificate(Setting(1000, 10**6, 1e-3, 0.5, 0.1)) is None
-    assert (rounded_up(0.37261), rounded_up(0.37251), rounded_up(2.2041)) == (0.3727, 0.3726, 2.205)
 
 
 @pytest.mark.parametrize("kind", ["sine", "cosine", "clipped", "linear"])
@@ -313,21 +208,6 @@ def test_the_printed_noise_shows_a_record_to_the_iterates_and_the_corrected_nois
     assert hidden.with_record > 500  # the event is not rare there: the attack has power
 
 
-def test_the_probability_of_the_event_by_a_second_route():
-    """The orthant probability of the five released numbers, by quadrature."""
-    from scipy.stats import multivariate_normal
-
-    signal, noise = released(3, 8, 1e-3, theorem8_sigma(1.0, DELTA), False)
-    phase = (-1.0) ** (3 * np.arange(3, 8))
-    covariance = noise @ noise.T * np.outer(phase, phase)
-
-    def below(bound):  # every scipy takes `maxpts` here; the constructor of the law only the later ones
-        return multivariate_normal.cdf(bound, np.zeros(5), covariance, allow_singular=True, maxpts=200_000, abseps=1e-6)
-
-    assert below(signal * phase) == pytest.approx(3.8e-4, abs=3e-5)
-    assert below(-signal * phase) < 5e-6
-
-
 def test_stored_certificates_are_whole_and_agree_with_published_values():
     known = {(500, 10, 4.0): 0.374, (500, 10, 8.0): 0.3313, (2000, 10, 4.0): 0.374, (2000, 10, 8.0): 0.3335}
     for size, most in known.items():
@@ -359,27 +239,6 @@ def test_a_stored_certificate_holds_at_random_positions():
     positions = np.append(rng.choice(500, 7, replace=False), held.position)
     assert making.recheck(held, positions) <= held.mu
     assert making.recheck(held._replace(mu=0.9 * held.mu), positions) > 0.9 * held.mu
-
-
-def test_runs_too_large_for_forms_are_examined_by_eigenvalues(monkeypatch, capsys):
-    """The same bounds as from the forms of the places, which two other programs compute; also the verdicts of main."""
-    held = making.computed(making.default_setting(64, 10, 4.0))
-    n, steps, alpha, gamma, ratio = held.setting
-    positions = np.append(np.arange(3, 64, 9), held.position)
-    bounds = making.recheck_sparingly(held, positions)
-    these = np.array(all_grams(n, steps, alpha, gamma, np.array(held.stds)))[positions]
-    exact = np.sqrt(np.min([certified(these, np.array(w), 2.0, 2 * ratio) for w in held.weights], axis=0))
-    np.testing.assert_allclose(bounds, exact, rtol=5e-4)
-    assert 0.999 * held.lower <= bounds[-1] <= held.mu
-    assert making.too_large(making.default_setting(8000, 120, 4.0))
-    assert not making.too_large(held.setting)
-
-    monkeypatch.setattr(making, "ROOM", 0)
-    for share, status in ((1, 0), (0.99, 1), (1.01, 1)):
-        wrong = held._replace(mu=share * held.mu, lower=share * held.lower)
-        monkeypatch.setattr(making, "stored", lambda wrong=wrong: (wrong,))
-        assert making.main(["recheck"]) == status
-    assert "at the worst place" in capsys.readouterr().out
 
 
 def test_a_certificate_covers_more_noise_and_scales():
@@ -417,24 +276,3 @@ def test_the_statement_says_whether_iterates_or_nodes_are_accounted_for():
         of(accounting="iterates", order="reshuffled")
     paper = named(of(calibration="paper"))
     assert paper["certified-iterates"].mu <= paper["exact-sensitivities"].mu
-
-
-@pytest.mark.slow
-def test_the_printed_noise_is_more_than_the_iterates_need_for_moderate_smoothness():
-    """All positions, N = 16, 32 epochs, eta and gamma of Theorem 9, sigma = 1: sqrt(3) is allowed. Published values."""
-    n, steps = 16, 512
-    eta = 1 / math.sqrt(n * steps)
-    stds = np.array(printed_sensitivities(n, eta, 1.0)) * np.sqrt(printed_counts(n, steps))
-    for L, mu in ((4.0, 0.621),):
-        found = certify(n, steps, 1 / n, eta * n, stds, 1.0, L * eta * n)
-        assert mu * 0.99 <= found.mu <= mu * 1.035
-        exact = dense_gram(n, steps, 1 / n, eta * n, stds, found.position)
-        assert math.sqrt(largest_form(exact, 2.0, 2 * L * eta * n).lower) == pytest.approx(found.mu, rel=0.035)
-
-
-def test_levels_of_noise_and_where_algorithm_2_begins_to_have_less():
-    levels = fixed_path_levels(1000, 4, 2.2)
-    held = certificate(making.default_setting(1000, 4, 2.2))
-    assert levels.reduced == pytest.approx(held.mu * levels.nodes, rel=1e-9)
-    assert levels.reduced < levels.tree < levels.nodes
-    assert crossing(1000, 2.2, (2, 4, 8)) == 2

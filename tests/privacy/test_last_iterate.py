@@ -1,13 +1,10 @@
 """Last-iterate analyses beyond the papers: the hybrid bound, partitions, lower bounds; judged by exact laws."""
 
 import math
-import random
-from dataclasses import replace
 
 import mpmath
 import numpy as np
 import pytest
-from scipy.special import logsumexp
 
 from dpexp.accounting.curve import eps_of_delta
 from dpexp.accounting.steps import step_loss
@@ -15,7 +12,7 @@ from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.analyses.hybrid import any_loss, hybrid_eps
 from dpexp.privacy.analyses.hybrid import convex as convex_steps
 from dpexp.privacy.analyses.last_iterate import composed, cyclic_convex, last_iterate
-from dpexp.privacy.exact.walk import ROUNDING, HockeyStick, Law, Walk, affine, renyi, shifting
+from dpexp.privacy.exact.walk import HockeyStick, Law, affine, renyi, shifting
 from dpexp.privacy.mechanisms import MECHANISMS
 
 
@@ -99,11 +96,6 @@ def test_no_exact_law_exceeds_a_sound_bound_and_some_come_close():
 # --- partitions ---------------------------------------------------------------------------------------------------
 
 
-def exact_divergence(p, q, order):
-    seen = (p > 0) & (q > 0)
-    return float(logsumexp(order * np.log(p[seen]) + (1 - order) * np.log(q[seen]))) / (order - 1)
-
-
 def test_cyclic_bounds_reduce_to_composition_and_to_full_batches():
     assert cyclic_convex(0.2, math.inf, 5, 9) == pytest.approx(0.6)
     assert cyclic_convex(0.2, 3.0, 5, 1) == pytest.approx(0.2)
@@ -128,29 +120,6 @@ def test_a_lower_bound_is_the_exact_law():
     assert eps_of_delta(HockeyStick(*laws), 1e-5) == pytest.approx(bound.eps(1e-5), rel=1e-6)
     assert renyi(*laws, 2.0) == pytest.approx(0.499884, rel=1e-5)
     assert last_iterate_delta(bound.eps(1e-5), 30.0, 0.1, 10_000) > 1e-5
-
-
-def test_partitions():
-    def of(sampling, **changes):
-        changed = {**BATCHES, "noise_std": 1.0, "diameter": 2.0, "steps": 200, **changes}
-        return {a.name: a for a in MECHANISMS["noisy-sgd"](**changed, sampling=sampling).upper_bounds()}
-
-    cyclic = of("cyclic")
-    assert cyclic["gaussian-composition"].mu == pytest.approx(math.sqrt(20) * 2 / 10)
-    assert cyclic["shifted-interpolation"].mu <= cyclic["gaussian-composition"].mu
-    # 200 steps in epochs of 3 batches
-    assert of("reshuffled", batch_size=30)["gaussian-composition"].mu == pytest.approx(math.sqrt(67) * 2 / 30)
-
-
-def test_a_walk_is_shared_and_its_powers_are_those_of_each_number_of_steps():
-    """Whatever was asked before, the same bits."""
-    moves = (0.9, 1.0, 0.0), (0.1, 1.0, 0.3)
-    shared = affine(3.0, moves)
-    assert affine(3.0, moves) is shared
-    assert affine(3.0, ((0.9, 1.0, 0.0), (0.1, 1.0, 0.31))) is not shared
-    for steps in (700, 3, 64, 65, 10**6, 2):
-        alone = Walk(3.0, shared.moves)
-        assert shared.masses(steps).tolist() == alone.masses(steps).tolist()
 
 
 @pytest.mark.parametrize(
@@ -205,34 +174,3 @@ def test_the_epsilon_of_the_best_event_is_that_of_halving_the_curve(name, lost):
             assert found == 0 or at(found) > delta * (1 - 1e-12)
             wanted = eps_of_delta(at, delta)
             assert min(wanted, 600.0) * (1 - 1e-7) - 1e-8 <= found <= wanted
-
-
-@pytest.mark.slow
-def test_panels_are_narrow_enough():
-    """Tails and atoms of random walks beside those with half as wide panels; twice as wide ones are seen to be too wide."""
-    rng, off = random.Random(3), {4.0: 0.0, 8.0: 0.0}
-    for _ in range(40):
-        half, slope, steps = 10 ** rng.uniform(-1, 1.75), 10 ** rng.uniform(-4, 1), round(10 ** rng.uniform(0, 6))
-        q, c = rng.choice([0.5, 0.1, 0.001]), rng.choice([1, 0.99, 0.5, -0.3])
-        walk = affine(half, ((1 - q, c, 0.0), (q, c, slope)))
-        found = {}
-        for panel in (2.0, *off):
-            law = Law(replace(walk, panel=panel), steps)
-            found[panel] = np.append(law.tails(np.linspace(-half, half, 9)[1:-1]), law.masses[-2:])
-        for panel in off:
-            seen = found[2.0] > 1e-280
-            off[panel] = max(off[panel], float(np.abs(found[panel][seen] / found[2.0][seen] - 1).max()))
-    assert off[4.0] < ROUNDING / 100
-    assert off[8.0] > 100 * ROUNDING
-
-
-def test_a_walk_of_large_steps_forgets_at_once_and_the_one_beside_it_does_not():
-    mechanism = MECHANISMS["noisy-sgd"](
-        n=10, batch_size=10, step_size=0.1, noise_std=0.2, lipschitz=5.0, diameter=0.3, smoothness=1.0, steps=60,
-        sampling="full-batch", neighboring_relation="add-remove",
-    )  # fmt: skip
-    (bound,) = mechanism.lower_bounds()
-    slope, half = 5.0 / 10 / 0.2, 0.3 / (2 * 0.1 * 0.2)
-    laws = [Law(Walk(half, ((1.0, lambda y, s=s: y + s),)), 60) for s in (slope, 0.0)]
-    wanted = max(eps_of_delta(HockeyStick(*pair), 1e-5) for pair in (laws, laws[::-1]))
-    assert bound.eps(1e-5) == pytest.approx(wanted, rel=1e-7)

@@ -1,16 +1,12 @@
 """The search for the order of the last iterate's bound: what is nearly the curve shows where to look, and is not stated."""
 
 import math
-from functools import partial
 
 import numpy as np
 import pytest
 
-from dpexp.accounting.conversions import eps_of_curve, improved_eps
-from dpexp.accounting.gaussian import rdp_of
+from dpexp.accounting.conversions import eps_of_curve
 from dpexp.accounting.renyi import base_from_mixture, mixture_from_base, symmetrised
-from dpexp.privacy.analyses.analysis import LAST
-from dpexp.privacy.analyses.from_curves import renyi_analysis
 from dpexp.privacy.analyses.last_iterate import last_iterate
 from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
 
@@ -65,31 +61,3 @@ def test_a_statement_has_the_bounds_of_its_own_steps_and_their_best_order(change
         for delta in (1e-3, 1e-9):
             least, _ = eps_of_curve(lambda order, setting=setting: last_iterate(order, *setting).rdp, delta)
             assert least * (1 - 1e-6) <= analysis.eps(delta) <= least * (1 + 1e-6)
-
-
-def curve(order):
-    return rdp_of(0.7, order)
-
-
-def waves(order, factor, height):
-    """About the curve, with a relative error that depends on the order."""
-    return curve(order) * factor * (1 + height * math.sin(3 * math.log(order - 1)))
-
-
-@pytest.mark.parametrize("factor", [1e-3, 0.5, 1.5])
-def test_a_model_that_lies_does_not_make_epsilon_smaller(factor):
-    """What is stated is the curve's own value at some order, whatever the model says."""
-    least, lying = eps_of_curve(curve, 1e-5)[0], partial(waves, factor=factor, height=0.5)
-    found, order = eps_of_curve(lying, 1e-5, sharp=curve)
-    assert found == pytest.approx(improved_eps(order, curve(order), 1e-5))
-    assert renyi_analysis("x", "", LAST, curve, (), nearly=lying).eps(1e-5) >= least * (1 - 1e-9)
-
-
-def test_where_a_model_lies_the_curve_is_followed():
-    least, at = eps_of_curve(curve, 1e-5)
-    lying = partial(waves, factor=1.0, height=0.2)
-    misled, order = eps_of_curve(lying, 1e-5, sharp=curve)
-    assert misled > least * (1 + 1e-4), "it does not lie enough for this test"
-    assert abs(math.log((order - 1) / (at - 1))) < 0.5
-    found = renyi_analysis("x", "", LAST, curve, (), nearly=lying)
-    assert least * (1 - 1e-9) <= found.eps(1e-5) <= least * (1 + 1e-6)

@@ -83,21 +83,6 @@ def test_golden_epsilons_of_noisy_sgd():
     assert analysis(mechanism, "iteration-symmetrised").valid
 
 
-def test_what_an_analysis_needs_is_told():
-    reasons = {
-        "diameter": of("noisy-sgd", diameter=math.inf),
-        "2 / M": of("noisy-sgd", step_size=3.0),
-        "smoothness": of("noisy-sgd", smoothness=None),
-        "fixed size": of("noisy-sgd", sampling="poisson"),
-        "replace-one": of("noisy-sgd", sampling="poisson", neighboring_relation="add-remove"),
-    }
-    for word, mechanism in reasons.items():
-        assert word in analysis(mechanism, "iteration-symmetrised").refused
-    assert "counterexamples" in analysis(of("langevin"), "dp-sgld-printed").refused
-    assert analysis(of("langevin", batch_size=1000, sampling="full-batch"), "dp-sgld-printed").valid
-    assert not analysis(of("tree-momentum", order="reshuffled"), "tree-composition").valid
-
-
 def test_full_batches_are_gaussian():
     mechanism = of("noisy-sgd", n=100, batch_size=100, sampling="full-batch", noise_std=0.5, step_size=0.1, steps=2000)
     whole = analysis(mechanism, "gaussian-composition")
@@ -226,18 +211,6 @@ def test_wrong_arguments_are_told(arguments, message):
     assert len(error.strip().splitlines()) <= 2
 
 
-def test_everything_that_is_wrong_with_a_mechanism_is_said_at_once():
-    with pytest.raises(UsageError) as caught:
-        mechanism_of("noisy-sgd", {"n": "abc", "batchsize": 3, "steps": -1, "sampling": "foo", "lipschitz": 1e50})
-    told = caught.value.message.splitlines()
-    assert told[0] == "noisy-sgd has no parameter 'batchsize'"
-    assert told[1] == "noisy-sgd needs batch_size, step_size, noise_std"
-    assert [line.split(" ")[0] for line in told[2:]] == ["lipschitz", "n", "steps", "sampling"]
-    assert caught.value.hint.startswith("did you mean 'batch_size'?")
-    with pytest.raises(UsageError, match="phases are lists of one length"):
-        mechanism_of("sampled-gaussian", {"steps": [1, 2, 3], "noise_multiplier": [1, 2], "sampling_probability": 0.1})
-
-
 def test_sizes_and_epochs_stand_for_shares_and_steps():
     sizes = {"n": 60_000, "batch_size": 256, "noise_multiplier": 1.1}
     assert mechanism_of("sampled-gaussian", {**sizes, "epochs": 60}) == mechanism_of(
@@ -257,12 +230,3 @@ def test_sizes_and_epochs_stand_for_shares_and_steps():
     ):
         with pytest.raises(UsageError):
             mechanism_of("sampled-gaussian", {**sizes, **wrong})
-
-
-def test_symbols_of_papers_are_told_their_names():
-    with pytest.raises(UsageError, match="has no parameter 'sigma'") as caught:
-        mechanism_of("sampled-gaussian", {"sigma": 1, "q": 0.01, "T": 100})
-    assert caught.value.hint == "sigma is noise_multiplier here; q is sampling_probability here; T is steps here"
-    with pytest.raises(UsageError) as caught:
-        mechanism_of("tree-momentum", {"n": 10, "steps": 5, "lipschitz": 1, "momentum": 0.1, "sigma": 1, "q": 1})
-    assert "sampling_probability" not in caught.value.hint, "what this mechanism does not have"

@@ -10,12 +10,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from dpexp.accounting.binomials import poisson_sizes, step_factors
 from dpexp.accounting.gaussian import delta_of, deltas_of
-from dpexp.privacy.analyses.hidden_state import PoissonReach, contraction, last_iterate_delta
-from dpexp.privacy.analyses.hybrid import any_loss, blocks, convex, powers
-from dpexp.privacy.analyses.last_iterate import shift
-from dpexp.privacy.analyses.random_contraction import RandomContraction, _tangent, _thetas, few
+from dpexp.privacy.analyses.hidden_state import PoissonReach
+from dpexp.privacy.analyses.random_contraction import RandomContraction
 from dpexp.privacy.mechanisms import MECHANISMS
 
 
@@ -103,25 +100,6 @@ def test_the_counterexample_contracts_slowly():
     assert delta_of(10 * math.sqrt(0.001**2), 0.0) == pytest.approx(0.0040, abs=5e-5)
 
 
-def test_the_majorant_is_convex_decreasing_and_above():
-    x = np.linspace(1e-6, 400, 4001)
-    for eps, width, share in itertools.product((0.0, 0.5, 3.0), (1.0, 20.0), (1.0, 0.5, 0.2)):
-        values = np.maximum(_thetas(eps, width, x), _tangent(eps, width, x, share))
-        assert np.all(values >= deltas_of(width / np.sqrt(x), eps) - 1e-15)
-        assert np.all(np.diff(values) <= 1e-15)
-        assert np.all(np.diff(values, 2) >= -1e-9)
-
-
-def test_a_law_on_fewer_values_keeps_mass_and_mean():
-    rng = np.random.default_rng(0)
-    values, masses = rng.uniform(0, 3, 500), rng.uniform(0, 1, 500)
-    law = few(values, masses)
-    assert len(law.values) < 60
-    assert law.masses.sum() == pytest.approx(masses.sum(), rel=1e-12)
-    assert law.masses @ law.values == pytest.approx(masses @ values, rel=1e-12)
-    assert law.masses @ law.values**2 >= masses @ values**2
-
-
 SET = {"n": 1000, "batch_size": 100, "step_size": 0.1, "noise_std": 0.5, "lipschitz": 1.0, "diameter": 1.0, "steps": 10**6}  # fmt: skip
 
 
@@ -174,51 +152,4 @@ def test_the_contraction_of_neighbours_is_that_of_the_slower_data_set():
             assert exact * (1 - 1e-9) <= found <= 1.1 * exact, (relation, steps, eps)
 
 
-def test_sizes_and_factors():
-    sizes = poisson_sizes(50, 0.2)
-    assert sizes.masses.sum() == pytest.approx(1, abs=1e-12)
-    assert sizes.dropped < 1e-23
-    assert poisson_sizes(7, 1.0).counts.tolist() == [7.0]
-    assert step_factors(np.array([0.0, 1.0, 3.0]), 0.1, 0.9).tolist() == pytest.approx([1.0, 0.9, 1.7])
-    assert last_iterate_delta(0.5, 1.0, 1.0, 3) == contraction(0.5, 1.0)
-
-
 # --- how much steps contract, and the fewest that contract to a level ------------------------------------------------
-
-
-def literally(eps, width, c, steps):
-    """The best of all block lengths that fit, none left out."""
-    deltas = [delta_of(width * math.sqrt(shift(b, c)), eps) for b in range(1, steps + 1)]
-    logs = [math.log(delta) if delta > 0 else -math.inf for delta in deltas]
-    return min(steps // (k + 1) * value for k, value in enumerate(logs))
-
-
-BOUNDS = {
-    "powers": powers(0.987),
-    "no contraction": powers(1.0),
-    "all at once": powers(0.0),
-    "convex": convex(0.2, 5.0),
-    "strongly convex": convex(0.0, 9.0, 0.95),
-    "some blocks do not contract": blocks(np.array([1, 2, 7, 50]), np.array([0.0, 0.0, -0.1, -1.3])),
-    "one block": blocks(np.array([3]), np.array([-math.inf])),
-}
-
-
-@pytest.mark.parametrize("name", BOUNDS)
-def test_more_steps_never_leave_more(name):
-    values = [BOUNDS[name](steps) for steps in range(1, 300)]
-    assert values == sorted(values, reverse=True)
-    assert max(values) <= 0
-
-
-@pytest.mark.parametrize(("eps", "width", "c"), [(0.0, 6.0, 1.0), (0.4, 12.0, 1.0), (0.1, 6.0, 0.9)])
-def test_blocks_of_some_lengths_lose_little_against_all_lengths(eps, width, c):
-    for steps in (1, 5, 40, 300):
-        found, least = convex(eps, width, c)(steps), literally(eps, width, c, steps)
-        assert least * (1 + 1e-12) <= found
-        assert found <= 0.85 * least or least < -700, "a delta of e^-700 is next to no number"
-
-
-def test_any_loss_multiplies_what_one_step_leaves():
-    assert any_loss(0.2, 3.0)(4) == pytest.approx(4 * math.log(delta_of(3.0, 0.2)))
-    assert powers(0.0)(1) == -math.inf

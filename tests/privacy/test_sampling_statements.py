@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from dpexp.accounting import steps as kinds_of_steps
 from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.sampling import random_step
-from dpexp.accounting.steps import Steps, few_kinds, step_loss
-from dpexp.privacy.analyses.composition import batches_of, divides, visits
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.mechanisms.langevin_accounting import LangevinRun, composed
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
@@ -39,19 +35,6 @@ def test_a_typed_share_loses_no_visit(sampling, typed):
     (analysis,) = sampled(sampling_probability=typed, steps=12, sampling=sampling).upper_bounds()
     assert analysis.mu == pytest.approx(2.0, rel=1e-12)
     assert analysis.eps(1e-5) == pytest.approx(9.997256, abs=1e-5)
-
-
-def test_batches_of_an_epoch():
-    for count in (1, 2, 3, 7, 234, 999, 60_000, 10**7):
-        assert batches_of(1 / count) == count
-        assert batches_of(float(f"{1 / count:.9g}")) == count
-    assert [batches_of(q) for q in (0.3, 0.33333, 0.34, 0.6, 0.99, 3 / 1000.5)] == [3, 3, 2, 1, 1, 333]
-    for q in (0.3, 0.33333, 0.34, 0.6, 0.99, 0.07):
-        assert not divides(q)
-        # neither a short last batch nor one that is left out makes more visits than are counted
-        for steps in range(1, 60):
-            assert visits(steps, q) >= math.ceil(steps / math.ceil(1 / q))
-            assert visits(steps, q) >= math.ceil(steps / math.floor(1 / q))
 
 
 @pytest.mark.parametrize("sampling", ["cyclic", "shuffled"])
@@ -98,16 +81,6 @@ def test_langevin_runs_count_visits_of_whole_epochs():
 
 
 # --- public and secret orders --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("sampling", ONCE)
-def test_exact_is_said_of_public_orders_only(sampling):
-    (analysis,) = sampled(sampling=sampling).upper_bounds()
-    public = sampling == "cyclic"
-    assert ("exact" in analysis.source) == public
-    assert ("holds even if the order of the records is public" in analysis.source) == (not public)
-    assert ("with a secret order the true loss is smaller" in analysis.source) == (not public)
-    assert analysis.valid
 
 
 # --- loss distributions and what is attained -----------------------------------------------------------------------
@@ -186,22 +159,6 @@ def test_phases_have_a_loss_distribution():
         assert 0.7 * exact < last.eps(1e-5) < exact
     twice = named(sampled(noise_multiplier=(1.0, 1.0), steps=(600, 400)))["pld-composition"]
     assert twice.eps(1e-5) == pytest.approx(named(sampled())["pld-composition"].eps(1e-5), rel=1e-4)
-
-
-@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
-def test_a_limit_on_the_kinds_of_steps_keeps_both_sides(relation, monkeypatch):
-    """Of 70 phases that fade, at most 60 kinds: the bracket of all of them lies inside, and is not far."""
-    noise = tuple(1 + k / 69 for k in range(70))
-    schemes = [random_step(0.01 + 0.001 * (k % 3), z, "poisson", relation) for k, z in enumerate(noise)]
-    parts = Steps((step_loss(*scheme), 1 + k % 2) for k, scheme in enumerate(schemes))
-    low, high = parts.attained(1e-5), parts.eps(1e-5)
-    monkeypatch.setattr(kinds_of_steps, "MOST_KINDS", 60)
-    few_kinds.cache_clear()
-    assert len(few_kinds(parts, "above")) <= 60
-    assert sum(count for _, count in few_kinds(parts, "below")) == sum(count for _, count in parts)
-    fewer_low, fewer_high = (of.__wrapped__(parts, 1e-5) for of in (kinds_of_steps._attained, kinds_of_steps._eps))
-    few_kinds.cache_clear()
-    assert 0.9 * low < fewer_low < low < high < fewer_high < 1.1 * high
 
 
 def test_phases_of_batches_of_fixed_size():

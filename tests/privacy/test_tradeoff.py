@@ -98,13 +98,6 @@ def test_the_search_finds_the_normal_curve_from_the_side_it_states():
         assert shown.delta(0.7) <= delta_of(mu, 0.7) <= promised.delta(0.7)
 
 
-def test_a_bracket_where_the_other_library_depends_on_its_grid():
-    mechanism = sampled(0.003, 0.6, 5000)
-    shown = Curve(mechanism.lower_bounds()[0].eps, side="below")
-    low, high = guarantee(mechanism).beta(1e-3), shown.beta(1e-3)
-    assert 0.985675 < low < high < 0.98569
-
-
 def test_a_few_places_of_a_profile_are_safe_for_a_guarantee_and_for_an_attack():
     """Epsilon that is known at five deltas only: the guarantee gets weaker, and the attack claims less."""
     places = (1e-8, 1e-4, 1e-2, 0.1, 0.3)
@@ -205,37 +198,6 @@ def test_one_record_is_told_no_better_than_two():
     assert own.bayes_error(0.5) >= Group(own, 2).bayes_error(0.5)
 
 
-@pytest.mark.parametrize("attained", [False, True])
-@pytest.mark.parametrize("first", [0.015, 0.018, 0.02, 0.0214, 0.0215])
-def test_no_delta_is_asked_below_the_least_whatever_was_asked_before(attained, first):
-    """A search begins with what is known: next to the least delta it must not go on below it, where delta is 0."""
-
-    def eps(delta):
-        assert delta > 0
-        return 1e-3 * math.sqrt(max(0.0, -math.log(delta) - 0.5))
-
-    own = Curve(eps, "below" if attained else "above")
-    for at in (0.01, first, 0.0216, 0.022, 0.0223, 0.0224, 0.025):  # 0.02235 belongs to the least delta
-        found = own.delta(at)
-        wanted = math.exp(-0.5 - (at / 1e-3) ** 2)
-        assert found <= wanted * 1.001 if attained else found >= wanted * 0.999
-        assert at > 0.02 or found == pytest.approx(wanted, rel=0.1)
-
-
-def test_edges():
-    nothing, everything = Curve(lambda d: 0.0), Curve(lambda d: math.inf if d < 1 else 0.0)
-    for alpha in (1e-9, 0.3):
-        assert nothing.beta(alpha) == pytest.approx(1 - alpha, rel=1e-9)
-        assert nothing.beta(alpha) <= 1 - alpha
-        assert everything.beta(alpha) == 0
-        assert Curve(lambda d: 0.0, side="below").beta(alpha) == 1 - alpha
-    assert nothing.advantage < 1e-100
-    assert everything.advantage == pytest.approx(1, abs=1e-3)
-    pure = of_pairs([(1.0, 0.0)])
-    assert pure.beta(1e-6) == pytest.approx(1 - math.e * 1e-6)
-    assert pure.advantage == pytest.approx(math.tanh(0.5))
-
-
 QUICK = ("privacy", "--mechanism", "sampled-gaussian", "noise_multiplier=2", "sampling_probability=0.1", "steps=5")
 WHOLE = (*QUICK[:-2], "sampling_probability=1", "steps=5", "sampling=full-batch")
 
@@ -254,45 +216,6 @@ def test_an_attacker_is_between_what_is_attained_and_what_is_guaranteed(tmp_path
     assert "either order of the neighbours" in (tmp_path / "tradeoff_sampled_gaussian.caption.txt").read_text()
 
 
-LOCAL = """experiment: local
-problem: {name: huber-linear, d: 5}
-schedule: {eta: 0.2, alpha: 1/2}
-privacy: {mu: [0.5, 2, inf]}
-run: {n: 700, replicates: 2, seed: 3, checkpoints: 3}
-"""
-CENTRAL = """experiment: central
-problem: {name: softmax, data: {name: digits}}
-algorithm: {name: dp-sgd, batch_size: 1438, epochs: 1}
-schedule: {name: langevin, decreasing: false}
-privacy: {eps: [1, inf], delta: 1e-5}
-run: {replicates: 1, seed: 1, checkpoints: 1}
-"""
-
-
-@pytest.mark.slow
-def test_a_config_is_asked_for_each_mechanism_that_promises_something(tmp_path):
-    """Budgets of users against the normal law itself; DP-SGD against what a pair of neighbours attains."""
-    (tmp_path / "local.yaml").write_text(LOCAL)
-    (tmp_path / "central.yaml").write_text(CENTRAL)
-    words = ("privacy", "local.yaml", "--tradeoff", "--out", "drawn", "--json")
-    answers = json.loads(call(*words, cwd=tmp_path).stdout)["tradeoff"]
-    assert [one["mechanism"] for one in answers] == ["local-gaussian, mu = 0.5", "local-gaussian, mu = 2"]
-    for one, mu in zip(answers, (0.5, 2.0), strict=True):
-        row = next(row for row in one["statements"] if row["analysis"] == "gdp, parallel composition")
-        assert dict(row["tpr"])[0.01] == pytest.approx(ndtr(ndtri(0.01) + mu), rel=1e-9)
-        assert row["advantage"] == pytest.approx(2 * ndtr(mu / 2) - 1, rel=1e-9)
-    words = ("privacy", "central.yaml", "--tradeoff", "--out", "drawn", "--json")
-    (one,) = json.loads(call(*words, cwd=tmp_path).stdout)["tradeoff"]  # eps = inf promises nothing
-    rows = {row["analysis"]: row for row in one["statements"]}
-    assert rows["exact-composition"]["role"] == "attained"
-    assert 0.9 * rows["gaussian-composition"]["advantage"] < rows["exact-composition"]["advantage"]
-    assert rows["exact-composition"]["advantage"] <= rows["gaussian-composition"]["advantage"]
-    assert [tmp_path / name for name in one["files"]] == [
-        tmp_path / "drawn" / f"tradeoff_central_1.{form}" for form in ("png", "pdf", "csv", "caption.txt")
-    ]
-    assert all((tmp_path / name).is_file() for name in one["files"])
-
-
 def test_calibration_to_an_advantage_and_to_rates_spends_the_target_and_no_more():
     for target, at in (("advantage=0.1", lambda p: p.advantage), ("tpr=0.05@fpr=0.01", lambda p: p.tpr(0.01))):
         found = json.loads(
@@ -304,27 +227,6 @@ def test_calibration_to_an_advantage_and_to_rates_spends_the_target_and_no_more(
         assert level * 0.9999 < spent <= level
         assert at(guarantee(sampled(0.1, found["value"] * 0.999, 50))) > level
         assert found[target.split("=")[0]] == spent
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ((*QUICK, "fpr=2"), "no parameter 'fpr'"),
-        ((*QUICK, "group=0"), "group is a whole number"),
-        ((*QUICK, "group=1.5"), "group is a whole number"),
-        (("privacy", "--users", "users.csv", "--tradeoff"), "not with --users"),
-        (("calibrate", "advantage=2", "sampling_probability=0.1", "steps=5"), "advantage is a number"),
-        (("calibrate", "tpr=0.05", "sampling_probability=0.1", "steps=5"), "tpr=T@fpr=F"),
-        (("calibrate", "tpr=0.01@fpr=0.02", "sampling_probability=0.1", "steps=5"), "guessing"),
-        (
-            ("calibrate", "advantage=0.1", "delta=0.1", "sampling_probability=0.1", "steps=5"),
-            "takes no delta",
-        ),
-    ],
-    ids=lambda v: " ".join(v[-3:]) if isinstance(v, tuple) else "",
-)
-def test_mistakes_are_said(words, said):
-    assert said in call(*words, code=2).stderr
 
 
 def test_a_curve_that_is_infinite_at_high_orders_has_rates_at_the_rarest_false_positives():

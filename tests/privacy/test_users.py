@@ -155,10 +155,6 @@ def test_zcdp_conversions(rho, delta):
 
 
 TREE = ["n=100", "steps=1000", "momentum=0.01", "lipschitz=1"]
-LANGEVIN = [
-    "n=1000", "batch_size=100", "step_size=0.5", "sigma=0.3", "lipschitz=1", "strong_convexity=0.1", "smoothness=1",
-    "steps=5000", "delta=1e-5",
-]  # fmt: skip
 
 
 @pytest.mark.parametrize("target", ["mu=0.5", "rho=0.125"])
@@ -185,41 +181,3 @@ def test_a_renyi_target(order):
     )
     assert sampled["analysis"] == "renyi-composition"
     assert 0.4 * (1 - 1e-5) < sampled["rdp"] <= 0.4
-
-
-def test_a_forced_calibration_uses_the_refused_analysis_and_is_named():
-    pairs = ["mu=0.5", *TREE, "order=reshuffled"]
-    with pytest.raises(UsageError, match="no valid analysis"):
-        calibrate.solve("tree-momentum", pairs, "all-iterates", "tree-composition")
-    with pytest.raises(UsageError, match="refused analysis"):
-        calibrate.solve("tree-momentum", pairs, "all-iterates", None, invalid=True)
-    document, _ = calibrate.solve("tree-momentum", pairs, "all-iterates", "tree-composition", invalid=True)
-    assert document["value"] == pytest.approx(2.0, rel=1e-7)
-
-
-@pytest.mark.slow
-def test_a_forced_statement_says_that_it_is_no_guarantee():
-    stated = privacy.of_mechanism("langevin", LANGEVIN)
-    honest, page = stated.document(), stated.text()
-    assert honest["best"]["last-iterate"]["analysis"] not in ("dp-sgld-printed", "dp-sgld-renyi")
-    stated = privacy.of_mechanism("langevin", LANGEVIN, invalid=True)
-    forced, forced_page = stated.document(), stated.text()
-    assert forced["best"]["last-iterate"]["analysis"] == "dp-sgld-renyi"
-    assert forced["best"]["last-iterate"]["eps"][0][1] < honest["best"]["last-iterate"]["eps"][0][1]
-    for text in (page, forced_page):
-        assert "NOT A GUARANTEE" in text
-    assert "NOT A GUARANTEE; best for" in forced_page
-
-
-@pytest.mark.parametrize("target", ["eps=-1", "mu=-1", "mu=0", "rho=-1", "rdp=-1"])
-def test_impossible_targets_are_told(target):
-    with pytest.raises(UsageError, match="is a number above 0"):
-        calibrate.solve("tree-momentum", [target, *TREE], "all-iterates", None)
-
-
-@pytest.mark.parametrize(
-    "target", [["rdp=1", "order=1"], ["rdp=1"], ["mu=1", "delta=1e-5"], ["eps=1", "order=2"], ["eps=1", "mu=1"], []]
-)
-def test_targets_that_do_not_fit_together_are_told(target):
-    with pytest.raises(UsageError, match=r"target|order"):
-        calibrate.solve("tree-momentum", [*target, *TREE], "all-iterates", None)
