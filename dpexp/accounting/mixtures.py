@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpexp.accounting.functions import exp, expm1, log, log1p, log_ndtr
-from dpexp.accounting.search import root
 
 BELOW = 60.0
 """a region whose integrand lies this many nats under its maximum is left out: e^-60 = 9e-27, so that a million such
@@ -94,41 +93,6 @@ def renyi_of(p: GaussianMixture, q: GaussianMixture, order: float) -> float:
     log_total -= math.log(p.variance) / 2
     # log(1 + e^x) = x + e^-x - ..: above 30 the second term is below 1e-13
     return (math.log1p(math.exp(log_total)) if log_total < 30 else log_total) / (order - 1)
-
-
-def log_ratio(p: GaussianMixture, q: GaussianMixture, x: float) -> float:
-    """log p / q at a place."""
-    at = np.array([x])
-    return float(p.log_density(at)[0] - q.log_density(at)[0])
-
-
-def crossing(p: GaussianMixture, q: GaussianMixture, eps: float) -> float | None:
-    """Where log p / q, which increases, comes to eps: a place before 1e12 deviations, None if it is not there by then.
-
-    Where it is above eps all along, that is the first place, beyond which everything lies.
-    """
-    width = math.sqrt(p.variance)
-    low, high = -width, width
-    while log_ratio(p, q, high) < eps:
-        high *= 2
-        if high > 1e12 * width:
-            return None
-    while log_ratio(p, q, low) > eps:
-        low *= 2
-        if low < -1e12 * width:
-            return low
-    return root(lambda x: log_ratio(p, q, x) - eps, low, high, xtol=1e-13 * width, rtol=1e-14)
-
-
-def hockey_stick_of(p: GaussianMixture, q: GaussianMixture, eps: float) -> float:
-    """sup over events of p - e^eps q, where log p / q increases: P(X > t) - e^eps Q(X > t) at its crossing t."""
-    # the best event is where p > e^eps q (Neyman and Pearson), a half line because the ratio increases
-    t = crossing(p, q, eps)
-    if t is None:
-        return 0.0
-    # P - e^eps Q = -P (e^(eps + log Q - log P) - 1): nothing is subtracted from a nearly equal number
-    log_p = p.log_above(t)
-    return max(0.0, -math.exp(log_p) * math.expm1(q.log_above(t) + eps - log_p))
 
 
 def _log_g(u: np.ndarray, order: float) -> np.ndarray:

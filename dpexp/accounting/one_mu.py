@@ -12,15 +12,13 @@ import heapq
 import math
 from itertools import pairwise
 from statistics import NormalDist
-from typing import NamedTuple
 
 from dpexp.accounting.curve import Curve
 from dpexp.accounting.gaussian import delta_of, mu_of
 from dpexp.accounting.search import narrow
 
-CLOSE = 1e-5
-"""relative gap between mu and what the same curve certainly needs, at which the search ends"""
-MOST_CELLS = 400
+CLOSE, MOST_CELLS = 1e-5, 400
+"""relative gap between mu and what the same curve certainly needs, at which the search ends; and cells that it tries"""
 
 
 def mu_up_to(profile: Curve, floor: float, close: float = CLOSE) -> float:
@@ -38,11 +36,9 @@ def mu_up_to(profile: Curve, floor: float, close: float = CLOSE) -> float:
         return 0.0
     if profile.mu is not None:
         return profile.mu
-    if most >= 1:  # (b) at epsilon 0
-        return profile.unsampled
     deltas = [most * (floor / most) ** (k / 16) for k in range(17)]
-    eps = {d: 0.0 if d == most else profile.eps(d) for d in deltas}
-    if not all(map(math.isfinite, eps.values())):
+    eps = {d: 0.0 if d == most else profile.eps(d) for d in deltas} if most < 1 else {1.0: math.inf}
+    if not all(map(math.isfinite, eps.values())):  # or (b) at epsilon 0
         return profile.unsampled
     needed = 0.0
     for d in deltas:
@@ -51,9 +47,12 @@ def mu_up_to(profile: Curve, floor: float, close: float = CLOSE) -> float:
 
     def add(above: float, below: float) -> None:
         """A cell between two deltas (a)."""
-        cell = Cell(eps[above], above, eps[below], below)
-        if not cell.is_below(0.999999 * needed):  # (c)
-            heapq.heappush(cells, (-cell.mu(needed), above, below))
+        chord = eps[above], above, eps[below], below
+        if not _is_above(0.999999 * needed, *chord):  # (c)
+            # the largest: what the curve needs at the end to be above the whole cell
+            largest = max(needed, mu_of(eps[below], above)) * (1 + 1e-9)
+            mu = narrow(lambda mu: _is_above(mu, *chord), 0.999999 * needed, largest, relative=1e-9).above
+            heapq.heappush(cells, (-mu, above, below))
 
     for a, b in pairwise(deltas):
         add(a, b)
@@ -70,33 +69,18 @@ def mu_up_to(profile: Curve, floor: float, close: float = CLOSE) -> float:
     return min(mu * (1 + 1e-9), profile.unsampled)
 
 
-class Cell(NamedTuple):
-    """The chord in e^eps between two points of a curve, delta falling from `high` to `low`."""
-
-    start: float
-    high: float
-    end: float
-    low: float
-
-    def is_below(self, mu: float) -> bool:
-        """Whether the curve of mu is nowhere below the chord."""
-        if mu <= 0 or delta_of(mu, self.start) < self.high * (1 - 1e-12) or delta_of(mu, self.end) < self.low:
-            return False
-        width = -math.expm1(self.start - self.end)
-        # the curve of mu has the slope -Phi(-mu / 2 - eps / mu) in e^eps: it is nearest where that is the chord's
-        slope = (self.high - self.low) * math.exp(-self.end) / width if width > 0 else 0.0
-        if not 0 < slope < 1:
-            return delta_of(mu, self.end) >= self.high
-        nearest = -mu * (mu / 2 + NormalDist().inv_cdf(slope))
-        at = min(max(nearest, self.start), self.end)
-        share = -math.expm1(self.start - at) * math.exp(at - self.end) / width
-        return delta_of(mu, at) >= self.high + share * (self.low - self.high)
-
-    def mu(self, least: float) -> float:
-        """The least mu whose curve is nowhere below the chord, at least `least`, rounded up."""
-        # what the curve needs at the end to be above the whole cell
-        most = max(least, mu_of(self.end, self.high)) * (1 + 1e-9)
-        return narrow(self.is_below, 0.999999 * least, most, relative=1e-9).above
+def _is_above(mu: float, start: float, high: float, end: float, low: float) -> bool:
+    """Whether the curve of mu is nowhere below the chord in e^eps from delta `high` at `start` to `low` at `end`."""
+    if mu <= 0 or delta_of(mu, start) < high * (1 - 1e-12) or delta_of(mu, end) < low:
+        return False
+    width = -math.expm1(start - end)
+    # the curve of mu has the slope -Phi(-mu / 2 - eps / mu) in e^eps: it is nearest where that is the chord's
+    slope = (high - low) * math.exp(-end) / width if width > 0 else 0.0
+    if not 0 < slope < 1:
+        return delta_of(mu, end) >= high
+    at = min(max(-mu * (mu / 2 + NormalDist().inv_cdf(slope)), start), end)
+    share = -math.expm1(start - at) * math.exp(at - end) / width
+    return delta_of(mu, at) >= high + share * (low - high)
 
 
 def _larger(mu: float, eps: float, delta: float) -> float:

@@ -248,28 +248,3 @@ def _excess(log_r: np.ndarray, u: np.ndarray, power: float | np.ndarray) -> np.n
             total += term
         out[at] = total
     return out
-
-
-def largest_order(q: float, sigma: float) -> float:
-    """alpha*(q, sigma): the largest order of Lemma 2.12 of `noisy-sgd` (Mironov, Talwar and Zhang, Theorem 11).
-
-    The largest alpha with alpha <= M sigma^2 / 2 - log sigma^2 and alpha (M + log(q alpha) + 1 / (2 sigma^2)) <=
-    M^2 sigma^2 / 2 - log(5 sigma^2), M = log(1 + 1 / (q (alpha - 1))); 1 where there is none.
-    Raises ValueError outside 0 < q < 1 and sigma > 0.
-    """
-    if not (0 < q < 1 and sigma > 0):
-        raise ValueError(f"needs 0 < q < 1 and sigma > 0, not q = {q}, sigma = {sigma}")
-    square = sigma * sigma
-
-    def covered(order: float) -> bool:
-        m = math.log1p(1 / (q * (order - 1)))
-        second = order * (m + math.log(q * order) + 1 / (2 * square)) <= m * m * square / 2 - math.log(5 * square)
-        return second and order <= m * square / 2 - math.log(square)
-
-    # the orders form an interval that begins at 1: a bracket of its end, by doubling
-    low, high = 1 + 1e-9, 2.0
-    if not covered(low):
-        return 1.0
-    while covered(high):
-        low, high = high, 2 * high
-    return narrow(lambda order: not covered(order), low, high, relative=1e-12).below

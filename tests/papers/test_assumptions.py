@@ -4,13 +4,13 @@ import math
 
 import pytest
 
-from dpexp.accounting.renyi import largest_order
 from dpexp.algorithms.near_the_optimum import decay_of, linear
 from dpexp.config.experiment_file import load_experiment
 from dpexp.papers import our_papers
 from dpexp.papers.dp_sgld.cases import CASES
 from dpexp.papers.ldp_sgd.predictions import constants
 from dpexp.papers.noisy_sgd.claims import lower, upper
+from dpexp.papers.noisy_sgd.claims.upper import largest_order
 from tests.conftest import ROOT
 from tests.papers.statements.noisy_sgd import appendix
 

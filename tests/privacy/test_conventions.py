@@ -7,8 +7,9 @@ import pytest
 
 from dpexp.accounting.conversions import improved_eps
 from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.renyi import largest_order, mixture_from_base
+from dpexp.accounting.renyi import mixture_from_base
 from dpexp.accounting.steps import step_loss
+from dpexp.papers.noisy_sgd.claims.upper import largest_order
 from dpexp.privacy.analyses.hybrid import any_loss, hybrid_delta
 from dpexp.privacy.mechanisms import MECHANISMS, SampledGaussian
 from dpexp.privacy.mechanisms.mechanism import gradient_noise, langevin_gradient_noise, parameter_noise

@@ -17,7 +17,8 @@ from functools import cached_property
 
 import numpy as np
 
-from dpexp.accounting.mixtures import GaussianMixture, hockey_stick_of, renyi_of
+from dpexp.accounting.mixtures import GaussianMixture, renyi_of
+from dpexp.accounting.search import root
 
 ENUMERATED = 12
 """up to this many steps the bits are enumerated; with more, the law of their weighted sum is put on a grid"""
@@ -85,10 +86,10 @@ class QuadraticLangevin:
         """Smallest delta of (eps, delta) for the pair +B, -B (or, removed, +B against 0, which of both is larger)."""
         if not removed:
             # the likelihood ratio is monotone, so the best event is a half line
-            return hockey_stick_of(self.law, self.law.mirrored, eps)
+            return _hockey_stick(self.law, self.law.mirrored, eps)
         other = GaussianMixture(np.zeros(1), np.zeros(1), self.variance)
         # removed and added differ, and the larger one is the guarantee
-        return max(hockey_stick_of(self.law, other, eps), hockey_stick_of(other.mirrored, self.law.mirrored, eps))
+        return max(_hockey_stick(self.law, other, eps), _hockey_stick(other.mirrored, self.law.mirrored, eps))
 
     def eps(self, delta: float, removed: bool = False) -> float:
         """Smallest eps >= 0 at which the pair is (eps, delta)-close, by bisection to 1e-10 relative."""
@@ -108,6 +109,27 @@ class QuadraticLangevin:
     def ratio(self, order: float) -> float:
         """Exact divergence over the one that Theorem 3.1 claims; above 1 the theorem is false."""
         return self.renyi(order) / (order * self.claimed_slope())
+
+
+def _hockey_stick(p: GaussianMixture, q: GaussianMixture, eps: float) -> float:
+    """sup over events of p - e^eps q, where log p / q increases: the half line from where it comes to eps."""
+
+    def excess(x: float) -> float:
+        at = np.array([x])
+        return float(p.log_density(at)[0] - q.log_density(at)[0]) - eps
+
+    width = math.sqrt(p.variance)
+    low, high = -width, width
+    while excess(high) < 0:
+        high *= 2
+        if high > 1e12 * width:
+            return 0.0
+    while excess(low) > 0 and low > -1e12 * width:
+        low *= 2
+    t = low if excess(low) > 0 else root(excess, low, high, xtol=1e-13 * width, rtol=1e-14)
+    # P - e^eps Q = -P (e^(eps + log Q - log P) - 1): nothing is subtracted from a nearly equal number
+    log_p = p.log_above(t)
+    return max(0.0, -math.exp(log_p) * math.expm1(q.log_above(t) + eps - log_p))
 
 
 def _enumerate(moves: np.ndarray, q: float) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from functools import lru_cache, partial
 from itertools import product
 
-from dpexp.accounting.renyi import base_from_mixture, largest_order, mixture_from_base
+from dpexp.accounting.renyi import base_from_mixture, mixture_from_base
+from dpexp.accounting.search import narrow
 from dpexp.papers.noisy_sgd.claims.instances import (
     MULTIPLIER,
     SETTING,
@@ -41,6 +42,31 @@ SPRING_Q, SPRING_WIDTH = 1e-3, 12.0
 
 CONTRACTION, CONTRACTING_BATCH = 0.95, 100
 """quadratics with eta m = 0.05 in the strongly convex checks inside the conditions, batches of 100"""
+
+
+def largest_order(q: float, sigma: float) -> float:
+    """alpha*(q, sigma): the largest order of Lemma 2.12 of `noisy-sgd` (Mironov, Talwar and Zhang, Theorem 11).
+
+    The largest alpha with alpha <= M sigma^2 / 2 - log sigma^2 and alpha (M + log(q alpha) + 1 / (2 sigma^2)) <=
+    M^2 sigma^2 / 2 - log(5 sigma^2), M = log(1 + 1 / (q (alpha - 1))); 1 where there is none.
+    Raises ValueError outside 0 < q < 1 and sigma > 0.
+    """
+    if not (0 < q < 1 and sigma > 0):
+        raise ValueError(f"needs 0 < q < 1 and sigma > 0, not q = {q}, sigma = {sigma}")
+    square = sigma * sigma
+
+    def covered(order: float) -> bool:
+        m = math.log1p(1 / (q * (order - 1)))
+        second = order * (m + math.log(q * order) + 1 / (2 * square)) <= m * m * square / 2 - math.log(5 * square)
+        return second and order <= m * square / 2 - math.log(square)
+
+    # the orders form an interval that begins at 1: a bracket of its end, by doubling
+    low, high = 1 + 1e-9, 2.0
+    if not covered(low):
+        return 1.0
+    while covered(high):
+        low, high = high, 2 * high
+    return narrow(lambda order: not covered(order), low, high, relative=1e-12).below
 
 
 def _top(q: float, multiplier: float) -> float:

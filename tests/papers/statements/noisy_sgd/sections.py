@@ -8,9 +8,10 @@ from itertools import pairwise, product
 
 import numpy as np
 
-from dpexp.accounting.renyi import base_from_mixture, largest_order, mixture_from_base, symmetrised
+from dpexp.accounting.renyi import base_from_mixture, mixture_from_base, symmetrised
 from dpexp.accounting.search import first_whole
 from dpexp.papers.noisy_sgd.claims.instances import SLOPE, Q, both, opposite
+from dpexp.papers.noisy_sgd.claims.upper import largest_order
 from dpexp.reporting.row import above
 
 WIDTHS = (3.0, 6.25, 12.5, 25.0)
