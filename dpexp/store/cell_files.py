@@ -160,14 +160,11 @@ def write_cell(folder: Folder, cell: Cell, data: CellData, made: dict[str, Any])
 
 
 def stored_cell_file(folder: Folder, cell_id: str, with_content: bool = False) -> Stored:
-    """The checked trajectory file of a cell, also one that was set aside. Raises Damaged, FileNotFoundError.
+    """The checked trajectory file of a cell. Raises Damaged, FileNotFoundError.
 
     `with_content` keeps its numbers, for who reads them now and not those of many files.
     """
-    path = folder.trajectory(cell_id)
-    if not path.exists() and folder.orphan(cell_id).exists():
-        path = folder.orphan(cell_id)
-    file = read_table(path)
+    file = read_table(path := folder.trajectory(cell_id))
     # (b)
     if _id_of(file.metadata.get("parameters", {})) != cell_id:
         raise Damaged(f"{path.name} holds another cell's numbers")

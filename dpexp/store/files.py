@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 2
 """of everything in a results folder; files of another version are refused with a word, and computed again"""
-SUBFOLDERS = ("trajectories", "models", "orphaned", "partial")
+SUBFOLDERS = ("trajectories", "models", "partial")
 """of an experiment's folder"""
 _KEY = b"dpexp"
 

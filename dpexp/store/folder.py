@@ -1,9 +1,8 @@
 """The results folder of an experiment: where everything lies, and who may write to it.
 
 (a) Who holds a folder is decided by the lock of a file, which ends with the process.
-(b) Nothing that is in the way is deleted: it is renamed, and kept beside what takes its place. Folders are entered for
-writing only where they are real ones: a link would lead to the user's other files. Only names of ours are deleted or
-moved in them.
+(b) A file of somebody else under a name of ours is renamed, and kept beside what takes its place. Folders are entered
+for writing only where they are real ones: a link would lead to the user's other files. Only names of ours are deleted.
 (c) A deployment is a folder of its own, `<experiment>.deployed-<time>`: it becomes whole under a hidden name, has its
 own by one rename, and nothing is ever written in it again.
 """
@@ -12,7 +11,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
 import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -55,9 +53,6 @@ class Folder:
     def model(self, cell_id: str) -> Path:
         return self.root / "models" / f"{cell_id}.parquet"
 
-    def orphan(self, cell_id: str) -> Path:
-        return self.root / "orphaned" / f"{cell_id}.parquet"
-
     @property
     def deployed(self) -> dict[str, str]:
         """When a deployment released each cell, by the manifest alone; empty where that cannot be read."""
@@ -70,48 +65,38 @@ class Folder:
         """The SHA-256 that a trajectory file had when it was published last; empty where that is not known."""
         return _hashes_of_trajectories(self.provenance, state_of(self.provenance)).get(cell_id, "")
 
-    def stored_in(self, name: str) -> list[Path]:
-        """The trajectory files in a subfolder of ours."""
-        return _named(self.root / name, rf"{CELL}\.parquet")
-
     def remove_partial(self) -> None:
         """Delete the chunks of a run that has ended well, and their folder where nothing else is in it."""
-        for path in _named(self.partial, r"[0-9a-f]{20}\.chunk"):
+        for path in self.partial.glob("[0-9a-f]" * 20 + ".chunk"):
             path.unlink(missing_ok=True)
         clear_leftovers(self.partial)
         with suppress(OSError):
             self.partial.rmdir()
 
     def require_real(self) -> None:
-        """Raises UsageError where the folder, or one of ours in it, is a link: what it leads to is not ours."""
-        for path in (self.root, *(self.root / name for name in SUBFOLDERS)):
+        """Raises UsageError where the folder, or what is ours in it, is a link: what it leads to is not ours."""
+        for path in (self.root, *(self.root / name for name in (*SUBFOLDERS, LOCK))):
             if path.is_symlink():
                 raise UsageError(
                     f"{path} is a link to {os.readlink(path)}, and dpexp writes only into real folders",
                     f"remove the link: rm {shlex.quote(str(path))}; or use --results DIR for another folder",
                 )
 
-    def _make_room(self) -> None:
-        """Rename what is in the place of a file or folder of ours: the other of the two, or a file of somebody."""
+    def _set_aside(self) -> None:
+        """Rename what cannot be read under a name of ours. Without a manifest of ours it may be anybody's."""
         # (b)
-        folders = [self.root / name for name in SUBFOLDERS]
-        derived = [self.manifest, self.cells, self.summary, self.provenance]
-        inside = (path for folder in folders for path in _named(folder, r"[0-9a-f]+\.(parquet|chunk)"))
-        in_the_way = [path for path in folders if os.path.lexists(path) and not path.is_dir()]
-        in_the_way += [path for path in (*derived, *inside) if path.is_dir() and not path.is_symlink()]
-        for path in in_the_way:
-            _set_aside(path)
-        # without a manifest of ours the others may be anybody's too
         with suppress(FileNotFoundError, Damaged):
             read_document(self.manifest)
             return
-        for path in derived:
+        for path in (self.manifest, self.cells, self.summary, self.provenance):
             try:
                 read_document(path) if path.suffix == ".json" else read_table(path)
             except FileNotFoundError:
                 continue
             except Damaged as error:
-                warn(f"{path}: {error}; renamed to {_set_aside(path).name}")
+                names = (path.with_name(f"{path.name}.damaged{k or ''}") for k in itertools.count())
+                place = path.rename(next(name for name in names if not os.path.lexists(name)))
+                warn(f"{path}: {error}; renamed to {place.name}")
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -120,18 +105,14 @@ class Folder:
         Raises DpexpError where another process holds it, NotWritable where nothing can be written.
         """
         self.require_real()
-        place = self.root / LOCK
         with ExitStack() as stack:
             try:
                 self.root.mkdir(parents=True, exist_ok=True)
-                # a link would let us write elsewhere
-                if os.path.lexists(place) and (place.is_symlink() or not place.is_file()):
-                    _set_aside(place)
                 # (a); all that follows is done by the one who holds it
-                stack.enter_context(lock(place))
+                stack.enter_context(lock(self.root / LOCK))
                 HELD[self.root.absolute()] = self.root.stat()
                 stack.callback(HELD.pop, self.root.absolute())
-                self._make_room()
+                self._set_aside()
                 for folder in (self.root, *(self.root / name for name in SUBFOLDERS)):
                     clear_leftovers(folder)
             except Held:
@@ -164,19 +145,6 @@ def deployments(manifest: dict[str, object]) -> dict[str, str]:
     """When a deployment released each cell; empty for other results."""
     at, cells = str(manifest.get("deployment", "")), manifest["computed_from"]
     return dict.fromkeys(cells, at) if at and isinstance(cells, dict) else {}
-
-
-def _named(folder: Path, pattern: str) -> list[Path]:
-    """What a folder holds under names of a pattern; nothing where it is a link, or not there."""
-    if folder.is_symlink() or not folder.is_dir():
-        return []
-    return [path for path in folder.iterdir() if re.fullmatch(pattern, path.name)]
-
-
-def _set_aside(path: Path) -> Path:
-    """Rename a file or folder to one beside it that is not there yet, `.damaged` at its end: its new path."""
-    names = (path.with_name(f"{path.name}.damaged{k or ''}") for k in itertools.count())
-    return path.rename(next(name for name in names if not os.path.lexists(name)))
 
 
 def own_folders(results: Path) -> list[Path]:

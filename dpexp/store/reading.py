@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from dpexp.core.errors import ResultsMissing
-from dpexp.core.files import Damaged, State, state_of
+from dpexp.core.files import Damaged
 from dpexp.core.terminal import note
 from dpexp.plugins.loaded import LOADED, as_options
 from dpexp.store.cell_files import Stored
@@ -23,7 +23,6 @@ from dpexp.store.files import TableFile, read_document
 from dpexp.store.folder import DEPLOYED, Folder
 from dpexp.store.generation import Generation, config_path, identity_of, read_generation
 from dpexp.store.manifest import Manifest, read_manifest
-from dpexp.store.provenance import versions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from dpexp.engine.result import CellData
 
 T = TypeVar("T")
-COMPARED = ("dpexp", "numba", "numpy")
-"""packages: where another version made results, that is said"""
 ONLY_SUMMARIES = "the summaries are there, but not the trajectories that this needs"
 
 
@@ -125,9 +122,6 @@ def load_generation(results: Path, experiment: str, renamed: bool = False, parti
         raise missing(folder, why, confirm=why.startswith("unconfirmed"))
     for remark in generation.not_checked():
         say_once(f"{folder.root}: {remark}")
-    with suppress(Damaged, OSError):
-        for version in _other_versions(folder.provenance, state_of(folder.provenance)):
-            say_once(f"these results were made with {version}: last digits may differ")
     return generation
 
 
@@ -146,14 +140,6 @@ def numbers_held(results: Path, experiments: Iterable[str]) -> dict[str, tuple[s
 def say_once(message: str) -> None:
     """A line on stderr, once in a process."""
     note(message)
-
-
-@lru_cache(maxsize=64)
-def _other_versions(provenance: Path, state: State) -> list[str]:
-    """Versions by which numbers were made and that are others here, in words; `state` is that of the file."""
-    here, cells = versions(), read_document(provenance)["cells"].values()
-    made = {(name, cell["versions"][name]) for cell in cells for name in COMPARED if cell["versions"]}
-    return [f"{name} {then}, and {here[name]} is here" for name, then in sorted(made) if then != here[name]]
 
 
 def _frame(file: TableFile, columns: Sequence[str] | None = None) -> pd.DataFrame:

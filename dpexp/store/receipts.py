@@ -26,7 +26,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from dpexp.core.digests import files_below
+from dpexp.core.digests import digest, files_below
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.files import Held, atomically, home, is_ours_alone, lock, opened, read_ordinary
 from dpexp.core.standard_json import standard_json
@@ -34,7 +34,6 @@ from dpexp.core.text import counted, up
 from dpexp.store.folder import own_folders
 
 ENDING = ".receipt.json"
-LOCK = ".release.lock"
 MOST_BYTES = 1_000_000
 Records = dict[str, str]
 """keyed `hash` of their content, and which `key` it was"""
@@ -55,37 +54,32 @@ def _hash_of_lines(file: Path) -> str:
         return f"{sum(int.from_bytes(hashlib.sha256(line).digest()) for line in lines if line):x}"
 
 
-def keyed(content: bytes) -> str:
-    """A hash that nobody can compute who does not have this user's secret."""
-    return hmac.new(_secret(), content, "sha256").hexdigest()
-
-
 @lru_cache(maxsize=1)
 def _secret() -> bytes:
     """32 bytes in the home that this user alone can read; of this process alone where there is no place for them."""
-    if (own := home()) is None:
-        return os.urandom(32)
     with suppress(OSError):
-        place = own / ".cache" / "dpexp" / "secret"
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not place.exists():
-            made = place.with_name(f".{secrets.token_hex(8)}")
-            with open(made, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
-                file.write(os.urandom(32))
-            # the first one's stays: a link, and no renaming, fails where the name is taken
-            with suppress(FileExistsError):
-                os.link(made, place)
-            made.unlink()
-        with opened(place) as file:
-            state, content = os.fstat(file.fileno()), file.read(33)
-        if is_ours_alone(state) and not state.st_mode & (stat.S_IRGRP | stat.S_IROTH) and len(content) == 32:
-            return content
+        if (own := home()) is not None:
+            place = own / ".cache" / "dpexp" / "secret"
+            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not place.exists():
+                made = place.with_name(f".{secrets.token_hex(8)}")
+                with open(made, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+                    file.write(os.urandom(32))
+                # the first one's stays: a link, and no renaming, fails where the name is taken
+                with suppress(FileExistsError):
+                    os.link(made, place)
+                made.unlink()
+            with opened(place) as file:
+                state, content = os.fstat(file.fileno()), file.read(33)
+            if is_ours_alone(state) and not state.st_mode & (stat.S_IRGRP | stat.S_IROTH) and len(content) == 32:
+                return content
     return os.urandom(32)
 
 
 def records_of(content: bytes) -> Records:
-    """What records with this content are called."""
-    return {"hash": keyed(b"records " + content), "key": keyed(b"key")[:16]}
+    """What records with this content are called: nobody who lacks this user's secret can compute it."""
+    of_records, of_key = (hmac.new(_secret(), told, "sha256").hexdigest() for told in (b"records " + content, b"key"))
+    return {"hash": of_records, "key": of_key[:16]}
 
 
 def receipts(results: Path) -> list[dict[str, Any]]:
@@ -151,13 +145,22 @@ class Receipt:
 
 @contextmanager
 def alone(results: Path) -> Iterator[None]:
-    """Nobody else begins a release in this folder meanwhile. Raises DpexpError."""
+    """Nobody else begins a release in this folder meanwhile. Raises DpexpError.
+
+    The lock lies beside the secret, so that nothing is left beside a release: who has another secret is refused by (d).
+    """
     results.mkdir(parents=True, exist_ok=True)
+    own = home()
+    place = results if own is None else own / ".cache" / "dpexp" / "releases"
     try:
-        with lock(results / LOCK):
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        place = results
+    try:
+        with lock(place / f".{digest(os.path.realpath(results), 20)}.lock"):
             yield
     except Held:
-        raise DpexpError(f"{results}: another release is on its way", "wait for it, and run again") from None
+        raise DpexpError(f"{results}: another release is in progress", "wait for it, and run again") from None
 
 
 def begin(folder: Path, told: Mapping[str, Any]) -> Receipt:

@@ -110,7 +110,6 @@ def run(experiment: Experiment, options: Options) -> Report:
     try:
         # (a)
         with folder.locked():
-            _sort_trajectories(folder, {cell.cell_id for cell in experiment.cells}, options)
             plans = plan(experiment, options.results, options.force)
             # after an edit a chunk of every pass may say that no number has moved
             if any(p.status == "unconfirmed" for p in _choose(plans, options)):
@@ -241,21 +240,6 @@ def _bring_up_to_date(
         for chunk, _ in results:
             partials.place_of(folder.partial, chunk).unlink(missing_ok=True)
     return ended, failures
-
-
-def _sort_trajectories(folder: Folder, wanted: set[str], options: Options) -> None:
-    """Set aside the trajectories of cells that have left the config, and bring back those of cells that have returned;
-    nothing is deleted."""
-    there, aside = folder.root / "trajectories", folder.root / "orphaned"
-    # where a cell lies in both folders, the file in its own place counts
-    back = [path for path in folder.stored_in(aside.name) if path.stem in wanted and not (there / path.name).exists()]
-    leaving = [path for path in folder.stored_in(there.name) if path.stem not in wanted]
-    for path, place in (*((one, there) for one in back), *((one, aside) for one in leaving)):
-        place.mkdir(parents=True, exist_ok=True)
-        path.replace(place / path.name)
-    if leaving:
-        what = f"{len(leaving)} stored cells are not in the config; set aside in {aside}"
-        note(f"{folder.experiment}: {what}", options.quiet)
 
 
 def _compute(

@@ -59,28 +59,17 @@ def interval(values: np.ndarray, level: float = CI_LEVEL) -> tuple[np.ndarray, n
         return mean, mean + low, mean + high
 
 
-def _order_statistics(ordered: np.ndarray, q: float, level: float) -> tuple[np.ndarray, np.ndarray]:
-    """The order statistics below and above the q-quantile with at least the level between them; each [...].
-
-    An end is infinite where R is too small for one.
-    """
-    count = ordered.shape[-1]
-    # for every continuous law so many of R values lie below the quantile as a Binomial(R, q) says
-    below, above = _ranks(count, q, level)
-    nothing = np.full(ordered.shape[:-1], math.inf)
-    low = ordered[..., below - 1] if below >= 1 else -nothing
-    return low, ordered[..., above - 1] if above <= count else nothing
-
-
 @lru_cache(maxsize=64)
 def _ranks(count: int, q: float, level: float) -> tuple[int, int]:
-    """1-based ranks l, u with P(Binomial(n, q) < l) <= (1 - level) / 2 and P(Binomial(n, q) >= u) <= the same."""
+    """1-based ranks l, u with P(Binomial(n, q) < l) <= (1 - level) / 2 and P(Binomial(n, q) >= u) <= the same.
+
+    Of n values of a continuous law so many lie below the q-quantile: it is below the l-th if fewer than l do, and above
+    the u-th if at least u do.
+    """
     from scipy.special import bdtr
 
     tail = (1 - level) / 2
     below = bdtr(np.arange(count + 1.0), count, q)
-    # the quantile is below the l-th value if fewer than l values lie below it, and above the u-th if at least u do:
-    # P(X < least) = below[least - 1] <= tail, and P(X >= most) = 1 - below[most - 1] <= tail
     least = int(np.searchsorted(below, tail, side="right"))
     most = int(np.searchsorted(below, 1 - tail, side="left")) + 1
     return least, most
@@ -125,24 +114,18 @@ def _unskewed(x: float, a: np.ndarray) -> np.ndarray:
 
 
 def _cube_root(u: np.ndarray) -> np.ndarray:
-    """The cube root by additions, multiplications and divisions alone, so that every machine gives the same bits."""
+    """The cube root by additions, multiplications and divisions alone, so that every machine gives the same bits: the
+    witnesses of stored cells are digests of them."""
     fraction, power = np.frexp(np.abs(u))
     # |u| = m 2^(3k), k rounded up, so that m is in [1/8, 1)
     third = -((-power) // 3)
     m = np.ldexp(fraction, power - 3 * third)
     y = (1 + 2 * m) / 3
-    # Newton's steps for y^3 = m from a start that is at most 21 % off are right to the last digits after six: each
-    # squares what is missing, or nearly
+    # Newton's steps for y^3 = m from a start that is at most 21 % off; each squares what is missing, or nearly
     for _ in range(6):
         y = y - (y * y * y - m) / (3 * y * y)
     root: np.ndarray = np.copysign(np.ldexp(np.where(u == 0, 0.0, y), third), u)
     return root
-
-
-def mean_and_reach(values: np.ndarray, level: float = CI_LEVEL) -> tuple[np.ndarray, np.ndarray]:
-    """Mean over replicates, the last axis of values [..., R], and half its Student t interval; each [...]."""
-    count = values.shape[-1]
-    return values.mean(axis=-1), t_quantile(count - 1, level) * values.std(axis=-1, ddof=1) / math.sqrt(count)
 
 
 def summarise(values: np.ndarray, diverged: np.ndarray) -> dict[str, np.ndarray]:
@@ -173,7 +156,8 @@ def _summaries(values: np.ndarray, diverged: np.ndarray) -> dict[str, np.ndarray
         low, high = _ends(sd, skewness, count, CI_LEVEL)
         # (c): quantiles of a replicate that is lost are +inf, and its mean is what it is
         ordered = np.sort(np.where(finite, values, math.inf), axis=-1)
-        median_lo, median_hi = _order_statistics(ordered, 0.5, CI_LEVEL)
+        below, above = _ranks(count, 0.5, CI_LEVEL)
+        open_end = np.full(ordered.shape[:-1], math.inf)
         quantiles = {name: _quantile(ordered, q) for name, q in _QUANTILES.items()}
         return {
             "n": np.full(mean.shape, count),
@@ -184,8 +168,9 @@ def _summaries(values: np.ndarray, diverged: np.ndarray) -> dict[str, np.ndarray
             **quantiles,
             "ci_lo": mean + low,
             "ci_hi": mean + high,
-            "median_lo": median_lo,
-            "median_hi": median_hi,
+            # an end is infinite where there are too few replicates for one
+            "median_lo": ordered[..., below - 1] if below >= 1 else -open_end,
+            "median_hi": ordered[..., above - 1] if above <= count else open_end,
         }
 
 
@@ -226,15 +211,14 @@ def with_distance(data: CellData) -> list[tuple[str, np.ndarray]]:
 
 def summary_columns(cell: Cell, data: CellData) -> dict[str, np.ndarray]:
     """Rows of summary.parquet for one cell, column by column: by estimator, then metric, then step."""
-    columns_of, diverged = with_distance(data), too_far(data, cell.run.diverged_above)
-    e, k, m = len(data.estimators), len(data.steps), len(columns_of)
-    each = [summarise(values, diverged) for _, values in columns_of]
-
+    columns, diverged = with_distance(data), too_far(data, cell.run.diverged_above)
+    e, k, m = len(data.estimators), len(data.steps), len(columns)
+    each = [summarise(values, diverged) for _, values in columns]
     return {
         "cell_id": np.full(e * m * k, cell.cell_id, object),
         "estimator": np.repeat(np.array(data.estimators, object), m * k),
         "step": np.tile(data.steps, e * m),
-        "metric": np.tile(np.repeat(np.array([name for name, _ in columns_of], object), k), e),
+        "metric": np.tile(np.repeat(np.array([name for name, _ in columns], object), k), e),
         **{name: np.stack([one[name] for one in each], axis=1).ravel() for name in COLUMNS},
     }
 

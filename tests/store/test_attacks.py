@@ -18,7 +18,6 @@ from dpexp.store import Folder, fingerprint, load_cells, load_summary, partials
 from dpexp.store import run as running
 from dpexp.store.run import Options, run
 from tests.campaigns.faults import DATA_CONFIG, people
-from tests.conftest import numbers
 
 CONFIG = """\
 experiment: toy
@@ -95,44 +94,6 @@ def test_results_with_other_settings_than_a_figure_needs_are_not_made_again_as_t
 
 
 # --- in the way -----------------------------------------------------------------------------------------------------
-
-PLACES = ("manifest.json", "cells.parquet", "summary.parquet", "provenance.json", ".lock")
-
-
-@pytest.mark.parametrize("name", [*PLACES, "trajectories", "partial", "orphaned", "a trajectory"])
-def test_what_stands_in_the_way_is_set_aside_by_the_next_run(here, name):
-    _, folder = go()
-    before = numbers(folder.root)
-    path = folder.root / name
-    if name == "a trajectory":
-        path = next((folder.root / "trajectories").glob("*.parquet"))
-    if path.is_dir():
-        path.rename(here / "elsewhere")
-    if name in ("trajectories", "partial", "orphaned"):
-        path.write_text("mine")
-    else:
-        path.unlink(missing_ok=True)
-        path.mkdir()
-        (path / "mine").write_text("mine")
-    go(overrides=["run.n=31"])
-    go()
-    load_summary(folder.root.parent, "toy")
-    assert numbers(folder.root) == before
-    aside = path.with_name(f"{path.name}.damaged")
-    assert (aside if aside.is_file() else aside / "mine").read_text() == "mine"
-
-
-def test_pipes_and_links_in_a_folder_are_neither_waited_for_nor_written_through(here):
-    """They may come with somebody else's folder: a pipe hung run and readers, and a link emptied what it led to."""
-    _, folder = go()
-    path, mine = folder.root / ".lock", here / "mine"
-    mine.write_text("mine")
-    for put in (os.mkfifo, lambda place: place.symlink_to(mine)):
-        path.unlink(missing_ok=True)
-        put(path)
-        go(overrides=["run.n=31"])
-        assert os.path.lexists(path.with_name(".lock.damaged"))
-    assert mine.read_text() == "mine"
 
 
 @pytest.mark.parametrize("way", ["moved", "taken away", "another one there"])
