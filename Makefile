@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # what Python has compiled is kept in __pycache__, also where the environment forbids it: 4 s of each worker of the tests
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: reproduce confirm test test-fast test-lowest reproduce-afresh smoke lint check bench soak mutants review build build-data docs paper accountants peers clean
+.PHONY: reproduce confirm test test-fast test-lowest reproduce-afresh smoke lint check bench shelf soak mutants review build build-data docs paper accountants peers clean
 
 # Every experiment at full size, then every figure and table, the ledger of claims and the page of it all, into results/; at
 # the end the numbers beside the published ones.
@@ -45,6 +45,11 @@ smoke: $(READY)
 	$(BIN)/dpexp plot --theory figure2 figure3 figure4 --results results-smoke
 	$(BIN)/dpexp table --all --results results-smoke --out results-smoke/tables
 	$(BIN)/dpexp claims --judge --paper ldp-sgd --results results-smoke --out results-smoke || test $$? -eq 1  # toy runs settle little
+
+# The papers of shelf/ at toy size.
+shelf: $(READY)
+	$(BIN)/dpexp run --profile smoke --results build/shelf shelf/*/*.yaml
+	$(BIN)/dpexp plot batches clipping --format png --results build/shelf
 
 # Format, lint and types.
 lint: $(READY)
