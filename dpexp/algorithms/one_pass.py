@@ -135,11 +135,13 @@ class OnePassAlgorithm(Algorithm):
         states = self.states(steps)
         at = np.searchsorted(states, steps)
         values = np.empty((len(settings), len(self.estimators), len(steps), len(self.metrics), len(replicates)))
+        last = np.empty((len(settings), len(self.estimators), len(replicates), problem.p))
         rule, model, delta = self.rule(), self.messages(problem).model(), self.sensitivities(problem).noise
         for first in range(0, len(replicates), LANES):
             lanes = list(replicates[first : first + LANES])
             found = run_lane_group(model, rule, [Setting(*s) for s in settings], delta, states, seed, lanes)
             theta = self.estimates(found.theta, [schedule for schedule, _ in settings], steps)
+            last[:, :, first : first + len(lanes)] = theta[-1].transpose(1, 0, 3, 2)[:, :, : len(lanes)]
             look = problem.look(theta.reshape(-1, problem.p, LANES))
             block = values[..., first : first + len(lanes)]
             for metric, numbers in enumerate(look):
@@ -148,4 +150,4 @@ class OnePassAlgorithm(Algorithm):
                 )
             # projections are of the pass, and so the same for every estimator
             block[:, :, :, 3] = found.projections[at][..., : len(lanes)].transpose(1, 0, 2)[:, None]
-        return Passed(steps, self.estimators, self.metrics, values)
+        return Passed(steps, self.estimators, self.metrics, values, last)

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer
 
 from dpexp.core.digests import digest
 from dpexp.core.errors import ResultsMissing
@@ -18,6 +18,7 @@ from dpexp.core.parameters import Checkpoints, Count, Parameters, Replicates, Se
 from dpexp.core.places import paths_from
 from dpexp.core.text import short
 from dpexp.privacy.budgets import PrivacySettings
+from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 if TYPE_CHECKING:
     from dpexp.algorithms.algorithm import Algorithm
@@ -70,6 +71,11 @@ def column_name(parameter: Parameter, shared: Container[str]) -> str:
     return key if section == "privacy" or key not in shared else f"{section}.{key}"
 
 
+def _coordinates(value: object) -> object:
+    """`all` and `none` as lists."""
+    return {"all": ("all",), "none": ()}.get(value, value) if isinstance(value, str) else value
+
+
 class RunSettings(Parameters):
     """How much is simulated: users (one step each), replicates, seed, and at how many steps the state is recorded."""
 
@@ -81,6 +87,13 @@ class RunSettings(Parameters):
     """a replicate counts as diverged where its distance to the optimum exceeds this or is not finite"""
     release: Literal["first", "all"] = "first"
     """which replicates leave a run on a user's own records: the first alone, or all, whose losses then add up"""
+    coefficients: Annotated[tuple[int | Literal["all", "scale"], ...], BeforeValidator(_coordinates)] = ()
+    """coefficients recorded after the last step: all, or a list of their numbers (0 is the intercept) and scale"""
+
+    @model_serializer(mode="wrap")
+    def _as_stored(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # cells that record none keep their ids
+        return {key: value for key, value in dump(self).items() if (key, value) != ("coefficients", ())}
 
 
 @dataclass(frozen=True)
@@ -111,6 +124,21 @@ class Cell:
             "run": run,
         }
         return {section: _jsonable(values) for section, values in sections.items()}
+
+    @cached_property
+    def coordinates(self) -> dict[str, int]:
+        """Metrics that are single parameters after the last step, by name, with their places in theta."""
+        problem = self.problem
+        if not self.run.coefficients or not isinstance(problem, LinearPredictorProblem):
+            return {}
+        names = [f"coefficient_{j}" for j in range(problem.d + 1)] + ["scale"] * problem.has_scale
+        asked = {entry if entry == "scale" else f"coefficient_{entry}" for entry in self.run.coefficients}
+        return {name: j for j, name in enumerate(names) if name in asked or "all" in self.run.coefficients}
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Everything that is recorded: the algorithm's metrics, and single parameters."""
+        return (*self.algorithm.metrics, *self.coordinates)
 
     @cached_property
     def cell_id(self) -> str:

@@ -25,6 +25,7 @@ from pydantic.fields import FieldInfo
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.algorithm import Algorithm
+from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.cells import (
     OF_THE_EXPERIMENT,
@@ -390,10 +391,28 @@ class Reader:
             return None
         for message in algorithm.complaints(problem, schedule, privacy.mu, settings.n):
             self.complain(given["algorithm"].at(), message)
+        if settings.coefficients and not self.recorded(problem, algorithm, settings, run):
+            return None
         # After everything was asked at full size, which is what the config says.
         if self.profile == "smoke":
             settings = smoke(settings, algorithm.smoke_size)
         return Cell(experiment, problem, algorithm, schedule, privacy, settings)
+
+    def recorded(self, problem: Problem, algorithm: Algorithm, settings: RunSettings, run: Tree) -> bool:
+        """Complain of coefficients that a run cannot record."""
+        if not (isinstance(problem, LinearPredictorProblem) and isinstance(algorithm, OnePassAlgorithm)):
+            message = f"algorithm '{algorithm.name}' on problem '{problem.name}' has no coefficients to record"
+            self.complain(run.at("coefficients"), message, "leave out `coefficients`")
+            return False
+        known = {"all", *range(problem.d + 1), *(("scale",) if problem.has_scale else ())}
+        for place, entry in enumerate(settings.coefficients):
+            if entry not in known:
+                tree = run.part("coefficients")
+                where = tree.items()[place].at() if isinstance(tree.value, tuple) else tree.at()
+                scale = ", scale the scale" if problem.has_scale else ""
+                hint = f"0 is the intercept, 1 to {problem.d} the slopes{scale}"
+                self.complain(where, f"'run.coefficients': there is no coefficient {entry}", hint)
+        return known >= set(settings.coefficients)
 
     def build(self, section: str, variant: _Variant, given: Mapping[str, Tree]) -> Any:
         """A section's values as one value; None where they are wrong."""

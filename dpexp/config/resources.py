@@ -47,7 +47,7 @@ def needs(experiment: Experiment, workers: int = 0, cluster: bool = False, proce
     looks = [min(cell.run.n, cell.run.checkpoints) for cell in cells]
     # a number for every estimator, checkpoint, metric and replicate
     results = [
-        8 * len(one.algorithm.estimators) * count * (len(one.algorithm.metrics) + 1) * replicates
+        8 * len(one.algorithm.estimators) * count * (len(one.metrics) + 1) * replicates
         for one, count in zip(cells, looks, strict=True)
     ]
     # a worker takes settings of one pass, as many as fit a chunk, which the last cell of each pass stands for

@@ -230,6 +230,9 @@ class LinearPredictorProblem(Problem):
     def require_one_user(self) -> None:
         """Evaluate the functions of one user as they stand. Raises UsageError, and what a wrong index raises."""
         kind, k = type(self), self.constants
+        if kind.weight is not LinearPredictorProblem.weight:
+            hint = "weights of simulated users are those of the config: `population: {weights: {mallows: {cap: 3}}}`"
+            raise UsageError(f"problem '{self.name}': its class overrides `weight`, which runs would ignore", hint)
         # compiled code looks up no index: beyond the constants it computes with whatever lies in memory
         kind.response(0.5, 0.5, k)
         if hasattr(kind, "conditional_risk"):  # of which the hinge loss has none

@@ -126,7 +126,7 @@ class Part(NamedTuple):
     model: np.ndarray | None
 
     def done(self, cell: Cell) -> Done:
-        passed = Passed(self.steps, cell.algorithm.estimators, cell.algorithm.metrics, self.values)
+        passed = Passed(self.steps, cell.algorithm.estimators, cell.metrics, self.values)
         return Done(passed, self.wall_s, (self.model,))
 
 

@@ -12,7 +12,7 @@ import math
 import secrets
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -135,7 +135,20 @@ def _passed(
     passed = cells[0].algorithm.together(members, steps, seed, replicates)
     if wrong := _misshapen(cells, steps, replicates, passed):
         raise Misshapen(wrong)
+    if cells[0].coordinates:
+        passed = _with_coordinates(passed, cells[0].coordinates)
     return passed, [_released(cell, passed, number, replicates) for number, cell in enumerate(cells)]
+
+
+def _with_coordinates(passed: Passed, coordinates: Mapping[str, int]) -> Passed:
+    """With single parameters after the last step as further metrics; nan at the other steps."""
+    if passed.parameters is None:
+        raise Misshapen("no parameters, of which `run.coefficients` asks for some")
+    shape = (*passed.values.shape[:3], len(coordinates), passed.values.shape[4])
+    more = np.full(shape, math.nan)
+    more[:, :, -1] = np.moveaxis(passed.parameters[..., list(coordinates.values())], -1, -2)
+    values = np.concatenate([passed.values, more], axis=3)
+    return passed._replace(values=values, metrics=(*passed.metrics, *coordinates))
 
 
 def _released(cell: Cell, passed: Passed, number: int, replicates: Sequence[int]) -> np.ndarray | None:

@@ -189,6 +189,11 @@ def _quantile(ordered: np.ndarray, q: float) -> np.ndarray:
     return np.where(np.isinf(ordered[..., low + 1]), math.inf, between)
 
 
+def is_coordinate(metric: str) -> bool:
+    """Whether a metric is one parameter, of those that `run.coefficients` records."""
+    return metric == "scale" or metric.startswith("coefficient_")
+
+
 def too_far(data: CellData, limit: float) -> np.ndarray:
     """Where a replicate's parameter is farther than `limit` from the optimum, or a number is not finite: diverged.
 
@@ -196,7 +201,9 @@ def too_far(data: CellData, limit: float) -> np.ndarray:
     Bool [estimators, K, replicates].
     """
     # a metric that overflowed, or is not a number, is no result, however near the parameter may be
-    lost: np.ndarray = ~np.isfinite(data.values).all(axis=2)
+    # single parameters are recorded after the last step alone
+    every = [m for m, name in enumerate(data.metrics) if not is_coordinate(name)]
+    lost: np.ndarray = ~np.isfinite(data.values[:, :, every]).all(axis=2)
     for size in [name for name in ("param_distance_sq", "param_norm_sq") if name in data.metrics][:1]:
         lost |= ~(data.values[:, :, data.metrics.index(size)] <= limit**2)
     return lost

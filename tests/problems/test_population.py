@@ -13,6 +13,8 @@ from dpexp.config.yamlfile import ConfigError
 from dpexp.problems import PROBLEMS
 from dpexp.problems.population import Population
 from dpexp.problems.population_means import clipped_optimum
+from dpexp.store.simulating import Done, simulate
+from dpexp.store.stats import too_far
 from tests.conftest import share
 
 PLAIN, AR1 = {"d": 3}, {"design": {"correlation": {"ar1": 0.5}}, "coefficients": (1, 1, -2, 0.5)}
@@ -335,3 +337,35 @@ cases: [{privacy: {eps: 1, delta: 1e-6}}, {population: {weights: {mallows: {cap:
     found = read_experiment(text, "e.yaml").cells
     assert [cell.privacy.eps for cell in found] == [1.0, None, None]
     assert [cell.problem.cap for cell in found] == [2.0, 3.0, 3.0]
+
+
+RECORDED = """
+experiment: e
+problem: {{name: huber-linear}}
+privacy: {{mu: 1}}
+population: {{d: 2}}
+run: {{n: 40, replicates: 2, checkpoints: 3, coefficients: {which}}}
+"""
+
+
+def test_recorded_coefficients_are_those_whose_distance_is_measured():
+    (cell,), (bare,) = (
+        read_experiment(RECORDED.format(which=which), "e.yaml").cells for which in ("[1, scale, 0, 2]", "none")
+    )
+    assert cell.cell_id != bare.cell_id
+    assert "coefficients" not in bare.parameters["run"]
+    done = simulate([cell], [0, 1])
+    assert isinstance(done, Done), done
+    data = done.passed.of(0)
+    assert data.metrics == cell.metrics == (*bare.metrics, "coefficient_0", "coefficient_1", "coefficient_2", "scale")
+    theta = data.values[:, -1, -4:]
+    away = np.sum((theta - cell.problem.optimum()[:, None]) ** 2, axis=1)
+    assert away == pytest.approx(data.values[:, -1, 0], rel=1e-12)
+    assert np.isnan(data.values[:, :-1, -4:]).all()
+    assert not too_far(data, 1e6).any()
+
+
+def test_a_coefficient_that_is_not_there_is_no_metric():
+    with pytest.raises(ConfigError, match="there is no coefficient 7") as caught:
+        read_experiment(RECORDED.format(which="[0, 7]"), "e.yaml")
+    assert RECORDED.format(which="[0, 7]").splitlines()[5][caught.value.issues[0].where.column - 1 :].startswith("7")
