@@ -49,7 +49,7 @@ smoke: $(READY)
 # The papers of shelf/ at toy size.
 shelf: $(READY)
 	$(BIN)/dpexp run --profile smoke --results build/shelf shelf/*/*.yaml
-	$(BIN)/dpexp plot batches clipping --format png --results build/shelf
+	for name in batches clipping; do $(BIN)/dpexp plot $$name --format png --results build/shelf || exit; done
 
 # Format, lint and types.
 lint: $(READY)
