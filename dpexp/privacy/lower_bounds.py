@@ -7,12 +7,12 @@ error of dpexp. Nobody can tell which, so the guarantee is what is withdrawn.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING
 
 from dpexp.accounting import linear
+from dpexp.accounting.binomials import poisson_sizes
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.sampling import ONCE_AN_EPOCH, Relation, Sampling, Scheme
 from dpexp.accounting.steps import step_loss
@@ -24,9 +24,6 @@ from dpexp.privacy.analyses.analysis import (
     attained,
 )
 from dpexp.privacy.analyses.composition import trivial
-
-if TYPE_CHECKING:
-    from dpexp.privacy.exact.projected_run import ProjectedRun
 
 WIDEST = 120.0
 """set in noise units up to which the exact law is computed within a second"""
@@ -45,22 +42,47 @@ CONSTANT: dict[Relation, str] = {
 }
 
 
-def exact_walk(run: ProjectedRun, pair: str) -> list[Analysis]:
-    """The last iterate of a run in one dimension, by the program that judges every bound, rounded down.
+def exact_walk(
+    drawn: tuple[Sampling, int, int, int],
+    relation: Relation,
+    width: float,
+    reach: float,
+    pair: Callable[[bool], str],
+    bend: float | None = None,
+) -> list[Analysis]:
+    """The last iterate of a run on an interval, by the program that judges every bound, rounded down.
 
+    `drawn` is sampling, records, batch size and steps. In units of a step's noise the set is `width` wide and a batch
+    moves by at most `reach`; `bend` is eta m of convex losses, which are quadratics with a linear part, and None for
+    any losses. y' = clip(y + f(y) + Z, -h, h) in a step without the record and y + (1 - 1/b) f(y) + r(y) / b + Z in a
+    step with it (of Poisson batches: k / b times f, k ~ Bin(n - 1, q)): the factor is the record's place in its batch.
     The others pull nowhere but by their curvature, and the record as hard as it may; the other data set has a record of
     the opposite slope, or none; both orders. Where a step can turn the set around, a slope may be told better from a
-    flat record than from the opposite one, and the larger holds. Empty where the set is too wide or unbounded, or where
-    the maps are too many to be done within a second.
+    flat record than from the opposite one, and the larger holds: `pair` describes both, by whether it can. Empty where
+    the set is too wide or unbounded, or where the maps are too many to be done within a second.
     """
     from dpexp.privacy.exact import runs
+    from dpexp.privacy.exact.update import Drift, Update, affine, constant
 
-    width, sizes = 2 * run.half_width, run.sizes
+    sampling, n, batch_size, steps = drawn
+    h, curved = width / 2, bend or 0.0
+    room = reach - curved * h  # the linear part that the clip leaves at the wall, where it and the curvature add up
+    # flat losses move a batch of any size alike
+    sizes = poisson_sizes(n - 1, batch_size / n).counts + 1 if sampling == "poisson" and curved else (batch_size,)
     fits = 0 < width <= WIDEST and len(sizes) <= MOST_SIZES and width * width * 2 * len(sizes) <= MOST_WORK
-    if not (fits and run.steps > 0 and run.room > 0):
+    if not (fits and steps > 0 and room > 0):
         return []
-    eps = cache(lambda delta: max(runs.pair(*both).eps(delta) for both in run.neighbors()))
-    return [attained("exact-walk", LAST, pair, eps)]
+    # y -> y (1 - bend k / b) turns round where the largest batch has bend k > b
+    turning, signs = bool(curved * sizes[-1] > batch_size), (1, -1, 0)
+    if bend is None:
+        others, records = Drift((-h, h), (0.0, 0.0)), [constant(sign * reach) for sign in signs]
+    else:
+        others, records = affine(-curved, 0.0, h), [affine(-curved, sign * room, h) for sign in signs]
+    one = Update(sampling, n, batch_size, steps, h, others, records[0])
+    other = [None] if relation == "add-remove" else records[1:] if turning else records[1:2]
+    pairs = [(one, replace(one, record=record)) for record in other]
+    eps = cache(lambda delta: max(runs.pair(*both).eps(delta) for both in pairs))
+    return [attained("exact-walk", LAST, pair(turning), eps)]
 
 
 def linear_last(q: float, multiplier: float, steps: int, scheme: Scheme) -> list[Analysis]:

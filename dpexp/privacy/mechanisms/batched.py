@@ -20,7 +20,6 @@ from dpexp.privacy.analyses.composition import (
 from dpexp.privacy.analyses.from_curves import hockey_stick_analysis
 from dpexp.privacy.analyses.hidden_state import PoissonReach, last_iterate_delta
 from dpexp.privacy.analyses.hybrid import Contracted, LogContraction, any_loss, hybrid_eps, powers
-from dpexp.privacy.exact.projected_run import ProjectedRun
 from dpexp.privacy.lower_bounds import linear_cyclic, linear_lower
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Records, Size, Steps
 
@@ -113,17 +112,9 @@ class BatchedMechanism(Mechanism):
     def _noisy(self) -> bool:
         return self.steps > 0 and 0 < getattr(self, self.noise_field) < math.inf
 
-    def _in_one_dimension(self) -> ProjectedRun:
-        """The run of a fresh batch in every step, or of a full one, on a bounded set."""
-        assert self.sampling in ("fixed-size", "poisson", "full-batch")
-        replaced, (width, reach, convex, bend) = self.neighboring_relation == "replace-one", self._lengths()
-        return ProjectedRun(
-            self.sampling, self.n, self.batch_size, self.steps, width / 2, reach, replaced, convex, bend
-        )
-
-    def _lengths(self) -> tuple[float, float, bool, float]:
-        """The set's width and the longest step in units of the noise, whether losses are convex, and eta m."""
-        raise NotImplementedError
+    @property
+    def _drawn(self) -> tuple[Sampling, int, int, int]:
+        return self.sampling, self.n, self.batch_size, self.steps
 
     def linear_bounds(self, multiplier: float) -> list[Analysis]:
         """What linear losses attain on an unbounded set; `multiplier` is noise over one record's norm."""

@@ -41,13 +41,10 @@ class ClippedNoisySgd(BatchedMechanism):
             return self.linear_bounds(self.multiplier)
         if self.sampling in ONCE_AN_EPOCH:
             return []
-        run = self._in_one_dimension()
-        other = "the opposite one" if run.replaced else "none"
+        other = "the opposite one" if self.neighboring_relation == "replace-one" else "none"
         pair = f"one dimension: the record's gradient is C, against {other}; all others are 0"
-        return exact_walk(run, pair)
-
-    def _lengths(self) -> tuple[float, float, bool, float]:
-        return self.diameter / self.noise_std, self.step_size * self.clip / self.noise_std, False, 0.0
+        width, reach = self.diameter / self.noise_std, self.step_size * self.clip / self.noise_std
+        return exact_walk(self._drawn, self.neighboring_relation, width, reach, lambda _: pair)
 
     def description(self) -> list[tuple[str, str]]:
         return self.described(f"standard deviation {self.noise_std:g} on the parameter")

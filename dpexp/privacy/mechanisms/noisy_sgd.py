@@ -139,17 +139,20 @@ class NoisySgd(BatchedMechanism):
             return [] if self.strong_convexity else self.linear_bounds(self.multiplier)
         if self.sampling in ONCE_AN_EPOCH:
             return []
-        run = self._in_one_dimension()
         # quadratics of the stated curvature leave a linear part L - m D / 2 of the gradient
         linear = 1 - self.strong_convexity * self.diameter / (2 * self.lipschitz)
         size = "L" if linear == 1 else f"{linear:.3g} L"
-        opposite = f"-{size}" + (" or 0, whichever is larger" if run.turning else "")
-        part = "linear part of the " if self.strong_convexity else ""
-        pair = (
-            f"one dimension: the {part}record's gradient is {size}, against {opposite if run.replaced else 'none'}; "
-            "all others " + ("are 0" if self.strong_convexity == 0 else "are quadratic")
-        )
-        return exact_walk(run, pair)
+        part, others = ("linear part of the ", "quadratic") if self.strong_convexity else ("", "0")
+
+        def pair(turning: bool) -> str:
+            other = f"-{size}" + (" or 0, whichever is larger" if turning else "")
+            other = other if self.neighboring_relation == "replace-one" else "none"
+            return f"one dimension: the {part}record's gradient is {size}, against {other}; all others are {others}"
+
+        convex = self.smoothness is not None or self.strong_convexity > 0
+        bend = self.step_size * self.strong_convexity if convex else None
+        reach = self.lipschitz / self.noise_std  # eta L over eta noise_std
+        return exact_walk(self._drawn, self.neighboring_relation, self.width, reach, pair, bend)
 
     def _iteration(self, c: float, refused: str) -> list[Analysis]:
         """Amplification by iteration: convex smooth losses on a bounded set, or strongly convex ones."""
@@ -197,11 +200,6 @@ class NoisySgd(BatchedMechanism):
     def _not_bounded(self, c: float) -> str:
         bounded = math.isfinite(self.width) or (self.sampling == "full-batch" and c < 1)
         return "" if bounded else "needs a bounded set: give diameter"
-
-    def _lengths(self) -> tuple[float, float, bool, float]:
-        convex = self.smoothness is not None or self.strong_convexity > 0
-        reach = self.lipschitz / self.noise_std  # eta L over eta noise_std
-        return self.width, reach, convex, self.step_size * self.strong_convexity
 
     def description(self) -> list[tuple[str, str]]:
         on_parameter = parameter_noise(self.noise_std, self.step_size)

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Annotated
 
 from pydantic import Field
 
+from dpexp.accounting.selection import best_of
 from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
-from dpexp.privacy.analyses.private_selection import delta_of_run, law, selection
+from dpexp.privacy.analyses.from_curves import renyi_analysis
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 
 NO_CURVE = "the theorem takes a Renyi curve of one run, and there is none here for this sampling and these neighbours"
+ASSUMED = (
+    "every run draws its candidate uniformly from a fixed list, with noise and batches of its own",
+    "the score by which runs are compared is computed from public records, or is a noisy release that the steps count: "
+    "accuracy or loss on private records, held-out ones too, is neither",
+    "the number of runs, the other runs and all their scores stay secret",
+)
 
 
 class PrivateSelection(SampledGaussian):
@@ -30,9 +37,17 @@ class PrivateSelection(SampledGaussian):
         nothing = [a for a in one if a.mu == 0]
         if nothing:
             return nothing
-        curves = [(a, a.rdp) for a in one if a.rdp is not None and a.valid]
-        delta = partial(delta_of_run, one)
-        found = [selection(rdp, delta, self.runs, self.shape, a.name, a.assumptions) for a, rdp in curves]
+        # the least delta of one run of what is known without a search; 1 where nothing is
+        known = [a for a in one if a.valid and a.released == ALL and (a.mu is not None or a.steps)]
+        theorem = "Theorem 6" if math.isinf(self.shape) else "Theorem 2"
+        found = []
+        for a in one:
+            if a.rdp is None or not a.valid:
+                continue
+            source = f"Papernot and Steinke (2110.03620), {theorem}, on {a.name} of one run"
+            delta = partial(_least_delta, known)
+            selected = best_of(cache(a.rdp), delta, self.runs, self.shape)
+            found.append(renyi_analysis("private-selection", source, ALL, selected, (*a.assumptions, *ASSUMED)))
         return found or [gaussian_analysis("private-selection", "", ALL, math.inf, (), NO_CURVE)]
 
     def lower_bounds(self) -> list[Analysis]:
@@ -46,5 +61,10 @@ class PrivateSelection(SampledGaussian):
         return [replace(b, source=b.source + words, eps=partial(eps, b)) for b in super().lower_bounds()]
 
     def description(self) -> list[tuple[str, str]]:
-        drawn = ("Runs", f"{self.runs:g} in the mean ({law(self.shape)}); the best of them by its score is released")
+        law = "Poisson" if math.isinf(self.shape) else f"truncated negative binomial, shape {self.shape:g}"
+        drawn = ("Runs", f"{self.runs:g} in the mean ({law}); the best of them by its score is released")
         return [*super().description(), drawn]
+
+
+def _least_delta(analyses: list[Analysis], eps: float) -> float:
+    return min((a.delta(eps) for a in analyses), default=1.0)
