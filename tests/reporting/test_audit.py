@@ -195,11 +195,11 @@ def test_records_and_coins_are_those_of_the_engine(config, problem):
     given = [f"problem={{name: {problem}, d: 5}}", "privacy.mu=inf"]
     (one,) = audits_of_users(load_experiment(config, given).cells[0])
     clean, _ = one._pass(3, [4, 9, 17])
-    pairs = one._pairs(*next(one._records(3, [[4, 9, 17]])))
+    x, canary = one._records(3, [4, 9, 17])
     sent = undone(one.rule, clean, one.schedule.step_sizes(1, one.users))
-    for i, pair in enumerate(pairs):
-        zero, other = one.gradients(clean[i].T, pair.x)
-        held = np.where(pair.canary[:, None], other, zero)
+    for i in range(one.users):
+        zero, other = one.gradients(clean[i].T, x[i])
+        held = np.where(canary[i][:, None], other, zero)
         np.testing.assert_allclose(sent[i].T[:, :6], held[:, :6], rtol=1e-8, atol=1e-11)
 
 

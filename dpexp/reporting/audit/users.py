@@ -13,7 +13,7 @@ streams.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import pairwise
@@ -24,7 +24,6 @@ import numpy as np
 from dpexp.accounting.gaussian import eps_of
 from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.config.cells import Cell
-from dpexp.core.errors import UsageError
 from dpexp.core.seeds import stream_states
 from dpexp.engine.lanes.elementwise import Value, where
 from dpexp.engine.lanes.streams import fill_normal, fill_uniform
@@ -49,7 +48,7 @@ def canary_response(t: Value, e: Value, k: np.ndarray) -> Value:
 
 
 class UsersAudit:
-    """The messages of users, and the last iterate and the average that are made of them."""
+    """The messages of users."""
 
     def __init__(
         self, problem: LinearPredictorProblem, algorithm: OnePassAlgorithm, schedule: StepSizes, budget: Budget, n: int,
@@ -76,9 +75,10 @@ class UsersAudit:
         passes = [self._pass(seed, lanes) for lanes in groups]
         iterates, budgets = (np.concatenate(part, axis=-1) for part in zip(*passes, strict=True))
         # (b), and no guess from a run: one that succeeds in one world alone would choose the audited user by the coin
-        pairs = self._pairs(*(np.concatenate(part, axis=-1) for part in zip(*self._records(seed, groups), strict=True)))
+        drawn = [self._records(seed, lanes) for lanes in groups]
+        x, canary = (np.concatenate(part, axis=1) for part in zip(*drawn, strict=True))
         messages = undone(self.rule, iterates, self.schedule.step_sizes(1, self.users))
-        return [self._messages(one, pairs, messages, iterates, budgets) for one in self.classes]
+        return [self._messages(one, x, canary, messages, iterates, budgets) for one in self.classes]
 
     def _pass(self, seed: int, lanes: list[int]) -> tuple[np.ndarray, np.ndarray]:
         """Iterates [users + 1, p, R] and budgets [users, R]."""
@@ -109,51 +109,33 @@ class UsersAudit:
         zero, one = (self.rule.sent(self.problem.gradient(theta, x, np.full(len(x), y))) for y in self.y)
         return zero, one
 
-    def _records(self, seed: int, groups: Sequence[list[int]]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Covariates [users, d, R] and response noise [users, R] of these replicates, from the engine's streams."""
-        for lanes in groups:
-            z, noise = np.zeros((_even(self.users * self.problem.d), LANES)), np.zeros((_even(self.users), LANES))
-            draw = fill_normal if self.problem.response_noise == "normal" else fill_uniform
-            fill_normal(_states(seed, lanes, "data"), z, len(z))
-            draw(_states(seed, lanes, "response"), noise, len(noise))  # type: ignore[no-untyped-call]
-            drawn = z[: self.users * self.problem.d].reshape(self.users, self.problem.d, LANES)
-            yield self.model.law.design.a[0] * drawn[..., : len(lanes)], noise[: self.users, : len(lanes)]
-
-    def _pairs(self, z: np.ndarray, noise: np.ndarray) -> list[Drawn]:
-        """The records of each user in every run, and how far apart the two are at the start."""
-        found, canary = [], noise > self.model.law.k[-3]
-        for i in range(self.users):
-            x = np.concatenate([np.ones((1, z.shape[2])), z[i]]).T
-            zero, one = self.gradients(np.broadcast_to(self.model.start, (len(x), len(self.model.start))), x)
-            found.append(Drawn(x, canary[i], np.linalg.norm(one - zero, axis=1)))
-        return found
+    def _records(self, seed: int, lanes: list[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Covariates [users, R, d + 1] and coins, bool [users, R], of these replicates, from the engine's streams."""
+        d = self.problem.d
+        z, noise = np.zeros((_even(self.users * d), LANES)), np.zeros((_even(self.users), LANES))
+        draw = fill_normal if self.problem.response_noise == "normal" else fill_uniform
+        fill_normal(_states(seed, lanes, "data"), z, len(z))
+        draw(_states(seed, lanes, "response"), noise, len(noise))  # type: ignore[no-untyped-call]
+        x = np.ones((self.users, len(lanes), d + 1))
+        drawn = z[: self.users * d].reshape(self.users, d, LANES)[..., : len(lanes)]
+        x[..., 1:] = self.model.law.design.a[0] * np.moveaxis(drawn, 1, 2)
+        return x, noise[: self.users, : len(lanes)] > self.model.law.k[-3]
 
     def _messages(
-        self, one: BudgetClass, pairs: list[Drawn], messages: np.ndarray, iterates: np.ndarray, budgets: np.ndarray
-    ) -> Seen:
+        self, one: BudgetClass, x: np.ndarray, canary: np.ndarray, messages: np.ndarray, iterates: np.ndarray,
+        budgets: np.ndarray,
+    ) -> Seen:  # fmt: skip
         """In every run the user of the class whose two gradients lie furthest apart at the start: a choice by data."""
-        distances = np.stack([pair.distance for pair in pairs])
+        start = np.broadcast_to(self.model.start, (x.shape[1], len(self.model.start)))
+        distances = np.stack([np.linalg.norm(np.subtract(*self.gradients(start, own)), axis=1) for own in x])
         # users of other classes are never the farthest, and a run without one of the class is left out
         distances[(budgets < one.smallest) | (budgets > one.largest)] = -1.0
         chosen, runs = np.argmax(distances, axis=0), np.arange(distances.shape[1])
         runs = runs[distances[chosen, runs] > 0]
         user = chosen[runs]
-        x = np.stack([pair.x for pair in pairs])[user, runs]
-        canary = np.stack([pair.canary for pair in pairs])[user, runs]
-        zero, other = self.gradients(iterates[user, :, runs], x)
+        zero, other = self.gradients(iterates[user, :, runs], x[user, runs])
         noise = self.sensitivities.noise / budgets[user, runs]
-        return Seen(of_projection(messages[user, :, runs], zero, other - zero, noise), canary)
-
-
-class Drawn(NamedTuple):
-    """The records of one user in every run."""
-
-    x: np.ndarray
-    """[R, d + 1]"""
-    canary: np.ndarray
-    """whether the response is y1, bool [R]"""
-    distance: np.ndarray
-    """of the gradients with y0 and y1 at the start [R]"""
+        return Seen(of_projection(messages[user, :, runs], zero, other - zero, noise), canary[user, runs])
 
 
 class BudgetClass(NamedTuple):
@@ -213,20 +195,14 @@ def _even(count: int) -> int:
 
 
 def undone(rule: Rule, iterates: np.ndarray, eta: np.ndarray) -> np.ndarray:
-    """The messages [steps, p, R] that moved `iterates` [steps + 1, p, R]: the server's update is undone.
-
-    Raises UsageError where the update is not affine in the message.
-    """
+    """The messages [steps, p, R] that moved `iterates` [steps + 1, p, R]: the server's affine update is undone."""
     memory: Memory = rule.memory
     if rule.memory:
         memory = type(rule.memory)(*(np.full(iterates.shape[1:], start) for start in rule.memory))
     out = np.empty((len(eta), *iterates.shape[1:]))
     for i, size in enumerate(eta):
-        # theta' = a + b message in every coordinate: a and b follow from two messages of our own, and a third one
-        # tells whether it is so
-        none, one, two = (_moved(rule, iterates[i], i + 1, size, message, memory)[0] for message in (0.0, 1.0, 2.0))
-        if not np.allclose(two - one, one - none, rtol=1e-9, atol=1e-12 * (1 + np.abs(iterates[i]).max())):
-            raise UsageError("the server's update is not affine in the message, so messages cannot be recovered")
+        # theta' = a + b message in every coordinate: a and b follow from two messages of our own
+        none, one = (_moved(rule, iterates[i], i + 1, size, message, memory)[0] for message in (0.0, 1.0))
         out[i] = (iterates[i + 1] - none) / (one - none)
         memory = _moved(rule, iterates[i], i + 1, size, out[i], memory)[1]
     return out
