@@ -281,7 +281,7 @@ def privacy(
     from dpexp.reporting.epsilon_curve import EpsilonCurve
 
     if users is not None and (tradeoff or out or mechanism):
-        raise UsageError("--tradeoff and --out go with a config or --mechanism, and --users with neither")
+        raise UsageError("--mechanism, --tradeoff and --out make another statement", "not with --users")
     if over and (mechanism is None or tradeoff or users is not None):
         raise UsageError("--over goes with --mechanism alone", "dpexp plot --mechanism ... --over KEY draws it")
     statement: command.Statement | EpsilonCurve
