@@ -1,0 +1,142 @@
+"""The closure of moments: mean squared errors of LDP-SGD and its average at any n, if the law of theta were normal.
+
+With theta ~ N(m, C) write g = E grad F, H = E Hess F and N = E[score score'] - g g' - H C H + sigma^2 I. One step is
+
+    m -> m - eta g,   C -> (I - eta H) C (I - eta H) + eta^2 N,
+
+by Stein's lemma for the covariance of theta and its gradient. Of T = theta_1 + ... + theta_k, with R = Cov(T, theta),
+Q = Cov(T) and mean t: R -> R (I - eta H) + C, Q -> Q + R_old (I - eta H) + transpose + C, t -> t + m. With g linear and
+H, N those at theta* this is the linearised recursion; unlike that it holds from the start on.
+
+(a) After single steps come segments of growing length with the mean step size and constant g, H, N, in closed form in
+the eigenvectors of H. A second evaluation at their end makes them of second order (Heun).
+(b) The index J is the largest |1 - tr C H / tr C Hess F(m)| on the way: how much the law of theta feels that the risk
+is no parabola. No theorem bounds the error by it. In 28 settings it was at most 3 % for J <= .06, 5 % for J <= .1 and
+9 % for J <= .35; beyond that the law of theta has tails, and the error was up to 34 %.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+SINGLE = 30
+"""steps that are taken one by one"""
+RATIO = 1.04
+"""of the ends of a segment"""
+MOST_INDEX = 0.35
+"""J above which the closure is not shown"""
+
+
+class ScoreMeans(NamedTuple):
+    """Means over users and theta ~ N(m, C)."""
+
+    gradient: np.ndarray
+    """g [p]"""
+    hessian: np.ndarray
+    """H [p, p]"""
+    scores: np.ndarray
+    """E[score score'] [p, p]"""
+
+
+class Closure(NamedTuple):
+    """Mean squared distances to theta* at some steps, [K] each."""
+
+    iterate: np.ndarray
+    average: np.ndarray
+    j_index: float
+    """J, of (b)"""
+
+
+class _State(NamedTuple):
+    m: np.ndarray
+    c: np.ndarray
+    t: np.ndarray
+    r: np.ndarray
+    q: np.ndarray
+
+
+def closure(
+    means: Callable[[np.ndarray, np.ndarray], ScoreMeans],
+    start: np.ndarray,
+    optimum: np.ndarray,
+    noise_sq: float,
+    step_sizes: tuple[float, float],
+    steps: np.ndarray,
+) -> Closure:
+    """E|theta_k - theta*|^2 and that of the average at `steps` [K], increasing, for `step_sizes` eta k^-alpha.
+
+    `means(m, C)` has the means over theta ~ N(m, C); `noise_sq` is the variance of the noise in each coordinate.
+    """
+    eta, alpha = step_sizes
+    p, last = len(start), int(steps[-1])
+    zero = np.zeros((p, p))
+    state = _State(start.astype(float), zero, np.zeros(p), zero, zero)
+    grid = [*range(min(SINGLE, last) + 1)]
+    while grid[-1] < last:
+        grid.append(min(max(grid[-1] + 1, int(grid[-1] * RATIO)), last))
+    ends = np.union1d(grid, steps)
+    iterate, average, index = [], [], 0.0
+    for before, end in pairwise(ends):
+        count, step = int(end - before), eta * _mean_power(int(before), int(end), alpha)
+        found = means(state.m, state.c)
+        if np.trace(state.c) > 0:
+            # (b)
+            flat = np.sum(state.c * means(state.m, zero).hessian)
+            index = max(index, abs(1 - float(np.sum(state.c * found.hessian) / flat)))
+        noise = _noise(found, state.c, noise_sq)
+        new = _segment(state, found.gradient, found.hessian, noise, step, count)
+        if count > 1:
+            # (a)
+            later = means(new.m, new.c)
+            hessian = (found.hessian + later.hessian) / 2
+            gradient = (found.gradient + later.gradient + hessian @ (state.m - new.m)) / 2
+            noise = (noise + _noise(later, new.c, noise_sq)) / 2
+            new = _segment(state, gradient, hessian, noise, step, count)
+        state = new
+        if end in steps:
+            away, of_average = state.m - optimum, state.t / end - optimum
+            iterate.append(float(away @ away + np.trace(state.c)))
+            average.append(float(of_average @ of_average + np.trace(state.q) / float(end) ** 2))
+    return Closure(np.array(iterate), np.array(average), index)
+
+
+def _mean_power(before: int, end: int, alpha: float) -> float:
+    """Mean of k^-alpha over before < k <= end."""
+    return float(np.mean(np.arange(before + 1, end + 1, dtype=np.float64) ** -alpha))
+
+
+def _noise(found: ScoreMeans, c: np.ndarray, noise_sq: float) -> np.ndarray:
+    spread = found.scores - np.outer(found.gradient, found.gradient) - found.hessian @ c @ found.hessian
+    return np.asarray(spread + noise_sq * np.eye(len(c)))
+
+
+def _segment(
+    state: _State, gradient: np.ndarray, hessian: np.ndarray, noise: np.ndarray, step: float, count: int
+) -> _State:
+    """(a): `count` steps of one size with these means."""
+    values, vectors = np.linalg.eigh(hessian)
+    floor = 1e-9 * float(np.abs(values).max())
+    # where the risk is flat sums of powers are those of nearly flat ones
+    lost = step * np.where(np.abs(values) < floor, floor, values)
+    a = 1 - lost
+    both = np.outer(a, a)
+    power, power_both = a**count, both**count
+    total, total_both = (1 - power) / lost, (1 - power_both) / (1 - both)
+    g = vectors.T @ gradient
+    c, r, q, noise = (vectors.T @ matrix @ vectors for matrix in (state.c, state.r, state.q, noise))
+    limit = step**2 * noise / (1 - both)
+    excess = c - limit
+    m = state.m - step * vectors @ (total * g)
+    t = state.t + count * state.m - step * vectors @ ((count - a * total) / lost * g)
+    # rows of a matrix belong to i, columns to j; C_k = limit + (a_i a_j)^k excess
+    r_end = r * power + limit * total + excess * (a * total)[:, None] * power
+    r_sum = r * total + limit * (count - total) / lost + excess * (a / lost)[:, None] * (total - total_both)
+    moved = r_sum * a
+    q_end = q + moved + moved.T + limit * count + excess * both * total_both
+    parts = (vectors @ matrix @ vectors.T for matrix in (limit + power_both * excess, r_end, q_end))
+    c_end, r_end, q_end = parts
+    return _State(m, c_end, t, r_end, q_end)
