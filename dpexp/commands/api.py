@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from dpexp.reporting.receipt import Receipt
     from dpexp.reporting.statement import Statement
 
+Pathname = str | os.PathLike[str]
 RESULTS = Path("results")
 DEEPEST = 20
 """levels of lists and dicts in a config"""
@@ -75,7 +76,7 @@ class Result:
 
 
 def load(
-    config: Experiment | Mapping[str, Any] | str | os.PathLike[str],
+    config: Experiment | Mapping[str, Any] | Pathname,
     *,
     set: Sequence[str] = (),
     replicates: int | None = None,
@@ -102,9 +103,9 @@ def load(
 
 
 def run(
-    config: Experiment | Mapping[str, Any] | str | os.PathLike[str],
+    config: Experiment | Mapping[str, Any] | Pathname,
     *,
-    results: str | os.PathLike[str] = RESULTS,
+    results: Pathname = RESULTS,
     jobs: int | None = None,
     only: str | None = None,
     force: bool = False,
@@ -149,7 +150,7 @@ def run(
     return Result(folder.name, folder)
 
 
-def read(name: str | os.PathLike[str], *, results: str | os.PathLike[str] = RESULTS) -> Result:
+def read(name: Pathname, *, results: Pathname = RESULTS) -> Result:
     """Stored results by the experiment's name, or by their folder. Raises ResultsMissing, with the command to run."""
     from dpexp.store.reading import load_generation
 
@@ -160,8 +161,8 @@ def read(name: str | os.PathLike[str], *, results: str | os.PathLike[str] = RESU
 
 
 def plot(
-    *names: str | os.PathLike[str],
-    results: str | os.PathLike[str] = RESULTS,
+    *names: Pathname,
+    results: Pathname = RESULTS,
     theory: bool = False,
     metric: str | None = None,
     x: str = "",
@@ -174,7 +175,7 @@ def plot(
     kind: Literal["line", "box"] = "line",
     style: str = "",
     width: float | None = None,
-    style_file: str | os.PathLike[str] | None = None,
+    style_file: Pathname | None = None,
     title: bool = True,
 ) -> Drawing:
     """The figure of one or several results, or a shipped figure by its name; nothing is written.
@@ -190,8 +191,8 @@ def plot(
 
 
 def table(
-    *names: str | os.PathLike[str],
-    results: str | os.PathLike[str] = RESULTS,
+    *names: Pathname,
+    results: Pathname = RESULTS,
     metric: str | Sequence[str] = (),
     estimator: Sequence[str] = (),
     only: str | None = None,
@@ -213,13 +214,13 @@ def table(
 
 
 def predict(
-    result: str | os.PathLike[str],
+    result: Pathname,
     table: object = None,
     *,
     cell: str | None = None,
     estimator: str | None = None,
     replicate: int = 0,
-    results: str | os.PathLike[str] = RESULTS,
+    results: Pathname = RESULTS,
 ) -> ReleasedModel | StoredFit | pd.DataFrame:
     """What a fit (its file or folder) or a run on your own records has released, or predictions for a table.
 
@@ -241,11 +242,11 @@ def predict(
 
 
 def privacy(
-    what: Experiment | Mapping[str, Any] | str | os.PathLike[str],
+    what: Experiment | Mapping[str, Any] | Pathname,
     *,
     invalid: bool = False,
     tradeoff: bool = False,
-    results: str | os.PathLike[str] = RESULTS,
+    results: Pathname = RESULTS,
     **parameters: Any,
 ) -> Statement:
     """The privacy statement of a config, or of a mechanism by its name and parameters.
@@ -282,7 +283,7 @@ def calibrate(
     return command.solve(mechanism, [*_pairs(target or {}), *_pairs(parameters)], released, analysis, invalid)[0]
 
 
-def receipt(card: str | os.PathLike[str] | object | None = None, **fields: Any) -> Receipt:
+def receipt(card: Pathname | object | None = None, **fields: Any) -> Receipt:
     """What holds for a training program that is not dpexp: by a card's path, its fields, or an event of dp_accounting.
 
     `.text()` is what the command prints, `.document()` the same for programs, and `.exit_code` is 0 where all that is
@@ -304,13 +305,13 @@ def fit(
     eps: float | None = None,
     delta: float | None = None,
     central: bool = False,
-    public: str | os.PathLike[str] | Mapping[str, object] | None = None,
+    public: Pathname | Mapping[str, object] | None = None,
     level: float = 0.95,
     person: str | None = None,
     untested: bool = False,
     deployment: bool = False,
     seed: int | None = None,
-    out: str | os.PathLike[str] | None = None,
+    out: Pathname | None = None,
     again: bool = False,
     weights: Literal["budget", "equal"] = "budget",
     contrasts: Sequence[str] = (),
@@ -351,12 +352,7 @@ def fit(
 
 
 def audit(
-    config: str | os.PathLike[str],
-    *,
-    set: Sequence[str] = (),
-    runs: int = 10_000,
-    confidence: float = 0.999,
-    seed: int = 0,
+    config: Pathname, *, set: Sequence[str] = (), runs: int = 10_000, confidence: float = 0.999, seed: int = 0
 ) -> Audited:
     """What the runs of a config give away at least, beside what is claimed: `.rows`, `.text()`, `.document()`."""
     from dpexp.commands import audit as command
@@ -365,13 +361,13 @@ def audit(
 
 
 def diff(
-    a: str | os.PathLike[str],
-    b: str | os.PathLike[str] | None = None,
+    a: Pathname,
+    b: Pathname | None = None,
     *,
     by: str = "",
     only: str | None = None,
     metric: str | Sequence[str] = (),
-    results: str | os.PathLike[str] = RESULTS,
+    results: Pathname = RESULTS,
 ) -> pd.DataFrame:
     """Final errors of two results, or of the levels of the setting `by` of one: a row for each comparison."""
     import pandas as pd
@@ -382,7 +378,7 @@ def diff(
     return pd.DataFrame(compared.document["rows"])
 
 
-def check(file: str | os.PathLike[str] | None = None) -> Verdict:
+def check(file: Pathname | None = None) -> Verdict:
     """The conformance suite on a plug-in, or on all that is built in: `.failed`, `.text`, `.document`."""
     from dpexp.commands import check as command
 
@@ -390,11 +386,7 @@ def check(file: str | os.PathLike[str] | None = None) -> Verdict:
 
 
 def report(
-    target: str | os.PathLike[str] = RESULTS,
-    *,
-    out: str | os.PathLike[str] | None = None,
-    title: str = "",
-    text: str | os.PathLike[str] | None = None,
+    target: Pathname = RESULTS, *, out: Pathname | None = None, title: str = "", text: Pathname | None = None
 ) -> Path:
     """Write one HTML page of a results folder, or of one experiment's; its path. `text` is the path of a file."""
     from dpexp.commands import report as command
@@ -402,7 +394,7 @@ def report(
     return command.report(Path(target), None if out is None else Path(out), title, None if text is None else Path(text))
 
 
-def validate(*configs: str | os.PathLike[str], set: Sequence[str] = ()) -> list[dict[str, Any]]:
+def validate(*configs: Pathname, set: Sequence[str] = ()) -> list[dict[str, Any]]:
     """For every config whether it is valid, and everything that is wrong with it, each with its place."""
     from dpexp.commands import validate as command
 
@@ -410,11 +402,7 @@ def validate(*configs: str | os.PathLike[str], set: Sequence[str] = ()) -> list[
 
 
 def claims(
-    paper: str | None = None,
-    *,
-    ids: Sequence[str] = (),
-    judge: bool = False,
-    results: str | os.PathLike[str] = RESULTS,
+    paper: str | None = None, *, ids: Sequence[str] = (), judge: bool = False, results: Pathname = RESULTS
 ) -> pd.DataFrame:
     """The ledger, one row per claim: what a paper says, what was measured, and the verdict with its `state`.
 

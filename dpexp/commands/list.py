@@ -50,10 +50,10 @@ def names_in_use() -> dict[str, Iterable[str]]:
 def _trouble(results: Path, experiment: str) -> str:
     """What readers say against stored summaries, or how they were confirmed; empty where they are shown as computed."""
     try:
-        told = load_generation(results, experiment).confirmed
+        state = load_generation(results, experiment).confirmed
     except ResultsMissing as error:
-        told = error.message.removeprefix(f"{Folder(results, experiment).root}: ")
-    return f", {told}" if told else ""
+        state = error.message.removeprefix(f"{Folder(results, experiment).root}: ")
+    return f", {state}" if state else ""
 
 
 def _stored(results: Path, name: str) -> list[str]:
@@ -63,7 +63,7 @@ def _stored(results: Path, name: str) -> list[str]:
         manifest = read_document(folder.manifest)
         path, cells = config_path(manifest, folder), str(len(manifest["cells"]))
         state = _trouble(results, name).removeprefix(", ") or f"{cells} current"
-        needs = [f"not checked: needs --plugin {one}" for one in plugins_missing(manifest["code"].values())]
+        needs = [f"not checked: needs --plugin {file}" for file in plugins_missing(manifest["code"].values())]
         return [name, str(path or ""), cells, "; ".join([state, *needs])]
     return [name, "", "", "results whose config is not here"]
 
@@ -123,7 +123,7 @@ def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
         "cells": cells,
         "experiments": experiments,
         "registries": {kind: list(entries) for kind, entries in names.items()},
-        "plugins": {one.name: str(one.shown) for one in LOADED.values()},
+        "plugins": {plugin.name: str(plugin.shown) for plugin in LOADED.values()},
     }
     text = fitting_columns(rows, ["experiment", "config", "cells", "state"]) if rows else f"no configs in {configs}"
     if not configs.is_dir():

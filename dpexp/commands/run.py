@@ -129,28 +129,30 @@ def _chosen(experiments: list[Experiment], only: str | None) -> dict[str, frozen
     """Ids of the cells that are meant, by experiment; None for all. Raises UsageError where none is."""
     if only is None:
         return {experiment.name: None for experiment in experiments}
-    columns = {one.name: {cell.cell_id: cell.columns() for cell in one.cells} for one in experiments}
+    columns = {
+        experiment.name: {cell.cell_id: cell.columns() for cell in experiment.cells} for experiment in experiments
+    }
     # A name that one experiment has is no mistake in another.
     known = dict.fromkeys(name for cells in columns.values() for own in cells.values() for name in own)
-    chosen = {
+    ids = {
         experiment: frozenset(cell_id for cell_id, own in cells.items() if matches(only, own, known))
         for experiment, cells in columns.items()
     }
-    if not any(chosen.values()):
+    if not any(ids.values()):
         raise UsageError(f"--only {only!r} matches no cell")
-    return {**chosen}
+    return {**ids}
 
 
 def dry_run(request: Request) -> Answer:
     """What a run would do: document, text, exit code. Writes nothing."""
     experiments = load_all(request)
-    chosen = _chosen(experiments, request.only)
+    ids = _chosen(experiments, request.only)
     cells: list[dict[str, Any]] = []
     rows: list[list[str]] = []
     rewritten: list[str] = []
     waiting: list[CellPlan] = []
     for experiment in experiments:
-        only = chosen[experiment.name]
+        only = ids[experiment.name]
         plans: list[CellPlan] = plan(experiment, request.results, request.force)
         if request.deployment:
             refused = "" if request.again else _refusal(_of(experiment, only), request.results)[0]
@@ -189,35 +191,40 @@ def _run_share(experiments: list[Experiment], request: Request) -> Answer:
     """Compute a share of the chunks."""
     from dpexp.store.run import run_part
 
-    found = re.fullmatch(r"(\d{1,9})/(\d{1,9})", request.part)
-    if found is None or not 1 <= int(found[1]) <= int(found[2]):
+    match = re.fullmatch(r"(\d{1,9})/(\d{1,9})", request.part)
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
         raise UsageError(f"--part is K/N with K from 1 to N, not {request.part!r}", "for instance --part 3/64")
-    part, parts = int(found[1]), int(found[2])
-    shares = [run_part(one, options, part, parts) for one, options in _options(experiments, request)]
+    part, parts = int(match[1]), int(match[2])
+    shares = [run_part(share, options, part, parts) for share, options in _options(experiments, request)]
     rows = [
-        [one.experiment, f"{one.own - one.failed} of {one.own}", str(one.done), str(one.chunks - one.done)]
-        for one in shares
+        [
+            share.experiment,
+            f"{share.own - share.failed} of {share.own}",
+            str(share.done),
+            str(share.chunks - share.done),
+        ]
+        for share in shares
     ]
     text = fitting_columns(rows, ["experiment", f"part {part}/{parts}", "chunks done", "missing"])
-    if all(one.done == one.chunks for one in shares):
+    if all(share.done == share.chunks for share in shares):
         text += "\n\nAll chunks are there: the same command without --part writes the results."
-    document = {"part": part, "parts": parts, "experiments": [asdict(one) for one in shares]}
-    return document, text, int(any(one.failed for one in shares))
+    document = {"part": part, "parts": parts, "experiments": [asdict(share) for share in shares]}
+    return document, text, int(any(share.failed for share in shares))
 
 
 def _confirm_all(experiments: list[Experiment], request: Request) -> Answer:
     """Say of stored cells if today's code gives their numbers, and stamp those."""
     from dpexp.store.confirming import confirm
 
-    chosen = _chosen(experiments, request.only)
+    ids = _chosen(experiments, request.only)
     rows, cells = [], []
     for experiment in experiments:
-        found = confirm(experiment, request.results, request.jobs, chosen[experiment.name], request.quiet)
+        states_of = confirm(experiment, request.results, request.jobs, ids[experiment.name], request.quiet)
         for cell in experiment.cells:
-            if told := found.get(cell.cell_id):
-                cells.append(_row(experiment, cell, *told))
-        states = Counter(status for status, _ in found.values())
-        reasons = list(dict.fromkeys(reason for _, reason in found.values()))
+            if state := states_of.get(cell.cell_id):
+                cells.append(_row(experiment, cell, *state))
+        states = Counter(status for status, _ in states_of.values())
+        reasons = list(dict.fromkeys(reason for _, reason in states_of.values()))
         rows.append([experiment.name, ", ".join(f"{n} {status}" for status, n in states.items()), few(reasons)])
     text = fitting_columns(rows, ["experiment", "cells", "how"])
     open_ones = sorted({cell["experiment"] for cell in cells if cell["status"] not in ("current", "confirmed")})
@@ -279,15 +286,15 @@ def _refusal(cells: Sequence[Cell], results: Path) -> tuple[str, str]:
     from dpexp.store.receipts import records_in, why_refused
 
     named = {str(places): places for cell in cells if (places := cell.problem.places())}
-    found = (why_refused(results, records_in(places)) for places in named.values())
-    return next((why for why in found if why[0]), ("", ""))
+    refusals = (why_refused(results, records_in(places)) for places in named.values())
+    return next((why for why in refusals if why[0]), ("", ""))
 
 
 def _options(experiments: list[Experiment], request: Request) -> Iterator[tuple[Experiment, Options]]:
     """How each experiment is run; of each it is said first what should be known of it."""
     from dpexp.store.run import Options
 
-    chosen = _chosen(experiments, request.only)
+    ids = _chosen(experiments, request.only)
     for experiment in experiments:
         secret = [cell.cell_id for cell in experiment.cells] if request.deployment else []
         experiment.require_records()
@@ -296,7 +303,7 @@ def _options(experiments: list[Experiment], request: Request) -> Iterator[tuple[
             note(f"{experiment.name}: {notice}", request.quiet)
         yield experiment, Options(
             request.results, request.jobs, backend_of(experiment, request), request.force, request.fail_fast,
-            request.quiet, chosen[experiment.name], request.debug, request.deployment, request.scheduler or "",
+            request.quiet, ids[experiment.name], request.debug, request.deployment, request.scheduler or "",
         )  # fmt: skip
 
 
@@ -319,8 +326,8 @@ def run_all(experiments: list[Experiment], request: Request) -> Answer:
         for r in reports
     ]
     rows = [
-        [r.experiment, *(str(one[name]) for name in counts), duration(r.wall_s), str(r.folder)]
-        for r, one in zip(reports, done, strict=True)
+        [r.experiment, *(str(counted_row[name]) for name in counts), duration(r.wall_s), str(r.folder)]
+        for r, counted_row in zip(reports, done, strict=True)
     ]
     text = fitting_columns(rows, ["experiment", *counts, "time", "folder"])
     cells = [cell for r in reports for cell in r.cells]

@@ -31,11 +31,11 @@ class Checked(NamedTuple):
     @property
     def document(self) -> dict[str, Any]:
         """For programs."""
-        found = [
+        issues = [
             {"where": str(i.where), "line": i.where.line or None, "message": i.message, "hint": i.hint or None}
             for i in self.issues
         ]
-        return {"config": str(self.path), "valid": not found, "cells": self.cells, "issues": found}
+        return {"config": str(self.path), "valid": not issues, "cells": self.cells, "issues": issues}
 
 
 def validate(paths: Sequence[Path], sets: Sequence[str], profile: str) -> list[Checked]:

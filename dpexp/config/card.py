@@ -187,49 +187,49 @@ def read_card(path: Path | None, words: Mapping[str, Any], tree: Any = None) -> 
 def card_of(root: Tree) -> Card:
     """The card that a mapping is. Raises ConfigError with everything that is wrong, each at its place."""
     issues: list[Issue] = []
-    given = root.parts()
+    fields = root.parts()
     for synonym, name in SYNONYMS.items():
-        if synonym in given and name in given:
+        if synonym in fields and name in fields:
             issues.append(Issue(root.key(synonym), f"{synonym} and {name} are one field", "give it once"))
-        elif synonym in given:
-            given[name] = given.pop(synonym)
+        elif synonym in fields:
+            fields[name] = fields.pop(synonym)
     names = [*Card.model_fields, *ONE_PHASE, *STATED, *SYNONYMS]
-    issues += [Issue(root.key(key), f"unknown field '{key}'", suggest(key, names)) for key in given if key not in names]
-    values = {key: value for key, value in given.items() if key in Card.model_fields}
+    issues += [Issue(root.key(k), f"unknown field '{k}'", suggest(k, names)) for k in fields if k not in names]
+    values = {key: value for key, value in fields.items() if key in Card.model_fields}
     # What `eps` or `mu` beside the other fields states, at the first delta of the card or the usual one.
-    claims = [root.joined({"mu": given["mu"]})] if "mu" in given else []
-    if "eps" in given:
-        first = (given["delta"].items() if "delta" in given else []) or [given.get("delta", root.holding(1e-5))]
-        claims.append(root.joined({"eps": given["eps"], "delta": first[0]}))
+    claims = [root.joined({"mu": fields["mu"]})] if "mu" in fields else []
+    if "eps" in fields:
+        first = (fields["delta"].items() if "delta" in fields else []) or [fields.get("delta", root.holding(1e-5))]
+        claims.append(root.joined({"eps": fields["eps"], "delta": first[0]}))
     if claims:
         values["stated"] = root.joined(claims)
     for name in ("delta", "stated"):
         # One value may stand for a list of one.
         if name in values:
             values[name] = values[name].joined(values[name].items())
-    if phases := _phases(root, given, issues):
+    if phases := _phases(root, fields, issues):
         values["phases"] = phases
     if issues:
         raise ConfigError(issues)
-    whole = root.joined(values)
+    card = root.joined(values)
     try:
-        return Card(**whole.value)
+        return Card(**card.value)
     except ValidationError as error:
         raise ConfigError(
-            explain_fields(error, "card", whole, "`dpexp init --card` says what each field means")
+            explain_fields(error, "card", card, "`dpexp init --card` says what each field means")
         ) from None
 
 
-def _phases(root: Tree, given: Mapping[str, Tree], issues: list[Issue]) -> Tree | None:
+def _phases(root: Tree, fields: Mapping[str, Tree], issues: list[Issue]) -> Tree | None:
     """Phases from a list of them, or from lists of one length; what is given beside them replaces their fields."""
-    own = {name: given[name] for name in ONE_PHASE if name in given}
-    rows = given["phases"].items() if "phases" in given else []
-    if rows and not (own or "epochs" in given):
-        return given["phases"].joined(rows)
+    own = {name: fields[name] for name in ONE_PHASE if name in fields}
+    rows = fields["phases"].items() if "phases" in fields else []
+    if rows and not (own or "epochs" in fields):
+        return fields["phases"].joined(rows)
     columns = {name: [row.part(name) for row in rows if name in row] for name in ONE_PHASE}
     columns |= {name: tree.items() for name, tree in own.items()}
     single = {name: column[0].value for name, column in columns.items() if len({str(c.value) for c in column}) == 1}
-    others = {name: given.get(SYNONYMS.get(name, name)) for name in ("n", "batch_size", "epochs", "sampling")}
+    others = {name: fields.get(SYNONYMS.get(name, name)) for name in ("n", "batch_size", "epochs", "sampling")}
     try:
         known = share_and_steps(single | {name: tree.value for name, tree in others.items() if tree is not None})
     except ValueError as error:
@@ -274,8 +274,8 @@ def _of_history(root: Tree) -> Tree:
             rows.append(Phase(**row.value))
         except ValidationError as error:
             place = f"row {k} of the history, {list(entry.value)}"
-            found = explain_fields(error, "row", row)
-            issues += [replace(issue, message=f"{place}: {issue.message}") for issue in found]
+            row_issues = explain_fields(error, "row", row)
+            issues += [replace(issue, message=f"{place}: {issue.message}") for issue in row_issues]
     if issues:
         raise ConfigError(issues)
     # Fields may be given beside a history, which says little.
@@ -288,9 +288,9 @@ def _of_history(root: Tree) -> Tree:
 def _of_event(root: Tree) -> Tree:
     """The fields of the tree of an event of dp_accounting, as nested lists."""
 
-    def refused(what: str) -> ConfigError:
+    def refused(part: str) -> ConfigError:
         hint = "nothing of a tree is left out: account it elsewhere"
-        return ConfigError([Issue(root.at(), f"cannot account {what}", hint)])
+        return ConfigError([Issue(root.at(), f"cannot account {part}", hint)])
 
     try:
         kinds = kinds_of(root.value)

@@ -78,18 +78,18 @@ def _resolve(
     if profile not in PROFILES:
         raise UsageError(f"--profile is smoke or paper, not {profile!r}")
     issues: list[Issue] = []
-    shown = dict.fromkeys(overrides, "")
+    changes = dict.fromkeys(overrides, "")
     if replicates is not None:
         # An option of its own is a change like any other, which messages call by its own name.
-        shown[f"run.replicates={replicates}"] = f"--replicates {replicates}"
-    for text, source in shown.items():
+        changes[f"run.replicates={replicates}"] = f"--replicates {replicates}"
+    for text, source in changes.items():
         try:
             root = override(root, text, Position(source or f"--set {text}"))
         except ConfigError as error:
             issues += error.issues
     with paths_from(path.parent if trusted else None):
         experiment = Reader(path, profile, issues, trusted).experiment(root)
-    return replace(experiment, overrides=tuple(shown))
+    return replace(experiment, overrides=tuple(changes))
 
 
 def override(root: Tree, text: str, where: Position) -> Tree:
@@ -103,10 +103,10 @@ def override(root: Tree, text: str, where: Position) -> Tree:
     if keys[0] not in known or (len(keys) > 2 and keys[0] != POPULATION):
         raise ConfigError([Issue(where, f"unknown key '{path}'", suggest(keys[0], known))])
     try:
-        given = parse(value, str(where)).value if value.strip() else None
+        parsed = parse(value, str(where)).value if value.strip() else None
     except ConfigError as error:
         raise ConfigError([Issue(where, issue.message) for issue in error.issues]) from None
-    return root.put(tuple(keys), given, where)
+    return root.put(tuple(keys), parsed, where)
 
 
 def resolved_yaml(experiment: Experiment) -> str:

@@ -80,16 +80,16 @@ def _allowed(annotation: Any, metadata: Sequence[Any] = ()) -> str:
         return f"a mapping of {', '.join(annotation.model_fields)}"
     nouns = {float: "a number", int: "a whole number", str: "text", bool: "true or false"}
     noun = nouns.get(annotation, "a mapping")
-    said = [_SIGNS[name].format(f"{limit:g}") for name, limit in limits(metadata).items()]
-    return " ".join([noun, " and ".join(said)]).strip()
+    ranges = [_SIGNS[name].format(f"{limit:g}") for name, limit in limits(metadata).items()]
+    return " ".join([noun, " and ".join(ranges)]).strip()
 
 
 def limits(metadata: Sequence[Any]) -> dict[str, float]:
     """The narrowest limits of a number by pydantic's names (`gt`, `ge`, `lt`, `le`), and `le_or_inf` (`OrInfinite`)."""
     # a range with infinity is a function of ours, of which pydantic tells nothing
     items = [item.func if isinstance(item, AfterValidator) else item for item in constraints(metadata)]
-    found = {name: [getattr(item, name, None) for item in items] for name in _SIGNS}
-    numbers = {name: [v for v in values if isinstance(v, int | float)] for name, values in found.items()}
+    ends = {name: [getattr(item, name, None) for item in items] for name in _SIGNS}
+    numbers = {name: [v for v in values if isinstance(v, int | float)] for name, values in ends.items()}
     return {name: (max if name in ("gt", "ge") else min)(values) for name, values in numbers.items() if values}
 
 
@@ -105,13 +105,13 @@ def explain(error: ValidationError, name: str, tree: Tree, hint: str = "") -> li
 
 def explain_fields(error: ValidationError, name: str, tree: Tree, hint: str = "") -> list[Issue]:
     """The errors of a mapping called `name`, each under the name of its own field."""
-    found: list[Issue] = []
+    issues: list[Issue] = []
     for field, own in groupby(error.errors(), key=lambda detail: detail["loc"]):
         details = list(own)
         words = [part for part in field if isinstance(part, str)]
         missing = details[0]["type"] == "missing"
-        found += _explained(details, ".".join(words[:-1] if missing else words) if field else name, tree, hint)
-    return found
+        issues += _explained(details, ".".join(words[:-1] if missing else words) if field else name, tree, hint)
+    return issues
 
 
 def _explained(details: list[ErrorDetails], name: str, tree: Tree, hint: str) -> Iterator[Issue]:
@@ -126,8 +126,8 @@ def _explained(details: list[ErrorDetails], name: str, tree: Tree, hint: str) ->
         if kind_of_error == "extra_forbidden":
             yield Issue(tree.key(*loc), f"unknown key in {name}: '{loc[-1]}'", hint)
         elif kind_of_error == "missing":
-            what = f"needs '{loc[-1]}'" if isinstance(loc[-1], str) else "needs more values"
-            yield Issue(tree.at(*loc), f"'{name}' {what}", hint)
+            lack = f"needs '{loc[-1]}'" if isinstance(loc[-1], str) else "needs more values"
+            yield Issue(tree.at(*loc), f"'{name}' {lack}", hint)
         elif kind_of_error == "value_error":
             known = "" if hint.startswith("allowed: a mapping") else hint
             yield Issue(tree.at(*loc), f"'{name}' is wrong: {context['error']}", known)

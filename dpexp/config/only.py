@@ -26,27 +26,27 @@ def matches(conditions: str, columns: Mapping[str, Any], known: Collection[str] 
         raise UsageError(f"--only {conditions!r}: {error}", EXAMPLE) from None
     if not words or not all("=" in word and word.strip("=") == word for word in words):
         raise UsageError(f"--only {conditions!r} is not KEY=VALUE,VALUE", EXAMPLE)
-    found = True
+    holds = True
     for word in words:
         key, _, values = word.replace("==", "=").partition("=")
         if key not in columns and key not in known:
             everything = dict.fromkeys([*columns, *known])
             raise UsageError(f"--only: no column '{key}'", f"{guess(key, everything)}columns: {', '.join(everything)}")
         label = columns.get("budget") if key == "mu" else None
-        found &= key in columns and any(_is(columns[key], value, label) for value in values.split(","))
-    return found
+        holds &= key in columns and any(_is(columns[key], value, label) for value in values.split(","))
+    return holds
 
 
 def _is(value: Any, text: str, label: str | None) -> bool:
     """Whether a value of a column is what is written, as a number or as it is printed."""
     if value is None:
         return False
-    wanted = math.inf if text == NON_PRIVATE else scalar(text)
+    number = math.inf if text == NON_PRIVATE else scalar(text)
     if (
         isinstance(value, int | float)
-        and isinstance(wanted, int | float)
-        and isinstance(value, bool) is isinstance(wanted, bool)
+        and isinstance(number, int | float)
+        and isinstance(value, bool) is isinstance(number, bool)
     ):
         # 1/3 is typed and read as a fraction, and stored as a double
-        return math.isclose(value, wanted, rel_tol=1e-9)
+        return math.isclose(value, number, rel_tol=1e-9)
     return text in (label, str(value), spelled("", value))

@@ -38,7 +38,7 @@ def expanded(tree: Tree, key: str = "") -> list[Tree]:
     if isinstance(tree.value, tuple):
         rules = key != "columns" and any(isinstance(item, dict) for item in tree.value)
         if rules or _depth(tree.value) > LISTS.get(key, 0):
-            return [one for item in tree.items() for one in expanded(item, key)]
+            return [variant for item in tree.items() for variant in expanded(item, key)]
         if key == "columns":
             return [tree.joined(items) for items in product(*map(expanded, tree.items()))]
     if not isinstance(tree.value, dict):
@@ -53,45 +53,45 @@ def _depth(value: Any) -> int:
 
 
 def alternatives(
-    kind: type[Parameters], problem: Tree, given: Tree, report: Callable[[Position, str, str], None]
+    kind: type[Parameters], problem: Tree, section: Tree, report: Callable[[Position, str, str], None]
 ) -> list[dict[str, Any]]:
     """Parameters of the problem, one mapping for every population that the section says; what is wrong is reported."""
     if not issubclass(kind, LinearPredictorProblem) or not kind.populations:
-        report(given.at(), "this problem does not take a population", "leave out `population`")
+        report(section.at(), "this problem does not take a population", "leave out `population`")
         return []
-    if not isinstance(given.value, dict | tuple):
-        report(given.at(), "'population' must be a mapping", "for instance population: {d: 5, weights: none}")
+    if not isinstance(section.value, dict | tuple):
+        report(section.at(), "'population' must be a mapping", "for instance population: {d: 5, weights: none}")
         return []
-    found = []
-    for one in expanded(given):
-        for key in (*SHORT, *(("sigma", "support") if "errors" in one else ())):
+    options = []
+    for variant in expanded(section):
+        for key in (*SHORT, *(("sigma", "support") if "errors" in variant else ())):
             if key in problem:
                 report(problem.key(key), f"'problem.{key}' is said by 'population' too", "keep it in population")
         try:
-            population = Population.model_validate(one.value, strict=True)
+            population = Population.model_validate(variant.value, strict=True)
         except ValidationError as error:
-            for issue in _issues(error, one):
+            for issue in _issues(error, variant):
                 report(issue.where, issue.message, issue.hint)
             continue
         if kind.labels and population.errors is not None:
             message = "the responses are labels: errors have no meaning"
             hint = "leave out `errors`; `response: {link: probit}` changes the law of labels"
-            report(one.key("errors"), message, hint)
+            report(variant.key("errors"), message, hint)
         elif population.response is not None and not kind.labels:
-            report(one.key("response"), "a link is of labels, and this problem has none", "leave out `response`")
+            report(variant.key("response"), "a link is of labels, and this problem has none", "leave out `response`")
         elif POPULATION in (values := _parameters(kind, population)) and population.width > MOST_COLUMNS:
             message = f"'population' has {population.width:,} columns; rows of at most {MOST_COLUMNS:,} are integrated"
-            report(one.at("d"), message, "leave out `design`, `errors`, `weights` and `bend`, or take fewer columns")
+            report(variant.at("d"), message, "take fewer columns, or the laws that the keys of the problem name")
         else:
-            found.append(values)
-    return found
+            options.append(values)
+    return options
 
 
 def described(cells: Sequence[Cell]) -> list[str]:
     """One line for every population of these cells: theta*, what it was computed by, and how flat the risk is there."""
     from dpexp.problems.population_means import clipped_optimum, find_optimum
 
-    found: dict[str, None] = {}
+    lines: dict[str, None] = {}
     for cell in cells:
         problem, algorithm = cell.problem, cell.algorithm
         if not isinstance(problem, LinearPredictorProblem) or problem.population is None:
@@ -105,8 +105,8 @@ def described(cells: Sequence[Cell]) -> list[str]:
         if problem.labels and isinstance(algorithm, ClippedLdpSgd):
             clip = algorithm.clip
             text += f"; clipped to {clip:g} the mean gradient is 0 at {_numbers(clipped_optimum(problem, clip))}"
-        found[text] = None
-    return list(found)
+        lines[text] = None
+    return list(lines)
 
 
 def _numbers(theta: np.ndarray) -> str:
@@ -125,7 +125,7 @@ def _parameters(kind: type[LinearPredictorProblem], population: Population) -> d
     return {POPULATION: population}
 
 
-def _issues(error: ValidationError, given: Tree) -> list[Issue]:
+def _issues(error: ValidationError, variant: Tree) -> list[Issue]:
     faults = [
         fault
         for detail in error.errors()
@@ -133,10 +133,10 @@ def _issues(error: ValidationError, given: Tree) -> list[Issue]:
         for fault in wrong.faults
     ]
     if faults:
-        return [Issue(given.at(*fault.path), f"{fault.place} {fault.message}", fault.hint) for fault in faults]
+        return [Issue(variant.at(*fault.path), f"{fault.place} {fault.message}", fault.hint) for fault in faults]
     first = error.errors()[0]
     # tags of alternatives are no keys of the config
     words = [part for part in first["loc"] if isinstance(part, str) and part not in ALTERNATIVES]
     if first["type"] in ("extra_forbidden", "missing"):
         words = words[:-1]
-    return explain(error, ".".join([POPULATION, *words]), given)
+    return explain(error, ".".join([POPULATION, *words]), variant)

@@ -37,7 +37,7 @@ def read_public(source: Path | Mapping[str, object] | None) -> PublicInputs:
 def _plain(value: object) -> object:
     """A value of Python as a file has it: numbers of numpy as such, days as texts."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, date):
         return value.isoformat()[:10]
     if isinstance(value, np.ndarray | np.generic):
@@ -57,7 +57,7 @@ class _Statements:
 
     def read(self, where: str) -> PublicInputs:
         """All of them. Raises ConfigError."""
-        root, given = self.root, self.given
+        root, values = self.root, self.given
         for key in [key for key in root.value if key not in KEYS]:
             self.issues.append(
                 Issue(root.key(key), f"unknown key '{key}'", f"{guess(key, KEYS)}keys: {', '.join(KEYS)}")
@@ -66,13 +66,13 @@ class _Statements:
         guessed, known = self.positive("error_scale"), self.positive("known_error_scale")
         if guessed is not None and known is not None:
             self.issues.append(Issue(root.key("known_error_scale"), "error_scale is stated too", "keep one of them"))
-        missing = () if given.get("missing", "error") == "error" else self.missing()
+        missing = () if values.get("missing", "error") == "error" else self.missing()
         decimal, thousands = self.mark("decimal", DECIMALS), self.mark("thousands", THOUSANDS)
         if decimal == thousands:
             message = "decimal and thousands are one mark"
             self.issues.append(Issue(root.key("thousands"), message, "decimal is '.' if not stated"))
         shares = self.each("shares", lambda name, value: self.shares(name, value, categories.get(name, ("0", "1"))))
-        correlation, correlations = self.correlation(given.get("correlation"))
+        correlation, correlations = self.correlation(values.get("correlation"))
         spread = self.positive("log_odds_sd")
         leave_out = self.names("leave_out") if "leave_out" in root else ()
         # A column is a number or a category, and which it is must not depend on the records.
@@ -82,7 +82,7 @@ class _Statements:
         if self.issues:
             raise ConfigError(self.issues)
         # A range is kept as numbers, so that its column is remembered as one of days.
-        days = tuple(name for name in ranges if isinstance(given["ranges"][name][0], str))
+        days = tuple(name for name in ranges if isinstance(values["ranges"][name][0], str))
         return PublicInputs(
             ranges, categories, missing, leave_out, days, guessed or known, known is not None, decimal, thousands,
             where, shares, correlation, correlations, spread,
@@ -94,7 +94,7 @@ class _Statements:
         if not isinstance(value, dict):
             self.complain(f"{key} must map columns to values", "for instance {age: [20, 70]}", key)
             return {}
-        return {name: read_one(name, one) for name, one in value.items()}
+        return {name: read_one(name, entry) for name, entry in value.items()}
 
     def limits(self, name: str, value: Any) -> tuple[float, float]:
         """A range: two numbers or two days, but not one of each."""
@@ -127,7 +127,7 @@ class _Statements:
 
     def shares(self, name: str, value: Any, levels: Sequence[str]) -> dict[str, float]:
         """Of some categories of a column; together at most 1."""
-        numbers = isinstance(value, dict) and all(type(one) in (int, float) and 0 < one < 1 for one in value.values())
+        numbers = isinstance(value, dict) and all(type(v) in (int, float) and 0 < v < 1 for v in value.values())
         if not numbers or not value or sum(value.values()) > 1 + 1e-9:
             example = "shares: {smoker: {yes: 0.05}}"
             self.complain("shares are above 0 and add up to at most 1", example, "shares", name)
@@ -141,17 +141,17 @@ class _Statements:
         if value is None or (type(value) in (int, float) and 0 <= value < 1):
             return value, {}
         columns = value if isinstance(value, dict) else {}
-        found = {(a, b): v for a, other in columns.items() if isinstance(other, dict) for b, v in other.items()}
-        if not found or not all(type(one) in (int, float) and -1 < one < 1 for one in found.values()):
+        pairs = {(a, b): v for a, other in columns.items() if isinstance(other, dict) for b, v in other.items()}
+        if not pairs or not all(type(number) in (int, float) and -1 < number < 1 for number in pairs.values()):
             message = "correlation is a number from 0 to below 1, or one of each pair"
             self.complain(message, "correlation: 0.5, or correlation: {age: {income: 0.3}}", "correlation")
             return None, {}
-        return None, {pair: float(one) for pair, one in found.items()}
+        return None, {pair: float(number) for pair, number in pairs.items()}
 
     def names(self, key: str) -> tuple[str, ...]:
         """A list of columns."""
         value = self.given.get(key)
-        if not isinstance(value, tuple) or not all(isinstance(one, str | int | float) for one in value):
+        if not isinstance(value, tuple) or not all(isinstance(name, str | int | float) for name in value):
             self.complain("must be a list of columns", "for instance [age, income]", key)
             return ()
         return tuple(map(str, value))

@@ -123,8 +123,9 @@ class Reader:
         base = _sections(root)
         cased = "cases" in root
         # (b)
-        given = [one for case in (self.cases(root.part("cases"), base) if cased else [base]) for one in _named(case)]
-        variants = [self.variant(one, root) for one in given]
+        cases = self.cases(root.part("cases"), base) if cased else [base]
+        choices = [sections for case in cases for sections in _named(case)]
+        variants = [self.variant(part, root) for part in choices]
         self.stop_if_wrong()
         # (c)
         count = sum(math.prod(map(len, variant.sweeps.values())) for variant in variants)
@@ -143,13 +144,13 @@ class Reader:
         built = [replace(cell, shared=shared) for cell in built]
         populated = any(("problem", POPULATION) in variant.sweeps for variant in variants)
         # With `cases:`, or several names, no list says what varies, so that the cells are compared.
-        listed_out = cased or len(given) > 1
+        listed_out = cased or len(choices) > 1
         varying = tuple(dict.fromkeys(parameter for variant in variants for parameter in variant.sweeps))
         if populated or listed_out:
             differing = differences(built)
             # the nested keys that vary stand for the whole
-            said = [parameter for parameter in differing if parameter not in varying]
-            several = (p for v in varying for p in (said if v == ("problem", POPULATION) else [v]))
+            nested = [parameter for parameter in differing if parameter not in varying]
+            several = (p for v in varying for p in (nested if v == ("problem", POPULATION) else [v]))
             varying = differing if listed_out else tuple(several)
         built = [replace(cell, swept=varying) for cell in built]
         if cased and len({cell.run.replicates for cell in built}) > 1:
@@ -163,17 +164,17 @@ class Reader:
         self.stop_if_wrong()
         # With cases or several names, or at toy size, the cells are no product of lists.
         product = {} if listed_out or toy or populated else variants[0].sweeps
-        sweeps = {parameter: tuple(one.value for one in values) for parameter, values in product.items()}
+        sweeps = {parameter: tuple(part.value for part in values) for parameter, values in product.items()}
         replicates = built[0].run.replicates
         return Experiment(
             name, self.path, tuple(built), replicates, self.profile, sweeps, where=root.at("run"), plugins=plugins
         )
 
-    def unknown(self, mapping: Tree, allowed: Sequence[str], what: str) -> None:
+    def unknown(self, mapping: Tree, allowed: Sequence[str], noun: str) -> None:
         """Complain of keys that are not allowed."""
         for key in mapping.value:
             if key not in allowed:
-                self.complain(mapping.key(key), f"unknown {what} '{key}'", suggest(key, allowed))
+                self.complain(mapping.key(key), f"unknown {noun} '{key}'", suggest(key, allowed))
 
     def name(self, root: Tree) -> str:
         """The experiment's name, which is also its folder's."""
@@ -182,8 +183,8 @@ class Reader:
             return ""
         name = root.value["experiment"]
         if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", name):
-            shown = repr(name) if isinstance(name, str) else kind(name)
-            message = f"experiment must be a name of letters, digits, '_' and '-', not {shown}"
+            words = repr(name) if isinstance(name, str) else kind(name)
+            message = f"experiment must be a name of letters, digits, '_' and '-', not {words}"
             self.complain(root.at("experiment"), message, "it names a folder")
         return str(name)
 
@@ -221,7 +222,7 @@ class Reader:
         if len(cases.value) > MAX_CELLS:
             self.complain(cases.at(), f"{len(cases.value):,} cases; at most {MAX_CELLS:,} are allowed", FEWER)
             return []
-        found = []
+        merged = []
         for case in cases.items():
             if not isinstance(case.value, dict):
                 message = f"a case must be a mapping of sections, not {kind(case.value)}"
@@ -229,17 +230,17 @@ class Reader:
                 continue
             self.unknown(case, (*SECTIONS, POPULATION), "section")
             # Sections that a case does not have are those outside.
-            found.append(base | {s: completed(base.get(s), one) for s, one in _sections(case).items()})
-        return found
+            merged.append(base | {s: completed(base.get(s), section) for s, section in _sections(case).items()})
+        return merged
 
-    def variant(self, given: dict[str, Tree], root: Tree) -> _Variant:
+    def variant(self, written: dict[str, Tree], root: Tree) -> _Variant:
         """The sections that are given and those that are left out, all checked."""
-        sections = dict(given)
+        sections = dict(written)
         population = sections.pop(POPULATION, None)
         # what is said of an algorithm that nobody named belongs to the problem
         left_out = {"algorithm": sections.get("problem", root)}
         sections |= {s: left_out.get(s, root).holding({}) for s in SECTIONS if s not in sections}
-        found = _Variant(sections, {}, {})
+        variant = _Variant(sections, {}, {})
         algorithm = _algorithm_of(sections["algorithm"].value)
         for section, tree in sections.items():
             if not isinstance(tree.value, dict):
@@ -247,25 +248,25 @@ class Reader:
                 hint += f", or cases: [{{{section}: ...}}, ...] for several" if isinstance(tree.value, tuple) else ""
                 self.complain(tree.at(), f"'{section}' must be a mapping, not {kind(tree.value)}", hint)
             elif model := self.kind(section, tree, algorithm):
-                found.kinds[section] = model
+                variant.kinds[section] = model
                 self.keys(section, tree, model, algorithm)
                 for key, part in tree.parts().items():
                     if key in model.model_fields and (values := self.values(section, model, key, part)):
-                        found.sweeps[section, key] = values
-        if population is not None and "problem" in found.kinds:
-            self.population(population, found)
-        return found
+                        variant.sweeps[section, key] = values
+        if population is not None and "problem" in variant.kinds:
+            self.population(population, variant)
+        return variant
 
-    def population(self, given: Tree, found: _Variant) -> None:
+    def population(self, section: Tree, variant: _Variant) -> None:
         """Put the populations into the problem: one, or several that sweep."""
-        problem = found.sections["problem"]
-        options = alternatives(found.kinds["problem"], problem, given, self.complain)
-        places = [given.joined({key: given.holding(value) for key, value in one.items()}) for one in options]
+        problem = variant.sections["problem"]
+        options = alternatives(variant.kinds["problem"], problem, section, self.complain)
+        places = [section.joined({key: section.holding(value) for key, value in values.items()}) for values in options]
         if len(places) == 1:
-            found.sections["problem"] = problem.joined({**problem.parts(), **places[0].parts()})
+            variant.sections["problem"] = problem.joined({**problem.parts(), **places[0].parts()})
         elif places:
-            found.sections["problem"] = problem.joined({**problem.parts(), POPULATION: places[0]})
-            found.sweeps["problem", POPULATION] = places
+            variant.sections["problem"] = problem.joined({**problem.parts(), POPULATION: places[0]})
+            variant.sweeps["problem", POPULATION] = places
 
     def kind(self, section: str, tree: Tree, algorithm: type[Algorithm] | None) -> type[Parameters] | None:
         """The class that a section's parameters belong to, by its name where it has one."""
@@ -360,37 +361,37 @@ class Reader:
     def cell(self, experiment: str, variant: _Variant, point: Mapping[Parameter, Tree]) -> Cell | None:
         """One point of the grid; None where it is wrong."""
         before = len(self.issues)
-        given = {section: variant.section(section, point) for section in SECTIONS}
-        problem: Problem = self.build("problem", variant, given)
-        algorithm: Algorithm = self.build("algorithm", variant, given)
-        schedule: Schedule = self.build("schedule", variant, given)
-        privacy: PrivacySettings = self.build("privacy", variant, given)
+        sections = {section: variant.section(section, point) for section in SECTIONS}
+        problem: Problem = self.build("problem", variant, sections)
+        algorithm: Algorithm = self.build("algorithm", variant, sections)
+        schedule: Schedule = self.build("schedule", variant, sections)
+        privacy: PrivacySettings = self.build("privacy", variant, sections)
         # asked in this order: the algorithm's own questions take parts for granted that go together
-        if len(self.issues) > before or not self.compatible(problem, algorithm, schedule, given):
+        if len(self.issues) > before or not self.compatible(problem, algorithm, schedule, sections):
             return None
         if not self.trusted and problem.files():
             message = f"not checked: reads {', '.join(problem.files())}"
-            raise NotChecked([Issue(given["problem"].at(), message, "a list opens no data that a config names")])
+            raise NotChecked([Issue(sections["problem"].at(), message, "a list opens no data that a config names")])
         try:
             problem.prepare()
         except UsageError as error:
             # at the place that names the records
-            self.complain(given["problem"].at("data"), error.message, error.hint)
+            self.complain(sections["problem"].at("data"), error.message, error.hint)
             return None
-        run = given["run"]
+        run = sections["run"]
         if "n" not in run:
             n = algorithm.steps(problem, schedule, privacy.mu)
             if n is None:
                 self.missing("run", "n", RunSettings.model_fields["n"], run.at())
             elif n > MOST_STEPS:
                 message = f"that makes {n:.3g} steps; at most {MOST_STEPS:.0e}"
-                self.complain(given["algorithm"].at(), message, "fewer epochs")
-            given["run"] = replace(run, value={**run.value, "n": n})
-        settings: RunSettings | None = self.build("run", variant, given) if len(self.issues) == before else None
+                self.complain(sections["algorithm"].at(), message, "fewer epochs")
+            sections["run"] = replace(run, value={**run.value, "n": n})
+        settings: RunSettings | None = self.build("run", variant, sections) if len(self.issues) == before else None
         if settings is None:
             return None
         for message in algorithm.complaints(problem, schedule, privacy.mu, settings.n):
-            self.complain(given["algorithm"].at(), message)
+            self.complain(sections["algorithm"].at(), message)
         if settings.coefficients and not self.recorded(problem, algorithm, settings, run):
             return None
         # After everything was asked at full size, which is what the config says.
@@ -414,9 +415,9 @@ class Reader:
                 self.complain(where, f"'run.coefficients': there is no coefficient {entry}", hint)
         return known >= set(settings.coefficients)
 
-    def build(self, section: str, variant: _Variant, given: Mapping[str, Tree]) -> Any:
+    def build(self, section: str, variant: _Variant, sections: Mapping[str, Tree]) -> Any:
         """A section's values as one value; None where they are wrong."""
-        tree = given[section]
+        tree = sections[section]
         try:
             values = _with_budget(tree.value) if section == "privacy" else tree.value
             return variant.kinds[section].model_validate(values)
@@ -424,28 +425,28 @@ class Reader:
             self.issues += explain(error, section, tree)
             return None
 
-    def compatible(self, problem: Problem, algorithm: Algorithm, schedule: Schedule, given: Mapping[str, Tree]) -> bool:
+    def compatible(self, problem: Problem, algorithm: Algorithm, schedule: Schedule, trees: Mapping[str, Tree]) -> bool:
         """Complain of a problem or schedule that the algorithm does not take."""
         runs, takes = isinstance(problem, algorithm.runs_on), schedule.name in algorithm.schedules
         if not runs:
             message = f"algorithm '{algorithm.name}' does not run on problem '{problem.name}'"
-            self.complain(given["problem"].at(), message, f"it runs on: {', '.join(problems_of(algorithm))}")
+            self.complain(trees["problem"].at(), message, f"it runs on: {', '.join(problems_of(algorithm))}")
         drawn = isinstance(problem, LinearPredictorProblem) and problem.population is not None
         if drawn and not algorithm.populations:
             message = f"algorithm '{algorithm.name}' does not take a population"
             names = [name for name, kind in ALGORITHMS.items() if kind.populations]
-            self.complain(given["algorithm"].at(), message, f"these do: {', '.join(names)}")
+            self.complain(trees["algorithm"].at(), message, f"these do: {', '.join(names)}")
             return False
         if not takes:
             message = f"algorithm '{algorithm.name}' does not take schedule '{schedule.name}'"
-            self.complain(given["schedule"].at(), message, f"it takes: {', '.join(algorithm.schedules)}")
+            self.complain(trees["schedule"].at(), message, f"it takes: {', '.join(algorithm.schedules)}")
         return runs and takes
 
     def duplicates(self, root: Tree, cells: list[Cell]) -> None:
         """Complain of cells that are the same setting."""
-        seen: dict[str, int] = {}
+        numbers: dict[str, int] = {}
         for number, cell in enumerate(cells, start=1):
-            first = seen.setdefault(cell.cell_id, number)
+            first = numbers.setdefault(cell.cell_id, number)
             if first < number:
                 message = f"cells {first} and {number} are the same setting"
                 self.complain(root.at(), message, "take one of them out of the sweep")
@@ -456,14 +457,14 @@ def _sections(tree: Tree) -> dict[str, Tree]:
     return {section: tree.part(section) for section in (*SECTIONS, POPULATION) if section in tree}
 
 
-def _named(given: dict[str, Tree]) -> list[dict[str, Tree]]:
+def _named(sections: dict[str, Tree]) -> list[dict[str, Tree]]:
     """The sections once for each of the names that one of them lists."""
-    found = [given]
+    several = [sections]
     for section, registry in REGISTRIES.items():
-        if section in given:
+        if section in sections:
             fields = {name: parameters_of(kind).model_fields for name, kind in registry.items()}
-            found = [{**one, section: own} for one in found for own in by_name(given[section], fields.get)]
-    return found
+            several = [{**choice, section: own} for choice in several for own in by_name(sections[section], fields.get)]
+    return several
 
 
 def problems_of(algorithm: Algorithm | type[Algorithm]) -> list[str]:

@@ -47,14 +47,14 @@ def needs(experiment: Experiment, workers: int = 0, cluster: bool = False, proce
     looks = [min(cell.run.n, cell.run.checkpoints) for cell in cells]
     # a number for every estimator, checkpoint, metric and replicate
     results = [
-        8 * len(one.algorithm.estimators) * count * (len(one.metrics) + 1) * replicates
-        for one, count in zip(cells, looks, strict=True)
+        8 * len(cell.algorithm.estimators) * count * (len(cell.metrics) + 1) * replicates
+        for cell, count in zip(cells, looks, strict=True)
     ]
     # a worker takes settings of one pass, as many as fit a chunk, which the last cell of each pass stands for
-    tasks = {one.pass_key: (one, count) for one, count in zip(cells, looks, strict=True)}
+    tasks = {cell.pass_key: (cell, count) for cell, count in zip(cells, looks, strict=True)}
     work = max(
-        one.algorithm.memory(one.problem, one.run.n, count, min(passes[key], CHUNK_SETTINGS))
-        for key, (one, count) in tasks.items()
+        cell.algorithm.memory(cell.problem, cell.run.n, count, min(passes[key], CHUNK_SETTINGS))
+        for key, (cell, count) in tasks.items()
     )
     data = sorted({str(cell.parameters["problem"]): cell.problem.memory() for cell in cells}.values())
     return {
@@ -74,8 +74,8 @@ def processes_pay(experiment: Experiment, workers: int) -> bool:
     if workers <= FEW_WORKERS or current_process().daemon or not any(cell.algorithm.in_python for cell in cells):
         return False
     seconds = sum(cell.algorithm.seconds(cell.problem, cell.run.n) for cell in cells) * experiment.replicates
-    there = memory_of_machine()
-    fits = there is None or sum(needs(experiment, workers, processes=True).values()) <= there
+    memory = memory_of_machine()
+    fits = memory is None or sum(needs(experiment, workers, processes=True).values()) <= memory
     return seconds > WORTH_PROCESSES_S and fits
 
 
@@ -83,13 +83,13 @@ def require_room(experiment: Experiment, workers: int = 0, cluster: bool = False
     """Raises ConfigError where an experiment is too large for this machine, with the bytes, and where its records are
     not installed."""
     where = experiment.where or Position(str(experiment.path))
-    issues, parts, there = list[Issue](), needs(experiment, workers, cluster, processes), memory_of_machine()
-    most, bytes_needed = min(MOST_BYTES, there or MOST_BYTES), sum(parts.values())
-    if bytes_needed > most:
+    issues, parts, memory = list[Issue](), needs(experiment, workers, cluster, processes), memory_of_machine()
+    bound, bytes_needed = min(MOST_BYTES, memory or MOST_BYTES), sum(parts.values())
+    if bytes_needed > bound:
         # What takes most is what has to become smaller.
         largest = sorted(parts.items(), key=lambda part: -part[1])
-        listed = ", ".join(f"{in_bytes(size)} for {what}" for what, size in largest if size)
-        limit = f"{in_bytes(most)} are {'there' if most == there else 'the most that is run'}"
+        listed = ", ".join(f"{in_bytes(size)} for {use}" for use, size in largest if size)
+        limit = f"{in_bytes(bound)} are {'memory' if bound == memory else 'the bound that is run'}"
         message = f"needs about {in_bytes(bytes_needed)} of memory ({listed}); {limit}"
         hint = "fewer cells, replicates, checkpoints or steps, or smaller problems"
         issues.append(Issue(where, message, hint))

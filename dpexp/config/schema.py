@@ -62,7 +62,7 @@ def json_schema() -> Schema:
         **{section: _section(section) for section in REGISTRIES},
         POPULATION: {
             "anyOf": [
-                _object({key: {"description": one} for key, one in meanings_of(Population).items()}),
+                _object({key: {"description": meaning} for key, meaning in meanings_of(Population).items()}),
                 {"type": "array"},
             ]
         },
@@ -108,10 +108,10 @@ def _mapping(kind: type[Parameters], sweeps: bool = False) -> Schema:
     for key, field in kind.model_fields.items():
         if key == POPULATION:  # a section of its own
             continue
-        one = _of_field(field)
+        value = _of_field(field)
         # A value that is itself a list cannot also be a list of values.
         listed = sweeps and key not in ("name", *OF_THE_EXPERIMENT) and not takes_a_list(kind, key)
-        properties[key] = (_or_list(one) if listed else one) | {"description": meanings[key]}
+        properties[key] = (_or_list(value) if listed else value) | {"description": meanings[key]}
     required = [key for key, field in kind.model_fields.items() if field.is_required() and not sweeps]
     return _object(properties) | ({"required": required} if required else {})
 
@@ -122,11 +122,13 @@ def _object(properties: Schema) -> Schema:
 
 def _described(properties: Schema) -> Schema:
     """Each with a description, its own or the general one."""
-    return {key: {"description": WORDS[key], **one} if key in WORDS else one for key, one in properties.items()}
+    return {
+        key: {"description": WORDS[key], **schema} if key in WORDS else schema for key, schema in properties.items()
+    }
 
 
-def _or_list(one: Schema) -> Schema:
-    return {"anyOf": [one, {"type": "array", "items": one, "minItems": 1}]}
+def _or_list(value: Schema) -> Schema:
+    return {"anyOf": [value, {"type": "array", "items": value, "minItems": 1}]}
 
 
 def _of_field(field: FieldInfo) -> Schema:
@@ -165,7 +167,7 @@ def _of(annotation: Any, metadata: Sequence[Any] = ()) -> Schema:
     return {}  # a kind that a plug-in has thought of: `validate` knows
 
 
-def _number(whole: bool, metadata: Sequence[Any]) -> Schema:
+def _number(integer: bool, metadata: Sequence[Any]) -> Schema:
     """A number in its range, or a text that dpexp reads as one."""
     narrowest = limits(metadata)
     ends: Schema = {_KEYWORDS[name]: limit for name, limit in narrowest.items()}
@@ -177,7 +179,7 @@ def _number(whole: bool, metadata: Sequence[Any]) -> Schema:
     # the sign of such a text, and its size is checked by `validate`
     text = UNSIGNED if bounded else f"({UNSIGNED}|{INFINITE})"
     forms: list[Schema] = [
-        {"type": "integer" if whole else "number", **ends},
+        {"type": "integer" if integer else "number", **ends},
         {"type": "string", "pattern": f"^[+{'-' if signed else ''}]?{text}$"},
     ]
     # infinity, which JSON lacks, is a text or a number beyond the largest one

@@ -20,7 +20,7 @@ def completed(base: Tree | None, over: Tree) -> Tree:
     if None not in (names := (over.value.get("name"), base.value.get("name"))) and names[0] != names[1]:
         return over
     replaced = {key for named, others in BUDGETS.items() if named in over for key in others}
-    return over.joined({**{k: one for k, one in base.parts().items() if k not in replaced}, **over.parts()})
+    return over.joined({**{k: part for k, part in base.parts().items() if k not in replaced}, **over.parts()})
 
 
 def from_its_folder(root: Tree, folder: Path) -> None:
@@ -28,8 +28,8 @@ def from_its_folder(root: Tree, folder: Path) -> None:
 
     def rename(tree: object, keys: Keys, place: Keys) -> None:
         if isinstance(tree, tuple):
-            for k, one in enumerate(tree):
-                rename(one, keys, (*place, k))
+            for k, item in enumerate(tree):
+                rename(item, keys, (*place, k))
         elif isinstance(tree, dict) and keys[0] in tree:
             value, here = tree[keys[0]], (*place, keys[0])
             if keys[1:]:
@@ -48,11 +48,11 @@ def by_name(section: Tree, fields_of: Callable[[str], Collection[str] | None]) -
     if not isinstance(names, tuple) or not names:
         return [section]
     fields = {name: keys for name in names if isinstance(name, str) and (keys := fields_of(name))}
-    found = []
+    several = []
     for name in section.part("name").items():
         # a key of another name is that one's; one that no name has is a mistake
         own = fields.get(name.value) if isinstance(name.value, str) else None
         others = {key for keys in fields.values() for key in keys if own and key not in own}
-        kept = {key: one for key, one in section.parts().items() if key not in others}
-        found.append(section.joined({**kept, "name": name}))
-    return found
+        own_parts = {key: part for key, part in section.parts().items() if key not in others}
+        several.append(section.joined({**own_parts, "name": name}))
+    return several

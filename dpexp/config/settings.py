@@ -25,13 +25,13 @@ def flat(tree: Tree, prefix: str = "") -> Settings:
 
     A whole number is an int where it was one in the tree; JSON spells 2.0 so.
     """
-    found: Settings = {}
+    settings: Settings = {}
     for name, value in tree.items():
         if isinstance(value, Mapping):
-            found |= flat(value, f"{prefix}{name}.")
+            settings |= flat(value, f"{prefix}{name}.")
         else:
-            found[prefix + name] = str(value) if isinstance(value, list) else math.inf if value == "inf" else value
-    return found
+            settings[prefix + name] = str(value) if isinstance(value, list) else math.inf if value == "inf" else value
+    return settings
 
 
 def named(cells: Sequence[Settings], labels: Sequence[str]) -> list[Settings]:
@@ -43,18 +43,18 @@ def named(cells: Sequence[Settings], labels: Sequence[str]) -> list[Settings]:
     """
     # Labels may be rounded: where two laws have one label, the numbers of both have to be shown.
     laws = {tuple((k, str(v)) for k, v in cell.items() if k.startswith("budget.")) for cell in cells if _is_law(cell)}
-    told = {label for cell, label in zip(cells, labels, strict=True) if _is_law(cell)}
+    law_labels = {label for cell, label in zip(cells, labels, strict=True) if _is_law(cell)}
     shared = shared_names({_parameter(place) for cell in cells for place in cell})
-    found = []
+    renamed = []
     for cell, label in zip(cells, labels, strict=True):
         own = {_name(place, shared): value for place, value in cell.items()}
-        if _is_law(cell) and len(told) == len(laws):
+        if _is_law(cell) and len(law_labels) == len(laws):
             own = {name: value for name, value in own.items() if name.partition(".")[0] != "mu"} | {"mu": label}
         # JSON writes 2.0 as 2, and both are one budget.
         if isinstance(own.get("mu"), int):
             own["mu"] = float(own["mu"])
-        found.append(own)
-    return found
+        renamed.append(own)
+    return renamed
 
 
 def _is_law(cell: Settings) -> bool:
@@ -82,8 +82,8 @@ def _name(place: str, shared: Container[str]) -> str:
 def sections(cells: Sequence[Settings]) -> dict[str, str]:
     """The section of every name that `named` gives these cells."""
     shared = shared_names({_parameter(place) for cell in cells for place in cell})
-    found = {_name(place, shared): _parameter(place)[0] for cell in cells for place in cell}
-    return {**found, "mu": "privacy"}
+    by_name = {_name(place, shared): _parameter(place)[0] for cell in cells for place in cell}
+    return {**by_name, "mu": "privacy"}
 
 
 def varying(cells: Iterable[Settings]) -> list[str]:
@@ -104,28 +104,28 @@ def differences(cells: Sequence[Cell]) -> tuple[Parameter, ...]:
     own = dict.fromkeys(parameter for cell in cells for parameter in cell.own_parameters)
     # the number of steps is left out where every algorithm knows it from the other parameters
     derived = all(c.algorithm.steps(c.problem, c.schedule, c.privacy.mu) is not None for c in cells)
-    found = []
+    differing = []
     for parameter in [*((section, "name") for section in NAMED), *own]:
         names = {cell.name_of(parameter) for cell in cells}
         if parameter == ("run", "n") and derived:
             continue
         # As texts, since NaN is not equal to itself.
         if len({str([row.get(name) for name in names]) for row in columns}) > 1:
-            found.append(parameter)
+            differing.append(parameter)
     budgets: list[tuple[Parameter, list[Any]]] = [
         (("privacy", "mu"), [cell.privacy.mu.label if cell.privacy.eps is None else None for cell in cells]),
         (("privacy", "eps"), [cell.privacy.eps for cell in cells]),
         (("privacy", "delta"), [cell.privacy.delta for cell in cells]),
     ]
-    return (*found, *(parameter for parameter, values in budgets if len(set(values)) > 1))
+    return (*differing, *(parameter for parameter, values in budgets if len(set(values)) > 1))
 
 
 def setting(cell: Cell) -> Settings:
     """What tells a cell of an experiment apart, by the names of columns; a target has no mu, a budget no eps."""
-    found = cell.setting()
+    values = cell.setting()
     if cell.privacy.eps is not None:
-        found.pop("mu", None)
-    return found
+        values.pop("mu", None)
+    return values
 
 
 def identity(cell: Cell) -> Settings:

@@ -128,7 +128,7 @@ def _written(experiment: str, sections: Mapping[str, Mapping[str, Any]], templat
     """The sections with all their keys, one line each; below the data, what the user should add there."""
     # Keys, defaults and meanings come from the classes: a draft cannot fall behind them.
     kinds = {s: parameters_of(REGISTRIES[s][sections[s]["name"]]) for s in REGISTRIES}
-    names = {section: chosen["name"] for section, chosen in sections.items() if "name" in chosen}
+    names = {section: values["name"] for section, values in sections.items() if "name" in values}
     lines = [
         f"# {names['algorithm']} on {names['problem']}, drafted by `dpexp init`.",
         "",
@@ -159,13 +159,13 @@ def _step_sizes(problem: str, mu: float) -> Iterator[str]:
     etas = FRACTIONS / np.linalg.eigvalsh(place.hessian)[-1]
     yield f"Theory (the linearised recursion) recommends for mu = {mu:g}, in root mean square distance:"
     for n in USERS:
-        found = []
+        candidates = []
         for alpha in EXPONENTS:
             (errors,) = predicted_errors([place], np.array([n]), etas, alpha, of_loss=False)
             for estimator, squares in (("last iterate", errors.sgd[:, 0]), ("average", errors.asgd[:, 0])):
                 k = int(np.nanargmin(squares))
-                found.append((float(squares[k]), estimator, float(etas[k]), alpha))
-        square, estimator, eta, alpha = min(found)
+                candidates.append((float(squares[k]), estimator, float(etas[k]), alpha))
+        square, estimator, eta, alpha = min(candidates)
         yield f"  n = {n}: eta: {eta:.2g}, alpha: {fraction(alpha)} and the {estimator}: {math.sqrt(square):.2g}"
 
 
@@ -181,12 +181,12 @@ def _others(section: str, sections: Mapping[str, Mapping[str, Any]]) -> list[str
 
 
 def _keys(
-    kind: type[Parameters], given: Mapping[str, Any], others: Sequence[str], template: Sequence[str] = ()
+    kind: type[Parameters], values: Mapping[str, Any], others: Sequence[str], template: Sequence[str] = ()
 ) -> Iterator[str]:
     """Every key of a class with the value given or its default, and what it is; a comment where there is no value."""
     meanings = docstrings(kind)
     for key, field in kind.model_fields.items():
-        value = given.get(key, None if field.is_required() else field.get_default(call_default_factory=True))
+        value = values.get(key, None if field.is_required() else field.get_default(call_default_factory=True))
         says = MEANINGS.get(key, "") if kind is RunSettings else meanings.get(key, "")
         takes = "" if key == "name" else allowed(field)
         if key == "name":
@@ -220,13 +220,13 @@ def _line(text: str, comment: str) -> list[str]:
 
 def meanings_of(kind: type[Parameters]) -> dict[str, str]:
     """One sentence on each field of a class: what the source says below it, and else what its kind is in general."""
-    found = {**MEANINGS, **docstrings(kind)} if kind is not RunSettings else {**docstrings(kind), **MEANINGS}
-    return {key: found.get(key) or f"{key}: {allowed(field)}" for key, field in kind.model_fields.items()}
+    meanings = {**MEANINGS, **docstrings(kind)} if kind is not RunSettings else {**docstrings(kind), **MEANINGS}
+    return {key: meanings.get(key) or f"{key}: {allowed(field)}" for key, field in kind.model_fields.items()}
 
 
 def docstrings(kind: type[Parameters]) -> dict[str, str]:
     """What the source says below each field of a class and of those that it inherits from; one line each."""
-    found: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     # A class that says a field anew has the last word.
     for part in reversed(kind.__mro__):
         if not issubclass(part, Parameters) or part is Parameters:
@@ -239,5 +239,5 @@ def docstrings(kind: type[Parameters]) -> dict[str, str]:
         for field, below in pairwise(body):
             match field, below:
                 case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str() as text)):
-                    found[name] = " ".join(text.split())
-    return found
+                    meanings[name] = " ".join(text.split())
+    return meanings

@@ -84,10 +84,10 @@ class Tree:
         here, rest = (), ()  # type: tuple[Keys, Keys]
         for key in keys:
             here, rest = ((*here, key), ()) if (*here, key) in self.origins else (here, (*rest, key))
-        found = self.origins[here]
+        place = self.origins[here]
         for key in rest:
-            found = (*found, key) if (*found, key) in self.marks else found
-        return found
+            place = (*place, key) if (*place, key) in self.marks else place
+        return place
 
     def at(self, *keys: int | str) -> Position:
         """Where the value is, or the innermost one around it that is written."""
@@ -95,12 +95,12 @@ class Tree:
 
     def key(self, *keys: int | str) -> Position:
         """Where the last of these keys is."""
-        there, around = self._written(keys), self._written(keys[:-1])
-        if there == around:
+        place, around = self._written(keys), self._written(keys[:-1])
+        if place == around:
             return self.marks[around]
-        while isinstance(there[-1], int):  # one of the values that a key sweeps over
-            there = there[:-1]
-        return self.key_marks[there]
+        while isinstance(place[-1], int):  # one of the values that a key sweeps over
+            place = place[:-1]
+        return self.key_marks[place]
 
     def part(self, *keys: int | str) -> Tree:
         """What is at these keys."""
@@ -151,7 +151,7 @@ def _set(tree: Any, keys: Keys, value: Any) -> Any:
 def plain(value: Any) -> Any:
     """A value with tuples for lists."""
     if isinstance(value, Mapping):
-        return {key: plain(one) for key, one in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     return tuple(map(plain, value)) if isinstance(value, list | tuple) else value
 
 
@@ -165,11 +165,11 @@ class ConfigError(UsageError):
 
     def __init__(self, issues: Sequence[Issue]) -> None:
         # A mistake outside of `cases:` is found again in each of them.
-        found = list(dict.fromkeys(issues))
-        self.issues = found[:MOST_SHOWN]
-        if len(found) > MOST_SHOWN:
-            more = f"and {len(found) - MOST_SHOWN:,} more that are wrong"
-            self.issues.append(Issue(found[MOST_SHOWN].where, more, "mend those above first"))
+        distinct = list(dict.fromkeys(issues))
+        self.issues = distinct[:MOST_SHOWN]
+        if len(distinct) > MOST_SHOWN:
+            more = f"and {len(distinct) - MOST_SHOWN:,} more that are wrong"
+            self.issues.append(Issue(distinct[MOST_SHOWN].where, more, "mend those above first"))
         super().__init__("\n".join(map(str, self.issues)))
 
 
@@ -183,10 +183,7 @@ def _wrong(where: Position, message: str, hint: str = "") -> ConfigError:
 
 
 def read(path: Path) -> Tree:
-    """Read a YAML file.
-
-    Raises ConfigError naming the file (and the place in it) if it cannot be read, is not text or not valid YAML.
-    """
+    """The YAML of a file. Raises ConfigError naming the file, and the place in it."""
     return parse(read_bytes(path), str(path))
 
 
@@ -196,12 +193,11 @@ def read_bytes(path: Path) -> bytes:
     try:
         if path.is_dir():
             raise _wrong(here, "is a directory, not a config file", f"name the files: {path}/*.yaml")
-        data = read_ordinary(path, _MAX_BYTES)
+        return read_ordinary(path, _MAX_BYTES)
     except FileNotFoundError:
         raise _wrong(here, "no such file", _neighbour(path)) from None
     except (OSError, ValueError) as error:
         raise _wrong(here, f"cannot be read: {getattr(error, 'strerror', None) or error}", "check the path") from None
-    return data
 
 
 def parse(content: str | bytes, source: str) -> Tree:
@@ -292,16 +288,16 @@ class _Reader:
             return node.value if written else scalar(node.value.strip())
         if isinstance(node, yaml.SequenceNode):
             return tuple([self.value(item, (*keys, k), texts) for k, item in enumerate(node.value)])
-        found: dict[str, Any] = {}
+        mapping: dict[str, Any] = {}
         for key, inner in node.value:
             name, at = key.value, _at(key.start_mark, self.source)
             if not isinstance(key, yaml.ScalarNode) or (name == "<<" and not key.style):
                 self.issues.append(Issue(at, "a key must be a plain name", "for instance eta: 0.2"))
-            elif name in found:
+            elif name in mapping:
                 first = self.key_marks[*keys, name].line
                 message = f"the key '{name}' appears twice (first at line {first})"
                 self.issues.append(Issue(at, message, "keep one of them"))
             else:
                 self.key_marks[*keys, name] = at
-                found[name] = self.value(inner, (*keys, name), texts or name in _TEXTS)
-        return found
+                mapping[name] = self.value(inner, (*keys, name), texts or name in _TEXTS)
+        return mapping
