@@ -8,9 +8,7 @@ few tasks for each thread, and alone writes what comes back; dask gives the task
 from __future__ import annotations
 
 import logging
-import os
 import pickle
-import re
 import socket
 import time
 import warnings
@@ -30,12 +28,9 @@ from dpexp.store.provenance import arithmetic, versions
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-WAIT = "DPEXP_CLUSTER_WAIT"
-"""the variable that says how many seconds to wait for workers and for their answers"""
-AHEAD = 2
-"""tasks for each thread: one to compute, and one so that no thread waits for the parent"""
+WAIT_S = 60.0
+"""for workers and for their answers; a scheduler says its first words within `HELLO_S`"""
 HELLO_S = 10.0
-"""seconds in which a scheduler says its first words"""
 CONTINUE = "finished chunks are kept, run again to continue"
 
 
@@ -43,14 +38,6 @@ def require_dask() -> None:
     """Raises UsageError where dask is not installed."""
     if find_spec("distributed") is None:
         raise UsageError("--backend dask needs dask, which is not installed", "pip install 'dpexp[dask]'")
-
-
-def patience() -> float:
-    """Seconds to wait for workers, and for their answers. Raises UsageError."""
-    text = os.environ.get(WAIT, "60")
-    if not re.fullmatch(r"\d{1,7}(\.\d+)?", text):
-        raise UsageError(f"{WAIT} is {text!r}, not a number of seconds", f"for instance {WAIT}=600")
-    return float(text)
 
 
 class _Call(NamedTuple):
@@ -92,11 +79,11 @@ def _connected(scheduler: str) -> Iterator[Client]:
                     hello = talk.recv(8, socket.MSG_WAITALL)
                 if len(hello) < 8 or int.from_bytes(hello, "little") > 10**6:
                     raise OSError("what listens there is no dask scheduler")
-            client = Client(scheduler, set_as_default=False, name="dpexp", timeout=min(patience(), 30.0))
+            client = Client(scheduler, set_as_default=False, name="dpexp", timeout=min(WAIT_S, 30.0))
         except (OSError, ValueError, TypeError, ImportError) as error:
-            why = str(error).split("\n")[0] or type(error).__name__
+            what = f"no dask scheduler answers: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
             hint = "start one with: dask scheduler, which prints its address"
-            raise UsageError(f"--scheduler {scheduler}: no dask scheduler answers: {why}", hint) from None
+            raise UsageError(f"--scheduler {scheduler}: {what}", hint) from None
     try:
         yield client
     except Exception as error:
@@ -117,20 +104,21 @@ def _require_alike(client: Client, scheduler: str) -> None:
     """Wait for workers, and raise UsageError unless all that are there give the answers of this process."""
     # (b)
     try:
-        client.wait_for_workers(1, timeout=patience())
+        client.wait_for_workers(1, timeout=WAIT_S)
     except TimeoutError:
-        hint = f"dask worker {scheduler} starts one; {WAIT}=3600 waits an hour for it"
-        raise UsageError(f"--scheduler {scheduler}: no worker has come in {patience():g} s", hint) from None
+        raise UsageError(
+            f"--scheduler {scheduler}: no worker in {WAIT_S:g} s", f"start: dask worker {scheduler}"
+        ) from None
     # (a)
     call, where = pickle.dumps(_Call(facts, ())), sorted(client.nthreads())
     answers = [client.submit(pickle.loads, call, workers=[one], pure=False, priority=1000) for one in where]
-    until, expected = time.monotonic() + patience(), facts()
+    until, expected = time.monotonic() + WAIT_S, facts()
     for address, answer in zip(where, answers, strict=True):
         try:
             told = answer.result(timeout=max(0.1, until - time.monotonic()))
             wrong = [f"{k} {told.get(k)}, and {here} here" for k, here in expected.items() if told.get(k) != here]
         except TimeoutError:
-            wrong = [f"gave no answer in {patience():g} s"]
+            wrong = [f"gave no answer in {WAIT_S:g} s"]
         except Exception as error:
             wrong = [f"has not the same dpexp: {type(error).__name__}: {error}"]
         # one that has left meanwhile is no reason to complain
@@ -150,10 +138,10 @@ def _results(client: Client, scheduler: str, calls: Iterator[bytes]) -> Iterator
         # (b)
         if threads := sum(client.nthreads().values()):
             seen = time.monotonic()
-        elif time.monotonic() - seen > patience():
-            raise DpexpError(f"no worker of {scheduler} is left, and none has come in {patience():g} s", CONTINUE)
-        # (c)
-        for number, call in islice(numbered, max(0, AHEAD * max(threads, 1) - len(out))):
+        elif time.monotonic() - seen > WAIT_S:
+            raise DpexpError(f"no worker of {scheduler} is left since {WAIT_S:g} s", CONTINUE)
+        # (c): for each thread one to compute, and one so that it does not wait for the parent
+        for number, call in islice(numbered, max(0, 2 * max(threads, 1) - len(out))):
             out[client.submit(pickle.loads, call, key=f"dpexp-{run}-{number}", pure=False)] = number
         if not out:
             return
@@ -165,10 +153,9 @@ def _results(client: Client, scheduler: str, calls: Iterator[bytes]) -> Iterator
                 result = future.result(timeout=5)
             except TimeoutError:  # its worker has died, and it is computed again
                 continue
-            except (CancelledError, KilledWorker) as error:
-                what = f"the cluster at {scheduler} gave up a task ({type(error).__name__}): "
-                hint = f"a worker with fewer threads needs less memory; {CONTINUE}"
-                raise DpexpError(f"{what}was it restarted, or have workers died of it?", hint) from None
+            except (CancelledError, KilledWorker):
+                what = f"the cluster at {scheduler} gave up a task: was it restarted, or have workers died of it?"
+                raise DpexpError(what, f"a worker with fewer threads needs less memory; {CONTINUE}") from None
             except DpexpError:
                 raise
             except Exception as error:

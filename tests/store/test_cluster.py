@@ -83,7 +83,7 @@ def test_a_missing_dask_is_named_with_the_command_that_installs_it(config, monke
 @needs_dask
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nowhere", "gopher://127.0.0.1:1"])
 def test_an_address_where_no_scheduler_is_ends_soon(config, address, monkeypatch):
-    monkeypatch.setenv(cluster.WAIT, "1")
+    monkeypatch.setattr(cluster, "WAIT_S", 1.0)
     where = "--results", config.parent / "results"
     message = call("run", config, "--backend", "dask", "--scheduler", address, *where, code=2).stderr
     assert f"--scheduler {address}: no dask scheduler answers" in message
@@ -108,13 +108,6 @@ def test_a_service_that_is_no_scheduler_is_refused_after_a_stated_time(said, mon
         address = f"tcp://127.0.0.1:{service.getsockname()[1]}"
         with pytest.raises(UsageError, match=r"no dask scheduler answers: "):
             list(on_cluster(squares(1), address))
-
-
-@pytest.mark.parametrize("given", ["soon", "-1", "nan", "inf"])
-def test_the_patience_is_a_number(given, monkeypatch):
-    monkeypatch.setenv(cluster.WAIT, given)
-    with pytest.raises(UsageError, match="not a number of seconds"):
-        cluster.patience()
 
 
 @needs_dask
