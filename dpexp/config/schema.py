@@ -152,7 +152,7 @@ def _of(annotation: Any, metadata: Sequence[Any] = ()) -> Schema:
         if origin is dict:
             lists = {"additionalProperties": {"type": "array"}} if get_origin(inner[1]) is tuple else {}
             return {"type": "object", **lists}
-        return {"type": "array"} if origin is tuple else {}
+        return {"type": ["array", "string"]} if origin is tuple else {}
     if origin is tuple and len(inner) == 2 and inner[1] is Ellipsis:
         least = max((item.min_length for item in constraints(metadata) if isinstance(item, MinLen)), default=0)
         return {"type": "array", "items": _of(inner[0]), "minItems": least}
