@@ -240,15 +240,12 @@ def text(plan: Outlook, units: Units, public: PublicInputs, level: float) -> str
 def document(plan: Outlook, units: Units, public: PublicInputs) -> dict[str, Any]:
     """As JSON has it."""
     asked = plan.asked
+    known = [(None if math.isinf(v) else float(v)) for v in (*asked.errors, *2 * asked.widths)]
     rows = [
-        {"term": units.names[j], "std_error": _or_none(asked.errors[j]), "length": _or_none(2 * asked.widths[j]),
+        {"term": units.names[j], "std_error": known[j], "length": known[j + len(units.names)],
          "finite": float(asked.finite[j])}
         for j in units.shown
     ]  # fmt: skip
     wanted = {name: {"width": width, "n": n} for name, (width, n) in plan.wanted.items()}
     return {"expected": rows, "rehearsals": asked.runs, "n_finite": plan.finite_from, "n_width": wanted,
             "assumed": assumed(units, public)}  # fmt: skip
-
-
-def _or_none(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

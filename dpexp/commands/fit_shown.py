@@ -46,9 +46,7 @@ SIMULATED = (
     "Users were simulated: the raw file was read here, and what is released is what users would have sent. Anything "
     "else that is computed from the file, a plot of residuals say, is a release of its own."
 )
-REHEARSAL = (
-    "A rehearsal: whoever knows the seed ({}) can take the noise away. Publish a fit that was made with --deployment."
-)
+REHEARSAL = "A rehearsal: whoever knows the seed ({}) can remove the noise. Publish a fit made with --deployment."
 PERSONS = (
     "Every person counts once, with the mean over all of its rows, so the risk is a mean over persons. Its minimiser "
     "is that of a mean over rows only if the number of a person's rows tells nothing of what they hold, or the model "
@@ -59,10 +57,7 @@ TARGETS = {
         "The target is the minimiser of the weighted Huber risk. Its slopes are those of the linear model if errors "
         "are symmetric given the columns, or independent of them."
     ),
-    "mallows-logistic": (
-        "The target is the minimiser of the weighted logistic risk: the log odds for a unit of each column where the "
-        "model is right."
-    ),
+    "mallows-logistic": "The target is the minimiser of the weighted logistic risk: log odds where the model is right.",
 }
 
 
