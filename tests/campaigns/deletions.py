@@ -2,7 +2,7 @@
 
 `python -m tests.campaigns.deletions [MODULE...]`, some ten CPU minutes for all. Deleted are the file or folder and its
 line in the registry. A module that imports what is gone when it is imported itself goes too, with its own line: the
-algorithms of a problem, the audit of an algorithm. Of what is left every module is imported, and
+algorithms of a problem. Of what is left every module is imported, and
 results are validated, run, drawn, listed, stated, cited and reported by the commands themselves.
 """
 
@@ -21,14 +21,14 @@ from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "dpexp"
-REGISTRIES = ("algorithms", "algorithms/schedules", "problems", "privacy/mechanisms", "papers", "reporting/audit")
+REGISTRIES = ("algorithms", "algorithms/schedules", "problems", "privacy/mechanisms", "papers")
 EDITED = {
     *(f"dpexp.{registry.replace('/', '.')}" for registry in REGISTRIES),
     "dpexp.commands.cli",
     "dpexp.commands.api",
 }
-LEFT = {"dpexp.reporting.audit.auditable", "dpexp.privacy.mechanisms.local_gaussian"}
-"""an interface, which is no entry; and the mechanism of users, which a statement tells from all others"""
+LEFT = {"dpexp.privacy.mechanisms.local_gaussian"}
+"""the mechanism of users, which a statement tells from all others"""
 HELPERS = {
     "api",
     "cli",

@@ -20,13 +20,12 @@ from typing import Any, NamedTuple, TypeVar
 from unittest.mock import patch
 
 import numpy as np
-from dpexp.reporting.audit.auditable import Copy
 from scipy.stats import beta, binom
 
 from dpexp.config.experiment_file import read_experiment
 from dpexp.config.yamlfile import ConfigError
 from dpexp.reporting.audit import audit as auditing
-from dpexp.reporting.audit import batches, sums
+from dpexp.reporting.audit import releases
 from dpexp.reporting.audit.audit import Row, audit
 
 LEVEL = 1e-3
@@ -41,7 +40,8 @@ class Drawn(NamedTuple):
     """One sound mechanism."""
 
     config: str
-    copies: tuple[Copy, ...]
+    way: releases.Way
+    target: float
     records: int
     batch: int
 
@@ -152,20 +152,18 @@ def drawn(seed: int) -> Drawn:
     sections["run"] = {**sections["run"], "replicates": 8, "seed": draw.whole(0, 10**6), "checkpoints": 1}
     told = {name: ", ".join(f"{key}: {value}" for key, value in keys.items()) for name, keys in sections.items()}
     lines = ["experiment: sound", *(f"{name}: {{{keys}}}" for name, keys in told.items())]
-    quiet = bool(draw.random() < 0.3)
-    eps = draw.between(0.2, 0.6) if quiet else draw.between(2, 12)
-    copy = Copy(eps, draw.whole(4, 24), quiet=quiet, crowd=not quiet and bool(draw.random() < 0.2))
-    batch = draw.whole(1, 3)
-    return Drawn("\n".join(lines) + "\n", (copy,), batch * draw.whole(2, 5), batch)
+    way, batch = releases.Way(draw.whole(2, 24), draw.whole(1, 2)), draw.whole(1, 3)
+    return Drawn("\n".join(lines) + "\n", way, draw.between(2, 12), batch * draw.whole(2, 5), batch)
 
 
 def rows_of(one: Drawn, seed: int) -> list[Row] | None:
     """What an audit finds; None where the config is refused, or nothing of it can be audited."""
     with (
-        patch.object(batches, "RECORDS", one.records),
-        patch.object(batches, "BATCH", one.batch),
-        patch.object(batches, "COPIES", one.copies),
-        patch.object(sums, "COPIES", one.copies),
+        patch.object(releases, "RECORDS", one.records),
+        patch.object(releases, "BATCH", one.batch),
+        patch.object(releases, "WAYS", (one.way,)),
+        patch.object(releases, "SUM_STEPS", one.way.steps),
+        patch.object(releases, "TARGET", one.target),
         patch.object(auditing, "PILOT", PILOT),
         suppress(ConfigError),
     ):
