@@ -49,7 +49,7 @@ smoke: $(READY)
 # The papers of shelf/ at toy size.
 shelf: $(READY)
 	$(BIN)/dpexp run --profile smoke --results build/shelf shelf/*/*.yaml
-	for name in batches clipping; do $(BIN)/dpexp plot $$name --format png --results build/shelf || exit; done
+	for name in adaptive batches clipping; do $(BIN)/dpexp plot $$name --format png --results build/shelf || exit; done
 
 # Format, lint and types.
 lint: $(READY)
