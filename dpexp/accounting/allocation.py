@@ -36,18 +36,14 @@ import numpy as np
 from dpexp.accounting.functions import exp, expm1, gauss_legendre, log, ndtr
 from dpexp.accounting.grid import UNIT, Discrete
 
-REACH = 9.5
-"""noise units beyond which a coordinate's outcomes are one atom: Phi(-9.5) = 1e-21"""
-TRIMMED = 1e-20
-"""mass that a combination may push to infinity at either end"""
-FINE = 32.0
-"""points of the grid in a standard deviation of the loss; the variance is then overstated by 1e-3 at most"""
-MOST = 6000
-"""points of a grid: a combination takes the square of it"""
-ATOMS = 1000
-"""atoms from below"""
-CELLS = 4000
-"""cells of one coordinate from below"""
+REACH, TRIMMED = 9.5, 1e-20
+"""noise units beyond which a coordinate's outcomes are one atom: Phi(-9.5) = 1e-21; and mass that a combination may
+push to infinity at either end"""
+FINE, MOST = 32.0, 6000
+"""points of the grid in a standard deviation of the loss, of which the variance is overstated by 1e-3 at most; and of a
+grid: a combination takes the square of it"""
+ATOMS, CELLS = 1000, 4000
+"""atoms from below, and cells of one coordinate"""
 LARGEST = 500.0
 """largest loss: e^500 is a number"""
 _NODES = 12
@@ -77,9 +73,7 @@ class OnGrid:
     @property
     def spread(self) -> float:
         """Standard deviation of the loss under Q; it only sets grids."""
-        losses, total = self.losses, float(self.q.sum())
-        mean = float((self.q * losses).sum()) / total
-        return math.sqrt(float((self.q * (losses - mean) ** 2).sum()) / total)
+        return _deviation(self.losses, self.q)
 
     @property
     def removed(self) -> Discrete:
@@ -208,10 +202,8 @@ class Atoms:
     @property
     def range(self) -> tuple[float, float, float]:
         """The least and the largest loss, and the deviation under Q, which only sets a grid."""
-        losses, total = log(self.p) - log(self.q), float(self.q.sum())
-        mean = float((self.q * losses).sum()) / total
-        spread = math.sqrt(float((self.q * (losses - mean) ** 2).sum()) / total)
-        return float(losses.min()), float(losses.max()), spread
+        losses = log(self.p) - log(self.q)
+        return float(losses.min()), float(losses.max()), _deviation(losses, self.q)
 
     def curve(self, eps: np.ndarray) -> np.ndarray:
         """sup over events of P - e^eps Q [E], from below: sums of positive terms.
@@ -286,18 +278,22 @@ def _merged(p: np.ndarray, q: np.ndarray, relative: float) -> Atoms:
     return Atoms(kept_p[seen], kept_q[seen], error)
 
 
+def _deviation(losses: np.ndarray, masses: np.ndarray) -> float:
+    total = float(masses.sum())
+    mean = float((masses * losses).sum()) / total
+    return math.sqrt(float((masses * (losses - mean) ** 2).sum()) / total)
+
+
 def _power_of_two(wanted: float) -> float:
     """The largest power of 2 that is not above."""
     return float(2.0 ** math.floor(math.log2(wanted)))
 
 
 def one_epoch_above(mu: float, batches: int) -> OnGrid:
-    """The pair of one epoch, from above."""
     return _doubled(normal_above(mu), batches, combined)
 
 
 def one_epoch_below(mu: float, batches: int) -> Atoms:
-    """The same from below."""
     return _doubled(normal_below(mu), batches, mixed)
 
 

@@ -168,5 +168,5 @@ def _noise_of_looks(event: Any) -> float:
         raise NotAccounted("a sampled event that is not of Gaussian ones", event)
     if any(look.noise_multiplier == 0 for look in looks):
         return 0.0
-    told = math.fsum(look.steps / look.noise_multiplier**2 for look in looks)
-    return 1 / math.sqrt(told) if told else math.inf
+    squares = math.fsum(look.steps / look.noise_multiplier**2 for look in looks)
+    return 1 / math.sqrt(squares) if squares else math.inf

@@ -11,7 +11,7 @@ from scipy import fft
 from dpexp.accounting import pairs as curves
 from dpexp.accounting.compose import Tilted, _transform_size
 from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.grid import UNIT, _bends, _walked, from_above, from_below
+from dpexp.accounting.grid import UNIT, from_above, from_below
 from dpexp.accounting.steps import StepLoss
 from tests.oracles.composition import epsilon
 
@@ -118,30 +118,6 @@ def test_one_step_lies_between_its_two_grids(q, mu, names):
         seen = exact > 1e-3 * exact.max()
         assert np.median(up[seen]) < 1.3 * np.median(low[seen])
     assert not np.all(up <= exact)  # a law from above is not one from below
-
-
-def test_convex_hulls_of_a_polygon():
-    """Dropping points against the literal hull of the points (gamma, f)."""
-    rng = np.random.default_rng(2)
-    interval, middle = 0.05, 40
-    for _ in range(20):
-        gamma = np.exp(interval * (np.arange(81) - middle))
-        excess = np.exp(-np.abs(np.log(gamma)) * 2) * rng.uniform(0.8, 1, 81) * 0.2
-        excess[[0, -1]] = 0
-        f = np.maximum(1 - gamma, 0) + excess
-        literal = []
-        for k in range(81):
-            while len(literal) > 1:
-                i, j = literal[-2:]
-                if (f[j] - f[i]) * (gamma[k] - gamma[i]) < (f[k] - f[i]) * (gamma[j] - gamma[i]):
-                    break
-                literal.pop()
-            literal.append(k)
-        kept = _walked(excess, np.arange(81), middle, interval)
-        assert kept.tolist() == literal
-        slopes = np.diff(f[literal]) / np.diff(gamma[literal])
-        bends = gamma[literal[1:-1]] * np.diff(slopes)
-        assert _bends(excess, kept, middle, interval)[1:-1] == pytest.approx(bends, rel=1e-9)
 
 
 def test_curves_have_the_stated_digits():
