@@ -47,6 +47,8 @@ MOST = 1e8
 MOST_LISTED = 20_000
 """steps up to which Renyi divergences take all numbers of uses"""
 Statistic = Literal["last-iterate", "average"]
+Value = Callable[[GaussianMixture, GaussianMixture, float], float]
+"""of the half line from a place on, less its value"""
 MOST_PATTERNS = 12
 """steps up to which all patterns of random inclusions are listed"""
 
@@ -109,38 +111,36 @@ class LinearLaw:
             found.append((GaussianMixture(sign * p / unit * counts, self.uses.log_p, 1.0), every))
         return found
 
+    def _largest(self, value: Value, before: float, places: int, close: float) -> float:
+        """Over half lines of both orders, from so far before all atoms: at some places, then around the best."""
+        found = [0.0]
+        for p, q in self._orders:
+            # P(x > high) <= delta by the union of its atoms' tails
+            low, high = float(min(p.centres.min(), q.centres.min())) - before, float(p.centres.max()) + 9
+            negative = partial(value, p, q)
+            scan = np.linspace(low, high, places).tolist()
+            best = min(range(places), key=[negative(t) for t in scan].__getitem__)
+            at = least(negative, scan[max(0, best - 1)], scan[min(places - 1, best + 1)], xatol=close)
+            found.append(-at.value)
+        return max(found)
+
     def eps(self, delta: float) -> float:
         """The largest epsilon that a half line attains at delta, both orders (c); 0 if none does."""
-        return max(0.0, *(self._told(p, q, delta) for p, q in self._orders)) if delta < 1 else 0.0
 
-    @staticmethod
-    def _told(p: GaussianMixture, q: GaussianMixture, delta: float) -> float:
-        def negative(t: float) -> float:
+        def negative(p: GaussianMixture, q: GaussianMixture, t: float) -> float:
             room = math.exp(p.log_above(t)) * (1 - _ROUNDING) - delta
             return q.log_above(t) + _ROUNDING - math.log(room) if room > 0 else 1e6 * (1 + t * t)
 
-        # P(x > high) <= delta by the union of its atoms' tails
-        low, high = float(min(p.centres.min(), q.centres.min())) - 2, float(p.centres.max()) + 9
-        scan = np.linspace(low, high, 33)
-        best = int(np.argmin([negative(float(t)) for t in scan]))
-        found = least(negative, float(scan[max(0, best - 1)]), float(scan[min(32, best + 1)]), xatol=1e-7)
-        return -found.value
+        return self._largest(negative, 2, 33, 1e-7) if delta < 1 else 0.0
 
     def delta(self, eps: float) -> float:
         """The largest P - e^eps Q of a half line, both orders."""
-        found = 0.0
-        for p, q in self._orders:
-            low, high = float(min(p.centres.min(), q.centres.min())) - 9, float(p.centres.max()) + 9
 
-            def negative(t: float, p: GaussianMixture = p, q: GaussianMixture = q) -> float:
-                log_p = p.log_above(t)
-                return math.exp(log_p) * math.expm1(min(q.log_above(t) + eps - log_p, 700.0))
+        def negative(p: GaussianMixture, q: GaussianMixture, t: float) -> float:
+            log_p = p.log_above(t)
+            return math.exp(log_p) * math.expm1(min(q.log_above(t) + eps - log_p, 700.0))
 
-            scan = np.linspace(low, high, 97)
-            best = int(np.argmin([negative(float(t)) for t in scan]))
-            at = least(negative, float(scan[max(0, best - 1)]), float(scan[min(96, best + 1)]), xatol=1e-9)
-            found = max(found, -at.value)
-        return found
+        return self._largest(negative, 9, 97, 1e-9)
 
     @property
     def variation(self) -> float:

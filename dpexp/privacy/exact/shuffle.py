@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import betainc
 
 from dpexp.accounting.binomials import binomial_log_masses, likely_counts
 from dpexp.accounting.compose import TooWide
@@ -60,6 +59,8 @@ def three_values(pure_eps: float, users: int, delta: float) -> float:
     masses = exp(logs)
 
     def tail(trials: np.ndarray, k: np.ndarray) -> np.ndarray:
+        from scipy.special import betainc
+
         inner = betainc(np.maximum(k, 1.0), np.maximum(trials - k + 1, 1.0), 0.5)
         return np.where(k <= 0, 1.0, np.where(k > trials, 0.0, inner))
 
