@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import AbstractContextManager, closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -159,34 +159,3 @@ def kept_in(folder: Path, chunks: Iterable[Chunk] | None = None) -> dict[str, Pa
         except (Damaged, ValueError, IndexError, KeyError):
             path.unlink(missing_ok=True)
     return parts
-
-
-class Keeping(AbstractContextManager["Keeping"]):
-    """Keeps the chunks of a run: all of them where an error ends it. One that ends well has written its results."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._waiting: list[tuple[Chunk, Done]] = []
-        self._seconds = 0.0
-        """that the waiting ones took to compute"""
-
-    def keep(self, chunk: Chunk, done: Done) -> None:
-        """Keep a chunk, now or when there is more that could be lost."""
-        self._waiting.append((chunk, done))
-        self._seconds += done.wall_s * len(chunk.cells)
-        # to write every chunk at once would take a tenth of the time of short runs
-        if self._seconds >= MOST_LOST_S:
-            self.flush()
-
-    def flush(self) -> None:
-        """Keep what waits."""
-        while self._waiting:
-            save(self.folder, *self._waiting[0])
-            del self._waiting[0]
-        self._seconds = 0.0
-
-    def __exit__(self, kind: object, *exception: object) -> None:
-        # an error of writing here would hide why the run has ended
-        if kind is not None:
-            with suppress(OSError):
-                self.flush()

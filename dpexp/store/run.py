@@ -17,7 +17,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,7 +37,7 @@ from dpexp.store.confirming import confirm_held
 from dpexp.store.executors import Task, executed
 from dpexp.store.fingerprint import watch
 from dpexp.store.folder import LOCK, Folder, NotWritable
-from dpexp.store.partials import Chunk, Keeping, Part, chunks_to_compute, computed
+from dpexp.store.partials import Chunk, Part, chunks_to_compute, computed
 from dpexp.store.planning import CellPlan, derived_state, plan, plan_of_deployment
 from dpexp.store.publish import Computed, Fresh, publish
 from dpexp.store.rows import Ended
@@ -187,9 +187,8 @@ def run_part(experiment: Experiment, options: Options, part: int, parts: int) ->
     chunks = chunks_to_compute(_choose(plan(experiment, options.results), options))
     own = chunks[part - 1 :: parts]
     check = watch(experiment, [cell for chunk in own for cell in chunk.cells])
-    with Keeping(folder.partial) as keeping:
-        results = _compute(experiment, own, partials.kept_in(folder.partial, own), keeping, options, check)
-        keeping.flush()
+    results = _compute(experiment, own, partials.kept_in(folder.partial, own), folder, options, check)
+    _save(folder, [(chunk, done) for chunk, done in results if not partials.place_of(folder.partial, chunk).exists()])
     failed = sum(isinstance(result, Failed) for _, result in results)
     done = sum(partials.place_of(folder.partial, chunk).exists() for chunk in chunks)
     return Share(experiment.name, len(own), failed, done, len(chunks))
@@ -219,20 +218,19 @@ def _bring_up_to_date(
         require_unchanged()
 
     chunks = [replace(chunk, deployment=options.deployment) for chunk in chunks_to_compute(todo)]
-    with Keeping(folder.partial) as keeping:
-        # (c)
-        kept = {} if options.force or options.deployment else partials.kept_in(folder.partial)
-        results = _compute(experiment, chunks, kept, keeping, options, check)
-        check()
-        fresh, failures = _assemble(todo, results, folder)
-        shown, ended = failures, dict[str, Ended]()
-        # (e)
-        if failures and options.force:
-            good = {p.cell.cell_id for p in plan(experiment, options.results) if p.status == "current"}
-            shown = {cell_id: error for cell_id, error in failures.items() if cell_id not in good}
-        if fresh or not failures or not folder.manifest.exists():
-            at = started.isoformat(timespec="seconds") if options.deployment else ""
-            ended = publish(experiment, folder, plans, fresh, shown, started, at)
+    # (c)
+    kept = {} if options.force or options.deployment else partials.kept_in(folder.partial)
+    results = _compute(experiment, chunks, kept, folder, options, check)
+    check()
+    fresh, failures = _assemble(todo, results, folder)
+    shown, ended = failures, dict[str, Ended]()
+    # (e)
+    if failures and options.force:
+        good = {p.cell.cell_id for p in plan(experiment, options.results) if p.status == "current"}
+        shown = {cell_id: error for cell_id, error in failures.items() if cell_id not in good}
+    if fresh or not failures or not folder.manifest.exists():
+        at = started.isoformat(timespec="seconds") if options.deployment else ""
+        ended = publish(experiment, folder, plans, fresh, shown, started, at)
     if not failures and options.only is None:
         folder.remove_partial()
     elif not failures:
@@ -246,11 +244,14 @@ def _compute(
     experiment: Experiment,
     chunks: Sequence[Chunk],
     kept: Mapping[str, Part],
-    keeping: Keeping,
+    folder: Folder,
     options: Options,
     check: Callable[[], None],
 ) -> Results:
-    """Compute chunks, but for cells of which they are `kept`; `check` is asked before one is kept."""
+    """Compute chunks, but for cells of which they are `kept`; `check` is asked before one is kept.
+
+    What is finished is on the disk soon, and where an error ends the run all of it.
+    """
     results: Results = []
     waiting = []
     for chunk in chunks:
@@ -268,22 +269,37 @@ def _compute(
     errors: set[str] = set()
     total, done = sum(chunk.seconds for chunk in waiting) or 1.0, 0.0
     tell(f"{experiment.name}: 0%", 0.0)
-    with closing(computed(waiting, lambda chunks: _executed(chunks, options))) as stream:
-        for chunk, result in stream:
-            check()
-            if isinstance(result, Done):
-                if not chunk.deployment:
-                    keeping.keep(chunk, result)
-            elif options.fail_fast:
-                raise CellFailed(f"{experiment.name}: a cell failed: {result.error}", "--debug shows where")
-            elif result.error not in errors:
-                errors.add(result.error)
-                shown = result.traceback if options.debug else f"{experiment.name}: a cell failed: {result.error}"
-                note(shown, options.quiet and not options.debug)
-            results.append((chunk, result))
-            done += chunk.seconds
-            tell(f"{experiment.name}: {done / total:.0%}", done / total)
+    unsaved: Results = []
+    try:
+        with closing(computed(waiting, lambda chunks: _executed(chunks, options))) as stream:
+            for chunk, result in stream:
+                check()
+                unsaved.append((chunk, result))
+                # to write every chunk at once would take a tenth of the time of short runs
+                if sum(r.wall_s * len(c.cells) for c, r in unsaved if isinstance(r, Done)) >= partials.MOST_LOST_S:
+                    _save(folder, unsaved)
+                    unsaved = []
+                if isinstance(result, Failed) and options.fail_fast:
+                    raise CellFailed(f"{experiment.name}: a cell failed: {result.error}", "--debug shows where")
+                if isinstance(result, Failed) and result.error not in errors:
+                    errors.add(result.error)
+                    shown = result.traceback if options.debug else f"{experiment.name}: a cell failed: {result.error}"
+                    note(shown, options.quiet and not options.debug)
+                results.append((chunk, result))
+                done += chunk.seconds
+                tell(f"{experiment.name}: {done / total:.0%}", done / total)
+    except BaseException:
+        with suppress(OSError):  # an error of writing would hide why the run has ended
+            _save(folder, unsaved)
+        raise
     return results
+
+
+def _save(folder: Folder, results: Results) -> None:
+    """Keep finished chunks for another run, but not those of a deployment."""
+    for chunk, result in results:
+        if isinstance(result, Done) and not chunk.deployment:
+            partials.save(folder.partial, chunk, result)
 
 
 def _executed(chunks: Sequence[Chunk], options: Options) -> Generator[tuple[int, Done | Failed]]:
