@@ -81,23 +81,24 @@ class Cells(NamedTuple):
         return float(((self.record - self.other) ** 2 / self.blanket).sum())
 
 
-def pure_delta(eps: float, pure_eps: float, users: int) -> float:
-    """Delta at eps >= 0 of messages that are pure_eps-DP, rounded up: (a)."""
+def coins(tosses: np.ndarray, heads: np.ndarray) -> np.ndarray:
+    """P(Bin(tosses, 1/2) >= heads), whole numbers [A] -> [A]."""
     from scipy.special import betainc
 
+    inside = betainc(np.maximum(heads, 1.0), np.maximum(tosses - heads + 1, 1.0), 0.5)
+    return np.where(heads <= 0, 1.0, np.where(heads > tosses, 0.0, inside))
+
+
+def pure_delta(eps: float, pure_eps: float, users: int) -> float:
+    """Delta at eps >= 0 of messages that are pure_eps-DP, rounded up: (a)."""
     if eps >= pure_eps:
         return 0.0
     a, e = math.exp(pure_eps), math.exp(eps)
     # another user's message shows either value with probability 1 / (a + 1); of the counts left out each is below e^-60
     counts, logs = likely_counts(users - 1, 2 / (a + 1), -60.0)
     k = np.ceil((counts + 1) * (a * e - 1) / ((a - 1) * (1 + e)))
-    both = [
-        np.where(
-            j <= 0, 1.0, np.where(j > counts, 0.0, betainc(np.maximum(j, 1.0), np.maximum(counts - j + 1, 1.0), 0.5))
-        )
-        for j in (k - 1, k)
-    ]
-    gain, loss = (a - e) / (a + 1) * (both[0] - both[1]), (e - 1) * both[1]
+    before, above = coins(counts, k - 1), coins(counts, k)
+    gain, loss = (a - e) / (a + 1) * (before - above), (e - 1) * above
     return float((exp(logs) * (np.maximum(gain - loss, 0.0) + 1e-9 * gain + 1e-11 * loss)).sum()) + users * 1e-26
 
 
@@ -113,7 +114,7 @@ def cap_cells(pure_eps: float, share: float) -> Cells:
 @lru_cache(maxsize=8)
 def ball_cells(c: float, dimension: int) -> Cells:
     """(c): all means within c of one point, any two of them; c > 0, dimension >= 1."""
-    width, lost = min(0.2, max(0.12 / c, 0.08)), 2 * math.exp(-((REACH - 0.2) ** 2) / 2)
+    width, lost = min(0.2, max(0.12 / c, 0.1)), 2 * math.exp(-((REACH - 0.2) ** 2) / 2)
     far = c + math.sqrt(dimension) + REACH
     near = max(0.0, math.sqrt(dimension) - c - REACH)
     edges = width * np.arange(math.ceil(2 * far / width) + 1)
@@ -231,8 +232,10 @@ def _zero(masses: np.ndarray) -> float:
 
 def _cumulants(powers: np.ndarray, masses: np.ndarray) -> np.ndarray:
     """log E e^power of laws with masses [A] at powers [.., A], and at 0 with the rest."""
-    near, far = (masses * expm1(powers)).sum(axis=-1), (masses * exp(powers)).sum(axis=-1) + _zero(masses)
-    return np.asarray(np.where(near > -0.5, log1p(near), log(far)))
+    near = (masses * expm1(powers)).sum(axis=-1)
+    if np.all(near > -0.5):
+        return log1p(near)
+    return np.asarray(np.where(near > -0.5, log1p(near), log((masses * exp(powers)).sum(axis=-1) + _zero(masses))))
 
 
 def _power(base: np.ndarray, count: int) -> np.ndarray:
@@ -252,7 +255,7 @@ def grid_of(values: np.ndarray, masses: np.ndarray, users: int, size: int, more:
 
     def moments(rate: float) -> tuple[float, float]:
         tilted = masses * exp(rate * values)
-        total = 1 + float((masses * expm1(rate * values)).sum())
+        total = float(tilted.sum()) + _zero(masses)
         mean = float((tilted * values).sum()) / total
         return mean, float((tilted * values * values).sum()) / total - mean * mean
 
@@ -295,7 +298,7 @@ def _positive_part(values: np.ndarray, masses: np.ndarray, users: int) -> float:
     if not values.max() > 0:
         return 0.0
     values = _raised(values, masses)
-    grid = grid_of(values, masses, users, 1 << (16 if users <= 100_000 else 18))
+    grid = grid_of(values, masses, users, 1 << (16 if users <= 100_000 else 17))
     cells, halves = grid.split(values)
     masses = np.concatenate([masses * half for half in halves])
     law = grid.tilt(cells, masses)

@@ -319,7 +319,7 @@ def _local_block(
             "with exact sens.": up(m.exact_mu, 4),
         }
         rows.append({**head, **{f"eps at {d:g}": up(eps_of(m.exact_mu, d), 4) for d in deltas}})
-        for bound, words, digits in zip(both if random else (), IN_RANDOM_ORDER, (up, down), strict=False):
+        for bound, words, digits in zip([a for a in both if a.valid], IN_RANDOM_ORDER, (up, down), strict=False):
             numbers = {f"eps at {d:g}": digits(eps, 4) for d, eps in zip(deltas, bound.at(deltas), strict=True)}
             rows.append({**dict.fromkeys(head, ""), "seen by the server": words, **numbers})
     table = [list(rows[0]), *(list(row.values()) for row in rows)]

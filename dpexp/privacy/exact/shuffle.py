@@ -20,7 +20,7 @@ from dpexp.accounting.binomials import binomial_log_masses, likely_counts
 from dpexp.accounting.compose import TooWide
 from dpexp.accounting.functions import exp, ndtr
 from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.shuffle import Tilt, between, cap_cells, eps_at, grid_of, pure_mu
+from dpexp.accounting.shuffle import Tilt, between, cap_cells, coins, eps_at, grid_of, pure_mu
 
 CELLS = 6000
 """of a message with one number"""
@@ -58,17 +58,11 @@ def three_values(pure_eps: float, users: int, delta: float) -> float:
     m, logs = likely_counts(users, 2 / (a + 2), -60.0)
     masses = exp(logs)
 
-    def tail(trials: np.ndarray, k: np.ndarray) -> np.ndarray:
-        from scipy.special import betainc
-
-        inner = betainc(np.maximum(k, 1.0), np.maximum(trials - k + 1, 1.0), 0.5)
-        return np.where(k <= 0, 1.0, np.where(k > trials, 0.0, inner))
-
     def attained(eps: float) -> float:
         e = math.exp(eps)
         s, rest = (a - 1) * (1 + e), m * (1 - a * e) + (users - m) * (1 - e) / a
         k = np.ceil(-rest / s)
-        gain, loss = s * m / 2 * tail(m - 1, k - 1), rest * tail(m, k)
+        gain, loss = s * m / 2 * coins(m - 1, k - 1), rest * coins(m, k)
         return float((masses * (np.maximum(gain + loss, 0.0) - 1e-11 * (gain + np.abs(loss)))).sum()) / users
 
     return eps_at(attained, delta, "below", pure_eps, eps_of(pure_mu(pure_eps, users), delta))

@@ -100,23 +100,25 @@ class LocalGaussian(Mechanism):
         largest, constant = self.mu.largest, self.mu.constant
         if math.isinf(largest):
             return []
-        name, refused = "random order", ""
         if self.dimension is None or self.radius is None:
             refused = "messages differ in length or noise"
         elif self.mu.groups(self.users, 0.5) is None:
             refused = "no two users have one budget, and nothing is proven for different ones"
+        else:
+            refused = self._messages(largest, self.users).upper_bounds()[1].refused
+        found = replace(
+            guarantee("random order", THEOREM, ALL, cache(self._eps), CONDITIONS, refused=refused), secret="order"
+        )
         if refused:
-            return [guarantee(name, THEOREM, ALL, lambda _: math.inf, CONDITIONS, refused=refused)]
-
-        def eps(delta: float) -> float:
-            if constant is not None:
-                return self._messages(constant, self.users).upper_bounds()[1].eps(delta)
-            # a hundredth of delta is for the chance that a group is smaller
-            groups = self.mu.groups(self.users, delta / 100) or {}
-            return max(self._messages(mu, n).upper_bounds()[1].eps(delta * 0.99) for mu, n in groups.items())
-
-        found = replace(guarantee(name, THEOREM, ALL, cache(eps), CONDITIONS), secret="order")
+            return [replace(found, eps=lambda _: math.inf)]
         return [found] if constant is None else [found, self._messages(constant, self.users).lower_bounds()[0]]
+
+    def _eps(self, delta: float) -> float:
+        """In random order; of several budgets a hundredth of delta is for the chance that a group is smaller."""
+        one = self.mu.constant is not None
+        groups = self.mu.groups(self.users, delta / 100) or {}
+        share = delta if one else 0.99 * delta
+        return max(self._messages(mu, n).upper_bounds()[1].eps(share) for mu, n in groups.items())
 
     def _messages(self, mu: float, users: int) -> ShuffledMessages:
         """Those of users with one budget."""

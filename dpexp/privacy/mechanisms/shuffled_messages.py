@@ -20,6 +20,8 @@ THEOREM = "docs/shuffle.md, theorem 1"
 LOCAL = "the budget of one message; also for who sees who sent what"
 MOST_NUMBERS, MOST_RADIUS, LEAST_RADIUS = 2000, 2.5, 1e-3
 """numbers of a message and radius over the noise, beyond which nothing is gained; a smaller radius is rounded up"""
+MOST_SEPARATED = 20.0
+"""mu from which on a pair of neighbours is told apart by one message"""
 CONDITIONS = (
     "an anonymiser calls the users in a uniformly random order and takes name, address and time off every message",
     "nobody else knows the order, or the seed from which it was drawn",
@@ -99,6 +101,8 @@ class ShuffledMessages(Mechanism):
         users, mu, pure = self.n - self.known, self.mu, self.pure_eps
         if mu is not None:
             pair = "two records, the others' messages all being those of the second"
+            if mu > MOST_SEPARATED:
+                return []
             last = "linear losses: the last iterate is the sum of all messages"
             return [
                 attained("equal-others", ALL, pair, cache(lambda delta: shuffle.gaussian(mu, users, delta))),
