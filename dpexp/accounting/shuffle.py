@@ -298,7 +298,7 @@ def _positive_part(values: np.ndarray, masses: np.ndarray, users: int) -> float:
     if not values.max() > 0:
         return 0.0
     values = _raised(values, masses)
-    grid = grid_of(values, masses, users, 1 << (16 if users <= 100_000 else 17))
+    grid = grid_of(values, masses, users, 1 << (16 + (users > 100_000) + (users > 500_000)))
     cells, halves = grid.split(values)
     masses = np.concatenate([masses * half for half in halves])
     law = grid.tilt(cells, masses)

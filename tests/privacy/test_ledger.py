@@ -98,7 +98,8 @@ def test_document_has_the_contracts_keys():
         assert keys <= set(statement)
         assert statement["released"] == "all-iterates"
         assert [delta for delta, _ in statement["eps"]] == [1e-5, 1e-6]
-        assert statement["rdp"][1][1] == pytest.approx(statement["mu"] ** 2)
+        if statement["analysis"] != "random order":
+            assert statement["rdp"][1][1] == pytest.approx(statement["mu"] ** 2)
     page = text([mechanism(budget=b) for b in BUDGET_CASES], [1e-5])
     assert "replace-one" in page
     assert max(len(line) for line in page.splitlines() if "attacker who" not in line) <= 110
