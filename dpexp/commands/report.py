@@ -15,12 +15,10 @@ from dpexp.core.text import guess, up
 from dpexp.plugins.loaded import said, shell
 
 if TYPE_CHECKING:
-    from dpexp.reporting.page import Fit, Numbers, Picture, Privacy, Stored
+    from dpexp.reporting.page import Fit, Picture, Section, Stored
 
-MOST_ROWS = 200
-"""settings of a table of the page"""
-MOST_COMPARED = 40
-"""comparisons of a table of the page"""
+MOST_ROWS, MOST_COMPARED = 200, 40
+"""settings and comparisons of a table of the page"""
 MOST_BYTES = 1_000_000
 """of a text of one's own, and of a fit"""
 MOST_STATED = 12
@@ -45,13 +43,14 @@ def report(target: Path, out: Path | None, title: str = "", text: Path | None = 
     of_papers = [name for paper in papers().values() for name in paper.configs]
     # what the user ran comes first, then papers, in their order
     names = sorted(names, key=lambda name: of_papers.index(name) if name in of_papers else -1)
-    experiments = [read_experiment(results, name) for name in each(names, "experiment", str)]
-    pictures = _pictures(experiments, results)
-    sections = [
-        Section(one, pictures.get(one.name, ()), *_tables(one, results, alone or one.name not in of_papers),
-                _privacy(one, alone or one.name not in of_papers) if one.gathered is not None else None)
-        for one in each(experiments, "values of experiment", lambda one: one.name)
-    ]  # fmt: skip
+    stored = [read_experiment(results, name) for name in each(names, "experiment", str)]
+    pictures = _pictures(stored, results)
+    sections = []
+    for one in each(stored, "values of experiment", lambda one: one.name):
+        section = Section(one, pictures.get(one.name, ()))
+        # of experiments of papers the page of all has the figures: numbers are a command away
+        whole = one.gathered is not None and (alone or one.name not in of_papers)
+        sections.append(_with_numbers(section) if whole else section)
     fits = [] if alone else [_fit(file, results) for file in _fit_files(results)]
     title = title or (f"{names[0]}: results" if alone else "Results of dpexp")
     write_text(path, page(title, sections, _claims(results, names, alone), fits, words))
@@ -84,8 +83,8 @@ def _experiments(target: Path) -> tuple[Path, list[str], bool]:
     return target, names, False
 
 
-def _pictures(experiments: Sequence[Stored], results: Path) -> dict[str, list[Picture]]:
-    """By experiment, the shipped figures that it allows, else its own; what theory alone decides is not drawn here."""
+def _pictures(stored: Sequence[Stored], results: Path) -> dict[str, list[Picture]]:
+    """By experiment, the shipped figures that the results allow, else its own."""
     from dpexp.papers import figures, theories
     from dpexp.reporting.page import picture
     from dpexp.reporting.results.declaration import Declaration
@@ -93,84 +92,74 @@ def _pictures(experiments: Sequence[Stored], results: Path) -> dict[str, list[Pi
     from dpexp.reporting.results.gather import Source
     from dpexp.reporting.worker_processes import in_processes
 
-    shown = [one.name for one in experiments if one.gathered is not None]
-    places, work = [], []
-    for figure in figures().values():
-        if figure.needs and (own := [name for name in shown if name in figure.needs]):
-            places.append(own[0])
-            work.append((figure, results, shell(["plot", figure.name], results)))
-    seen = {name for figure, *_ in work for name in figure.needs}
+    shown = [one.name for one in stored if one.gathered is not None]
+    work = {figure.name: (min(set(figure.needs) & set(shown), key=shown.index), figure)
+            for figure in figures().values() if set(figure.needs) & set(shown)}  # fmt: skip
+    seen = {name for _, figure in work.values() for name in figure.needs}
     for name in shown:
         if name not in seen:
-            places.append(name)
-            figure = figure_of([Source(results, name)], Declaration(), theories, figures())
-            work.append((figure, results, shell(["plot", name], results)))
-    drawn = in_processes(picture, work, "figure", [figure.name for figure, *_ in work])
+            work[name] = name, figure_of([Source(results, name)], Declaration(), theories, figures())
+    arguments = [(figure, results, shell(["plot", word], results)) for word, (_, figure) in work.items()]
+    drawn = in_processes(picture, arguments, "figure", list(work))
     found: dict[str, list[Picture]] = {}
-    for name, one in zip(places, drawn, strict=True):
+    for (name, _), one in zip(work.values(), drawn, strict=True):
         found.setdefault(name, []).append(one)
     return found
 
 
-def _tables(one: Stored, results: Path, compare: bool) -> tuple[list[Numbers], list[str]]:
-    """The table of a result and pairs of levels of what varies in it; what cannot be shown has a line."""
+def _with_numbers(section: Section) -> Section:
+    """With the table of a result, its levels compared, and its statement; what cannot be shown has a line."""
     from dpexp.config.settings import varying
     from dpexp.papers import theories
     from dpexp.reporting.page import Numbers
     from dpexp.reporting.results.compared import between_levels, certainty, compared, shown
     from dpexp.reporting.results.table import content_of
 
-    if one.gathered is None:
-        return [], []
-    runs, tables, remarks = one.gathered.runs, [], []
-    if len(runs) > MOST_ROWS:
-        return [], [f"{len(runs):,} settings are not tabled here: {shell(['table', one.name], results)}"]
+    one, tables, remarks = section.stored, list[Numbers](), list[str]()
+    privacy: Sequence[str] = ()
+    assert one.gathered is not None
+    runs = one.gathered.runs
     try:
-        content = content_of(one.gathered, theories=theories())
-        tables.append(Numbers("Last step", content.head, content.rows, content.note))
+        if len(runs) > MOST_ROWS:
+            remarks.append(f"{len(runs):,} settings are not tabled here: {shell(['table', one.name], one.results)}")
+        else:
+            content = content_of(one.gathered, theories=theories())
+            tables.append(Numbers("Last step", content.head, content.rows, content.note))
     except Exception as error:  # one table that cannot be made is a line of the page
         remarks.append(f"No table: {said(error)[0]}.")
-    for name in varying(run.settings for run in runs) if compare else ():
+    for name in varying(run.settings for run in runs) if len(runs) <= MOST_ROWS else ():
         try:
-            pairs = between_levels(one.gathered, name)
-            if len(pairs) > MOST_COMPARED:
+            if len(pairs := between_levels(one.gathered, name)) > MOST_COMPARED:
                 remarks.append(f"{len(pairs):,} comparisons by {name}: dpexp diff {one.name} --by {name}")
                 continue
             rows = compared(pairs)
+            tables.append(Numbers(f"Compared by {name}", *shown(rows, name), f"{certainty(len(rows))}."))
         except Exception as error:  # as above
             remarks.append(f"Not compared by {name}: {said(error)[0]}.")
-            continue
-        tables.append(Numbers(f"Compared by {name}", *shown(rows, name), f"{certainty(len(rows))}."))
-    return tables, remarks
+    try:
+        privacy, numbers = _privacy(one)
+        tables += numbers
+    except Exception as error:  # as above
+        privacy = ["\n".join(said(error)).strip()]
+    return section._replace(tables=tables, remarks=remarks, privacy=privacy)
 
 
-def _privacy(one: Stored, whole: bool) -> Privacy:
-    """The statement of the config: of local mechanisms, and of few others where it is `whole`.
-
-    Private records are not opened for a page.
-    """
+def _privacy(one: Stored) -> tuple[Sequence[str], list[Any]]:
+    """Sentences and epsilons of the statement of the config. Private records are not opened for a page."""
     from dpexp.commands.config_statement import of_experiment
     from dpexp.commands.joint_releases import who_knows_the_noise
     from dpexp.config.cells import stored_experiment
-    from dpexp.reporting.page import Privacy, privacy_of
+    from dpexp.reporting.page import epsilons
     from dpexp.store.folder import Folder
 
-    path = one.config[0]
-    command = f"dpexp privacy {path or f'@{one.name}'}"
     if one.is_private:
-        deployed = len(Folder(one.results, one.name).deployed)
-        return Privacy(command, who_knows_the_noise(len(one.manifest["cells"]), deployed))
-    try:
-        assert one.gathered is not None
-        local = all(run.row.get("gdp_valid") in (True, False) for run in one.gathered.runs)
-        if not (local or whole):
-            return Privacy(command)
-        statement = of_experiment(stored_experiment(one.manifest, Path(path or one.name)), results=one.results)
-        if len(statement.central) > MOST_STATED:
-            return Privacy(command, [*statement.data, *statement.cautions])
-        return privacy_of(statement.document(), command)
-    except Exception as error:  # one statement that cannot be made is a line of the page
-        return Privacy(command, ["\n".join(said(error)).strip()])
+        return who_knows_the_noise(len(one.manifest["cells"]), len(Folder(one.results, one.name).deployed)), []
+    statement = of_experiment(stored_experiment(one.manifest, Path(one.config[0] or one.name)), results=one.results)
+    if len(statement.central) > MOST_STATED:
+        return [*statement.data, *statement.cautions], []
+    document = statement.document()
+    words = [*document["plain"], *(f"Data: {notice}" for notice in document["data"]), *document["cautions"]]
+    return words, [epsilons(document)]
 
 
 def _claims(results: Path, names: Sequence[str], alone: bool) -> list[dict[str, Any]]:

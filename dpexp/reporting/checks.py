@@ -111,9 +111,9 @@ def in_order(pairs: Sequence[Pair], predicted: str) -> Outcome:
 def rates_agree(
     runs: Sequence[Run], estimator: str, metric: str, exponent: Callable[[float], float | None], source: str
 ) -> Outcome:
-    """Whether the mean falls like n^exponent(alpha) in every run: last decade, settled, within the tolerance.
+    """Whether the mean falls like n^exponent(alpha) in every run: last decade, steady, within the tolerance.
 
-    Reached in all: reproduced. Settled on a slower rate in one: false. Reached or faster in all: a bound.
+    Reached in all: reproduced. Steady at a slower rate in one: false. Reached or faster in all: a bound.
     """
     words, states, numbers = [], [], {}
     exponents = []

@@ -34,7 +34,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement, in our own words, with what settles it."""
+    """One statement, in our own words, with what decides it."""
 
     id: str
     """paper/place/topic"""
@@ -43,7 +43,7 @@ class Claim:
     statement: str
     kind: Literal["guarantee", "upper", "rate", "prediction", "ordering", "value"]
     experiments: tuple[str, ...]
-    """experiments whose stored results feed the check; empty where theory alone settles it"""
+    """experiments whose stored results feed the check; empty where theory alone decides it"""
     check: Callable[[Evidence], Outcome]
     tolerance: str
     """what counts as agreement, and why"""
@@ -67,7 +67,7 @@ class Claim:
     def paper(self) -> str:
         return self.id.split("/")[0]
 
-    def settled(self, evidence: Evidence) -> Outcome:
+    def judged(self, evidence: Evidence) -> Outcome:
         """What the check finds, as it is stored and shown.
 
         Raises ResultsMissing and Undeclared.
@@ -84,14 +84,14 @@ class Claim:
 
 @dataclass(frozen=True)
 class Check:
-    """What settles a claim of our papers. Its words are in `paper.yaml`: `dpexp.reporting.paper.declared_paper`."""
+    """What decides a claim of our papers. Its words are in `paper.yaml`: `dpexp.reporting.paper.declared_paper`."""
 
     check: Callable[[Evidence], Outcome]
     experiments: tuple[str, ...] = ()
     sabotage: Callable[[Evidence], Evidence] | None = None
 
     def claim(self, id: str, **words: Any) -> Claim:
-        """The claim that it settles. Without a quotation it is ours. ValueError: a word too few or too many."""
+        """The claim that it decides. Without a quotation it is ours. ValueError: a word too few or too many."""
         # what quotes nothing cannot be the paper's
         source: Source = "paper" if words.get("quote") else "ours"
         try:

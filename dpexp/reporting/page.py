@@ -60,14 +60,6 @@ class Picture(NamedTuple):
         return f"Figure {self.name}: {self.caption.partition('. ')[0].rstrip('.') or 'a figure of stored results'}."
 
 
-class Privacy(NamedTuple):
-    """What is said of the privacy of an experiment; the command gives the whole statement."""
-
-    command: str
-    words: Sequence[str] = ()
-    table: Numbers | None = None
-
-
 @dataclass(frozen=True)
 class Stored:
     """An experiment of a results folder, as far as readers accept it."""
@@ -113,7 +105,7 @@ class Stored:
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """What varies, what does not, how often it was run and on what."""
+        """What varies, what does not, and how often it was run."""
         if self.gathered is None:
             return []
         runs, words = self.gathered.runs, self.gathered.words
@@ -121,17 +113,7 @@ class Stored:
         deployed = all(run.generation.deployed.get(str(run.row["cell_id"])) for run in runs)
         seeds = "of the operating system, not stored" if deployed else ", ".join(map(str, self.manifest["seeds"]))
         return [("varies", "; ".join(vary) or "nothing"), ("the same in all", constants(runs, words)),
-                ("replicates", from_to(int(run.row["replicates"]) for run in runs)), ("seeds", seeds),
-                *([("computed on", where)] if (where := self._origin()) else [])]  # fmt: skip
-
-    def _origin(self) -> str:
-        """Commit, machine and versions; empty where provenance.json, which is not committed, is not here."""
-        with suppress(Damaged, OSError, ValueError, KeyError):
-            found = read_document(Folder(self.results, self.name).provenance)
-            versions = ", ".join(f"{name} {number}" for name, number in found["versions"].items())
-            commit = f"commit {found['commit']}{' with uncommitted changes' * bool(found['dirty'])}; "
-            return f"{commit if found.get('commit') else ''}{found['machine']['processor']}; {versions}"
-        return ""
+                ("replicates", from_to(int(run.row["replicates"]) for run in runs)), ("seeds", seeds)]  # fmt: skip
 
 
 class Section(NamedTuple):
@@ -141,7 +123,8 @@ class Section(NamedTuple):
     pictures: Sequence[Picture] = ()
     tables: Sequence[Numbers] = ()
     remarks: Sequence[str] = ()
-    privacy: Privacy | None = None
+    privacy: Sequence[str] = ()
+    """sentences of the statement, whose epsilons are the last table"""
 
 
 class Fit(NamedTuple):
@@ -195,16 +178,15 @@ def picture(figure: Figure, results: Path, command: str) -> Picture:
         return Picture(figure.name, figure.caption, command, why=". ".join(filter(None, said(error))))
 
 
-def privacy_of(statement: Mapping[str, Any], command: str) -> Privacy:
-    """What the document of `dpexp privacy --json` says of a config."""
+def epsilons(statement: Mapping[str, Any]) -> Numbers:
+    """The table of the document of `dpexp privacy --json`."""
     rows = statement["statements"]
     deltas = list(dict.fromkeys(delta for row in rows for delta, _ in row["eps"]))
     table = [[str(row["mechanism"]), str(row.get("budget", "")), row["analysis"], row["released"],
               *(up(eps) for _, eps in row["eps"]), "yes" if row["valid"] else f"no: {row['reason']}"]
              for row in rows]  # fmt: skip
     head = ["mechanism", "budget mu", "analysis", "released", *(f"eps at {d:g}" for d in deltas), "guarantee"]
-    words = [*statement["plain"], *(f"Data: {notice}" for notice in statement["data"]), *statement["cautions"]]
-    return Privacy(command, words, Numbers("Privacy", head, table, "Epsilons are rounded up."))
+    return Numbers("Privacy", head, table, "Epsilons are rounded up.")
 
 
 def page(

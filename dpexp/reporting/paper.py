@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class NotClaimed(NamedTuple):
-    """A numbered statement, figure, table or emphasised sentence of a paper that no claim settles."""
+    """A numbered statement, figure, table or emphasised sentence of a paper that no claim decides."""
 
     place: str
     what: str
@@ -35,7 +35,7 @@ class ToKnow(NamedTuple):
 
 @dataclass(frozen=True)
 class Difference:
-    """A statement that is false, misprinted or misleading as printed, which theory alone settles; a test checks it."""
+    """A statement that is false, misprinted or misleading as printed, which theory alone decides; a test checks it."""
 
     id: str
     place: str
@@ -78,7 +78,7 @@ class Paper:
     what_to_know: tuple[ToKnow, ...] = ()
     """five sentences that a page begins with"""
     differences: tuple[Difference, ...] = ()
-    """what is false, misprinted or misleading as printed, and is settled without runs"""
+    """what is false, misprinted or misleading as printed, and is decided without runs"""
     successor: str = ""
     """a later text of the same work, and what of it has been read"""
 

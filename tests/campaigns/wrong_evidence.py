@@ -64,7 +64,7 @@ def asked(claim: Claim, evidence: AlteredEvidence) -> Said:
     with read_from(evidence), warnings.catch_warnings(), np.errstate(all="ignore"), quiet:
         warnings.simplefilter("ignore")
         try:
-            return said(claim.settled(evidence))
+            return said(claim.judged(evidence))
         except SlopeError:
             return Said("not at this sample size", "no slope")
         except Exception as error:

@@ -345,7 +345,7 @@ THEORY_ALONE = {
     "momentum/theorem-8": ("with_l", lambda n, steps: 0.99, "false"),
     "dp-sgld/table-1/privacy": ("_attained", lambda run: (0.9, 0.9), "not testable"),
 }
-"""claims settled without results -> (what their check uses, a wrong version of it, verdict that it must then give)"""
+"""claims decided without results -> (what their check uses, a wrong version of it, verdict that it must then give)"""
 UNDECIDED_BY_SURROGATES = {
     *("ldp-sgd/theorem-1", "ldp-sgd/theorem-2"),
     # whether runs are decided depends on how their replicates are paired, which surrogates do not know
@@ -354,7 +354,7 @@ UNDECIDED_BY_SURROGATES = {
     *(f"answers/extrapolation/{name}" for name in ("rate", "wins", "loses")),
 }
 FROM_RESULTS = [name for name, claim in BY_ID.items() if claim.experiments and name not in UNDECIDED_BY_SURROGATES]
-"""claims that stored results settle; `test_statements` has those that theory alone settles"""
+"""claims that stored results decide; `test_statements` has those that theory alone decides"""
 
 
 @pytest.fixture(scope="module")
@@ -365,7 +365,7 @@ def good():
 @pytest.fixture(scope="module")
 def settled():
     """The outcome of a claim on the stored means, found once."""
-    return cache(lambda name: BY_ID[name].settled(evidence_of(name)))
+    return cache(lambda name: BY_ID[name].judged(evidence_of(name)))
 
 
 @pytest.mark.parametrize(
@@ -575,10 +575,10 @@ def differs(seeds, records):
     ],
 )
 def test_a_tuned_order_is_settled_on_new_records(found, verdict):
-    from dpexp.papers.dp_sgld.claims.tuned import settled
+    from dpexp.papers.dp_sgld.claims.tuned import direction
 
-    assert settled(found) == verdict
-    assert settled([differs(-f["seeds"], -f["records"]) for f in found], -1) == verdict
+    assert direction(found) == verdict
+    assert direction([differs(-f["seeds"], -f["records"]) for f in found], -1) == verdict
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ TRIED = [
 @pytest.mark.parametrize("claim", TRIED, ids=lambda claim: claim.id)
 def test_a_claim_notices_its_own_sabotage(claim, toys):
     evidence = Evidence(toys.results(claim.experiments))
-    right = claim.settled(evidence).verdict
-    assert claim.settled(claim.sabotage(evidence)).verdict != right
+    right = claim.judged(evidence).verdict
+    assert claim.judged(claim.sabotage(evidence)).verdict != right
     if not claim.experiments:  # no size of a run excuses theory that comes out otherwise
         assert right == claim.expected

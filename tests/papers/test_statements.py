@@ -1,4 +1,4 @@
-"""Statements of the papers that are settled without runs, and the differences that `paper.yaml` declares: each computed."""
+"""Statements of the papers that are decided without runs, and the differences that `paper.yaml` declares: each computed."""
 
 import math
 import re

@@ -66,8 +66,8 @@ class Given(list):
         return self
 
 
-def _compared(drawn, settled, faster=True):
-    check = rates.compared(Given(drawn), Given(settled), "", faster, "(0, 1)")
+def _compared(drawn, steady, faster=True):
+    check = rates.compared(Given(drawn), Given(steady), "", faster, "(0, 1)")
     return check.check(None).verdict
 
 

@@ -1,4 +1,4 @@
-"""The claims of `hidden-state`: settled by exact laws in one dimension and by composition."""
+"""The claims of `hidden-state`: decided by exact laws in one dimension and by composition."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def one_by_one(claims: Sequence[Claim], results: Path) -> Iterator[tuple[str, Ou
     """The checks of some claims, one after the other: what one has read, the next need not."""
     evidence = Evidence(results)
     for claim in each(claims, "judging claim", lambda claim: claim.id):
-        yield claim.id, claim.settled(evidence.only(claim.experiments))
+        yield claim.id, claim.judged(evidence.only(claim.experiments))
 
 
 def judge(claims: Sequence[Claim], results: Path, carry: Carry = one_by_one) -> dict[str, Judgement]:

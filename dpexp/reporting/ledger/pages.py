@@ -114,7 +114,7 @@ def index(judgements: Sequence[Judgement], headlines: Mapping[str, str]) -> str:
 
 
 def page(paper: str, judgements: Sequence[Judgement], of: Paper | None) -> str:
-    """Everything about every claim of a paper, what to know, and what no claim settles."""
+    """Everything about every claim of a paper, what to know, and what no claim decides."""
     rows = [
         [one.claim["place"], link(one, one.claim["statement"]), one.claim["source"], one.verdict] for one in judgements
     ]

@@ -107,34 +107,25 @@ def fitted(lines: Sequence[Line], metric: str, theories: Sequence[Theory] = ()) 
     """
     if not metric_of(metric).error:
         return ["no slope: the metric is no error"] * len(lines)
+    found: list[Rate | str] = []
     # a file is read once for the estimators of its cell, which follow each other
-    return [
-        found
-        for _, some in groupby(lines, lambda line: id(line.run))
-        for found in _slopes(list(some), metric, theories)
-    ]
-
-
-def _slopes(lines: Sequence[Line], metric: str, theories: Sequence[Theory]) -> list[Rate | str]:
-    """Those of one cell's lines."""
-    data: CellData | str = ""
-    if not all(line.diverged for line in lines):
-        try:
-            data = cell_of(lines[0].run.generation, str(lines[0].run.row["cell_id"]))
-        except OnlySummaries:
-            data = "no slope: the trajectories are not there"
-
-    def one(line: Line) -> Rate | str:
-        if line.diverged or isinstance(data, str):
-            return "no slope: replicates diverged" if line.diverged else str(data)
-        try:
-            found = rate(data.steps, replicates_of(data, line.estimator, metric))
-        except SlopeError as error:
-            return f"no slope: {error}"
-        steps, mean = line.rows.step, line.rows.mean
-        return replace(found, asymptotic=is_asymptotic(found, steps, mean, partial(predicted, theories, line, metric)))
-
-    return [one(line) for line in lines]
+    for run, some in groupby(lines, lambda line: line.run):
+        data: CellData | None = None
+        for line in some:
+            if line.diverged:
+                found.append("no slope: replicates diverged")
+                continue
+            try:
+                data = data or cell_of(run.generation, str(run.row["cell_id"]))
+                slope = rate(data.steps, replicates_of(data, line.estimator, metric))
+                predict = partial(predicted, theories, line, metric)
+                asymptotic = is_asymptotic(slope, line.rows.step, line.rows.mean, predict)
+                found.append(replace(slope, asymptotic=asymptotic))
+            except OnlySummaries:
+                found.append("no slope: the trajectories are not there")
+            except SlopeError as error:
+                found.append(f"no slope: {error}")
+    return found
 
 
 def predicted(theories: Sequence[Theory], line: Line, metric: str, steps: np.ndarray) -> np.ndarray | None:

@@ -1,4 +1,4 @@
-"""What settles the claims of `dp-sgld`: privacy and utility by exact laws and moments, tables from stored runs."""
+"""What decides the claims of `dp-sgld`: privacy and utility by exact laws and moments, tables from stored runs."""
 
 from dpexp.papers.dp_sgld.claims import privacy, tables, tuned, utility
 

@@ -1,4 +1,4 @@
-"""The privacy statements of `dp-sgld`: settled by exact laws of quadratics, so no stored results are needed."""
+"""The privacy statements of `dp-sgld`: decided by exact laws of quadratics, so no stored results are needed."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def best_of(rows: Sequence[Row], data: str) -> str:
     return str(max(tried, key=lambda r: r["validation"])["method"])
 
 
-def settled(found: Sequence[Row], sign: int = 1) -> Verdict:
+def direction(found: Sequence[Row], sign: int = 1) -> Verdict:
     """Whether a difference has this sign: over seeds on all data sets, and on new records on one of them at least.
 
     False where it has the other sign on new records. On one set of test records alone a method is not called worse.
@@ -72,7 +72,7 @@ def _tuned(method: str, other: str | None, sign: int, predicted: str, evidence: 
     """One method less another, or less the best form of DP-SGD, on every data set."""
     rows, found = compared(evidence, method, other)
     return Outcome(
-        settled(found, sign), predicted, f"{in_words(found)}{_ends(rows)}", EACH,
+        direction(found, sign), predicted, f"{in_words(found)}{_ends(rows)}", EACH,
         {f["data"]: {k: f[k] for k in ("other", "difference", "seeds_reach", "reach")} for f in found},
     )  # fmt: skip
 
@@ -138,10 +138,10 @@ ORDERS = {
 """row -> a method, the other one or None for the best DP-SGD, and the sign of the difference, also in words"""
 
 
-SETTLES: dict[str, Callable[[Evidence], Outcome]] = {
+DECIDES: dict[str, Callable[[Evidence], Outcome]] = {
     **{row: partial(_tuned, *asked) for row, asked in ORDERS.items()},
     "reduces-gap": reduces_gap,
 }
 
 
-CHECKS = {f"dp-sgld/table-1/{row}": Check(check, RUNS) for row, check in SETTLES.items()}
+CHECKS = {f"dp-sgld/table-1/{row}": Check(check, RUNS) for row, check in DECIDES.items()}

@@ -18,7 +18,7 @@ from dpexp.reporting.slopes import RATE_TOLERANCE, Slope, rate, rate_tolerance
 from dpexp.store.stats import interval, t_quantile
 from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, remark_exponent
 
-SETTLED = 100
+FIRST_COMPARED = 100
 """first step at which curves are compared: before, all stand at the start"""
 
 
@@ -48,7 +48,7 @@ def between(evidence: Evidence) -> Outcome:
         for estimator in ("sgd", "asgd"):
             values = [r.values(estimator, "param_distance") for r in (two, mixed, one)]
             neighbours = (0, 1, "mu = 2"), (1, 2, "mu = 1")
-            for k, (low, high, name) in product(np.flatnonzero(one.steps >= SETTLED), neighbours):
+            for k, (low, high, name) in product(np.flatnonzero(one.steps >= FIRST_COMPARED), neighbours):
                 label = f"{estimator}, alpha = {alpha:.2g}, n = {one.steps[k]:,} against {name}"
                 # each of hundreds of checkpoints may contradict, at the joint level of all
                 pairs.append(Pair(label, values[low][k], values[high][k]))
@@ -72,7 +72,7 @@ def stability(runs: list[Run]) -> Outcome:
     spread = {}
     for estimator in ("sgd", "asgd"):
         # on the scale of the figure, where a step at a small distance looks as large
-        path = np.log(run.values(estimator, "param_distance")[run.steps >= SETTLED])
+        path = np.log(run.values(estimator, "param_distance")[run.steps >= FIRST_COMPARED])
         spread[estimator] = np.diff(path, axis=0).std(axis=0)
     outcome = in_order([Pair("mu = 2, alpha = 1/2", spread["asgd"], spread["sgd"])], "the average's paths are steadier")
     first = sum(a < s for a, s in zip(spread["asgd"][:5], spread["sgd"][:5], strict=True))

@@ -43,7 +43,7 @@ PAPER = used("linear_d5", "logistic_d5", "budget_mix", keep=lambda run: run.alph
 ALPHAS = (1 / 3, 0.4, 0.5, 0.6, 2 / 3)
 
 
-SETTLED = used(
+STATIONARY = used(
     "rates_linear", "rates_quadratic", "rates_logistic", alpha=ALPHAS,
     keep=lambda run: run.cell.experiment != "rates_logistic" or run.alpha > 0.35,
 )  # fmt: skip
@@ -138,7 +138,7 @@ def limit_of_the_gap(run: Run) -> np.ndarray:
 CHECKS = {
     "ldp-sgd/prediction/linearised": PAPER.judged(near_the_optimum("param_distance_sq")),
     "ldp-sgd/prediction/loss-gap": PAPER.judged(near_the_optimum("loss_gap")),
-    "ldp-sgd/prediction/loss-gap-of-rates": SETTLED.judged(
+    "ldp-sgd/prediction/loss-gap-of-rates": STATIONARY.judged(
         levels_agree("sgd", "loss_gap", limit_of_the_gap, 0.1, "eta_n tr(H V) / 2 with H V + V H = S_mu")
     ),
     "ldp-sgd/table-1/bias": BIASED.judged(bias),

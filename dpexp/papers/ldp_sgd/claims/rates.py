@@ -2,7 +2,7 @@
 
 The paper reads the latter off figures of 300,000 users. There a curve may still be forgetting its start, and its slope is
 then no rate. So every such sentence is asked twice: of the slopes as drawn, over the last decade of the paper's own
-settings, and of runs that have settled. A sentence that is true of one and false of the other is misleading.
+settings, and of runs whose slopes are steady. A sentence that is true of one and false of the other is misleading.
 """
 
 from __future__ import annotations
@@ -32,26 +32,27 @@ def slope_difference(run: Run, metric: str, looks: int) -> tuple[float, float]:
     return difference, t_quantile(values.shape[1] - 1, 1 - JOINT / looks) * se
 
 
-def is_settled(run: Run, metric: str) -> bool:
+def is_steady(run: Run, metric: str) -> bool:
+    """Whether both slopes of the last decade agree with those of the decade before."""
     return all(rate(run.steps, run.values(e, metric)).agrees_within(RATE_TOLERANCE) for e in ("asgd", "sgd"))
 
 
 def compared(drawn: Used, at_rest: Used, metric: str, faster: bool, alphas: str) -> Check:
-    """The check that the average converges faster (or slower) than the iterate, as drawn and in runs that have settled."""
+    """The check that the average converges faster (or slower) than the iterate, as drawn and in steady runs."""
 
     def check(evidence: Evidence) -> Outcome:
         # a curve that still forgets its start has a slope and no rate
-        settled = [run for run in at_rest(evidence) if is_settled(run, metric)]
+        steady = [run for run in at_rest(evidence) if is_steady(run, metric)]
         as_drawn, seen, differences = _signs(drawn(evidence), metric, faster)
-        as_rate, at_last, others = _signs(settled, metric, faster)
+        as_rate, at_last, others = _signs(steady, metric, faster)
         word = "faster" if faster else "slower"
         return Outcome(
             _verdict(as_drawn, as_rate),
             f"the average's slope is the {'steeper' if faster else 'less steep'} one",
-            f"as drawn: the average {word} in {seen}; in runs that have settled: {word} in {at_last}; "
-            f"{len(at_rest(evidence)) - len(settled)} more runs still drift",
+            f"as drawn: the average {word} in {seen}; in runs whose slopes are steady: {word} in {at_last}; "
+            f"{len(at_rest(evidence)) - len(steady)} more runs still drift",
             "joint 95%, slopes of the last decade paired by replicate",
-            {"drawn": differences, "settled": others},
+            {"drawn": differences, "steady": others},
         )
 
     return Check(check, (*drawn.experiments, *at_rest.experiments))
@@ -68,11 +69,11 @@ def _signs(runs: Sequence[Run], metric: str, faster: bool) -> tuple[str, str, di
     return state, words, {name: list(pair) for name, pair in found.items()}
 
 
-def _verdict(drawn: str, settled: str) -> Verdict:
+def _verdict(drawn: str, steady: str) -> Verdict:
     """Right or wrong in both senses; misleading where the two senses part; else the runs do not decide."""
-    if "open" in (drawn, settled):
+    if "open" in (drawn, steady):
         return "not at this sample size"
-    if drawn != settled:
+    if drawn != steady:
         return "misleading"
     return "reproduced" if drawn == "right" else "false"
 
@@ -88,11 +89,11 @@ ABOVE, ABOVE_RATES = used("interior_linear", alpha=(0.8, 0.9)), used("rates_line
 DRAWN_LOGISTIC = used("logistic_d5", "interior_logistic", alpha=(1 / 3, 0.4, 0.5, 2 / 3, 0.8, 0.9))
 
 
-SETTLED_LOGISTIC = used("rates_logistic")
+STEADY_LOGISTIC = used("rates_logistic")
 
 
 CHECKS = {
     "ldp-sgd/section-5/asgd-faster": compared(BELOW, BELOW_RATES, "param_distance_sq", True, "(0, 1/2)"),
     "ldp-sgd/section-5/asgd-slower": compared(ABOVE, ABOVE_RATES, "param_distance_sq", False, "(2/3, 1)"),
-    "ldp-sgd/figure-4/asgd-faster": compared(DRAWN_LOGISTIC, SETTLED_LOGISTIC, "loss_gap", True, "(0, 1)"),
+    "ldp-sgd/figure-4/asgd-faster": compared(DRAWN_LOGISTIC, STEADY_LOGISTIC, "loss_gap", True, "(0, 1)"),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""What settles the claims of `momentum`: privacy by exact sensitivities, identities by force, bounds and rates by runs."""
+"""What decides the claims of `momentum`: privacy by exact sensitivities, identities by force, bounds and rates by runs."""
 
 from dpexp.papers.momentum.claims import lemmas, privacy, runs
 

@@ -1,4 +1,4 @@
-"""What settles the claims of `noisy-sgd`: settled by exact laws in one dimension, so no stored results are needed."""
+"""What decides the claims of `noisy-sgd`: exact laws in one dimension, so no stored results are needed."""
 
 from dpexp.papers.noisy_sgd.claims import lower, upper
 
