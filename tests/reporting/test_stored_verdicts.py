@@ -9,7 +9,6 @@ import shutil
 import subprocess
 from dataclasses import replace
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -19,14 +18,12 @@ from threadpoolctl import threadpool_limits
 from dpexp.commands import claims as command
 from dpexp.commands.claims import chosen
 from dpexp.core.errors import ResultsMissing, UsageError
-from dpexp.engine.result import Passed
 from dpexp.papers import claims, our_papers
 from dpexp.reporting.claim import kept
 from dpexp.reporting.evidence import Evidence, Undeclared
 from dpexp.reporting.ledger import verdicts
 from dpexp.reporting.ledger.judging import judge
 from dpexp.reporting.ledger.pages import WRONG
-from dpexp.store import simulating
 from dpexp.store.files import read_document, read_table, write_document, write_table
 from tests.campaigns import faults
 from tests.conftest import COMMAND, ROOT, call
@@ -341,22 +338,6 @@ def test_pages_link_to_every_claim(few, tmp_path):
     assert (tmp_path / "CLAIMS.md").read_text() == index  # of all papers, whatever is asked for
 
 
-def test_the_page_for_evaluations_says_how_each_headline_is_tried(few, tmp_path, monkeypatch):
-    headlines = {claim.id: f"What {claim.id} found." for claim in few}
-    known = {name: replace(p, headlines=headlines) for name, p in our_papers().items()}
-    monkeypatch.setattr("dpexp.papers.our_papers", lambda: known)
-    call("claims", *THEORY, "--judge", "-q", "--results", tmp_path)
-    call("claims", "--format", "artifact", "--results", tmp_path, "--out", tmp_path, code=3)
-    told = re.split(r"^\d+\. ", (tmp_path / "artifact.md").read_text(), flags=re.MULTILINE)[1:]
-    assert len(told) == len(few)
-    for claim, text in zip(few, told, strict=True):
-        assert f"**What {claim.id} found.**" in text
-        assert f"dpexp claims {claim.id}`" in text
-        assert claim.tolerance in text
-        assert ("Not current: not judged yet" in text) == (claim.id in STORED)
-        assert (f"Expected: **{claim.expected}**" in text) == (claim.id in THEORY)
-
-
 def test_a_bare_command_fits_a_screen_with_what_matters():
     told = call("claims", "--results", ROOT / "results", code=None).stdout.splitlines()
     assert len(told) <= 35
@@ -395,12 +376,3 @@ def test_two_judgings_write_the_same_bytes(few, tmp_path):
         texts.append({path.relative_to(folder).as_posix(): path.read_bytes() for path in files})
     assert texts[0] == texts[1]
     assert {"claims.json", "artifact.md", "CLAIMS.md"} <= texts[0].keys()
-
-
-def test_a_processor_is_not_charged_for_what_waits(monkeypatch):
-    """The time of a chunk is that of its thread: it does not grow with what runs beside it."""
-    passed = Passed(np.arange(2), (), (), np.zeros((2, 0, 2, 0, 1)))
-    monkeypatch.setattr(simulating, "_passed", lambda *_: (passed, [None, None]))
-    monkeypatch.setattr(simulating, "time", SimpleNamespace(thread_time=iter((5.0, 7.0)).__next__))  # no other clock
-    cell = SimpleNamespace(run=SimpleNamespace(n=10, checkpoints=2, seed=0), problem=SimpleNamespace(files=dict))
-    assert simulating.simulate([cell, cell], [0]).wall_s == 1.0  # of each of two cells

@@ -43,23 +43,6 @@ def test_the_first_error_in_order_is_raised_after_all_are_done(count):
         in_processes(squared, [(k, 0) for k in numbers], "square", [str(k) for k in numbers])
 
 
-def test_long_pieces_are_given_out_first_and_outcomes_stay_in_order(monkeypatch):
-    given = []
-
-    def one_by_one(tasks, workers, backend):
-        for place, (function, (_, arguments)) in enumerate(tasks):
-            given.append(arguments[0])
-            yield place, function(squared, arguments)
-
-    monkeypatch.setattr("dpexp.store.executors.executed", one_by_one)
-    names = [str(k) for k in range(6)]
-    for long, order in (({"3", "5"}, [3, 5, 0, 1, 2, 4]), ((), [0, 1, 2, 3, 4, 5])):
-        given.clear()
-        found = in_processes(squared, [(k, 0) for k in range(6)], "piece", names, long=long)
-        assert [value for value, _ in found] == [k * k for k in range(6)]
-        assert given == order
-
-
 def here():
     return os.getcwd()
 

@@ -48,23 +48,21 @@ SHIFT_TICKS = (0.25, 0.5, 1, 2, 4, 8, 16)
 MARKED = "settings of the counterexamples"
 
 
-LEVELS = (1.5, 2, 4, 8, 16, 32, 64, 128)
+LEVELS, SHADES = (2, 16, 128), ("#8c1245", "#f0973c", "#8fb8de")
 
 
 def draw_region(results: Path) -> Drawing:
-    """A panel a number of steps: order by colour (white: none to 128 fails), settings of the table as points."""
+    """A panel a number of steps: lines of the smallest order that fails, settings of the table as points."""
     import pandas as pd
-    from matplotlib.colors import BoundaryNorm
 
     canvas, axes = style.panels(7.2, 3.7, 2, log=False, sharex=True, sharey=True)
     frames = []
     for panel, (eta_lambda, steps) in zip(axes, PANELS, strict=True):
         order = np.array([[failing(eta_lambda, steps, float(q), float(s)) for s in SHIFTS] for q in PROBABILITIES])
-        shown = np.ma.masked_invalid(order)
-        norm = BoundaryNorm(LEVELS, 256)
-        mesh = panel.pcolormesh(
-            _edges(SHIFTS), _edges(PROBABILITIES), shown, norm=norm, cmap="inferno", shading="flat", rasterized=True
-        )
+        panel.set(xlim=SHIFTS[[0, -1]], ylim=PROBABILITIES[[0, -1]], xscale="log", yscale="log")
+        # outside of the outermost line no order fails
+        contours = panel.contour(SHIFTS, PROBABILITIES, np.minimum(order, 2 * LEVELS[-1]), levels=LEVELS, colors=SHADES)
+        panel.clabel(contours, fmt="order %g", fontsize=8)
         if steps == 1:
             _rule(panel, eta_lambda)
         # full batches have no place on this axis
@@ -72,7 +70,6 @@ def draw_region(results: Path) -> Drawing:
         for k, case in enumerate(cases):
             label = "" if k else MARKED
             panel.plot(case.shift, case.q, "o", color="#2b6cb8", markeredgecolor="white", markersize=7, label=label)
-        panel.set(xlim=_edges(SHIFTS)[[0, -1]], ylim=_edges(PROBABILITIES)[[0, -1]], xscale="log", yscale="log")
         style.ticks_at(panel, SHIFT_TICKS)
         title = rf"$\eta\lambda$ = {eta_lambda:g}, $K$ = {steps}"
         panel.set(xlabel="shift $s$ of one step, in sd of its noise", title=title)
@@ -82,9 +79,6 @@ def draw_region(results: Path) -> Drawing:
         ]
         frames.append(pd.DataFrame(grid, columns=["eta_lambda", "steps", "shift", "q", "order"]))
     axes[0].set_ylabel("sampling probability $q$")
-    bar = canvas.colorbar(mesh, ax=axes, ticks=LEVELS)
-    bar.set_label("smallest order that fails (white: none to 128)")
-    bar.ax.set_yticklabels([f"{level:g}" for level in LEVELS])
     style.legend_below(canvas, 1)
     return Drawing(canvas, pd.concat(frames))
 
@@ -94,12 +88,6 @@ def failing(eta_lambda: float, steps: int, q: float, shift: float) -> float:
     bed = QuadraticLangevin(eta_lambda, steps, q, shift)
     first = first_whole(lambda k: bed.ratio(LANGEVIN_ORDERS[k]) > 1, -1, len(LANGEVIN_ORDERS))
     return LANGEVIN_ORDERS[first] if first < len(LANGEVIN_ORDERS) else math.inf
-
-
-def _edges(centres: np.ndarray) -> np.ndarray:
-    """Borders of cells around centres on a log scale, [len + 1]."""
-    step = centres[1] / centres[0]
-    return np.append(centres, centres[-1] * step) / math.sqrt(step)
 
 
 def _rule(axes: Axes, eta_lambda: float) -> None:

@@ -140,61 +140,34 @@ COVERAGE_TABLE = Table("coverage", "Which intervals hold", "inference", EXPERIME
 
 
 BAND = (0.94, 0.96)
-TITLES = {"intercept": "intercept", "slopes": "slopes (mean)", "last_slope": "last slope", "last": "scale"}
 COLOURS = {"holds": "#2a9d6f", "conservative": "#2b6cb8", "fails": "#a50f4c"}
 """of a verdict, which is about all coordinates together"""
-SHARES = (0, 0.5, 0.8, 0.9, 0.95, 1)
-NEAR = 0.03
-GAP = 3
-"""rows between two methods"""
 
 
 def draw(results: Path) -> Drawing:
-    """A block of rows for each method, as high as it has settings, so that no dot hides another one."""
+    """A row for each method, a dot for each setting at its worst coordinate, below each other by the number of users."""
     import pandas as pd
 
-    rows = rows_of(results)
-    frame = pd.DataFrame(rows).sort_values("n", kind="stable")
-    blocks = [(method, frame[frame["method"] == method]) for method in dict.fromkeys(row["method"] for row in rows)]
-    canvas, panels = style.panels(12, 8.2, len(TITLES), log=False, sharey=True)
-    ticks, words, top = [], [], 0
-    for k, (method, part) in enumerate(blocks):
-        ticks.append(top + (len(part) - 1) / 2)
+    frame = pd.DataFrame(rows_of(results)).sort_values("n", kind="stable")
+    methods = list(dict.fromkeys(frame["method"]))
+    canvas, (axes,) = style.panels(7.2, 0.9 + 0.42 * len(methods), log=False)
+    axes.axvspan(*BAND, color="0.88", zorder=0)
+    words = []
+    for row, method in enumerate(methods):
+        part = frame[frame["method"] == method]
         words.append(f"{method}\n{int((part['verdict'] == 'fails').sum())} of {len(part)} fail")
-        for axes, name in zip(panels, TITLES, strict=True):
-            if k % 2:
-                axes.axhspan(top - GAP / 2, top + len(part) + GAP / 2, color="0.96", zorder=0)
-            for y, row in enumerate(part.to_dict("records"), top):
-                if name not in row["single"]:
-                    continue
-                colour, covered = COLOURS[row["verdict"]], row[f"covered_{name}"]
-                axes.plot(wilson(covered, row["replicates"]), (y, y), color=colour, lw=0.7)
-                # an interval that tells nothing covers, and is drawn as such
-                face = "white" if row[f"unbounded_{name}"] > HALF else colour
-                axes.plot(covered, y, "o", ms=2.8, color=colour, mfc=face, mew=0.8)
-        top += len(part) + GAP
-    for axes, name in zip(panels, TITLES, strict=True):
-        axes.axvspan(*BAND, color="0.82", zorder=0)
-        axes.set_xscale("function", functions=(_stretched, _unstretched))
-        axes.set(xlabel="coverage of 95% intervals", title=TITLES[name], xlim=(-0.04, 1.001))
-        axes.set_xticks(SHARES, [f"{share:g}" for share in SHARES])
-        axes.grid(axis="y", visible=False)
-    panels[0].set_yticks(ticks, words)
-    panels[0].set_ylim(top, -GAP)
+        for y, one in zip(row + np.linspace(-0.35, 0.35, len(part)), part.to_dict("records"), strict=True):
+            colour = COLOURS[one["verdict"]]
+            axes.plot(wilson(one["worst"], one["replicates"]), (y, y), color=colour, lw=0.7)
+            axes.plot(one["worst"], y, "o", ms=2.8, color=colour)
+    axes.set_yticks(range(len(methods)), words, fontsize=7)
+    axes.set(ylim=(len(methods) - 0.5, -0.5), xlabel="coverage of 95% intervals, worst coordinate of a setting")
+    axes.grid(axis="y", visible=False)
     for verdict, colour in COLOURS.items():
-        panels[0].plot([], [], "o", ms=4, color=colour, label=verdict)
+        axes.plot([], [], "o", ms=4, color=colour, label=verdict)
     style.legend_below(canvas, len(COLOURS))
-    columns = ["experiment", "setting", "budget", "n", "method", "replicates", "verdict"]
-    return Drawing(canvas, frame[[*columns, *(f"covered_{name}" for name in TITLES)]])
-
-
-def _stretched(share: np.ndarray) -> np.ndarray:
-    """A scale on which shares near 1 have room: the logarithm of one less the share, moved so that 1 has a place."""
-    return -np.log(1 + NEAR - np.asarray(share))
-
-
-def _unstretched(place: np.ndarray) -> np.ndarray:
-    return 1 + NEAR - np.exp(-np.asarray(place))
+    columns = ["experiment", "setting", "budget", "n", "method", "replicates", "verdict", "worst"]
+    return Drawing(canvas, frame[[*columns, *(f"covered_{name}" for name in COORDINATES if name != "first_slope")]])
 
 
 FIGURES = {"coverage": (draw, EXPERIMENTS)}

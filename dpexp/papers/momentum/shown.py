@@ -46,8 +46,8 @@ def draw(results: Path) -> Drawing:
         mean, bars = part["mean"] / G, [(part["mean"] - part.ci_lo) / G, (part.ci_hi - part["mean"]) / G]
         right.errorbar(part.epochs, mean, bars, **look, linewidth=1.1, elinewidth=0.9, capsize=2)
     part = rows[rows.method == "tree"]
-    # a guide of the exponent 1/2, a little above what it is compared with
-    level = part.noise.iloc[-1] * np.sqrt(part.epochs / part.epochs.iloc[-1]) * 1.25
+    # a guide of the exponent 1/2 from the first point
+    level = part.noise.iloc[0] * np.sqrt(part.epochs / part.epochs.iloc[0])
     left.plot(part.epochs, level, ":", color="#777777", linewidth=1.1, label=r"$\propto \sqrt{K}$")
     style.ticks_at(left, sorted(levels))
     for axes in (left, right):
@@ -62,7 +62,7 @@ def draw(results: Path) -> Drawing:
     canvas.suptitle(setting, fontsize=9.5)
     words = f"bars: 95% CI of the mean, {rows.n.max()} replicates"
     bar: dict[str, Any] = {"marker": "|", "markersize": 9, "markeredgewidth": 1.1, "linestyle": ""}
-    style.legend_below(canvas, 3, more=[Line2D([], [], color="#5c5c5c", label=words, **bar)])
+    style.legend_below(canvas, 2, more=[Line2D([], [], color="#5c5c5c", label=words, **bar)])
     return Drawing(canvas, rows.assign(crossing=crossing(n, length, tuple(sorted(levels)))))
 
 

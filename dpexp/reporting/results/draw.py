@@ -66,7 +66,7 @@ def draw(gathered: Gathered, said: Declaration | None = None, theories: Sequence
     # axes are shared, so that one panel sets the limits of all
     panels[0].set(**_limits(scene))
     for number, (axes, (place, lines)) in enumerate(zip(panels, scene.panels.items(), strict=False)):
-        words = " ".join(scene.label(f, k) for f, k in zip(scene.plan.panels, place, strict=True))
+        words = ", ".join(scene.label(f, k) for f, k in zip(scene.plan.panels, place, strict=True))
         inches = said.width / columns - (0.55 if number % columns == 0 else 0.3)
         axes.set_title(style.wrapped(words, inches, 8.3), fontsize=8 if columns < 4 else 7)
         _panel(scene, axes, lines, {1: 10, 2: 7, 3: 5}.get(columns, 3))
@@ -273,7 +273,7 @@ def _row_names(scene: Scene, lines: Sequence[Line]) -> list[str]:
     """In lines that fit beside the panel."""
     rows = _dot_rows(scene, lines)
     names = [[scene.label(f, k) for f, k in zip(scene.plan.rows, row, strict=True)] for row in rows]
-    return [style.wrapped(" ".join(name), 2.6, 7) for name in names]
+    return [style.wrapped(", ".join(name), 2.6, 7) for name in names]
 
 
 def _dots(scene: Scene, axes: Axes, lines: Sequence[Line]) -> None:
