@@ -8,11 +8,11 @@ accountant did, certified for Poisson batches, and attained by the batches that 
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from dpexp.accounting.conversions import classic_eps
 from dpexp.accounting.renyi import mixture_from_base
 from dpexp.accounting.steps import step_loss
 from dpexp.core.parameters import Parameters
@@ -74,8 +74,9 @@ def entries() -> tuple[Entry, ...]:
 def found(entry: Entry) -> Found:
     """What holds and what is attained beside a printed epsilon."""
     z, q, delta = entry.noise_multiplier, entry.q, entry.delta
-    # as the page's own accountant: the orders and the conversion of its time
-    recomputed = min(classic_eps(order, entry.steps * mixture_from_base(order, q, z), delta) for order in ORDERS)
+    # as the page's own accountant: the orders and the conversion of its time (Mironov, 2017, Proposition 3)
+    room = math.log(1 / delta)
+    recomputed = min(entry.steps * mixture_from_base(order, q, z) + room / (order - 1) for order in ORDERS)
     accounted = step_loss(q, z, "add-remove").eps(entry.steps, delta)
     return Found(recomputed, accounted, *(_attained(entry, relation) for relation in ("add-remove", "replace-one")))
 
