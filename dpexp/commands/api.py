@@ -276,7 +276,7 @@ def calibrate(
 ) -> dict[str, Any]:
     """The least noise of a mechanism that meets a target, such as eps=1, delta=1e-5.
 
-    It stands among the parameters, or apart: target={"tpr": 0.25, "fpr": 0.1}.
+    It is among the parameters, or apart: target={"tpr": 0.25, "fpr": 0.1}.
     """
     from dpexp.commands import calibrate as command
 
@@ -354,7 +354,7 @@ def fit(
 def audit(
     config: Pathname, *, set: Sequence[str] = (), runs: int = 10_000, confidence: float = 0.999, seed: int = 0
 ) -> Audited:
-    """What the runs of a config give away at least, beside what is claimed: `.rows`, `.text()`, `.document()`."""
+    """A lower bound on the privacy loss of a config's runs, and what is claimed: `.rows`, `.text()`, `.document()`."""
     from dpexp.commands import audit as command
 
     return command.of_config(Path(config), set, runs, confidence, seed)

@@ -47,7 +47,7 @@ def solve(
 ) -> tuple[dict[str, Any], str]:
     """The least noise of a mechanism that meets a target: document and text.
 
-    The target stands among the parameters: eps=1 delta=1e-5 beside sampling_probability=0.01 steps=1000.
+    The target is among the parameters: eps=1 delta=1e-5 with sampling_probability=0.01 steps=1000.
 
     `invalid` accepts a refused analysis, which has to be named.
     """
@@ -113,7 +113,7 @@ def _goal(given: dict[str, Any]) -> Goal:
     """One of eps=... with delta=..., mu=..., rho=... (zCDP), rdp=... with order=...."""
     measures = [key for key in TARGETS if key in given]
     if len(measures) != 1:
-        raise UsageError(f"a target is {', '.join(TARGETS.values())}", "give exactly one beside the parameters")
+        raise UsageError(f"a target is {', '.join(TARGETS.values())}", "give exactly one, with the parameters")
     measure = measures[0]
     if measure in ("advantage", "tpr"):
         if unused := [key for key in WITH_TARGETS if key in given and (measure, key) != ("tpr", "fpr")]:

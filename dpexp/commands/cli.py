@@ -175,9 +175,9 @@ def plot(
     theory: Annotated[bool, Option("--theory", help="Lay bounds and predictions over the curves.")] = False,
     metric: Metric = None,
     x: Annotated[str, Option("--x", metavar="NAME", help="Horizontal axis: step, dots or a setting.")] = "",
-    hue: Annotated[str, Option(metavar="NAME", help="What colours tell apart.")] = "",
-    style: Annotated[str, Option(metavar="NAME", help="What line styles or markers tell apart.")] = "",
-    facet: Annotated[list[str] | None, Option(metavar="NAME", help="What panels tell apart; repeatable.")] = None,
+    hue: Annotated[str, Option(metavar="NAME", help="Distinguished by colours.")] = "",
+    style: Annotated[str, Option(metavar="NAME", help="Distinguished by line styles or markers.")] = "",
+    facet: Annotated[list[str] | None, Option(metavar="NAME", help="Distinguished by panels; repeatable.")] = None,
     kind: Annotated[str, Option(metavar="line|box", help="Curves, or boxes of the final values.")] = "line",
     width: Annotated[float | None, Option(metavar="INCHES", help="Width of the figure.", show_default=False)] = None,
     style_file: Annotated[Path | None, Option(metavar="FILE", help="Matplotlib settings, such as fonts.")] = None,
@@ -337,7 +337,7 @@ def fit(
     ] = None,
     level: Annotated[float, Option(metavar="P", help="Level of the intervals.")] = 0.95,
     person: Annotated[
-        str | None, Option(metavar="COLUMN", help="Whose record it is: who has several counts once.")
+        str | None, Option(metavar="COLUMN", help="Whose record it is; several of one person count once.")
     ] = None,
     plan: Annotated[bool, Option("--plan", help="Expected lengths, before any record is read.")] = False,
     n: Annotated[str | None, Option("-n", "--n", metavar="N", help="Records or persons, with --plan.")] = None,
@@ -468,7 +468,7 @@ def claims(
     paper: Annotated[str | None, Option(metavar="ID", help="One paper, such as ldp-sgd.  [default: all]")] = None,
     verdict: Annotated[list[str] | None, Option(metavar="V", help="Only claims with this verdict; repeatable.")] = None,
     judge: Annotated[
-        bool, Option("--judge", help="Judge all that is asked for and write the ledger, RESULTS/claims.json.")
+        bool, Option("--judge", help="Judge the selected claims and write the ledger, RESULTS/claims.json.")
     ] = False,
     jobs: Jobs = 0,
     form: Annotated[
@@ -505,7 +505,7 @@ def report(
         Path | None, Option(metavar="FILE.html", help="Where to write.  [default: report.html in the folder]")
     ] = None,
     title: Annotated[str, Option(metavar="WORDS", help="A title of your own.", show_default=False)] = "",
-    text: Annotated[Path | None, Option(metavar="FILE", help="Your text, which stands first.")] = None,
+    text: Annotated[Path | None, Option(metavar="FILE", help="Your text, which comes first.")] = None,
 ) -> None:
     """Write one HTML page of what is stored."""
     from dpexp.commands import report as command
@@ -622,7 +622,7 @@ def _interrupt(*_: object) -> None:
 
 
 def _command() -> Any:
-    """The command line, in which `--plugin` and `--debug` may stand before and after the name of a command.
+    """The command line, in which `--plugin` and `--debug` may come before and after the name of a command.
 
     Every command shows the step it is at when it takes long.
     """
@@ -666,7 +666,7 @@ def _end_where_a_plugin_is_at_fault(error: Exception) -> None:
 
 
 def _to_check() -> str:
-    """How to find what a plug-in returns that it should not, of which no line of it is at fault."""
+    """How to find a wrong value that a plug-in has returned, where no line of it raised the error."""
     from dpexp.plugins.loaded import LOADED
 
     commands = [f"dpexp check {loaded.shown}" for loaded in LOADED.values()]

@@ -41,7 +41,7 @@ class Located(ConfigStatement):
         self.together = [one.document(experiment.deltas) for one in together]
 
     def document(self) -> dict[str, Any]:
-        """With `together`, what all releases of the user's own records give away, and whether the noise is secret."""
+        """With `together`, the loss of all releases of the user's own records, and whether the noise is secret."""
         with self.located():
             return {**super().document(), "together": self.together, "deployment": self.deployment}
 
@@ -61,7 +61,7 @@ class Located(ConfigStatement):
 def released(experiment: Experiment) -> dict[str, Released]:
     """What the runs of an experiment release, each mechanism once, by a name of its own.
 
-    The name has algorithm, problem, budget, and what else tells the mechanism from others.
+    The name has algorithm, problem, budget, and what else distinguishes the mechanism.
     """
     cells: dict[Released, list[Cell]] = {}
     for cell in experiment.cells:

@@ -1,7 +1,7 @@
 """Sweeps of `--over`: settings of a mechanism, their table (`dpexp privacy`) and figure (`dpexp plot --mechanism`).
 
 A list of values sweeps its parameter where the parameter takes one value. Where a list is a value itself (phases of one
-run), or where several lists are given, `--over KEY` says what is swept. LO..HI is 13 numbers in equal ratios, LO..HI/25
+run), or where several lists are given, `--over KEY` chooses. LO..HI is 13 numbers in equal ratios, LO..HI/25
 is 25 of them, whole and each once where the parameter is whole.
 """
 

@@ -95,7 +95,7 @@ def _copy(name: str) -> str:
 
 
 def _write(out: Path, text: str, then: str = "") -> str:
-    """Write a new file, and never over one that is there; `then` says what comes next."""
+    """Write a new file, and never over one that is there; `then` is the next step."""
     try:
         # In one step: between a look and the writing another program could make the file.
         with out.open("x", encoding="utf-8") as file:

@@ -1,6 +1,6 @@
 """`dpexp privacy`: the privacy statement of a config, of a mechanism given by its parameters, or of a file of users.
 
-`--tradeoff` adds what an attacker can tell of one record, `group=3` what one can tell of three together.
+`--tradeoff` adds the error rates of an attacker on one record, `group=3` on three records together.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Question(NamedTuple):
 
 
 def question_among(words: Sequence[str], tradeoff: bool, out: Path | None) -> tuple[list[str], Question | None]:
-    """What else is given, and the question; None where nothing is asked."""
+    """The other arguments, and the question; None without one."""
     groups = [word for word in words if word.startswith(GROUP)]
     rest = [word for word in words if word not in groups]
     if not groups and not tradeoff:
@@ -71,7 +71,7 @@ def of_arguments(
 
 
 def of_config(path: Path, sets: Sequence[str], deployment: bool = False, results: Path = RESULTS) -> Asked:
-    """The privacy statement of a config's mechanisms, each once; of a deployment, where that is asked for.
+    """The privacy statement of a config's mechanisms, each once; of a deployment if wanted.
 
     `results` is the folder that may hold deployments of it.
     """
@@ -86,7 +86,7 @@ class Asked(Located):
     question: Question | None = None
 
     def document(self) -> dict[str, Any]:
-        """With the key `tradeoff`, where that is asked for."""
+        """With the key `tradeoff` if there is a question."""
         with self.located():
             found = super().document()
             told = [{"mechanism": label, **answer.document()} for label, answer in self._answers()]
@@ -124,7 +124,7 @@ class Answer(NamedTuple):
     out: Path
 
     def _drawn(self) -> list[str]:
-        """The files of the figure; none where no curve is asked for."""
+        """The files of the figure; none without a curve."""
         return [str(path) for path in self.attacker.written(*self[1:]).files] if self.attacker.drawn else []
 
     def document(self) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def of_mechanism(
 ) -> Understood:
     """The privacy statement of a mechanism. `invalid` lets refused analyses compete for the best.
 
-    What an attacker can tell stands below it, where `tradeoff` or group= asks for it; the figure goes into `out`.
+    With `tradeoff` or group= the error rates of an attacker follow; the figure is written into `out`.
     """
     pairs, question = question_among(pairs, tradeoff, out)
     values = values_of(pairs)

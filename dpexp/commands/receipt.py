@@ -13,7 +13,7 @@ from dpexp.core.errors import UsageError
 from dpexp.reporting.receipt import Receipt
 
 FORMATS = ("text", "md", "tex")
-BLANK = """# A training program, for `dpexp receipt`. Delete what is not known: the receipt says what it took.
+BLANK = """# A training program, for `dpexp receipt`. Delete what is not known: the receipt lists what it assumed.
 card: 1
 records: 60000            # n, the training records
 records_public: true      # may everybody know n? (with replace-one it is public)
@@ -21,14 +21,14 @@ relation: add-remove      # add-remove, replace-one or zero-out
 sampler: poisson          # what the code does: poisson, truncated-poisson (cap), fixed-size, k-of-t (selected,
                           # steps_per_epoch), balls-in-bins, shuffled, reshuffled, cyclic, cyclic-poisson (groups),
                           # full-batch, unknown
-accounted_as: poisson     # what the accountant was told
+accounted_as: poisson     # the accountant's setting
 phases: [{noise_multiplier: 1.0, sampling_probability: 0.01, steps: 1000}]
                           # or noise_multiplier, batch_size and epochs
 clipping: flat            # flat, per-layer (noise over the norm of all layers), microbatch (microbatch_size), none
 normaliser: public        # the sum is divided by a public number, by q n (expected), or by the batch's size (drawn)
 releases: all             # all, last, average, best-of-k; what is left out is taken as all
 batch_sizes_logged: false # progress bars and loggers release them too
-tuning_runs: 0            # runs on the private data beside this one
+tuning_runs: 0            # runs on the private data besides this one
 stated: [{eps: 1.83, delta: 1.0e-5}]
 delta: [1.0e-5]
 """

@@ -240,7 +240,7 @@ def _of(experiment: Experiment, only: frozenset[str] | None) -> list[Cell]:
 def _deploy(experiment: Experiment, options: Options, request: Request) -> Report:
     """Release cells, after what that spends was written down.
 
-    Raises UsageError where their records were released before, unless a release is asked for `again`.
+    Raises UsageError where their records were released before, unless the request says `again`.
     """
     from dpexp.engine.lanes.internals import require_compiler
     from dpexp.store import receipts

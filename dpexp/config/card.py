@@ -1,7 +1,7 @@
 """The run card of a training program that is not dpexp: what `dpexp receipt` asks of it, and how it is read.
 
 A card is YAML or JSON. What it leaves out is assumed, and the receipt lists every such field. The history of an Opacus
-accountant or an event tree of dp_accounting becomes a card as well. Both say what was accounted, not what ran: the
+accountant or an event tree of dp_accounting becomes a card as well. Both record what was accounted, not what ran: the
 sampler stays unknown. They are read as JSON, and neither library is needed. An accountant writes its history by
 `json.dump(engine.accountant.state_dict(), file)`, and an event its tree by `json.dump(event.to_named_tuple(), file)`.
 """
@@ -83,7 +83,7 @@ class Card(Parameters):
     phases: tuple[Phase, ...]
     batch_size: RecordCount | None = None
     epochs: RecordCount | None = None
-    """stands for the steps: a short last batch of an epoch is one more"""
+    """in place of steps: a short last batch of an epoch is one more"""
     steps_per_epoch: RecordCount | None = None
     """of k-of-t"""
     selected: RecordCount | None = None
@@ -102,7 +102,7 @@ class Card(Parameters):
     releases: Literal["last", "all", "average", "best-of-k"] = "all"
     batch_sizes_logged: bool = False
     tuning_runs: Annotated[int, Field(ge=0, le=10_000)] = 0
-    """runs on the private data beside the one that is released"""
+    """runs on the private data besides the one that is released"""
     group: Annotated[int, Field(ge=1, le=1000)] = 1
     """records that are protected together, as those of one person are"""
     stated: tuple[Stated, ...] = ()
@@ -163,7 +163,7 @@ STATED = ("eps", "mu")
 
 
 def read_card(path: Path | None, words: Mapping[str, Any], tree: Any = None) -> CardRead:
-    """The card of a file or of an event tree, with the values given beside it.
+    """The card of a file or of an event tree, with further values.
 
     Raises ConfigError with everything that is wrong.
     """
@@ -221,7 +221,7 @@ def card_of(root: Tree) -> Card:
 
 
 def _phases(root: Tree, fields: Mapping[str, Tree], issues: list[Issue]) -> Tree | None:
-    """Phases from a list of them, or from lists of one length; what is given beside them replaces their fields."""
+    """Phases from a list of them, or from lists of one length; single fields of the card replace theirs."""
     own = {name: fields[name] for name in ONE_PHASE if name in fields}
     rows = fields["phases"].items() if "phases" in fields else []
     if rows and not (own or "epochs" in fields):
@@ -253,13 +253,13 @@ def _word(value: object) -> str:
     return "not known" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-HISTORY = "an accountant's history says what was accounted, not what ran: the sampler is not known from it"
-TREE = "an event says what was accounted, not what ran: the sampler is not known from it"
+HISTORY = "an accountant's history records what was accounted, not what ran: the sampler is not known from it"
+TREE = "an event records what was accounted, not what ran: the sampler is not known from it"
 CENTRAL_LIMIT = "the accountant `gdp` approximates by the central limit theorem, and can state less than is true"
 
 
 def _of_history(root: Tree) -> Tree:
-    """The fields of `{"history": [[sigma, q, steps], ...], "mechanism": "rdp"}`, with those that are beside it."""
+    """The fields of `{"history": [[sigma, q, steps], ...], "mechanism": "rdp"}`, with its other fields."""
     history, rows, issues = root.part("history"), [], []
     shape = "a history is [[sigma, sample_rate, steps], ...]"
     if not isinstance(history.value, tuple) or not history.value:

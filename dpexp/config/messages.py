@@ -94,7 +94,7 @@ def limits(metadata: Sequence[Any]) -> dict[str, float]:
 
 
 def constraints(metadata: Sequence[Any]) -> list[Any]:
-    """What an annotation says beside its type, one by one."""
+    """The constraints of an annotation, one by one."""
     return [item for entry in metadata for item in (entry.metadata if isinstance(entry, FieldInfo) else [entry])]
 
 

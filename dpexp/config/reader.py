@@ -1,10 +1,10 @@
 """From a YAML tree to an Experiment, collecting everything that is wrong on the way.
 
 (a) Plug-ins are loaded first: which names the sections may use is not known before.
-(b) Every section of every variant is checked by itself, a swept value like one that stands alone, so that all that is
-wrong is said at once.
+(b) Every section of every variant is checked by itself, a swept value like a single one, so that all mistakes are
+reported at once.
 (c) Nothing is multiplied out before the number of cells is known.
-(d) Then every point of the grid is built, and what only a whole setting can tell is asked: whether its parts go
+(d) Then every point of the grid is built, and what depends on a whole setting is checked: whether its parts go
 together, whether its records can be read, and how many steps it has.
 """
 
@@ -84,7 +84,7 @@ class _Variant(NamedTuple):
     """in the order of the file"""
 
     def section(self, name: str, point: Mapping[Parameter, Tree]) -> Tree:
-        """A section at a point of the grid, with one value in the place of each list."""
+        """A section at a point of the grid, with one value for each list."""
         swept = {key: value for (section, key), value in point.items() if section == name}
         if not swept:
             return self.sections[name]

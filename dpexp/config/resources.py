@@ -1,7 +1,7 @@
 """Whether an experiment fits into the memory that this process may use, before anything is run.
 
-Estimates from above, within a factor of about two: every part says how many numbers it keeps, 8 bytes each. What does
-not fit is refused with the bytes, since a run that dies after hours has helped nobody.
+Estimates from above, within a factor of about two: every part counts the numbers it keeps, 8 bytes each. What does
+not fit is refused with the bytes, since a run that fails after hours is lost.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def _comparable(value: Any) -> tuple[bool, Any]:
 
 
 def differences(cells: Sequence[Cell]) -> tuple[Parameter, ...]:
-    """Parameters in which some of these cells differ, by which `cases` are told apart."""
+    """Parameters in which some of these cells differ, by which `cases` are distinguished."""
     columns = [cell.columns() for cell in cells]
     own = dict.fromkeys(parameter for cell in cells for parameter in cell.own_parameters)
     # the number of steps is left out where every algorithm knows it from the other parameters
@@ -121,7 +121,7 @@ def differences(cells: Sequence[Cell]) -> tuple[Parameter, ...]:
 
 
 def setting(cell: Cell) -> Settings:
-    """What tells a cell of an experiment apart, by the names of columns; a target has no mu, a budget no eps."""
+    """What distinguishes a cell of an experiment, by the names of columns; a target has no mu, a budget no eps."""
     values = cell.setting()
     if cell.privacy.eps is not None:
         values.pop("mu", None)
@@ -134,7 +134,7 @@ def identity(cell: Cell) -> Settings:
 
 
 def label(cell: Cell) -> str:
-    """`name=value` of what tells the cell apart; what it does not have is left out."""
+    """`name=value` of what distinguishes the cell; what it does not have is left out."""
     return " ".join(f"{name}={spelled(name, value)}" for name, value in setting(cell).items() if value is not None)
 
 
@@ -171,7 +171,7 @@ def spelled(name: str, value: Any, digits: int = 0) -> str:
     """A value in short: 0.2, 1/3, true, non-private for an infinite mu, a dash where a cell has no such parameter.
 
     A decimal of at most six digits is written as such, another number as the fraction that it is. Short words may be
-    those of two numbers: with `digits` a number has as many as tell it from the others.
+    those of two numbers: with `digits` a number has as many as distinguish it.
     """
     if value is None:
         return "-"
@@ -185,11 +185,11 @@ def spelled(name: str, value: Any, digits: int = 0) -> str:
 
 
 def digits_of(values: Iterable[Any]) -> int:
-    """The significant digits that tell all these numbers apart: 0 where their short words do, 17 where all count."""
+    """The significant digits that distinguish all these numbers: 0 where their short words do, 17 where all count."""
     numbers = {value for value in values if isinstance(value, float)}
     if len({_short(number) for number in numbers}) == len(numbers):
         return 0
-    # Seventeen digits tell any two doubles apart.
+    # Seventeen digits distinguish any two doubles.
     return next((n for n in range(7, 17) if len({f"{number:.{n}g}" for number in numbers}) == len(numbers)), 17)
 
 

@@ -20,12 +20,12 @@ def config_folders() -> tuple[Path, ...]:
 
 @lru_cache(maxsize=1)
 def shipped() -> dict[str, Path]:
-    """Every shipped config by its experiment's name; in a clone also those beside the plug-ins of `research/`."""
+    """Every shipped config by its experiment's name; in a clone also those of the plug-ins in `research/`."""
     return {path.stem: path for folder in config_folders() for path in sorted(folder.glob("*.yaml"))}
 
 
 def place_of(experiment: str) -> str:
-    """Where the config of an experiment lies in a clone of dpexp, or would lie."""
+    """The path of an experiment's config in a clone of dpexp, also if there is none."""
     path = shipped().get(experiment)
     return str(path.relative_to(ROOT)) if path and path.parent != FOLDER else f"configs/{experiment}.yaml"
 

@@ -46,7 +46,7 @@ IF_ADDED = (
     "# records: NUMBER",
 )
 STEPS: Sequence[Mapping[str, Any]] = ({}, {"n": 20_000})
-"""some algorithms know their number of steps, the others are told"""
+"""some algorithms know their number of steps, the others need it"""
 SIMULATED: Mapping[str, Any] = {"replicates": 20, "seed": 1}
 OWN: Mapping[str, Any] = {"replicates": 1, "seed": 1}
 """on a user's own records one replicate is released; more of them show how accurate another one would be"""
@@ -170,7 +170,7 @@ def _step_sizes(problem: str, mu: float) -> Iterator[str]:
 
 
 def _others(section: str, sections: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """What could stand in place of a section's name with the other sections as they are."""
+    """Other names for a section with the other sections as they are."""
     algorithm, problem = ALGORITHMS[sections["algorithm"]["name"]], PROBLEMS[sections["problem"]["name"]]
     names = {
         "schedule": list(algorithm.schedules),
@@ -209,7 +209,7 @@ def _keys(
 
 
 def _line(text: str, comment: str) -> list[str]:
-    """A line of YAML with its comment beside it, and below where it is long."""
+    """A line of YAML with its comment, which continues below where it is long."""
     if not comment:
         return [text]
     # At least forty letters, however long the value is.

@@ -1,4 +1,4 @@
-"""YAML as plain values with the place of every key and value beside them, and numbers as people write them.
+"""YAML as plain values with a map of where every key and value is written, and numbers as people write them.
 
 PyYAML alone reads `1e-5` and `1/3` as strings, `yes` as a truth value, and keeps the last of duplicate keys without a
 word. Here fractions, powers of ten and `inf` are numbers, only `true` and `false` are truth values, and duplicates are
@@ -123,7 +123,7 @@ class Tree:
         return Tree(value, self.marks, self.key_marks, {(): self.origins[()]})
 
     def joined(self, parts: Mapping[str, Tree] | Sequence[Tree]) -> Tree:
-        """A mapping or a list of parts in the place of this one."""
+        """A mapping or a list of parts, at the place of this one."""
         named: list[tuple[int | str, Tree]] = list(parts.items() if isinstance(parts, Mapping) else enumerate(parts))
         origins = {(key, *keys): place for key, part in named for keys, place in part.origins.items()}
         value = (
@@ -247,7 +247,7 @@ def parse(content: str | bytes, source: str) -> Tree:
 
 
 def _neighbour(path: Path) -> str:
-    """A file of nearly this name beside it or among the configs, or a shipped config of this name."""
+    """A file of nearly this name in its folder or among the configs, or a shipped config of this name."""
     from dpexp.config.shipped import MARK, shipped
 
     # Most often only the ending was forgotten.
