@@ -11,7 +11,7 @@ import math
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
-from dpexp.config.cells import NAMED, Cell, Parameter, column_name, shared_names
+from dpexp.config.cells import IMPLIED, NAMED, Cell, Parameter, column_name, shared_names
 from dpexp.core.text import short
 
 Settings = dict[str, Any]
@@ -54,7 +54,10 @@ def named(cells: Sequence[Settings], labels: Sequence[str]) -> list[Settings]:
         if isinstance(own.get("mu"), int):
             own["mu"] = float(own["mu"])
         renamed.append(own)
-    return renamed
+    # a population that says nothing of a key has its default
+    implied = {f"population.{key}": value for key, value in IMPLIED.items()}
+    said = implied.keys() & {name for own in renamed for name in own}
+    return [{**{name: implied[name] for name in said}, **own} for own in renamed]
 
 
 def _is_law(cell: Settings) -> bool:

@@ -12,13 +12,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from dpexp.algorithms.clipped_ldp_sgd import ClippedLdpSgd
 from dpexp.algorithms.near_the_optimum import Local, curvature_of, decay_of, is_flat, linear, local
 from dpexp.algorithms.schedules import Constant, Power
 from dpexp.config.cells import Cell
+from dpexp.core.errors import UsageError
+from dpexp.problems.gaussian_means import gaussian_means
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.reporting.results.lines import Theory
+from dpexp.problems.population_means import clipped_optimum
+from dpexp.reporting.results.lines import CLOSURE, Theory
 from dpexp.reporting.results.metrics import CONTROLLED
 from dpexp.theory import THEOREMS
+from dpexp.theory.ldp_sgd.closure import MOST_INDEX, Closure, closure
 from dpexp.theory.ldp_sgd.linearised import (
     averaged_covariance,
     iterate_covariance,
@@ -185,4 +190,52 @@ def curves(cell: Cell, estimator: str, metric: str, steps: np.ndarray) -> Mappin
     return {name: np.asarray(values, dtype=float) for name, values in found.items()}
 
 
-LDP_SGD_THEORY = Theory(exponent, curves)
+@lru_cache(maxsize=64)
+def _closure(problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, steps: tuple[int, ...]) -> Closure:
+    """Raises UsageError where the closure of moments is not known."""
+    noise_sq = problem.noise_sensitivity() ** 2 * budget.mean_inverse_square
+    start, optimum = problem.start(), problem.optimum()
+    return closure(gaussian_means(problem), start, optimum, noise_sq, decay_of(schedule), np.array(steps))
+
+
+@lru_cache(maxsize=64)
+def _clipped(problem: LinearPredictorProblem, clip: float) -> np.ndarray:
+    return clipped_optimum(problem, clip)
+
+
+def drawn(cell: Cell, estimator: str, metric: str, steps: np.ndarray) -> Mapping[str, np.ndarray]:
+    """`curves` with the closure of moments in place of the linearised recursion, where its index J is small enough.
+
+    Of single parameters, where the mean gradient is 0: theta*, or elsewhere if gradients are clipped.
+    """
+    problem, algorithm = cell.problem, cell.algorithm
+    if isinstance(problem, LinearPredictorProblem) and metric in cell.coordinates:
+        clipped = isinstance(algorithm, ClippedLdpSgd)
+        if clipped and not problem.labels:
+            return {}
+        place = _clipped(problem, algorithm.clip) if isinstance(algorithm, ClippedLdpSgd) else problem.optimum()
+        name = "fixed point, of the mean clipped gradient" if clipped else "optimum, theta*"
+        return {name: np.full(len(steps), place[cell.coordinates[metric]])}
+    found = dict(curves(cell, estimator, metric, steps))
+    linearised = "prediction, linearised recursion"
+    if metric != "param_distance_sq" or cell.algorithm.name != "ldp-sgd" or linearised not in found:
+        return found
+    try:
+        closed = _closure(linear(problem), cell.schedule, cell.privacy.mu, tuple(map(int, steps)))
+    except UsageError as error:
+        return _renamed(found, f"{linearised}, since {error.message}", found[linearised])
+    if not closed.j_index <= MOST_INDEX:
+        why = f"J = {closed.j_index:.2f}: the law of the iterate is too far from normal for the closure of moments"
+        return _renamed(found, f"{linearised} ({why})", found[linearised])
+    values = closed.iterate if estimator == "sgd" else closed.average
+    accuracy = "" if closed.j_index <= 0.1 else ": expect errors up to 10 %"
+    return _renamed(found, f"{CLOSURE} (J = {closed.j_index:.2f}{accuracy})", values)
+
+
+def _renamed(found: Mapping[str, np.ndarray], name: str, values: np.ndarray) -> dict[str, np.ndarray]:
+    """The curves with this prediction in place of the linearised one."""
+    return {name if old.startswith("prediction") else old: values if old.startswith("prediction") else kept
+            for old, kept in found.items()}  # fmt: skip
+
+
+LDP_SGD_THEORY = Theory(exponent, curves, drawn)

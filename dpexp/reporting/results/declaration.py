@@ -47,7 +47,7 @@ class Declaration:
             if (value := getattr(self, name)) not in known:
                 listed = ", ".join(filter(None, known[:-1]))
                 raise UsageError(f"--{name} is {listed} or {known[-1]}, not {value!r}")
-        if self.statistic != "mean" and self.theory:
+        if self.statistic != "mean" and self.theory and self.kind != "box":
             raise UsageError(f"--statistic {self.statistic}: theory is of means", "leave out --theory")
 
 

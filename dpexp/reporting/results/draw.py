@@ -24,7 +24,7 @@ from dpexp.reporting.results.caption import caption_of
 from dpexp.reporting.results.declaration import DOTS, STEP, WIDTH, Declaration
 from dpexp.reporting.results.gather import Gathered, Source, gather, mark, name_of
 from dpexp.reporting.results.labels import parameter_label, parameters, value_label
-from dpexp.reporting.results.lines import Line, Theory, column_of, quartiles
+from dpexp.reporting.results.lines import CLOSURE, Line, Theory, column_of, quartiles
 from dpexp.reporting.results.metrics import axis_label
 from dpexp.reporting.results.scene import Scene
 
@@ -119,7 +119,7 @@ def _numbers(scene: Scene, line: Line) -> pd.DataFrame:
     names = dict.fromkeys([*(() if x in (STEP, DOTS) else (x,)), *scene.plan.shown, *scene.plan.implied])
     numbers = {name: getattr(rows, name) for name in ("step", *STATISTICS)}
     if scene.said.kind == "box":
-        numbers |= dict(zip(("q25", "q75"), quartiles(line, scene.metric), strict=True))
+        numbers |= dict(zip(("q25", "q75"), quartiles(line), strict=True))
     curves = {_kind(name): values for name, values in scene.curves.get(id(line), {}).items()}
     theory = {kind: curves.get(kind, math.nan) for kind in dict.fromkeys(map(_kind, scene.theory_names))}
     return pd.DataFrame({**{column_of(name): line.settings.get(name) for name in names}, **numbers, **theory})
@@ -288,11 +288,14 @@ def _dots(scene: Scene, axes: Axes, lines: Sequence[Line]) -> None:
         y = row + 0.5 * ((scene.level(scene.plan.colour, line) + 0.5) / count - 0.5)
         colour = scene.colour(line)
         if scene.said.kind == "box" and not line.diverged:
-            low, high = quartiles(line, scene.metric)
+            low, high = quartiles(line)
             axes.barh([y], [high - low], left=low, height=0.36 / count, color=colour, alpha=0.45, edgecolor=colour)
         if math.isfinite(mean):
             axes.errorbar([mean], [y], xerr=[[bar] for bar in bars], fmt=scene.marker(line), color=colour, markersize=4,
                           elinewidth=0.9, capsize=2)  # fmt: skip
+        for values in scene.curves.get(id(line), {}).values():
+            half = 0.24 / count
+            axes.plot([values[-1]] * 2, [y - half, y + half], color="black", linewidth=1.1, zorder=5, gid="theory")
         _edge(scene, axes, line, y, mean, across=True)
     axes.set_yticks(range(len(rows)), _row_names(scene, lines), fontsize=7)
     axes.set_ylim(len(rows) - 0.4, -0.6)
@@ -347,6 +350,8 @@ def _theory_curve(scene: Scene, axes: Axes, x: np.ndarray, y: np.ndarray, name: 
     dashes, colour = _theory_dashes(scene, _kind(name)), np.array(to_rgb(scene.colour(line)))
     if _kind(name) == "bound":
         colour = 1 - 0.5 * (1 - colour)  # paler than what is near the measured curves
+    if name.startswith(CLOSURE):
+        dashes, colour = "-", 0.6 * colour
     axes.plot(x, y, color=tuple(colour), linestyle=dashes, linewidth=1.1, zorder=1.8, gid="theory")
 
 
@@ -412,5 +417,9 @@ def _entries(scene: Scene) -> list[Any]:
         handles.append(entry("replicates diverged", marker="x", markersize=6, markeredgewidth=1.6))
     if any(scene.exponent(lines) is not None for lines in scene.panels.values()):
         handles.append(entry("slope of theory, first estimator", color="#444444", linestyle=":", linewidth=1.1))
-    kinds = dict.fromkeys(map(_kind, scene.theory_names))
+    kinds = dict.fromkeys(_kind(name) for name in scene.theory_names if not name.startswith(CLOSURE))
+    closed = any(name.startswith(CLOSURE) for name in scene.theory_names)
+    handles += [entry(CLOSURE, color="black", linestyle="-", linewidth=1.1)] * closed
+    if scene.plan.x == DOTS:
+        return [*handles, *([entry(" or ".join(kinds), color="black", marker="|", markersize=9)] if kinds else [])]
     return [*handles, *(entry(kind, linestyle=_theory_dashes(scene, kind), linewidth=1.1) for kind in kinds)]

@@ -16,9 +16,11 @@ from dpexp.config.settings import Settings, Words, flat, named, sections
 from dpexp.core.digests import digest
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
 from dpexp.core.text import counted, guess
+from dpexp.reporting.results.metrics import COEFFICIENTS
 from dpexp.store import load_generation
 from dpexp.store.folder import experiments_in
 from dpexp.store.reading import cells_of, command_of, say_once, summary_of
+from dpexp.store.stats import is_coordinate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,9 +127,14 @@ class Gathered:
         counts = self.summary.groupby("metric", sort=False).run.nunique()
         return [str(name) for name, count in counts.items() if count == self.summary.run.nunique()]
 
+    @property
+    def coordinates(self) -> list[str]:
+        """Single parameters among the metrics."""
+        return [name for name in self.metrics if is_coordinate(name)]
+
     def metric(self, wanted: str | None) -> str:
         """The metric that is asked for, or the one that is shown by default. Raises UsageError for an unknown one."""
-        known = self.metrics
+        known = [*self.metrics, *([COEFFICIENTS] if self.coordinates else [])]
         if not known:
             raise UsageError("these results have no metric in common", "draw them one by one")
         if wanted is not None and wanted not in known:

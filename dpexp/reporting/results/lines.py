@@ -17,13 +17,17 @@ import numpy as np
 from dpexp.config.settings import Settings
 from dpexp.reporting.results.choose import ESTIMATOR
 from dpexp.reporting.results.gather import Gathered, Run
-from dpexp.reporting.results.metrics import metric_of
+from dpexp.reporting.results.metrics import COEFFICIENTS, TERM, metric_of
 from dpexp.reporting.slopes import Rate, SlopeError, is_asymptotic, rate
 from dpexp.store.reading import OnlySummaries, cell_of
 
 if TYPE_CHECKING:
     from dpexp.config.cells import Cell
     from dpexp.engine.result import CellData
+
+
+CLOSURE = "prediction, closure of moments"
+"""begins the name of a prediction that is drawn solid: others are dashed"""
 
 
 class Rows(NamedTuple):
@@ -51,6 +55,7 @@ class Line:
     settings: Settings
     """those of its cell, and `estimator`"""
     rows: Rows
+    metric: str
 
     @property
     def diverged(self) -> int:
@@ -68,7 +73,10 @@ def column_of(name: str) -> str:
 
 
 def lines_of(gathered: Gathered, metric: str) -> list[Line]:
-    """The lines of one metric, by cell in the order of the config, and then by estimator."""
+    """The lines of one metric, by cell in the order of the config, and then by estimator; of `coefficients` by term."""
+    if metric == COEFFICIENTS:
+        found = [lines_of(gathered, name) for name in gathered.coordinates]
+        return [replace(line, settings={**line.settings, TERM: line.metric}) for lines in found for line in lines]
     summary, names = gathered.summary, gathered.estimators
     chosen = summary[summary.metric == metric]
     number, steps = chosen["run"].to_numpy(), chosen["step"].to_numpy()
@@ -78,11 +86,11 @@ def lines_of(gathered: Gathered, metric: str) -> list[Line]:
     rows = Rows(*(chosen[name].to_numpy()[order] for name in Rows._fields))
     # where a line begins
     begin = [*np.flatnonzero((np.diff(number, prepend=-1) != 0) | (np.diff(which, prepend=-1) != 0)), len(number)]
-    found = []
+    told = []
     for first, end in pairwise(begin):
         run, estimator = gathered.runs[number[first]], names[which[first]]
-        found.append(Line(run, estimator, {**run.settings, ESTIMATOR: estimator}, rows.at(slice(first, end))))
-    return found
+        told.append(Line(run, estimator, {**run.settings, ESTIMATOR: estimator}, rows.at(slice(first, end)), metric))
+    return told
 
 
 def replicates_of(data: CellData, estimator: str, metric: str) -> np.ndarray:
@@ -92,9 +100,9 @@ def replicates_of(data: CellData, estimator: str, metric: str) -> np.ndarray:
     return values if stored == metric else np.sqrt(values)
 
 
-def quartiles(line: Line, metric: str) -> tuple[float, float]:
+def quartiles(line: Line) -> tuple[float, float]:
     """Of the final values of the replicates. Raises ResultsMissing where the trajectories are not stored."""
-    values = replicates_of(cell_of(line.run.generation, str(line.run.row["cell_id"])), line.estimator, metric)[-1]
+    values = replicates_of(cell_of(line.run.generation, str(line.run.row["cell_id"])), line.estimator, line.metric)[-1]
     low, high = np.quantile(values, [0.25, 0.75])
     return float(low), float(high)
 
@@ -145,6 +153,8 @@ class Theory:
     curves: Callable[[Cell, str, str, np.ndarray], Mapping[str, np.ndarray]]
     """(cell, estimator, metric, steps [K]) -> curves [K] by what they are, such as `bound, Theorem 3`; nan where a
     curve says nothing, and no curve where the paper says nothing of the cell"""
+    drawn: Callable[[Cell, str, str, np.ndarray], Mapping[str, np.ndarray]] | None = None
+    """the same for a figure, where a prediction may take seconds; `curves` where left out"""
 
 
 def exponent_of(theories: Sequence[Theory], cell: Cell, estimator: str, metric: str) -> float | None:
@@ -159,4 +169,15 @@ def curves_of(
     """The curves of all theories."""
     return {
         name: values for theory in theories for name, values in theory.curves(cell, estimator, metric, steps).items()
+    }
+
+
+def drawn_of(
+    theories: Sequence[Theory], cell: Cell, estimator: str, metric: str, steps: np.ndarray
+) -> dict[str, np.ndarray]:
+    """The curves of all theories as figures draw them."""
+    return {
+        name: values
+        for theory in theories
+        for name, values in (theory.drawn or theory.curves)(cell, estimator, metric, steps).items()
     }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from dpexp.store.stats import is_coordinate
+
 
 class Metric(NamedTuple):
     """A metric in words and symbols."""
@@ -20,6 +22,8 @@ class Metric(NamedTuple):
 
 CONTROLLED = "_controlled"
 """ends the name of the same mean from fewer replicates, by a control variate"""
+COEFFICIENTS, TERM = "coefficients", "term"
+"""all recorded parameters as one metric, and the setting that says which"""
 METRICS = {
     "param_distance_sq": Metric(
         r"\mathrm{E}\,\|\theta - \theta^*\|^2", "mean squared distance to the optimum", "parameter squared", True
@@ -38,6 +42,7 @@ METRICS = {
     "loss_gap_controlled": Metric(
         r"\mathrm{E}_c\,F(\theta) - F(\theta^*)", "mean loss gap, linear part exact", "loss", True
     ),
+    COEFFICIENTS: Metric("", "coefficient", "parameter"),
     "projections": Metric("", "projections of the scale so far", "steps"),
     "test_accuracy": Metric("", "held-out accuracy", "share of records", False, True),
     "train_loss": Metric("", "training loss", "loss"),
@@ -54,7 +59,8 @@ METRICS = {
 
 def metric_of(name: str, statistic: str = "mean") -> Metric:
     """The metric of this name; of medians and quantiles the words say so, and no symbol is that of an expectation."""
-    metric = METRICS.get(name, Metric("", name, ""))
+    known = Metric("", name.replace("_", " "), "parameter") if is_coordinate(name) else Metric("", name, "")
+    metric = METRICS.get(name, known)
     if statistic == "mean":
         return metric
     return metric._replace(symbol="", words=f"median {metric.words.removeprefix('mean ')}")

@@ -16,9 +16,10 @@ from dpexp.reporting.results.choose import ESTIMATOR, Factor, choose
 from dpexp.reporting.results.declaration import DOTS, STEP, Declaration
 from dpexp.reporting.results.gather import Gathered
 from dpexp.reporting.results.labels import estimator_name, level_label
-from dpexp.reporting.results.lines import Line, Rows, Theory, curves_of, exponent_of, lines_of
-from dpexp.reporting.results.metrics import metric_of
+from dpexp.reporting.results.lines import Line, Rows, Theory, drawn_of, exponent_of, lines_of
+from dpexp.reporting.results.metrics import COEFFICIENTS, metric_of
 from dpexp.reporting.results.statistic import of_replicates
+from dpexp.store.stats import is_coordinate
 
 LOGARITHMIC = 8.0
 """largest over smallest from which an axis of positive numbers is logarithmic"""
@@ -42,7 +43,8 @@ class Scene:
             said = replace(said, panel=(ESTIMATOR,))  # line styles are those of theory
         self.metric = gathered.metric(said.y or None)
         self.said, self.theories = said, theories
-        self.gathered = of_replicates(gathered, [self.metric], said.statistic)
+        named = gathered.coordinates if self.metric == COEFFICIENTS else [self.metric]
+        self.gathered = of_replicates(gathered, named, said.statistic)
         self.lines = lines_of(self.gathered, self.metric)
         self.words: Words = gathered.words
         self.derived = ("n",) if all(run.steps_are_its_own for run in gathered.runs) else ()
@@ -184,8 +186,10 @@ class Scene:
 
     def _theory(self, line: Line) -> dict[str, np.ndarray]:
         """The curves at the steps that are drawn; nothing for a line whose colour has none."""
+        if is_coordinate(line.metric):
+            return drawn_of(self.theories, line.run.cell, line.estimator, line.metric, self.rows(line).step)
         count = len(self.colours)
         shown = set(range(count)) if count <= MOST_HUES else {0, count // 2, count - 1}
         if self.level(self.plan.colour, line) not in shown or self.plan.x == DOTS:
             return {}
-        return curves_of(self.theories, line.run.cell, line.estimator, self.metric, self.rows(line).step)
+        return drawn_of(self.theories, line.run.cell, line.estimator, self.metric, self.rows(line).step)
