@@ -125,7 +125,7 @@ def rows_along(
     # with one coordinate functions may vary along it alone: x_1, if errors are symmetric and nothing is bent
     skewed = population.errors is not None and population.errors.law == "skewed"
     bent = folded and (skewed or population.bend != 0)
-    if alike and not whole and not bent and (d > 3 or (normal and not folded and cuts == 1)):
+    if alike and not whole and not bent and (d > 3 - (cuts > 1) or (normal and not folded and cuts == 1)):
         axis = np.eye(d)[0] if folded or not np.any(slopes) else slopes / np.linalg.norm(slopes)
         if normal and cuts == 1:
             steepness = float(sizes[0] * np.linalg.norm(slopes))
