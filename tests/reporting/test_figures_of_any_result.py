@@ -19,7 +19,6 @@ from dpexp.config.experiment_file import read_experiment
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.papers import theories
-from dpexp.reporting import worker_processes
 from dpexp.reporting.results.choose import choose, needed
 from dpexp.reporting.results.declaration import DOTS, STEP, Declaration
 from dpexp.reporting.results.draw import draw, figure_of
@@ -423,18 +422,6 @@ def test_other_options_make_other_files(toy, tmp_path):
     shutil.copytree(toy.results / "toy", tmp_path / "toy_loss_gap")
     own = Source(tmp_path, "toy")
     assert figure_of([own], asked("loss_gap"), theories).name != "toy_loss_gap"
-
-
-@pytest.mark.slow
-def test_figures_drawn_in_processes_are_the_same_files(toys, tmp_path, monkeypatch):
-    names_ = ["figure2", "linear_loss"]
-    results = toys.results(["linear_d5"])
-    together = plot.figures_of(names_, False, "png", tmp_path / "many", results)
-    monkeypatch.setattr(worker_processes, "WORTH_PROCESSES", 99)
-    alone = plot.figures_of(names_, False, "png", tmp_path / "one", results)
-    assert [one.name for one in together] == [one.name for one in alone] == names_
-    for one, other in zip(together, alone, strict=True):
-        assert [path.read_bytes() for path in one.files] == [path.read_bytes() for path in other.files]
 
 
 # --- looks -----------------------------------------------------------------------------------------------------------
