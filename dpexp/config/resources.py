@@ -89,7 +89,7 @@ def require_room(experiment: Experiment, workers: int = 0, cluster: bool = False
         # What takes most is what has to become smaller.
         largest = sorted(parts.items(), key=lambda part: -part[1])
         listed = ", ".join(f"{in_bytes(size)} for {use}" for use, size in largest if size)
-        limit = f"{in_bytes(bound)} are {'memory' if bound == memory else 'the bound that is run'}"
+        limit = f"{in_bytes(bound)} are {'there' if bound == memory else 'the most that is run'}"
         message = f"needs about {in_bytes(bytes_needed)} of memory ({listed}); {limit}"
         hint = "fewer cells, replicates, checkpoints or steps, or smaller problems"
         issues.append(Issue(where, message, hint))
