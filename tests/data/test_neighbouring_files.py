@@ -215,7 +215,7 @@ def seen_of_fit(*words: str, person: bool = False, deployment: bool = False) -> 
         seed = 12345 if deployment else 1
         order = np.random.Generator(np.random.PCG64(seed)).permutation(len(names))
         public |= {"n": given["plan"].n, "mu": bytes_of(given["mu"])}
-        public["planned"] = bytes_of(given["plan"].errors), given["plan"].every
+        public["planned"] = given["plan"].every
         rows = {
             names[k]: bytes_of(given["x"][given["owners"] == j], given["y"][given["owners"] == j])
             for j, k in enumerate(order)
@@ -257,7 +257,7 @@ def seen_of_predictions(folder: Path, file: File) -> Seen:
     columns = [Column("age", (20.0, 70.0)), Column("zone", levels=("1", "2", "3", "other")), Column("job")]
     weights = np.random.default_rng(1).standard_normal((2, 7))
     legend = {
-        "kind": "softmax", "classes": ["u", "v"], "columns": [c.document() for c in columns], "bias": 0.25,
+        "kind": "softmax", "classes": ["u", "v"], "columns": [c._asdict() for c in columns], "bias": 0.25,
         "random_features": None,
     }  # fmt: skip
     model = ReleasedModel("x", "id", "last", 0, weights, legend, {}, "")
@@ -531,9 +531,9 @@ def counted_aloud(right):
 
 
 def noise_of_what_is_usable(right):
-    def plan(model, mu, n):
+    def plan(model, n):
         used = len(COUNTED[-1].y) if COUNTED else n
-        return right(model, mu, used)
+        return right(model, used)
 
     return plan
 

@@ -187,7 +187,7 @@ def test_columns_follow_from_what_is_stated_and_from_the_schema_alone(tmp_path):
     assert columns_of(header, ["a", "b", "c"], public) == [
         Column("a", (0, 1), may_miss=True), Column("b", levels=("u", "v")), Column("c"),
     ]  # fmt: skip
-    assert [column_of(c.document()) for c in columns_of(header, ["a", "b", "c"], public)] == columns_of(
+    assert [column_of(c._asdict()) for c in columns_of(header, ["a", "b", "c"], public)] == columns_of(
         header, ["a", "b", "c"], public
     )
     pd.DataFrame({"s": ["u"], "t": [True]}).to_parquet(tmp_path / "t.parquet")
