@@ -38,22 +38,17 @@ def best_of(rdp: Rdp, delta: Delta, runs: float, shape: float) -> Rdp:
     released where K = 0.
     """
     if math.isinf(shape):
-        return _poisson(rdp, delta, runs)
+
+        def poisson(order: float) -> float:
+            """(c)."""
+            eps = -math.log1p(-1 / order)  # log(1 + 1 / (order - 1))
+            known = delta(eps)
+            return rdp(order) + runs * (known if known < 1 else delta_of_curve(rdp, eps)) + math.log(runs) / (order - 1)
+
+        return poisson
     gamma = gamma_of(shape, runs)
     price, mean = price_of_repeating(rdp, shape, gamma), mean_runs(shape, gamma)
     return lambda order: rdp(order) + price + math.log(mean) / (order - 1)
-
-
-def _poisson(rdp: Rdp, delta: Delta, runs: float) -> Rdp:
-    """(c)."""
-
-    def selected(order: float) -> float:
-        eps = -math.log1p(-1 / order)  # log(1 + 1 / (order - 1))
-        known = delta(eps)
-        price = known if known < 1 else delta_of_curve(rdp, eps)
-        return rdp(order) + runs * price + math.log(runs) / (order - 1)
-
-    return selected
 
 
 def mean_runs(shape: float, gamma: float) -> float:

@@ -122,7 +122,7 @@ def test_random_kinds_of_steps_beside_the_inversion():
     """Up to three kinds of 1e3 to 1e6 steps each: never below the exact epsilon, and near it."""
     rng = np.random.default_rng(1)
     compared = 0
-    for _ in range(200 if AT_LENGTH else 5):
+    for _ in range(200 if AT_LENGTH else 3):
         scheme, pairs = list(PAIRS.items())[rng.integers(len(PAIRS))]
         count, delta = rng.integers(1, 4), 10 ** rng.uniform(-12, -2)
         kinds = [
