@@ -19,7 +19,7 @@ from dpexp.privacy.mechanisms.mechanism import Mechanism, Records, Size
 THEOREM = "docs/shuffle.md, theorem 1"
 LOCAL = "the budget of one message; also for who sees who sent what"
 MOST_NUMBERS, MOST_RADIUS, LEAST_RADIUS = 2000, 2.5, 1e-3
-"""numbers of a message and radius over the noise, beyond which nothing is gained; a smaller radius is rounded up"""
+"""numbers of a message, and radius over the noise, up to which it is computed; a smaller radius is rounded up"""
 MOST_SEPARATED = 20.0
 """mu from which on a pair of neighbours is told apart by one message"""
 CONDITIONS = (
@@ -66,11 +66,6 @@ class ShuffledMessages(Mechanism):
     def solved(cls, values: Mapping[str, Any]) -> str:
         return "mu" if values.get("message") == "gaussian" else "pure_eps"
 
-    @property
-    def hidden(self) -> int:
-        """Users among whom a record is hidden, itself included."""
-        return self.n - self.known
-
     def upper_bounds(self) -> list[Analysis]:
         """What the messages promise by themselves, and in random order."""
         pure = self.pure_eps or 0.0
@@ -79,7 +74,7 @@ class ShuffledMessages(Mechanism):
             local = gaussian_analysis("local", LOCAL, ALL, self.mu, ())
         found = guarantee("tokens", THEOREM, ALL, cache(self._eps), CONDITIONS)
         if self.mu is not None and ((self.dimension or 1) > MOST_NUMBERS or self.mu * self.radius > MOST_RADIUS):
-            why = f"computed up to {MOST_NUMBERS:,} numbers and {MOST_RADIUS:g} of radius mu: beyond, nothing is gained"
+            why = f"computed for at most {MOST_NUMBERS:,} numbers and a ball of at most {MOST_RADIUS:g} noises"
             found = replace(found, refused=why)
         return [local, found]
 
