@@ -30,7 +30,7 @@ import heapq
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from statistics import NormalDist
 from typing import Literal
@@ -104,17 +104,19 @@ class Curve:
     def _implied(self, eps: float) -> float:
         """The least delta that a larger epsilon guarantees at `eps`, of some places."""
 
+        @cache
         def implied(k: int) -> float:
+            if k >= _START:
+                return math.inf
             place = FIRST_LOG * (1 - k / _START)
             return implied_delta(self._at(place), _delta(place), eps)
 
-        # any place is valid; what they say has one valley, which is found by halving steps
-        best, step = 0, 8
-        while step:
-            near = [k for k in (best, best - step, best + step, best + 2 * step) if 0 <= k < _START]
-            best = min(near, key=implied)
-            step //= 2
-        return implied(best)
+        # any place is valid; what they say has one valley, which Fibonacci's numbers find with seven questions
+        before, numbers = -1, (21, 13, 8, 5, 3, 2, 1)
+        for longer, shorter in pairwise(numbers):
+            if implied(before + longer) < implied(before + shorter):
+                before += shorter
+        return implied(before + 1)
 
     @cached_property
     def advantage(self) -> float:
