@@ -22,7 +22,8 @@ factors of the k-th law w_k, F_k its transform, |F_k| <= 1):
   One factor of the product is replaced at a time; all others are at most 1, or 1 + e_k where already replaced, e_k =
   eps_F sqrt(N) |w_k|_2: the product's error has 2-norm at most exp(sum T_k e_k) sum T_k eps_F sqrt(N) |w_k|_2.
 (f) Powers, by squaring: a product of complex numbers has a relative error of at most sqrt(5) u (Brent, Percival and
-  Zimmermann, 2007), and the error of each of the factors. So a product of n factors, in any order, has one of at most
+  Zimmermann, 2007; 2 u where the processor fuses two operations, Jeannerod et al., 2017), and the error of each of the
+  factors. So a product of n factors, in any order, has one of at most
   (1 + sqrt(5) u)^(n - 1) - 1 <= q = 3 u n, n = sum T_k. Frequencies at which it is below e^-60 are left out: together
   they have a 2-norm of at most 2 e^-60.
 (g) Inverse transform: eps_F times the 2-norm of the spectrum. Transforms have |g|_2 = |G|_2 / sqrt(N). Altogether the
