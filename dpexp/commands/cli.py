@@ -53,12 +53,17 @@ Only = Annotated[Text, Option(metavar="KEY=A,B", help="Only cells with these val
 Named = Annotated[Text, Option("--mechanism", metavar="NAME", help="A mechanism instead of a config.")]
 Over = Annotated[Words, Option(metavar="KEY", help="Sweep a parameter; repeatable.", show_default=False)]
 Invalid = Annotated[bool, Option("--invalid", help="Count analyses whose conditions are not met.")]
+Deployment = Annotated[bool, Option("--deployment", help="Release on private records, with secret noise.")]
+Again = Annotated[bool, Option("--again", help="Release again and spend a second budget.")]
 TARGET = "eps=E delta=D, mu=M, rho=R, rdp=R order=A, advantage=A or tpr=T@fpr=F, and parameters."
 Seed = Annotated[int, Option(metavar="N", help="Seed of what is drawn.")]
 
 
+RESULTS = Path("results")
+
+
 def _folder(results: Path | None, profile: str = "paper") -> Path:
-    return results or Path("results-smoke" if profile == "smoke" else "results")
+    return results or (Path("results-smoke") if profile == "smoke" else RESULTS)
 
 
 def _split(names: list[str] | None) -> list[str]:
@@ -144,8 +149,8 @@ def run(
     confirm: Annotated[bool, Option("--confirm", help="After an edit: prove that no number moved, no more.")] = False,
     part: Annotated[str, Option(metavar="K/N", help="The K-th of N shares, for an array job and a later run.")] = "",
     dry_run: Annotated[bool, Option("--dry-run", help="Say what would be computed, and why.")] = False,
-    deployment: Annotated[bool, Option("--deployment", help="Release on private records, with secret noise.")] = False,
-    again: Annotated[bool, Option("--again", help="Release again; budgets add up.")] = False,
+    deployment: Deployment = False,
+    again: Again = False,
     fail_fast: Annotated[bool, Option("--fail-fast", help="Stop at the first failing cell.")] = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -316,59 +321,28 @@ def receipt(
 
 @app.command()
 def fit(
-    data: Annotated[Path | None, Argument(metavar="DATA", help="Your records: csv, tsv, parquet or npz.")] = None,
+    data: Annotated[File, Argument(metavar="DATA", help="Your records: csv, tsv, parquet or npz.")] = None,
     target: Annotated[str, Option("--target", metavar="COLUMN", help="The column to explain, by all others.")] = "",
-    formula: Annotated[
-        str | None, Option(metavar="'Y ~ X'", help="Or which, by what: 'log(y) ~ x * C(g)'; needs formulaic.")
-    ] = None,
+    formula: Annotated[Text, Option(metavar="'Y ~ X'", help="Or a formula: 'log(y) ~ x * C(g)'.")] = None,
     model: Annotated[str, Option(metavar="huber-linear|mallows-logistic", help="The regression.")] = "huber-linear",
-    mu: Annotated[str | None, Option(metavar="M", help="Budget of every record, in Gaussian DP.")] = None,
-    mu_column: Annotated[str | None, Option(metavar="COLUMN", help="Budgets of the records' own.")] = None,
-    eps: Annotated[str | None, Option(metavar="E", help="Budget as epsilon; local: with delta = 0.")] = None,
-    delta: Annotated[
-        str | None,
-        Option(metavar="D", help="See --eps.  [default: 1e-5, or 0 in the local model]", show_default=False),
-    ] = None,
-    central: Annotated[
-        bool, Option("--central/--local", help="One release by the owner, or one message of every record.")
-    ] = False,
-    public: Annotated[
-        Path | None, Option(metavar="FILE", help="Ranges and categories (`dpexp init --data DATA --public`).")
-    ] = None,
+    mu: Annotated[Text, Option(metavar="M", help="Budget of every record, in Gaussian DP.")] = None,
+    mu_column: Annotated[Text, Option(metavar="COLUMN", help="Budgets of the records' own.")] = None,
+    eps: Annotated[Text, Option(metavar="E", help="Budget as epsilon; local: with delta = 0.")] = None,
+    delta: Annotated[Text, Option(metavar="D", help="See --eps.  [default: 1e-5, or 0 in the local model]")] = None,
+    central: Annotated[bool, Option("--central/--local", help="One release, or a message of every record.")] = False,
+    public: Annotated[File, Option(metavar="FILE", help="Of columns (`dpexp init --data DATA --public`).")] = None,
     level: Annotated[float, Option(metavar="P", help="Level of the intervals.")] = 0.95,
-    person: Annotated[
-        str | None, Option(metavar="COLUMN", help="Whose record it is; several of one person count once.")
-    ] = None,
+    person: Annotated[Text, Option(metavar="COLUMN", help="Persons; several records of one count once.")] = None,
     plan: Annotated[bool, Option("--plan", help="Expected lengths, before any record is read.")] = False,
-    n: Annotated[str | None, Option("-n", "--n", metavar="N", help="Records or persons, with --plan.")] = None,
-    widths: Annotated[
-        list[str] | None,
-        Option("--width", metavar="NAME=W", help="With --plan: how many records for NAME +- W; repeatable."),
-    ] = None,
+    n: Annotated[Text, Option("-n", "--n", metavar="N", help="Records or persons, with --plan.")] = None,
+    widths: Annotated[Words, Option("--width", metavar="NAME=W", help="With --plan: records for NAME +- W.")] = None,
     untested: Annotated[bool, Option("--untested", help="Fit fewer records than were ever tested.")] = False,
-    deployment: Annotated[bool, Option("--deployment", help="Noise from the operating system, kept nowhere.")] = False,
+    deployment: Deployment = False,
     seed: Annotated[int | None, Option(metavar="N", help="Seed of a rehearsal.", show_default=False)] = None,
-    out: Annotated[
-        Path | None,
-        Option(
-            metavar="FILE|FOLDER",
-            help="Keep the result, as a deployment must; a folder: tables and plot too.",
-            show_default=False,
-        ),
-    ] = None,
-    again: Annotated[
-        bool, Option("--again", help="Spend a further budget, although --out has a receipt of one.")
-    ] = False,
-    weights: Annotated[
-        str,
-        Option(
-            metavar="budget|equal", help="What messages of --mu-column count; equal: budgets may depend on the data."
-        ),
-    ] = "budget",
-    contrasts: Annotated[
-        list[str] | None,
-        Option("--contrast", metavar="'A - B'", help="Test a combination; repeatable, and then all together."),
-    ] = None,
+    out: Annotated[File, Option(metavar="FILE|FOLDER", help="Keep the result; a folder: tables and plot too.")] = None,
+    again: Again = False,
+    weights: Annotated[str, Option(metavar="budget|equal", help="How messages of --mu-column count.")] = "budget",
+    contrasts: Annotated[Words, Option("--contrast", metavar="'A - B'", help="Test a combination; repeatable.")] = None,
     raw: Raw = False,
     as_json: Json = False,
 ) -> None:
@@ -461,21 +435,15 @@ def check(
 
 @app.command()
 def claims(
-    ids: Annotated[
-        list[str] | None,
-        Argument(metavar="ID", help="Claims, beginnings of ids, or patterns.", show_default=False),
-    ] = None,
-    paper: Annotated[str | None, Option(metavar="ID", help="One paper, such as ldp-sgd.  [default: all]")] = None,
-    verdict: Annotated[list[str] | None, Option(metavar="V", help="Only claims with this verdict; repeatable.")] = None,
-    judge: Annotated[
-        bool, Option("--judge", help="Judge the selected claims and write the ledger, RESULTS/claims.json.")
-    ] = False,
+    ids: Annotated[Words, Argument(metavar="ID", help="Claims, beginnings of ids, or patterns.")] = None,
+    paper: Annotated[Text, Option(metavar="ID", help="One paper, such as ldp-sgd.  [default: all]")] = None,
+    verdict: Annotated[Words, Option(metavar="V", help="Only claims with this verdict; repeatable.")] = None,
+    judge: Annotated[bool, Option("--judge", help="Judge the selected claims, and write RESULTS/claims.json.")] = False,
     jobs: Jobs = 0,
     form: Annotated[
-        str | None,
-        Option("--format", metavar="table|md|json|artifact|differences", help="How to print.", show_default=False),
+        Text, Option("--format", metavar="table|md|json|artifact|differences", help="How to print.")
     ] = None,
-    out: Annotated[Path | None, Option(metavar="DIR", help="Write pages: DIR/CLAIMS.md and DIR/claims/.")] = None,
+    out: Annotated[File, Option(metavar="DIR", help="Write pages: DIR/CLAIMS.md and DIR/claims/.")] = None,
     results: Results = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -498,14 +466,10 @@ def claims(
 
 @app.command()
 def report(
-    results: Annotated[Path, Argument(metavar="RESULTS", help="A results folder, or one experiment's folder.")] = Path(
-        "results"
-    ),
-    out: Annotated[
-        Path | None, Option(metavar="FILE.html", help="Where to write.  [default: report.html in the folder]")
-    ] = None,
+    results: Annotated[Path, Argument(metavar="RESULTS", help="Results, or one experiment's folder.")] = RESULTS,
+    out: Annotated[File, Option(metavar="FILE.html", help="Where to write.  [default: report.html there]")] = None,
     title: Annotated[str, Option(metavar="WORDS", help="A title of your own.", show_default=False)] = "",
-    text: Annotated[Path | None, Option(metavar="FILE", help="Your text, which comes first.")] = None,
+    text: Annotated[File, Option(metavar="FILE", help="Your text, which comes first.")] = None,
 ) -> None:
     """Write one HTML page of what is stored."""
     from dpexp.commands import report as command
