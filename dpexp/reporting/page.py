@@ -183,10 +183,15 @@ def epsilons(statement: Mapping[str, Any]) -> Numbers:
     rows = statement["statements"]
     deltas = list(dict.fromkeys(delta for row in rows for delta, _ in row["eps"]))
     table = [[str(row["mechanism"]), str(row.get("budget", "")), row["analysis"], row["released"],
-              *(up(eps) for _, eps in row["eps"]), "yes" if row["valid"] else f"no: {row['reason']}"]
-             for row in rows]  # fmt: skip
+              *(up(eps) for _, eps in row["eps"]), _guarantee(row)] for row in rows]  # fmt: skip
     head = ["mechanism", "budget mu", "analysis", "released", *(f"eps at {d:g}" for d in deltas), "guarantee"]
     return Numbers("Privacy", head, table, "Epsilons are rounded up.")
+
+
+def _guarantee(row: Mapping[str, Any]) -> str:
+    if not row["valid"]:
+        return f"no: {row['reason']}"
+    return f"only if the {row['secret']} is secret" if row.get("secret") else "yes"
 
 
 def page(
