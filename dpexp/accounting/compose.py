@@ -22,8 +22,7 @@ factors of the k-th law w_k, F_k its transform, |F_k| <= 1):
   One factor of the product is replaced at a time; all others are at most 1, or 1 + e_k where already replaced, e_k =
   eps_F sqrt(N) |w_k|_2: the product's error has 2-norm at most exp(sum T_k e_k) sum T_k eps_F sqrt(N) |w_k|_2.
 (f) Powers, by squaring: a product of complex numbers has a relative error of at most sqrt(5) u (Brent, Percival and
-  Zimmermann, 2007; 2 u where the processor fuses two operations, Jeannerod et al., 2017), and the error of each of the
-  factors. So a product of n factors, in any order, has one of at most
+  Zimmermann, 2007), and the error of each of the factors. So a product of n factors, in any order, has one of at most
   (1 + sqrt(5) u)^(n - 1) - 1 <= q = 3 u n, n = sum T_k. Frequencies at which it is below e^-60 are left out: together
   they have a 2-norm of at most 2 e^-60.
 (g) Inverse transform: eps_F times the 2-norm of the spectrum. Transforms have |g|_2 = |G|_2 / sqrt(N). Altogether the
@@ -435,7 +434,7 @@ def _sum(tilts: Sequence[tuple[_Tilt, int]], cells: int) -> tuple[np.ndarray, fl
         law = law if kept is None else law[kept]
         large = np.flatnonzero(_square(law) > math.exp(-2 * _LEFT_OUT / count))
         parts = [_power(law[large[k : k + _AT_ONCE]], count) for k in range(0, len(large), _AT_ONCE)]
-        product = np.concatenate(parts) if kept is None else product[large] * np.concatenate(parts)
+        product = np.concatenate(parts) if kept is None else _product(product[large], np.concatenate(parts))
         there = _square(product) > math.exp(-2 * _LEFT_OUT)
         kept, product = (large if kept is None else kept[large])[there], product[there]
     assert kept is not None, "a sum of no laws"
@@ -458,10 +457,17 @@ def _power(base: np.ndarray, count: int) -> np.ndarray:
     """The count-th power of complex numbers, count >= 1, by squaring."""
     product = base if count & 1 else None
     while count := count >> 1:
-        base = base * base
+        base = _product(base, base)
         if count & 1:
-            product = base if product is None else product * base
+            product = base if product is None else _product(product, base)
     assert product is not None
+    return product
+
+
+def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Each operation rounded by itself, so that no result depends on what a processor fuses."""
+    product = np.empty_like(a)
+    product.real, product.imag = a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real
     return product
 
 
