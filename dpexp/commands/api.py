@@ -197,6 +197,7 @@ def table(
     estimator: Sequence[str] = (),
     only: str | None = None,
     statistic: Literal["mean", "median", "quantiles"] = "mean",
+    theory: bool = False,
 ) -> pd.DataFrame:
     """The numbers of the table of one or several results or files of fits, or of a shipped table, with all digits."""
     import pandas as pd
@@ -208,7 +209,7 @@ def table(
 
         return pd.DataFrame(records(fits))
 
-    request = command.Request(_several(metric), tuple(estimator), only, statistic)
+    request = command.Request(_several(metric), tuple(estimator), only, statistic, theory)
     chosen, home = command.one_table([os.fspath(name) for name in names], Path(results), request)
     return pd.DataFrame(chosen.build(home).records)
 

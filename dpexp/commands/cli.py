@@ -227,6 +227,7 @@ def table(
     estimator: Estimators = None,
     only: Only = None,
     statistic: Statistic = "mean",
+    theory: Annotated[bool, Option("--theory", help="Put predictions beside the means.")] = False,
     columns: Annotated[str, Option(metavar="A,B", help="Columns of md and tex.", show_default=False)] = "",
     raw: Raw = False,
     results: Results = None,
@@ -237,7 +238,18 @@ def table(
 
     form = "json" if as_json else form
     text = command.table(
-        names or [], every, form, out, _folder(results), _split(metric), estimator or (), only, columns, raw, statistic
+        names or [],
+        every,
+        form,
+        out,
+        _folder(results),
+        _split(metric),
+        estimator or (),
+        only,
+        columns,
+        raw,
+        statistic,
+        theory,
     )
     say(text)
 

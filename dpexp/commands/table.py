@@ -29,6 +29,7 @@ class Request:
     only: str | None = None
     """an expression that picks cells"""
     statistic: str = "mean"
+    theory: bool = False
 
 
 def table(
@@ -43,6 +44,7 @@ def table(
     columns: str = "",
     raw: bool = False,
     statistic: str = "mean",
+    theory: bool = False,
 ) -> str:
     """Tables as text, or the paths written. All results among the names make one table; JSON of several is a list.
 
@@ -66,7 +68,7 @@ def table(
         raise UsageError("--columns is for named tables in md or tex", "csv and json have all numbers")
     # A file is as wide as its rows, whoever's terminal wrote it.
     width = 0 if out is not None else terminal_width()
-    request = Request(tuple(metrics), tuple(estimators), only, statistic)
+    request = Request(tuple(metrics), tuple(estimators), only, statistic, theory)
     selection, whole = _selection(results, request), list(tables()) if every else []
     arguments = (request, results, form, width, chosen_columns, raw)
     texts = dict(selection.made(_rendered, names, whole, arguments))
@@ -86,7 +88,7 @@ def _selection(results: Path, request: Request) -> Selection:
     from dpexp.papers import tables
 
     options = {"metric": request.metrics, "estimator": request.estimators, "only": request.only,
-               "statistic": request.statistic != "mean"}  # fmt: skip
+               "statistic": request.statistic != "mean", "theory": request.theory}  # fmt: skip
     return Selection("table", tables(), results, [f"--{name}" for name, value in options.items() if value])
 
 
@@ -128,7 +130,7 @@ def table_of(sources: Sequence[Source], request: Request, taken: Sequence[str] |
 
     needs = tuple(dict.fromkeys(source.name for source in sources))
     marks = [mark("estimator", *request.estimators), mark("only", request.only or "")]
-    marks.append("" if request.statistic == "mean" else request.statistic)
+    marks += ["" if request.statistic == "mean" else request.statistic, "theory" if request.theory else ""]
     name = name_of(sources, taken, "-".join(request.metrics), *marks)
     build = partial(_build, tuple(sources), request)
     return Table(name, f"Results of {', '.join(needs)}", "", needs, build, True)
@@ -140,4 +142,4 @@ def _build(sources: tuple[Source, ...], request: Request, results: Path) -> Cont
     from dpexp.reporting.results.table import content_of
 
     gathered = gather(sources, request.only)
-    return content_of(gathered, request.metrics, request.estimators, request.statistic, theories())
+    return content_of(gathered, request.metrics, request.estimators, request.statistic, theories(), request.theory)

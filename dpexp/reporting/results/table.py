@@ -8,14 +8,15 @@ from functools import partial
 from typing import Any
 
 from dpexp.config.settings import Words, varying
-from dpexp.core.errors import DpexpError
+from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.text import up
 from dpexp.reporting.digits import from_to, within
+from dpexp.reporting.results.beside import deviation, of_coefficient, of_prediction
 from dpexp.reporting.results.choose import ESTIMATOR, needed
 from dpexp.reporting.results.gather import Gathered
 from dpexp.reporting.results.labels import constants, value_label
 from dpexp.reporting.results.lines import Line, Theory, column_of, fitted, lines_of
-from dpexp.reporting.results.metrics import CONTROLLED, metric_of
+from dpexp.reporting.results.metrics import COEFFICIENTS, CONTROLLED, metric_of
 from dpexp.reporting.results.statistic import STATISTICS, of_replicates
 from dpexp.reporting.slopes import Rate, decades
 from dpexp.reporting.table import Column, Content, by_column, without_constants
@@ -45,6 +46,7 @@ def content_of(
     estimators: Sequence[str] = (),
     statistic: str = "mean",
     theories: Sequence[Theory] = (),
+    theory: bool = False,
 ) -> Content:
     """The table's text and numbers: these metrics, or the default one and what belongs beside it.
 
@@ -55,7 +57,8 @@ def content_of(
     main = shown[0]
     if len(metrics) < 2:
         shown += [name for name in BESIDE.get(main, ()) if name in gathered.metrics]
-    gathered = of_replicates(gathered, shown, statistic)
+    single = [name for name in shown if name != COEFFICIENTS] + gathered.coordinates * (COEFFICIENTS in shown)
+    gathered = of_replicates(gathered, single, statistic)
     lines = {name: lines_of(gathered, name) for name in shown}
     names = _names(gathered, [line.settings for line in lines[main]])
     taken = {*OTHERS, *map(column_of, names)}
@@ -71,8 +74,22 @@ def content_of(
         | (_slope_of("slope_controlled", more[k]) if beside in shown else {})
         for k in range(len(lines[main]))
     ]
+    if theory and statistic != "mean":
+        raise UsageError(f"--statistic {statistic}: theory is of means", "leave out --theory")
+    for record, line in zip(records, lines[main], strict=True):
+        record.update(of_prediction(line, theories) if theory else {})
+        record.update(of_coefficient(line) if main == COEFFICIENTS and statistic == "mean" else {})
+    if theory and all(record["prediction"] is None for record in records):
+        raise UsageError(f"no theory predicts {main} in these results", "leave out --theory")
     columns: dict[str, Column] = {name: partial(_setting, gathered.words, name) for name in names}
     columns |= {name: partial(_mean, name) for name in called}
+    if theory:
+        columns |= {
+            "prediction": partial(_number, "prediction"),
+            "deviation": deviation,
+            "replicates for 3 %": lambda r: str(r["replicates_for_3_percent"] or "-"),
+        }
+    columns |= {name: partial(_number, name) for name in ("bias", "sd", "covered") if name in records[0]}
     if "replicates_saved" in records[0]:
         columns["saved"] = lambda r: _saved(r["replicates_saved"])
     if any(isinstance(found, Rate) for found in slopes):
@@ -83,7 +100,14 @@ def content_of(
     head, rows, *_ = by_column({**columns, "diverged": "{n_diverged} of {n}"}, records, "")
     # what is the same in every row stands in the note
     head, rows, same = without_constants(head, rows, but=called)
-    return Content(head, rows, _note(gathered, shown, names, same, slopes, rows, lines[main]), records)
+    note = _note(gathered, shown, names, same, slopes, rows, lines[main])
+    if theory:
+        note += (
+            " Deviation: the mean over the prediction less 1, with the standard error of the mean; replicates for 3 %: "
+        )
+        note += "so many give a 95% interval of ±3 %. "
+        note += "; ".join(dict.fromkeys(record["prediction_by"] for record in records if record["prediction_by"])) + "."
+    return Content(head, rows, note, records)
 
 
 def _names(gathered: Gathered, settings: Sequence[dict[str, Any]]) -> list[str]:
@@ -156,6 +180,10 @@ def _setting(words: Words, name: str, record: dict[str, Any]) -> str:
 
 def _mean(name: str, record: dict[str, Any]) -> str:
     return within(record[name], record[f"{name}_ci_lo"], record[f"{name}_ci_hi"])
+
+
+def _number(name: str, record: dict[str, Any]) -> str:
+    return "-" if record[name] is None else f"{record[name]:.3g}"
 
 
 def _eps(delta: str, record: dict[str, Any]) -> str:
