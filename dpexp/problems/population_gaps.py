@@ -13,7 +13,6 @@ import math
 import numpy as np
 
 from dpexp.core.caches import kept_once
-from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.population_means import (
     Places,
     alike,
@@ -25,15 +24,17 @@ from dpexp.problems.population_means import (
     placed,
     places_of,
     scale_of,
+    second_order_of,
 )
 from dpexp.problems.row_rules import full_points, rows_along, sobol_rows
+from dpexp.problems.weighted_regression import WeightedRegression
 
 POINTS = 256
 FARTHEST = 1e5
 """a state with an entry beyond it counts as diverged"""
 
 
-def _mean_losses(problem: LinearPredictorProblem, places: Places, theta: np.ndarray) -> np.ndarray:
+def _mean_losses(problem: WeightedRegression, places: Places, theta: np.ndarray) -> np.ndarray:
     """Mean losses of the users of every row at states [N, p], [N, K]."""
     t = places.rows.predictor(theta[:, : problem.d + 1])
     scale = theta[:, -1:] if problem.has_scale else np.full((len(theta), 1), problem.fixed_scale)
@@ -43,20 +44,20 @@ def _mean_losses(problem: LinearPredictorProblem, places: Places, theta: np.ndar
 
 
 @kept_once(16)
-def _public(problem: LinearPredictorProblem) -> tuple[Places, np.ndarray, np.ndarray, np.ndarray]:
+def _public(problem: WeightedRegression) -> tuple[Places, np.ndarray, np.ndarray, np.ndarray]:
     """Public rows with the corrections of (a): minus their gradient at theta*, half of what the Hessian lacks, and
     their losses there."""
     x, best = sobol_rows(problem.law, POINTS, 1), optimum_of(problem)
     places = placed(problem, full_points(x, np.full(POINTS, 1 / POINTS), problem.cap, 1.0))
     found = means_at(problem, places, best)
-    lacking = (problem.curvature().hessian - hessian_at(problem, places, best, found)) / 2
+    lacking = (second_order_of(problem)[0] - hessian_at(problem, places, best, found)) / 2
     slope = places.rows.mean(1, found.g)
     if problem.has_scale:
         slope = np.append(slope, places.rows.mean(1, found.h)[0])
     return places, -slope, lacking, _mean_losses(problem, places, best[None])
 
 
-def gap(problem: LinearPredictorProblem, theta: np.ndarray) -> np.ndarray:
+def gap(problem: WeightedRegression, theta: np.ndarray) -> np.ndarray:
     """(a) of states [N, p], [N]; NaN where a state is not finite or far away."""
     places, slope, lacking, least = _public(problem)
     best = optimum_of(problem)
@@ -70,7 +71,7 @@ def gap(problem: LinearPredictorProblem, theta: np.ndarray) -> np.ndarray:
     return out
 
 
-def exact_gap(problem: LinearPredictorProblem, theta: np.ndarray) -> np.ndarray:
+def exact_gap(problem: WeightedRegression, theta: np.ndarray) -> np.ndarray:
     """(b) of states [N, p], [N]; NaN where a state is not finite."""
     of_optimum = _risk(problem, optimum_of(problem))
     finite = np.isfinite(theta).all(axis=1)
@@ -79,7 +80,7 @@ def exact_gap(problem: LinearPredictorProblem, theta: np.ndarray) -> np.ndarray:
     )
 
 
-def _risk(problem: LinearPredictorProblem, theta: np.ndarray) -> float:
+def _risk(problem: WeightedRegression, theta: np.ndarray) -> float:
     beta, scale = theta[: problem.d + 1], np.full((1, 1), scale_of(problem, theta))
     if not (problem.labels or alike(problem)):
         places = places_of(problem, whole=True)

@@ -25,11 +25,11 @@ import numpy as np
 from dpexp.core.caches import kept_once
 from dpexp.core.errors import UsageError
 from dpexp.problems.laws import law_of, response_of
-from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.mallows import cubic_moment, symmetrised
 from dpexp.problems.population import Errors
 from dpexp.problems.row_rules import Points, Rows, rows_along
 from dpexp.problems.slices import Slices
+from dpexp.problems.weighted_regression import WeightedRegression
 
 _NODES = 12
 _CHUNK = 400_000
@@ -74,13 +74,13 @@ class Optimum(NamedTuple):
     """relative error of the rule for rows"""
 
 
-def errors_in(problem: LinearPredictorProblem) -> Errors:
+def errors_in(problem: WeightedRegression) -> Errors:
     """The law of the errors: the population's, or the problem's own. Raises UsageError where it is not known."""
     return problem.law.errors or problem.own_errors()
 
 
 @kept_once(64)
-def unknown_means(problem: LinearPredictorProblem) -> UsageError | None:
+def unknown_means(problem: WeightedRegression) -> UsageError | None:
     """Why means over the responses are not known; None where they are."""
     if problem.labels:
         return None
@@ -110,7 +110,7 @@ def _bend(f: Callable[[float], np.ndarray], step: float) -> np.ndarray:
 
 
 @kept_once(256)
-def score_kinks(problem: LinearPredictorProblem, scale: float) -> np.ndarray:
+def score_kinks(problem: WeightedRegression, scale: float) -> np.ndarray:
     """(d): residuals y - t at which a score has a kink or a jump."""
     score, k = type(problem).score, problem.constants
 
@@ -144,7 +144,7 @@ def score_kinks(problem: LinearPredictorProblem, scale: float) -> np.ndarray:
     return np.where(jumps, high, crossing)
 
 
-def errors_of(problem: LinearPredictorProblem, u: np.ndarray, spread: np.ndarray, scale: float) -> Means:
+def errors_of(problem: WeightedRegression, u: np.ndarray, spread: np.ndarray, scale: float) -> Means:
     """`Means` at places u [K] and spreads [K] of the error."""
     if len(u) > 1 and np.ptp(u) <= 1e-12 * (1 + np.abs(u).max()) and np.ptp(spread) == 0:
         # one place for all rows, but for rounding
@@ -178,7 +178,7 @@ def errors_of(problem: LinearPredictorProblem, u: np.ndarray, spread: np.ndarray
     return Means(*map(np.concatenate, zip(*found, strict=True)))
 
 
-def chances(problem: LinearPredictorProblem, t: np.ndarray) -> np.ndarray:
+def chances(problem: WeightedRegression, t: np.ndarray) -> np.ndarray:
     """Chances of the label 1 at true predictors t: the largest uniform number of which the label is 1."""
     response = response_of(problem.law, type(problem).response)
     low, high = np.zeros_like(t), np.ones_like(t)
@@ -190,7 +190,7 @@ def chances(problem: LinearPredictorProblem, t: np.ndarray) -> np.ndarray:
     return np.asarray(low)
 
 
-def _labels(problem: LinearPredictorProblem, t: np.ndarray, p: np.ndarray) -> Means:
+def _labels(problem: WeightedRegression, t: np.ndarray, p: np.ndarray) -> Means:
     """`Means` of a loss of labels at predictors t [K] with chances p [K]."""
     score, k = type(problem).score, problem.constants
 
@@ -206,7 +206,7 @@ def _labels(problem: LinearPredictorProblem, t: np.ndarray, p: np.ndarray) -> Me
 
 
 @kept_once(32)
-def places_of(problem: LinearPredictorProblem, whole: bool = False) -> Places:
+def places_of(problem: WeightedRegression, whole: bool = False) -> Places:
     """Rows of the population, for functions of the true predictor; with `whole` for any function of x."""
     population = problem.law
     grown = population.errors is not None and population.errors.heteroscedastic is not None
@@ -216,7 +216,7 @@ def places_of(problem: LinearPredictorProblem, whole: bool = False) -> Places:
     return placed(problem, rows_along(population, None, folded, fine, whole=whole))
 
 
-def placed(problem: LinearPredictorProblem, rows: Rows) -> Places:
+def placed(problem: WeightedRegression, rows: Rows) -> Places:
     """Places of these rows."""
     population = problem.law
     true = rows.predictor(population.beta)
@@ -233,13 +233,13 @@ def placed(problem: LinearPredictorProblem, rows: Rows) -> Places:
     return Places(rows, true, spread)
 
 
-def alike(problem: LinearPredictorProblem) -> bool:
+def alike(problem: WeightedRegression) -> bool:
     """Whether (a) holds."""
     population = problem.law
     return not (problem.labels or population.bend) and errors_in(problem).heteroscedastic is None
 
 
-def means_at(problem: LinearPredictorProblem, places: Places, theta: np.ndarray) -> Means:
+def means_at(problem: WeightedRegression, places: Places, theta: np.ndarray) -> Means:
     """Means at every row, for theta [p]."""
     t = places.rows.predictor(theta[: problem.d + 1])
     if problem.labels:
@@ -247,18 +247,18 @@ def means_at(problem: LinearPredictorProblem, places: Places, theta: np.ndarray)
     return errors_of(problem, t - places.true, places.spread, scale_of(problem, theta))
 
 
-def scale_of(problem: LinearPredictorProblem, theta: np.ndarray) -> float:
+def scale_of(problem: WeightedRegression, theta: np.ndarray) -> float:
     """The scale among the parameters [p], or the one that is known."""
     return float(theta[-1]) if problem.has_scale else problem.fixed_scale
 
 
 @kept_once(32)
-def optimum_of(problem: LinearPredictorProblem) -> np.ndarray:
+def optimum_of(problem: WeightedRegression) -> np.ndarray:
     """The minimiser over the problem's population, [p]. Raises UsageError where none is found."""
     return find_optimum(problem).theta
 
 
-def find_optimum(problem: LinearPredictorProblem) -> Optimum:
+def find_optimum(problem: WeightedRegression) -> Optimum:
     """The same with what is left of the gradient and the error of the rule for rows."""
     if (unknown := unknown_means(problem)) is not None:
         raise unknown
@@ -271,7 +271,7 @@ def find_optimum(problem: LinearPredictorProblem) -> Optimum:
     return _by_numbers(problem) if alike(problem) else _by_newton(problem, places_of(problem))
 
 
-def _by_numbers(problem: LinearPredictorProblem) -> Optimum:
+def _by_numbers(problem: WeightedRegression) -> Optimum:
     """(a)"""
     from scipy.optimize import brentq, root
 
@@ -305,14 +305,14 @@ def _by_numbers(problem: LinearPredictorProblem) -> Optimum:
     return Optimum(np.append(theta, [scale] * problem.has_scale), left, rows.error)
 
 
-def _gradient(problem: LinearPredictorProblem, places: Places, found: Means, theta: np.ndarray) -> np.ndarray:
+def _gradient(problem: WeightedRegression, places: Places, found: Means, theta: np.ndarray) -> np.ndarray:
     gradient = places.rows.mean(1, found.g)
     if (rest := places.rows.beside(theta[: problem.d + 1])) is not None:
         gradient = gradient + places.rows.moments(1, found.dg) @ rest
     return np.append(gradient, places.rows.mean(1, found.h)[0]) if problem.has_scale else gradient
 
 
-def hessian_at(problem: LinearPredictorProblem, places: Places, theta: np.ndarray, found: Means) -> np.ndarray:
+def hessian_at(problem: WeightedRegression, places: Places, theta: np.ndarray, found: Means) -> np.ndarray:
     """Hessian of the risk at theta [p], for the means there."""
     hessian = places.rows.moments(1, found.dg)
     rest = places.rows.beside(theta[: problem.d + 1])
@@ -325,7 +325,7 @@ def hessian_at(problem: LinearPredictorProblem, places: Places, theta: np.ndarra
     return _bordered(hessian, places.rows.mean(1, found.dh), places.rows.mean(1, in_scale)[0])
 
 
-def _thirds(problem: LinearPredictorProblem, places: Places, theta: np.ndarray, power: int) -> np.ndarray | None:
+def _thirds(problem: WeightedRegression, places: Places, theta: np.ndarray, power: int) -> np.ndarray | None:
     """(e): E[w^power f' x x x], f the second derivative of the loss (power 1) or its squared score (power 2)."""
     name, rows = ("dg", "gg")[power - 1], places.rows
     moved = np.eye(problem.p)[0]
@@ -338,7 +338,7 @@ def _bordered(matrix: np.ndarray, side: np.ndarray, corner: np.ndarray) -> np.nd
     return np.block([[matrix, side[:, None]], [side[None], np.reshape(corner, (1, 1))]])
 
 
-def _by_newton(problem: LinearPredictorProblem, places: Places) -> Optimum:
+def _by_newton(problem: WeightedRegression, places: Places) -> Optimum:
     """(b)"""
     theta = problem.true_coefficients
     if problem.has_scale:
@@ -378,7 +378,7 @@ def _by_newton(problem: LinearPredictorProblem, places: Places) -> Optimum:
     return Optimum(theta, left, places.rows.error)
 
 
-def second_order_of(problem: LinearPredictorProblem) -> tuple[np.ndarray, np.ndarray]:
+def second_order_of(problem: WeightedRegression) -> tuple[np.ndarray, np.ndarray]:
     """Hessian of the risk and covariance of the gradient at the optimum, [p, p] each."""
     theta, places = optimum_of(problem), places_of(problem)
     found = means_at(problem, places, theta)
@@ -392,7 +392,7 @@ def second_order_of(problem: LinearPredictorProblem) -> tuple[np.ndarray, np.nda
     return hessian, covariance
 
 
-def third_derivative_of(problem: LinearPredictorProblem) -> np.ndarray | None:
+def third_derivative_of(problem: WeightedRegression) -> np.ndarray | None:
     """Third derivative of the risk at the optimum, [p, p, p]; None where rows do not keep third moments."""
     theta, places = optimum_of(problem), places_of(problem)
     rows, spread = places.rows, places.spread
@@ -419,12 +419,12 @@ def third_derivative_of(problem: LinearPredictorProblem) -> np.ndarray | None:
     return found
 
 
-def _label_bend(problem: LinearPredictorProblem, t: np.ndarray, p: np.ndarray) -> np.ndarray:
+def _label_bend(problem: WeightedRegression, t: np.ndarray, p: np.ndarray) -> np.ndarray:
     score, k = type(problem).score, problem.constants
     return _bend(lambda h: p * score(t + h, 1.0, 1.0, k)[0] + (1 - p) * score(t + h, 0.0, 1.0, k)[0], 0.02)
 
 
-def hessian_lipschitz_of(problem: LinearPredictorProblem) -> float | None:
+def hessian_lipschitz_of(problem: WeightedRegression) -> float | None:
     """The largest third derivative of the mean loss in t, times the largest E w |x'u|^3; None with a scale."""
     from scipy.optimize import minimize_scalar
 
@@ -455,13 +455,13 @@ def hessian_lipschitz_of(problem: LinearPredictorProblem) -> float | None:
     return -float(found.fun) * cubic_moment(problem.d, problem.sigma_z)
 
 
-def mean_label_row(problem: LinearPredictorProblem) -> np.ndarray:
+def mean_label_row(problem: WeightedRegression) -> np.ndarray:
     """E[w y x] of labels, [d + 1]."""
     places = places_of(problem)
     return places.rows.mean(1, places.spread)
 
 
-def clipped_optimum(problem: LinearPredictorProblem, clip: float) -> np.ndarray:
+def clipped_optimum(problem: WeightedRegression, clip: float) -> np.ndarray:
     """The root of the mean gradient clipped to norm `clip`, of a problem with labels, [p]; errors are about 5e-6.
 
     g = w psi x is clipped to x times w psi between -clip / |x| and clip / |x|, which is a score of the predictor again,
