@@ -29,8 +29,8 @@ from dpexp.store.files import read_document
 from dpexp.store.reading import command_of
 
 CURRENT, INCOMPLETE, MISSING, UNREADABLE = "current", "not complete", "missing", "not readable here"
-SMALL = 60_000
-"""bytes of a drawing up to which it is shown as SVG; a larger one is a PNG"""
+SMALL, MOST_POINTS = 60_000, 500
+"""bytes and rows of numbers of a drawing up to which it is shown as SVG; a larger one is a PNG"""
 DPI = 150
 
 
@@ -170,8 +170,10 @@ def picture(figure: Figure, results: Path, command: str) -> Picture:
     """The figure, drawn from stored results: SVG where that is small, else PNG."""
     try:
         drawing = drawn(figure, results)
-        svg = drawing.picture("svg")
-        source = image("svg+xml", svg) if len(svg) <= SMALL else image("png", compressed(drawing.picture("png", DPI)))
+        # drawn twice, a figure of many curves would take twice as long
+        svg = drawing.picture("svg") if len(drawing.data) <= MOST_POINTS else b""
+        small = 0 < len(svg) <= SMALL
+        source = image("svg+xml", svg) if small else image("png", compressed(drawing.picture("png", DPI)))
         return Picture(figure.name, drawing.caption, command, source)
     # one figure that cannot be drawn is a line of the page, whatever is wrong with it
     except Exception as error:
