@@ -170,7 +170,6 @@ def picture(figure: Figure, results: Path, command: str) -> Picture:
     """The figure, drawn from stored results: SVG where that is small, else PNG."""
     try:
         drawing = drawn(figure, results)
-        # drawn twice, a figure of many curves would take twice as long
         svg = drawing.picture("svg") if len(drawing.data) <= MOST_POINTS else b""
         small = 0 < len(svg) <= SMALL
         source = image("svg+xml", svg) if small else image("png", compressed(drawing.picture("png", DPI)))

@@ -30,7 +30,6 @@ PARAMETERS = {
 BARE = (FROM, "algorithm", "problem", "schedule")
 """names that their values explain"""
 MOST_VALUES = 12
-"""values of a parameter that are listed; of more, the number and the ends"""
 
 
 def estimator_name(line: Line) -> str:
