@@ -37,7 +37,7 @@ from numba.core.typing.templates import signature as signature_of
 
 from dpexp.core.files import forget_oldest, own_folder, read_bytes_sealed, write_bytes_sealed
 from dpexp.core.terminal import compiling
-from dpexp.engine.identity import Unknown, key_of
+from dpexp.engine.identity import key_of
 
 Result: Any = compiler.CompileResult  # its fields are those of a named tuple, which types do not see
 MOST_FILES = 400
@@ -259,13 +259,3 @@ def _rebuilt(content: tuple[Any, ...], sig: Any, target_context: Any) -> Any:
     for name in environments:
         library.codegen.set_env(name, environment)
     return made
-
-
-def kept_again(function: Dispatcher) -> None:
-    """Take a compiled function apart and put it together again. Raises what comes of a numba that has changed."""
-    made: Any
-    for sig, made in function.overloads.items():
-        # what a plug-in did is no fault of numba
-        with contextlib.suppress(Unknown):
-            key_of(function, sig)
-        _rebuilt(pickle.loads(dumps(_reduced(made, "tried"))), sig, made.target_context)

@@ -54,8 +54,7 @@ def on_cluster(tasks: Sequence[Task], scheduler: str) -> Generator[tuple[int, An
     """(task number, result) as results come in. Raises UsageError where the cluster cannot be reached, or has no worker
     or one that is not like this process; DpexpError where it goes away, or a task kills its workers."""
     before = logging.root.manager.disable
-    # what goes wrong is said once, in our words
-    logging.disable()
+    logging.disable()  # what goes wrong is said once, in our words
     try:
         with _connected(scheduler) as client:
             _require_alike(client, scheduler)
@@ -91,8 +90,7 @@ def _connected(scheduler: str) -> Iterator[Client]:
             raise DpexpError(f"the scheduler {scheduler} is gone", CONTINUE) from None
         raise
     finally:
-        # the scheduler forgets its tasks
-        client.close(timeout=2)
+        client.close(timeout=2)  # the scheduler forgets its tasks
 
 
 def facts() -> dict[str, str]:
@@ -102,15 +100,13 @@ def facts() -> dict[str, str]:
 
 def _require_alike(client: Client, scheduler: str) -> None:
     """Wait for workers, and raise UsageError unless all that are there give the answers of this process."""
-    # (b)
     try:
-        client.wait_for_workers(1, timeout=WAIT_S)
+        client.wait_for_workers(1, timeout=WAIT_S)  # (b)
     except TimeoutError:
         raise UsageError(
             f"--scheduler {scheduler}: no worker in {WAIT_S:g} s", f"start: dask worker {scheduler}"
         ) from None
-    # (a)
-    call, where = pickle.dumps(_Call(facts, ())), sorted(client.nthreads())
+    call, where = pickle.dumps(_Call(facts, ())), sorted(client.nthreads())  # (a)
     answers = [client.submit(pickle.loads, call, workers=[one], pure=False, priority=1000) for one in where]
     until, expected = time.monotonic() + WAIT_S, facts()
     for address, answer in zip(where, answers, strict=True):
