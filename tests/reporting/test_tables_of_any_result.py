@@ -364,3 +364,15 @@ def test_what_is_printed_fits_the_terminal(toy, monkeypatch):
     assert max(map(len, command.table(["toy"], False, "md", None, toy.results).splitlines())) > 200  # not a terminal
     frame = pd.DataFrame(json.loads(command.table(["toy"], False, "json", None, toy.results))["rows"])
     assert len(frame) == 12
+
+
+def test_a_prediction_stands_beside_the_mean_with_the_error_of_both(toy):
+    found = command.table_of([toy], command.Request(("param_distance_sq",), theory=True)).build(toy.results)
+    for record in found.records:
+        mean, se = record["param_distance_sq"], record["param_distance_sq_se"]
+        assert record["deviation"] == pytest.approx(mean / record["prediction"] - 1)
+        assert record["deviation_se"] == pytest.approx(se / record["prediction"])
+        assert record["replicates_for_3_percent"] == math.ceil(record["n"] * (1.959964 * se / (0.03 * mean)) ** 2)
+    assert "prediction, linearised recursion, since" in found.note  # its scale is a parameter
+    with pytest.raises(UsageError, match="no theory predicts projections"):
+        command.table_of([toy], command.Request(("projections",), theory=True)).build(toy.results)
