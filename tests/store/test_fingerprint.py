@@ -69,7 +69,7 @@ COUNT = {
 DO_NOT_COUNT = {
     "a comment": ("engine/linear/kernel.py", "\nimport", "\n# so\nimport"),
     "formatting": ("engine/linear/kernel.py", " = ", "  =  "),
-    "a page": ("reporting/page.py", "SMALL = 60_000", "SMALL = 60_001"),
+    "a page": ("reporting/page.py", "", "A = 1\n"),
     "a note beside it": ("engine/NOTES.md", "", "what is no code"),
 }
 
