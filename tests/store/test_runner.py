@@ -286,17 +286,6 @@ def test_a_cell_that_fails_in_a_shared_pass_fails_alone(config, tmp_path, monkey
     pd.testing.assert_frame_equal(ours.reset_index(drop=True), theirs.reset_index(drop=True))
 
 
-def test_an_error_ends_the_command_and_what_came_before_it_is_stored(config, tmp_path):
-    configs = [config.with_name(f"{name}.yaml") for name in "abc"]
-    for path in configs:
-        path.write_text(config.read_text().replace("experiment: small", f"experiment: {path.stem}"))
-    a, b, c = (Folder(tmp_path / "r", path.stem) for path in configs)
-    with b.locked():
-        call("run", *configs, "--results", tmp_path / "r", code=70)
-    assert a.cells.exists()
-    assert not c.root.exists()
-
-
 @pytest.mark.slow
 def test_a_killed_worker_is_replaced(config, done, tmp_path, monkeypatch):
     """loky loses all its workers with one; the unfinished tasks run again."""
