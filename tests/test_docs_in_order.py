@@ -52,6 +52,7 @@ AT_TOY_SIZE = {
     "dpexp run configs/linear_d5.yaml": f"dpexp run configs/linear_d5.yaml {SMOKE}",
     ".venv/bin/dpexp run configs/linear_d5.yaml": f"dpexp run configs/linear_d5.yaml {SMOKE}",
     "dpexp run configs/linear_d5.yaml configs/figure1.yaml": f"dpexp run configs/linear_d5.yaml configs/figure1.yaml {SMOKE}",
+    "dpexp run configs/clipping_or_weights.yaml": f"dpexp run configs/clipping_or_weights.yaml {SMOKE}",
     "dpexp run configs/momentum_*.yaml": f"dpexp run configs/momentum_epochs.yaml {SMOKE}",
     "dpexp run research/extrapolated/extrapolation.yaml": f"dpexp run research/extrapolated/extrapolation.yaml {SMOKE}",
     "dpexp run dimension.yaml --results own": "dpexp run dimension.yaml --results own --set problem.d=[5,8,20]",
