@@ -317,7 +317,7 @@ def token_delta(cells: Cells, eps: float, users: int) -> float:
     """Delta at eps >= 0 for tokens on cells, rounded up."""
     try:
         found = _positive_part(*cells.tokens(eps), users) / users
-    except TooWide:
+    except (TooWide, OverflowError):
         return 1.0
     return min(1.0, found * math.exp(users * QUADRATURE) + cells.missing + 8 * UNIT * (1 + math.exp(eps)))
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from dpexp.accounting.binomials import binomial_log_masses, likely_counts
 from dpexp.accounting.compose import TooWide
-from dpexp.accounting.functions import exp, ndtr
+from dpexp.accounting.functions import exp, log, ndtr
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.shuffle import Tilt, between, cap_cells, coins, eps_at, grid_of, pure_mu
 
@@ -113,19 +113,21 @@ def _shown(record: np.ndarray, other: np.ndarray, rest: np.ndarray, users: int, 
     cells, halves = grid.split(values)
     record, other, rest = (np.concatenate([law * half for half in halves]) for law in (record, other, rest))
     others = grid.tilt(cells, rest)
-    places = grid.interval * np.arange(grid.low, grid.high + 1)
+    # events whose factor e^(-l k) is a number
+    first = max(0, -grid.low - math.floor(600 / (grid.rate * grid.interval)))
+    places = grid.interval * np.arange(grid.low + first, grid.high + 1)
     kernel = math.sqrt(1 + 1 / (2 * grid.rate * grid.interval))
     decay = exp(-grid.rate * places)
 
     def tails(law: np.ndarray, last: Tilt, sign: float) -> np.ndarray:
         masses, error = grid.sum(others, users - 1, last)
         charge = error * kernel + grid.outside([(cells, rest, users - 1), (cells, law, 1)])
-        above = np.cumsum((masses * decay)[::-1])[::-1] + sign * (charge + 1e-12) * decay
+        above = np.cumsum((masses[first:] * decay)[::-1])[::-1] + sign * (charge + 1e-12) * decay
         cumulant = (users - 1) * others.cumulant + last.cumulant
         scale = sign * users * (others.rounding + last.rounding + MASSES)
-        return np.maximum(above, 0.0) * math.exp(cumulant + scale)
+        return log(np.maximum(above, 0.0)) + cumulant + scale
 
-    shown = tails(record, grid.tilt(cells, record), -1.0) - delta
+    shown = exp(np.minimum(tails(record, grid.tilt(cells, record), -1.0), 0.0)) - delta
     hidden = tails(other, grid.tilt(cells, other), 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return float(np.nanmax(np.where(shown > 0, np.log(shown) - np.log(hidden), -np.inf)))
+        return float(np.nanmax(np.where(shown > 0, np.log(shown) - hidden, -np.inf)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
@@ -75,7 +76,7 @@ class ShuffledMessages(Mechanism):
         found = guarantee("tokens", THEOREM, ALL, cache(self._eps), CONDITIONS)
         if self.mu is not None and ((self.dimension or 1) > MOST_NUMBERS or self.mu * self.radius > MOST_RADIUS):
             why = f"computed for at most {MOST_NUMBERS:,} numbers and a ball of at most {MOST_RADIUS:g} noises"
-            found = replace(found, refused=why)
+            found = replace(found, eps=lambda _: math.inf, refused=why)
         return [local, found]
 
     def _eps(self, delta: float) -> float:
