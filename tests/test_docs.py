@@ -34,7 +34,7 @@ from tests.conftest import ROOT, call
 from tests.test_layout import LEVELS
 
 FRONT = ("README.md", "NOTATION.md", "CONTRIBUTING.md", "research/README.md")
-PAGES = [ROOT / name for name in FRONT] + sorted((ROOT / "docs").glob("*.md"))
+PAGES = [ROOT / name for name in FRONT] + sorted((ROOT / "docs").glob("*.md")) + sorted((ROOT / "shelf").rglob("*.md"))
 TEXTS = [
     *sorted((ROOT / "docs/gallery").glob("*.py")),
     *sorted((ROOT / "results").glob("**/*.md")),
@@ -191,7 +191,8 @@ def apart(words: list[str]) -> tuple[list[str], list[str]]:
 def experiments() -> set[str]:
     """Experiments that are shipped, or whose config a page shows."""
     shown = re.findall(r"^experiment: *(\S+)", "\n".join(b.text for b in all_blocks("yaml")), re.MULTILINE)
-    return {path.stem for folder in config_folders() for path in folder.glob("*.yaml")} | set(shown)
+    folders = (*config_folders(), *ROOT.glob("shelf/*"))
+    return {path.stem for folder in folders for path in folder.glob("*.yaml")} | set(shown)
 
 
 def check_dpexp(words: list[str], strict: bool) -> None:
