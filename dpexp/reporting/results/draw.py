@@ -58,8 +58,8 @@ def draw(gathered: Gathered, said: Declaration | None = None, theories: Sequence
     handles = _entries(scene)
     height = _height(scene, columns) * rows + style.legend_height(handles, said.width) + 0.18 * title.count("\n") + 0.3
     canvas = Canvas(figsize=(said.width, height), layout="constrained")
-    # rows of dots mean the same in all panels only where one factor makes them
-    share_y = scene.plan.x != DOTS or len(scene.plan.rows) == 1
+    # rows of dots may differ from panel to panel
+    share_y = scene.plan.x != DOTS or len({tuple(_dot_rows(scene, lines)) for lines in scene.panels.values()}) == 1
     panels = canvas.subplots(rows, columns, sharex=True, sharey=share_y, squeeze=False).ravel()
     for axes in panels[len(scene.panels) :]:
         axes.remove()
