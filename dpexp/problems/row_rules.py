@@ -30,6 +30,8 @@ from dpexp.problems.slices import Slices, slices_of
 MOST_CELLS = 10_000
 MOST_COLUMNS = 1000
 """of rows that are points in all coordinates"""
+MOST_PARTS = 200
+"""of equal length, into which a panel is cut"""
 _NODES = 14
 _INNER, _OUTER = np.array([0.0, 0.35, 0.7, 1.0]), np.array([0.0, 0.1, 0.3, 0.6, 1.0])
 _OUTER_T = np.array([0.0, 0.3, 0.6, 0.8, 0.9, 0.96, 1.0])
@@ -128,8 +130,13 @@ def rows_along(
     if alike and not whole and not bent and (d > 3 - (cuts > 1) or (normal and not folded and cuts == 1)):
         axis = np.eye(d)[0] if folded or not np.any(slopes) else slopes / np.linalg.norm(slopes)
         if normal and cuts == 1:
-            steepness = float(sizes[0] * np.linalg.norm(slopes))
-            return normal_axis(float(sizes[0]), axis, population.cap, max(1, math.ceil(steepness / 6)))
+            # how often functions of the predictor, which change over 6 units, change in one of the coordinate's
+            parts = max(1, math.ceil(float(sizes[0] * np.linalg.norm(slopes)) / 6))
+            if parts <= MOST_PARTS:
+                return normal_axis(float(sizes[0]), axis, population.cap, parts)
+            # far from 0 they are saturated: panels double from there on
+            doubled = 2.0 ** np.arange(math.ceil(math.log2(10 * parts))) / parts
+            return normal_axis(float(sizes[0]), axis, population.cap, 4, tuple(map(float, (*doubled, *-doubled))))
         return _spherical(population, float(sizes[0]), axis, folded, (fine, cuts))
     if d > MOST_COLUMNS:
         raise ValueError(f"rows of more than {MOST_COLUMNS} columns of their own law are not integrated")

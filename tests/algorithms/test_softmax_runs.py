@@ -260,8 +260,8 @@ def test_what_is_wrong_with_a_table_is_told_at_the_line_that_names_it(tmp_path):
     lines, issues = found.lines, found.issues
     assert not lines
     (issue,) = issues
-    assert "toy.yaml:2:32: " in issue
-    assert "the classes of y are not stated" in issue
+    assert "toy.yaml:2:32: " in str(issue)
+    assert "the classes of y are not stated" in issue.message
 
 
 def test_how_records_are_encoded_is_said(tmp_path):

@@ -66,7 +66,7 @@ def test_who_is_quick_shows_nothing(monkeypatch):
 
 def test_a_command_says_its_steps_on_stderr_and_none_with_json(monkeypatch):
     monkeypatch.setattr(progress, "PATIENCE_S", 0.0)
-    arguments = ("calibrate", "--mechanism", "sampled-gaussian", "sampling_probability=0.01", "steps=1000", "eps=1")
+    arguments = ("calibrate", "--mechanism", "sampled-gaussian", "sampling_probability=0.0123", "steps=1234", "eps=1")
     done = call(*arguments)
     assert "calibrate: " in done.stderr
     assert "calibrate: " not in done.stdout

@@ -220,7 +220,7 @@ def test_a_scale_without_residuals_is_refused():
 
     schedule, budget = SETTINGS[0]
     assert ControlledLdpSgd().complaints(kind(), schedule, budget, 10) == []
-    assert "residuals" in ControlledLdpSgd().complaints(Odd(), schedule, budget, 10)[0]
+    assert "no function of y - x'beta" in ControlledLdpSgd().complaints(Odd(), schedule, budget, 10)[0]
     assert "noise of its own" in ControlledLdpSgd().complaints(kind(), schedule, ListBudget(list=(1.0, 2.0)), 10)[0]
 
 
@@ -249,7 +249,7 @@ def test_a_table_puts_both_means_beside_each_other_and_says_what_is_saved(tmp_pa
             assert set(beside.values()) == {None}
     words = call("table", "controlled", *where).stdout
     assert "does not pay" in words  # the average at mu = 1
-    lines = [line for line in words.splitlines() if "non-private" in line and " sgd " in line]
+    lines = [line for line in words.splitlines() if "no privacy" in line and " sgd " in line]
     assert len(lines) == 1
     assert "does not pay" not in lines[0]
     call("plot", "controlled", *where, "--metric", ours, "--theory", "--out", tmp_path, "--format", "svg")

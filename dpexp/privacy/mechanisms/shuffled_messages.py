@@ -17,7 +17,7 @@ from dpexp.privacy.cap import MOST_EPS, cap
 from dpexp.privacy.exact import shuffle
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Records, Size
 
-THEOREM = "docs/shuffle.md, theorem 1"
+THEOREM = "docs page shuffle, theorem 1"
 LOCAL = "the budget of one message; also for who sees who sent what"
 MOST_NUMBERS, MOST_RADIUS, LEAST_RADIUS = 2000, 2.5, 1e-3
 """numbers of a message, and radius over the noise, up to which it is computed; a smaller radius is rounded up"""
