@@ -470,7 +470,9 @@ def test_a_mistake_is_said_at_its_file_and_line(name, tmp_path):
     assert error.value.hint
     assert "\n" not in error.value.message
     # of another size: Python takes byte code of the same second and size for that of the file
-    with plugins.using(write(tmp_path, "own.py", GOOD + "\n")):  # what was wrong is gone, and nothing of it is left
+    with plugins.using(
+        write(tmp_path, "own.py", GOOD + "# whole\n" * 11)
+    ):  # what was wrong is gone, and nothing of it is left
         assert "own" in ALGORITHMS
 
 
