@@ -27,7 +27,6 @@ from dpexp.reporting.results.labels import parameter_label, parameters, value_la
 from dpexp.reporting.results.lines import CLOSURE, Line, Theory, column_of, quartiles
 from dpexp.reporting.results.metrics import axis_label
 from dpexp.reporting.results.scene import Scene
-from dpexp.store.reading import load_cells
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,11 +88,8 @@ def declared(experiments: Sequence[str], said: Declaration, theories: Sequence[T
     Raises ResultsMissing where the results have other settings than the declaration names.
     """
     sources = [Source(results, name) for name in experiments]
-    for name in experiments:
-        load_cells(
-            results, name, [one for one in (*said.panel, said.colour, said.style) if one not in ("", "estimator")]
-        )
-    return draw(gather(sources, said.where or None, partial=False), said, theories)._replace(caption="")
+    needs = [name for name in (*said.panel, said.colour, said.style) if name not in ("", "estimator")]
+    return draw(gather(sources, said.where or None, False, needs), said, theories)._replace(caption="")
 
 
 def figure_of(

@@ -167,12 +167,15 @@ def _cell(source: Source, parameters: dict[str, Any]) -> Cell:
         raise Unreadable(f"{source.path}: {why}", "dpexp run CONFIG computes it with this version") from error
 
 
-def gather(sources: Sequence[Source], only: str | None = None, partial: bool = True) -> Gathered:
+def gather(
+    sources: Sequence[Source], only: str | None = None, partial: bool = True, needs: Sequence[str] = ()
+) -> Gathered:
     """Everything that figures and tables of these results need.
 
     `only` has conditions on the columns of cells, as `dpexp run --only` takes it. Of a result of which some cells
     are missing or failed the others are shown with a remark, where it may be `partial`. Raises ResultsMissing where
-    results are missing or stale, UsageError where the expression is wrong or holds for no cell.
+    results are missing, stale or without one of the columns `needs`, UsageError where the expression is wrong or holds
+    for no cell.
     """
     import pandas as pd
 
@@ -187,7 +190,7 @@ def gather(sources: Sequence[Source], only: str | None = None, partial: bool = T
     # an expression may name a column that only some cells have
     known = dict.fromkeys(name for own in columns for names in own.values() for name in names)
     for number, (source, generation) in enumerate(zip(sources, generations, strict=True)):
-        rows = {str(row["cell_id"]): row for row in cells_of(generation).to_dict("records")}
+        rows = {str(row["cell_id"]): row for row in cells_of(generation, needs).to_dict("records")}
         summary = summary_of(generation, KEPT)
         if source.renamed and (why := generation.why_stale()):
             remarks.append(f"{source.path} is not what today's code gives: {why}")
