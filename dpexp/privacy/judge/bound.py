@@ -17,44 +17,27 @@ from dpexp.core.errors import UsageError
 from dpexp.core.files import MOST_OF_DOCUMENT, read_ordinary
 from dpexp.core.text import guess
 from dpexp.privacy.judge.kinds import KINDS, Kind
-from dpexp.privacy.judge.setting import NEEDS, RELATIONS, RELEASED, SAMPLINGS, Assumes, Setting, allowed, parameter
+from dpexp.privacy.judge.setting import NEEDS, OTHERWISE, RELATIONS, RELEASED, SAMPLINGS, Assumes, Setting, allowed
 
 WORDS = {"sampling": SAMPLINGS, "relation": RELATIONS, "released": RELEASED}
 """what ASSUMES must say"""
 
 
 @dataclass(frozen=True)
-class Bound:
-    """A bound: a function of one of the `KINDS`, such as eps(delta, **parameters)."""
+class Stated:
+    """A function that an author states, with its place."""
 
     function: Callable[..., Any]
-    kind: Kind
-    assumes: Assumes
-    parameters: tuple[str, ...]
-    """names of the parameters that it is called with"""
+    name: str
     file: str
     line: int
-    floor: float = 0.0
-    """of mu: it says nothing of deltas below"""
 
-    def __call__(self, at: float, setting: Setting) -> float:
-        """The most that a pair may attain at `at`, or of a lower bound the least; inf, or 0, where it says nothing.
-
-        Raises UsageError where it fails.
-        """
-        if self.kind.function == "mu":
-            return eps_of(self._value((), setting), at) if at > self.floor else math.inf
-        value = self._value((at,), setting)
-        # a trade-off curve bounds the power of a test from above
-        power = 1 - value if self.kind.quantity == "beta" else value
-        return math.inf if not self.kind.lower and power == self.kind.most else power
-
-    def _value(self, first: tuple[float, ...], setting: Setting) -> float:
-        values = {name: parameter(setting, name) for name in self.parameters}
-        kind, name, most = self.kind, self.kind.function, self.kind.most
-        call = f"in {name}({', '.join([*map(repr, first), *(f'{key}={value!r}' for key, value in values.items())])})"
+    def value(self, first: tuple[float, ...], parameters: Mapping[str, float], most: float, limits: str) -> float:
+        """Its value, a number from 0 to `most`; `limits` says which numbers it may return. UsageError for any other."""
+        arguments = [*map(repr, first), *(f"{key}={value!r}" for key, value in parameters.items())]
+        call = f"in {self.name}({', '.join(arguments)})"
         try:
-            value = self.function(*first, **values)
+            value = self.function(*first, **parameters)
         except Exception as error:
             # the author's own line, however deep in a library the error was raised
             where = f"{self.file}:{_line_in(error, self.file) or self.line}"
@@ -64,20 +47,44 @@ class Bound:
             number = math.nan if isinstance(value, bool | str) else float(value)
         except (TypeError, ValueError):
             number = math.nan
-        if not 0 <= number <= most or (kind.lower and number == math.inf):
-            nothing = "0" if (kind.quantity == "beta") != kind.lower else f"{most:g}"
-            limits = f"number from 0 to {most:g}" if most < math.inf else "number >= 0"
-            hint = f"{call}; a bound is a {limits}, and {nothing} where it says nothing"
-            raise UsageError(f"{self.file}:{self.line}: {name} returns {value!r}, which is no bound", hint)
+        if not 0 <= number <= most:
+            wrong = f"{self.file}:{self.line}: {self.name} returns {value!r}, which is no bound"
+            raise UsageError(wrong, f"{call}; a bound is a {limits}")
         return number
 
 
-def from_file(path: Path) -> Bound:
-    """The bound that a Python file holds."""
+@dataclass(frozen=True)
+class Bound(Stated):
+    """A bound on privacy: a function of one of the `KINDS`, such as eps(delta, **parameters)."""
+
+    kind: Kind
+    assumes: Assumes
+    parameters: tuple[str, ...]
+    """names of the parameters that it is called with"""
+    floor: float = 0.0
+    """of mu: it says nothing of deltas below"""
+
+    def __call__(self, at: float, setting: Setting) -> float:
+        """The most that a pair may attain at `at`, or of a lower bound the least; inf, or 0, where it says nothing."""
+        kind, of_mu = self.kind, self.kind.function == "mu"
+        nothing = "0" if (kind.quantity == "beta") != kind.lower else f"{kind.most:g}"
+        limits = f"number from 0 to {kind.most:g}" if kind.most < math.inf else "number >= 0"
+        values = {name: getattr(setting, OTHERWISE.get(name, name)) for name in self.parameters}
+        most = math.nextafter(math.inf, 0) if kind.lower and kind.most == math.inf else kind.most
+        value = self.value(() if of_mu else (at,), values, most, f"{limits}, and {nothing} where it says nothing")
+        if of_mu:
+            return eps_of(value, at) if at > self.floor else math.inf
+        # a trade-off curve bounds the power of a test from above
+        power = 1 - value if kind.quantity == "beta" else value
+        return math.inf if not kind.lower and power == kind.most else power
+
+
+def read_file(path: Path, wants: str) -> tuple[dict[str, Any], dict[str, int]]:
+    """The names that a Python file defines, and the lines of those at its top level. UsageError says where it fails."""
     try:
         source = read_ordinary(path, MOST_OF_DOCUMENT).decode()
     except (OSError, UnicodeDecodeError) as error:
-        hint = f"give a Python file with ASSUMES and one of {', '.join(KINDS)}"
+        hint = f"give a Python file with {wants}"
         raise UsageError(f"{path}: {getattr(error, 'strerror', 'is not UTF-8 text')}", hint) from None
     names: dict[str, Any] = {"__name__": "dpexp_judged", "__file__": str(path)}
     try:
@@ -87,7 +94,18 @@ def from_file(path: Path) -> Bound:
         raise UsageError(f"{path}:{error.lineno or 1}: {error.msg}") from None
     except Exception as error:
         raise UsageError(f"{path}:{_line_in(error, str(path)) or 1}: {type(error).__name__}: {error}") from None
-    lines = {name: node.lineno for node in ast.parse(source).body for name in _defined(node)}
+    lines: dict[str, int] = {}
+    for node in ast.parse(source).body:
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        lines |= {target.id: node.lineno for target in targets if isinstance(target, ast.Name)}
+        if isinstance(node, ast.FunctionDef):
+            lines[node.name] = node.lineno
+    return names, lines
+
+
+def from_file(path: Path) -> Bound:
+    """The bound that a Python file holds."""
+    names, lines = read_file(path, f"ASSUMES and one of {', '.join(KINDS)}")
     if "ASSUMES" not in names:
         raise UsageError(f"{path}: there is no ASSUMES", 'for instance ASSUMES = {"sampling": "poisson", ...}')
     kinds = [kind for name, kind in KINDS.items() if callable(names.get(name))]
@@ -119,26 +137,27 @@ def from_function(function: Callable[..., Any], assumes: Mapping[str, Any]) -> B
 
 
 def _assumes(given: Any, where: str) -> Assumes:
-    """ASSUMES, checked."""
+    """ASSUMES, checked: all mistakes at once."""
     if not isinstance(given, Mapping):
         raise UsageError(f"{where}: ASSUMES is a dict, not {type(given).__name__}")
-    known = [field.name for field in fields(Assumes)]
-    faults: list[tuple[str, str]] = []
+    known, faults, hints = [field.name for field in fields(Assumes)], list[str](), list[str]()
     for key, value in given.items():
         if key not in known:
-            faults.append((f"ASSUMES has no {key!r}", f"{guess(str(key), known)}it takes {', '.join(known)}"))
+            faults.append(f"ASSUMES has no {key!r}")
+            hints.append(f"{guess(str(key), known)}it takes {', '.join(known)}")
         elif key in WORDS and value not in WORDS[key]:
-            faults.append((f"{key} is one of {', '.join(WORDS[key])}, not {value!r}", ""))
+            faults.append(f"{key} is one of {', '.join(WORDS[key])}, not {value!r}")
         elif key not in WORDS and not isinstance(value, bool):
-            faults.append((f"{key} is True or False, not {value!r}", ""))
+            faults.append(f"{key} is True or False, not {value!r}")
     if missing := [key for key in WORDS if key not in given]:
-        faults.append((f"ASSUMES lacks {', '.join(missing)}", "; ".join(f"{k}: {WORDS[k]}" for k in missing)))
+        faults.append(f"ASSUMES lacks {', '.join(missing)}")
+        hints += [f"{key}: {WORDS[key]}" for key in missing]
     if given.get("strongly_convex") is True and given.get("convex") is not True:
-        faults.append(("strongly convex losses are convex", "say convex: True"))
+        faults.append("strongly convex losses are convex: say convex: True")
     if given.get("sampling") == "fixed-size" and given.get("relation") == "add-remove":
-        faults.append(("batches of fixed size are defined for replace-one neighbours", ""))
+        faults.append("batches of fixed size are defined for replace-one neighbours")
     if faults:
-        raise UsageError(f"{where}: {'; '.join(fault for fault, _ in faults)}", "; ".join(h for _, h in faults if h))
+        raise UsageError(f"{where}: {'; '.join(faults)}", "; ".join(hints))
     return Assumes(**given)
 
 
@@ -156,17 +175,11 @@ def _bound(
         if p.name not in names or p.kind is inspect.Parameter.POSITIONAL_ONLY:
             needs = f"{p.name} needs {NEEDS[p.name]} in ASSUMES" if p.name in NEEDS else ""
             hint = needs or f"{guess(p.name, names)}parameters here: {', '.join(names)}"
-            wrong = f"{file}:{line}: {kind.function} takes {p.name!r}, which is no parameter of such a run"
-            raise UsageError(wrong, hint)
+            raise UsageError(
+                f"{file}:{line}: {kind.function} takes {p.name!r}, which is no parameter of such a run", hint
+            )
         parameters.append(p.name)
-    return Bound(function, kind, assumes, tuple(parameters), file, line, floor)
-
-
-def _defined(node: ast.stmt) -> list[str]:
-    """Names that a top-level statement defines."""
-    if isinstance(node, ast.Assign):
-        return [target.id for target in node.targets if isinstance(target, ast.Name)]
-    return [node.name] if isinstance(node, ast.FunctionDef) else []
+    return Bound(function, kind.function, file, line, kind, assumes, tuple(parameters), floor)
 
 
 def _line_in(error: BaseException, file: str) -> int | None:

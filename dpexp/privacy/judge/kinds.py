@@ -1,8 +1,8 @@
 """What a bound can say: epsilon, a Renyi divergence, delta, a trade-off curve, or one mu for all of it.
 
-Every kind from above is an upper limit of something that a pair attains: a trade-off curve beta(alpha) of the power 1 -
-beta of a test, mu of epsilon at every delta above its floor. A bound from below, such as eps_attained, says that some
-run with these assumptions leaks so much: it is compared with the least analysis of all such runs.
+A bound from above limits what a pair attains: beta(alpha) the power 1 - beta of a test, mu epsilon at every delta above
+its floor. One from below, such as eps_attained, says that some run leaks so much: the least analysis of all runs is its
+limit.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Kind(NamedTuple):
 
     @property
     def lower(self) -> bool:
-        """Whether it says what is attained at least; 0 says nothing, and so does a beta of 1."""
+        """Whether it is a bound from below, of which 0, or a beta of 1, says nothing."""
         return self.function.endswith("_attained")
 
     @property
@@ -50,15 +50,15 @@ class Kind(NamedTuple):
         return self.function.removesuffix("_attained")
 
 
-_SAID = (
+_ABOVE = (
     Kind("eps", "delta", "epsilon"),
     Kind("rdp", "order", "Renyi divergence"),
     Kind("delta", "eps", "delta", 1.0),
     Kind("beta", "alpha", "power of a test, 1 - beta,", 1.0),
     Kind("mu", "delta", "epsilon"),
 )
-_BELOW = [kind._replace(function=f"{kind.function}_attained") for kind in _SAID if kind.function not in ("rdp", "mu")]
-KINDS = {kind.function: kind for kind in (*_SAID, *_BELOW)}
+_BELOW = [kind._replace(function=f"{kind.function}_attained") for kind in _ABOVE if kind.function not in ("rdp", "mu")]
+KINDS = {kind.function: kind for kind in (*_ABOVE, *_BELOW)}
 
 
 def level(kind: Kind, x: float, variation: float) -> float:
@@ -68,17 +68,8 @@ def level(kind: Kind, x: float, variation: float) -> float:
     """
     if kind.quantity == "rdp":
         return float(1 + 10 ** (-1.5 + 3.8 * x))
-    # above the variation epsilon is 0, and there is nothing to compare
     top = min(MOST_DELTA, 0.9 * variation)
     return float(top * (LEAST_DELTA / top) ** ((1 - x) ** 2)) if top > LEAST_DELTA else LEAST_DELTA
-
-
-def placed(kind: Kind, level: float, exact: Law) -> tuple[float, float]:
-    """The argument at which a bound is asked, and what the pair attains there, without a search."""
-    # a delta that is attained at a given epsilon would have to be searched for; the other way round it is the level
-    if kind.quantity == "delta":
-        return exact.eps(level), level
-    return level, attained(exact, kind, level)
 
 
 def attained(exact: Law, kind: Kind, at: float) -> float:

@@ -12,7 +12,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from dpexp.privacy.exact.runs import RunPair, pair
 from dpexp.privacy.exact.walk import ROUNDING
 from dpexp.privacy.judge.bound import Bound
 from dpexp.privacy.judge.families import FAMILIES, Composed, Family, admitted, exact_pair
-from dpexp.privacy.judge.kinds import Kind, Law, attained, level, placed, tightest
+from dpexp.privacy.judge.kinds import Kind, Law, attained, level, tightest
 from dpexp.privacy.judge.setting import DIMENSIONS, Setting, from_cube
 
 MARGIN = 1e-6
@@ -49,20 +50,22 @@ class Comparison:
     """One exact value beside the bound, and beside one from below what no run with these assumptions exceeds."""
 
     setting: Setting
-    family: str
+    family: Family
     shape: tuple[float, ...]
     at: float
     """delta, order, epsilon or false positive rate"""
     exact: float
     bound: float
-    cube: tuple[float, ...] = ()
     upper: float | None = None
     """of a bound from below: the least value of an analysis of all such runs; inf where there is none"""
+    cube: tuple[float, ...] = ()
+    grid_error: float = 0.0
+    checked: str = ""
+    """how the exact value was computed again"""
 
     @property
     def sides(self) -> tuple[float, float]:
-        """Two numbers, of which the first is the larger only if the bound is false: what a pair attains and the bound,
-        or a bound from below and what no run with these assumptions exceeds."""
+        """Two numbers, of which the first is larger only if the bound is false: what is attained and its limit."""
         return (self.exact, self.bound) if self.upper is None else (self.bound, self.upper)
 
     @property
@@ -87,6 +90,13 @@ class Comparison:
         # a bound that says nothing at a place where a pair attains something is nearer than a place with no pair
         return math.log(low) - math.log(max(high, 1e-12)) if math.isfinite(high) else -90.0
 
+    def again(self, bound: Bound) -> Comparison:
+        """The same with its exact value computed by finer means; ValueError where the family has no pair."""
+        low, error, how = confirmed(
+            exact_pair(self.family, self.setting, bound.assumes, self.shape), bound.kind, self.at
+        )
+        return replace(self, exact=low, grid_error=error, checked=how, cube=())
+
 
 class Search:
     """Comparisons of one bound, in a deterministic order."""
@@ -94,6 +104,8 @@ class Search:
     def __init__(self, bound: Bound, comparisons: int, seconds: float, seed: int) -> None:
         self.bound, self.kind, self.assumes = bound, bound.kind, bound.assumes
         self.most, self.seed, self.seconds = comparisons, seed, seconds
+        # one question for all families that share a setting
+        self.ask = lru_cache(64)(bound)
         self.deadline = time.monotonic() + seconds
         self.families = admitted(self.assumes)
         self.done: list[Comparison] = []
@@ -121,15 +133,14 @@ class Search:
         a = self.assumes
         if self.kind.quantity == "rdp" or a.sampling != "poisson" or a.released != "all-iterates" or a.strongly_convex:
             return
-        family = next(f for f in FAMILIES if f.name == "composition")
+        (family,) = (f for f in FAMILIES if f.name == "composition")
         # all deltas of a setting in a row, for a bound that keeps its law
         for setting in CORNERS:
             exact = exact_pair(family, setting, a, (0.0,))
             for delta in CORNER_DELTAS:
                 if len(self.done) >= self.most // 10 or self._over():
                     return
-                at, low = placed(self.kind, delta, exact)
-                self._add(family, setting, (0.0,), at, low, self.bound(at, setting), ())
+                self._compare(family, setting, (0.0,), *self._place(exact, delta))
 
     def _fill(self) -> None:
         """(b): Sobol' points until their share of the comparisons is made; many points have no pair, or no bound."""
@@ -146,59 +157,59 @@ class Search:
 
     def _point(self, x: np.ndarray, families: Sequence[Family]) -> Comparison | None:
         """Several families at one setting and level, where they have no settings of their own; the last comparison."""
-        shape, place, found = tuple(float(v) for v in x[DIMENSIONS + 1 :]), float(x[DIMENSIONS]), None
-        shared = from_cube(x[:DIMENSIONS], self.assumes)
-        asked = self._speaks(shared, place) if self.kind.lower else ()
-        if self.kind.lower and not asked:
-            return None  # where a bound from below says nothing, no pair is built
+        shape, place, last = tuple(map(float, x[DIMENSIONS + 1 :])), float(x[DIMENSIONS]), None
+        shared, lower = from_cube(x[:DIMENSIONS], self.assumes), self.kind.lower
+        # no pair is built where a bound from below says nothing; it is asked at the shared setting alone
+        asked = self._levels_below(shared, place) if lower else []
+        if lower and not asked:
+            return None
         laws: list[tuple[Family, Setting, Law]] = []
         for family in families:
-            setting = family.own_setting(x[:DIMENSIONS], shape) if family.own_setting else shared
-            # a bound from below was asked at the shared setting alone
-            exact = None if self.kind.lower and family.own_setting else family.build(setting, self.assumes, shape)
+            own = family.own_setting
+            setting = own(x[:DIMENSIONS], shape) if own else shared
+            exact = None if lower and own else family.build(setting, self.assumes, shape)
             if exact is not None:
                 laws.append((family, setting, exact))
-        cube = tuple(float(v) for v in x)
-        for at, bound in asked:
-            for family, setting, exact in laws:
-                found = self._add(family, setting, shape, at, attained(exact, self.kind, at), bound, cube)
-        if self.kind.lower:
-            return found
-        # beyond the variation no pair attains anything: a level below that of the pair that tells most
+        # beyond the variation no pair attains anything: a level below that of the pair that attains most
         chosen = level(self.kind, place, max((exact.variation for _, _, exact in laws), default=0.0))
-        bounds: dict[tuple[float, Setting], float] = {}
-        for family, setting, exact in laws:
-            at, low = placed(self.kind, chosen, exact)
-            if (at, setting) not in bounds:  # asked once for all that share the setting
-                bounds[at, setting] = self.bound(at, setting)
-            found = self._add(family, setting, shape, at, low, bounds[at, setting], cube)
-        return found
+        levels: list[float | None] = [*asked] or [None]
+        for at in levels:
+            for family, setting, exact in laws:
+                found = self._place(exact, chosen) if at is None else (at, attained(exact, self.kind, at))
+                last = self._compare(family, setting, shape, *found, tuple(map(float, x)))
+        return last
 
-    def _speaks(self, setting: Setting, place: float) -> list[tuple[float, float]]:
-        """Where a bound from below says something that an analysis covers, with what it says."""
+    def _place(self, exact: Law, chosen: float) -> tuple[float, float]:
+        """The argument at which a bound from above is asked, and what the pair attains there."""
+        # a delta that is attained at a given epsilon would have to be searched for; the other way round it is the level
+        if self.kind.quantity == "delta":
+            return exact.eps(chosen), chosen
+        return chosen, attained(exact, self.kind, chosen)
+
+    def _levels_below(self, setting: Setting, place: float) -> list[float]:
+        """Where a bound from below says something that an analysis covers."""
         # most delta is attained at epsilon 0, which no random number is
         delta = self.kind.quantity == "delta"
         places = (0.0, 10 ** (4 * place - 3)) if delta else (level(self.kind, place, 1.0),)
-        said = [(at, self.bound(at, setting)) for at in places]
-        found = [(at, b) for at, b in said if 0 < b < math.inf and self._least(setting, at) < math.inf]
-        self.vacuous += len(said) - len(found)
+        found = [at for at in places if 0 < self.ask(at, setting) < math.inf > self._least(setting, at)]
+        self.vacuous += len(places) - len(found)
         return found
 
     def _least(self, setting: Setting, at: float) -> float:
         return tightest(setting, self.assumes, self.kind, at)[0]
 
-    def _add(
-        self, family: Family, setting: Setting, shape: tuple[float, ...], at: float, low: float, bound: float,
-        cube: tuple[float, ...],
+    def _compare(
+        self, family: Family, setting: Setting, shape: tuple[float, ...], at: float, low: float,
+        cube: tuple[float, ...] = (),
     ) -> Comparison:  # fmt: skip
-        # a bound from below is compared with the least of all upper bounds, where there is one
-        upper = self._least(setting, at) if self.kind.lower and bound > 0 else None
-        nothing = math.isinf(bound) or (self.kind.lower and (upper is None or math.isinf(upper)))
-        shape = shape[: len(family.shape)]
-        if nothing:
+        """What a pair attains, beside the bound; it counts where the bound says something."""
+        bound = self.ask(at, setting)
+        # a bound from below is compared with the least of all upper bounds
+        upper = (self._least(setting, at) if bound > 0 else math.inf) if self.kind.lower else None
+        found = Comparison(setting, family, shape[: len(family.shape)], at, low, bound, upper, cube)
+        if math.inf in (bound, upper):
             self.vacuous += 1
-            return Comparison(setting, family.name, shape, at, 0.0, bound, cube)
-        found = Comparison(setting, family.name, shape, at, low, bound, cube, upper)
+            return replace(found, exact=0.0, upper=None)
         self.done.append(found)
         return found
 
@@ -206,15 +217,14 @@ class Search:
         """(c): from the worst points, half of the coordinates at a time, steps that shrink on failure."""
         rng, starts = np.random.default_rng(self.seed), self._starts()
         each = max(1, (self.most - len(self.done)) // max(1, len(starts)))
-        for start in starts:
-            family = next(f for f in self.families if f.name == start.family)
-            best, step, count, tries = start, STEP, len(self.done) + each, 0
+        for best in starts:
+            step, count, tries = STEP, len(self.done) + each, 0
             while len(self.done) < count and tries < 4 * each and not self._over():
                 tries += 1
                 x = np.array(best.cube)
                 moved = rng.random(len(x)) < 0.5
                 x[moved] += step * rng.uniform(-1, 1, int(moved.sum()))
-                found = self._point(np.clip(x, 0.0, 1.0), [family])
+                found = self._point(np.clip(x, 0.0, 1.0), [best.family])
                 if found is not None and found.score > best.score:
                     best = found
                 else:
@@ -227,11 +237,10 @@ class Search:
         """
         first: dict[tuple[str, int], Comparison] = {}
         for c in sorted((c for c in self.done if c.cube), key=lambda c: -c.score):
-            first.setdefault((c.family, min(3, round(math.log10(c.setting.steps) * 0.8))), c)
-        ranked = sorted(first.items(), key=lambda pair: -pair[1].score)
+            first.setdefault((c.family.name, min(3, round(math.log10(c.setting.steps) * 0.8))), c)
         # 0 is few steps; two places are left for those, if others fill the rest
-        several = [c for (_, size), c in ranked if size > 0][: WORST - 2]
-        return several + [c for _, c in ranked if c not in several][: WORST - len(several)]
+        several = [c for (_, size), c in first.items() if size > 0][: WORST - 2]
+        return several + [c for c in first.values() if c not in several][: WORST - len(several)]
 
 
 def confirmed(exact: Law, kind: Kind, at: float) -> tuple[float, float, str]:

@@ -102,12 +102,6 @@ OTHERWISE = {"sampling_probability": "q", "noise_multiplier": "multiplier", "cli
 """what a `Setting` calls some of them"""
 
 
-def parameter(setting: Setting, name: str) -> float | int:
-    """The value under that name."""
-    value: float | int = getattr(setting, OTHERWISE.get(name, name))
-    return value
-
-
 def allowed(assumes: Assumes) -> list[str]:
     """Names of the parameters that a bound with these assumptions can take."""
     declared = vars(assumes) | {"": True, "partition": assumes.sampling in ONCE_AN_EPOCH}

@@ -14,14 +14,13 @@ import numpy as np
 
 from dpexp.core.errors import UsageError
 from dpexp.privacy.judge.bound import Bound, from_file, from_function
-from dpexp.privacy.judge.families import FAMILIES, Family, admitted, exact_pair
+from dpexp.privacy.judge.families import admitted
 from dpexp.privacy.judge.kinds import tightest
-from dpexp.privacy.judge.search import FLOOR, Comparison, Search, confirmed
+from dpexp.privacy.judge.search import FLOOR, Comparison, Search
 from dpexp.privacy.judge.setting import Setting
 
-REFUTED, NOT_REFUTED, NOTHING = "refuted", "not-refuted", "nothing-compared"
-CONFIRMED = "confirmed"
-"""of one point and a bound from below: a pair attains it there"""
+REFUTED, NOT_REFUTED, CONFIRMED, NOTHING = "refuted", "not-refuted", "confirmed", "nothing-compared"
+"""confirmed: at one point a pair attains a bound from below"""
 COMPARISONS = 1200
 SECONDS = 60.0
 QUANTILES = (0.0, 0.1, 0.5, 0.9)
@@ -78,14 +77,11 @@ def judge(
 def rerun(bound: Callable[..., Any] | Path | str, at: str, assumes: Mapping[str, Any] | None = None) -> Verdict:
     """One comparison again, from the words of a counterexample."""
     held = _read_bound(bound, assumes)
-    setting, family, shape, level = _read_point(at, held)
-    upper = tightest(setting, held.assumes, held.kind, level)[0] if held.kind.lower else None
-    asked = Comparison(setting, family.name, shape, level, 0.0, held(level, setting), upper=upper)
     try:
-        found = _again(held, asked)
+        found = _read_point(at, held).again(held)
     except ValueError as fault:
         raise UsageError(f"--at: {fault}") from None
-    return _verdict(held, None, [found[0]], found)
+    return _verdict(held, None, [found], found)
 
 
 def _read_bound(bound: Callable[..., Any] | Path | str, assumes: Mapping[str, Any] | None) -> Bound:
@@ -96,48 +92,34 @@ def _read_bound(bound: Callable[..., Any] | Path | str, assumes: Mapping[str, An
     return from_function(bound, assumes)
 
 
-Found = tuple[Comparison, float, str]
-"""a comparison, its grid error, and how it was checked"""
-
-
-def _again(bound: Bound, c: Comparison) -> Found:
-    """The same with its exact value computed by finer means."""
-    pair = exact_pair(_family(c.family), c.setting, bound.assumes, c.shape)
-    low, error, how = confirmed(pair, bound.kind, c.at)
-    return Comparison(c.setting, c.family, c.shape, c.at, low, c.bound, upper=c.upper), error, how
-
-
-def _family(name: str) -> Family:
-    return next(family for family in FAMILIES if family.name == name)
-
-
-def _worst(bound: Bound, done: Sequence[Comparison]) -> Found | None:
+def _worst(bound: Bound, done: Sequence[Comparison]) -> Comparison | None:
     """The worst comparison, its exact value computed again; where that does not hold up, the next."""
-    tried: list[Found] = []
+    tried: list[Comparison] = []
     for c in sorted(done, key=lambda c: -c.score)[:8]:
-        tried.append(_again(bound, c))
+        tried.append(c.again(bound))
         # one violation that holds up by finer means is enough; without one the largest ratio is what is shown
-        if tried[-1][0].violated:
+        if tried[-1].violated:
             return tried[-1]
         if not c.violated:
             break
-    return max(tried, key=lambda found: found[0].score, default=None)
+    return max(tried, key=lambda c: c.score, default=None)
 
 
-def _verdict(bound: Bound, search: Search | None, done: Sequence[Comparison], worst: Found | None) -> Verdict:
-    refuted = worst is not None and worst[0].violated
+def _verdict(bound: Bound, search: Search | None, done: Sequence[Comparison], worst: Comparison | None) -> Verdict:
     nothing = _nothing(bound, search, done)
     # where nothing is attained there is no ratio, and a violation has none that says how loose the bound is
     ratios = [c.sides[1] / c.sides[0] for c in done if c.sides[0] > FLOOR and not c.violated]
-    confirmed_at = sum(c.confirmed for c in done)
+    confirmed = sum(c.confirmed for c in done)
     # a point settles a bound from below for that point alone, so that a search never confirms
-    settled = CONFIRMED if search is None and confirmed_at else NOT_REFUTED
+    verdict = NOTHING if nothing else CONFIRMED if search is None and confirmed else NOT_REFUTED
+    if worst is not None and worst.violated:
+        verdict = REFUTED
     document: dict[str, Any] = {
-        "verdict": REFUTED if refuted else NOTHING if nothing else settled,
+        "verdict": verdict,
         "reason": nothing,
         "comparisons": len(done),
         "informative": sum(c.sides[0] > FLOOR for c in done),
-        "confirmed": confirmed_at,
+        "confirmed": confirmed,
         "stopped_by_clock": bool(search and search.stopped),
         "vacuous": search.vacuous if search else 0,
         "families": {f.name: f.says for f in admitted(bound.assumes)},
@@ -149,10 +131,11 @@ def _verdict(bound: Bound, search: Search | None, done: Sequence[Comparison], wo
         "competitor": None,
     }
     if worst is not None and not nothing:
-        document["worst"] = _shown(bound, *worst)
-        value, by = tightest(worst[0].setting, bound.assumes, bound.kind, worst[0].at)
+        document["worst"] = _shown(bound, worst)
+        value, by = tightest(worst.setting, bound.assumes, bound.kind, worst.at)
         document["competitor"] = by and {"analysis": by.name, "source": by.source, "value": value}
-    return Verdict(document, _text(bound, document, search is not None))
+    text = f"{NOTHING}: {nothing}\nthis says nothing about the bound, neither for nor against it"
+    return Verdict(document, text if verdict == NOTHING else _text(bound, document, search is not None))
 
 
 def _nothing(bound: Bound, search: Search | None, done: Sequence[Comparison]) -> str:
@@ -173,8 +156,8 @@ def _nothing(bound: Bound, search: Search | None, done: Sequence[Comparison]) ->
     return "none of the settings that were tried has a pair"
 
 
-def _shown(bound: Bound, c: Comparison, error: float, how: str) -> dict[str, Any]:
-    family, key = _family(c.family), bound.kind.argument
+def _shown(bound: Bound, c: Comparison) -> dict[str, Any]:
+    key, family = bound.kind.argument, c.family
     parameters = {k: v for k, v in asdict(c.setting).items() if v != math.inf}
     shape = dict(zip(family.shape, c.shape, strict=True))
     point = json.dumps({**parameters, key: c.at, "family": family.name, **shape})
@@ -183,8 +166,8 @@ def _shown(bound: Bound, c: Comparison, error: float, how: str) -> dict[str, Any
         "pair": {"family": family.name, "says": family.says, "shape": shape},
         "at": {key: c.at},
         "exact": c.exact,
-        "grid_error": error,
-        "checked": how,
+        "grid_error": c.grid_error,
+        "checked": c.checked,
         "bound": c.bound,
         "upper": c.upper,
         "rerun": f"dpexp judge {shlex.quote(bound.file)} --at {shlex.quote(point)}",
@@ -193,27 +176,26 @@ def _shown(bound: Bound, c: Comparison, error: float, how: str) -> dict[str, Any
 
 def _text(bound: Bound, document: Mapping[str, Any], searched: bool) -> str:
     """A page to read."""
-    kind, said, worst = bound.kind, document["verdict"], document["worst"]
-    lower, refuted = kind.lower, said == REFUTED
-    if said == NOTHING:
-        return f"{NOTHING}: {document['reason']}\nthis says nothing about the bound, neither for nor against it"
+    kind, verdict, worst, pair = bound.kind, document["verdict"], document["worst"], document["worst"]["pair"]
+    lower, refuted = kind.lower, verdict == REFUTED
     # a small beta promises little, and a bound from below errs on the other side: each turns the word around
     side = "above" if (kind.quantity == "beta") != lower else "below"
     what = "what any such run can leak" if lower else "what a pair of neighbours attains"
     first = {
         REFUTED: f"refuted: {bound.file}:{bound.line}: {kind.function} is {side} {what}.",
         CONFIRMED: "confirmed at this point: a pair of neighbours attains as much.",
+        NOT_REFUTED: f"not-refuted in {document['comparisons']:,} comparisons of these families: "
+        + f"{', '.join(document['families']) or 'none'}.",
     }
-    families = ", ".join(document["families"]) or "none"
-    tried = f"not-refuted in {document['comparisons']:,} comparisons of these families: {families}."
-    lines = [first.get(said, tried), "the counterexample:" if refuted else "the tightest comparison:"]
     compared = "against" if not refuted else "<" if lower else ">"
     key, at = next(iter(worst["at"].items()))
-    lines += [
+    lines = [
+        first[verdict],
+        "the counterexample:" if refuted else "the tightest comparison:",
         f"  {kind.measured} at {key} = {at:.6g}: exact {worst['exact']:.9g} "
         + f"({compared} bound {worst['bound']:.9g}), rounded down by {worst['grid_error']:.1e}",
-        f"  pair: {worst['pair']['says']}",
-        "  shape: " + (", ".join(f"{k} {v:.4g}" for k, v in worst["pair"]["shape"].items()) or "none"),
+        f"  pair: {pair['says']}",
+        "  shape: " + (", ".join(f"{k} {v:.4g}" for k, v in pair["shape"].items()) or "none"),
         "  parameters: " + ", ".join(f"{k} {v:.6g}" for k, v in worst["parameters"].items()),
         f"  checked by: {worst['checked']}",
     ]
@@ -235,28 +217,28 @@ def _text(bound: Bound, document: Mapping[str, Any], searched: bool) -> str:
     return "\n".join(lines)
 
 
-def _read_point(at: str, bound: Bound) -> tuple[Setting, Family, tuple[float, ...], float]:
-    """The words of --at: one JSON object, or key=value pairs with commas."""
-    copied = "copy it from the verdict"
+def _read_point(at: str, bound: Bound) -> Comparison:
+    """The words of --at: one JSON object, or key=value pairs with commas. Its exact value is still to be computed."""
+    copied, key = "copy it from the verdict", bound.kind.argument
     try:
         given = json.loads(at) if at.lstrip().startswith("{") else dict(p.split("=", 1) for p in at.split(","))
     except ValueError:
         raise UsageError(f"--at: cannot read {at!r}", f"{copied}: one JSON object in quotes") from None
     given = {str(k).strip(): v for k, v in given.items()}
-    family = next((f for f in admitted(bound.assumes) if f.name == given.get("family")), None)
-    if family is None:
-        known = ", ".join(f.name for f in admitted(bound.assumes))
-        raise UsageError(f"--at: {given.get('family')!r} is no family of these assumptions", f"families: {known}")
-    names, key = [field.name for field in fields(Setting)], bound.kind.argument
-    known_keys = {*names, key, "family", *family.shape}
-    if unknown := [name for name in given if name not in known_keys]:
-        raise UsageError(f"--at: there is no {unknown[0]!r}", f"it takes {', '.join(sorted(known_keys))}")
+    known = {f.name: f for f in admitted(bound.assumes)}
+    name = given.pop("family", None)
+    if name not in known:
+        raise UsageError(f"--at: {name!r} is no family of these assumptions", f"families: {', '.join(known)}")
+    family, names = known[name], {f.name: int if f.type == "int" else float for f in fields(Setting)}
+    if unknown := set(given) - {*names, key, *family.shape}:
+        takes = ", ".join(sorted({*names, key, "family", *family.shape}))
+        raise UsageError(f"--at: there is no {min(unknown)!r}", f"it takes {takes}")
     try:
-        numbers = {k: float(v) for k, v in given.items() if k != "family"}
+        numbers = {k: float(v) for k, v in given.items()}
         # what is left out keeps its default: the words of a verdict, which are JSON, have no infinite number
-        whole = {k: int(numbers[k]) for k in ("n", "batch_size", "steps")}
-        rest = {k: numbers[k] for k in names if k in numbers and k not in whole}
-        setting = Setting(**whole, **rest)  # type: ignore[arg-type]
-        return setting, family, tuple(numbers[k] for k in family.shape), numbers[key]
+        setting = Setting(**{k: kind(numbers[k]) for k, kind in names.items() if k in numbers})  # type: ignore[arg-type]
+        shape, level = tuple(numbers[k] for k in family.shape), numbers[key]
     except (KeyError, ValueError, TypeError) as error:
         raise UsageError(f"--at: {error}", f"{copied}: every parameter, a number") from None
+    upper = tightest(setting, bound.assumes, bound.kind, level)[0] if bound.kind.lower else None
+    return Comparison(setting, family, shape, level, 0.0, bound(level, setting), upper)
