@@ -252,8 +252,8 @@ def privacy(
 ) -> Statement:
     """The privacy statement of a config, or of a mechanism by its name and parameters.
 
-    `.text()` is what the command prints, `.document()` the same for programs. `results` is the folder whose
-    deployments of a config are known.
+    `.text()` is what the command prints, `.document()` the same for programs. `results` is the folder
+    of a figure.
     """
     from dpexp.commands import privacy as command
     from dpexp.commands.config_statement import of_experiment
@@ -263,7 +263,7 @@ def privacy(
         return command.of_mechanism(what, _pairs(parameters), invalid, tradeoff, Path(results) / "figures")
     if parameters or invalid:
         raise TypeError("parameters belong to a mechanism, and what a config says is changed by load(..., set=[...])")
-    return of_experiment(load(what), results=Path(results))
+    return of_experiment(load(what))
 
 
 def calibrate(

@@ -151,7 +151,6 @@ def run(
     dry_run: Annotated[bool, Option("--dry-run", help="Say what would be computed, and why.")] = False,
     deployment: Deployment = False,
     again: Again = False,
-    fail_fast: Annotated[bool, Option("--fail-fast", help="Stop at the first failing cell.")] = False,
     as_json: Json = False,
     quiet: Quiet = False,
     verbose: Annotated[bool, Option("-v", "--verbose", help="List the cells.")] = False,
@@ -163,7 +162,7 @@ def run(
     here = 0 if backend == "dask" else os.cpu_count() or 1
     options = command.Request(
         tuple(configs), tuple(sets or ()), only, jobs or here, backend, scheduler, replicates, profile,
-        _folder(results, profile), force, fail_fast, quiet or as_json, verbose,
+        _folder(results, profile), force, quiet or as_json, verbose,
         "--debug" in sys.argv, deployment, again, confirm, part,
     )  # fmt: skip
     act = command.dry_run if dry_run else command.run

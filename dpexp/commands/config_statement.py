@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from dpexp.commands.joint_releases import cautions, joint, require_private_records
 from dpexp.core.errors import NoSuchAnalysis, UsageError
 from dpexp.reporting.statement import ConfigStatement, labelled
-from dpexp.store.folder import Folder
 
 if TYPE_CHECKING:
     from dpexp.config.cells import Cell, Experiment
@@ -19,22 +18,20 @@ if TYPE_CHECKING:
 RESULTS = Path("results")
 
 
-def of_experiment(experiment: Experiment, deployment: bool = False, results: Path = RESULTS) -> Located:
-    """The privacy statement of an experiment that is loaded, of whose settings `results` may hold deployments."""
-    return Located(experiment.path, experiment, deployment, results)
+def of_experiment(experiment: Experiment, deployment: bool = False) -> Located:
+    """The privacy statement of an experiment that is loaded."""
+    return Located(experiment.path, experiment, deployment)
 
 
 class Located(ConfigStatement):
     """The statement of a config file, which names the file where an algorithm's mechanism is not what it says."""
 
-    def __init__(self, path: Path, experiment: Experiment, deployment: bool, results: Path) -> None:
-        every = {cell.cell_id for cell in experiment.cells}
+    def __init__(self, path: Path, experiment: Experiment, deployment: bool) -> None:
         if deployment:
             require_private_records(experiment)
-        deployed = every if deployment else Folder(results, experiment.name).deployed.keys()
-        self.path, self.deployment, self.name = path, every <= deployed, experiment.name
+        self.path, self.deployment, self.name = path, deployment, experiment.name
         self.settings = len(experiment.cells)
-        said, together = cautions(experiment, deployed=deployed), joint(experiment)
+        said, together = cautions(experiment, deployed=deployment), joint(experiment)
         if together:
             said.append("Earlier releases of these records add to this; dpexp run --deployment counts them.")
         super().__init__(released(experiment), experiment.deltas, experiment.notices(), said)

@@ -14,7 +14,7 @@ Simulated users (`ldp-sgd`) and made-up records are nobody's, so nothing is said
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -117,10 +117,10 @@ def require_private_records(experiment: Experiment) -> None:
         raise UsageError(f"{experiment.path}: no guarantee covers {which}", hint)
 
 
-def cautions(experiment: Experiment, own: bool = False, deployed: Collection[str] = ()) -> list[str]:
+def cautions(experiment: Experiment, own: bool = False, deployed: bool = False) -> list[str]:
     """What must be known before results on real records are released; or only where they are a user's own.
 
-    The noise of the settings `deployed`, by their cell ids, is secret.
+    The noise of a deployment is secret.
     """
     found = []
     released = {one.records: one for one in joint(experiment)}
@@ -135,24 +135,19 @@ def cautions(experiment: Experiment, own: bool = False, deployed: Collection[str
 
 
 def _of_own_records(
-    records: str, cells: Sequence[Cell], experiment: Experiment, released: Joint | None, deployed: Collection[str]
+    records: str, cells: Sequence[Cell], experiment: Experiment, released: Joint | None, deployed: bool
 ) -> list[str]:
     """What is released of a user's records, how that adds up, and who could subtract the noise."""
     if released is None:
         what = f"Released: nothing of {records}. No guarantee covers these runs, so their parameters are not stored."
     else:
         what = _what_is_released(records, cells, experiment, released)
-    return [what, *who_knows_the_noise(len(cells), sum(cell.cell_id in deployed for cell in cells))]
+    return [what, who_knows_the_noise(deployed)]
 
 
-def who_knows_the_noise(settings: int, secret: int) -> list[str]:
-    """Of some settings on own records, the noise of so many of which is secret."""
-    if not secret:
-        return [REPRODUCIBLE]
-    # A config that was changed after a deployment has settings of both kinds.
-    if secret == settings:
-        return [f"Deployment: {SECRET}"]
-    return [f"Deployment of {secret} of {settings} settings: {SECRET}", f"The others. {REPRODUCIBLE}"]
+def who_knows_the_noise(deployed: bool) -> str:
+    """Whether the noise of settings on own records is secret, in words."""
+    return f"Deployment: {SECRET}" if deployed else REPRODUCIBLE
 
 
 def _what_is_released(records: str, cells: Sequence[Cell], experiment: Experiment, released: Joint) -> str:

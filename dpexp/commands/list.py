@@ -23,8 +23,8 @@ from dpexp.store import Folder, load_generation
 from dpexp.store.files import read_document
 from dpexp.store.fingerprint import changed, code_of, plugins_missing
 from dpexp.store.folder import experiments_in
-from dpexp.store.generation import config_path, read_generation
-from dpexp.store.planning import CellPlan, derived_state, plan
+from dpexp.store.generation import config_path
+from dpexp.store.planning import CellPlan, plan
 
 
 def shipped_configs() -> tuple[dict[str, Any], str]:
@@ -96,9 +96,7 @@ def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
         state = ", ".join(f"{n} {status}" for status, n in states.items())
         stored = Folder(results, experiment.name)
         if states["current"] == len(plans):
-            why = derived_state(experiment, stored, plans)
-            confirmed = "" if why else read_generation(stored).confirmed
-            state += f"; summaries to write again: {why}" if why else f", {confirmed}" if confirmed else ""
+            state += _trouble(results, experiment.name)
         # Readers still show what no config gives any more, or say why they do not.
         elif states["current"] == 0 and stored.summary.exists():
             state += f" (but summaries are stored{_trouble(results, experiment.name)})"

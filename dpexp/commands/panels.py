@@ -15,7 +15,7 @@ PANELS = {
 }
 """in which the help shows the commands"""
 RARE = {
-    "run": ("backend", "scheduler", "fail_fast", "confirm"),
+    "run": ("backend", "scheduler", "confirm"),
     "plot": ("log", "stored", "only", "formats", "style_file", "no_title", "statistic"),
     "table": ("raw", "columns"),
     "predict": ("cell", "estimator", "replicate", "raw"),

@@ -65,19 +65,16 @@ def of_arguments(
     rest, question = question_among(words, tradeoff, out or results / "figures")
     if len(rest) != 1:
         raise UsageError("privacy takes one config file, --mechanism NAME key=value ..., or --users FILE")
-    found = of_config(Path(rest[0]), sets, deployment, results)
+    found = of_config(Path(rest[0]), sets, deployment)
     found.question = question
     return found
 
 
-def of_config(path: Path, sets: Sequence[str], deployment: bool = False, results: Path = RESULTS) -> Asked:
-    """The privacy statement of a config's mechanisms, each once; of a deployment if wanted.
-
-    `results` is the folder that may hold deployments of it.
-    """
+def of_config(path: Path, sets: Sequence[str], deployment: bool = False) -> Asked:
+    """The privacy statement of a config's mechanisms, each once; of a deployment if wanted."""
     from dpexp.config.experiment_file import load_experiment
 
-    return Asked(path, load_experiment(path, sets), deployment, results)
+    return Asked(path, load_experiment(path, sets), deployment)
 
 
 class Asked(Located):

@@ -150,11 +150,10 @@ def _privacy(one: Stored) -> tuple[Sequence[str], list[Any]]:
     from dpexp.commands.joint_releases import who_knows_the_noise
     from dpexp.config.cells import stored_experiment
     from dpexp.reporting.page import epsilons
-    from dpexp.store.folder import Folder
 
     if one.is_private:
-        return who_knows_the_noise(len(one.manifest["cells"]), len(Folder(one.results, one.name).deployed)), []
-    statement = of_experiment(stored_experiment(one.manifest, Path(one.config[0] or one.name)), results=one.results)
+        return [who_knows_the_noise(bool(one.manifest.get("deployment")))], []
+    statement = of_experiment(stored_experiment(one.manifest, Path(one.config[0] or one.name)))
     if len(statement.central) > MOST_STATED:
         return [*statement.data, *statement.cautions], []
     document = statement.document()

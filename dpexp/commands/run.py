@@ -23,9 +23,8 @@ from dpexp.core.terminal import note
 from dpexp.core.text import columns, counted, duration, few
 from dpexp.reporting.table import fitting_columns
 from dpexp.store.executors import BACKENDS, in_context
-from dpexp.store.folder import Folder
 from dpexp.store.partials import chunks_to_compute
-from dpexp.store.planning import CellPlan, derived_state, plan, plan_of_deployment
+from dpexp.store.planning import CellPlan, plan, plan_of_deployment
 
 if TYPE_CHECKING:
     from dpexp.store.run import Options, Report
@@ -51,7 +50,6 @@ class Request:
     profile: str = "paper"
     results: Path = Path("results")
     force: bool = False
-    fail_fast: bool = False
     quiet: bool = False
     verbose: bool = False
     debug: bool = False
@@ -149,7 +147,6 @@ def dry_run(request: Request) -> Answer:
     ids = _chosen(experiments, request.only)
     cells: list[dict[str, Any]] = []
     rows: list[list[str]] = []
-    rewritten: list[str] = []
     waiting: list[CellPlan] = []
     for experiment in experiments:
         only = ids[experiment.name]
@@ -158,9 +155,6 @@ def dry_run(request: Request) -> Answer:
             refused = "" if request.again else _refusal(_of(experiment, only), request.results)[0]
             plans = plan_of_deployment(experiment)
             plans = [replace(p, status="refused", reason=refused) for p in plans] if refused else plans
-        if all(p.status == "current" for p in plans):
-            why = derived_state(experiment, Folder(request.results, experiment.name), plans)
-            rewritten += [f"{experiment.name}: summaries to write again: {why}"] if why else []
         for p in plans:
             if only is not None and p.cell.cell_id not in only:
                 continue
@@ -171,8 +165,7 @@ def dry_run(request: Request) -> Answer:
     text = fitting_columns(rows, ["experiment", "cell", "setting", "status", "reason"])
     text += f"\n\n{len(waiting)} of {counted(len(cells), 'cell')} to compute"
     text += f": {counted(len(chunks), 'chunk')}, {counted(steps, 'step')}" if waiting else ""
-    text += "".join(f"\n{line}" for line in rewritten)
-    return {"cells": cells, "chunks": len(chunks), "steps": steps, "summaries": rewritten}, text, 0
+    return {"cells": cells, "chunks": len(chunks), "steps": steps}, text, 0
 
 
 def _row(experiment: Experiment, cell: Cell, status: str, reason: str) -> dict[str, Any]:
@@ -219,15 +212,12 @@ def _confirm_all(experiments: list[Experiment], request: Request) -> Answer:
     ids = _chosen(experiments, request.only)
     rows, cells = [], []
     for experiment in experiments:
-        states_of = confirm(experiment, request.results, request.jobs, ids[experiment.name], request.quiet)
-        for cell in experiment.cells:
-            if state := states_of.get(cell.cell_id):
-                cells.append(_row(experiment, cell, *state))
-        states = Counter(status for status, _ in states_of.values())
-        reasons = list(dict.fromkeys(reason for _, reason in states_of.values()))
-        rows.append([experiment.name, ", ".join(f"{n} {status}" for status, n in states.items()), few(reasons)])
+        plans = confirm(experiment, request.results, request.jobs, ids[experiment.name], request.quiet)
+        cells += [_row(experiment, p.cell, p.status, p.reason) for p in plans]
+        states = ", ".join(f"{n} {status}" for status, n in Counter(p.status for p in plans).items())
+        rows.append([experiment.name, states, few(list(dict.fromkeys(p.reason for p in plans)))])
     text = fitting_columns(rows, ["experiment", "cells", "how"])
-    open_ones = sorted({cell["experiment"] for cell in cells if cell["status"] not in ("current", "confirmed")})
+    open_ones = sorted({cell["experiment"] for cell in cells if cell["status"] != "current"})
     if open_ones:
         text += f"\n\nto compute: {few(open_ones)}; dpexp run does"
     return {"cells": cells}, text, 3 if open_ones else 0
@@ -296,14 +286,13 @@ def _options(experiments: list[Experiment], request: Request) -> Iterator[tuple[
 
     ids = _chosen(experiments, request.only)
     for experiment in experiments:
-        secret = [cell.cell_id for cell in experiment.cells] if request.deployment else []
         experiment.require_records()
         odd = [] if request.quiet else experiment.remarks()  # they read the table once more
-        for notice in (*experiment.notices(own=True), *odd, *cautions(experiment, True, secret)):
+        for notice in (*experiment.notices(own=True), *odd, *cautions(experiment, True, request.deployment)):
             note(f"{experiment.name}: {notice}", request.quiet)
         yield experiment, Options(
-            request.results, request.jobs, backend_of(experiment, request), request.force, request.fail_fast,
-            request.quiet, ids[experiment.name], request.debug, request.deployment, request.scheduler or "",
+            request.results, request.jobs, backend_of(experiment, request), request.force, request.quiet,
+            ids[experiment.name], request.debug, request.deployment, request.scheduler or "",
         )  # fmt: skip
 
 

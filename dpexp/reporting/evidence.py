@@ -149,7 +149,7 @@ class Evidence:
             if fault := contradiction(run.cell, run.row, run.data):
                 raise ResultsMissing(
                     f"{experiment}: the stored cell {cell_id} contradicts itself: {fault}",
-                    f"run: {command_of(Folder(self.results, experiment))[0]} --force",
+                    f"run: {command_of(Folder(self.results, experiment))} --force",
                 )
             runs.append(run)
         # what has no mu comes first

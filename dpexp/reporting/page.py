@@ -92,7 +92,7 @@ class Stored:
     @property
     def command(self) -> str:
         """The command that computes it."""
-        return command_of(Folder(self.results, self.name))[0]
+        return command_of(Folder(self.results, self.name))
 
     @property
     def about(self) -> str:
@@ -110,7 +110,7 @@ class Stored:
             return []
         runs, words = self.gathered.runs, self.gathered.words
         vary = [values(runs, words, name) for name in varying(run.settings for run in runs)]
-        deployed = all(run.generation.deployed.get(str(run.row["cell_id"])) for run in runs)
+        deployed = all(run.generation.deployment for run in runs)
         seeds = "of the operating system, not stored" if deployed else ", ".join(map(str, self.manifest["seeds"]))
         return [("varies", "; ".join(vary) or "nothing"), ("the same in all", constants(runs, words)),
                 ("replicates", from_to(int(run.row["replicates"]) for run in runs)), ("seeds", seeds)]  # fmt: skip

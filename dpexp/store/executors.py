@@ -73,43 +73,43 @@ def executed(tasks: Sequence[Task], jobs: int = 1, backend: str = "") -> Generat
 
     Where a run is given up, tasks that nobody has begun are dropped, and those that compute are left to themselves.
     """
-    from joblib import parallel_config
+    from joblib import Parallel, parallel_config
     from joblib.externals.loky.process_executor import TerminatedWorkerError
+    from threadpoolctl import threadpool_limits
 
-    asked = {"threads": "threading", "loky": "loky", "": None if in_context() else "threading"}[backend]
+    name = {"threads": "threading", "loky": "loky", "": None if in_context() else "threading"}[backend]
+    start = {"initializer": _begin_worker, "initargs": (os.getpid(),)} if name == "loky" else {}
     waiting = dict(enumerate(tasks))
     # where a worker of loky is killed, all are started again, once; who dies of one task a second time dies of it
-    for attempt in range(2 if asked == "loky" else 1):
-        start = {"initializer": _begin_worker, "initargs": (os.getpid(),)} if asked == "loky" else {}
+    for last in (name != "loky", True):
+        calls = (_call(number, task, name == "threading") for number, task in [*waiting.items()])
         try:
-            with nullcontext() if asked is None else parallel_config(asked, **start):
-                for number, result in _results(waiting, None if asked is None else jobs, asked == "threading"):
-                    waiting.pop(number)
-                    yield number, result
+            with (
+                threadpool_limits(1),
+                warnings.catch_warnings(),
+                nullcontext() if name is None else parallel_config(name, **start),
+            ):
+                # of tasks that are left when a run is given up, and of workers that are replaced for their memory
+                warnings.filterwarnings(
+                    "ignore", message=r"\d+ tasks (have been successfully executed|which were still)"
+                )
+                warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given to the executor")
+                workers = Parallel(n_jobs=None if name is None else jobs, return_as="generator_unordered")
+                with closing(workers(calls)) as results:
+                    for number, result in results:
+                        del waiting[number]
+                        yield number, result
             return
         except TerminatedWorkerError:
-            if attempt:
+            if last:
                 raise
 
 
-def _results(waiting: dict[int, Task], jobs: int | None, shared: bool) -> Generator[tuple[int, Any]]:
-    """Of tasks by their numbers, in the active context of joblib; threads share what this process has loaded."""
-    from joblib import Parallel, delayed
-    from threadpoolctl import threadpool_limits
+def _call(number: int, task: Task, shared: bool) -> Any:
+    """A task as joblib takes it; threads share what this process has loaded."""
+    from joblib import delayed
 
-    if not waiting:
-        return
-    place = os.getcwd()
-    calls = (
-        delayed(_here)(number, task) if shared else delayed(_there)(number, place, *packed(task))
-        for number, task in list(waiting.items())
-    )
-    with threadpool_limits(1), warnings.catch_warnings():
-        # of tasks that are left when a run is given up, and of workers that are replaced since they hold much memory
-        warnings.filterwarnings("ignore", message=r"\d+ tasks (have been successfully executed|which were still)")
-        warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given to the executor")
-        with closing(Parallel(n_jobs=jobs, return_as="generator_unordered")(calls)) as results:
-            yield from results
+    return delayed(_here)(number, task) if shared else delayed(_there)(number, os.getcwd(), *packed(task))
 
 
 def _here(number: int, task: Task) -> tuple[int, Any]:

@@ -1,15 +1,14 @@
 """The results folder of an experiment: where everything lies, and who may write to it.
 
 (a) Who holds a folder is decided by the lock of a file, which ends with the process.
-(b) A file of somebody else under a name of ours is renamed, and kept beside what takes its place. Folders are entered
-for writing only where they are real ones: a link would lead to the user's other files. Only names of ours are deleted.
+(b) Folders are entered for writing only where they are real ones: a link would lead to the user's other files. Only
+names of ours are written or deleted.
 (c) A deployment is a folder of its own, `<experiment>.deployed-<time>`: it becomes whole under a hidden name, has its
 own by one rename, and nothing is ever written in it again.
 """
 
 from __future__ import annotations
 
-import itertools
 import os
 import shlex
 from collections.abc import Iterator
@@ -19,20 +18,11 @@ from pathlib import Path
 
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.files import Damaged, Held, State, clear_leftovers, lock, state_of
-from dpexp.core.terminal import warn
-from dpexp.store.files import SUBFOLDERS, read_document, read_table
+from dpexp.store.files import SUBFOLDERS, read_document
 
 LOCK = ".lock"
-CELL = r"[0-9a-f]{12}"
-"""a cell's id"""
 DEPLOYED = r".+\.deployed-\d{8}T\d{6}Z"
 """the name of a deployment's folder: no experiment is called so"""
-HELD: dict[Path, os.stat_result] = {}
-"""folders that this process holds"""
-
-
-class NotWritable(UsageError):
-    """A results folder on a disk or in a directory that this user cannot write to."""
 
 
 class Folder:
@@ -52,14 +42,6 @@ class Folder:
 
     def model(self, cell_id: str) -> Path:
         return self.root / "models" / f"{cell_id}.parquet"
-
-    @property
-    def deployed(self) -> dict[str, str]:
-        """When a deployment released each cell, by the manifest alone; empty where that cannot be read."""
-        try:
-            return deployments(read_document(self.manifest))
-        except (FileNotFoundError, Damaged):
-            return {}
 
     def hash_of_trajectory(self, cell_id: str) -> str:
         """The SHA-256 that a trajectory file had when it was published last; empty where that is not known."""
@@ -82,37 +64,18 @@ class Folder:
                     f"remove the link: rm {shlex.quote(str(path))}; or use --results DIR for another folder",
                 )
 
-    def _set_aside(self) -> None:
-        """Rename what cannot be read under a name of ours. Without a manifest of ours it may be anybody's."""
-        # (b)
-        with suppress(FileNotFoundError, Damaged):
-            read_document(self.manifest)
-            return
-        for path in (self.manifest, self.cells, self.summary, self.provenance):
-            try:
-                read_document(path) if path.suffix == ".json" else read_table(path)
-            except FileNotFoundError:
-                continue
-            except Damaged as error:
-                names = (path.with_name(f"{path.name}.damaged{k or ''}") for k in itertools.count())
-                place = path.rename(next(name for name in names if not os.path.lexists(name)))
-                warn(f"{path}: {error}; renamed to {place.name}")
-
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the folder for writing; leftovers of killed processes are cleared.
 
-        Raises DpexpError where another process holds it, NotWritable where nothing can be written.
+        Raises DpexpError where another process holds it, UsageError where nothing can be written.
         """
         self.require_real()
         with ExitStack() as stack:
             try:
                 self.root.mkdir(parents=True, exist_ok=True)
-                # (a); all that follows is done by the one who holds it
+                # (a)
                 stack.enter_context(lock(self.root / LOCK))
-                HELD[self.root.absolute()] = self.root.stat()
-                stack.callback(HELD.pop, self.root.absolute())
-                self._set_aside()
                 for folder in (self.root, *(self.root / name for name in SUBFOLDERS)):
                     clear_leftovers(folder)
             except Held:
@@ -120,17 +83,8 @@ class Folder:
                 raise DpexpError(f"{self.root} is being written by another process", hint) from None
             except OSError as error:
                 hint = "use --results DIR for another folder"
-                raise NotWritable(f"{self.root} cannot be written: {error.strerror}", hint) from None
+                raise UsageError(f"{self.root} cannot be written: {error.strerror}", hint) from None
             yield
-
-    def require_held(self) -> None:
-        """Raises DpexpError where the folder that is held here is not under its name any more: another one is there, or
-        can be at any time, and somebody else may hold that; or where a link has taken the place of a folder in it."""
-        self.require_real()
-        with suppress(OSError):
-            if os.path.samestat(HELD[self.root.absolute()], self.root.stat()) and (self.root / LOCK).is_file():
-                return
-        raise DpexpError(f"{self.root} was moved or taken away while it was in use", "run again")
 
 
 @lru_cache(maxsize=8)
@@ -139,12 +93,6 @@ def _hashes_of_trajectories(provenance: Path, state: State) -> dict[str, str]:
     with suppress(FileNotFoundError, Damaged, KeyError, TypeError, AttributeError):
         return {cell_id: str(one["trajectory"]) for cell_id, one in read_document(provenance)["cells"].items()}
     return {}
-
-
-def deployments(manifest: dict[str, object]) -> dict[str, str]:
-    """When a deployment released each cell; empty for other results."""
-    at, cells = str(manifest.get("deployment", "")), manifest["computed_from"]
-    return dict.fromkeys(cells, at) if at and isinstance(cells, dict) else {}
 
 
 def own_folders(results: Path) -> list[Path]:

@@ -24,7 +24,7 @@ from dpexp.plugins.loading import load_research
 from dpexp.store.cell_files import Model, Stored, model_of, stored_cell_file
 from dpexp.store.files import TableFile, read_table
 from dpexp.store.fingerprint import changed, plugins_missing, today, what_changed
-from dpexp.store.folder import CELL, HELD, LOCK, Folder, deployments
+from dpexp.store.folder import LOCK, Folder
 from dpexp.store.manifest import STAMPS, Manifest, read_manifest
 
 PATIENCE_S = 0.5
@@ -54,9 +54,9 @@ class Generation:
         return model_of(self.folder, cell_id, self.manifest["computed_from"].get(cell_id, {}).get("released") or {})
 
     @property
-    def deployed(self) -> dict[str, str]:
-        """When a deployment released each cell; empty for other results."""
-        return deployments(self.manifest)
+    def deployment(self) -> str:
+        """When a deployment released it; empty for other results."""
+        return str(self.manifest.get("deployment", ""))
 
     def describes(self, description: Manifest) -> bool:
         """Whether this generation was computed from what the description says."""
@@ -77,15 +77,12 @@ class Generation:
     def why_stale(self) -> str:
         """Why its numbers are not those of today; empty where nothing speaks against them."""
         # (b)
-        codes = [] if self.deployed else [self.manifest["code"][key] for key in sorted(self._codes)]
+        used = sorted({origin["code"] for origin in self.manifest["computed_from"].values()})
+        codes = [] if self.deployment else [self.manifest["code"][key] for key in used]
         if not (names := list(dict.fromkeys(name for code in codes for name in changed(code, today(code))))):
             return ""
         state = "stale" if self.own_data else "unconfirmed"
         return f"{state}, {what_changed(names)} changed since: {few(names)}"
-
-    @property
-    def _codes(self) -> set[str]:
-        return {origin["code"] for origin in self.manifest["computed_from"].values()}
 
     def not_checked(self) -> list[str]:
         """What these numbers come from beside dpexp, and was not compared with what is there now."""
@@ -101,16 +98,16 @@ def identity_of(manifest: Manifest) -> str:
     return digest([manifest["experiment"], manifest["cells"], numbers, manifest["seals"]])
 
 
-def read_generation(folder: Folder) -> Generation:
+def read_generation(folder: Folder, patience_s: float = 0.0) -> Generation:
     """The stored generation. Raises FileNotFoundError where there is none, Damaged where files do not agree."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + patience_s
     while True:
         try:
             files = (folder.manifest, folder.cells, folder.summary, folder.root.parent / STAMPS)
             generation = _read(folder.root, tuple(map(state_of, files)))
         except Damaged:
-            # (a): nobody is at work where this process is, or there is no lock
-            if time.monotonic() > deadline or folder.root.absolute() in HELD or not (folder.root / LOCK).exists():
+            # (a)
+            if time.monotonic() > deadline or not (folder.root / LOCK).exists():
                 raise
             time.sleep(0.05)
         else:
@@ -123,35 +120,25 @@ def _read(root: Path, states: tuple[State, ...]) -> Generation:
     """`states` are those of the derived files and of the stamps: files that have changed are another question."""
     folder = Folder(root.parent, root.name)
     manifest = read_manifest(folder)
-    _require_plain(manifest)
-    # (a)
-    cells = _table(folder.cells, manifest)
-    summary = _table(folder.summary, manifest) if manifest["seals"]["summary.parquet"] else None
-    return Generation(folder, manifest, cells, summary)
-
-
-def _require_plain(manifest: Manifest) -> None:
-    """Raises Damaged where a manifest names what leads out of its folder, or would write to the terminal.
-
-    A manifest may be anybody's: names in it become paths and words of messages.
-    """
     try:
-        config, code = manifest["config"], [name for one in manifest["code"].values() for name in one]
-        words = [manifest["experiment"], manifest["profile"], config["path"], *config["set"], *code]
-        cells = [*manifest["cells"], *manifest["computed_from"]]
-        if not all(word.isprintable() for word in words):
-            raise Damaged("manifest.json holds words that cannot be printed")
-        if not all(re.fullmatch(CELL, cell_id) for cell_id in cells):
-            raise Damaged("manifest.json names cells that are none")
+        if not _is_plain(manifest):
+            raise Damaged("manifest.json names what is no cell or cannot be printed")
+        # (a)
+        cells = read_table(folder.cells, manifest["seals"]["cells.parquet"])
+        seal = manifest["seals"]["summary.parquet"]
+        return Generation(folder, manifest, cells, read_table(folder.summary, seal) if seal else None)
     except (KeyError, TypeError, AttributeError) as error:
         raise Damaged(f"manifest.json is damaged ({type(error).__name__})") from None
+    except FileNotFoundError as error:
+        raise Damaged(f"{Path(str(error)).name} is missing") from None
 
 
-def _table(path: Path, manifest: Manifest) -> TableFile:
-    try:
-        return read_table(path, manifest["seals"][path.name])
-    except FileNotFoundError:
-        raise Damaged(f"{path.name} is missing") from None
+def _is_plain(manifest: Manifest) -> bool:
+    """Whether names in a manifest, which may be anybody's, lead nowhere else and write nothing to the terminal."""
+    config, code = manifest["config"], [name for one in manifest["code"].values() for name in one]
+    words = [manifest["experiment"], manifest["profile"], config["path"], *config["set"], *code]
+    cells = [*manifest["cells"], *manifest["computed_from"]]
+    return all(word.isprintable() for word in words) and all(re.fullmatch("[0-9a-f]{12}", cell) for cell in cells)
 
 
 def config_path(manifest: Manifest, folder: Folder) -> Path | None:

@@ -10,8 +10,9 @@ import io
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -45,16 +46,17 @@ class Chunk:
         """Estimated time on one core."""
         return len(self.replicates) * sum(cell.algorithm.seconds(cell.problem, cell.run.n) for cell in self.cells)
 
-    def key_of(self, cell: Cell) -> str:
-        """Names a cell's part by all that it depends on: the cell, code, data, replicates and arithmetic; and what
-        decides which parameters are released, where any can be."""
-        released = [cell.run.release] if cell.problem.files() else []
-        deployment = ["deployment"] * self.deployment
-        return digest([cell.cell_id, code_of(cell), self.replicates, arithmetic(), released, deployment], 20)
-
-    @property
+    @cached_property
     def keys(self) -> list[str]:
-        return [self.key_of(cell) for cell in self.cells]
+        """Name the part of each cell: by the cell, code, data, replicates, arithmetic and the rule of its releases."""
+        return [
+            digest(
+                [cell.cell_id, code_of(cell), self.replicates, arithmetic(),
+                 [cell.run.release] if cell.problem.files() else [], ["deployment"] * self.deployment],
+                20,
+            )
+            for cell in self.cells
+        ]  # fmt: skip
 
     @property
     def key(self) -> str:
@@ -116,20 +118,6 @@ def computed(chunks: Iterable[Chunk], execute: Execute) -> Generator[tuple[Chunk
 # --- on the disk ---
 
 
-class Part(NamedTuple):
-    """What was kept of one cell."""
-
-    steps: np.ndarray
-    values: np.ndarray
-    """[1, estimators, K, metrics, replicates]"""
-    wall_s: float
-    model: np.ndarray | None
-
-    def done(self, cell: Cell) -> Done:
-        passed = Passed(self.steps, cell.algorithm.estimators, cell.metrics, self.values)
-        return Done(passed, self.wall_s, (self.model,))
-
-
 def place_of(folder: Path, chunk: Chunk) -> Path:
     return folder / f"{chunk.key}.chunk"
 
@@ -137,25 +125,24 @@ def place_of(folder: Path, chunk: Chunk) -> Path:
 def save(folder: Path, chunk: Chunk, done: Done) -> None:
     """Keep a finished chunk, in numpy's own format."""
     passed, buffer = done.passed, io.BytesIO()
-    arrays: dict[str, Any] = {"steps": passed.steps, "wall_s": done.wall_s, "values": passed.values, "keys": chunk.keys}
+    arrays: dict[str, Any] = {"steps": passed.steps, "wall_s": done.wall_s, "values": passed.values, "keys": chunk.keys,
+                              "estimators": passed.estimators, "metrics": passed.metrics}  # fmt: skip
     arrays |= {f"model {k}": model for k, model in enumerate(done.models) if model is not None}
     np.savez(buffer, **arrays)
     write_bytes_sealed(place_of(folder, chunk), buffer.getbuffer())
 
 
-def kept_in(folder: Path, chunks: Iterable[Chunk] | None = None) -> dict[str, Part]:
-    """What is kept, of all or of these chunks as they are, by `Chunk.key_of`; a file that is damaged is removed."""
+def kept_in(folder: Path) -> dict[str, Done]:
+    """What is kept of single cells, by their key; a file that is damaged is removed."""
     parts = {}
-    every = sorted(folder.glob("[0-9a-f]" * 20 + ".chunk"))
-    for path in every if chunks is None else [place_of(folder, chunk) for chunk in chunks]:
+    for path in sorted(folder.glob("[0-9a-f]" * 20 + ".chunk")):
         try:
             stored = np.load(io.BytesIO(read_bytes_sealed(path)))
+            names = tuple(stored["estimators"].tolist()), tuple(stored["metrics"].tolist())
             steps, values, wall_s = stored["steps"], stored["values"], float(stored["wall_s"])
             for k, key in enumerate(stored["keys"].tolist()):
-                parts[key] = Part(steps, values[k : k + 1], wall_s, stored.get(f"model {k}"))
-        except FileNotFoundError:
-            continue
+                parts[key] = Done(Passed(steps, *names, values[k : k + 1]), wall_s, (stored.get(f"model {k}"),))
         # but for the first, another version of dpexp wrote it
-        except (Damaged, ValueError, IndexError, KeyError):
+        except (Damaged, ValueError, KeyError):
             path.unlink(missing_ok=True)
     return parts

@@ -1,13 +1,11 @@
-"""What has to be computed: the state of every cell in the results folder."""
+"""What has to be computed or proved: the state of every cell in the results folder."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from dpexp.config.cells import Cell, Experiment
 from dpexp.core.files import Damaged
@@ -16,8 +14,7 @@ from dpexp.store.cell_files import Stored, model_to_compute, stored_cell_file
 from dpexp.store.fingerprint import changed, code_of, what_changed
 from dpexp.store.folder import Folder
 from dpexp.store.generation import read_generation
-from dpexp.store.manifest import Manifest, code_and_proof, describe, read_manifest
-from dpexp.store.provenance import arithmetic
+from dpexp.store.manifest import Manifest, code_and_proof, read_manifest
 
 
 @dataclass(frozen=True)
@@ -31,55 +28,46 @@ class CellPlan:
     reason: str
     replicates: range
     """replicates to compute"""
-    stored: int
+    stored: int = 0
     """replicates that are kept"""
     file: Stored | None = None
     """the trajectory file as it was found, if every byte of it is right; it may be stale"""
-    warning: str = ""
 
 
-def plan(experiment: Experiment, results: Path, force: bool = False) -> list[CellPlan]:
-    """The plan of every cell, in the order of the config.
+def plan(experiment: Experiment, results: Path, force: bool = False, summaries: bool = False) -> list[CellPlan]:
+    """The plan of every cell, in the order of the config; of the `summaries` alone, for which no trajectory is needed.
 
     A run makes it while it holds the folder: what another process writes in between would not be seen.
     """
-    folder = Folder(results, experiment.name)
-    manifest: Manifest | None = None
+    folder, manifest = Folder(results, experiment.name), None
     with suppress(FileNotFoundError, Damaged):
-        manifest = read_manifest(folder)
-    return [_plan_cell(cell, experiment.replicates, folder, manifest, force) for cell in experiment.cells]
+        manifest = read_generation(folder).manifest if summaries else read_manifest(folder)
+    wanted = experiment.replicates
+    return [_plan_cell(cell, wanted, folder, manifest, force, summaries) for cell in experiment.cells]
 
 
 def plan_of_deployment(experiment: Experiment) -> list[CellPlan]:
     """Every cell in full: nothing that is stored has secret noise."""
-    return [CellPlan(cell, "missing", "", range(experiment.replicates), 0) for cell in experiment.cells]
+    return [CellPlan(cell, "missing", "", range(experiment.replicates)) for cell in experiment.cells]
 
 
-def derived_state(experiment: Experiment, folder: Folder, plans: Sequence[CellPlan]) -> str:
-    """Why the derived files must be written again although the cells are stored; empty where they are right."""
-    stored = {p.cell.cell_id: p.file for p in plans if p.file is not None}
-    try:
-        generation = read_generation(folder)
-    except FileNotFoundError:
-        return "not written yet"
-    except Damaged as error:
-        return str(error)
-    right = generation.describes(describe(experiment, folder, stored, generation.manifest))
-    return "" if right else "computed from other cells, code or settings"
-
-
-def _plan_cell(cell: Cell, wanted: int, folder: Folder, manifest: Manifest | None, force: bool) -> CellPlan:
+def _plan_cell(
+    cell: Cell, wanted: int, folder: Folder, manifest: Manifest | None, force: bool, summaries: bool
+) -> CellPlan:
     """(a) What cannot be read is computed, and (b) what a user asks for anew. (c) Then code decides, and at last
     (d) what is missing of replicates and released models.
     """
     # (a)
-    anew = partial(CellPlan, cell, replicates=range(wanted), stored=0)
+    anew, file = partial(CellPlan, cell, replicates=range(wanted)), None
+    origin = {} if manifest is None else manifest["computed_from"].get(cell.cell_id, {})
     try:
-        file = stored_cell_file(folder, cell.cell_id)
+        file = None if summaries else stored_cell_file(folder, cell.cell_id)
     except FileNotFoundError:
-        return anew("missing", "not computed yet")
+        origin = {}
     except Damaged as error:
         return anew("damaged", str(error))
+    if file is None and not origin:
+        return anew("missing", "not computed yet")
     # (b)
     if force:
         return anew("stale", "--force", file=file)
@@ -89,19 +77,11 @@ def _plan_cell(cell: Cell, wanted: int, folder: Folder, manifest: Manifest | Non
     if names := changed(code, code_of(cell)):
         return anew("stale" if own else "unconfirmed", f"{what_changed(names)} changed: {few(names)}", file=file)
     # (d)
-    if own and (why := model_to_compute(folder, cell, file)):
+    if own and file is not None and (why := model_to_compute(folder, cell, file)):
         return anew("incomplete", why, file=file)
-    stored = file.replicates
+    stored = int(origin["replicates"]) if file is None else file.replicates
     if stored < wanted:
-        reason, warning = f"{stored} of {wanted} replicates", _mixture(file.metadata["arithmetic"])
-        return CellPlan(cell, "incomplete", reason, range(stored, wanted), stored, file, warning)
+        return CellPlan(cell, "incomplete", f"{stored} of {wanted} replicates", range(stored, wanted), stored, file)
     kept = f"{counted(stored, 'replicate')} stored, {wanted} asked for: all kept"
     reason = ("up to date" if stored == wanted else kept) + (f", confirmed by {proof}" if proof else "")
     return CellPlan(cell, "current", reason, range(0), stored, file)
-
-
-def _mixture(stored: dict[str, Any]) -> str:
-    """Which parts of the arithmetic differ from those that the cell was computed with."""
-    now = arithmetic()
-    differing = [f"{name} {stored.get(name)} (now {now[name]})" for name in now if stored.get(name) != now[name]]
-    return f"computed with {', '.join(differing)}" if differing else ""

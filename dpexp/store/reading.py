@@ -21,8 +21,8 @@ from dpexp.plugins.loaded import LOADED, as_options
 from dpexp.store.cell_files import Stored
 from dpexp.store.files import TableFile, read_document
 from dpexp.store.folder import DEPLOYED, Folder
-from dpexp.store.generation import Generation, config_path, identity_of, read_generation
-from dpexp.store.manifest import Manifest, read_manifest
+from dpexp.store.generation import PATIENCE_S, Generation, config_path, identity_of, read_generation
+from dpexp.store.manifest import Manifest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,44 +38,39 @@ class OnlySummaries(ResultsMissing):
 
 
 def missing(folder: Folder, what: str, as_shipped: bool = False, confirm: bool = False) -> ResultsMissing:
-    """Results that are not there or not to be trusted, with the command that brings them about.
+    """Results that are not there or not to be trusted, with the command that brings them about (`command_of`).
 
-    The command is that of the run that made them, where the manifest can be read; `as_shipped` leaves out what its
-    command line changed in the config, for results that have other settings than a figure or table needs. `confirm` is
-    for results of which a part is enough to know that they still hold.
+    `confirm` is for results of which a part is enough to know that they still hold.
     """
     if re.fullmatch(DEPLOYED, folder.root.name):
         hint = "a deployment is written once and never computed again: put its files back from a copy"
         return ResultsMissing(f"{folder.root}: {what}", hint)
-    command, remark = command_of(folder, as_shipped)
+    command = command_of(folder, as_shipped)
     if confirm:
         command = command.replace("dpexp run", "dpexp run --confirm", 1)
-    return ResultsMissing(f"{folder.root}: {what}", f"run: {command}{remark}")
+    if " CONFIG" in command:
+        rest = "those in research/ need dpexp's repository"
+        command += f"   (CONFIG is the config file of the experiment '{folder.experiment}'; {rest})"
+    return ResultsMissing(f"{folder.root}: {what}", f"run: {command}")
 
 
-def command_of(folder: Folder, as_shipped: bool = False) -> tuple[str, str]:
-    """The command that computes the results of a folder, as it is typed here, and a remark on it; see `missing`."""
+def command_of(folder: Folder, as_shipped: bool = False) -> str:
+    """The command that computes the results of a folder, as it is typed here: that of the run that made them, where
+    the manifest can be read. `as_shipped` leaves out what its command line changed in the config."""
     manifest: Manifest = {}
     with suppress(Damaged, OSError):
         manifest = read_document(folder.manifest)
-    experiment, sets = manifest.get("experiment", folder.experiment), manifest["config"]["set"] if manifest else []
+    sets = manifest["config"]["set"] if manifest else []
     # (a)
     known = config_path(manifest, folder) if manifest and (sets or not as_shipped) else None
     smoke = bool(manifest) and manifest["profile"] == "smoke"
-    config = config_typed(folder, known)
-    words = ["dpexp", "run", config]
+    words = ["dpexp", "run", config_typed(folder, known)]
     if known and not as_shipped:
         words += [word for text in sets for word in ("--set", shlex.quote(text))]
     words += ["--profile", "smoke"] * smoke
     if folder.root.parent != Path("results-smoke" if smoke else "results"):
         words += ["--results", shlex.quote(str(folder.root.parent))]
-    remark = ""
-    if config == "CONFIG":
-        rest = "those in research/ need dpexp's repository"
-        remark = f"   (CONFIG is the config file of the experiment '{experiment}'; {rest})"
-    elif known and experiment != folder.experiment:
-        remark = f"   (it writes {folder.root.parent / experiment}; a copy of another name stays as it is)"
-    return " ".join([*words, *as_options()]), remark
+    return " ".join([*words, *as_options()])
 
 
 def not_as_configured(results: Path, experiment: str, what: str) -> ResultsMissing:
@@ -102,7 +97,7 @@ def load_generation(results: Path, experiment: str, renamed: bool = False, parti
     """
     folder = Folder(results, experiment)
     try:
-        generation = read_generation(folder)
+        generation = read_generation(folder, PATIENCE_S)
     except FileNotFoundError:
         raise missing(folder, "no results yet") from None
     except Damaged as error:
@@ -195,8 +190,7 @@ def load_trajectories(
     generation = load_generation(results, experiment)
     wanted = generation.manifest["cells"] if cell_ids is None else cell_ids
     tables = (_trajectory(generation, cell_id, lambda file: file.table(columns)) for cell_id in wanted)
-    frames = [table.to_pandas(use_threads=False) for table in tables]
-    rows: pd.DataFrame = pd.concat(frames, ignore_index=True)
+    rows: pd.DataFrame = pd.concat([table.to_pandas(use_threads=False) for table in tables], ignore_index=True)
     return rows
 
 
@@ -221,8 +215,4 @@ def _trajectory(generation: Generation, cell_id: str, read: Callable[[Stored], T
         refusal = missing(folder, ONLY_SUMMARIES)
         raise OnlySummaries(refusal.message, refusal.hint) from None
     except Damaged as error:
-        with suppress(Damaged, FileNotFoundError):
-            if read_manifest(folder) == generation.manifest:
-                raise missing(folder, str(error)) from None
-        what = f"{folder.root}: a run wrote these results while they were read"
-        raise ResultsMissing(what, "wait until it has ended, then ask again") from None
+        raise missing(folder, str(error)) from None

@@ -27,18 +27,18 @@ import numpy as np
 
 from dpexp.config.cells import Experiment
 from dpexp.config.settings import identity
-from dpexp.core.errors import CellFailed, DpexpError
+from dpexp.core.errors import DpexpError
 from dpexp.core.files import Damaged, settle
 from dpexp.core.terminal import note, tell
 from dpexp.engine.result import CellData
 from dpexp.store import partials
 from dpexp.store.cell_files import model_of
-from dpexp.store.confirming import confirm_held
+from dpexp.store.confirming import prove
 from dpexp.store.executors import Task, executed
 from dpexp.store.fingerprint import watch
-from dpexp.store.folder import LOCK, Folder, NotWritable
-from dpexp.store.partials import Chunk, Part, chunks_to_compute, computed
-from dpexp.store.planning import CellPlan, derived_state, plan, plan_of_deployment
+from dpexp.store.folder import LOCK, Folder
+from dpexp.store.partials import Chunk, chunks_to_compute, computed
+from dpexp.store.planning import CellPlan, plan, plan_of_deployment
 from dpexp.store.publish import Computed, Fresh, publish
 from dpexp.store.rows import Ended
 from dpexp.store.simulating import Done, Failed, simulate
@@ -53,7 +53,6 @@ class Options:
     backend: str = "threads"
     """threads, loky or dask; empty for what `joblib.parallel_config` says"""
     force: bool = False
-    fail_fast: bool = False
     quiet: bool = False
     only: frozenset[str] | None = None
     """cell ids to run; all where None"""
@@ -100,8 +99,8 @@ def simulate_chunk(chunk: Chunk, key: str) -> Done | Failed:
 def run(experiment: Experiment, options: Options) -> Report:
     """Bring an experiment's results up to date.
 
-    Raises DpexpError where the folder is locked, where code or data change meanwhile, or with `fail_fast` where a cell
-    fails. Everything is planned and written while the folder is held.
+    Raises DpexpError where the folder is locked, and where code or data change meanwhile. Everything is planned and
+    written while the folder is held.
     """
     begin, started = time.perf_counter(), datetime.now(UTC)
     if options.deployment:
@@ -113,15 +112,9 @@ def run(experiment: Experiment, options: Options) -> Report:
             plans = plan(experiment, options.results, options.force)
             # after an edit a chunk of every pass may say that no number has moved
             if any(p.status == "unconfirmed" for p in _choose(plans, options)):
-                confirm_held(experiment, folder, options.jobs, options.only, options.quiet)
+                prove(experiment, folder, options.jobs, options.only, options.quiet)
                 plans = plan(experiment, options.results, options.force)
             outcome = _bring_up_to_date(experiment, folder, plans, options, started)
-    except NotWritable:
-        plans = plan(experiment, options.results, options.force)
-        if any(len(p.replicates) for p in _choose(plans, options)) or derived_state(experiment, folder, plans):
-            raise
-        # what is right already can be looked at where nothing can be written
-        outcome = {}, {}
     except OSError as error:
         what = f"{error.filename or folder.root}: {error.strerror or error}"
         hint = "finished chunks are kept: make room or mend the disk, then run again; or use --results DIR"
@@ -186,8 +179,9 @@ def run_part(experiment: Experiment, options: Options, part: int, parts: int) ->
     folder.require_real()
     chunks = chunks_to_compute(_choose(plan(experiment, options.results), options))
     own = chunks[part - 1 :: parts]
-    check = watch(experiment, [cell for chunk in own for cell in chunk.cells])
-    results = _compute(experiment, own, partials.kept_in(folder.partial, own), folder, options, check)
+    waiting = [chunk for chunk in own if not partials.place_of(folder.partial, chunk).exists()]
+    check = watch(experiment, [cell for chunk in waiting for cell in chunk.cells])
+    results = _compute(experiment, waiting, {}, folder, options, check)
     _save(folder, [(chunk, done) for chunk, done in results if not partials.place_of(folder.partial, chunk).exists()])
     failed = sum(isinstance(result, Failed) for _, result in results)
     done = sum(partials.place_of(folder.partial, chunk).exists() for chunk in chunks)
@@ -208,15 +202,8 @@ def _bring_up_to_date(
         if p.status in ("damaged", "stale"):
             quiet = options.quiet or p.reason == "--force"
             note(f"{experiment.name}: {p.cell.cell_id} is {p.status}: {p.reason}", quiet)
-    for warning in sorted({p.warning for p in chosen if p.warning}):
-        note(f"{experiment.name}: some stored cells were {warning}; --force recomputes them", options.quiet)
     # (b)
-    require_unchanged = watch(experiment, [p.cell for p in todo])
-
-    def check() -> None:
-        folder.require_held()
-        require_unchanged()
-
+    check = watch(experiment, [p.cell for p in todo])
     chunks = [replace(chunk, deployment=options.deployment) for chunk in chunks_to_compute(todo)]
     # (c)
     kept = {} if options.force or options.deployment else partials.kept_in(folder.partial)
@@ -243,7 +230,7 @@ def _bring_up_to_date(
 def _compute(
     experiment: Experiment,
     chunks: Sequence[Chunk],
-    kept: Mapping[str, Part],
+    kept: Mapping[str, Done],
     folder: Folder,
     options: Options,
     check: Callable[[], None],
@@ -255,10 +242,10 @@ def _compute(
     results: Results = []
     waiting = []
     for chunk in chunks:
-        parts = {cell.cell_id: kept.get(chunk.key_of(cell)) for cell in chunk.cells} if kept else {}
-        there = [(cell, part) for cell in chunk.cells if (part := parts.get(cell.cell_id)) is not None]
-        results += [(replace(chunk, cells=(cell,)), part.done(cell)) for cell, part in there]
-        if missing := tuple(cell for cell in chunk.cells if parts.get(cell.cell_id) is None):
+        keys = zip(chunk.cells, chunk.keys, strict=True) if kept else ()
+        found = {cell.cell_id: kept[key] for cell, key in keys if key in kept}
+        results += [(part, found[part.cells[0].cell_id]) for part in chunk.alone if part.cells[0].cell_id in found]
+        if missing := tuple(cell for cell in chunk.cells if cell.cell_id not in found):
             waiting.append(replace(chunk, cells=missing))
     if results:
         finished = f"{len(chunks) - len(waiting)} of {len(chunks)} chunks were finished before"
@@ -279,8 +266,6 @@ def _compute(
                 if sum(r.wall_s * len(c.cells) for c, r in unsaved if isinstance(r, Done)) >= partials.MOST_LOST_S:
                     _save(folder, unsaved)
                     unsaved = []
-                if isinstance(result, Failed) and options.fail_fast:
-                    raise CellFailed(f"{experiment.name}: a cell failed: {result.error}", "--debug shows where")
                 if isinstance(result, Failed) and result.error not in errors:
                     errors.add(result.error)
                     shown = result.traceback if options.debug else f"{experiment.name}: a cell failed: {result.error}"

@@ -3,7 +3,6 @@
 import hashlib
 import os
 import shlex
-import shutil
 from pathlib import Path
 
 import pytest
@@ -94,28 +93,6 @@ def test_results_with_other_settings_than_a_figure_needs_are_not_made_again_as_t
 
 
 # --- in the way -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("way", ["moved", "taken away", "another one there"])
-def test_a_folder_that_goes_during_a_run_is_not_written_to(here, monkeypatch, way):
-    """Whoever comes next finds no lock and begins anew: two processes would write there, and release twice."""
-    root, original = Path("r") / "toy", running.simulate
-
-    def meanwhile(*arguments):
-        root.rename(here / "moved") if way == "moved" else shutil.rmtree(root)
-        if way == "another one there":
-            root.mkdir()
-            (root / ".lock").touch()
-        return original(*arguments)
-
-    monkeypatch.setattr(running, "simulate", meanwhile)
-    with pytest.raises(DpexpError, match="was moved or taken away while it was in use"):
-        go()
-    assert not (root / "manifest.json").exists()
-    assert not (root / "trajectories").exists()
-    monkeypatch.undo()
-    monkeypatch.chdir(here)
-    go()
 
 
 def test_a_file_in_the_place_of_the_results_is_no_results(here):

@@ -54,7 +54,7 @@ def stored(text, tmp_path):
 
 def states(config, options):
     experiment = load_experiment(config)
-    return {status for status, _ in confirm(experiment, options.results).values()}
+    return {p.status for p in confirm(experiment, options.results)}
 
 
 def refused(config, options):
@@ -74,13 +74,13 @@ def test_an_edit_that_moves_no_number_is_confirmed_without_trajectories(edited, 
     error = refused(config, options)
     assert "unconfirmed, code changed since: dpexp" in error.message
     assert "dpexp run --confirm" in error.hint
-    assert states(config, options) == {"confirmed"}
+    assert states(config, options) == {"current"}
     assert load_summary(options.results, "small").equals(before)
     assert load_generation(options.results, "small").confirmed == "confirmed by one chunk of 8 replicates"
     assert states(config, options) == {"current"}
     edited()  # the edit is taken back: the code that computed them is another one than the stamp's
     assert refused(config, options)
-    assert states(config, options) == {"confirmed"}
+    assert states(config, options) == {"current"}
 
 
 def test_an_edit_that_moves_nothing_changes_one_file_of_all_results(edited, tmp_path):
@@ -93,7 +93,7 @@ def test_an_edit_that_moves_nothing_changes_one_file_of_all_results(edited, tmp_
     before = {path: path.read_bytes() for path in results.rglob("*") if path.is_file()}
 
     def confirmed():
-        return [{status for status, _ in confirm(load_experiment(config), results).values()} for config in configs]
+        return [{p.status for p in confirm(load_experiment(config), results)} for config in configs]
 
     def readable():
         found = []
@@ -104,7 +104,7 @@ def test_an_edit_that_moves_nothing_changes_one_file_of_all_results(edited, tmp_
 
     edited("engine")
     assert readable() == []
-    assert confirmed() == [{"confirmed"}] * 2
+    assert confirmed() == [{"current"}] * 2
     after = {path: path.read_bytes() for path in results.rglob("*") if path.is_file() and path.suffix != ".lock"}
     assert {path.name for path in after if after[path] != before.get(path)} == {"stamps.json"}
     assert readable() == ["small", "other"]
@@ -118,11 +118,11 @@ def test_an_edit_that_moves_nothing_changes_one_file_of_all_results(edited, tmp_
     assert "other" not in readable()
     # the next edit is confirmed for one of them
     edited("comment")
-    assert states(configs[0], Options(results)) == {"confirmed"}
+    assert states(configs[0], Options(results)) == {"current"}
     assert readable() == ["small"]
     (results / "stamps.json").write_text("{")
     assert readable() == []
-    assert states(configs[0], Options(results)) == {"confirmed"}
+    assert states(configs[0], Options(results)) == {"current"}
     assert readable() == ["small"]
 
 
@@ -132,7 +132,7 @@ def test_stored_trajectories_are_current_by_the_stamp_and_a_run_keeps_it(edited,
     run(experiment, options)
     edited("engine")
     assert {p.status for p in plan(experiment, options.results)} == {"unconfirmed"}
-    assert states(config, options) == {"confirmed"}
+    assert states(config, options) == {"current"}
     plans = plan(experiment, options.results)
     assert {(p.status, p.reason) for p in plans} == {("current", "up to date, confirmed by one chunk of 8 replicates")}
     assert run(experiment, options).computed == 0
@@ -149,7 +149,7 @@ def test_a_number_that_moved_is_said_to_be_stale(factor, edited, monkeypatch, tm
     monkeypatch.setattr(Power, "step_sizes", lambda self, *ends: factor * original(self, *ends))
     edited("schedule")
     found = confirm(load_experiment(config), options.results)
-    assert set(found.values()) == {
+    assert {(p.status, p.reason) for p in found} == {
         ("stale", "its numbers are not what is stored (one chunk of 8 replicates computed again)")
     }
     assert refused(config, options)
@@ -162,16 +162,16 @@ def test_one_cell_of_several_that_moved_is_not_carried_by_the_others(edited, mon
     monkeypatch.setattr(Power, "step_sizes", other)
     edited("schedule")
     found = confirm(load_experiment(config), options.results)
-    by_alpha = {cell.schedule.alpha: found[cell.cell_id][0] for cell in load_experiment(config).cells}
+    by_alpha = {p.cell.schedule.alpha: p.status for p in found}
     assert by_alpha[0.5] == "stale"
-    assert {status for alpha, status in by_alpha.items() if alpha != 0.5} == {"confirmed"}
+    assert {status for alpha, status in by_alpha.items() if alpha != 0.5} == {"current"}
     assert refused(config, options)
 
 
 def test_a_summary_that_is_computed_otherwise_is_not_confirmed(edited, monkeypatch, tmp_path):
     config, options = stored(TINY, tmp_path)
     edited("stats")
-    assert states(config, options) == {"confirmed"}
+    assert states(config, options) == {"current"}
     edited()  # it is written back
     right = stats.summarise
     monkeypatch.setattr(stats, "summarise", lambda *given: {k: 1.5 * v for k, v in right(*given).items()})
@@ -190,12 +190,9 @@ def test_a_cell_that_fails_fails_alone(edited, monkeypatch, tmp_path):
 
     monkeypatch.setattr(Power, "step_sizes", failing)
     edited("schedule")
-    experiment = load_experiment(config)
-    found = confirm(experiment, options.results)
-    for cell in experiment.cells:
-        status, why = found[cell.cell_id]
-        fails = cell.schedule.alpha > 0.6
-        assert (status, "no such schedule" in why) == ("stale" if fails else "confirmed", fails)
+    for p in confirm(load_experiment(config), options.results):
+        fails = p.cell.schedule.alpha > 0.6
+        assert (p.status, "no such schedule" in p.reason) == ("stale" if fails else "current", fails)
 
 
 def test_rows_that_state_something_else_are_written_anew_and_numbers_stay(edited, monkeypatch, tmp_path):
@@ -206,7 +203,7 @@ def test_rows_that_state_something_else_are_written_anew_and_numbers_stay(edited
     for factor, moves in (1 + 1e-10, False), (1 + 1e-8, True):
         monkeypatch.setattr(local_gaussian, "eps_of", lambda mu, delta, factor=factor: factor * plain(mu, delta))
         edited(f"times{factor}")
-        assert states(config, options) == {"confirmed"}
+        assert states(config, options) == {"current"}
         found = load_cells(options.results, "small")
         assert (found["eps_1e-05"] == before["eps_1e-05"])[np.isfinite(before["eps_1e-05"])].all() != moves
         others = [name for name in found if not name.startswith("eps")]
@@ -252,15 +249,15 @@ def test_the_command(edited, tmp_path, capsys):
     def asked(**more):
         request = command.Request(
             (config,), (), None, 1, more.pop("backend", "threads"), None, None, "paper", options.results,
-            more.pop("force", False), False, True, False, False, confirm=True,
+            more.pop("force", False), True, False, False, confirm=True,
         )  # fmt: skip
         return command.run(request)
 
     edited("engine")
     document, text, code = asked()
     assert code == 0
-    assert {cell["status"] for cell in document["cells"]} == {"confirmed"}
-    assert "by one chunk of 8 replicates" in text
+    assert {cell["status"] for cell in document["cells"]} == {"current"}
+    assert "confirmed by one chunk of 8 replicates" in text
     shutil.rmtree(options.results / "small")
     document, text, code = asked()
     assert code == 3

@@ -63,17 +63,3 @@ def test_only_names_of_a_run_are_moved_or_deleted(lab):
     }
     assert "trajectories/mine.parquet" in after
     assert contents(lab / "home") == home
-
-
-def test_files_of_somebody_else_under_names_of_ours_are_renamed(tmp_path):
-    """A folder of the user's that has the name of an experiment loses nothing."""
-    (tmp_path / "k.yaml").write_text(CONFIG)
-    (tmp_path / "results/k").mkdir(parents=True)
-    names = ("manifest.json", "cells.parquet", "provenance.json")
-    for name in names:
-        (tmp_path / "results/k" / name).write_text('{"name": "web"}')
-    said = call("run", "k.yaml", "-q", cwd=tmp_path).stderr
-    for name in names:
-        assert f"renamed to {name}.damaged" in said
-        assert (tmp_path / f"results/k/{name}.damaged").read_text() == '{"name": "web"}'
-    assert call("run", "k.yaml", "-q", cwd=tmp_path).stderr == ""

@@ -30,7 +30,6 @@ from dpexp.store import (
 from dpexp.store import run as running
 from dpexp.store.cell_files import stored_cell_file
 from dpexp.store.files import read_document, read_table, write_document, write_table
-from dpexp.store.folder import NotWritable
 from dpexp.store.run import Options, run
 from tests.campaigns.faults import damage, new_code
 from tests.conftest import SMALL, numbers
@@ -227,20 +226,6 @@ def test_code_that_changes_while_a_run_uses_it_is_noticed(tiny, tmp_path, monkey
 
 
 # --- locks and disks ------------------------------------------------------------------------------------------------
-
-
-def test_results_that_are_right_can_be_looked_at_where_nothing_can_be_written(tiny, done, monkeypatch):
-    def refuse(self):
-        raise NotWritable(f"{self.root} cannot be written: Read-only file system")
-
-    monkeypatch.setattr(Folder, "locked", refuse)
-    report, _ = go(tiny, done.root.parent)
-    assert (report.computed, report.reused) == (0, 6)
-    with pytest.raises(NotWritable, match="cannot be written"):
-        go(tiny, done.root.parent, ["run.n=41"])
-    done.summary.unlink()
-    with pytest.raises(NotWritable):
-        go(tiny, done.root.parent)
 
 
 def test_readers_wait_for_a_writer_that_is_between_two_files(done):

@@ -229,7 +229,7 @@ def gather(
 def _lacking(source: Source, generation: Generation, cells: int) -> str:
     """What is not shown of a result that is not whole; said at once, and once."""
     of = f"{cells} of {counted(len(generation.manifest['cells']), 'cell')}"
-    said = f"{source.path}: {of} not shown: missing or failed (run: {command_of(generation.folder)[0]})"
+    said = f"{source.path}: {of} not shown: missing or failed (run: {command_of(generation.folder)})"
     say_once(said)
     return said
 

@@ -40,7 +40,7 @@ def of_replicates(gathered: Gathered, metrics: Sequence[str], statistic: str) ->
         try:
             data = cell_of(run.generation, str(run.row["cell_id"]))
         except OnlySummaries:
-            hint = f"run: {command_of(run.generation.folder)[0]}"
+            hint = f"run: {command_of(run.generation.folder)}"
             raise ResultsMissing(f"{run.source.path}: --statistic {statistic} needs the trajectories", hint) from None
         values = replicates_of(data, estimator, metric)[np.searchsorted(data.steps, rows.step.to_numpy())]
         columns = ordered(values, statistic)
