@@ -52,3 +52,6 @@ class ClippedLdpSgd(OnePassAlgorithm):
     def radius(self, problem: LinearPredictorProblem) -> float:
         """A projection onto the ball of radius C moves no two points apart."""
         return min(self.clip, problem.message_radius())
+
+    def longest(self, problem: LinearPredictorProblem) -> float:
+        return min(self.clip, problem.gradient_bound())

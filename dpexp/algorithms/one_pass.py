@@ -10,20 +10,23 @@ and the privacy statement.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
 from dpexp.algorithms.algorithm import Algorithm, Settings
 from dpexp.engine.result import Passed
+from dpexp.privacy.cap import cap
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
+    from dpexp.engine.linear.one_pass import Setting
     from dpexp.engine.linear.rule import Rule
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
+    from dpexp.privacy.mechanisms.released import Stated
 
 
 class Sensitivities(NamedTuple):
@@ -55,8 +58,13 @@ class OnePassAlgorithm(Algorithm):
 
     def radius(self, problem: LinearPredictorProblem) -> float:
         """Of a ball that holds all that is sent before the noise; inf where only its diameter is known."""
-        own = type(self).messages is OnePassAlgorithm.messages and self.rule().rescale is None
+        rule = self.rule()
+        own = type(self).messages is OnePassAlgorithm.messages and rule.rescale is None and rule.whiten is None
         return problem.message_radius() if own else math.inf
+
+    def longest(self, problem: LinearPredictorProblem) -> float:
+        """R, the largest length of what a user sends before the noise, for messages by cap sampling; inf: not known."""
+        return problem.gradient_bound() if math.isfinite(self.radius(problem)) else math.inf
 
     def messages(self, problem: LinearPredictorProblem) -> LinearPredictorProblem:
         """The problem whose gradients, once the rule has rescaled them, are what users send before noise: itself."""
@@ -74,6 +82,13 @@ class OnePassAlgorithm(Algorithm):
                 "the sensitivity is infinite: rows are unbounded and 'population.weights' is none, so no noise is "
                 "enough for a finite budget. Use weights: mallows, an algorithm that clips (clipped-ldp-sgd), or a "
                 "bounded design (uniform, bernoulli, categorical). mu: inf runs without privacy"
+            )
+        if budget.pure_eps is not None and type(self).simulate is not OnePassAlgorithm.simulate:
+            found.append(f"{self.name} has a loop of its own, which takes no eps with delta = 0: take mu")
+        elif budget.pure_eps is not None and not np.isfinite(self.longest(problem)):
+            found.append(
+                f"no length of the messages of {self.name} is known, which cap sampling (delta = 0) needs: "
+                "give its class `longest`, or take mu"
             )
         return found
 
@@ -96,17 +111,47 @@ class OnePassAlgorithm(Algorithm):
         # the risk takes as many, and four metrics are handed on.
         return states * 8 * (2 * problem.p + 16) + segment + remembered + kept
 
-    def mechanism(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> LocalGaussian:
+    def mechanism(
+        self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int
+    ) -> LocalGaussian | Stated:
         """The mechanism that n users run, from which the privacy statement is computed."""
         # Whatever the rule's server side does is a function of what users send, so it changes nothing here.
+        from dpexp.privacy.mechanisms.cap_sampling import CapSampling
         from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
+        from dpexp.privacy.mechanisms.released import Stated
 
+        if budget.pure_eps is not None:
+            sent = CapSampling(pure_eps=budget.pure_eps, dimension=problem.p)
+            return Stated("cap-sampling", sent, "cap-sampling")
         noise, exact = self.sensitivities(problem)
         # what has a diameter fits into a ball of that times sqrt(p / (2 (p + 1))) (Jung)
         ball = min(self.radius(problem), exact * math.sqrt(problem.p / (2 * (problem.p + 1))))
         return LocalGaussian(
             mu=budget, noise_sensitivity=noise, exact_sensitivity=exact, users=n, dimension=problem.p, radius=ball
         )
+
+    def passes(
+        self, problem: LinearPredictorProblem, settings: Settings
+    ) -> Iterator[tuple[list[int], list[Setting], float]]:
+        """Settings whose messages are of one kind: their places, they, and Delta or the largest length."""
+        from dpexp.engine.linear.caps import Cap
+        from dpexp.engine.linear.one_pass import Setting
+
+        pure: tuple[list[int], list[Setting]] = ([], [])
+        noisy: tuple[list[int], list[Setting]] = ([], [])
+        for place, (schedule, budget) in enumerate(settings):
+            own = None
+            if budget.pure_eps is not None:
+                # rounded, so that every machine simulates the same numbers
+                best = cap(budget.pure_eps, problem.p)
+                own = Cap(*(float(f"{number:.9g}") for number in (best.q, best.inside, best.m)))
+            places, passed = noisy if own is None else pure
+            places.append(place)
+            passed.append(Setting(schedule, budget, own))
+        if noisy[0]:
+            yield *noisy, self.sensitivities(problem).noise
+        if pure[0]:
+            yield *pure, self.longest(problem)
 
     def states(self, steps: np.ndarray) -> np.ndarray:
         """Steps, ascending, after which the pass must be seen for the estimates at `steps`; all of those among them."""
@@ -129,25 +174,25 @@ class OnePassAlgorithm(Algorithm):
         The numbers of a (setting, replicate) do not depend on the other settings and replicates of the call.
         """
         from dpexp.engine.lanes.vectors import LANES
-        from dpexp.engine.linear.one_pass import Setting, run_lane_group
+        from dpexp.engine.linear.one_pass import run_lane_group
 
         steps = np.asarray(steps, dtype=np.int64)
         states = self.states(steps)
         at = np.searchsorted(states, steps)
         values = np.empty((len(settings), len(self.estimators), len(steps), len(self.metrics), len(replicates)))
         last = np.empty((len(settings), len(self.estimators), len(replicates), problem.p))
-        rule, model, delta = self.rule(), self.messages(problem).model(), self.sensitivities(problem).noise
-        for first in range(0, len(replicates), LANES):
-            lanes = list(replicates[first : first + LANES])
-            found = run_lane_group(model, rule, [Setting(*s) for s in settings], delta, states, seed, lanes)
-            theta = self.estimates(found.theta, [schedule for schedule, _ in settings], steps)
-            last[:, :, first : first + len(lanes)] = theta[-1].transpose(1, 0, 3, 2)[:, :, : len(lanes)]
-            look = problem.look(theta.reshape(-1, problem.p, LANES))
-            block = values[..., first : first + len(lanes)]
-            for metric, numbers in enumerate(look):
-                block[:, :, :, metric] = numbers.reshape(*theta.shape[:3], LANES)[..., : len(lanes)].transpose(
-                    2, 1, 0, 3
-                )
-            # projections are of the pass, and so the same for every estimator
-            block[:, :, :, 3] = found.projections[at][..., : len(lanes)].transpose(1, 0, 2)[:, None]
+        rule, model = self.rule(), self.messages(problem).model()
+        for own, passed, size in self.passes(problem, settings):
+            for first in range(0, len(replicates), LANES):
+                lanes = list(replicates[first : first + LANES])
+                found = run_lane_group(model, rule, passed, size, states, seed, lanes)
+                theta = self.estimates(found.theta, [settings[s][0] for s in own], steps)
+                there = slice(first, first + len(lanes))
+                last[own, :, there] = theta[-1].transpose(1, 0, 3, 2)[:, :, : len(lanes)]
+                look = problem.look(theta.reshape(-1, problem.p, LANES))
+                for metric, numbers in enumerate(look):
+                    seen = numbers.reshape(*theta.shape[:3], LANES)[..., : len(lanes)]
+                    values[own, :, :, metric, there] = seen.transpose(2, 1, 0, 3)
+                # projections are of the pass, and so the same for every estimator
+                values[own, :, :, 3, there] = found.projections[at][..., : len(lanes)].transpose(1, 0, 2)[:, None]
         return Passed(steps, self.estimators, self.metrics, values, last)

@@ -319,11 +319,11 @@ def stored_cell(experiment: str, parameters: dict[str, Any]) -> Cell:
 def _stored_cell(experiment: str, values: dict[str, Any]) -> Cell:
     from dpexp.algorithms import ALGORITHMS
     from dpexp.algorithms.schedules import SCHEDULES
-    from dpexp.privacy.budgets import BUDGETS, Budget, Target
+    from dpexp.privacy.budgets import BUDGETS, Budget, PureBudget, Target
     from dpexp.problems import PROBLEMS
 
     problem, algorithm, schedule = (values[section] for section in ("problem", "algorithm", "schedule"))
-    kinds: list[type[Budget]] = [*BUDGETS.values(), Target]
+    kinds: list[type[Budget]] = [*BUDGETS.values(), PureBudget if values["budget"].get("delta") == 0 else Target]
     budgets = {" and ".join(sorted(kind.model_fields)): kind for kind in kinds}
     budget = _known(experiment, "law of budgets", " and ".join(sorted(values["budget"])), budgets)
     return Cell(

@@ -46,7 +46,7 @@ from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Parameters
 from dpexp.plugins.loaded import LOADED, is_research
 from dpexp.plugins.loading import use, use_installed
-from dpexp.privacy.budgets import BUDGETS, PrivacySettings, Target, as_budget
+from dpexp.privacy.budgets import BUDGETS, PrivacySettings, PureBudget, Target, as_budget
 from dpexp.problems import PROBLEMS
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
@@ -292,6 +292,8 @@ class Reader:
             self.complain(tree.key("eps"), "give 'privacy.mu' or 'privacy.eps', not both", "eps comes with delta")
         if section == "privacy" and "delta" in tree and "eps" not in tree:
             self.complain(tree.key("delta"), "'privacy.delta' belongs to 'privacy.eps'", "for instance eps: 1")
+        if section == "privacy" and "message" in tree and tree.value.get("delta") != 0:
+            self.complain(tree.key("message"), "'privacy.message' belongs to eps with delta: 0", "leave out `message`")
         # whether an algorithm knows its steps here is known when its problem is (`cell`); one that leaves the
         # question to its base never does, and is told at once
         never: object = Algorithm.steps
@@ -390,6 +392,10 @@ class Reader:
         settings: RunSettings | None = self.build("run", variant, sections) if len(self.issues) == before else None
         if settings is None:
             return None
+        if privacy.mu.pure_eps is not None and not isinstance(algorithm, OnePassAlgorithm):
+            message = f"'{algorithm.name}' takes no eps with delta = 0, which is of users who send one message each"
+            self.complain(sections["privacy"].at("delta"), message, "ldp-sgd, or a delta above 0")
+            return None
         for message in algorithm.complaints(problem, schedule, privacy.mu, settings.n):
             self.complain(sections["algorithm"].at(), message)
         if settings.coefficients and not self.recorded(problem, algorithm, settings, run):
@@ -422,7 +428,8 @@ class Reader:
             values = _with_budget(tree.value) if section == "privacy" else tree.value
             return variant.kinds[section].model_validate(values)
         except ValidationError as error:
-            self.issues += explain(error, section, tree)
+            # the numbers of a budget were checked one by one, but for the epsilon of messages
+            self.issues += explain(error, "privacy.eps" if section == "privacy" else section, tree)
             return None
 
     def compatible(self, problem: Problem, algorithm: Algorithm, schedule: Schedule, trees: Mapping[str, Tree]) -> bool:
@@ -490,6 +497,8 @@ def _with_budget(plain: dict[str, Any]) -> dict[str, Any]:
     if "eps" not in plain:
         return plain | {"mu": _law(as_budget(plain["mu"]))}
     delta = plain.get("delta", 1e-5)
+    if delta == 0:
+        return plain | {"mu": PureBudget(eps=plain["eps"])}
     # Epsilon is reported at the delta of the target.
     return {"delta": delta, "deltas": (delta,), **plain, "mu": Target(eps=plain["eps"], delta=delta)}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from dpexp.config.yamlfile import Keys, Tree
 from dpexp.core.places import as_named
 
-BUDGETS = {"mu": ("eps", "delta"), "eps": ("mu",)}
+BUDGETS = {"mu": ("eps", "delta", "message"), "eps": ("mu",)}
 """keys of privacy that one of these replaces"""
 
 

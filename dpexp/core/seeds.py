@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-ROLES = {"data": 0, "response": 1, "noise": 2, "budget": 3, "order": 4, "init": 5}
+ROLES = {"data": 0, "response": 1, "noise": 2, "budget": 3, "order": 4, "init": 5, "message": 6}
 """what a stream is for; the numbers are part of the key and never change"""
 
 

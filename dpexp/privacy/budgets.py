@@ -3,20 +3,22 @@
 The Gaussian-DP parameter mu_i that user i asks for is public and independent of the data. A budget is one of: a
 constant (`mu: 2`, `mu: inf` for no privacy), `{uniform: [low, high]}` drawn once per user, `{list: [...]}` in which
 user i has entry i (the list is repeated), `{choice: {values: [...], probabilities: [...]}}`. A target (epsilon, delta)
-is for algorithms that calibrate their noise to what is released.
+is for algorithms that calibrate their noise to what is released; with delta = 0 it is of every message.
 """
 
 from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import AfterValidator, Field, SerializeAsAny, model_validator
 
 from dpexp.accounting.binomials import likely_counts
+from dpexp.core.errors import UsageError
 from dpexp.core.parameters import OrInfinite, Parameters, Registry
+from dpexp.privacy.cap import MOST_EPS, gaussian_mu
 
 Mu = Annotated[float, Field(ge=1e-6), AfterValidator(OrInfinite(1e6))]
 """a budget, or inf for no privacy"""
@@ -59,6 +61,11 @@ class Budget(Parameters):
 
     def groups(self, users: int, chance: float) -> dict[float, int] | None:
         """Budgets, and how many of the users have each but for this chance; None where no two budgets are alike."""
+        return None
+
+    @property
+    def pure_eps(self) -> float | None:
+        """Epsilon of every message, with delta = 0, where that is what was asked for."""
         return None
 
     def draw(self, u: np.ndarray, first: int) -> np.ndarray:
@@ -278,6 +285,41 @@ class Target(Budget):
         return np.full(u.shape, self.constant)
 
 
+class PureBudget(Budget):
+    """Every message is eps-differentially private, with delta = 0 (`dpexp.privacy.cap`)."""
+
+    kind: ClassVar[str] = "pure"
+    eps: Annotated[float, Field(ge=1e-3), AfterValidator(OrInfinite(MOST_EPS))]
+    delta: Literal[0] = 0
+
+    @property
+    def label(self) -> str:
+        return "non-private" if math.isinf(self.eps) else f"eps = {self.eps:g}, delta = 0"
+
+    @property
+    def pure_eps(self) -> float | None:
+        return None if math.isinf(self.eps) else self.eps
+
+    @property
+    def constant(self) -> float:
+        """The least mu for which all such messages are mu-GDP."""
+        return self.eps if math.isinf(self.eps) else gaussian_mu(self.eps)
+
+    @property
+    def largest(self) -> float:
+        return self.constant
+
+    @property
+    def smallest(self) -> float:
+        return self.constant
+
+    @property
+    def mean_inverse_square(self) -> float:
+        if math.isinf(self.eps):
+            return 0.0
+        raise UsageError("the noise of messages by cap sampling depends on the gradient, which no prediction covers")
+
+
 @lru_cache(maxsize=256)
 def _mu(eps: float, delta: float) -> float:
     """`mu_within`, found once: every replicate asks."""
@@ -292,15 +334,23 @@ LEAST_DELTA = 1e-12
 """of a target: composition rounds up by about 1e-15, below which no noise would do"""
 
 
+def _zero_or_more(delta: float) -> float:
+    if 0 < delta < LEAST_DELTA:
+        raise ValueError(f"must be 0, or at least {LEAST_DELTA:g}")
+    return delta
+
+
 class PrivacySettings(Parameters):
     """Budgets, and the deltas of the reported (epsilon, delta) pairs, which change no number but those.
 
-    `eps` and `delta` are the spelling of a target, which is then the budget `mu` (`dpexp.privacy.budgets.Target`).
+    `eps` and `delta` are the spelling of a target, which is then the budget `mu` (`Target`, `PureBudget`).
     """
 
     mu: SerializeAsAny[Budget]
     eps: Annotated[float, Field(ge=1e-3), AfterValidator(OrInfinite(1e3))] | None = None
     """epsilon of a whole run; inf is no privacy"""
-    delta: Annotated[float, Field(ge=LEAST_DELTA, le=0.9)] | None = None
-    """delta of the target; 1e-5 where it is left out"""
+    delta: Annotated[float, Field(ge=0, le=0.9), AfterValidator(_zero_or_more)] | None = None
+    """delta of the target; 1e-5 where it is left out; 0: epsilon is that of every message"""
+    message: Literal["cap"] = "cap"
+    """what users send if delta is 0: bounded messages by cap sampling"""
     deltas: Annotated[tuple[Delta, ...], Field(min_length=1)] = (1e-5, 1e-6)

@@ -11,6 +11,8 @@ uses them. Each step then visits every setting, and does (b) to (e) there.
 leading 1 and is known from the weight.
 (d) Update: the user sends that plus (Delta / mu) omega, and theta becomes what the rule makes of it.
 (e) A scale that has fallen below its least value is put back there, after the update, and counted.
+(f) Capped messages (`caps`) replace (d)'s: size (T u + sqrt(1 - T^2) c / |c|) with u = v / |v| and c = omega -
+<omega, u> u, or size omega / |omega| of a user who sends a random direction.
 
 The functions by which memory is read and written tell the compiler what cannot overlap: the rows of the block, the
 iterates, and the sums.
@@ -124,6 +126,10 @@ class Sizes(NamedTuple):
     """the row of every setting's first step [settings]"""
     noise_stride: np.ndarray
     """rows from one step to the next [settings]: 0 for a budget common to all users"""
+    size: np.ndarray
+    """length of capped messages [settings], whose cosines stand in the rows of `noise`"""
+    threshold: np.ndarray
+    """rows [8], one a step: the length from which a user sends its own direction and not a random one"""
 
 
 class Record(NamedTuple):
@@ -241,9 +247,9 @@ def drawing(shape: Shape, lengths: bool, known_d: int | None) -> Callable[..., A
 
 
 @kept_once(64)
-def compiled_segment(shape: Shape, source: Source, known_d: int | None) -> Callable[..., Any]:
+def compiled_segment(shape: Shape, source: Source, known_d: int | None, capped: bool = False) -> Callable[..., Any]:
     """The compiled `segment(first, count, c, law, numbers, state, streams, block, sizes, record) -> c` of one shape of
-    problem and one source of a rule.
+    problem and one source of a rule; `capped` for messages by cap sampling.
 
     It runs the steps first + 1 .. first + count; c is the next checkpoint to record; `numbers` are the rule's. With
     `known_d` the loops over coordinates are unrolled for that d. The bits are the same either way.
@@ -256,7 +262,7 @@ def compiled_segment(shape: Shape, source: Source, known_d: int | None) -> Calla
     whiten = inlined(source.whiten) if source.whiten is not None else None
     if whitens and recall is None:
         recall = inlined(lambda memory, s, j: ())
-    draw = drawing(shape, rescales and not whitens, known_d)
+    draw = drawing(shape, (rescales or capped) and not whitens, known_d)
 
     @njit(nogil=True, forceinline=True)
     def moved(s, j, theta_j, direction_j, omega_j, known, state, numbers):
@@ -282,6 +288,13 @@ def compiled_segment(shape: Shape, source: Source, known_d: int | None) -> Calla
         x, omega = block.x, block.omega
         d = x.shape[1] if known_d is None else known_d
         q = d + 1
+        if capped:
+            along, omega_sq = read(omega, (b, 0)), read(omega, (b, 0)) * read(omega, (b, 0))
+            for j in range(1, omega.shape[1]):
+                omega_j = read(omega, (b, j))
+                omega_sq = omega_sq + omega_j * omega_j
+                if j <= d:
+                    along = along + read(x, (b, j - 1)) * omega_j
         for s in range(theta.shape[0]):
             eta = sizes.eta[sizes.eta_of[s], i]
             noise = read(sizes.noise, (sizes.noise_row[s] + sizes.noise_stride[s] * i,))
@@ -299,18 +312,37 @@ def compiled_segment(shape: Shape, source: Source, known_d: int | None) -> Calla
             w = read(block.w, (b,))
             # (c): no pass over the coordinates, unless the user's side asks for each of them
             if whitens:
-                square = reals(0.0)
+                square, dot = reals(0.0), reals(0.0)
                 for j in range(d + 1):
                     x_j = read(x, (b, j - 1)) if j > 0 else reals(1.0)
                     u = whiten(w * g * x_j, recall(state.memory, s, j), numbers)
                     square = square + u * u
+                    dot = dot + u * read(omega, (b, j))
                 if has_scale:
                     u = whiten(w * h, recall(state.memory, s, q), numbers)
                     square = square + u * u
+                    dot = dot + u * read(omega, (b, q))
                 factor = rescale(sqrt(square), numbers) if rescales else reals(1.0)
             elif rescales:
                 wg, wh = w * g, w * h if has_scale else reals(0.0)
                 w = w * rescale(sqrt(wg * wg * read(block.norm_sq, (b,)) + wh * wh), numbers)
+            # (f), with `noise` for the cosine T until here
+            if capped:
+                if whitens:
+                    square, dot = factor * factor * square, factor * dot
+                else:
+                    wg, wh = w * g, w * h if has_scale else reals(0.0)
+                    square = wg * wg * read(block.norm_sq, (b,)) + wh * wh
+                    dot = wg * along + (wh * read(omega, (b, q)) if has_scale else reals(0.0))
+                own, length = read(sizes.threshold, (i,)) < sqrt(square), sqrt(square)
+                sine = sizes.size[s] * sqrt(1.0 - noise * noise) / sqrt(maximum(omega_sq - dot * dot / square, 1e-300))
+                share = where(own, (sizes.size[s] * noise - sine * dot / length) / length, 0.0)
+                noise = where(own, sine, sizes.size[s] / sqrt(omega_sq))
+                noise_step = eta * noise
+                if whitens:
+                    factor = share * factor
+                else:
+                    w = share * w
             # (d), for the intercept, whose direction is 1, then along x, then in the scale
             weighted = eta * w
             known = Known(number, eta, w * g, weighted * g, noise, noise_step)

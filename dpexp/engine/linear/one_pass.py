@@ -10,6 +10,8 @@ last one, so that every lane holds numbers that are right, and what it returns i
 noise_stride[s] i. The first rows belong to the settings in turn, and one whose users share a budget stays on its own.
 (d) Where budgets differ from user to user, the setting moves on by one row a step through `SEGMENT` rows further down.
 They are filled anew for each segment, from uniform numbers that all such settings share.
+(e) Settings with caps have cosines there; of lengths that are uniform on [0, R], one below |v| says that the direction
+of a message is v's own.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from dpexp.engine.lanes.aligned import lanes_zeros
 from dpexp.engine.lanes.language import told
 from dpexp.engine.lanes.streams import fill_uniform
 from dpexp.engine.lanes.vectors import LANES
+from dpexp.engine.linear.caps import Cap, cosines, fill_cosines
 from dpexp.engine.linear.designs import Design
 from dpexp.engine.linear.kernel import UNROLLED, Block, Law, Record, Shape, Sizes, State, Streams, drawing
 from dpexp.engine.linear.kernel import compiled_segment as _compiled_segment
@@ -64,6 +67,8 @@ class Setting(NamedTuple):
 
     schedule: StepSizes
     budget: NoiseLevels
+    cap: Cap | None = None
+    """of messages by cap sampling: all settings of a pass have one, or none"""
 
 
 def run_lane_group(
@@ -78,6 +83,7 @@ def run_lane_group(
     """Run up to 8 replicates of every setting through steps[-1] users and return their states at `steps`.
 
     `sensitivity` is Delta: user i adds noise of standard deviation Delta / mu_i to every coordinate of its gradient.
+    Of capped messages it is R, the largest length of what a user sends before them.
     `steps` are increasing step numbers >= 1. Lanes without a replicate repeat the last one. Raises UsageError where
     the rule's update does not keep what the rule remembers, or where a line of it cannot be compiled.
     """
@@ -87,7 +93,8 @@ def run_lane_group(
     lanes = [*replicates, *[replicates[-1]] * (LANES - len(replicates))]
     rule.check()
     d, p, n = len(model.law.beta) - 1, len(model.start), int(steps[-1])
-    segment = _compiled_segment(model.shape, rule.source, d if d <= UNROLLED else None)
+    capped = settings[0].cap is not None
+    segment = _compiled_segment(model.shape, rule.source, d if d <= UNROLLED else None, capped)
     numbers = rule.floats()
     streams = _streams(seed, lanes)
     many = len(settings)
@@ -106,7 +113,7 @@ def run_lane_group(
         np.empty((len(steps), 2, *state.theta.shape)),
         np.empty((len(steps), *state.hits.shape)),
     )
-    next_sizes = _Sizes(settings, sensitivity, seed, lanes)
+    next_sizes = _Sizes(settings, sensitivity, p, seed, lanes)
     checkpoint = 0
     # (b)
     for first in range(0, n, SEGMENT):
@@ -168,24 +175,31 @@ def _step_sizes(schedules: tuple[StepSizes, ...]) -> Callable[[int, int], np.nda
 class _Sizes:
     """Step sizes and noise of one segment after the other."""
 
-    def __init__(self, settings: Sequence[Setting], sensitivity: float, seed: int, lanes: Sequence[int]) -> None:
+    def __init__(
+        self, settings: Sequence[Setting], sensitivity: float, p: int, seed: int, lanes: Sequence[int]
+    ) -> None:
         self.settings, self.sensitivity = settings, sensitivity
         number: dict[StepSizes, int] = {}
         eta_of = np.array([number.setdefault(setting.schedule, len(number)) for setting in settings])
         self.step_sizes = _step_sizes(tuple(number))
-        self.varied = [s for s, setting in enumerate(settings) if setting.budget.constant is None]
+        self.varied = [s for s, setting in enumerate(settings) if setting.budget.constant is None or setting.cap]
+        self.caps = [setting.cap for setting in settings if setting.cap]
         if self.varied:
-            self.stream, self.uniform = stream_states(seed, lanes, "budget"), lanes_zeros(SEGMENT)
+            role = "message" if self.caps else "budget"
+            self.stream, self.uniform = stream_states(seed, lanes, role), lanes_zeros(SEGMENT)
+        if self.caps:
+            self.lengths, self.table = stream_states(seed, lanes, "message", 1), cosines(p)
         # (c)
         noise = lanes_zeros(len(settings) + len(self.varied) * SEGMENT)
         row, stride = np.arange(len(settings)), np.zeros(len(settings), np.int64)
         for s, setting in enumerate(settings):
-            if setting.budget.constant is not None:
+            if setting.budget.constant is not None and not setting.cap:
                 noise[s] = sensitivity / setting.budget.constant
         # (d)
         for v, s in enumerate(self.varied):
             row[s], stride[s] = len(settings) + v * SEGMENT, 1
-        self.sizes = Sizes(np.empty((0, 0)), eta_of, noise, row, stride)
+        size = np.array([sensitivity / cap.m for cap in self.caps])
+        self.sizes = Sizes(np.empty((0, 0)), eta_of, noise, row, stride, size, lanes_zeros(SEGMENT if self.caps else 0))
 
     def __call__(self, first: int, count: int) -> Sizes:
         """Sizes of the steps first + 1 .. first + count."""
@@ -193,6 +207,12 @@ class _Sizes:
             # (d), for a whole segment even where fewer steps are left, as the kernel does with its blocks
             fill_uniform(self.stream, self.uniform, SEGMENT)
             for s in self.varied:
-                budgets = self.settings[s].budget.draw(self.uniform, first + 1)
-                self.sizes.noise[self.sizes.noise_row[s] :][:SEGMENT] = self.sensitivity / budgets
+                rows, cap = self.sizes.noise[self.sizes.noise_row[s] :][:SEGMENT], self.settings[s].cap
+                if cap is not None:
+                    fill_cosines(self.uniform, cap.q, cap.inside, self.table, rows)
+                else:
+                    rows[:] = self.sensitivity / self.settings[s].budget.draw(self.uniform, first + 1)
+        if self.caps:
+            fill_uniform(self.lengths, self.sizes.threshold, SEGMENT)
+            self.sizes.threshold[:] *= self.sensitivity
         return self.sizes._replace(eta=self.step_sizes(first + 1, first + count))

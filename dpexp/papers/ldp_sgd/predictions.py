@@ -152,6 +152,8 @@ BOUNDS = {
 def covers(cell: Cell) -> bool:
     """Whether a cell is the paper's algorithm with a step size eta i^-alpha, on a problem whose curvature is known."""
     known = cell.algorithm.name in ("ldp-sgd", "controlled-ldp-sgd") and type(cell.schedule) in (Power, Constant)
+    # the noise of capped messages depends on the gradient
+    known = known and cell.privacy.mu.pure_eps is None
     return known and linear(cell.problem).knows_curvature
 
 

@@ -1,4 +1,4 @@
-"""One message about a bounded vector under pure differential privacy, as `dpexp fit --eps` sends it."""
+"""One message about a bounded vector under pure differential privacy: `dpexp fit --eps`, a run with `delta: 0`."""
 
 from __future__ import annotations
 
@@ -54,6 +54,10 @@ class CapSampling(Mechanism):
             (
                 "Released",
                 f"a direction in {self.dimension} dimensions, with probability {found.inside:.5g} from the cap",
+            ),
+            (
+                "Budget",
+                f"epsilon {self.pure_eps:g} with delta = 0, as the page privacy proves",
             ),
             ("Cap", f"directions whose cosine with the record's is {found.gamma:.5g} or more: {found.q:.5g} of all"),
             ("Noise", f"{1 / (found.m * math.sqrt(self.dimension)):.5g} largest norms in a coordinate"),

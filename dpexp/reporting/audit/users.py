@@ -23,12 +23,13 @@ import numpy as np
 
 from dpexp.accounting.gaussian import eps_of
 from dpexp.algorithms.one_pass import OnePassAlgorithm
+from dpexp.algorithms.schedules import Schedule
 from dpexp.config.cells import Cell
 from dpexp.core.seeds import stream_states
 from dpexp.engine.lanes.elementwise import Value, where
 from dpexp.engine.lanes.streams import fill_normal, fill_uniform
 from dpexp.engine.lanes.vectors import LANES
-from dpexp.engine.linear.one_pass import Model, NoiseLevels, Setting, StepSizes, run_lane_group
+from dpexp.engine.linear.one_pass import Model, NoiseLevels, run_lane_group
 from dpexp.engine.linear.rule import Memory, Rule, received_at
 from dpexp.privacy.analyses.analysis import ALL, Analysis
 from dpexp.privacy.audit.statistics import of_projection
@@ -51,13 +52,15 @@ class UsersAudit:
     """The messages of users."""
 
     def __init__(
-        self, problem: LinearPredictorProblem, algorithm: OnePassAlgorithm, schedule: StepSizes, budget: Budget, n: int,
+        self, problem: LinearPredictorProblem, algorithm: OnePassAlgorithm, schedule: Schedule, budget: Budget, n: int,
         stated: Sequence[Analysis],
     ) -> None:  # fmt: skip
         self.problem, self.rule = algorithm.messages(problem), algorithm.rule()
         self.schedule, self.budget = schedule, budget
         self.algorithm, self.sensitivities = algorithm.name, algorithm.sensitivities(problem)
-        self.label = f"{algorithm.name} on {problem.name}, mu = {budget.label}"
+        (_, self.setting, self.noise) = next(algorithm.passes(problem, [(schedule, budget)]))
+        pure = budget.pure_eps is not None
+        self.label = f"{algorithm.name} on {problem.name}, {'' if pure else 'mu = '}{budget.label}"
         self.classes = classes_of(budget, n)
         self.users = min(n, MOST_USERS, USERS * max(1, len(self.classes)))
         self.size = f"the first {self.users} of {n:,} users"
@@ -65,6 +68,8 @@ class UsersAudit:
 
     @cached_property
     def looks(self) -> Sequence[Look]:
+        if self.budget.pure_eps is not None:
+            return [Look(ALL, "a user", "message", self.stated[0])]
         # what is stated of everything over the largest budget: below 1 where the noise is larger than it has to be
         share = self.sensitivities.exact / self.sensitivities.noise
         return [Look(ALL, f"a user with {c.label}", "message", of_a_user(self.stated, share * c.largest))
@@ -82,8 +87,8 @@ class UsersAudit:
 
     def _pass(self, seed: int, lanes: list[int]) -> tuple[np.ndarray, np.ndarray]:
         """Iterates [users + 1, p, R] and budgets [users, R]."""
-        setting, steps = Setting(self.schedule, self.budget), np.arange(1, self.users + 1)
-        kept = run_lane_group(self.model, self.rule, [setting], self.sensitivities.noise, steps, seed, lanes)
+        steps = np.arange(1, self.users + 1)
+        kept = run_lane_group(self.model, self.rule, self.setting, self.noise, steps, seed, lanes)
         start = np.broadcast_to(self.model.start[:, None], (len(self.model.start), LANES))
         iterates = np.concatenate([start[None], kept.theta[:, 0, 0]])[..., : len(lanes)]
         return iterates, drawn_budgets(self.budget, seed, lanes, self.users)
