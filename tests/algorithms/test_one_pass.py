@@ -160,7 +160,7 @@ def test_other_numbers_compile_nothing():
     ):
         for algorithm in algorithms:
             snapshots(algorithm, problem, steps=np.array([1, 2]))
-        kernels = {compiled_segment(problem.model().shape, a.rule().source, problem.d) for a in algorithms}
+        kernels = {compiled_segment(problem.model().shape, a.rule().source, problem.d, False) for a in algorithms}
         assert len(kernels) == 1
         assert len(kernels.pop().signatures) == 1
 

@@ -116,7 +116,7 @@ def test_what_is_not_understood_has_no_key(load):
 
 
 def test_of_the_environment_only_what_numba_reads_counts(monkeypatch):
-    kernel = compiled_segment(HuberLinear().model().shape, HeavyBallLdpSgd().rule().source, None)
+    kernel = compiled_segment(HuberLinear().model().shape, HeavyBallLdpSgd().rule().source, None, False)
     before = key(kernel)
     for name, value, same in (("A_VARIABLE", "1", True), ("NUMBA_NUM_THREADS", "7", True), ("NUMBA_NEW", "1", False)):
         monkeypatch.setenv(name, value)

@@ -247,7 +247,7 @@ def drawing(shape: Shape, lengths: bool, known_d: int | None) -> Callable[..., A
 
 
 @kept_once(64)
-def compiled_segment(shape: Shape, source: Source, known_d: int | None, capped: bool = False) -> Callable[..., Any]:
+def compiled_segment(shape: Shape, source: Source, known_d: int | None, capped: bool) -> Callable[..., Any]:
     """The compiled `segment(first, count, c, law, numbers, state, streams, block, sizes, record) -> c` of one shape of
     problem and one source of a rule; `capped` for messages by cap sampling.
 
