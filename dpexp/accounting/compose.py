@@ -18,13 +18,15 @@ factors of the k-th law w_k, F_k its transform, |F_k| <= 1):
   delta by at most e^(K - t eps) kappa 2 e^-36.
 (e) Forward transforms. The 2-norm of a transform's error is at most eps_F = 8 u log2 N times that of its result
   (Higham, Accuracy and Stability, Theorem 24.2, for radix 2, with 7 u a level; a radix 3 or 5 pass done as a dense
-  product costs less than 8 u a bit, and N has at most one such factor). So |error of F_k|_2 <= eps_F sqrt(N) |w_k|_2.
+  product costs less than 8 u a bit, and N has at most one such factor). The cell with the largest weight of a law is
+  put at 0, left out of its transform and added to it, where it is a constant: so |error of F_k|_2 <= eps_F sqrt(N)
+  |w_k|_2 with w_k without that cell, and (f) has one more u a factor.
   One factor of the product is replaced at a time; all others are at most 1, or 1 + e_k where already replaced, e_k =
   eps_F sqrt(N) |w_k|_2: the product's error has 2-norm at most exp(sum T_k e_k) sum T_k eps_F sqrt(N) |w_k|_2.
 (f) Powers, by squaring: a product of complex numbers has a relative error of at most sqrt(5) u (Brent, Percival and
   Zimmermann, 2007), and the error of each of the factors. So a product of n factors, in any order, has one of at most
-  (1 + sqrt(5) u)^(n - 1) - 1 <= q = 3 u n, n = sum T_k. Frequencies at which it is below e^-60 are left out: together
-  they have a 2-norm of at most 2 e^-60.
+  (1 + sqrt(5) u)^(n - 1) (1 + u)^n - 1 <= q = 4 u n, n = sum T_k. Frequencies at which it is below e^-60 are
+  left out: together they have a 2-norm of at most 2 e^-60.
 (g) Inverse transform: eps_F times the 2-norm of the spectrum. Transforms have |g|_2 = |G|_2 / sqrt(N). Altogether the
   masses are off by g with
 
@@ -35,6 +37,7 @@ factors of the k-th law w_k, F_k its transform, |F_k| <= 1):
 (h) Tilting: w has the relative error rho = u (8 + |log p| + |t l| + |K|), hence G at most exp(sum T_k rho_k), cell by
   cell.
 (i) Sums over the window, of e^(-t x) and of e^(-(1 + t) x), of W numbers each with a weight: relative 4 W u at most.
+  For other kernels k (`positive_part`, `log_tails`) this holds with their own largest value and 2-norm.
 (j) Losses are grid points to 2 u relative: the sum moves by at most 2 u sum T_k max |l|, which is added to eps.
 """
 
@@ -223,10 +226,10 @@ class _Tilt:
     def mean(self) -> float:
         return float((self.weights * self.cells).sum())
 
-    @property
-    def middle(self) -> int:
-        """The cell next to the mean."""
-        return round(self.mean)
+    @cached_property
+    def heaviest(self) -> int:
+        """The cell with the largest weight, from which the transform counts."""
+        return int(self.cells[self.weights.argmax()])
 
     def log_moments(self, rates: np.ndarray, coarse: bool = False) -> np.ndarray:
         """log of the mean of e^(rate (cell - mean)), for each rate; or about that, from some fifty cells."""
@@ -247,8 +250,11 @@ class _Tilt:
 
     def transform(self, size: int) -> tuple[np.ndarray, float]:
         """Of so many points, and the bound on the 2-norm of its error over sqrt(size): (e)."""
-        wrapped = np.bincount((self.cells.astype(np.int64) - self.middle) % size, weights=self.weights, minlength=size)
-        return np.fft.rfft(wrapped), 8 * UNIT * math.log2(size) * math.sqrt(float(np.square(wrapped).sum()))
+        places = (self.cells.astype(np.int64) - self.heaviest) % size
+        wrapped = np.bincount(places, weights=self.weights, minlength=size)
+        constant, wrapped[0] = wrapped[0], 0.0
+        error = 8 * UNIT * math.log2(size) * math.sqrt(float(np.square(wrapped).sum()))
+        return np.fft.rfft(wrapped) + constant, error
 
 
 @lru_cache(maxsize=2)
@@ -285,7 +291,7 @@ class Tilted:
         if high - low + 1 > MOST_CELLS:
             raise TooWide(f"{high - low + 1} cells")
         law, error = _sum(tilts, high - low + 1)  # with E
-        middle = sum(count * t.middle for t, count in tilts)
+        middle = sum(count * t.heaviest for t, count in tilts)
         # (c): the rate is the saddle point of this loss, since K'(t) is the mean of the tilted sum
         self._saddle = math.fsum(n * (t.start + t.mean) for t, n in tilts) - (1 / rate + 1 / (1 + rate)) / interval
         # losses below 0 are not needed for eps >= 0
@@ -293,7 +299,7 @@ class Tilted:
         # negative entries of the computed law are kept: setting them to 0 would add up their absolute values; where
         # every loss is negative, delta(0) is what may lie outside the window
         self._masses = np.roll(law, middle - first)[: high + 1 - first] if first <= high else np.zeros(1)
-        self.cells, self._first = len(self._masses), first + origin
+        self.cells, self.first = len(self._masses), first + origin
         # s_d(k) = sum over cells j >= k of G_j e^(-d (j - k)) at two decays d: rows of the window are added up once
         self._decays = interval * rate, interval * (1 + rate)
         self._row = math.isqrt(self.cells - 1) + 1
@@ -303,6 +309,7 @@ class Tilted:
         self._rows = [(padded * np.exp(-d * np.arange(self._row))).sum(axis=1) for d in self._decays]
         kappa = math.exp(rate * math.log(rate) - (1 + rate) * math.log1p(rate))
         spread = 2 / (2 * rate * (2 * rate + 1) * (2 * rate + 2) * interval)  # integral of k^2, in cells
+        self._norm = error
         # E |k|_2 of (g), and what the window of (d) misses; both over e^(K - t eps)
         self._error = math.sqrt(kappa**2 + spread) * error + 2 * kappa * math.exp(-_OUTSIDE)
         # (h), which enlarges what is stated from above and lessens it from below, as all errors do
@@ -344,13 +351,31 @@ class Tilted:
         bound = max(0.0, (value + self._sign * charge) * self._tilting)
         return bound, charge / bound if bound > 0 else math.inf
 
+    @property
+    def positive_part(self) -> float:
+        """A bound on the mean of S_+ of the sum S: the kernel is x e^(-t x)."""
+        places = self.interval * (self.first + np.arange(self.cells))
+        total = float((places * exp(-self.rate * places) * self._masses).sum())
+        largest = 1 / (self.rate * math.e)
+        charge = math.sqrt(largest**2 + 1 / (4 * self.rate**3 * self.interval)) * self._norm
+        charge += 2 * largest * math.exp(-_OUTSIDE) + 4 * UNIT * self.cells * abs(total)
+        return max(total + self._sign * charge, 0.0) * self._tilting * math.exp(min(self.cumulant, 700.0))
+
+    @property
+    def log_tails(self) -> np.ndarray:
+        """Bounds on log P(S >= loss) at every loss of the window: the kernel is e^(-t x)."""
+        decay = exp(-self.rate * self.interval * (self.first + np.arange(self.cells)))
+        charge = math.sqrt(1 + 1 / (2 * self.rate * self.interval)) * self._norm + 2 * math.exp(-_OUTSIDE)
+        tails = np.cumsum((self._masses * decay)[::-1])[::-1] * (1 + self._sign * 4 * UNIT * self.cells)
+        return log(np.maximum(tails + self._sign * charge * decay, 0.0)) + self.cumulant + math.log(self._tilting)
+
     def loss(self, k: int) -> float:
         """The k-th loss of the window."""
-        return self.interval * (self._first + k)
+        return self.interval * (self.first + k)
 
     def _cell(self, eps: float) -> int:
         """The first loss of the window that is at least eps; -1 for an eps before the window."""
-        k = math.ceil(eps / self.interval * (1 - 1e-15)) - self._first
+        k = math.ceil(eps / self.interval * (1 - 1e-15)) - self.first
         return k if k >= 0 else -1
 
     def _discounted(self, k: int) -> tuple[float, float]:
@@ -391,7 +416,7 @@ class Tilted:
 
         # bounds fall from loss to loss but for rounding: whatever the search passes over, what it ends at was
         # computed; next to the saddle point log delta falls by the rate for each unit of the loss
-        return first_reached(below, -1, self.cells, self._saddle - self._first, self.rate * self.interval)
+        return first_reached(below, -1, self.cells, self._saddle - self.first, self.rate * self.interval)
 
     def _between(self, k: int, level: float) -> float:
         """The eps at which scale_k (near_k - e^(eps - loss_k) far_k) = level, between the losses k - 1 and k."""
@@ -420,8 +445,8 @@ def _window(tilts: Sequence[tuple[_Tilt, int]]) -> tuple[int, int]:
 
 
 def _sum(tilts: Sequence[tuple[_Tilt, int]], cells: int) -> tuple[np.ndarray, float]:
-    """Masses of the sum, wrapped around at least so many cells, each law counted from its `middle`; and the bound E on
-    the 2-norm of their rounding errors."""
+    """Masses of the sum, wrapped around at least so many cells, each law counted from its `heaviest` cell; and the
+    bound E on the 2-norm of their rounding errors."""
     # (d): no larger than the window, onto which the laws are wrapped
     size = _transform_size(cells)
     kept: np.ndarray | None = None  # frequencies at which the product is a number: with many factors, the low ones
@@ -442,7 +467,7 @@ def _sum(tilts: Sequence[tuple[_Tilt, int]], cells: int) -> tuple[np.ndarray, fl
     length = math.sqrt(2 * float(_square(product).sum()) / size)
     factors = sum(count for _, count in tilts)
     # (f), what is left out, and (g)
-    lost = (3 * UNIT * factors + 8 * UNIT * math.log2(size)) * length + 2 * math.exp(-_LEFT_OUT)
+    lost = (4 * UNIT * factors + 8 * UNIT * math.log2(size)) * length + 2 * math.exp(-_LEFT_OUT)
     spectrum = np.zeros(size // 2 + 1, dtype=np.complex128)
     spectrum[kept] = product
     return np.fft.irfft(spectrum, size), math.exp(min(growth, 700.0)) * forward + lost

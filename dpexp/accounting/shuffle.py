@@ -1,10 +1,9 @@
-"""Messages in a secret random order: the epsilon of all of them, rounded up (docs page shuffle, theorem 1).
+"""Messages in a secret random order: the epsilon of all of them, rounded up, and what a pair attains, rounded down.
 
-With iid tokens V, delta(eps) <= E (V_1 + .. + V_n)_+ / n. Below E = e^eps, a = e^eps_0, and c is the radius of the ball
-of means in units of the noise.
-
-(a) Messages that are eps_0-DP: V = a - E and 1 - a E with probability 1 / (a + 1) each, else 0. Sums are binomials.
-(b) Caps: V = a - E (mass l q), 1 - a E (l q) and 1 - E (l (1 - 2 q)), l = 1 / (q a + 1 - q).
+(a) With iid tokens V, delta(eps) <= E (V_1 + .. + V_n)_+ / n (docs page shuffle, theorem 1). Below E = e^eps,
+a = e^eps_0, and c is the radius of the ball of means in units of the noise.
+(b) Caps of a share q of all directions: V = a - E (mass l q), 1 - a E (l q) and 1 - E (l (1 - 2 q)), else 0, with
+    l = 1 / (q a + 1 - q). Any messages that are eps_0-DP: the same with q = 1/2.
 (c) Gaussian messages in R^p with means in the ball: V = e^(c (r + t)) - E e^(c (r - t)) under the blanket
     (2 pi)^(-p / 2) e^(-(r + c)^2 / 2), r the norm of a message and t its coordinate along the record. Cells are
     rectangles of u = r + t = x^2 and w = r - t = y^2, in which the volume is S (x y)^(p - 2) (x^2 + y^2) dx dy with the
@@ -12,35 +11,36 @@ of means in units of the noise.
 (d) On a cell V is replaced by the two ends of an interval that holds it, its mean kept: convex order rises. Cells with
     the largest densities, of delta / 100, are left out: V is 0 there, and their probability is charged once.
 (e) The farthest negative values are raised, which moves the mean by at most 1e-4 of itself.
-(f) Each value goes to its two neighbours on a grid, mean kept.
-(g) Sums are tilted, as in `dpexp.accounting.compose`, whose letters (d) to (i) hold with the kernel k(x) = x e^(-l x),
-    at most 1 / (l e), and |k|_2^2 <= 1 / (l e)^2 + 1 / (4 l^3 h). The cell of 0, which nearly all tokens are in, is no
-    part of the transform, so that the error is relative to the norm of the rest.
+(f) Each value goes to its two neighbours on a grid, mean kept, and `compose` sums them with the kernel x e^(-t x), at
+    most 1 / (t e), whose square has the integral 1 / (4 t^3).
+(g) From below: P0 and P1 are a record's laws on cells, R that of all others. The event that the sum of the scores
+    (P0 - E P1) / R is at least 0 shows P(event) - E Q(event), whatever the scores are: they are rounded to the grid at
+    random, their mean kept. The kernel is e^(-t x).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from dpexp.accounting.binomials import likely_counts
-from dpexp.accounting.compose import TooWide
+from dpexp.accounting.compose import Tilted, TooWide
 from dpexp.accounting.curve import Side
-from dpexp.accounting.functions import exp, expm1, gauss_legendre, log, log1p, ndtr
+from dpexp.accounting.functions import exp, gauss_legendre, log, ndtr
 from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.grid import UNIT
+from dpexp.accounting.grid import UNIT, Discrete
 from dpexp.accounting.search import narrow
 
-QUADRATURE = 1e-11
-"""relative error of a cell's masses, charged for every user"""
+QUADRATURE, MASSES = 1e-11, 1e-13
+"""relative errors of the masses of cells, from above and from below, charged for every user"""
 REACH = 9.0
 """deviations of a norm beyond which a message is left out: e^(-REACH^2 / 2) = 3e-18"""
-_OUT = 36.0
-"""-log of the tilted mass that may lie beyond either end of a window"""
+DECIDES = 7.0
+"""deviations of the others' sum beyond which a score decides alone"""
 _CLOSE = 2e-4
 """how closely delta is met, relatively"""
 
@@ -66,48 +66,13 @@ class Cells(NamedTuple):
         over, under = ((low[rest], high[rest]) for low, high in (self.record_range, self.other_range))
         return Cells(self.blanket[rest], self.record[rest], self.other[rest], over, under, self.missing + lost)
 
-    def tokens(self, eps: float) -> tuple[np.ndarray, np.ndarray]:
-        """Values [2 A] and their probabilities; with the rest the token is 0."""
-        e = math.exp(eps)
-        low = self.record_range[0] - e * self.other_range[1]
-        high = self.record_range[1] - e * self.other_range[0]
-        mean = (self.record - e * self.other) / self.blanket
-        upper = np.clip((mean - low) / np.maximum(high - low, 1e-300), 0.0, 1.0)
-        return np.concatenate([low, high]), np.concatenate([self.blanket * (1 - upper), self.blanket * upper])
 
-    @property
-    def chi(self) -> float:
-        """E V^2 at eps = 0: eps is near that of Gaussian DP with mu = sqrt(chi / n)."""
-        return float(((self.record - self.other) ** 2 / self.blanket).sum())
-
-
-def coins(tosses: np.ndarray, heads: np.ndarray) -> np.ndarray:
-    """P(Bin(tosses, 1/2) >= heads), whole numbers [A] -> [A]."""
-    from scipy.special import betainc
-
-    inside = betainc(np.maximum(heads, 1.0), np.maximum(tosses - heads + 1, 1.0), 0.5)
-    return np.where(heads <= 0, 1.0, np.where(heads > tosses, 0.0, inside))
-
-
-def pure_delta(eps: float, pure_eps: float, users: int) -> float:
-    """Delta at eps >= 0 of messages that are pure_eps-DP, rounded up: (a)."""
-    if eps >= pure_eps:
-        return 0.0
-    a, e = math.exp(pure_eps), math.exp(eps)
-    # another user's message shows either value with probability 1 / (a + 1); of the counts left out each is below e^-60
-    counts, logs = likely_counts(users - 1, 2 / (a + 1), -60.0)
-    k = np.ceil((counts + 1) * (a * e - 1) / ((a - 1) * (1 + e)))
-    before, above = coins(counts, k - 1), coins(counts, k)
-    gain, loss = (a - e) / (a + 1) * (before - above), (e - 1) * above
-    return float((exp(logs) * (np.maximum(gain - loss, 0.0) + 1e-9 * gain + 1e-11 * loss)).sum()) + users * 1e-26
-
-
-def cap_cells(pure_eps: float, share: float) -> Cells:
-    """(b): a cap of this share of all directions, any two caps."""
+def cap_cells(pure_eps: float, share: float = 0.5) -> Cells:
+    """(b)."""
     a = math.exp(pure_eps)
     low = 1 / (share * a + 1 - share)
-    blanket = low * np.array([share, share, max(1 - 2 * share, 1e-300)])
-    over, under = np.array([a, 1.0, 1.0]), np.array([1.0, a, 1.0])
+    blanket = low * np.array([share, share, 1 - 2 * share])[: 3 if share < 0.5 else 2]
+    over, under = (np.array(densities)[: len(blanket)] for densities in ((a, 1.0, 1.0), (1.0, a, 1.0)))
     return Cells(blanket, blanket * over, blanket * under, (over, over), (under, under))
 
 
@@ -118,27 +83,25 @@ def ball_cells(c: float, dimension: int) -> Cells:
     far = c + math.sqrt(dimension) + REACH
     near = max(0.0, math.sqrt(dimension) - c - REACH)
     edges = width * np.arange(math.ceil(2 * far / width) + 1)
+    ends = exp(c * edges)
     if dimension == 1:
         # t = r or -r: one of u and w is 0
-        places = edges / 2
-        record, other = between(places - c), between(places + c)
-        ends = exp(2 * c * places)
+        record, other = between(edges / 2 - c), between(edges / 2 + c)
         low, high, one = ends[:-1], ends[1:], np.ones(len(ends) - 1)
-        halves = [np.concatenate(pair) for pair in ((other, other), (record, other), (other, record))]
+        laws = [np.concatenate(pair) for pair in ((other, other), (record, other), (other, record))]
         over = np.concatenate([low, one]), np.concatenate([high, one])
         under = np.concatenate([one, low]), np.concatenate([one, high])
-        return Cells(halves[0], halves[1], halves[2], over, under, lost)
+        return Cells(laws[0], laws[1], laws[2], over, under, lost)
     i, j = np.nonzero(np.add.outer(edges[1:], edges[1:]) > 2 * near)
     inside = edges[i] + edges[j] < 2 * far
     i, j = i[inside], j[inside]
     nodes, weights = gauss_legendre(6)
     roots = np.sqrt(edges)
-    half = np.diff(roots) / 2
-    x = (roots[:-1] + half)[:, None] + half[:, None] * nodes
+    half = np.diff(roots)[:, None] / 2
+    x = roots[:-1, None] + half * (1 + nodes)
     area = math.log(2) + (dimension - 1) / 2 * math.log(math.pi) - math.lgamma((dimension - 1) / 2)
     constant = area - dimension / 2 * math.log(2 * math.pi)
-    square, steps = x * x, half[:, None] * weights
-    powers = (dimension - 2) * log(x)
+    square, steps, powers = x * x, half * weights, (dimension - 2) * log(x)
     u, w = square[i][:, :, None], square[j][:, None, :]
     heights = exp(constant + powers[i][:, :, None] + powers[j][:, None, :] - ((u + w) / 2 + c) ** 2 / 2) * (u + w)
     more = exp(c * square) * steps
@@ -147,7 +110,6 @@ def ball_cells(c: float, dimension: int) -> Cells:
         for of_u, of_w in ((steps, steps), (more, steps), (steps, more))
     )
     used = blanket > 1e-290
-    ends = exp(c * edges)
     over, under = ((ends[:-1][k][used], ends[1:][k][used]) for k in (i, j))
     return Cells(blanket[used], record[used], other[used], over, under, lost)
 
@@ -157,196 +119,209 @@ def between(places: np.ndarray) -> np.ndarray:
     return np.where(places[1:] <= 0, np.diff(ndtr(places)), -np.diff(ndtr(-places)))
 
 
-class Tilt(NamedTuple):
-    """One law on the grid h, tilted by e^(rate value) and wrapped; its transform, and what that costs."""
-
-    cumulant: float
-    transform: np.ndarray
-    norm: float
-    """2-norm of the weights but for the cell of 0"""
-    rounding: float
-    """relative error of a weight"""
+def normal_cells(mu: float) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Laws for (g) of means mu apart, in units of the noise, all others' being the second one."""
+    edges = np.linspace(-REACH, REACH + mu, 6000)
+    record, other = (np.concatenate([[ndtr(x[0])], between(x), [ndtr(-x[-1])]]) for x in (edges - mu, edges))
+    return [(record, other, other)]
 
 
-class Grid(NamedTuple):
-    """A rate, an interval h, the number of cells of transforms, and the window of a sum in which its tilted mass is."""
+class _Grid(NamedTuple):
+    """Values [A] on a grid whose unit is 1 over the rate at which sums are tilted; whatever has no value has 0."""
 
-    rate: float
     interval: float
-    size: int
-    low: int
-    high: int
-    chernoff: tuple[float, float]
-    """rates at which the mass beyond both ends is bounded"""
+    lower: np.ndarray
+    """the whole cell below each value"""
+    share: np.ndarray
+    """of the mass of a value that goes to the cell above"""
 
-    def split(self, values: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-        """(f) the two cells next to each value, [2 A], and the shares [A] of both with which its mean is kept."""
-        lower = np.floor(values / self.interval)
-        share = np.clip(values / self.interval - lower, 0.0, 1.0)
-        return np.concatenate([lower, lower + 1]), (1 - share, share)
-
-    def tilt(self, cells: np.ndarray, masses: np.ndarray) -> Tilt:
-        """Of a law with probabilities [A] on whole cells [A], and 0 with the rest."""
-        powers = self.rate * self.interval * cells
-        cumulant = float(_cumulants(powers, masses))
-        weights = masses * exp(powers - cumulant)
-        wrapped = np.bincount(cells.astype(np.int64) % self.size, weights=weights, minlength=self.size)
-        apart = float(wrapped[0]) + _zero(masses) * math.exp(-cumulant)
-        wrapped[0] = 0.0
-        rounding = UNIT * (16 + float(np.abs(powers).max()) + abs(cumulant))
-        return Tilt(cumulant, np.fft.rfft(wrapped) + apart, math.sqrt(float(np.square(wrapped).sum())), rounding)
-
-    def outside(self, laws: Sequence[tuple[np.ndarray, np.ndarray, int]]) -> float:
-        """A bound on the tilted mass of a sum of laws (cells, masses, count) beyond the window."""
-
-        def cumulant(rate: float) -> float:
-            step = rate * self.interval
-            return sum(count * float(_cumulants(step * cells, masses)) for cells, masses, count in laws)
-
-        at, (left, right) = cumulant(self.rate), self.chernoff
-        below = cumulant(self.rate - left) - at + left * self.interval * self.low
-        above = cumulant(self.rate + right) - at - right * self.interval * self.high
-        return math.exp(min(below, 0.0)) + math.exp(min(above, 0.0))
-
-    def sum(self, law: Tilt, count: int, last: Tilt | None = None) -> tuple[np.ndarray, float]:
-        """Tilted masses of a sum of `count` laws and `last` on the window's cells; a bound on their error's 2-norm."""
-        every = [(law, count), *([(last, 1)] if last else [])]
-        forward = 8 * UNIT * math.log2(self.size)
-        steps = forward * sum(k * one.norm for one, k in every)
-        spectrum = np.zeros(self.size // 2 + 1, dtype=np.complex128)
-        # a power below e^-60 is left out
-        used = np.flatnonzero(np.abs(law.transform) > math.exp(-60 / max(count, 1)))
-        spectrum[used] = _power(law.transform[used], count) * (last.transform[used] if last else 1.0)
-        length = math.sqrt(2 * float(np.square(np.abs(spectrum)).sum()) / self.size)
-        error = math.exp(min(steps * math.sqrt(self.size), 700.0)) * steps
-        error += (5 * UNIT * (count + 1) + forward) * length + 2 * math.exp(-60)
-        masses = np.fft.irfft(spectrum, self.size)
-        return np.roll(masses, -self.low)[: self.high - self.low + 1], error
+    def law(self, masses: np.ndarray) -> Discrete:
+        """(f), of masses [A]."""
+        start, rest = min(int(self.lower.min()), 0), 1 - float(masses.sum())
+        cells = self.lower.astype(np.int64) - start
+        sums = np.bincount(np.append(cells, -start), np.append(masses * (1 - self.share), rest if rest > 1e-12 else 0))
+        above = np.bincount(cells + 1, masses * self.share, len(sums) + 1)
+        above[: len(sums)] += sums
+        return Discrete(start, above, 0.0)
 
 
-def _zero(masses: np.ndarray) -> float:
-    """The probability of 0 beside these, where it is more than rounding."""
-    rest = 1 - float(masses.sum())
-    return rest if rest > 1e-12 else 0.0
+def _on_grid(values: np.ndarray, masses: np.ndarray, users: int) -> tuple[_Grid, float]:
+    """The grid on which sums of `users` values [A] are sought beyond 0, and its rate t, with n K'(t) = 1 / t about.
 
-
-def _cumulants(powers: np.ndarray, masses: np.ndarray) -> np.ndarray:
-    """log E e^power of laws with masses [A] at powers [.., A], and at 0 with the rest."""
-    near = (masses * expm1(powers)).sum(axis=-1)
-    if np.all(near > -0.5):
-        return log1p(near)
-    return np.asarray(np.where(near > -0.5, log1p(near), log((masses * exp(powers)).sum(axis=-1) + _zero(masses))))
-
-
-def _power(base: np.ndarray, count: int) -> np.ndarray:
-    """By squaring, so that a product has a relative error of count times that of one."""
-    found = np.ones_like(base)
-    while count:
-        found, base, count = (found * base if count & 1 else found), base * base, count >> 1
-    return found
-
-
-def grid_of(values: np.ndarray, masses: np.ndarray, users: int, size: int, more: float = 0.0) -> Grid:
-    """The grid on which the positive part of a sum of tokens is sought, and of one more value; some value is above 0.
-
-    The rate l has n K'(l) = 1 / l: where s e^(-l s), the kernel, is largest. Raises TooWide.
+    Raises TooWide.
     """
-    largest = float(values.max())
+    largest, rest = float(values.max()), max(1 - float(masses.sum()), 0.0)
 
     def moments(rate: float) -> tuple[float, float]:
         tilted = masses * exp(rate * values)
-        total = float(tilted.sum()) + _zero(masses)
+        total = float(tilted.sum()) + rest
         mean = float((tilted * values).sum()) / total
         return mean, float((tilted * values * values).sum()) / total - mean * mean
 
-    at = narrow(
-        lambda x: users * math.exp(x) * moments(math.exp(x))[0] >= 1,
-        math.log(1e-13 / largest), math.log(500 / largest), absolute=0.02,
-    )  # fmt: skip
-    rate = math.exp(at.above)
-    deviation = math.sqrt(max(users * moments(rate)[1], 1e-12 * largest**2))
-    tried = math.sqrt(2 * _OUT) / deviation * 2.0 ** -np.arange(0, 9)
+    def beyond(log_rate: float) -> bool:
+        return users * math.exp(log_rate) * moments(math.exp(log_rate))[0] >= 1
 
-    def cumulants(rates: np.ndarray) -> np.ndarray:
-        return users * _cumulants(np.multiply.outer(rates, values), masses)
-
-    base = float(cumulants(np.array([rate]))[0])
-    lows = -(_OUT + cumulants(rate - tried) - base) / tried
-    right = tried[(rate + tried) * largest < 600]
-    right = right if len(right) else np.array([50 / largest])
-    highs = (_OUT + cumulants(rate + right) - base) / right
-    low, high = min(float(lows.max()), 0.0), float(highs.min()) + more
-    if not math.isfinite(high - low):
-        raise TooWide("tokens of too different sizes")
-    interval = (high - low) / (size - 8)
-    best = float(tried[lows.argmax()]), float(right[highs.argmin()])
-    return Grid(rate, interval, size, math.floor(low / interval) - 2, math.ceil(high / interval) + 2, best)
+    rate = math.exp(narrow(beyond, math.log(1e-13 / largest), math.log(500 / largest), absolute=0.02).above)
+    deviation = rate * math.sqrt(max(users * moments(rate)[1], 1e-12 * largest**2))
+    spread = max(18 * deviation, rate * (largest - float(values.min())))
+    interval = spread / (1 << (16 + (users > 100_000) + (users > 500_000)))
+    places = rate * values / interval
+    lower = np.floor(places)
+    return _Grid(interval, lower, np.clip(places - lower, 0.0, 1.0)), rate
 
 
-def _raised(values: np.ndarray, masses: np.ndarray) -> np.ndarray:
-    """(e)."""
-    order = np.argsort(values)
-    v, m = values[order], masses[order]
-    moved = v * np.cumsum(m) - np.cumsum(m * v)
-    limit = 1e-4 * abs(float((m * v).sum()))
-    return np.asarray(np.maximum(values, v[max(int(np.searchsorted(moved, limit)) - 1, 0)]))
+def coins(tosses: np.ndarray, heads: np.ndarray) -> np.ndarray:
+    """P(Bin(tosses, 1/2) >= heads), whole numbers [A] -> [A]."""
+    from scipy.special import betainc
+
+    inside = betainc(np.maximum(heads, 1.0), np.maximum(tosses - heads + 1, 1.0), 0.5)
+    return np.where(heads <= 0, 1.0, np.where(heads > tosses, 0.0, inside))
 
 
-def _positive_part(values: np.ndarray, masses: np.ndarray, users: int) -> float:
-    """E (V_1 + .. + V_n)_+ of iid tokens, rounded up."""
-    values, masses = values[masses > 0], masses[masses > 0]
-    if not values.max() > 0:
-        return 0.0
-    values = _raised(values, masses)
-    grid = grid_of(values, masses, users, 1 << (16 + (users > 100_000) + (users > 500_000)))
-    cells, halves = grid.split(values)
-    masses = np.concatenate([masses * half for half in halves])
-    law = grid.tilt(cells, masses)
-    window, error = grid.sum(law, users)
-    # (g)
-    l, h = grid.rate, grid.interval
-    places = h * np.arange(1, grid.high + 1)
-    peak = 1 / (l * math.e)
-    charge = error * math.sqrt(peak**2 + 1 / (4 * l**3 * h)) + peak * grid.outside([(cells, masses, users)])
-    total = float((places * exp(-l * places) * window[1 - grid.low :]).sum())
-    charge += 4 * UNIT * len(places) * abs(total)
-    return math.exp(min(users * law.cumulant, 700.0) + users * law.rounding) * max(total + charge, 0.0)
+def _signs(eps: float, pure_eps: float, users: int, share: float, others: float, sign: float) -> float:
+    """E (V_1 + .. + V_n)_+ / n, rounded up or down by the sign: V is a - E or 1 - a E with probability `share` each.
+
+    Else it is `others`. Of m values of the first two kinds Bin(m, 1/2) are of the first.
+    """
+    a, e = math.exp(pure_eps), math.exp(eps)
+    m, logs = likely_counts(users, 2 * share, -60.0 - pure_eps)
+    step, rest = (a - 1) * (1 + e), m * (1 - a * e) + (users - m) * others
+    k = np.ceil(-rest / step)
+    gain, loss = step * m / 2 * coins(m - 1, k - 1), rest * coins(m, k)
+    terms = np.maximum(gain + loss + sign * 1e-10 * (gain + np.abs(loss)), 0.0)
+    # each of the counts that are left out has less than e^-60 / a, and a sum of at most n a
+    return float((exp(logs) * terms).sum()) / users + (users * 1e-26 if sign > 0 else 0.0)
+
+
+def pure_delta(eps: float, pure_eps: float, users: int) -> float:
+    """Delta at eps >= 0 of messages that are pure_eps-DP, rounded up: (b) with q = 1/2."""
+    return _signs(eps, pure_eps, users, 1 / (math.exp(pure_eps) + 1), 0.0, 1.0) if eps < pure_eps else 0.0
+
+
+def pure_epsilon(pure_eps: float, users: int, delta: float) -> float:
+    """Epsilon at delta of messages that are pure_eps-DP, rounded up."""
+    return _eps_at(lambda eps: pure_delta(eps, pure_eps, users), delta, "above", pure_eps, _pure_mu(pure_eps, users))
+
+
+def two_values(pure_eps: float, users: int, delta: float) -> float:
+    """Epsilon that randomised response attains, all others' bit being one of the record's two."""
+    a = math.exp(pure_eps)
+    k, logs = likely_counts(users, 1 / (a + 1), -60.0)
+
+    def attained(eps: float) -> float:
+        # (P0 - E P1) / R of either order of the two records
+        e = math.exp(eps)
+        sums = k * (a - e) + (users - k) * (1 / a - e), k * (1 - a * e) + (users - k) * (1 - e / a)
+        return max(float((exp(logs) * np.maximum(each, 0.0)).sum()) for each in sums) / users * (1 - 1e-11)
+
+    return _eps_at(attained, delta, "below", pure_eps, _pure_mu(pure_eps, users))
+
+
+def three_values(pure_eps: float, users: int, delta: float) -> float:
+    """Epsilon that randomised response with a third answer attains, which all others hold."""
+    a = math.exp(pure_eps)
+
+    def attained(eps: float) -> float:
+        return _signs(eps, pure_eps, users, 1 / (a + 2), (1 - math.exp(eps)) / a, -1.0)
+
+    return _eps_at(attained, delta, "below", pure_eps, _pure_mu(pure_eps, users))
+
+
+def _pure_mu(pure_eps: float, users: int) -> float:
+    """sqrt(chi / n) with chi = E V^2 = 2 (a - 1)^2 / (a + 1) at eps = 0."""
+    a = math.exp(pure_eps)
+    return (a - 1) * math.sqrt(2 / (a + 1) / users)
 
 
 def token_delta(cells: Cells, eps: float, users: int) -> float:
     """Delta at eps >= 0 for tokens on cells, rounded up."""
+    e = math.exp(eps)
+    low = cells.record_range[0] - e * cells.other_range[1]
+    high = cells.record_range[1] - e * cells.other_range[0]
+    # (d)
+    mean = (cells.record - e * cells.other) / cells.blanket
+    upper = np.clip((mean - low) / np.maximum(high - low, 1e-300), 0.0, 1.0)
+    values = np.concatenate([low, high])
+    masses = np.concatenate([cells.blanket * (1 - upper), cells.blanket * upper])
+    values, masses = values[masses > 0], masses[masses > 0]
+    lost = cells.missing + 8 * UNIT * (1 + e)
+    if not values.max() > 0:
+        return lost
+    # (e)
+    order = np.argsort(values)
+    v, m = values[order], masses[order]
+    moved = v * np.cumsum(m) - np.cumsum(m * v)
+    limit = 1e-4 * abs(float((m * v).sum()))
+    values = np.maximum(values, v[max(int(np.searchsorted(moved, limit)) - 1, 0)])
     try:
-        found = _positive_part(*cells.tokens(eps), users) / users
+        grid, rate = _on_grid(values, masses, users)
+        tilted = Tilted([(grid.law(masses), users)], grid.interval, 1.0, "above")
     except (TooWide, OverflowError):
         return 1.0
-    return min(1.0, found * math.exp(users * QUADRATURE) + cells.missing + 8 * UNIT * (1 + math.exp(eps)))
-
-
-def pure_mu(pure_eps: float, users: int) -> float:
-    """About the mu of (a): sqrt(chi / n) with chi = E V^2 = 2 (a - 1)^2 / (a + 1) at eps = 0."""
-    a = math.exp(pure_eps)
-    return (a - 1) * math.sqrt(2 / (a + 1) / users)
+    # (f)
+    found = tilted.positive_part / rate / users
+    return min(1.0, found * math.exp(users * QUADRATURE) + lost)
 
 
 def token_eps(cells: Cells, users: int, delta: float, local: float) -> float:
     """Epsilon at delta, rounded up; never above `local`, what holds when the order is known."""
     kept = cells.kept(delta / 100)
-    guess = eps_of(math.sqrt(cells.chi / users), delta)
-    return eps_at(lambda eps: token_delta(kept, eps, users), delta, "above", local, guess)
+    chi = float(((cells.record - cells.other) ** 2 / cells.blanket).sum())
+    return _eps_at(lambda eps: token_delta(kept, eps, users), delta, "above", local, math.sqrt(chi / users))
 
 
-def eps_at(delta_at: Callable[[float], float], delta: float, side: Side, most: float, guess: float) -> float:
+def pair_eps(record: np.ndarray, other: np.ndarray, rest: np.ndarray, users: int, delta: float) -> float:
+    """Epsilon at delta that a record's laws and that of all others, on cells [A], attain, rounded down: (g)."""
+    most = math.log(float((record / other).max()))
+    mu = math.sqrt(float(((record - other) ** 2 / rest).sum()) / users)
+    best, eps = 0.0, min(eps_of(mu, delta), 0.5 * most)
+    for _ in range(20):
+        found = _event(record, other, rest, users, delta, eps)
+        done = found <= best > 0 or abs(found - eps) <= 0.03 * eps
+        best = max(best, found)
+        # at the largest ratio itself no score is above 0
+        eps = min(best, (1 - 1e-6) * most) or eps / 4
+        if done:
+            break
+    return best
+
+
+def _event(record: np.ndarray, other: np.ndarray, rest: np.ndarray, users: int, delta: float, eps: float) -> float:
+    """The largest log((P - delta) / Q) of events whose scores are for this eps."""
+    values = np.minimum((record - math.exp(eps) * other) / rest, 1e100)
+    # a value that the others' sum does not outweigh decides alone
+    for _ in range(4):
+        mean, square = float((rest * values).sum()), float((rest * values * values).sum())
+        values = np.minimum(values, users * max(-mean, 0.0) + DECIDES * math.sqrt(users * square))
+    try:
+        grid, _ = _on_grid(values, rest, users)
+        others = [(grid.law(rest), users - 1)] if users > 1 else []
+        over = Tilted([*others, (grid.law(record), 1)], grid.interval, 1.0, "below")
+        under = Tilted([*others, (grid.law(other), 1)], grid.interval, 1.0, "above")
+    except (TooWide, OverflowError):
+        return 0.0
+    first = max(over.first, under.first)
+    shown, hidden = (tilted.log_tails[first - tilted.first :] for tilted in (over, under))
+    count = min(len(shown), len(hidden))
+    room = exp(np.minimum(shown[:count] - users * MASSES, 0.0)) - delta
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(
+            np.nanmax(np.where(room > 0, np.log(room) - hidden[:count] - users * MASSES, -np.inf), initial=0.0)
+        )
+
+
+def _eps_at(delta_at: Callable[[float], float], delta: float, side: Side, most: float, mu: float) -> float:
     """The end on this side of where delta is met, at most `most`: above, it was seen to be met, or `most`.
 
-    By secants of log(-log delta) in log eps, which is nearly straight.
+    By secants of log(-log delta) in log eps, which is nearly straight, from that of about mu-GDP.
     """
     low, high, last = 0.0, most, None
-    eps = min(max(guess, 1e-9 * most), 0.9 * most)
+    eps = min(max(eps_of(mu, delta), 1e-9 * most), 0.9 * most)
     near = (delta * (1 - _CLOSE), delta) if side == "above" else (delta, delta * (1 + _CLOSE))
     target = math.log(-math.log(sum(near) / 2))
     for _ in range(60):
         found = delta_at(eps)
-        low, high = (eps, high) if found > delta else (low, eps)
+        low, high = (eps, high) if found > delta or (found == delta and side == "below") else (low, eps)
         if near[0] <= found <= near[1] or high - low <= 1e-6 * high:
             break
         here = math.log(eps), math.log(-math.log(min(max(found, 1e-300), 1 - 1e-16))) - target

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Annotated, Any, ClassVar, Literal
 
+import numpy as np
 from pydantic import Field, model_validator
 
+from dpexp.accounting import shuffle
 from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.shuffle import ball_cells, cap_cells, eps_at, pure_delta, pure_mu, token_eps
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, attained, gaussian_analysis, guarantee
 from dpexp.privacy.cap import MOST_EPS, cap
-from dpexp.privacy.exact import shuffle
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Records, Size
 
 THEOREM = "docs page shuffle, theorem 1"
@@ -82,38 +82,45 @@ class ShuffledMessages(Mechanism):
     def _eps(self, delta: float) -> float:
         users, pure = self.n - self.known, self.pure_eps
         if self.mu is not None:
-            cells = ball_cells(max(self.mu * self.radius, LEAST_RADIUS), self.dimension or 1)
-            return token_eps(cells, users, delta, eps_of(self.mu, delta))
+            cells = shuffle.ball_cells(max(self.mu * self.radius, LEAST_RADIUS), self.dimension or 1)
+            return shuffle.token_eps(cells, users, delta, eps_of(self.mu, delta))
         assert pure is not None
-        most = eps_at(
-            lambda eps: pure_delta(eps, pure, users), delta, "above", pure, eps_of(pure_mu(pure, users), delta)
-        )
+        most = shuffle.pure_epsilon(pure, users, delta)
         if self.dimension is None:
             return most
-        return min(most, token_eps(cap_cells(pure, cap(pure, self.dimension).q), users, delta, pure))
+        return min(most, shuffle.token_eps(shuffle.cap_cells(pure, cap(pure, self.dimension).q), users, delta, pure))
 
     def lower_bounds(self) -> list[Analysis]:
         """Of messages in random order; who knows some of the others' sees no less."""
         users, mu, pure = self.n - self.known, self.mu, self.pure_eps
         if mu is not None:
-            pair = "two records, the others' messages all being those of the second"
             if mu > MOST_SEPARATED:
                 return []
+            pair = "two records, the others' messages all being those of the second"
             last = "linear losses: the last iterate is the sum of all messages"
             return [
-                attained("equal-others", ALL, pair, cache(lambda delta: shuffle.gaussian(mu, users, delta))),
+                attained("equal-others", ALL, pair, cache(partial(self._pairs, shuffle.normal_cells(mu)))),
                 attained("sum", LAST, last, lambda delta: eps_of(mu / users**0.5, delta)),
             ]
         assert pure is not None
         if self.dimension is not None:
             share = cap(pure, self.dimension).q
+            cells = shuffle.cap_cells(pure, share)
+            uniform = np.array([share, share, 1 - 2 * share])[: len(cells.record)]
+            laws = [(cells.record, cells.other, rest) for rest in (cells.record, cells.other, uniform)]
             pair = "opposite directions, the others' messages uniform or all from one of the two"
-            return [attained("opposite-caps", ALL, pair, cache(lambda delta: shuffle.caps(pure, share, users, delta)))]
-        two, three = (cache(lambda d, f=f: f(pure, users, d)) for f in (shuffle.two_values, shuffle.three_values))
+            return [attained("opposite-caps", ALL, pair, cache(partial(self._pairs, laws)))]
         return [
-            attained("two-values", ALL, "randomised response, all others with one of two answers", two),
-            attained("three-values", ALL, "randomised response, all others with a third answer", three),
+            attained(name, ALL, f"randomised response, all others with {others}", cache(partial(law, pure, users)))
+            for name, others, law in (
+                ("two-values", "one of two answers", shuffle.two_values),
+                ("three-values", "a third answer", shuffle.three_values),
+            )
         ]
+
+    def _pairs(self, laws: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]], delta: float) -> float:
+        """The largest epsilon that one of some pairs attains."""
+        return max(shuffle.pair_eps(*law, self.n - self.known, delta) for law in laws)
 
     def description(self) -> list[tuple[str, str]]:
         users = f"{self.n:,}" + (f", of whom {self.known:,} are known by their messages" if self.known else "")
