@@ -1,4 +1,4 @@
-"""`dpexp audit`: what the runs of a config give away at least, beside what is claimed of them."""
+"""`dpexp audit`: a lower bound on the privacy loss of the runs of a config, beside what is claimed of them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Audited:
 
     @property
     def exit_code(self) -> int:
-        """1 where something gives away more than is claimed."""
+        """1 where a lower bound exceeds what is claimed."""
         return int(any(row.alarm for row in self.rows))
 
 

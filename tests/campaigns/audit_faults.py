@@ -317,7 +317,7 @@ def planned(config: str) -> list[Worlds]:
     """The audits of a config; those of regressions stand in the tests."""
     experiment = read_experiment(config, "faulty.yaml")
     of_regression = audits_of_regression(experiment.cells[0])
-    return list(of_regression) if of_regression is not None else plan_of(experiment).audited
+    return list(of_regression) if of_regression is not None else plan_of(experiment)[0]
 
 
 def audited(config: str, runs: int, seed: int, inject: Callable[[], object] = nullcontext, copy: int = 0) -> list[Row]:

@@ -25,7 +25,7 @@ from scipy.stats import beta, binom
 from dpexp.config.experiment_file import read_experiment
 from dpexp.config.yamlfile import ConfigError
 from dpexp.reporting.audit import audit as auditing
-from dpexp.reporting.audit import releases
+from dpexp.reporting.audit import cells
 from dpexp.reporting.audit.audit import Row, audit
 
 LEVEL = 1e-3
@@ -40,7 +40,8 @@ class Drawn(NamedTuple):
     """One sound mechanism."""
 
     config: str
-    way: releases.Way
+    way: tuple[int, int]
+    """steps, and replicates that are seen together"""
     target: float
     records: int
     batch: int
@@ -152,22 +153,22 @@ def drawn(seed: int) -> Drawn:
     sections["run"] = {**sections["run"], "replicates": 8, "seed": draw.whole(0, 10**6), "checkpoints": 1}
     told = {name: ", ".join(f"{key}: {value}" for key, value in keys.items()) for name, keys in sections.items()}
     lines = ["experiment: sound", *(f"{name}: {{{keys}}}" for name, keys in told.items())]
-    way, batch = releases.Way(draw.whole(2, 24), draw.whole(1, 2)), draw.whole(1, 3)
+    way, batch = (draw.whole(2, 24), draw.whole(1, 2)), draw.whole(1, 3)
     return Drawn("\n".join(lines) + "\n", way, draw.between(2, 12), batch * draw.whole(2, 5), batch)
 
 
 def rows_of(one: Drawn, seed: int) -> list[Row] | None:
     """What an audit finds; None where the config is refused, or nothing of it can be audited."""
     with (
-        patch.object(releases, "RECORDS", one.records),
-        patch.object(releases, "BATCH", one.batch),
-        patch.object(releases, "WAYS", (one.way,)),
-        patch.object(releases, "SUM_STEPS", one.way.steps),
-        patch.object(releases, "TARGET", one.target),
+        patch.object(cells, "RECORDS", one.records),
+        patch.object(cells, "BATCH", one.batch),
+        patch.object(cells, "WAYS", (one.way,)),
+        patch.object(cells, "SUM_STEPS", one.way[0]),
+        patch.object(cells, "TARGET", one.target),
         patch.object(auditing, "PILOT", PILOT),
         suppress(ConfigError),
     ):
-        found = auditing.plan_of(read_experiment(one.config, "sound.yaml")).audited
+        found = auditing.plan_of(read_experiment(one.config, "sound.yaml"))[0]
         return audit(found[0], RUNS, LEVEL, 1 / len(found[0].looks), seed, DELTAS) if found else None
     return None
 

@@ -5,23 +5,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
 
 import numpy as np
 
+from dpexp.accounting.gaussian import eps_of
 from dpexp.algorithms.staged_newton import StagedNewton
 from dpexp.config.cells import Cell
 from dpexp.engine.lanes.vectors import LANES
 from dpexp.privacy.analyses.analysis import ALL, Analysis
-from dpexp.privacy.audit.statistics import of_projection
 from dpexp.privacy.budgets import Budget
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.reporting.audit.users import BudgetClass, classes_of, of_a_user
+from dpexp.reporting.audit.cells import budgets_of
 from dpexp.reporting.audit.worlds import Look, Seen
 from tests.oracles.watched_messages import Sent, Watched
 
 ROUNDED = 1e-12
+"""the engine has 1 / mu, whose inverse may differ from mu in a last digit"""
 
 
 class RegressionAudit:
@@ -35,14 +38,14 @@ class RegressionAudit:
         self.watched = Watched(problem, algorithm, budget, n)
         self.label = f"{algorithm.name} on {problem.name}, mu = {budget.label}"
         self.size = f"a copy with {self.watched.users} users, and the steps of {n:,}"
-        self.classes, self.stated = classes_of(budget, n), stated
+        self.budgets, self.stated = budgets_of(budget), stated
 
     @cached_property
     def looks(self) -> Sequence[Look]:
         return [
-            Look(ALL, f"a user with {one.label}", kind, stated)
-            for one in self.classes
-            for stated in [of_a_user(self.stated, one.largest)]
+            Look(ALL, f"a user with mu = {mu:g}", kind, stated)
+            for mu in self.budgets
+            for stated in [of_a_user(self.stated, mu)]
             for kind in self.watched.kinds
         ]
 
@@ -53,16 +56,16 @@ class RegressionAudit:
             sent = list(self.watched.run(seed, lanes))
             for place, look in enumerate(self.looks):
                 found[place].append(
-                    self._chosen(sent, look.statistic, self.classes[place // len(self.watched.kinds)], lanes)
+                    self._chosen(sent, look.statistic, self.budgets[place // len(self.watched.kinds)], lanes)
                 )
         return [Seen(*(np.concatenate(part) for part in zip(*one, strict=True))) for one in found]
 
-    def _chosen(self, sent: Sequence[Sent], kind: str, one: BudgetClass, lanes: range) -> Seen:
+    def _chosen(self, sent: Sequence[Sent], kind: str, budget: float, lanes: range) -> Seen:
         """In every run one user of the class, by the number of the run: a choice that knows neither coins nor noise."""
         of_kind, statistics, canary = [user for user in sent if user.kind == kind], [], []
         for lane, replicate in enumerate(lanes):
             # a run in which nobody of the class was asked says nothing of it
-            able = [user for user in of_kind if _inside(float(user.mu[lane]), one)]
+            able = [user for user in of_kind if math.isclose(user.mu[lane], budget, rel_tol=ROUNDED)]
             if not able:
                 continue
             # both gradients at the iterate of this run, where the user was asked
@@ -74,9 +77,16 @@ class RegressionAudit:
         return Seen(np.concatenate([np.empty(0), *statistics]), np.concatenate([np.empty(0, dtype=bool), *canary]))
 
 
-def _inside(mu: float, one: BudgetClass) -> bool:
-    """Whether a user's mu is of the class. The engine has 1 / mu, whose inverse may differ from mu in a last digit."""
-    return one.smallest * (1 - ROUNDED) <= mu <= one.largest * (1 + ROUNDED)
+def of_a_user(stated: Sequence[Analysis], mu: float) -> Analysis:
+    """What the best of these analyses states of one user with this budget."""
+    best = min((one for one in stated if one.valid), key=lambda one: math.inf if one.mu is None else one.mu)
+    return replace(best, mu=mu, eps=partial(eps_of, mu))
+
+
+def of_projection(released: np.ndarray, without: np.ndarray, effect: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """The log likelihood ratio (<X - a, d> - |d|^2 / 2) / s^2 of N(a + d, s^2 I) and N(a, s^2 I), of each run [R]."""
+    along = np.sum((released - without) * effect, axis=1)
+    return np.asarray((along - np.sum(effect**2, axis=1) / 2) / noise**2)
 
 
 def audits_of_regression(cell: Cell) -> Sequence[RegressionAudit] | str | None:

@@ -1,31 +1,23 @@
 """Two tests of a claim by runs in two worlds: at a number of runs that is fixed before, and at any time.
 
 A claim is a curve from above: an observer who tells two neighbouring worlds apart with false alarms at a rate a has
-misses at a rate of at least beta(a). The trade-off test compares it with both rates at a few thresholds, bounded
-together. A statistic is large where the canary is likely. A point (a, b) of the true rates with a <= A and b <= B
-contradicts the claim if B < beta(A), since beta decreases. Nothing else is assumed: the statistic decides the power of
-the test and never its validity. The same bounds say how much is given away at least, at every threshold and so at the
-best of them:
+misses at a rate of at least beta(a). The trade-off test bounds both rates at a few thresholds of a statistic that is
+large where the canary is likely. As beta decreases, rates of at most A and B contradict the claim if B < beta(A), and
 
-    mu    >= Phi^-1(1 - A) - Phi^-1(B)                                        (in terms of Gaussian DP)
-    eps   >= log max((1 - B - delta) / A, (1 - A - delta) / B)                (at a given delta)
+    mu >= Phi^-1(1 - A) - Phi^-1(B)    and    eps >= log max((1 - B - delta) / A, (1 - A - delta) / B).
 
 The e-process is a bet against a claim that may be watched after every run, and stopped at any time.
 
-(a) In each run a fair coin Z decides which world it is. An event A of the release is guessed to mean that the canary is
-there. Under (eps, delta)-DP, P1(A) <= e^eps P0(A) + delta, so that with a stake lambda the factor
+(a) A fair coin Z decides the world of a run, and an event A of the release is guessed to mean the canary. Under
+(eps, delta)-DP, P1(A) <= e^eps P0(A) + delta, so that with a stake lambda the factor
 
     1 + lambda (2 Z 1_A - 2 e^eps (1 - Z) 1_A - delta)
 
-has a conditional mean of at most 1 + lambda (P1(A) - e^eps P0(A) - delta) <= 1, whatever was seen before; it is not
-negative for lambda <= 1 / (2 e^eps + delta).
-
+has a conditional mean of at most 1; it is not negative for lambda <= 1 / (2 e^eps + delta).
 (b) Products of such factors are a nonnegative supermartingale that begins with 1, and so is an average of several. By
 Ville's inequality it ever reaches 1 / level with probability at most `level`.
-
 (c) The other order of the neighbours is the same with the worlds exchanged and the complement of the event.
-
-(d) Every bet has an event, chosen from pilot runs, and a stake that follows the runs before it: (a) leaves both free.
+(d) The event follows from pilot runs, and the stake from the runs before: (a) leaves both free.
 """
 
 from __future__ import annotations
@@ -40,6 +32,7 @@ from dpexp.accounting.curve import Curve
 
 DELTAS = (*(10.0**-k for k in range(8, 2, -1)), 3e-3, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.45, 0.65)
 """at which a bet asks a claim: most runs decide at deltas above a thousandth"""
+MOST_BETS = 10
 QUANTILES = (0.03, 0.12, 0.3, 0.5, 0.7, 0.88, 0.94, 0.99)
 """of the statistics of the pilot runs of both worlds together, at which thresholds are set"""
 
@@ -81,30 +74,14 @@ class Point:
         return math.log(ratio) if ratio > 1 else 0.0
 
 
-@dataclass(frozen=True)
-class TradeOff:
-    """The outcome of a test."""
-
-    points: tuple[Point, ...]
-    runs: tuple[int, int]
-    """without the canary, with it"""
-    level: float
-
-    def nearest(self, claim: Curve) -> Point:
-        """The point that comes closest to the claim, or exceeds it most: by its lower bound of mu."""
-        return max(self.points, key=lambda point: point.separation - allowed(claim, point.most_false_alarms))
-
-    def eps(self, delta: float) -> float:
-        """The lower bound of epsilon at delta."""
-        return max(point.eps(delta) for point in self.points)
-
-
 def thresholds_of(pilot: np.ndarray) -> tuple[float, ...]:
     """Thresholds from runs of their own: quantiles of the statistics of both worlds together, each once."""
     return tuple(dict.fromkeys(float(np.quantile(pilot, q)) for q in QUANTILES))
 
 
-def trade_off_test(without: np.ndarray, with_canary: np.ndarray, thresholds: Sequence[float], level: float) -> TradeOff:
+def trade_off_test(
+    without: np.ndarray, with_canary: np.ndarray, thresholds: Sequence[float], level: float
+) -> list[Point]:
     """The test at thresholds that do not depend on these runs; the guess is "canary" above a threshold.
 
     `without` and `with_canary` are the statistics of independent runs in the two worlds.
@@ -116,7 +93,7 @@ def trade_off_test(without: np.ndarray, with_canary: np.ndarray, thresholds: Seq
         false_alarms, misses = int(np.sum(without > threshold)), int(np.sum(with_canary <= threshold))
         rates = most(false_alarms, len(without), each), most(misses, len(with_canary), each)
         points.append(Point(float(threshold), false_alarms, misses, *rates))
-    return TradeOff(tuple(points), (len(without), len(with_canary)), level)
+    return points
 
 
 def most(hits: int, trials: int, level: float) -> float:
@@ -126,9 +103,6 @@ def most(hits: int, trials: int, level: float) -> float:
     if hits >= trials:
         return 1.0
     return float(betaincinv(hits + 1, trials - hits, 1 - level))
-
-
-MOST_BETS = 10
 
 
 @dataclass(frozen=True)

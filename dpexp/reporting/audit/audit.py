@@ -1,24 +1,19 @@
-"""What of an experiment is audited, each mechanism once, and one audit of it.
-
-An audit is runs in two worlds, the tests of each look, and brackets [given away at least, claimed].
-"""
+"""An audit of an experiment: each mechanism once, runs in two worlds, and brackets [lower bound, claimed]."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from dpexp.config.cells import Cell, Experiment
+from dpexp.config.cells import Experiment
 from dpexp.core.terminal import tell
 from dpexp.core.text import columns, counted, down, up
 from dpexp.privacy.audit.scores import Audit, audit_runs
-from dpexp.reporting.audit.releases import AUDITS
-from dpexp.reporting.audit.users import audits_of_users
+from dpexp.reporting.audit.cells import audits_of
 from dpexp.reporting.audit.worlds import Look, Seen, Worlds
 
 PILOT = 1000
@@ -27,16 +22,9 @@ PASS = 1000
 """runs between two words of progress"""
 
 
-class Plan(NamedTuple):
-    """What is audited, and what is not and why."""
-
-    audited: list[Worlds]
-    skipped: list[str]
-
-
-def plan_of(experiment: Experiment) -> Plan:
-    """The audits of an experiment. Cells that differ in nothing that an audit sees are audited once."""
-    audited: dict[str, Worlds] = {}
+def plan_of(experiment: Experiment) -> tuple[list[Worlds], list[str]]:
+    """What of an experiment is audited, and what is not and why. What audits cannot tell apart is audited once."""
+    audited: dict[tuple[str, ...], Worlds] = {}
     skipped: dict[str, None] = {}
     for cell in experiment.cells:
         found = audits_of(cell)
@@ -44,16 +32,8 @@ def plan_of(experiment: Experiment) -> Plan:
             skipped.setdefault(found)
             continue
         for one in found:
-            audited.setdefault(f"{one.label} {one.size}", one)
-    return Plan(list(audited.values()), list(skipped))
-
-
-def audits_of(cell: Cell) -> Sequence[Worlds] | str:
-    """The audits of one cell, or why there is none."""
-    if math.isinf(cell.privacy.mu.smallest):
-        return f"{cell.algorithm.name}, {cell.privacy.mu.label}: no privacy is claimed"
-    known = (audits(cell) for audits in (audits_of_users, *AUDITS))
-    return next((found for found in known if found is not None), f"{cell.algorithm.name}: no canary is known for it")
+            audited.setdefault((one.label, one.size, *(look.protects for look in one.looks)), one)
+    return list(audited.values()), list(skipped)
 
 
 @dataclass(frozen=True)
@@ -66,6 +46,7 @@ class Row:
     level: float
     """probability with which this look, or any other of the audit, contradicts a true claim"""
     deltas: tuple[float, ...]
+    runs: int
 
     @property
     def claimed(self) -> float:
@@ -74,7 +55,7 @@ class Row:
 
     @property
     def lower_bound(self) -> float:
-        """What is given away at least, in the same terms."""
+        """Of the privacy loss, in the same terms."""
         return self.found.nearest[0].separation
 
     @property
@@ -82,55 +63,52 @@ class Row:
         """Whether the runs contradict the claim."""
         return self.found.contradicts
 
-    @property
-    def runs(self) -> int:
-        return sum(self.found.test.runs)
-
     def document(self) -> dict[str, Any]:
         """One entry of `dpexp audit --json`."""
-        point, process = self.found.nearest[0], self.found.process
+        claim, process = self.look.claim, self.found.process
         assert process is not None
         return {
             "algorithm": self.audited.algorithm,
             "mechanism": self.audited.label,
             "claimed": self.claimed,
             "lower_bound": self.lower_bound,
-            "unit": "mu at this false positive rate" if self.look.claim.mu is None else "mu",
+            "unit": "mu at this false positive rate" if claim.mu is None else "mu",
             "confidence": 1 - self.level,
             "method": "trade-off test",
             "releases": self.look.released,
             "protects": self.look.protects,
             "statistic": self.look.statistic,
-            "analysis": self.look.claim.name,
+            "analysis": claim.name,
             "audited": self.audited.size,
             "runs": self.runs,
             "alarm": self.alarm,
-            "false_positive_rate": point.most_false_alarms,
-            "eps": [
-                {"delta": delta, "claimed": self.look.claim.eps(delta), "lower_bound": self.found.eps(delta)}
-                for delta in self.deltas
-            ],
+            "false_positive_rate": self.found.nearest[0].most_false_alarms,
+            "eps": [{"delta": d, "claimed": claim.eps(d), "lower_bound": self.found.eps(d)} for d in self.deltas],
             "e_process": {"largest": process.largest, "alarm_at_run": process.alarm_at},
-            "thresholds": [vars(point) for point in self.found.test.points],
+            "thresholds": [vars(point) for point in self.found.points],
         }
 
 
-def audit(audited: Worlds, runs: int, level: float, share: float, seed: int, deltas: Sequence[float]) -> list[Row]:
+def audit(
+    audited: Worlds, runs: int, level: float, share: float, seed: int, deltas: Sequence[float], pilot: int | None = None
+) -> list[Row]:
     """All looks at so many runs, and a pilot before them.
 
     `level` is what is said of all audits of a command together; a look spends `share` of it.
     """
-    parts = []
+    pilot = PILOT if pilot is None else pilot
+    parts, total = [], pilot + runs
     # other replicates than those of the tests, which thresholds and bets must not have seen
-    for first in range(0, PILOT + runs, PASS):
-        tell(f"{audited.label}: run {first:,} of {PILOT + runs:,}")
-        parts.append(audited.observe(seed, range(first, min(first + PASS, PILOT + runs))))
+    for first in range(0, total, PASS):
+        tell(f"{audited.label}: run {first:,} of {total:,}")
+        parts.append(audited.observe(seed, range(first, min(first + PASS, total))))
     rows = []
     for look, seen in zip(audited.looks, zip(*parts, strict=True), strict=True):
         every = Seen(*(np.concatenate(column) for column in zip(*seen, strict=True)))
         # a run may show nothing of a look
-        pilot = round(PILOT * len(every.canary) / (PILOT + runs))
-        rows.append(Row(audited, look, audit_runs(*every, pilot, look.claim, level * share), level, tuple(deltas)))
+        own = round(pilot * len(every.canary) / total)
+        found = audit_runs(*every, own, look.claim, level * share)
+        rows.append(Row(audited, look, found, level, tuple(deltas), len(every.canary) - own))
     return rows
 
 
@@ -142,17 +120,26 @@ alarms of the threshold that comes closest to the claim."""
 
 def text(rows: Sequence[Row], skipped: Sequence[str]) -> str:
     """A page to read."""
-    blocks = [_block(list(own)) for _, own in groupby(rows, key=lambda row: row.audited)]
-    if rows:
-        blocks.append(f"{_verdict(rows)}\n\n{MEANING}")
+    audits = groupby(rows, key=lambda row: (row.audited.label, row.audited.size))
+    blocks = [_block(label, size, list(own)) for (label, size), own in audits]
+    if alarms := sum(row.alarm for row in rows):
+        blocks.append(
+            f"{counted(alarms, 'ALARM')}: more is given away than is claimed. Were all claims true, an alarm anywhere "
+            f"in this\ntable would have a probability of at most {rows[0].level:g}.\n\n{MEANING}"
+        )
+    elif rows:
+        sure = f"{100 * (1 - rows[0].level):g}%"
+        blocks.append(
+            f"No lower bound exceeds what is claimed. All of them hold together with {sure} confidence.\n\n{MEANING}"
+        )
     if skipped:
         blocks.append("\n".join(f"Not audited: {reason}." for reason in skipped))
     return "\n\n".join(blocks)
 
 
-def _block(rows: Sequence[Row]) -> str:
+def _block(label: str, size: str, rows: Sequence[Row]) -> str:
     """One mechanism."""
-    first, delta = rows[0], rows[0].deltas[0]
+    delta = rows[0].deltas[0]
     head = ["who", "released", "statistic", "claimed", "at least", f"eps at {delta:g}", "at least", "runs", ""]
     table = [
         [
@@ -162,18 +149,6 @@ def _block(rows: Sequence[Row]) -> str:
         ]
         for row in rows
     ]  # fmt: skip
-    lines = [first.audited.label, f"  Audited      {first.audited.size}"]
-    said = dict.fromkeys(f"{row.look.claim.name} ({row.look.claim.source})" for row in rows)
-    lines += [f"  Claimed by   {one}" for one in said]
-    return "\n".join([*lines, "", *("  " + line for line in columns(table, head).splitlines())])
-
-
-def _verdict(rows: Sequence[Row]) -> str:
-    alarms, level = sum(row.alarm for row in rows), rows[0].level
-    if not alarms:
-        sure = f"{100 * (1 - level):g}%"
-        return f"No lower bound exceeds what is claimed. All of them hold together with {sure} confidence."
-    return (
-        f"{counted(alarms, 'ALARM')}: more is given away than is claimed. Were all claims true, an alarm anywhere in "
-        f"this\ntable would have a probability of at most {level:g}."
-    )
+    claims = dict.fromkeys(f"  Claimed by   {row.look.claim.name} ({row.look.claim.source})" for row in rows)
+    shown = ("  " + line for line in columns(table, head).splitlines())
+    return "\n".join([label, f"  Audited      {size}", *claims, "", *shown])

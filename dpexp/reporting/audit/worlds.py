@@ -1,15 +1,43 @@
-"""Two worlds that differ in one record, the canary: the protocol of what is audited."""
+"""Two worlds that differ in one record, the canary: the one protocol of `dpexp audit` and `dpexp check`.
+
+An algorithm runs by its own `simulate`, in a world without and a world with the canary, and nothing is read but what it
+hands out.
+
+(a) Records: linear losses of slope -G or G on a finite sum; softmax records with one that is replaced, or that is there
+or not. Gradients are as long as they may be, and the same at all iterates. Parameters are those that are handed out;
+else the objective, which on linear losses is a multiple of the first coordinate of every iterate.
+(b) Fresh users: the response of the first one is one of the two whose gradients lie furthest apart. Distances are
+measured from a point so far away in the direction of the difference that they show the coordinate along it, of which
+the likelihood ratio of the first message is a function.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from dpexp.algorithms.one_pass import OnePassAlgorithm
+from dpexp.core.errors import UsageError
 from dpexp.core.seeds import generator
-from dpexp.privacy.analyses.analysis import Analysis
+from dpexp.engine.lanes.elementwise import Value, where
+from dpexp.engine.linear.designs import Design, Errors, independent_normals
+from dpexp.engine.linear.one_pass import Model
+from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
+from dpexp.privacy.analyses.composition_of_runs import composition_of_runs
+from dpexp.privacy.budgets import Budget
+from dpexp.problems.canaries import Canaries, LinearCanaries
+from dpexp.problems.linear_predictor import LinearPredictorProblem
+
+DELTA = 1e-5
+"""at which the tightest analysis is chosen"""
+FAR_AWAY = 1e4
+"""of the point from which distances are measured, in units of the noise"""
+COIN = 2**31
+"""the part of a replicate's streams that decides its world, and nothing else"""
 
 
 @dataclass(frozen=True)
@@ -36,20 +64,14 @@ class Seen(NamedTuple):
 
 
 class Worlds(Protocol):
-    """A mechanism that is run in two worlds."""
+    """A mechanism that is run in two worlds: the algorithm's name, and what is audited and at which size, in a line."""
 
     @property
-    def algorithm(self) -> str:
-        """The name of the algorithm."""
-
+    def algorithm(self) -> str: ...
     @property
-    def label(self) -> str:
-        """What is audited, in a line: algorithm, problem and budget."""
-
+    def label(self) -> str: ...
     @property
-    def size(self) -> str:
-        """At which size it is run, and what differs from the config."""
-
+    def size(self) -> str: ...
     @property
     def looks(self) -> Sequence[Look]: ...
 
@@ -57,7 +79,173 @@ class Worlds(Protocol):
         """Run these replicates, and return what each look has seen. A replicate depends on its number and the seed."""
 
 
+class NothingShown(UsageError):
+    """The algorithm hands out nothing that could be looked at."""
+
+
+@dataclass(frozen=True)
+class TwoWorlds:
+    """What an algorithm hands out of two neighbouring problems, without the canary and with it."""
+
+    setting: Any
+    """the algorithm with its parameters"""
+    problems: tuple[Any, Any]
+    schedule: Any
+    budget: Budget
+    steps: np.ndarray
+    """checkpoints"""
+    protects: str
+    label: str = ""
+    size: str = ""
+    statistic: str = "joint ratio"
+    canary_budget: Budget | None = None
+    """the canary's own, where users have several"""
+    together: int = 1
+    """replicates that are seen together"""
+
+    @property
+    def algorithm(self) -> str:
+        return str(self.setting.name)
+
+    @cached_property
+    def looks(self) -> Sequence[Look]:
+        """One, by the tightest analysis of what is seen; none where no analysis covers it."""
+        budget = self.canary_budget or self.budget
+        mechanism = self.setting.mechanism(self.problems[0], self.schedule, budget, int(self.steps[-1]))
+        # all that is handed out is the last iterate where there is one estimator, at one checkpoint or with parameters
+        last = len(self.setting.estimators) == 1 and (len(self.steps) == 1 or isinstance(self.problems[0], Canaries))
+        covers = (ALL, LAST) if last else (ALL,)
+        covering = [a for a in mechanism.upper_bounds() if a.valid and a.released in covers]
+        if not covering:
+            return []
+        best = min(covering, key=lambda a: a.eps(DELTA))
+        claim = composition_of_runs([(best, self.together)]) if self.together > 1 else best
+        return [Look(LAST if last else ALL, self.protects, self.statistic, claim)]
+
+    def observe(self, seed: int, replicates: range) -> Sequence[Seen]:
+        canary = coins(seed, replicates)
+        found = np.empty(0)
+        for there, problem in enumerate(self.problems):
+            own = np.flatnonzero(canary == there)
+            # runs of one world in one pass
+            lanes = [self.together * replicates[int(k)] + j for k in own for j in range(self.together)]
+            if lanes:
+                passed = self.setting.simulate(problem, [(self.schedule, self.budget)], self.steps, seed, lanes)
+                rows = _handed_out(problem, passed).reshape(len(own), -1)
+                found = found if found.size else np.empty((len(canary), rows.shape[1]))
+                found[own] = rows
+        return [Seen(found, canary)]
+
+
 def coins(seed: int, replicates: range) -> np.ndarray:
-    """The world of each replicate, bool [R]: from the stream of its data, which decides nothing else here."""
-    # a coin of its own stream: batches, order and noise are the same in both worlds
-    return np.array([generator(seed, r, "data").random() < 0.5 for r in replicates])
+    """The world of each replicate, bool [R]; batches, order and noise are the same in both worlds."""
+    return np.array([generator(seed, r, "data", COIN).random() < 0.5 for r in replicates])
+
+
+def _handed_out(problem: Any, passed: Any) -> np.ndarray:
+    """What shows the canary, [R, k]."""
+    measured = {name: passed.values[0, :, :, m] for m, name in enumerate(passed.metrics)}
+    if isinstance(problem, LinearPredictorProblem):
+        if "param_distance_sq" not in measured:
+            raise NothingShown("`simulate` measures no `param_distance_sq`, which shows where an iterate is")
+        # (b): after the first user
+        found = np.moveaxis(np.sqrt(measured["param_distance_sq"][:, :1]), 2, 0)
+    elif passed.parameters is not None:
+        found = np.moveaxis(np.asarray(passed.parameters[0], float), 1, 0)
+    elif isinstance(problem, LinearCanaries) and "objective" in measured:
+        # (a)
+        found = np.moveaxis(measured["objective"], 2, 0) * problem.count / problem.slope
+    else:
+        raise NothingShown("`simulate` hands out no parameters, nor the metric `objective` of a finite sum")
+    return found.reshape(len(found), -1)
+
+
+def linear_pair(records: int, width: int, smoothness: float = 1.0) -> tuple[LinearCanaries, LinearCanaries]:
+    """(a): the last record of a finite sum."""
+    first = LinearCanaries(
+        records_count=records, width=width, slope=-1.0, canary=records - 1, stated_smoothness=smoothness
+    )
+    return first, first.model_copy(update={"slope": 1.0})
+
+
+def softmax_pair(replaced: bool, **parameters: Any) -> tuple[Canaries, Canaries]:
+    """(a): the first record of a table, whose class is replaced, or which alone has features."""
+    # a record without features has no gradient: it stands for one that is not there
+    absent = 0 if replaced else None
+    there = Canaries(canary=1, others=absent, **parameters)
+    return there.model_copy(update={"canary": absent}), there
+
+
+def user_pair(problem: LinearPredictorProblem, algorithm: Any) -> tuple[Any, Any]:
+    """(b), for an algorithm on fresh users."""
+    sent: Callable[[np.ndarray], np.ndarray] = np.asarray
+    own = problem
+    if isinstance(algorithm, OnePassAlgorithm):
+        sent, own = algorithm.rule().sent, algorithm.messages(problem)
+    pair = furthest_responses(own, sent)
+    start, x = problem.start(), _row(problem.d)[None]
+    zero, one = (sent(own.gradient(start[None], x, np.array([y])))[0] for y in pair)
+    far = start + FAR_AWAY * problem.noise_sensitivity() * (one - zero) / np.linalg.norm(one - zero)
+    return _first_user(problem, pair, 0, far), _first_user(problem, pair, 1, far)
+
+
+def _row(d: int) -> np.ndarray:
+    """A record with |x|^2 = 2, where w(x) |x| is largest."""
+    return np.array([1.0, 1.0, *[0.0] * (d - 1)])
+
+
+def canary_response(t: Value, e: Value, k: np.ndarray) -> Value:
+    """The response that stands at the end of the constants."""
+    return where(e > 0.0, k[-1], k[-1])
+
+
+def _first_user(problem: LinearPredictorProblem, pair: tuple[float, float], there: int, far: np.ndarray) -> Any:
+    """The problem with a first user whose record is known: one of two."""
+    base: type[Any] = type(problem)
+    begun: dict[int, np.random.Generator] = {}
+
+    class FirstUser(base):  # type: ignore[misc]
+        """A law of data in which nothing is left to chance; only the first user of a run is looked at."""
+
+        def model(self) -> Model:
+            model: Model = super().model()
+            design = independent_normals(0.0, self.d, self.cap)._replace(b=_row(self.d)[1:])
+            law = model.law._replace(k=np.array([*model.law.k, pair[there]]), design=design)
+            shifted = Design(columns=("shifted",) * self.d)
+            shape = model.shape._replace(response=canary_response, design=shifted, errors=Errors(self.response_noise))
+            return model._replace(shape=shape, law=law)
+
+        def sample(self, rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
+            responses = np.full(size, pair[0])
+            if id(rng) not in begun:
+                begun[id(rng)] = rng
+                responses[0] = pair[there]
+            return np.tile(_row(self.d), (size, 1)), responses
+
+        def optimum(self) -> np.ndarray:
+            return far
+
+        def look(self, theta: np.ndarray) -> Any:
+            squares = np.sum((theta - far[:, None]) ** 2, axis=1)
+            return squares, squares, squares
+
+    return FirstUser(**problem.model_dump())
+
+
+def furthest_responses(
+    problem: LinearPredictorProblem, send: Callable[[np.ndarray], np.ndarray]
+) -> tuple[float, float]:
+    """The two responses whose gradients at the start lie furthest apart, for a record with |x|^2 = 2."""
+    _, sample = problem.sample(np.random.default_rng(0), 4000)
+    x, theta, tried = _row(problem.d), problem.start(), np.unique(sample)
+    # a problem with two responses has just these; others are tried from far below to far above the prediction
+    if len(tried) > 2:
+        offsets = np.geomspace(1e-2, 1e6, 120)
+        tried = float(x @ theta[: problem.d + 1]) + np.concatenate([-offsets[::-1], offsets])
+    points = np.broadcast_to(theta, (len(tried), len(theta))), np.broadcast_to(x, (len(tried), len(x)))
+    sent = send(problem.gradient(*points, tried))
+    distances = np.linalg.norm(sent[:, None] - sent[None], axis=2)
+    # among pairs that are as far apart the widest: its scores stay at their ends when theta moves
+    apart = np.where(distances >= distances.max() * (1 - 1e-9), np.abs(tried[:, None] - tried[None]), -1.0)
+    a, b = np.unravel_index(int(np.argmax(apart)), apart.shape)
+    return float(tried[min(a, b)]), float(tried[max(a, b)])

@@ -1,0 +1,193 @@
+"""The worlds in which the mechanism of a config is audited.
+
+A copy is audited: the config's algorithm with all its settings but size, on few records, for few steps, with noise for
+a larger target. Of softmax regression the parameters are seen: after two steps the last iterate and the average are all
+iterates. Users keep their own budgets and step sizes, and a central fit is run on few records.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import cast
+
+import numpy as np
+
+from dpexp.algorithms.central_newton import CentralNewton
+from dpexp.algorithms.dp_sgd import DpSgd
+from dpexp.algorithms.dp_sgld import DpSgld
+from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm
+from dpexp.algorithms.one_pass import OnePassAlgorithm
+from dpexp.config.cells import Cell
+from dpexp.core.seeds import generator
+from dpexp.core.text import counted
+from dpexp.privacy.budgets import Budget, ConstantBudget, ListBudget, Target
+from dpexp.problems.canaries import PREPARED
+from dpexp.problems.finite_sum import FiniteSum
+from dpexp.problems.linear_predictor import LinearPredictorProblem
+from dpexp.problems.softmax import Softmax
+from dpexp.reporting.audit.worlds import (
+    DELTA,
+    Look,
+    Seen,
+    TwoWorlds,
+    Worlds,
+    coins,
+    furthest_responses,
+    linear_pair,
+    softmax_pair,
+    user_pair,
+)
+
+RECORDS, BATCH, WIDTH, FAR = 8, 2, 2, 4.0
+"""of a copy: records, records in a batch, features, and the length of a record over the clip"""
+SUM_RECORDS, SUM_STEPS, SUM_WIDTH, RATE = 6, 12, 4, 0.25
+"""of a copy on a finite sum: records, steps, coordinates, and the rate of Poisson samples where there are any"""
+TARGET = 8.0
+"""epsilon of a copy: noise of a wrong size is told from the right one by the fewest runs"""
+SMALL_STEP = 1e-3
+"""of a step of DP-SGD: its noise follows from the clip, and the smaller the step, the less does the canary fade"""
+FIT_RECORDS = 400
+USERS, MOST_BUDGETS = 8, 6
+WAYS = ((2, 2), (12, 1))
+"""steps of a copy of DP-SGD, and replicates that are seen together: in two steps noise that is missing somewhere, or is
+shared, is a large part of all; in twelve batches repeat"""
+Audits = Sequence[Worlds] | str | None
+"""of a cell; why there is none; or None, where the cell is of another shape"""
+
+
+def audits_of(cell: Cell) -> Sequence[Worlds] | str:
+    """The audits of one cell, or why there is none."""
+    if math.isinf(cell.privacy.mu.smallest):
+        return f"{cell.algorithm.name}, {cell.privacy.mu.label}: no privacy is claimed"
+    shapes: tuple[Callable[[Cell], Audits], ...] = (of_users, of_batches, of_sums, of_fits)
+    known = (audits(cell) for audits in shapes)
+    return next((found for found in known if found is not None), f"{cell.algorithm.name}: no canary is known for it")
+
+
+def of_users(cell: Cell) -> Audits:
+    """An audit of the first of fresh users, with each of the budgets; the others have these in turn."""
+    problem, algorithm, budget = cell.problem, cell.algorithm, cell.privacy.mu
+    if not (isinstance(algorithm, OnePassAlgorithm) and isinstance(problem, LinearPredictorProblem)):
+        return None
+    pair, n = user_pair(problem, algorithm), min(cell.run.n, USERS)
+    mus = [] if budget.pure_eps is not None else budgets_of(budget)
+    turns: list[tuple[Budget, Budget, str]] = [
+        (ListBudget(list=(*mus[k:], *mus[:k])), ConstantBudget(mu=mu), f"a user with mu = {mu:g}")
+        for k, mu in enumerate(mus)
+    ]
+    label = f"{algorithm.name} on {problem.name}, {'mu = ' if mus else ''}{budget.label}"
+    size = f"the first of {n} users, with the budgets of the config in turn"
+    return [
+        TwoWorlds(algorithm, pair, cell.schedule, own, np.unique([1, n]), who, label, size, "message", first)
+        for own, first, who in turns or [(budget, budget, "a user")]
+    ]
+
+
+def budgets_of(budget: Budget) -> list[float]:
+    """Every finite value of a law of budgets, or some of many."""
+    drawn = budget.draw((np.arange(1000) + 0.5) / 1000, 1)
+    values = sorted({float(mu) for mu in drawn if math.isfinite(mu)})
+    # every budget is tested at its share of the level, so that few of them are told more
+    return [values[k] for k in sorted({*np.linspace(0, len(values) - 1, MOST_BUDGETS).round().astype(int).tolist()})]
+
+
+def of_batches(cell: Cell) -> Audits:
+    """A copy of DP-SGD or DP-SGLD for each of `WAYS`."""
+    problem, algorithm, schedule = cell.problem, cell.algorithm, cell.schedule
+    if not (isinstance(algorithm, DpSgd | DpSgld) and isinstance(problem, Softmax)):
+        return None
+    stated = algorithm.mechanism(problem, schedule, cell.privacy.mu, cell.run.n)
+    replaces = stated.neighboring_relation == "replace-one"
+    # full batches stay full, and a config whose groups are used whole keeps that
+    records = BATCH if algorithm.batch_size == problem.n else RECORDS
+    whole = algorithm.groups is not None and algorithm.groups * algorithm.batch_size == problem.n
+    groups = None if algorithm.groups is None else records // BATCH if whole else 2
+    copy = algorithm.model_copy(update={"batch_size": BATCH, "epochs": 1, "groups": groups})
+    clip = algorithm.clip if isinstance(algorithm, DpSgd) else math.inf
+    clipped, long = math.isfinite(clip), max(1.0, clip) ** 2
+    if isinstance(algorithm, DpSgd) and schedule.name == "constant":
+        schedule = schedule.model_copy(update={"eta": SMALL_STEP / long})
+    pair = softmax_pair(
+        replaces, regulariser=problem.regulariser, records=records, classes=2 if clipped else 10, width=WIDTH,
+        length=FAR * clip if clipped else PREPARED,
+        slope_limit=long / (2 * SMALL_STEP) if clipped else problem.smoothness,
+    )  # fmt: skip
+    who = "a record that is replaced" if replaces else "a record that is added or removed"
+    size = f"a copy: {records} records, batches of {BATCH}, {{}}, eps = {TARGET:g}"
+    return [
+        TwoWorlds(
+            copy, pair, schedule, _target(cell), np.arange(1, steps + 1), who, _label(cell),
+            size.format(counted(steps, "step")) + (f", {together} replicates seen together" if together > 1 else ""),
+            together=together,
+        )
+        for steps, together in WAYS
+    ]  # fmt: skip
+
+
+def of_sums(cell: Cell) -> Audits:
+    """A copy of an algorithm on a finite sum."""
+    problem, algorithm = cell.problem, cell.algorithm
+    if not (isinstance(algorithm, FiniteSumAlgorithm) and isinstance(problem, FiniteSum)):
+        return None
+    if cell.schedule.name == "prescribed":
+        return f"{algorithm.name}: a prescribed schedule fixes the size; path-length or constant steps are audited"
+    if not algorithm.noise:
+        return f"{algorithm.name}, noise: false: no privacy is claimed"
+    sampled = float(algorithm.model_dump().get("sampling_rate", 1.0)) < 1
+    copy = algorithm.model_copy(update={"epochs": None, **({"sampling_rate": RATE} if sampled else {})})
+    # the change of a gradient over one epoch, over its length, is the config's: noise for small changes rests on it
+    eta, own = cell.schedule.step_size(SUM_STEPS), cell.schedule.step_size(cell.run.n)
+    ratio = problem.smoothness * own * algorithm.passes(problem) / problem.lipschitz
+    first, _ = linear_pair(SUM_RECORDS, SUM_WIDTH)
+    pair = linear_pair(SUM_RECORDS, SUM_WIDTH, ratio / (eta * algorithm.passes(first)))
+    rate = f", sampling_rate {RATE:g}" if sampled else ""
+    size = f"a copy: {SUM_RECORDS} records of linear losses{rate}, {SUM_STEPS} steps, eps = {TARGET:g}"
+    steps = np.arange(1, SUM_STEPS + 1)
+    who = "a record that is replaced"
+    return [TwoWorlds(copy, pair, cell.schedule, _target(cell), steps, who, _label(cell), size)]
+
+
+def of_fits(cell: Cell) -> Audits:
+    """The estimate of a central fit."""
+    if isinstance(cell.algorithm, CentralNewton) and isinstance(cell.problem, LinearPredictorProblem):
+        return [FitAudit(cell, cell.algorithm, cell.problem, cast(float, cell.privacy.mu.constant))]
+    return None
+
+
+class FitAudit:
+    """The estimate of a central fit; one of its records has either of the two responses of the furthest gradients."""
+
+    def __init__(self, cell: Cell, algorithm: CentralNewton, problem: LinearPredictorProblem, mu: float) -> None:
+        from dpexp.inference.fitting import plan_central
+
+        self.algorithm, n = algorithm.name, min(FIT_RECORDS, cell.run.n)
+        self.planned, self.mu = plan_central(algorithm.model(problem, cell.privacy.mu), n), mu
+        x, y = problem.sample(np.random.default_rng(0), n)
+        x[0, 1:] = 0.0
+        x[0, 1] = 1.0
+        self.tables = [(x[:, 1:], np.concatenate([[one], y[1:]])) for one in furthest_responses(problem, np.asarray)]
+        self.label, self.size = f"{algorithm.name} on {problem.name}, mu = {mu:g}", f"a copy: {n} records"
+        stated = algorithm.mechanism(problem, cell.schedule, cell.privacy.mu, n).upper_bounds()
+        self.looks = [Look("estimate", "a record that is replaced", "joint ratio", stated[0])]
+
+    def observe(self, seed: int, replicates: range) -> Sequence[Seen]:
+        from dpexp.inference.fitting import fit_central
+
+        canary = coins(seed, replicates)
+        draws = [generator(seed, r, "noise").standard_normal for r in replicates]
+        found = [fit_central(self.planned, *self.tables[int(one)], self.mu, draw).theta
+                 for one, draw in zip(canary, draws, strict=True)]  # fmt: skip
+        return [Seen(np.clip(np.nan_to_num(np.stack(found)), -1e6, 1e6), canary)]
+
+
+def _target(cell: Cell) -> Target:
+    return Target(eps=TARGET, delta=(cell.privacy.mu.target or (0.0, DELTA))[1])
+
+
+def _label(cell: Cell) -> str:
+    """The algorithm with what of it differs from its defaults and is kept in a copy."""
+    changed = ("name", "epochs", "batch_size", "groups", "sampling_rate")
+    kept = cell.algorithm.model_dump(exclude_defaults=True)
+    rest = "".join(f", {key} = {value}" for key, value in kept.items() if key not in changed)
+    return f"{cell.algorithm.name} on {cell.problem.name}{rest}"
