@@ -260,6 +260,10 @@ class Reader:
     def population(self, section: Tree, variant: _Variant) -> None:
         """Put the populations into the problem: one, or several that sweep."""
         problem = variant.sections["problem"]
+        design = section.value.get("design") if isinstance(section.value, dict) else None
+        if not self.trusted and isinstance(design, dict) and "rows" in design:
+            message = f"not checked: reads {design['rows']}"
+            raise NotChecked([Issue(section.at(), message, "a list opens no data that a config names")])
         options = alternatives(variant.kinds["problem"], problem, section, self.complain)
         places = [section.joined({key: section.holding(value) for key, value in values.items()}) for values in options]
         if len(places) == 1:

@@ -38,8 +38,9 @@ def from_its_folder(root: Tree, folder: Path) -> None:
                 # a path given on the command line, which has no line, starts where the command is run
                 tree[keys[0]] = as_named(value, folder, not root.at(*here).line)
 
-    for way in (("problem", "data", "path"), ("cases", "problem", "data", "path")):
+    for way in (("problem", "data", "path"), ("population", "design", "rows")):
         rename(root.value, way, ())
+        rename(root.value, ("cases", *way), ())
 
 
 def by_name(section: Tree, fields_of: Callable[[str], Collection[str] | None]) -> list[Tree]:

@@ -193,8 +193,10 @@ def compiled(population: Population, own: CompiledErrors) -> tuple[Design, Compi
     a, b, low, high = np.ones(d), np.zeros(d), np.zeros(d), np.zeros(d)
     kinds: list[str] = []
     uniforms = normals = 0
-    df = 1.0
-    if rows.columns is None and rows.law == "t":
+    df, table = 1.0, np.zeros((0, d))
+    if rows.rows is not None:
+        table, uniforms = rows.table, 1
+    elif rows.columns is None and rows.law == "t":
         df = rows.value("df")
         a[:], uniforms, normals = rows.value("scale"), int(df) // 2, int(df) % 2
     elif rows.columns is None and rows.law == "normal" and rows.value("mean") == 0:
@@ -238,8 +240,8 @@ def compiled(population: Population, own: CompiledErrors) -> tuple[Design, Compi
     if population.bend:
         numbers[6] = population.mean_square
         errors = errors._replace(bends=True)
-    design = designs.Design(mixing, uniforms, normals, tuple(kinds))
-    return design, errors, designs.DesignNumbers(a, b, low, high, mix, df, numbers, np.array([population.cap]))
+    design = designs.Design(mixing, uniforms, normals, tuple(kinds), rows.rows is not None)
+    return design, errors, designs.DesignNumbers(a, b, low, high, mix, df, numbers, np.array([population.cap]), table)
 
 
 def response_of(population: Population, own: Callable[..., Any]) -> Callable[..., Any]:

@@ -12,12 +12,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-from pydantic import Discriminator, Tag, model_serializer, model_validator
+from pydantic import Discriminator, PrivateAttr, Tag, model_serializer, model_validator
 
+from dpexp.core.errors import DataError
 from dpexp.core.parameters import Dimension, Finite, Parameters
+from dpexp.core.places import FOLDER
+from dpexp.problems.public_rows import rows_at, with_content
 
 REQUIRED = math.nan
 COLUMNS: dict[str, dict[str, float]] = {
@@ -192,12 +196,34 @@ def _shape(value: object) -> str:
 
 
 class Design(Law):
-    """The law of rows: one law for all columns, or a list of columns."""
+    """The law of rows: one law for all columns, a list of columns, or the rows of a public table, drawn uniformly."""
 
     columns: tuple[Column, ...] | None = None
+    rows: str | None = None
+    """the table's file"""
+    sha256: str | None = None
+    longest: float | None = None
+    """its hash, and the largest |(1, z)| of its rows"""
+    _folder: Path | None = PrivateAttr(None)
     correlation: (
         Annotated[Annotated[Correlation, Tag("mapping")] | Annotated[Matrix, Tag("list")], Discriminator(_shape)] | None
     ) = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_content(cls, given: object) -> object:
+        return with_content(given) if isinstance(given, Mapping) else given
+
+    @model_validator(mode="after")
+    def _placed(self) -> Design:
+        self._folder = None if self.rows is None else FOLDER.get()
+        return self
+
+    @property
+    def table(self) -> np.ndarray:
+        """The rows of the table, [N, d]. Raises DataError where they are not read."""
+        assert self.rows is not None
+        return rows_at(self.rows, self._folder, self.sha256)
 
 
 class Coefficients(Parameters):
@@ -314,6 +340,8 @@ class Population(Parameters):
         rows = self.design
         if rows.columns is not None:
             design: dict[str, Any] = {"columns": tuple(column.filled() for column in rows.columns)}
+        elif rows.rows is not None:
+            design = {"rows": rows.rows, "sha256": rows.sha256, "longest": rows.longest}
         else:
             design = rows.filled()
         if rows.correlation is not None:
@@ -355,6 +383,8 @@ class Population(Parameters):
             return sum(column.width for column in self.design.columns)
         if self.d is not None:
             return self.d
+        if self.design.rows is not None:
+            return self.design.table.shape[1]
         return len(self.coefficients) - 1 if isinstance(self.coefficients, tuple) else 5
 
     @property
@@ -400,11 +430,15 @@ class Population(Parameters):
     @property
     def reach(self) -> float:
         """The largest |x| that a row can have; inf where there is none."""
+        if self.design.longest is not None:
+            return self.design.longest
         return math.sqrt(1 + sum(column.largest for column in self.columns))
 
     @property
     def mean_square(self) -> float:
         """E x_1^2 of the first column; inf where there is none."""
+        if self.design.rows is not None:
+            return float(np.mean(self.design.table[:, 0] ** 2))
         column = self.columns[0]
         if column.law == "normal":
             return column.value("sd") ** 2 + column.value("mean") ** 2
@@ -422,7 +456,8 @@ class Population(Parameters):
     def short(self) -> dict[str, float] | None:
         """`d`, `sigma_z`, `beta` and, where errors are given, `sigma`, where these say the same; None elsewhere."""
         rows, errors, beta = self.design, self.errors, self.beta
-        plain = rows.columns is None and rows.law == "normal" and rows.correlation is None and rows.value("mean") == 0
+        listed = rows.columns is not None or rows.rows is not None
+        plain = not listed and rows.law == "normal" and rows.correlation is None and rows.value("mean") == 0
         usual = errors is None or (errors.law == "normal" and errors.heteroscedastic is None)
         logit = self.response is None or self.response.link == "logit"
         if not (plain and usual and logit and len(set(beta)) == 1 and self.cap == 2 and self.bend == 0):
@@ -447,8 +482,25 @@ class Population(Parameters):
             if self.bend and math.isinf(self.mean_square):
                 yield Fault(("bend",), "needs a first column whose square has a mean")
 
+    def _faults_of_table(self) -> Iterator[Fault]:
+        try:
+            width = self.design.table.shape[1]
+        except DataError as error:
+            yield Fault(("design", "rows"), f"cannot be used: {error.message}", error.hint)
+            return
+        if self.d not in (None, width):
+            yield Fault(("d",), f"is {self.d}, but the table has {width} columns", "leave out `d`")
+
     def _faults_of_design(self) -> Iterator[Fault]:
         rows = self.design
+        if rows.rows is not None:
+            if beside := sorted(rows.model_fields_set - {"rows", "sha256", "longest"}):
+                yield Fault(("design", beside[0]), "does not go with 'rows', which is a law", "keep one of them")
+            if rows._folder is not None:
+                yield from self._faults_of_table()
+            elif self.d is None:
+                yield Fault(("d",), "is missing: the rows of stored results are not read")
+            return
         if rows.columns is not None:
             if rows.law != "normal" or any(getattr(rows, key) is not None for key in RANGES if key in Law.model_fields):
                 yield Fault(("design",), "has a law beside 'columns': give one of them")

@@ -48,7 +48,7 @@ def _public(problem: WeightedRegression) -> tuple[Places, np.ndarray, np.ndarray
     """Public rows with the corrections of (a): minus their gradient at theta*, half of what the Hessian lacks, and
     their losses there."""
     x, best = sobol_rows(problem.law, POINTS, 1), optimum_of(problem)
-    places = placed(problem, full_points(x, np.full(POINTS, 1 / POINTS), problem.cap, 1.0))
+    places = placed(problem, full_points(x, np.full(len(x), 1 / len(x)), problem.cap, 1.0))
     found = means_at(problem, places, best)
     lacking = (second_order_of(problem)[0] - hessian_at(problem, places, best, found)) / 2
     slope = places.rows.mean(1, found.g)

@@ -82,9 +82,11 @@ def errors_in(problem: WeightedRegression) -> Errors:
 @kept_once(64)
 def unknown_means(problem: WeightedRegression) -> UsageError | None:
     """Why means over the responses are not known; None where they are."""
-    if problem.labels:
-        return None
     try:
+        if problem.law.design.rows is not None:
+            _ = problem.law.design.table
+        if problem.labels:
+            return None
         errors_in(problem)
     except UsageError as error:
         return error
@@ -262,7 +264,7 @@ def find_optimum(problem: WeightedRegression) -> Optimum:
     """The same with what is left of the gradient and the error of the rule for rows."""
     if (unknown := unknown_means(problem)) is not None:
         raise unknown
-    if problem.law.design.columns is not None:
+    if problem.law.design.columns is not None or problem.law.design.rows is not None:
         eigenvalues = np.linalg.eigvalsh(places_of(problem).rows.moments(1))
         if eigenvalues[0] <= 1e-12 * eigenvalues[-1]:
             raise UsageError(

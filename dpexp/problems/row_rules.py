@@ -11,6 +11,7 @@ along x_1 where an error depends on |x_1|, and is then split at 0.
 (f) Correlated normals of any number: the law of |x|^2 given the predictor, by a contour integral (`slices`).
 (g) Everything else: a randomised Sobol sequence (16 scrambles of fixed seeds), whose error is three standard errors of
 the mean weight.
+(h) The rows of a public table themselves.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from dpexp.problems.population import Column, Population
 from dpexp.problems.slices import Slices, slices_of
 
 MOST_CELLS = 10_000
+WHOLE = 2048
+"""rows of a table over which gaps at checkpoints are sums; of a larger one a sample is"""
 MOST_COLUMNS = 1000
 """of rows that are points in all coordinates"""
 MOST_PARTS = 200
@@ -115,6 +118,8 @@ def rows_along(
 
     `cuts` divides panels along rays, for functions with kinks of their own; with `whole` points have all coordinates.
     """
+    if population.design.rows is not None:
+        return _of_table(population)
     d, slopes = population.width, population.beta[1:] if along is None else np.array(along)
     discrete = [c for c in population.columns if c.law in ("bernoulli", "categorical")]
     smooth = [c for c in population.columns if c not in discrete]
@@ -326,8 +331,19 @@ def _box(m: int, kink: np.ndarray, cuts: int) -> tuple[np.ndarray, np.ndarray]:
     return r, step * m * r ** (m - 1)
 
 
+def _of_table(population: Population) -> Points:
+    """(h)"""
+    x = np.insert(population.design.table, 0, 1.0, axis=1)
+    return full_points(x, np.full(len(x), 1 / len(x)), population.cap, 1e-15)
+
+
 def sobol_rows(population: Population, count: int, seed: int) -> np.ndarray:
-    """Rows [count, d + 1] of a scrambled Sobol sequence; count is a power of 2."""
+    """Rows [count, d + 1] of a scrambled Sobol sequence; count is a power of 2. Of a table its own, `WHOLE` at most."""
+    if population.design.rows is not None:
+        table = population.design.table
+        if len(table) > WHOLE:
+            table = table[np.random.default_rng(seed).permutation(len(table))[:WHOLE]]
+        return np.insert(table, 0, 1.0, axis=1)
     from scipy.special import chdtri, ndtri
     from scipy.stats import qmc
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from dpexp.engine.lanes.elementwise import Value, absolute, expm1, log, maximum, normal_cdf, sqrt, where
 from dpexp.engine.lanes.language import inlined
-from dpexp.engine.lanes.vectors import load, reals, store
+from dpexp.engine.lanes.vectors import LANES, load, reals, store
 
 MOST_FACTORS = 18
 """uniform numbers are 2^-52 or more: a product of so many is no denormal number"""
@@ -52,6 +52,8 @@ class Design(NamedTuple):
     """0 or 1, of the same"""
     columns: tuple[str, ...] = ()
     """the law of every column; none: all are sd g"""
+    table: bool = False
+    """whether rows are drawn from a table, by one uniform number each"""
 
     @property
     def second(self) -> int:
@@ -76,12 +78,15 @@ class DesignNumbers(NamedTuple):
     """[7] a and b of a + b |x_1|, two numbers of the law, the size, the bend, and E x_1^2"""
     weight: np.ndarray
     """[1] the cap of the weight"""
+    table: np.ndarray
+    """[N, d] rows"""
 
 
 def independent_normals(sd: float, d: int, cap: float) -> DesignNumbers:
     """Columns sd g, without correlation."""
     zero = np.zeros(d)
-    return DesignNumbers(np.full(d, sd), zero, zero, zero, np.zeros((2, d)), 1.0, np.zeros(7), np.array([cap]))
+    none = np.zeros((0, d))
+    return DesignNumbers(np.full(d, sd), zero, zero, zero, np.zeros((2, d)), 1.0, np.zeros(7), np.array([cap]), none)
 
 
 # --- (c) ------------------------------------------------------------------------------------------------------------
@@ -197,7 +202,7 @@ def mixing_of(design: Design) -> Callable[..., Any]:
 def factor_of(design: Design) -> Callable[..., Any] | None:
     """(b): factor(u, v, b, n), of every column of the row."""
     count, odd = design.uniforms, design.normals
-    if not count and not odd:
+    if design.table or (not count and not odd):
         return None
 
     def factor(u, v, b, n):
@@ -219,7 +224,9 @@ def factor_of(design: Design) -> Callable[..., Any] | None:
 
 
 def columns_of(design: Design) -> Callable[..., Any] | None:
-    """(c): columns(x, v, b, n), in place; None where all are sd g."""
+    """(c): columns(x, v, b, n), in place; None where all are sd g. Of a table v are the uniform numbers of rows."""
+    if design.table:
+        return inlined(_from_table)
     if not design.columns:
         return None
     place, taken = 0, design.normals
@@ -228,6 +235,14 @@ def columns_of(design: Design) -> Callable[..., Any] | None:
         made = _chained(made, inlined(COLUMNS[kind]), place, place + count, taken if kind == "t" else -1, kind)
         place, taken = place + count, taken + count * (kind == "t")
     return made
+
+
+def _from_table(x, u, b, n):
+    for lane in range(LANES):
+        # uniform numbers are in (0, 1]
+        k = int((1.0 - u[b, 0, lane]) * len(n.table))
+        for j in range(x.shape[1]):
+            x[b, j, lane] = n.table[k, j]
 
 
 def _nothing(x, v, b, n):

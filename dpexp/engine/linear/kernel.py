@@ -194,7 +194,7 @@ def drawing(shape: Shape, lengths: bool, known_d: int | None) -> Callable[..., A
     normal, uniforms, extra = errors.kind == "normal", design.uniforms, design.normals + design.second
     more, grows, bends = errors.second, errors.grows, errors.bends
     mix, factor, columns = mixing_of(design), factor_of(design), columns_of(design)
-    of_errors, factored, plain = errors.unit is not None, factor is not None, columns is None
+    of_errors, factored, plain, from_table = errors.unit is not None, factor is not None, columns is None, design.table
     error = None if errors.unit is None else inlined(errors.unit)
 
     @njit(nogil=True)
@@ -219,7 +219,7 @@ def drawing(shape: Shape, lengths: bool, known_d: int | None) -> Callable[..., A
         for b in range(BLOCK):
             mix(x, b, d, n)
             if not plain:
-                columns(x, block.v, b, n)
+                columns(x, block.u if from_table else block.v, b, n)
             ratio = factor(block.u, block.v, b, n) if factored else reals(1.0)
             t = reals(law.beta[0])
             norm_sq = reals(1.0)

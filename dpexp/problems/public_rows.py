@@ -1,0 +1,69 @@
+"""Rows of a public table, from which users are drawn: `design: {rows: FILE}` of a population.
+
+All columns of the table are numbers. Its content decides the cell: a population keeps the file's SHA-256 and the length
+of its longest row, so that statements of stored results open no file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpexp.core.caches import kept_once
+from dpexp.core.errors import DataError
+from dpexp.core.places import FOLDER, place_of
+from dpexp.data.records import read_table
+
+MOST_ROWS, MOST_COLUMNS, LARGEST = 1_000_000, 1000, 1e6
+
+
+def _hash(place: Path) -> str:
+    return sha256(place.read_bytes()).hexdigest()
+
+
+@kept_once(8)
+def _rows(place: Path, digest: str) -> np.ndarray:
+    if _hash(place) != digest:
+        raise DataError(f"{place}: its content is not that of sha256 {digest[:12]}...", "leave out `sha256`")
+    table = read_table(place)
+    if len(table) > MOST_ROWS or len(table.columns) > MOST_COLUMNS:
+        raise DataError(f"{place}: a design takes at most {MOST_ROWS:,} rows of {MOST_COLUMNS:,} columns")
+    out = np.empty((len(table), len(table.columns)))
+    for j, (name, values) in enumerate(table.columns.items()):
+        for k, value in enumerate(values):
+            try:
+                out[k, j] = float("nan" if value is None else value)
+            except ValueError:
+                out[k, j] = np.nan
+            if not abs(out[k, j]) <= LARGEST:
+                raise DataError(f"{table.place(k)}: '{name}' is {value!r}, and no number of at most {LARGEST:g}")
+    out.setflags(write=False)
+    return out
+
+
+def rows_at(path: str, folder: Path | None, digest: str | None) -> np.ndarray:
+    """The rows of a table [N, d]. Raises DataError for stored results, of which none are read, and changed tables."""
+    if folder is None:
+        raise DataError(f"{path}: the rows of stored results are not read", "dpexp run CONFIG reads them")
+    place = place_of(path, folder)
+    if not place.is_file():
+        raise DataError(f"{path}: no such file (a path in a config starts at the config's folder)")
+    return _rows(place, digest or _hash(place))
+
+
+def with_content(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A design with the hash of its table and the length of the longest row (1, z); as given where it has none."""
+    path, folder = given.get("rows"), FOLDER.get()
+    if not isinstance(path, str) or folder is None or given.get("sha256") is not None:
+        return given
+    try:
+        rows = rows_at(path, folder, None)
+    except DataError:
+        # the design says what is wrong, at its place
+        return given
+    longest = float(np.sqrt(1 + np.max(np.sum(rows**2, axis=1))))
+    return {**given, "sha256": _hash(place_of(path, folder)), "longest": longest}
