@@ -25,12 +25,10 @@ from eps and delta of one record k eps and delta (e^(k eps) - 1) / (e^eps - 1). 
 
 from __future__ import annotations
 
-import bisect
-import heapq
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from statistics import NormalDist
 from typing import Literal
@@ -44,11 +42,10 @@ LEAST_LOG, FIRST_LOG, CERTAIN = -500.0, -28.0, 36.0
 """places, log delta / (1 - delta), of the least delta that is asked, of the first, and of the last number below 1"""
 _NEAR = {"above": 1e-4, "below": 1e-7}
 """how closely a place is found: of guarantees, some of which take a while, and of attained values"""
-_START, _LEVELS = 24, 6
-"""deltas at which a search begins, and halvings of the way between two of them"""
+_START, _LEVELS, _MOST_HALVINGS = 24, 6, 300
+"""deltas at which a search begins, and halvings of the way between two of them, from above and from below"""
 _CLOSE, _CURVE = 2e-4, 3e-3
 """how near an upper limit of beta is to the profile, relative to the smaller of beta and 1 - beta; and for a curve"""
-_MOST_HALVINGS = 300
 _NOTHING, _SMALL = 1e-100, 1e-4
 """an advantage that is none; and a beta below which it is not resolved relative to itself"""
 _LOOSE = 1e-4
@@ -71,8 +68,8 @@ class Curve:
     """epsilon -> delta, where that is known without a search; rounded like `eps`"""
     unsampled: float = math.inf
     """mu of a Gaussian mechanism that is never better: of sampled steps that of the same steps on all records"""
-    _known: list[tuple[float, float]] = field(default_factory=list, init=False, repr=False, compare=False)
-    """(log delta / (1 - delta), epsilon) that have been asked, ordered"""
+    _known: dict[float, float] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """epsilon by log delta / (1 - delta), as far as it has been asked"""
 
     def delta(self, eps: float) -> float:
         """Delta at epsilon >= 0: the least that is guaranteed, or the largest that is seen to be attained."""
@@ -84,14 +81,15 @@ class Curve:
             return self._inverse(eps)
         # Exact profiles imply no more than they say. Others, such as those of private selection, have an epsilon that
         # never falls to 0, so that they say nothing of the smallest; then the best of some places is taken.
-        implied = self._implied(eps)
+        places = (FIRST_LOG * (1 - k / _START) for k in range(_START))
+        implied = min(implied_delta(self._at(place), _delta(place), eps) for place in places)
         return implied if self._at(_logit(implied)) > eps else min(self._inverse(eps), implied)
 
     def _inverse(self, eps: float) -> float:
         """The delta whose epsilon is `eps`."""
         # the eps of the delta at `high` is at most eps; begin with what is known
-        high = min((x for x, at in self._known if at <= eps), default=CERTAIN)
-        low = max((x for x, at in self._known if at > eps), default=min(FIRST_LOG, 2 * high))
+        high = min((x for x, at in self._known.items() if at <= eps), default=CERTAIN)
+        low = max((x for x, at in self._known.items() if at > eps), default=min(FIRST_LOG, 2 * high))
         if high == CERTAIN and self._at(high) > eps:
             return _delta(high) if self.side == "below" else 1.0
         while low >= LEAST_LOG and self._at(low) <= eps:
@@ -100,23 +98,6 @@ class Curve:
             return 0.0 if self.side == "below" else _delta(high)
         ends = narrow(lambda x: self._at(x) <= eps, low, high, absolute=_NEAR[self.side])
         return _delta(ends.below if self.side == "below" else ends.above)
-
-    def _implied(self, eps: float) -> float:
-        """The least delta that a larger epsilon guarantees at `eps`, of some places."""
-
-        @cache
-        def implied(k: int) -> float:
-            if k >= _START:
-                return math.inf
-            place = FIRST_LOG * (1 - k / _START)
-            return implied_delta(self._at(place), _delta(place), eps)
-
-        # any place is valid; what they say has one valley, which Fibonacci's numbers find with seven questions
-        before, numbers = -1, (21, 13, 8, 5, 3, 2, 1)
-        for longer, shorter in pairwise(numbers):
-            if implied(before + longer) < implied(before + shorter):
-                before += shorter
-        return implied(before + 1)
 
     @cached_property
     def advantage(self) -> float:
@@ -143,12 +124,28 @@ class Curve:
         """The largest true positive rate at that false positive rate."""
         return 1 - self.beta(alpha)
 
+    def of_group(self, size: int) -> Curve:
+        """The guarantee for so many records at once, with an epsilon that is rounded up by a millionth at most."""
+        if self.side == "below":
+            raise ValueError("what a pair of neighbours attains says nothing of larger groups")
+        if size == 1:
+            return self
+        if self.mu is not None:
+            return Curve(partial(eps_of, size * self.mu), mu=size * self.mu)
+
+        def delta(eps: float) -> float:
+            # at epsilon 0 the factor is k; e^709 is the last that is a number, and what holds at 700 holds beyond
+            eps = min(eps, 700.0)
+            each = eps / size
+            return min(1.0, self.delta(each) * (math.expm1(eps) / math.expm1(each) if each > 0 else float(size)))
+
+        return _OfGroup(lambda at: eps_of_delta(delta, at, 1e-6), direct=delta, one=self, size=size)
+
     def _at(self, logit: float) -> float:
         """Epsilon there, asked once."""
-        k = bisect.bisect_left(self._known, (logit, -1.0))
-        if k == len(self._known) or self._known[k][0] != logit:
-            self._known.insert(k, (logit, self.eps(_delta(logit))))
-        return self._known[k][1]
+        if logit not in self._known:
+            self._known[logit] = self.eps(_delta(logit))
+        return self._known[logit]
 
     def _beta_below(self, alpha: float, levels: int) -> float:
         """A lower limit of beta: the best of some places, each of which is valid, found by halving steps around it."""
@@ -183,78 +180,38 @@ class Curve:
         first = min(FIRST_LOG, 2 * top)
         logs = [*(first + (top - first) * k / _START for k in range(_START)), top]
         best = max(0.0, *(limit(x, x) for x in logs))
-        # (minus the upper limit, smaller place, larger place); above the largest epsilon is 0
-        heap = [(-limit(a, b), a, b) for a, b in pairwise([-math.inf, *logs])]
-        heap.append((-(1 - self.advantage - alpha), top, top))
-        heapq.heapify(heap)
+        # above the largest epsilon is 0
+        cells = [(limit(*ends), *ends) for ends in pairwise([-math.inf, *logs])]
+        cells.append((1 - self.advantage - alpha, top, top))
         for _ in range(_MOST_HALVINGS):
-            largest, low, high = heap[0]
-            upper = max(best, -largest)
+            worst = max(cells)
+            largest, low, high = worst
+            upper = max(best, largest)
             if upper - best <= close * min(1 - upper, max(best, _SMALL)) or low == high:
                 break
             middle = 2 * high if low == -math.inf else (low + high) / 2
             if middle < LEAST_LOG:
                 break
             best = max(best, limit(middle, middle))
-            heapq.heapreplace(heap, (-limit(middle, high), middle, high))
-            heapq.heappush(heap, (-limit(low, middle), low, middle))
-        return min(max(best, -heap[0][0]), 1 - alpha)
+            cells.remove(worst)
+            cells += [(limit(low, middle), low, middle), (limit(middle, high), middle, high)]
+        return min(max(best, max(cells)[0]), 1 - alpha)
 
 
 @dataclass(frozen=True)
-class Group:
-    """A guarantee for several records at once; with one it is the record's own."""
+class _OfGroup(Curve):
+    """A guarantee for several records at once, from that of one: (e)."""
 
-    one: Curve
-    size: int
-
-    def __post_init__(self) -> None:
-        if self.one.side == "below":
-            raise ValueError("what a pair of neighbours attains says nothing of larger groups")
-
-    @cached_property
-    def _curve(self) -> Curve:
-        mu = None if self.one.mu is None else self.size * self.one.mu
-        return Curve(self.eps, mu=mu, direct=self._generic)
-
-    def _generic(self, eps: float) -> float:
-        # (e); at epsilon 0 the factor is k; e^709 is the last that is a number, and what holds at 700 holds beyond
-        eps = min(eps, 700.0)
-        each = eps / self.size
-        factor = math.expm1(eps) / math.expm1(each) if each > 0 else float(self.size)
-        return min(1.0, self.one.delta(each) * factor)
-
-    def delta(self, eps: float) -> float:
-        """Delta at epsilon >= 0, rounded up."""
-        return self._curve.delta(eps)
-
-    def eps(self, delta: float) -> float:
-        """Epsilon at delta, rounded up by a millionth at most; inf where none is found."""
-        if self.one.mu is not None:
-            return eps_of(self.size * self.one.mu, delta)
-        return eps_of_delta(self.delta, delta, 1e-6)
+    one: Curve = field(kw_only=True)
+    size: int = field(kw_only=True)
 
     @cached_property
     def advantage(self) -> float:
-        """(e^eps - 1 + 2 delta) / (e^eps + 1) holds at every epsilon of the group (Kairouz, Oh and Viswanath)."""
-        if self.one.mu is not None or self.size == 1:
-            return self.delta(0.0)
-        # up to epsilon 4: beyond, the limit is above (e^4 - 1) / (e^4 + 1) = .96 whatever delta is
+        # (e^eps - 1 + 2 delta) / (e^eps + 1) holds at every epsilon (Kairouz, Oh and Viswanath); beyond epsilon 4 it is
+        # above (e^4 - 1) / (e^4 + 1) = .96 whatever delta is
         return min(self.delta(0.0), *(implied_delta(0.1 * k, self.delta(0.1 * k), 0.0) for k in range(1, 41)))
 
-    def bayes_error(self, prior: float) -> float:
-        """As for one record."""
-        return self._curve.bayes_error(prior)
-
-    def tpr(self, alpha: float) -> float:
-        """The largest true positive rate, rounded up."""
-        return 1 - self.beta(alpha)
-
     def beta(self, alpha: float, curve: bool = False) -> float:
-        """The least false negative rate, rounded down."""
-        if self.one.mu is not None:
-            return gaussian_beta(self.size * self.one.mu, alpha)
-        # (e): 1 - g(g(..g(alpha)))
         for _ in range(self.size):
             alpha = 1 - self.one.beta(alpha, curve) if alpha < 1 else 1.0
         return 1 - alpha

@@ -8,7 +8,6 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from dpexp.accounting.calibrate import Unreachable
-from dpexp.accounting.curve import Group
 from dpexp.commands.mechanism_arguments import (
     LEAST,
     group_size,
@@ -132,7 +131,7 @@ def _goal(given: dict[str, Any]) -> Goal:
         delta = number("delta", given.get("delta", 1e-5), 0, 1)
         size = group_size(given.get("group", 1))
         shown = {"eps": level, "delta": delta, **({"group": size} if size > 1 else {})}
-        return Goal(lambda a: Group(a, size).eps(delta) if size > 1 else a.eps(delta), level, shown)
+        return Goal(lambda a: a.of_group(size).eps(delta) if size > 1 else a.eps(delta), level, shown)
     if measure == "rdp":
         if "order" not in given:
             raise UsageError("a target rdp=... needs order=...")

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from dpexp.accounting.curve import Group
 from dpexp.accounting.gaussian import eps_of
 from dpexp.config.card import Card, CardRead, Sampler, Stated
 from dpexp.core.text import Printed, columns, counted, down, up
@@ -72,7 +71,7 @@ class Reading:
         return (eps, self.analyses[k]) if math.isfinite(eps) else (math.inf, None)
 
     def _eps(self, analysis: Analysis, delta: float) -> float:
-        return Group(analysis, self.group).eps(delta) if self.group > 1 else analysis.eps(delta)
+        return analysis.of_group(self.group).eps(delta) if self.group > 1 else analysis.eps(delta)
 
     def attained(self, delta: float, released: Sequence[str] = (ALL, LAST)) -> tuple[float, Analysis | None]:
         """The largest epsilon that a pair of neighbours attains of what is released; what the last shows, all show."""
@@ -395,7 +394,7 @@ class Receipt(Printed):
         _, pair = reading.attained(floor, self.released)
         if by is None:
             return {}
-        promised = Group(by, self.card.group)
+        promised = by.of_group(self.card.group)
         attained = pair
         return {
             "advantage": [promised.advantage, attained.advantage if attained else None],

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from dpexp.accounting.curve import Curve, Group
+from dpexp.accounting.curve import Curve
 from dpexp.core.terminal import each
 from dpexp.core.text import columns, down, up
 from dpexp.privacy.analyses.analysis import Analysis
@@ -42,9 +42,9 @@ class Row:
         return ATTAINED if self.profile.side == "below" else GUARANTEE
 
     @cached_property
-    def answers(self) -> Curve | Group:
+    def answers(self) -> Curve:
         """Of the group where one is asked for; what is attained stays that of one record."""
-        return self.profile if self.role == ATTAINED or self.group == 1 else Group(self.profile, self.group)
+        return self.profile if self.role == ATTAINED or self.group == 1 else self.profile.of_group(self.group)
 
     @cached_property
     def curve(self) -> list[tuple[float, float]]:

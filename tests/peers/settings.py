@@ -14,7 +14,6 @@ from pathlib import Path
 
 import dpexp
 from dpexp.accounting import Accountant
-from dpexp.accounting.curve import Group
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.steps import step_loss
 from dpexp.privacy.analyses import last_iterate
@@ -154,7 +153,7 @@ def attained(row):
 def of_group(k, z, q, T, delta):
     """Epsilon of k records."""
     found = analyses(json.dumps(["sampled-gaussian", {"noise_multiplier": z, "sampling_probability": q, "steps": T}]))
-    return min(Group(analysis, k).eps(delta) for analysis in found if analysis.valid)
+    return min(analysis.of_group(k).eps(delta) for analysis in found if analysis.valid)
 
 
 def nodes_squared(uses, steps):

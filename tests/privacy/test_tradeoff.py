@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
-from dpexp.accounting.curve import Curve, Group, gaussian_beta, implied_delta
+from dpexp.accounting.curve import Curve, gaussian_beta, implied_delta
 from dpexp.accounting.gaussian import delta_of, eps_of
 from dpexp.accounting.linear import linear
 from dpexp.privacy.mechanisms import MECHANISMS
@@ -149,7 +149,7 @@ def test_groups():
     """mu-GDP is k mu-GDP for k records, and the generic rules are never below that."""
     closed, searched = Curve(lambda d: eps_of(0.4, d), mu=0.4), Curve(lambda d: eps_of(0.4, d))
     for size in (1, 3):
-        one, other = Group(closed, size), Group(searched, size)
+        one, other = closed.of_group(size), searched.of_group(size)
         for rate in (1e-3, 0.05):
             assert one.tpr(rate) == pytest.approx(float(ndtr(size * 0.4 - ndtri(1 - rate))), rel=1e-9)
             assert one.tpr(rate) <= other.tpr(rate) <= one.tpr(rate) * 1.01
@@ -160,13 +160,13 @@ def test_groups():
     # of sampled sums: k records that are all in a batch, or all not, are a group; they move it k times as far
     q, noise, steps = 0.05, 2.0, 200
     together = linear("poisson", False, q, noise / 3, steps)
-    group = Group(guarantee(sampled(q, noise, steps)), 3)
+    group = guarantee(sampled(q, noise, steps)).of_group(3)
     worst = Curve(together.eps, side="below")
     assert group.tpr(0.01) >= worst.tpr(0.01) > guarantee(sampled(q, noise, steps)).tpr(0.01)
     with pytest.raises(ValueError, match="larger groups"):
-        Group(worst, 2)
+        worst.of_group(2)
     # e^800 is no number, and what holds at a smaller epsilon holds there; so is the guess of what is next to certain
-    pair = Group(Curve(lambda d: 3.0), 3)
+    pair = Curve(lambda d: 3.0).of_group(3)
     assert 0 <= pair.delta(800.0) == pair.delta(700.0) <= 1
     assert group.delta(800.0) < 1e-90
     assert 0 <= group.bayes_error(1e-320) <= 1e-320
@@ -194,8 +194,8 @@ def test_one_record_is_told_no_better_than_two():
         noise_multiplier=3.01, sampling_probability=0.00075, steps=10, runs=30.0, shape=1.0
     )
     own = guarantee(selection, "private-selection")
-    assert own.advantage <= Group(own, 2).advantage < 0.2  # it was 1, and that of two records .1
-    assert own.bayes_error(0.5) >= Group(own, 2).bayes_error(0.5)
+    assert own.advantage <= own.of_group(2).advantage < 0.2  # it was 1, and that of two records .1
+    assert own.bayes_error(0.5) >= own.of_group(2).bayes_error(0.5)
 
 
 QUICK = ("privacy", "--mechanism", "sampled-gaussian", "noise_multiplier=2", "sampling_probability=0.1", "steps=5")
