@@ -32,9 +32,8 @@ if TYPE_CHECKING:
 
     from dpexp.commands.audit import Audited
     from dpexp.commands.check import Verdict
-    from dpexp.commands.fit_result import StoredFit
-    from dpexp.commands.fit_shown import Report
-    from dpexp.commands.model import ReleasedModel
+    from dpexp.commands.fit_result import FitResult
+    from dpexp.commands.released_model import ReleasedModel
     from dpexp.config.cells import Experiment
     from dpexp.privacy.judge import judge as judge
     from dpexp.reporting.figure import Drawing
@@ -204,14 +203,8 @@ def table(
 
     from dpexp.commands import table as command
 
-    if fits := command.fit_files([os.fspath(name) for name in names]):
-        from dpexp.commands.fit_table import records
-
-        return pd.DataFrame(records(fits))
-
     request = command.Request(_several(metric), tuple(estimator), only, statistic, theory)
-    chosen, home = command.one_table([os.fspath(name) for name in names], Path(results), request)
-    return pd.DataFrame(chosen.build(home).records)
+    return pd.DataFrame(command.one_table([os.fspath(name) for name in names], Path(results), request).records)
 
 
 def predict(
@@ -222,23 +215,16 @@ def predict(
     estimator: str | None = None,
     replicate: int = 0,
     results: Pathname = RESULTS,
-) -> ReleasedModel | StoredFit | pd.DataFrame:
+) -> ReleasedModel | FitResult | pd.DataFrame:
     """What a fit (its file or folder) or a run on your own records has released, or predictions for a table.
 
     Without a table a fit, or the parameters of a run: `.names`, `.classes` and `.values` are in the units of your
     columns, `.predict(table)` takes a file or a DataFrame, `.save(path)` writes .npz or .json. Raises ResultsMissing
     for what is missing or stale, with the command to run.
     """
-    from dpexp.commands import model as command
-    from dpexp.commands.fit_result import read_fit
-    from dpexp.commands.table import fit_files
+    from dpexp.commands.predict import read_release
 
-    paths = fit_files([os.fspath(result)])
-    found = (
-        read_fit(paths[0])
-        if paths
-        else command.released_model(os.fspath(result), Path(results), cell, estimator, replicate)
-    )
+    found = read_release(os.fspath(result), Path(results), cell, estimator, replicate)
     return found if table is None else found.predict(table)
 
 
@@ -318,7 +304,7 @@ def fit(
     contrasts: Sequence[str] = (),
     plan: int | None = None,
     widths: Mapping[str, float] | None = None,
-) -> Report:
+) -> FitResult:
     """Private regression with confidence intervals on a table of your own; a deployment keeps it in `out`.
 
     `data` is a path, a frame of pandas, polars or pyarrow, a Series, a mapping of columns or an array [n, k] (columns

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dpexp.commands import diff, model, plot, report, table
+from dpexp.commands import diff, plot, report, table
 from dpexp.commands.config_statement import of_experiment
+from dpexp.commands.released_model import released_model
 from dpexp.config.experiment_file import load_experiment
 from dpexp.conformance.alone import ALONE
 from dpexp.conformance.check import Check, Failed, NotTried, Subject, carry_out
@@ -24,7 +25,7 @@ COMMANDS: dict[str, Callable[[Path, Path], object]] = {
     "table": lambda folder, config: table.table(["toy"], False, "md", None, folder),
     "report": lambda folder, config: report.report(folder / "toy", folder / "page.html"),
     "diff": lambda folder, config: diff.diff(folder / "toy", folder / "toy"),
-    "predict": lambda folder, config: model.model("toy", folder, None, None, 0, None, None),
+    "predict": lambda folder, config: released_model("toy", folder).text(),
     "privacy": lambda folder, config: of_experiment(load_experiment(config)).text(),
 }
 """what is asked of the results in a folder, which a config of the name `toy` has left there"""

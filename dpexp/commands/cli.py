@@ -220,7 +220,7 @@ def plot(
 def table(
     names: Annotated[Words, Argument(metavar="NAME", help="Experiments, folders, shipped tables, or fits.")] = None,
     every: Annotated[bool, Option("--all", help="Every shipped table.")] = False,
-    form: Annotated[str, Option("--format", metavar="md|tex|csv|json", help="How to print; fits also as text.")] = "md",
+    form: Annotated[str, Option("--format", metavar="text|md|tex|csv|json", help="How to print.")] = "md",
     out: Annotated[Path | None, Option(metavar="DIR", help="Write files instead of printing.")] = None,
     metric: Metrics = None,
     estimator: Estimators = None,
@@ -266,15 +266,9 @@ def predict(
     as_json: Json = False,
 ) -> None:
     """Print predictions or released parameters of a fit or a run."""
-    from dpexp.commands.table import fit_files
+    from dpexp.commands import predict as command
 
-    if paths := fit_files([result]):
-        from dpexp.commands.predict import predict_of_fit
-
-        _answer(as_json, *predict_of_fit(paths[0], table, out))
-    from dpexp.commands import model as command
-
-    _answer(as_json, *command.model(result, _folder(results), cell, estimator, replicate, out, table, raw))
+    _answer(as_json, *command.predict(result, table, _folder(results), cell, estimator, replicate, out, raw))
 
 
 @app.command()

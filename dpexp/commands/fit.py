@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpexp.accounting.gaussian import eps_of, mu_within
 from dpexp.commands import fit_receipt
-from dpexp.commands.fit_after import row_of
-from dpexp.commands.fit_plan import outlook
-from dpexp.commands.fit_receipt import Receipt
 from dpexp.commands.fit_request import Request, number
-from dpexp.commands.fit_shown import Report
+from dpexp.commands.fit_result import FitResult
 from dpexp.core.errors import UsageError
 from dpexp.data.encode import PRIVATE, unread
 from dpexp.data.records import Header, read_header, read_table
@@ -22,15 +20,19 @@ from dpexp.data.regression import by_person, least_budgets, persons_of, read_rec
 from dpexp.data.remarks import identifiers, losses, none_read
 from dpexp.data.users import read_budgets
 from dpexp.inference.refusals import Checked
+from dpexp.inference.user_scale import COLUMNS, Inference, contrast_row
 from dpexp.store.receipts import records_in, records_of
 
 if TYPE_CHECKING:
     from dpexp.data.regression import FitRecords, Units
-    from dpexp.inference.fitting import Planned
+    from dpexp.inference.fitting import Fitted, Planned
+    from dpexp.inference.models import Model
     from dpexp.inference.users import DrawNormals
 
+DELTAS = (1e-5, 1e-6)
 
-def fit(request: Request) -> Report:
+
+def fit(request: Request) -> FitResult:
     """The fit, or the plan of one. Raises UsageError, among them DataError and ConfigError."""
     out = request.out
     folder = out is not None and (out.is_dir() or not out.suffix)
@@ -42,15 +44,15 @@ def fit(request: Request) -> Report:
         fit_receipt.check(out, request.deployment, request.again)
     if request.plan:
         return _plan(request)
-    report, receipt = _fit(request)
+    result, receipt = _fit(request)
     if receipt is not None:
-        receipt.done(report.document())
+        receipt.done(result.document())
     elif out:
-        fit_receipt.write(out, report.document())
-    # Where nothing is told there is nothing to draw.
-    if folder and out and report.fitted is not None and report.exit_code == 0:
-        report.write_beside(receipt.result if receipt else out)
-    return report
+        fit_receipt.write(out, result.document())
+    # Without an interval there is nothing to draw.
+    if folder and out and result.fitted and result.exit_code == 0:
+        result.write_beside(receipt.result if receipt else out, request.raw)
+    return result
 
 
 def _planned(request: Request, units: Units, mu: np.ndarray, n: int) -> tuple[Planned, np.ndarray]:
@@ -75,8 +77,10 @@ def _planned(request: Request, units: Units, mu: np.ndarray, n: int) -> tuple[Pl
     return plan_local(model, mu, n, request.weights == "equal"), mu
 
 
-def _plan(request: Request) -> Report:
+def _plan(request: Request) -> FitResult:
     """What is expected, from names, public inputs and budgets; no other value of a file is read."""
+    from dpexp.inference import rehearsals
+
     roles = request.roles
     columns = roles.formula.columns if roles.formula else []
     # Without a file the columns are those that are named anywhere.
@@ -102,40 +106,40 @@ def _plan(request: Request) -> Report:
     def planner(records: int) -> tuple[Planned, np.ndarray]:
         return _planned(request, units, np.resize(mu, records) if len(mu) > 1 else mu, records)
 
-    found = outlook(planner, units, request.public, n, request.level, request.central, request.half_lengths)
+    outlook = rehearsals.outlook(
+        planner, units, request.public, n, request.level, request.central, request.half_lengths
+    )
     # A plan has one number of records, that of its rehearsals.
     reasons = tuple(replace(reason, n_needed=None) for reason in planned.checked.reasons)
-    return Report(request, units, planned, used, Checked({}, reasons), outlook=found)
+    document = _document(request, units, planned, used, Checked({}, reasons), None, None)
+    if eps := _pure(planned.model):
+        # What the same epsilon would cost with a delta.
+        times = planned.model.gradient_sensitivity / mu_within(eps, DELTAS[0]) / planned.model.gradient_noise[0]
+        said = f"Gaussian messages at delta = {DELTAS[0]:g} would be {times:.2g} times as noisy"
+        document["diagnostics"]["notes"].append(said)
+    document |= rehearsals.document(outlook, units, request.public)
+    return FitResult(document, units, None, request.file)
 
 
-def _fit(request: Request) -> tuple[Report, Receipt | None]:
+def _fit(request: Request) -> tuple[FitResult, fit_receipt.Receipt | None]:
     """Read, plan, and if the plan holds, ask the users or the owner; a deployment's receipt is begun before."""
     from dpexp.inference.fitting import FEWEST_TO_COMPUTE, fit_central, fit_local
 
     order_seed, normals = _randomness(request)
     records, mu, remarks = entering(request, order_seed)
+    units = records.units
     for text in request.contrasts:  # before anything is spent
-        row_of(text, records.units.names)
-    planned, mu = _planned(request, records.units, mu, len(mu))
+        contrast_row(text, units.names)
+    planned, mu = _planned(request, units, mu, len(mu))
     # --untested goes below what was tested, and not below what can be solved.
     fewest = planned.model.p + 1 if request.central else FEWEST_TO_COMPUTE
-    before = Report(request, records.units, planned, mu, planned.checked, None, order_seed, remarks)
     if planned.checked.reasons and (not request.untested or len(mu) < fewest):
-        return before, None
+        document = _document(request, units, planned, mu, planned.checked, None, None, order_seed)
+        return FitResult(document, units, None, request.file, remarks), None
     receipt, spent = None, ""
     if request.deployment and request.out is not None:
-        words = {
-            "data": request.file, "target": request.formula or request.target, "model": request.model,
-            "method": before.method, "unit": request.person or "record", "not_covered": before.not_covered,
-        }  # fmt: skip
         # Before any noise is drawn: a fit that dies from here on counts as spent.
-        # of a frame what is used of it
-        named = records_of(repr(sorted(map(bytes, np.column_stack([records.x, records.y])))).encode())
-        if isinstance(request.data, Path):
-            named = records_in([request.data])
-        receipt = fit_receipt.begin(
-            request.out, before.largest, before.pure, before.public(), words, named, request.again
-        )
+        receipt = _begin(request, records, planned, float(mu.max()), order_seed)
         spent = f"Kept in {receipt.result}, with its receipt {receipt.path.name}. Spent by the receipts there: "
         spent += f"{fit_receipt.together(fit_receipt.receipts(request.out))}."
     if request.central:
@@ -144,7 +148,27 @@ def _fit(request: Request) -> tuple[Report, Receipt | None]:
         fitted = fit_local(planned, records.x, records.y, mu, normals, records.owners)
     # What the plan refused stays refused, whatever the noise made of it.
     checked = fitted.checked.after_plan(planned.checked)
-    return replace(before, checked=checked, fitted=fitted, spent=spent), receipt
+    inference = None
+    if len(checked.lost(len(units.names))) < len(units.names):
+        inference = Inference(fitted.release, fitted.theta, units, request.level)
+    document = _document(request, units, planned, mu, checked, fitted, inference, order_seed)
+    return FitResult(document, units, inference, request.file, remarks, spent), receipt
+
+
+def _begin(request: Request, records: FitRecords, planned: Planned, mu: float, order_seed: int) -> fit_receipt.Receipt:
+    """Write down what is about to be spent."""
+    assert request.out is not None
+    eps = _pure(planned.model)
+    words = {
+        "data": request.file, "target": request.formula or request.target, "model": request.model,
+        "method": _method(request), "unit": request.person or "record", "not_covered": fit_receipt.not_covered(eps),
+    }  # fmt: skip
+    # of a frame what is used of it
+    named = records_of(repr(sorted(map(bytes, np.column_stack([records.x, records.y])))).encode())
+    if isinstance(request.data, Path):
+        named = records_in([request.data])
+    public = _public(request, records.units, planned, order_seed)
+    return fit_receipt.begin(request.out, mu, eps, public, words, named, request.again)
 
 
 def entering(request: Request, order_seed: int) -> tuple[FitRecords, np.ndarray, list[str]]:
@@ -191,3 +215,97 @@ def _randomness(request: Request) -> tuple[int, DrawNormals]:
     from dpexp.core.seeds import generator
 
     return request.rehearsed, generator(request.rehearsed, 0, "noise").standard_normal
+
+
+# --- the document -----------------------------------------------------------------------------------------------------
+
+
+def _method(request: Request) -> str:
+    return "central-newton" if request.central else "staged-newton"
+
+
+def _pure(model: Model) -> float:
+    """Epsilon of messages that have it with delta = 0; 0 where they are Gaussian."""
+    from dpexp.inference.pure_messages import PureModel
+
+    return model.eps if isinstance(model, PureModel) else 0.0
+
+
+def _estimates(
+    units: Units, fitted: Fitted | None, inference: Inference | None, lost: set[int]
+) -> list[dict[str, Any]]:
+    """A row for every parameter that is shown; null where there is nothing."""
+    matrix, offset = units.to_user()
+    values = np.full(len(offset), np.nan) if fitted is None else matrix @ fitted.theta + offset
+    rows = []
+    for j in units.shown:
+        row: dict[str, Any] = {"term": units.names[j], **dict.fromkeys(COLUMNS)}
+        row["estimate"] = float(values[j]) if math.isfinite(values[j]) else None
+        if fitted is not None:
+            row |= {"interval": "unbounded", "bounded": False, "finite_level": None}
+            row |= inference.parameters[0][j] if inference and j not in lost else {}
+            # A test that the scale is 0 means nothing: it is above 0.
+            if units.has_scale and j == len(values) - 1:
+                row["statistic"] = row["p_value"] = None
+        rows.append(row)
+    return rows
+
+
+def _document(
+    request: Request, units: Units, planned: Planned, mu: np.ndarray, checked: Checked,
+    fitted: Fitted | None, inference: Inference | None, order_seed: int | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """The JSON document of `dpexp fit`; `mu` are the budgets, one for every record that was used, or one for all."""
+    largest, pure, unit = float(mu.max()), _pure(planned.model), request.person or "record"
+    rows = _estimates(units, fitted, inference, checked.lost(len(units.names)))
+    # What all messages of a record, or the fit, spend at a delta.
+    eps = [[delta, pure or eps_of(largest, delta)] for delta in (*([0.0] if pure else []), *DELTAS)]
+    # Budgets that somebody has, and none between two of them.
+    low, middle, high = np.quantile(mu, [0.05, 0.5, 0.95], method="inverted_cdf").tolist()
+    per_user = None if request.central else {"cap": largest, "q05": low, "median": middle, "q95": high}
+    document: dict[str, Any] = {
+        "estimates": rows,
+        # the fit as a whole: what broom calls so
+        "glance": {
+            "model": request.model, "method": _method(request), "target": units.modelled, "nobs": planned.n,
+            "df_model": len(rows) - 1 - units.has_scale, "level": request.level,
+            "sigma": rows[-1]["estimate"] if units.has_scale else None, "mu": largest,
+            "eps": pure or eps_of(largest, DELTAS[0]), "delta": 0.0 if pure else DELTAS[0],
+            "unbounded": sum(not one.get("bounded", False) for one in rows), "converged": inference is not None,
+        },
+        "level": request.level, "method": _method(request), "model": request.model, "unit": unit,
+        "budget": {"mu": largest, "per_user": per_user, "eps": eps, "least": float(mu.min())},
+        "diagnostics": {
+            "n": planned.n, **checked.values, "warnings": list(checked.warnings), "notes": list(units.notes),
+            "n_needed": checked.n_needed,
+        },
+        "refused": [{"rule": r.rule, "reason": r.why, "n_needed": r.n_needed} for r in checked.reasons],
+    }  # fmt: skip
+    if request.mu_column is not None:
+        weights = "equal" if planned.equal else "budget"
+        document["budget"] |= {"column": request.mu_column, "weights": weights}
+    if inference is not None:
+        shown = np.ix_(units.shown, units.shown)
+        document |= {"covariance": inference.parameters[1][shown].tolist(), "release": inference.document()}
+        if request.contrasts:
+            document["contrasts"] = inference.contrasts(request.contrasts)
+    document["public"] = _public(request, units, planned, order_seed)
+    return document
+
+
+def _public(request: Request, units: Units, planned: Planned, order_seed: int | None) -> dict[str, Any]:
+    """Every number that is not private: whoever has them and the messages can compute the fit again."""
+    from dpexp.inference.staged_newton import SHARES, TIMES
+
+    public: dict[str, Any] = {
+        "covariates": [{"name": e.name, "centre": e.centre, "scale": e.scale} for e in units.entries],
+        "target": {"name": units.target, "centre": units.centre, "scale": units.scale},
+        "units": units.document(),
+        **planned.model.bounds,
+        "messages": "cap sampling" if _pure(planned.model) else "Gaussian",
+        "order_seed": order_seed,
+        "noise": "operating system, not stored" if request.deployment else f"seed {request.rehearsed}: a rehearsal",
+    }
+    if not request.central:
+        public["schedule"] = {"shares": SHARES, "T": TIMES, "hessian_every": planned.every}
+    return public

@@ -26,7 +26,13 @@ from dpexp.store.folder import experiments_in
 from dpexp.store.receipts import Records, alone, why_refused
 
 DELTA = 1e-5
-NOT_COVERED = "floating-point noise: its last digits could tell of the records what exact noise would not"
+
+
+def not_covered(pure_eps: float) -> str:
+    """What no number of the budget counts, of messages that are pure_eps-differentially private, or 0 if Gaussian."""
+    if pure_eps:
+        return "a record that sends a second message elsewhere"
+    return "floating-point noise: its last digits can depend on the records as exact noise would not"
 
 
 @dataclass(frozen=True)

@@ -1,59 +1,48 @@
-"""What the result of a fit gives to Python and to other commands, whether it was just made or is read from its file."""
+"""The result of a fit, just made or read from its file, in the names of statsmodels and broom."""
 
 from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpexp.commands.fit_after import COLUMNS, Inference, estimates_table
+from dpexp.commands.fit_text import Fit
 from dpexp.core.errors import PrivateWarning, UsageError
-from dpexp.core.files import read_ordinary
-from dpexp.core.text import Printed, up
+from dpexp.core.files import atomically, read_ordinary
+from dpexp.core.text import csv_cell
 from dpexp.data.encode import unread
 from dpexp.data.records import read_table
 from dpexp.data.regression import Units, covariates
 from dpexp.data.remarks import losses
-from dpexp.inference.intervals import Release
+from dpexp.inference.user_scale import COLUMNS, Inference, in_line, read_inference
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 MOST_OF_FIT = 50_000_000
 """bytes of a file that can be a fit"""
 
 
-class FitResult(Printed):
-    """Estimates, their covariance and predictions, in the names of statsmodels and broom."""
-
-    units: Units
-    """what columns are to the computation"""
+class FitResult(Fit):
+    """A fit in the names of statsmodels and broom."""
 
     @property
     def inference(self) -> Inference:
         """What follows from the release. Raises UsageError where there is none."""
-        raise NotImplementedError
-
-    def document(self) -> dict[str, Any]:
-        """The JSON document of the contract."""
-        raise NotImplementedError
-
-    def estimates(self) -> list[dict[str, Any]]:
-        """The contract's list; null where there is nothing."""
-        return list(self.document()["estimates"])
+        if self.release is None:
+            raise UsageError(f"{self.source}: no coefficient was estimated, so nothing follows", "see the refusal")
+        return self.release
 
     def __str__(self) -> str:
         return self.text()
 
-    def summary(self) -> str:
-        """The text that the command prints."""
-        return self.text()
+    summary = Fit.text
 
     def frame(self) -> pd.DataFrame:
         """The estimates as a table, a row each; NaN where there is nothing."""
@@ -65,20 +54,17 @@ class FitResult(Printed):
     @property
     def params(self) -> pd.Series:
         """Estimates by term."""
-        return self._column("estimate")
+        return self.frame().set_index("term")["estimate"]
 
     @property
     def bse(self) -> pd.Series:
         """Standard errors by term; NaN of what has no finite interval."""
-        return self._column("std_error")
+        return self.frame().set_index("term")["std_error"]
 
     @property
     def pvalues(self) -> pd.Series:
         """p-values by term, each of the test that this one is 0."""
-        return self._column("p_value")
-
-    def _column(self, name: str) -> pd.Series:
-        return self.frame().set_index("term")[name]
+        return self.frame().set_index("term")["p_value"]
 
     def conf_int(self, alpha: float | None = None) -> pd.DataFrame:
         """Ends of the intervals of level 1 - alpha, `conf_low` and `conf_high` by term; by default those printed."""
@@ -104,15 +90,14 @@ class FitResult(Printed):
         """The fit as a whole, in one row."""
         import pandas as pd
 
-        return pd.DataFrame([self.document()["glance"]])
+        return pd.DataFrame([self.stored["glance"]])
 
     def predict(self, table: object) -> pd.DataFrame:
         """The mean of the target for every record: `mean`, `std_error`, `conf_low`, `conf_high`.
 
         `table` is a file or whatever holds columns; an array [n, k] has the columns of the fit in their order. Not the
-        spread of single targets about the mean. Nothing is said of a record with a value that cannot be read, and a
-        warning says how many these are. What is predicted costs no privacy of the records of the fit; that of the table
-        is its owner's affair.
+        spread of single targets about the mean. A record with a value that cannot be read has no prediction, and a
+        warning counts them. A prediction costs no privacy of the records of the fit; the table is its owner's affair.
         """
         frame, lost = self.predicted(table)
         for sentence in lost:
@@ -126,9 +111,8 @@ class FitResult(Printed):
         used = [column.name for column in self.units.columns]
         if isinstance(table, np.ndarray) and table.dtype.names is None:
             if table.ndim != 2 or table.shape[1] != len(used):
-                raise UsageError(
-                    f"an array [n, {len(used)}] has the columns {', '.join(used)}, not one of shape {list(table.shape)}"
-                )
+                shape = list(table.shape)
+                raise UsageError(f"an array [n, {len(used)}] has the columns {', '.join(used)}, not one of {shape}")
             table = {name: table[:, k] for k, name in enumerate(used)}
         records = read_table(Path(table).expanduser() if isinstance(table, str | Path) else table)
         records.header.require(used, records.where)
@@ -137,52 +121,71 @@ class FitResult(Printed):
         frame.loc[read] = self.inference.means(x[read])
         return frame, losses(records, unread(records, self.units.columns), "have no prediction")
 
+    def predictions(self, table: object, raw: bool = False) -> tuple[dict[str, Any], str, list[str]]:
+        """The frame of `predict` as JSON document and as CSV; and what the owner of the table should know."""
+        frame, lost = self.predicted(table)
+        document = {"target": self.units.modelled, "predictions": frame.to_dict("records")}
+        return document, frame.to_csv(index=False).rstrip("\n"), lost
 
-def release_document(inference: Inference) -> dict[str, Any]:
-    """What was released, as JSON keeps it: all that follows from a fit follows from these numbers."""
-    kept = {name: value.tolist() if isinstance(value, np.ndarray) else value
-            for name, value in inference.release._asdict().items()}  # fmt: skip
-    return {"theta": inference.theta.tolist(), **kept}
+    def save(self, path: Path) -> None:
+        """Write the document. Raises UsageError for another ending than .json."""
+        from dpexp.core.standard_json import standard_json
+
+        if path.suffix != ".json":
+            raise UsageError(f"{path}: a fit is written as .json")
+        content = standard_json(self.stored) + "\n"
+        atomically(path, lambda temporary: temporary.write_text(content, encoding="utf-8"))
+
+    def write_beside(self, result: Path, raw: bool) -> None:
+        """The estimates and their covariance as csv, and the forest plot, beside a result; `raw` is for `csv_cell`."""
+        covariance = self.covariance.rename_axis("").reset_index()
+        for ending, frame in ((".csv", self.frame()), (".covariance.csv", covariance)):
+            safe = frame.map(csv_cell, raw=raw).rename(columns=partial(csv_cell, raw=raw))
+            atomically(result.with_suffix(ending), partial(safe.to_csv, index=False))
+        atomically(result.with_suffix(".png"), lambda path: self.forest().savefig(path, format="png"))
+
+    def forest(self) -> Figure:
+        """The effect of each column with its interval: of a level, or of a quarter of a stated range.
+
+        Numbers have units of their own; a quarter of a range, which is public, makes them comparable. Raises UsageError
+        where nothing was released.
+        """
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
+
+        from dpexp.reporting.style import RC
+
+        units, level = self.units, self.inference.level
+        with mpl.rc_context(RC):
+            canvas = Figure(figsize=(5.2, 0.8 + 0.28 * len(units.entries)), layout="constrained")
+            axes = canvas.subplots()
+            axes.axvline(0, color="#555555", linewidth=0.8)
+            for k, (entry, one) in enumerate(zip(units.entries, self.estimates()[1:], strict=False)):
+                step = 1.0 if entry.level is not None else entry.scale
+                if one["bounded"]:
+                    axes.plot([step * one["conf_low"], step * one["conf_high"]], [k, k], color="#2b6cb8")
+                    axes.plot(step * one["estimate"], k, "o", color="#2b6cb8", markersize=4)
+                else:
+                    axes.text(0, k, "  unbounded", va="center", color="#7a4fa3")
+            axes.set_yticks(range(len(units.entries)), [in_line(entry.name) for entry in units.entries])
+            axes.set_ylim(len(units.entries) - 0.5, -0.5)
+            what = f"log odds of {units.target}, with" if units.binary else f"{units.target}, with"
+            axes.set_xlabel(f"{what} {100 * level:g}% intervals,\nfor a level, or a quarter of a column's range")
+        return canvas
 
 
-@dataclass(frozen=True)
-class StoredFit(FitResult):
-    """A fit that is read from its file."""
-
-    units: Units
-    path: Path
-    stored: Mapping[str, Any]
-
-    @cached_property
-    def inference(self) -> Inference:
-        if "release" not in self.stored:
-            raise UsageError(f"{self.path}: no coefficient was told, so nothing follows")
-        kept: dict[str, Any] = {k: np.array(v) if isinstance(v, list) else v for k, v in self.stored["release"].items()}
-        theta = kept.pop("theta")
-        return Inference(Release(**kept), theta, self.units, float(self.stored["level"]))
-
-    def document(self) -> dict[str, Any]:
-        return dict(self.stored)
-
-    def text(self) -> str:
-        """The released parameters."""
-        glance, table = self.stored["glance"], estimates_table(self.estimates(), self.stored["level"])
-        said = f"{glance['model']} of {glance['target']}, {self.path}: n = {glance['nobs']:,} ({glance['method']})"
-        eps = ", ".join(
-            f"eps = {'inf' if e is None else up(e)} at delta = {d:g}" for d, e in self.stored["budget"]["eps"]
-        )
-        return f"{said}\n\n{table}\n\nBudget: {eps}. Noise: {self.stored['public']['noise']}."
-
-
-def read_fit(path: Path) -> StoredFit:
+def read_fit(path: Path) -> FitResult:
     """The fit of a file. Raises UsageError for a file that is none."""
     from pydantic import TypeAdapter
 
     try:
         stored = json.loads(read_ordinary(path, MOST_OF_FIT))
-        _ = stored["estimates"], stored["glance"], stored["level"]
-        return StoredFit(TypeAdapter(Units).validate_python(stored["public"]["units"]), path, stored)
+        _ = stored["estimates"][0], stored["glance"], stored["refused"]
+        units = TypeAdapter(Units).validate_python(stored["public"]["units"])
+        release = stored.get("release")
+        inference = release and read_inference(release, units, float(stored["level"]))
+        return FitResult(stored, units, inference, str(path))
     except FileNotFoundError:
         raise UsageError(f"{path}: no such file", "what dpexp fit --out FILE.json wrote") from None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, IndexError):
         raise UsageError(f"{path} is not the result of a fit", "what dpexp fit --out FILE.json wrote") from None

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp.commands.selecting import Selection, Work, is_path
+from dpexp.commands.selection import Selection, Work, is_path
 from dpexp.config.messages import listed
 from dpexp.core.errors import UsageError
 from dpexp.papers import figures, overlays, theories
@@ -21,19 +21,10 @@ LEAST_WIDTH, MOST_WIDTH = 2.5, 40.0
 
 
 def asked(
-    metric: str | None = None,
-    x: str = "",
-    hue: str = "",
-    facet: Sequence[str] = (),
-    estimators: Sequence[str] = (),
-    log: str = "",
-    only: str | None = None,
-    theory: bool = False,
-    statistic: str = "mean",
-    kind: str = "line",
-    style: str = "",
-    width: float | None = None,
-) -> Declaration:
+    metric: str | None = None, x: str = "", hue: str = "", facet: Sequence[str] = (), estimators: Sequence[str] = (),
+    log: str = "", only: str | None = None, theory: bool = False, statistic: str = "mean", kind: str = "line",
+    style: str = "", width: float | None = None,
+) -> Declaration:  # fmt: skip
     """The options of the figure of a result; empty where the rules of docs/figures.md decide."""
     if width is not None and not LEAST_WIDTH <= width <= MOST_WIDTH:
         raise UsageError(f"--width {width:g}: it is in inches, from {LEAST_WIDTH:g} to {MOST_WIDTH:g}")
@@ -43,21 +34,13 @@ def asked(
 
 def document(found: Sequence[Written]) -> dict[str, Any]:
     """What was written, for programs."""
-    figures = [{"name": one.name, "files": list(map(str, one.files)), "caption": one.caption} for one in found]
-    return {"figures": figures}
+    return {"figures": [{"name": f.name, "files": list(map(str, f.files)), "caption": f.caption} for f in found]}
 
 
 def figures_of(
-    names: Sequence[str],
-    every: bool,
-    formats: str,
-    out: Path | None,
-    results: Path,
-    request: Declaration | None = None,
-    stored: bool = False,
-    look: Look = PLAIN,
-    name: str = "",
-) -> list[Written]:
+    names: Sequence[str], every: bool, formats: str, out: Path | None, results: Path,
+    request: Declaration | None = None, stored: bool = False, look: Look = PLAIN, name: str = "",
+) -> list[Written]:  # fmt: skip
     """Draw and write the figures that are named, all results among them in one figure.
 
     Without a name and an option that stands for names: every figure that the stored results allow.
@@ -67,18 +50,18 @@ def figures_of(
     for form in wanted:
         if form not in FORMATS:
             raise UsageError(f"--format is a list of {listed(FORMATS)}, not {form!r}")
-    known = _shipped(request)
+    known, selection = _shipped(request), _selection(request, results)
     for word in names:
         # It is there, but nothing can be laid over it: that is no unknown name.
         if word in figures() and word not in known:
             hint = f"these can: {', '.join(known)}, and any result"
             raise UsageError(f"'{word}' cannot be drawn with theory", hint)
-    whole = [word for word, one in known.items() if every or (stored and one.needs)]
     if name and (is_path(name) or not name.isprintable()):
         raise UsageError(f"--name {name!r} is not the name of a file", "--out names the folder")
     if name:
-        _selection(request, results).only_one(names)
-    return _selection(request, results).made(_written, names, whole, (request, results, out, wanted, look, name))
+        selection.only_one(names)
+    all_of = [word for word, one in known.items() if every or (stored and one.needs)]
+    return selection.apply(_written, names, all_of, (request, results, out, wanted, look, name))
 
 
 def drawing(names: Sequence[str], results: Path, request: Declaration, look: Look = PLAIN) -> Drawing:
@@ -95,29 +78,28 @@ def _shipped(request: Declaration) -> Mapping[str, Figure]:
 
 def _selection(request: Declaration, results: Path) -> Selection:
     """Among all figures, with the options that are for results alone."""
-    values = {"metric": request.y, "x": request.x, "hue": request.colour, "facet": request.panel,
-              "estimator": request.estimators, "log": request.log, "only": request.where,
-              "style": request.style, "statistic": request.statistic != "mean",
-              "kind": request.kind != "line"}  # fmt: skip
-    return Selection("figure", _shipped(request), results, [f"--{name}" for name, value in values.items() if value])
+    options = {"metric": request.y, "x": request.x, "hue": request.colour, "facet": request.panel,
+               "estimator": request.estimators, "log": request.log, "only": request.where, "style": request.style,
+               "statistic": request.statistic != "mean", "kind": request.kind != "line"}  # fmt: skip
+    return Selection("figure", _shipped(request), results, [f"--{name}" for name, value in options.items() if value])
 
 
-def _figure(one: Work, request: Declaration, results: Path) -> tuple[Path, Figure]:
+def _figure(work: Work, request: Declaration, results: Path) -> tuple[Path, Figure]:
     """A shipped figure, or that of some results, with the folder that it belongs to."""
     from dpexp.reporting.results.draw import figure_of
 
-    if isinstance(one, str):
-        return results, _shipped(request)[one]
+    if isinstance(work, str):
+        return results, _shipped(request)[work]
     # The file of a result's figure must not take the place of a shipped one's.
     taken = [*figures(), *(f"{name}_theory" for name in overlays())]
-    return one[0].results, figure_of(one, request, theories, taken)
+    return work[0].results, figure_of(work, request, theories, taken)
 
 
 def _written(
-    one: Work, request: Declaration, results: Path, out: Path | None, formats: Sequence[str], look: Look, name: str
+    work: Work, request: Declaration, results: Path, out: Path | None, formats: Sequence[str], look: Look, name: str
 ) -> Written:
     """Beside the results where no folder is named."""
     from dpexp.reporting.figure import written
 
-    home, figure = _figure(one, request, results)
+    home, figure = _figure(work, request, results)
     return written(figure, home, out or home / "figures", formats, look, name)

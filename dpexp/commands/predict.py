@@ -5,34 +5,47 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from dpexp.commands.fit_result import read_fit
+from dpexp.commands.fit_result import FitResult, read_fit
+from dpexp.commands.released_model import ReleasedModel, released_model
+from dpexp.commands.table import fit_files
 from dpexp.core.errors import UsageError
 from dpexp.core.files import atomically
+from dpexp.core.standard_json import standard_json
 from dpexp.core.terminal import warn
 
 FORMATS = (".csv", ".json")
 
 
-def predict_of_fit(path: Path, table: Path | None, out: Path | None) -> tuple[dict[str, Any], str]:
-    """Document and text: released parameters, or the mean of the target for every record of a table.
+def read_release(
+    result: str, results: Path, cell: str | None = None, estimator: str | None = None, replicate: int = 0
+) -> FitResult | ReleasedModel:
+    """The release of a fit, by its file, or of a run, by its name or folder."""
+    if paths := fit_files([result]):
+        return read_fit(paths[0])
+    return released_model(result, results, cell, estimator, replicate)
 
-    With `out` the means are written there, and the text is the path. How many records have none is said on stderr.
+
+def predict(
+    result: str, table: Path | None, results: Path, cell: str | None, estimator: str | None, replicate: int,
+    out: Path | None, raw: bool,
+) -> tuple[dict[str, Any], str]:  # fmt: skip
+    """Document and text: released parameters, or predictions for every record of a table.
+
+    With `out` a file is written, and the text is its path. How many records have no prediction goes to stderr.
     """
-    fit = read_fit(path)
+    if out is not None and out.is_dir():
+        raise UsageError(f"{out} is a folder, not a file to write")
+    if table is not None and out is not None and out.suffix.lower() not in FORMATS:
+        raise UsageError(f"{out}: predictions are written as {' or '.join(FORMATS)}")
+    found = read_release(result, results, cell, estimator, replicate)
     if table is None:
         if out is not None:
-            raise UsageError("--out keeps predictions, and no table is named", f"the parameters are in {path}")
-        return fit.document(), fit.text()
-    if out is not None and out.suffix.lower() not in FORMATS:
-        raise UsageError(f"{out}: predictions are written as {' or '.join(FORMATS)}")
-    frame, lost = fit.predicted(table)
+            found.save(out)
+        return found.document(), found.text() if out is None else str(out)
+    document, text, lost = found.predictions(table, raw)
     for sentence in lost:
         warn(sentence)
-    document = {"target": fit.units.modelled, "predictions": frame.to_dict("records")}
-    text = frame.to_csv(index=False).rstrip("\n")
     if out is not None:
-        from dpexp.core.standard_json import standard_json
-
         content = standard_json(document) if out.suffix.lower() == ".json" else text
         atomically(out, lambda temporary: temporary.write_text(f"{content}\n", encoding="utf-8"))
         text = str(out)

@@ -1,9 +1,10 @@
-"""How a table is printed: Markdown, LaTeX (booktabs), CSV and JSON."""
+"""How a table is printed: plain text, Markdown, LaTeX (booktabs), CSV and JSON."""
 
 from __future__ import annotations
 
 import csv
 import io
+import sys
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,17 +13,17 @@ from dpexp.core.errors import UsageError
 from dpexp.core.standard_json import standard_json
 from dpexp.core.text import csv_cell, guess
 from dpexp.reporting import latex
-from dpexp.reporting.table import Content, Table, folded, markdown_table
+from dpexp.reporting.table import Content, Table, folded
 
-FORMATS = ("md", "tex", "csv", "json")
+FORMATS = ("text", "md", "tex", "csv", "json")
 
 
 def render(table: Table, results: Path, form: str, width: int = 0, only: Sequence[str] = (), raw: bool = False) -> str:
     """The table in one of FORMATS; CSV and JSON hold the numbers in long form.
 
-    `width` is that of a terminal, which Markdown is made to fit; 0 for one without end. `only` names the columns of
-    Markdown and LaTeX, in this order; all where it is empty. `raw` is for `csv_cell`. Raises ResultsMissing, UsageError
-    for an unknown column.
+    `width` is that of a terminal, which text and Markdown are made to fit; 0 for one without end. `only` names the
+    columns of text, Markdown and LaTeX, in this order; all where it is empty. `raw` is for `csv_cell`. Raises
+    ResultsMissing, UsageError for an unknown column.
     """
     content = table.build(results)
     if only:
@@ -38,13 +39,13 @@ def render(table: Table, results: Path, form: str, width: int = 0, only: Sequenc
         return standard_json(document)
     if form == "csv":
         buffer = io.StringIO()
-        names = list(content.records[0])
+        names = list(dict.fromkeys(name for record in content.records for name in record))
         writer = csv.writer(buffer, lineterminator="\n")
         writer.writerow([csv_cell(name, raw) for name in names])
         writer.writerows([csv_cell(record.get(name), raw) for name in names] for record in content.records)
         return buffer.getvalue().rstrip("\n")
-    if form == "md":
-        return _markdown(table, content, width)
+    if form in ("text", "md"):
+        return _lines(table, content, width, form == "md")
     return latex.table(table.name, caption_of(table, content, results), content.head, content.rows)
 
 
@@ -56,10 +57,8 @@ def caption_of(table: Table, content: Content, results: Path) -> str:
     return " ".join(filter(None, [f"{table.title.rstrip('.')}.", content.note, parameters]))
 
 
-def _markdown(table: Table, content: Content, width: int) -> str:
-    note = content.note
-    if not width:
-        return f"**{table.title}**\n\n{markdown_table(content.head, content.rows)}\n\n{note}"
-    text, left_out = folded(content.head, content.rows, width, markdown=True)
-    words = "\n".join(textwrap.fill(words, width) for words in (left_out, note) if words)
-    return f"**{table.title}**\n\n{text}\n\n{words}"
+def _lines(table: Table, content: Content, width: int, markdown: bool) -> str:
+    title = f"**{table.title}**" if markdown else table.title
+    text, left_out = folded(content.head, content.rows, width or sys.maxsize, markdown)
+    words = [textwrap.fill(words, width) if width else words for words in (left_out, content.note) if words]
+    return "\n\n".join([title, text, "\n".join(words)])

@@ -36,7 +36,8 @@ HELPERS = {
     "joint_releases",
     "mechanism_arguments",
     "progress",
-    "selecting",
+    "selection",
+    "released_model",
     "inventory",
 }
 """files of `commands` that are no command, or list them all; those of one command are called after it"""

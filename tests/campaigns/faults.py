@@ -32,7 +32,7 @@ from pathlib import Path
 import numpy as np
 
 from dpexp.algorithms.schedules import Power
-from dpexp.commands.model import released_model
+from dpexp.commands.released_model import released_model
 from dpexp.config.experiment_file import load_experiment
 from dpexp.core.digests import hash_of_data
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError

@@ -501,7 +501,7 @@ def test_a_value_that_cannot_be_read_moves_its_own_record_alone(tmp_path, line, 
     secret = {"deployment": True, "out": tmp_path / "fit.json"} if deployment else {}
     with nullcontext() if deployment else pytest.warns(PrivateWarning, match="1 of 3 records"):
         report = dpexp.fit(path, target="y", mu=1, public=stated, central=True, untested=True, **secret)
-    assert report.planned.n == 3
+    assert report.document()["glance"]["nobs"] == 3
     assert len(report.remarks) == (not deployment)
     assert all(text in said for said in report.remarks for text in (message, f"first {path}:3", "do not publish"))
     assert message not in report.text() + standard_json(report.document())
@@ -517,7 +517,7 @@ def test_records_that_cannot_be_read_leave_the_fit_of_the_others(tmp_path, lab, 
     given = {"target": "y", "mu": math.inf, "public": lab / "public.yaml", "central": central}
     with pytest.warns(PrivateWarning, match="of 40,000 records"):
         report = dpexp.fit(tmp_path / "part.csv", **given)
-    assert report.planned.n == N
+    assert report.document()["glance"]["nobs"] == N
     frame[frame.age != "unknown"].to_csv(tmp_path / "rest.csv", index=False)
     rest = dpexp.fit(tmp_path / "rest.csv", target="y", mu=math.inf, public=lab / "public.yaml", central=central)
     for one, other in zip(report.document()["estimates"], rest.document()["estimates"], strict=True):
@@ -921,7 +921,7 @@ def test_a_frame_is_read_like_its_csv_whatever_type_one_value_gives_a_column(lab
         other.loc[3, column] = value
         with pytest.warns(PrivateWarning, match="1 of 2,000 records"):
             report = dpexp.fit(other, **given)
-        assert report.planned.n == 2000
+        assert report.document()["glance"]["nobs"] == 2000
         assert report.frame()["term"].tolist() == there["term"].tolist()
 
 

@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 
 import dpexp
-from dpexp.commands.fit_plan import assumed
 from dpexp.config.public_file import read_public
 from dpexp.core.errors import UsageError
 from dpexp.data.records import Header
 from dpexp.data.regression import Roles, units_of
+from dpexp.inference.rehearsals import assumed
 
 RANGES = {"ranges": {"a": [-2, 2], "b": [-2, 2], "y": [-4, 4]}, "categories": {"g": ["no", "yes"]}, "error_scale": 1}
 

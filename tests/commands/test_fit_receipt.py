@@ -102,7 +102,7 @@ def test_a_receipt_that_cannot_be_read_stops_everything(lab):
 def test_a_fit_that_is_refused_beforehand_spends_nothing(lab):
     lines = (lab / "people.csv").read_text().splitlines()
     (lab / "people.csv").write_text("\n".join(lines[:100]) + "\n")
-    assert deployed(lab).fitted is None
+    assert not deployed(lab).fitted
     assert [path.name for path in (lab / "out").iterdir()] == ["fit.json"]
 
 

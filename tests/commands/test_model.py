@@ -14,8 +14,8 @@ import pytest
 
 import dpexp
 from dpexp.algorithms import ALGORITHMS
-from dpexp.commands import model as command
 from dpexp.commands import privacy
+from dpexp.commands import released_model as command
 from dpexp.commands.joint_releases import NOT_PRIVATE, joint
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.yamlfile import ConfigError
@@ -550,7 +550,7 @@ def test_a_class_may_be_called_prediction(here):
     assert frame.iloc[:, 0].tolist() == [
         name.replace("low", "prediction") for name in found.predict("people.csv").prediction
     ]
-    document, text = command.predictions(called, Path("people.csv"))
+    document, text, _ = called.predictions(Path("people.csv"))
     assert [one["prediction"] for one in document["predictions"]] == frame.iloc[:, 0].tolist()
     assert all(sum(one["probabilities"]) == pytest.approx(1) for one in document["predictions"])
     assert text.splitlines()[1].split(",")[1] == frame.iloc[0, 0]

@@ -39,11 +39,9 @@ import dpexp.data.records as records_module
 import dpexp.data.regression as regression_module
 import dpexp.inference.fitting as fitting
 from dpexp.commands.cli import app
-from dpexp.commands.fit_after import Inference
-from dpexp.commands.fit_result import StoredFit, release_document
-from dpexp.commands.fit_shown import Report
+from dpexp.commands.fit_result import FitResult
 from dpexp.commands.init import init
-from dpexp.commands.model import ReleasedModel, predictions
+from dpexp.commands.released_model import ReleasedModel
 from dpexp.core.errors import DpexpError
 from dpexp.core.standard_json import standard_json
 from dpexp.data.encode import Encoded
@@ -52,6 +50,7 @@ from dpexp.data.public_inputs import Column, PublicInputs
 from dpexp.data.regression import Units, entries_of
 from dpexp.inference.intervals import Release
 from dpexp.inference.refusals import Checked
+from dpexp.inference.user_scale import Inference
 
 # --- files ----------------------------------------------------------------------------------------------------------
 
@@ -194,12 +193,12 @@ def seen_of_fit(*words: str, person: bool = False, deployment: bool = False) -> 
                 patched.enter_context(patch.object(fitting, name, fake))
             patched.enter_context(patch.object(fitting, "FEWEST_TO_COMPUTE", 1))
             patched.enter_context(
-                patch.object(Report, "forest", lambda report: SimpleNamespace(savefig=_numbers(report)))
+                patch.object(FitResult, "forest", lambda report: SimpleNamespace(savefig=_numbers(report)))
             )
             patched.enter_context(patch.object(secrets, "randbits", lambda bits: 12345))
             texts = []
-            text = Report.text
-            patched.enter_context(patch.object(Report, "document", _with_text(Report.document, text, texts)))
+            text = FitResult.text
+            patched.enter_context(patch.object(FitResult, "document", _with_text(FitResult.document, text, texts)))
             patched.enter_context(patch("typer.testing._get_command", lambda _: COMMAND))
             done = CliRunner().invoke(app, arguments)
         if isinstance(done.exception, TypeError | AttributeError):
@@ -225,13 +224,13 @@ def seen_of_fit(*words: str, person: bool = False, deployment: bool = False) -> 
     return see
 
 
-def _numbers(report: Report) -> Callable:
+def _numbers(report: FitResult) -> Callable:
     """What a forest plot is drawn from, in the place of the drawing, which takes long."""
     return lambda path, format: path.write_text(repr(report.estimates()))
 
 
 def _with_text(document: Callable, text: Callable, texts: list[str]) -> Callable:
-    def both(report: Report) -> Any:
+    def both(report: FitResult) -> Any:
         texts.append(text(report))
         return document(report)
 
@@ -261,7 +260,7 @@ def seen_of_predictions(folder: Path, file: File) -> Seen:
         "random_features": None,
     }  # fmt: skip
     model = ReleasedModel("x", "id", "last", 0, weights, legend, {}, "")
-    document, text = predictions(model, folder / "t.csv")
+    document, text, _ = model.predictions(folder / "t.csv")
     rows = {
         name: (re.sub(r":\d+:", ":", standard_json(one)), line.partition(",")[2])
         for name, one, line in zip(file.lines, _unnumbered(document), text.splitlines()[1:], strict=False)
@@ -281,8 +280,8 @@ def seen_of_means(folder: Path, file: File) -> Seen:
     units = Units(entries, "y", 1.0, 2.0, True, columns=columns, response=Column("y"))
     p = len(units.names)
     release = Release(np.linspace(1, 2, p), np.zeros(p), np.eye(p), np.eye(p), 0.1, np.ones(p))
-    stored = {"level": 0.95, "release": release_document(Inference(release, release.point, units, 0.95))}
-    frame, _ = StoredFit(units, Path("fit.json"), stored).predicted(folder / "t.csv")
+    inference = Inference(release, release.point, units, 0.95)
+    frame, _ = FitResult({}, units, inference, "fit.json").predicted(folder / "t.csv")
     rows = {name: bytes_of(*row) for name, row in zip(file.lines, frame.to_numpy(), strict=False)}
     return Seen(rows, {"columns": list(frame), "rest": len(frame) - len(rows)})
 
@@ -568,7 +567,7 @@ FAULTS: dict[str, tuple[Callable[[], Any], str]] = {
     "categories spelled by the type of the column": (everywhere("encoded", spelled_by_the_type_of_the_column), "fit, central"),
     "persons in an order of all rows": (everywhere("by_person", in_an_order_of_all_rows), "fit, person"),
     "lines in the place of persons": (everywhere("by_person", lines_as_persons), "fit, person, local"),
-    "a printed count": (lambda: planted(Report, "text", counted_aloud), "fit, central"),
+    "a printed count": (lambda: planted(FitResult, "text", counted_aloud), "fit, central"),
     "centred on the mean": (
         of_column(lambda v, known, c: v - v[known].mean() if c.levels is None else v), "softmax, replace-one"),
     "scaled by the largest value": (

@@ -202,7 +202,7 @@ def test_columns_are_chosen_by_name_and_stand_in_that_order(toy):
     with pytest.raises(UsageError, match="--columns alpa: toy has no such column") as caught:
         command.table(["toy"], False, "md", None, toy.results, columns="alpa")
     assert "did you mean 'alpha'?" in caught.value.hint
-    with pytest.raises(UsageError, match="named tables in md or tex"):
+    with pytest.raises(UsageError, match="named tables in text, md or tex"):
         command.table(["toy"], False, "csv", None, toy.results, columns="alpha")
 
 

@@ -1,4 +1,4 @@
-"""What a fit would give: the fit itself, rehearsed on simulated tables of the shape that public inputs state.
+"""`dpexp fit --plan`: what a fit would give, from fits of simulated tables of the shape that public inputs state.
 
 Nothing is read. Columns of numbers are normal about the middle of their ranges, with the stated correlations.
 Categories have the stated shares. Errors are normal with the stated scale; no column explains anything of a number, and
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpexp.core.errors import UsageError
-from dpexp.core.text import columns, few, guess
+from dpexp.core.text import few, guess
 from dpexp.data.regression import SHARE_MISSING, TYPICAL_RANGE, Units, covariates_of
 from dpexp.inference.intervals import inverted, judged
 from dpexp.inference.public_numbers import normal
@@ -214,27 +214,6 @@ def assumed(units: Units, public: PublicInputs) -> list[str]:
     elif public.log_odds_sd > EVEN and len(units.entries) > 1:
         found.append("which columns move the log odds so far (all alike)")
     return found
-
-
-def text(plan: Outlook, units: Units, public: PublicInputs, level: float) -> str:
-    """The table of a plan, how many records are needed, and what it cannot know."""
-    asked, rows = plan.asked, []
-    for j in units.shown:
-        finite = math.isfinite(asked.widths[j])
-        own = [f"{asked.errors[j]:.3g}", f"+- {asked.widths[j]:.3g}"] if finite else ["", "not finite"]
-        rows.append([" ".join(units.names[j].split()), *own, f"{100 * asked.finite[j]:.0f}%"])
-    wanted = [(plan.finite_from, "every interval to be finite in 9 of 10 fits")]
-    wanted += [(n, f"{name} +- {width:g}") for name, (width, n) in plan.wanted.items()]
-    lines = [f"{f'n = {n:,} is' if n else f'More than {MOST:,} records are'} needed for {what}." for n, what in wanted]
-    unknown = assumed(units, public)
-    lines.append(
-        "The public inputs state the shape of the table: where they are right, fits come within 25% of these intervals."
-        if not unknown
-        else f"The plan cannot know what the public inputs do not state, and assumes it: {'; '.join(unknown)}."
-    )
-    head = f"{100 * level:.4g}% intervals of {asked.runs} rehearsals on simulated tables (medians)"
-    table = columns(rows, ["name", "expected se", "interval", "finite"])
-    return f"{head}\n\n{table}\n\n" + "\n".join(lines)
 
 
 def document(plan: Outlook, units: Units, public: PublicInputs) -> dict[str, Any]:
