@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.accounting.allocation import ATOMS, REACH, Atoms
-from dpexp.accounting.epochs import EpochLoss, epoch_loss
+from dpexp.accounting.allocation import ATOMS, REACH, Atoms, EpochLoss, epoch_loss
 from dpexp.accounting.functions import erfcx_of, gauss_legendre
 from dpexp.accounting.grid import UNIT
 from dpexp.accounting.search import narrow

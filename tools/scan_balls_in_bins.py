@@ -17,8 +17,8 @@ import sys
 import time
 from collections.abc import Iterator
 
+from dpexp.accounting.allocation import EpochLoss
 from dpexp.accounting.compose import Composed, Side, TooWide
-from dpexp.accounting.epochs import EpochLoss
 from dpexp.accounting.steps import REACHES, StepLoss, grid
 
 BATCHES = (2, 4, 8, 16, 32, 64, 128, 256, 1024)

@@ -21,20 +21,24 @@ that atoms may be changed after every combination:
   gives the atom back.
 (d) below (`Atoms`): the atoms of a cell are merged into one, which is a channel for any cells.
 
-Epochs are independent: their losses are summed by `tilted`. One law serves both orders of the pair.
+Epochs are independent: their losses are summed by `compose`. One law serves both orders of the pair.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import TypeVar
 
 import numpy as np
 
+from dpexp.accounting.compose import Composed, TooWide
+from dpexp.accounting.curve import Side
 from dpexp.accounting.functions import exp, expm1, gauss_legendre, log, ndtr
-from dpexp.accounting.grid import UNIT, Discrete
+from dpexp.accounting.gaussian import eps_of
+from dpexp.accounting.grid import UNIT, Discrete, from_below
 
 REACH, TRIMMED = 9.5, 1e-20
 """noise units beyond which a coordinate's outcomes are one atom: Phi(-9.5) = 1e-21; and mass that a combination may
@@ -49,6 +53,12 @@ LARGEST = 500.0
 _NODES = 12
 Pair = TypeVar("Pair", "OnGrid", "Atoms")
 """of laws, from above or from below"""
+FINE_BELOW, MOST_BELOW = 60.0, 20_000
+"""points of the grid from below in a standard deviation of an epoch's loss, and at most on either side of 0"""
+SHARES, LEAST_SHARE = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9), 1e-250
+"""of delta, for the first of two steps; and the least delta of the second step"""
+MOST_NOISES = 8
+"""laws of an epoch that are composed where noise differs: each takes a few tenths of a second"""
 
 
 @dataclass(frozen=True)
@@ -289,14 +299,6 @@ def _power_of_two(wanted: float) -> float:
     return float(2.0 ** math.floor(math.log2(wanted)))
 
 
-def one_epoch_above(mu: float, batches: int) -> OnGrid:
-    return _doubled(normal_above(mu), batches, combined)
-
-
-def one_epoch_below(mu: float, batches: int) -> Atoms:
-    return _doubled(normal_below(mu), batches, mixed)
-
-
 def _doubled(one: Pair, batches: int, join: Callable[[Pair, int, Pair, int], Pair]) -> Pair:
     """The pair of so many batches from that of one, by binary doubling; `join` takes two groups and their sizes."""
     power, size, left = one, 1, batches
@@ -308,3 +310,120 @@ def _doubled(one: Pair, batches: int, join: Callable[[Pair, int, Pair, int], Pai
         if not left:
             return total[0] if total else power
         power, size = join(power, size, power, size), 2 * size
+
+
+class EpochLoss:
+    """One epoch of `batches` noisy sums; `mu` is how far one record moves its sum, in deviations of the noise.
+
+    With the probability `left_out` the record is in none of the batches; from above that is taken to be 0.
+    """
+
+    def __init__(self, mu: float, batches: int, left_out: float = 0.0) -> None:
+        if not (0 < mu < math.inf and batches >= 1 and 0 <= left_out < 1):
+            raise ValueError(f"need a finite distance above 0 and a batch, not {mu} and {batches}")
+        self.mu, self.batches, self.left_out = float(mu), batches, left_out
+
+    @property
+    def finite(self) -> bool:
+        """Whether the largest loss is small enough for its exponential to be a number."""
+        return self.mu * (self.mu / 2 + REACH) <= LARGEST
+
+    def eps(self, epochs: int, delta: float) -> float:
+        """Epsilon of so many epochs, rounded up, both orders of the neighbours."""
+        return epochs_eps([(self.mu, self.batches, epochs)], delta)
+
+    def eps_of_replaced(self, epochs: int, delta: float) -> float:
+        """Epsilon where a record is replaced by any other: it is removed, then the other is added.
+
+        From P(S) <= e^e1 Q(S) + d1 and Q(S) <= e^e2 P'(S) + d2 follows P(S) <= e^(e1 + e2) P'(S) + d1 + e^e1 d2. Every
+        split of delta is valid.
+        """
+        best = eps_of(2 * self.mu * math.sqrt(epochs), delta)  # with the batches shown
+        if epochs == 0 or not self.finite or not 0 < delta < 1:
+            return best
+        try:
+            removed, added = losses_of(((self, epochs),), "above")
+            for share in SHARES:
+                first = removed.eps(share * delta)
+                rest = (1 - share) * delta * math.exp(-min(first, LARGEST))
+                best = min(best, first + (added.eps(rest) if rest >= LEAST_SHARE else math.inf))
+        except TooWide:
+            pass
+        return best
+
+    def attained(self, epochs: int, delta: float) -> float:
+        """What the pair itself attains, rounded down; 0 where it is not known."""
+        if epochs == 0 or not self.finite or not 0 < delta < 1:
+            return 0.0
+        try:
+            return max(law.eps(delta) for law in losses_of(((self, epochs),), "below"))
+        except TooWide:
+            return 0.0
+
+    def sides(self, epochs: int, delta: float) -> dict[str, tuple[float, float]]:
+        """Brackets of epsilon for a record that is removed, and for one that is added."""
+        below, above = (losses_of(((self, epochs),), side) for side in ("below", "above"))
+        pairs = zip(("remove", "add"), below, above, strict=True)
+        return {name: (low.eps(delta), high.eps(delta)) for name, low, high in pairs}
+
+    @cached_property
+    def dominating(self) -> OnGrid:
+        """The pair of one epoch, from above."""
+        return _doubled(normal_above(self.mu), self.batches, combined)
+
+    @cached_property
+    def dominated(self) -> Atoms:
+        """The same from below."""
+        pair = _doubled(normal_below(self.mu), self.batches, mixed)
+        # where the record may be left out the order of p / q stays
+        p = (1 - self.left_out) * pair.p + self.left_out * pair.q
+        return Atoms(p, pair.q, pair.relative + 4 * UNIT) if self.left_out else pair
+
+
+@lru_cache(maxsize=64)
+def losses_of(kinds: tuple[tuple[EpochLoss, int], ...], side: Side) -> tuple[Composed, Composed]:
+    """The losses of a removed and of an added record in epochs, how many of each kind; from below of one kind."""
+    if side == "above":
+        # intervals are powers of 2, so that the finest grid has the points of all others
+        interval = min(epoch.dominating.interval for epoch, _ in kinds)
+        fine = [(epoch.dominating.refined(interval), count) for epoch, count in kinds]
+        laws = [(pair.removed, count) for pair, count in fine], [(pair.added, count) for pair, count in fine]
+    else:
+        ((epoch, count),) = kinds
+        pair = epoch.dominated
+        low, high, spread = pair.range
+        # the loss of the exchanged pair is minus that of the pair, and both use one grid
+        reach = max(abs(low), abs(high))
+        interval = max(spread / FINE_BELOW, reach / MOST_BELOW)
+        cells, one, other = math.ceil(reach / interval) + 1, pair.curve, pair.swapped.curve
+        both = (from_below(*curves, cells, interval, pair.relative) for curves in ((one, other), (other, one)))
+        laws = [(next(both), count)], [(next(both), count)]
+    return Composed(laws[0], interval, side), Composed(laws[1], interval, side)
+
+
+def epochs_eps(kinds: Sequence[tuple[float, int, int]], delta: float) -> float:
+    """Epsilon of epochs of several kinds, rounded up, both orders of the neighbours.
+
+    A kind is how far one record moves its sum in deviations of the noise, the batches of an epoch, and how many such
+    epochs there are. Of more than `MOST_NOISES` kinds, whose batches are equally many, neighbours in the list are taken
+    together at the largest distance, which can only help an adversary.
+    """
+    size = -(-len(kinds) // MOST_NOISES)
+    assert size <= 1 or len({batches for _, batches, _ in kinds}) == 1, "kinds that are merged have as many batches"
+    parts = [kinds[k : k + size] for k in range(0, len(kinds), max(size, 1))]
+    few = [(max(mu for mu, _, _ in part), part[0][1], sum(count for _, _, count in part)) for part in parts]
+    # showing the batches leaves Gaussian steps: a bound that needs no grid, where it is smaller
+    known = eps_of(math.sqrt(math.fsum(count * mu**2 for mu, _, count in few)), delta)
+    epochs = tuple((epoch_loss(mu, batches), count) for mu, batches, count in few if count)
+    if not epochs or not all(epoch.finite for epoch, _ in epochs) or not 0 < delta < 1:
+        return known
+    try:
+        return min(known, max(law.eps(delta) for law in losses_of(epochs, "above")))
+    except TooWide:
+        return known
+
+
+@lru_cache(maxsize=32)
+def epoch_loss(mu: float, batches: int, left_out: float = 0.0) -> EpochLoss:
+    """An epoch that is shared by all who ask for it, so that its law is computed once."""
+    return EpochLoss(mu, batches, left_out)

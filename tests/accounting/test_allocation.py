@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from dpexp.accounting.allocation import Atoms, mixed, one_epoch_above, one_epoch_below
-from dpexp.accounting.epochs import EpochLoss, losses_of
+from dpexp.accounting.allocation import Atoms, EpochLoss, losses_of, mixed
 from dpexp.accounting.gaussian import eps_of
 from dpexp.privacy.mechanisms import MECHANISMS, EpochGaussian
 from tests.conftest import call
@@ -117,7 +116,7 @@ def exact_of_two(mu, eps, swapped):
 @pytest.mark.parametrize("mu", [0.1, 1.0, 4.0])
 def test_two_batches_against_quadrature(mu):
     eps = mu * np.array([0.0, 0.2, 0.7, 1.5])
-    above, below = one_epoch_above(mu, 2), one_epoch_below(mu, 2)
+    above, below = EpochLoss(mu, 2).dominating, EpochLoss(mu, 2).dominated
     for swapped, law, low in ((False, above.removed, below), (True, above.added, below.swapped)):
         exact = np.array([exact_of_two(mu, float(e), swapped) for e in eps])
         losses = above.interval * (law.start + np.arange(len(law.masses)))

@@ -11,7 +11,7 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import binom, chi2, norm
 
-from dpexp.accounting.epochs import MOST_NOISES, coarser, epoch_loss, varying_epochs_eps
+from dpexp.accounting.allocation import epoch_loss, epochs_eps
 from dpexp.accounting.gaussian import eps_of
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
@@ -251,24 +251,28 @@ def product(epochs, t):
     return Cells(*total, 1e-11)
 
 
+def kinds(mu, batches, groups):
+    return [(mu / noise, batches, count) for noise, count in groups]
+
+
 def test_epochs_whose_noise_differs():
     """One batch is normal; equal noises are one; more noise helps; at most so many laws; another program is below."""
     mu, groups = 0.8, ((1.0, 2), (1.2, 3), (1.7, 1))
     total = mu * math.sqrt(sum(count / noise**2 for noise, count in groups))
-    assert varying_epochs_eps(mu, 1, groups, 1e-5) == pytest.approx(eps_of(total, 1e-5), rel=1e-9)
-    same = varying_epochs_eps(mu, 10, ((1.0, 2), (1.0, 3)), 1e-5)
+    assert epochs_eps(kinds(mu, 1, groups), 1e-5) == pytest.approx(eps_of(total, 1e-5), rel=1e-9)
+    same = epochs_eps(kinds(mu, 10, ((1.0, 2), (1.0, 3))), 1e-5)
     assert same == pytest.approx(epoch_loss(mu, 10).eps(5, 1e-5), rel=1e-6)
-    found = varying_epochs_eps(mu, 10, groups, 1e-5)
+    found = epochs_eps(kinds(mu, 10, groups), 1e-5)
     assert epoch_loss(mu / 1.7, 10).eps(6, 1e-5) < found < epoch_loss(mu, 10).eps(6, 1e-5)
     low = EitherOrder(product([(mu / noise, count) for noise, count in groups], 10)).eps(1e-5)
     assert low < found < 1.02 * low
-    many = tuple((1.05**k, 1) for k in range(30))
-    merged = coarser(many, MOST_NOISES)
-    assert len(merged) <= MOST_NOISES
-    assert sum(count for _, count in merged) == 30
-    assert all(noise <= many[4 * k][0] for k, (noise, _) in enumerate(merged))
+    many = [(1.05**k, 1) for k in range(16)]
+    pairs = epochs_eps(
+        kinds(mu, 10, [(noise, 2) for noise, _ in many[::2]]), 1e-5
+    )  # the least noise of two stands for both
+    assert epochs_eps(kinds(mu, 10, many), 1e-5) == pairs
     # too little noise for a law: the batches shown
-    assert varying_epochs_eps(80.0, 10, ((1.0, 1), (2.0, 1)), 1e-5) == eps_of(80.0 * math.sqrt(1.25), 1e-5)
+    assert epochs_eps(kinds(80.0, 10, ((1.0, 1), (2.0, 1))), 1e-5) == eps_of(80.0 * math.sqrt(1.25), 1e-5)
 
 
 # --- whole epochs ----------------------------------------------------------------------------------------------

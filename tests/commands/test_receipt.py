@@ -8,7 +8,7 @@ import pytest
 from scipy.special import ndtr
 
 import dpexp
-from dpexp.accounting.epochs import epoch_loss
+from dpexp.accounting.allocation import epoch_loss
 from dpexp.accounting.gaussian import eps_of
 from dpexp.privacy.mechanisms import MECHANISMS
 from tests.conftest import at_length, call

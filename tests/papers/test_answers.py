@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dpexp.accounting.allocation import one_epoch_above
-from dpexp.accounting.epochs import epoch_loss
+from dpexp.accounting.allocation import epoch_loss
 from dpexp.accounting.steps import step_loss
 from dpexp.privacy.exact.walk import renyi
 from research import answers
@@ -73,7 +72,7 @@ def test_a_replaced_record_of_two_batches_beside_draws():
 @pytest.mark.parametrize(("t", "z"), [(2, 1.0), (10, 1.0), (16, 2.0)])
 def test_neither_scheme_dominates_the_other(t, z):
     """The Kullback-Leibler divergence of an epoch is larger with balls in bins, the one of order 2 with Poisson."""
-    pair = one_epoch_above(1 / z, t)
+    pair = epoch_loss(1 / z, t).dominating
     q, ratio = normal(1 / z, 0.001)
     y = 1 + (ratio - 1) / t
     independent = t * (q * y * np.log(y)).sum()

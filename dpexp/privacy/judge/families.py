@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpexp.accounting import linear
-from dpexp.accounting.epochs import epoch_loss
+from dpexp.accounting.allocation import epoch_loss
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.mixtures import GaussianMixture, renyi_of
 from dpexp.accounting.sampling import Scheme

@@ -24,8 +24,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from dpexp.accounting.allocation import epochs_eps
 from dpexp.accounting.calibrate import Unreachable, least_noise, rounded_up
-from dpexp.accounting.epochs import varying_epochs_eps
 from dpexp.accounting.gaussian import raised
 from dpexp.accounting.sampling import Relation, distance
 from dpexp.privacy.analyses.analysis import (
@@ -296,7 +296,7 @@ def composed(run: LangevinRun, multiplier: float) -> Analysis:
         assumed = (NOISE, ONE_BATCH, INDEPENDENT, DIVIDED)
         if multiplier == 0:
             return gaussian_analysis("pld", ALLOCATION, ALL, math.inf, assumed)
-        eps = partial(varying_epochs_eps, 1 / multiplier, epochs.batches, groups)
+        eps = partial(epochs_eps, [(1 / multiplier / relative, epochs.batches, count) for relative, count in groups])
         return guarantee("pld", ALLOCATION, ALL, eps, assumed)
     # the noisy sums are those of a sampled Gaussian mechanism, a phase for each noise
     sums = SampledGaussian(

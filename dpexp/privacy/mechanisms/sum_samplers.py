@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
-from dpexp.accounting.epochs import composed_epochs_eps
+from dpexp.accounting.allocation import epochs_eps
 from dpexp.accounting.mixed import shown_sizes, truncated
 from dpexp.accounting.sampling import Relation, distance
 from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis, guarantee
@@ -153,7 +153,7 @@ class KOfT(Mechanism):
         blocks = ((size, self.selected - larger), (size + 1, larger))
         # (distance in noise units, steps of a block, how many such blocks) of all epochs
         kinds = tuple((1 / self.noise_multiplier, steps, times * self.epochs) for steps, times in blocks if times)
-        eps = cache(partial(composed_epochs_eps, kinds))
+        eps = cache(partial(epochs_eps, kinds))
         return [guarantee("pld-composition", BLOCKS, ALL, eps, (NOISE, SUBSET, DIVIDED)), shown]
 
     def lower_bounds(self) -> list[Analysis]:
