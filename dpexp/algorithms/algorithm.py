@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.engine.result import Passed
     from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.mechanisms.released import Released
+    from dpexp.privacy.mechanisms.mechanism import Released
 
 
 Settings = Sequence[tuple["Schedule", "Budget"]]

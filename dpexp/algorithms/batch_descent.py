@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dpexp.engine.finite_sum.following import Stepper
     from dpexp.engine.finite_sum.loop import Data
     from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.mechanisms.released import Stated
+    from dpexp.privacy.mechanisms.mechanism import Stated
     from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 
 
@@ -96,7 +96,7 @@ class BatchDescent(FiniteSumAlgorithm):
         return DescentSteps(data, problem.start(), noise, sampling, q, plan.eta, std)
 
     def mechanism(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Stated:
-        from dpexp.privacy.mechanisms.released import Stated
+        from dpexp.privacy.mechanisms.mechanism import Stated
 
         released = self.released(n, self.multiplier(n, budget))
         return Stated("sampled-gaussian", released, self.accountant if released.noise_multiplier else "no-noise")

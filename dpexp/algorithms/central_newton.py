@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.inference.models import Model
     from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.mechanisms.released import Stated
+    from dpexp.privacy.mechanisms.mechanism import Stated
 
 
 class CentralNewton(FitCoverage):
@@ -37,7 +37,7 @@ class CentralNewton(FitCoverage):
     def mechanism(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> Stated:
         """Every release is a Gaussian mechanism of its own."""
         from dpexp.inference.central_newton import allocation
-        from dpexp.privacy.mechanisms.released import Stated
+        from dpexp.privacy.mechanisms.mechanism import Stated
         from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 
         mu = cast(float, budget.constant)

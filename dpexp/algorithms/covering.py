@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dpexp.inference.targets import RiskTarget
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
-    from dpexp.privacy.mechanisms.released import Stated
+    from dpexp.privacy.mechanisms.mechanism import Stated
 
 PersonRows = tuple["np.ndarray", "np.ndarray", "np.ndarray | None"]
 COORDINATES = ("intercept", "first_slope", "slopes", "last_slope", "last")

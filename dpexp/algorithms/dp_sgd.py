@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.epoch_gaussian import EpochGaussian
-    from dpexp.privacy.mechanisms.released import Stated
+    from dpexp.privacy.mechanisms.mechanism import Stated
     from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 
 ANALYSES = {"pld": "pld-composition", "once-an-epoch": "gaussian-composition"}
@@ -46,7 +46,7 @@ class DpSgd(SoftmaxAlgorithm):
 
     def complaints(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """What does not fit: no target, batches, or an accountant for another sampling scheme."""
-        from dpexp.privacy.mechanisms.langevin_accounting import sampling_complaints
+        from dpexp.privacy.mechanisms.langevin import sampling_complaints
 
         # several rules may say the same of a batch that is too large: each sentence once
         found = super().complaints(problem, schedule, budget, n)
@@ -59,8 +59,8 @@ class DpSgd(SoftmaxAlgorithm):
         return 0.0 if math.isinf(eps) else _multiplier(self, problem.n, n, eps, delta)
 
     def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> Stated:
-        from dpexp.privacy.mechanisms.noisy_batches import called
-        from dpexp.privacy.mechanisms.released import Stated
+        from dpexp.privacy.mechanisms.epoch_gaussian import called
+        from dpexp.privacy.mechanisms.mechanism import Stated
 
         released = self._released(problem.n, n, self.multiplier(problem, budget, n))
         name = self._analysis(problem.n) if released.noise_multiplier else "no-noise"
@@ -79,7 +79,7 @@ class DpSgd(SoftmaxAlgorithm):
         return ANALYSES["once-an-epoch" if all_of_them else self.accountant]
 
     def _released(self, records: int, n: int, multiplier: float) -> SampledGaussian | EpochGaussian:
-        from dpexp.privacy.mechanisms.noisy_batches import noisy_batches
+        from dpexp.privacy.mechanisms.epoch_gaussian import noisy_batches
 
         return noisy_batches(self.sampling, self.batch_size / records, n, multiplier, self.by_epochs(records))
 

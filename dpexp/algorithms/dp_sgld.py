@@ -25,14 +25,14 @@ from dpexp.problems.softmax import Softmax
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.mechanisms.langevin_accounting import AccountedLangevin, LangevinRun
+    from dpexp.privacy.mechanisms.langevin import AccountedLangevin, LangevinRun
 
 ANY_START = ("pld", "once-an-epoch")
 """accountants of all iterates: these are private from any start that does not depend on the records"""
 
 
 class DpSgld(SoftmaxAlgorithm):
-    """Langevin steps whose noise an accountant sets; see `dpexp.privacy.mechanisms.langevin_accounting` for the
+    """Langevin steps whose noise an accountant sets; see `dpexp.privacy.mechanisms.langevin` for the
     accountants."""
 
     name: Literal["dp-sgld"] = "dp-sgld"
@@ -47,7 +47,7 @@ class DpSgld(SoftmaxAlgorithm):
 
     def complaints(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """What does not fit: no target, batches, or an accountant for another sampling scheme or other steps."""
-        from dpexp.privacy.mechanisms.langevin_accounting import complaints
+        from dpexp.privacy.mechanisms.langevin import complaints
 
         found = [*no_target(budget), *super().complaints(problem, schedule, budget, n)]
         if self.start == "zero" and self.accountant not in ANY_START:
@@ -62,13 +62,13 @@ class DpSgld(SoftmaxAlgorithm):
 
     def sigma(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> float:
         """The noise with which the accountant states the target; 0 without privacy."""
-        from dpexp.privacy.mechanisms.langevin_accounting import sigma_for
+        from dpexp.privacy.mechanisms.langevin import sigma_for
 
         eps, delta = target(budget)
         return 0.0 if math.isinf(eps) else sigma_for(self._run(problem, schedule, n), self.accountant, eps, delta)
 
     def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> AccountedLangevin:
-        from dpexp.privacy.mechanisms.langevin_accounting import AccountedLangevin
+        from dpexp.privacy.mechanisms.langevin import AccountedLangevin
 
         run = self._run(problem, schedule, n)
         return AccountedLangevin(run, self.accountant, self.sigma(problem, schedule, budget, n))
@@ -85,7 +85,7 @@ class DpSgld(SoftmaxAlgorithm):
 
     def _run(self, problem: Softmax, schedule: Schedule, n: int, ends: bool = False) -> LangevinRun:
         """The run in the words of the accountants; with `ends`, its first and last step stand for all."""
-        from dpexp.privacy.mechanisms.langevin_accounting import LangevinRun, grouped
+        from dpexp.privacy.mechanisms.langevin import LangevinRun, grouped
 
         # sizes never grow, so the ends say which step is largest and whether all count as one size
         rule = schedule.for_losses(problem.smoothness, problem.regulariser)

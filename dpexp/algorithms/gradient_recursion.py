@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dpexp.engine.finite_sum.following import Stepper
     from dpexp.engine.finite_sum.loop import Data
     from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.mechanisms.released import Stated
+    from dpexp.privacy.mechanisms.mechanism import Stated
 
 
 class GradientRecursion(FiniteSumAlgorithm):
@@ -75,7 +75,7 @@ class GradientRecursion(FiniteSumAlgorithm):
 
     def mechanism(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Stated:
         from dpexp.privacy.mechanisms.gradient_recursion import NoisyGradientRecursion
-        from dpexp.privacy.mechanisms.released import Stated
+        from dpexp.privacy.mechanisms.mechanism import Stated
 
         mu, plan = self.mu(budget), self.plan(problem, schedule, budget, n)
         mechanism = NoisyGradientRecursion.model_validate(

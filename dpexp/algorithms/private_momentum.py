@@ -14,8 +14,7 @@ from dpexp.problems.finite_sum import FiniteSum
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.mechanisms.mechanism import Mechanism
-    from dpexp.privacy.mechanisms.released import Stated
+    from dpexp.privacy.mechanisms.mechanism import Mechanism, Stated
     from dpexp.theory.momentum.formulas import Prescription
 
 
@@ -69,7 +68,7 @@ class PrivateMomentum(FiniteSumAlgorithm):
         return self.printed().sigma(*budget.target)
 
     def mechanism(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Stated:
-        from dpexp.privacy.mechanisms.released import Stated
+        from dpexp.privacy.mechanisms.mechanism import Stated
 
         plan, mu = self.plan(problem, schedule, budget, n), self.mu(budget)
         sigma = 0.0 if math.isinf(mu) else self.printed_sigma(budget) if self.calibration == "paper" else 1 / mu

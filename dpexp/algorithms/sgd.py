@@ -14,7 +14,7 @@ from dpexp.problems.softmax import Softmax
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.mechanisms.released import Stated
+    from dpexp.privacy.mechanisms.mechanism import Stated
 
 
 class Sgd(SoftmaxAlgorithm):
@@ -39,8 +39,8 @@ class Sgd(SoftmaxAlgorithm):
 
     def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> Stated:
         """All iterates without noise."""
-        from dpexp.privacy.mechanisms.noisy_batches import called, noisy_batches
-        from dpexp.privacy.mechanisms.released import Stated
+        from dpexp.privacy.mechanisms.epoch_gaussian import called, noisy_batches
+        from dpexp.privacy.mechanisms.mechanism import Stated
 
         # how batches are drawn decides which neighbours are meant, even where nothing is promised
         share, by_epochs = self.batch_size / problem.n, self.by_epochs(problem.n)

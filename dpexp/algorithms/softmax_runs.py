@@ -21,8 +21,8 @@ from dpexp.problems.softmax import Softmax
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.mechanisms.langevin_accounting import AccountedLangevin
-    from dpexp.privacy.mechanisms.released import Stated
+    from dpexp.privacy.mechanisms.langevin import AccountedLangevin
+    from dpexp.privacy.mechanisms.mechanism import Stated
 
 
 _CALIBRATING = Lock()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dpexp.inference.staged_newton import Design
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
-    from dpexp.privacy.mechanisms.released import Stated
+    from dpexp.privacy.mechanisms.mechanism import Stated
 
 
 class StagedNewton(FitCoverage):
@@ -71,7 +71,7 @@ class StagedNewton(FitCoverage):
         if self.messages == "gaussian":
             return super().mechanism(problem, schedule, budget, n)
         from dpexp.privacy.mechanisms.cap_sampling import CapSampling
-        from dpexp.privacy.mechanisms.released import Stated
+        from dpexp.privacy.mechanisms.mechanism import Stated
 
         return Stated("cap-sampling", CapSampling(pure_eps=_eps(budget), dimension=problem.p), "cap-sampling")
 

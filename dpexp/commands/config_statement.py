@@ -13,7 +13,7 @@ from dpexp.reporting.statement import ConfigStatement, labelled
 
 if TYPE_CHECKING:
     from dpexp.config.cells import Cell, Experiment
-    from dpexp.privacy.mechanisms.released import Released
+    from dpexp.privacy.mechanisms.mechanism import Released
 
 RESULTS = Path("results")
 

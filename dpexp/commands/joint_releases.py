@@ -23,7 +23,7 @@ from dpexp.config.settings import label
 from dpexp.core.errors import UsageError
 from dpexp.core.text import counted, up
 from dpexp.privacy.analyses.analysis import Analysis
-from dpexp.privacy.analyses.composition_of_runs import composable, composition_of_runs
+from dpexp.privacy.analyses.composition import composable, composition_of_runs
 
 NOT_PRIVATE = "Reproducible run: not private in deployment."
 REPRODUCIBLE = (

@@ -15,7 +15,7 @@ from dpexp.core.scalars import scalar
 from dpexp.core.text import guess
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.mechanisms.mechanism import Mechanism
-from dpexp.privacy.mechanisms.vocabulary import own_fields
+from dpexp.privacy.samplings import own_fields
 
 DELTAS = (1e-5, 1e-6)
 PHASED = ("noise_multiplier", "sampling_probability", "steps")

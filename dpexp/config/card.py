@@ -20,7 +20,7 @@ from dpexp.accounting.events import NotAccounted, is_event, kinds_of
 from dpexp.config.messages import explain_fields, suggest
 from dpexp.config.yamlfile import ConfigError, Issue, Position, Tree, all_at, read
 from dpexp.core.parameters import Count, Parameters, RecordCount
-from dpexp.privacy.mechanisms.vocabulary import share_and_steps
+from dpexp.privacy.samplings import share_and_steps
 
 Sampler = Literal[
     "poisson", "truncated-poisson", "fixed-size", "k-of-t", "balls-in-bins", "shuffled", "reshuffled", "cyclic",

@@ -18,11 +18,10 @@ from dpexp.accounting.gaussian import eps_of
 from dpexp.config.card import Card, CardRead, Sampler, Stated
 from dpexp.core.text import Printed, columns, counted, down, up
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
-from dpexp.privacy.analyses.composition import batches_of
 from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 from dpexp.privacy.mechanisms.epoch_gaussian import SAMPLING
 from dpexp.privacy.mechanisms.mechanism import Mechanism
-from dpexp.privacy.mechanisms.vocabulary import epochs_of
+from dpexp.privacy.samplings import batches_of, epochs_of
 from dpexp.reporting.guarantee_in_words import gaussian_of
 
 HOLDS, REFUTED, UNSUPPORTED = "holds", "refuted", "unsupported"

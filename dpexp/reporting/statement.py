@@ -31,7 +31,7 @@ from dpexp.reporting.guarantee_in_words import (
 )
 
 if TYPE_CHECKING:
-    from dpexp.privacy.mechanisms.released import Released
+    from dpexp.privacy.mechanisms.mechanism import Released
 
 LOCAL = "local-gaussian"
 NO_GUARANTEE = "NOT A GUARANTEE"

@@ -20,7 +20,7 @@ from dpexp.engine.softmax.batches import balls_in_bins, batches_of, poisson, shu
 from dpexp.privacy.budgets import Target
 from dpexp.privacy.exact.masses import Cells, EitherOrder
 from dpexp.privacy.mechanisms import EpochGaussian
-from dpexp.privacy.mechanisms import langevin_accounting as accounting
+from dpexp.privacy.mechanisms import langevin as accounting
 from dpexp.problems.softmax import Softmax
 from tests.oracles import binned_epochs
 from tests.oracles.composition import epsilon

@@ -18,8 +18,8 @@ from dpexp.data import DATASETS
 from dpexp.engine.softmax.batches import SAMPLING
 from dpexp.engine.softmax.measuring import tally
 from dpexp.privacy.budgets import ConstantBudget, Target
-from dpexp.privacy.mechanisms import langevin_accounting as accounting
-from dpexp.privacy.mechanisms.langevin_accounting import GROWTH, grouped
+from dpexp.privacy.mechanisms import langevin as accounting
+from dpexp.privacy.mechanisms.langevin import GROWTH, grouped
 from dpexp.problems.softmax import DataSource, Softmax
 from dpexp.store import load_cells
 from dpexp.store.planning import plan
@@ -76,14 +76,15 @@ def test_the_published_epsilon_counts_epochs():
         groups=((1.0, 11_730),),
     )  # fmt: skip
     epochs, steps = (
-        accounting.analysis_of(run, accountant, 0.0022).eps(1e-5) for accountant in ("published", "theorem-3-1")
+        accounting.AccountedLangevin(run, accountant, 0.0022).analysis.eps(1e-5)
+        for accountant in ("published", "theorem-3-1")
     )
     assert epochs == pytest.approx(0.982, abs=5e-4)
     assert steps == pytest.approx(25.98, abs=5e-3)
     assert run.multiplier(0.0022) == pytest.approx(0.198, abs=5e-4)
-    assert accounting.analysis_of(run, "pld", 0.0022).eps(1e-5) > 300
+    assert accounting.AccountedLangevin(run, "pld", 0.0022).analysis.eps(1e-5) > 300
     for accountant in ("published", "theorem-3-1"):
-        refused = accounting.analysis_of(run, accountant, 0.0022)
+        refused = accounting.AccountedLangevin(run, accountant, 0.0022).analysis
         assert not refused.valid
         assert refused.refused
 
@@ -101,7 +102,7 @@ def test_noise_is_set_so_that_the_accountant_states_the_target(accountant, sched
     if accountant == "published":
         assert row["sound_eps_1e-05"] > 5
     sigma = algorithm.sigma(DIGITS, schedule, TARGET, n)
-    less = accounting.analysis_of(algorithm._run(DIGITS, schedule, n), accountant, 0.9 * sigma)
+    less = accounting.AccountedLangevin(algorithm._run(DIGITS, schedule, n), accountant, 0.9 * sigma).analysis
     assert less.eps(1e-5) > 1.02
 
 

@@ -24,7 +24,7 @@ from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.data.dataset import prepare
 from dpexp.data.labelled import read_labelled
 from dpexp.data.public_inputs import PublicInputs
-from dpexp.privacy.analyses.composition_of_runs import BASIC, composition_of_runs
+from dpexp.privacy.analyses.composition import BASIC, composition_of_runs
 from dpexp.privacy.mechanisms.epoch_gaussian import EpochGaussian
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from dpexp.problems import softmax

@@ -16,8 +16,7 @@ from dpexp.core.seeds import generator
 from dpexp.engine.result import Passed
 from dpexp.privacy.analyses.analysis import ALL, gaussian_analysis
 from dpexp.privacy.budgets import ConstantBudget
-from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Steps
-from dpexp.privacy.mechanisms.released import Stated
+from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Stated, Steps
 from dpexp.problems.finite_sum import FiniteSum
 from tests.conftest import share
 

@@ -71,10 +71,6 @@ def test_phases_that_do_nothing_and_those_that_do_not_fit():
     assert only(none).eps(1e-5) == 0
     loud = SampledGaussian(noise_multiplier=[1.0, 0.0], sampling_probability=0.1, steps=[5, 5])
     assert only(loud).eps(1e-5) == math.inf
-    replaced = SampledGaussian(
-        noise_multiplier=[1.0, 2.0], sampling_probability=0.1, steps=5, neighboring_relation="replace-one"
-    )
-    assert "add-remove" in replaced.upper_bounds()[0].refused
     for wrong in (
         {"noise_multiplier": [1, 2], "sampling_probability": 0.1, "steps": [1, 2, 3]},
         {"noise_multiplier": [1, -2], "sampling_probability": 0.1, "steps": 5},

@@ -12,7 +12,7 @@ from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.experiment_file import read_experiment
 from dpexp.config.yamlfile import ConfigError
 from dpexp.privacy.budgets import ConstantBudget, Target, UniformBudget
-from dpexp.privacy.mechanisms.langevin_accounting import LangevinRun, analysis_of, sigma_for
+from dpexp.privacy.mechanisms.langevin import AccountedLangevin, LangevinRun, sigma_for
 from dpexp.problems import PROBLEMS
 from dpexp.problems.softmax import DataSource, Softmax
 
@@ -42,8 +42,8 @@ def test_printed_accountants_state_no_more_than_the_target(accountant):
         )  # fmt: skip
         eps = float(10 ** rng.uniform(-1, 1))
         sigma = sigma_for(run, accountant, eps, 1e-5)
-        assert analysis_of(run, accountant, sigma).eps(1e-5) <= eps
-        assert analysis_of(run, accountant, sigma * (1 - 1e-9)).eps(1e-5) > eps
+        assert AccountedLangevin(run, accountant, sigma).analysis.eps(1e-5) <= eps
+        assert AccountedLangevin(run, accountant, sigma * (1 - 1e-9)).analysis.eps(1e-5) > eps
 
 
 @pytest.mark.parametrize("regulariser", [1e-5, 1e-3])

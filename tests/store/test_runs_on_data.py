@@ -14,7 +14,7 @@ from dpexp.core.seeds import generator
 from dpexp.engine.result import Passed
 from dpexp.privacy.budgets import Target
 from dpexp.privacy.mechanisms import MECHANISMS
-from dpexp.privacy.mechanisms.released import Stated
+from dpexp.privacy.mechanisms.mechanism import Stated
 from dpexp.problems.problem import Problem
 from dpexp.store import load_cells, load_summary
 from dpexp.store.run import Options, run

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, Literal
 
-from dpexp.accounting.curve import Curve
+from dpexp.accounting.conversions import eps_near, eps_of_curve
+from dpexp.accounting.curve import Curve, eps_of_delta
 from dpexp.accounting.gaussian import eps_of, rdp_of
 from dpexp.accounting.steps import NONE, Steps
 
@@ -15,6 +17,9 @@ Released = Literal["all-iterates", "last-iterate"]
 ALL: Released = "all-iterates"
 LAST: Released = "last-iterate"
 ORDERS = (1.5, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+MISLED = 1e-4
+"""relative difference of a curve and what stood for it, from which on the order is sought by the curve itself: a smooth
+difference of this size moves the order by about as much, and epsilon by its square"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +112,44 @@ def composed_analysis(name: str, source: str, released: Released, steps: Steps, 
     """From the loss distributions of steps."""
     found = guarantee(name, source, released, cache(steps.eps), assumptions)
     return replace(found, direct=steps.delta, unsampled=steps.unsampled, steps=steps)
+
+
+def renyi_analysis(
+    name: str,
+    source: str,
+    released: Released,
+    curve: Callable[[float], float],
+    assumptions: Sequence[str],
+    refused: str = "",
+    nearly: Callable[[float], float] | None = None,
+) -> Analysis:
+    """From a Renyi curve, converted at its best real order (Canonne, Kamath and Steinke).
+
+    `nearly` is about the curve, for less and no bound: it finds the order.
+    """
+    every = cache(curve)  # whatever delta is, a search begins at the same orders
+    about = cache(nearly) if nearly else every
+
+    @cache
+    def eps(delta: float) -> float:
+        stated, order = eps_of_curve(about, delta, sharp=every)
+        if not math.isfinite(stated) or math.isclose(about(order), every(order), rel_tol=MISLED):
+            return stated
+        return min(stated, eps_near(every, order, delta))
+
+    return guarantee(name, source, released, eps, assumptions, curve, refused)
+
+
+def hockey_stick_analysis(
+    name: str,
+    source: str,
+    released: Released,
+    delta: Callable[[float], float],
+    assumptions: Sequence[str],
+    refused: str,
+) -> Analysis:
+    """From a bound on delta as a decreasing function of epsilon."""
+    return guarantee(name, source, released, cache(partial(eps_of_delta, delta)), assumptions, refused=refused)
 
 
 def attained(name: str, released: Released, pair: str, eps: Callable[[float], float]) -> Analysis:

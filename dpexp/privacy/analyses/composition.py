@@ -1,29 +1,42 @@
-"""Analyses of all iterates: how T sampled Gaussian steps compose, by sampling scheme and neighbouring relation."""
+"""All iterates: how sampled Gaussian steps compose, from above and as constant gradients attain it; several runs too.
+
+A run has phases of one sampling scheme; what holds of several kinds of steps holds of one.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
+from functools import cache, partial
 
-from dpexp.accounting.renyi import mixture_from_base, symmetrised
-from dpexp.accounting.sampling import ONCE_AN_EPOCH, Relation, Sampling, distance, random_step
+from dpexp.accounting import linear
+from dpexp.accounting.gaussian import eps_of
+from dpexp.accounting.sampling import ONCE_AN_EPOCH, Relation, Sampling, Scheme, distance, random_step
 from dpexp.accounting.steps import Steps, step_loss
-from dpexp.privacy.analyses.analysis import ALL, Analysis, composed_analysis, gaussian_analysis
-from dpexp.privacy.analyses.from_curves import renyi_analysis
+from dpexp.privacy.analyses.analysis import (
+    ALL,
+    LAST,
+    Analysis,
+    attained,
+    composed_analysis,
+    gaussian_analysis,
+    guarantee,
+    renyi_analysis,
+)
+from dpexp.privacy.samplings import visits
 
-SAMPLING = {
-    "fixed-size": "a fresh uniform subset of fixed size in every step",
-    "poisson": "every record independently in every step",
-    "cyclic": "a fixed partition into batches, in the same order in every epoch",
-    "shuffled": "a random partition into batches, drawn once and repeated in every epoch",
-    "reshuffled": "a new random order of the records in every epoch, cut into batches",
-    "full-batch": "all records in every step",
-}
-PARTITIONS = ("cyclic", "shuffled")
-"""the same batches in every epoch"""
+Phase = tuple[float, float, int]
+"""noise over one record's norm, sampling probability, and number of steps"""
 PLD = (
     "privacy loss distribution of the dominating pair, connect-the-dots (Doroshenko et al., 2022), or Renyi or "
     "unsampled Gaussian composition where that is smaller"
 )
+RENYI: dict[Scheme, str] = {
+    "fixed-size": "subsampling theorem of Dong, Roth and Su (2022) with Renyi composition",
+    "add-remove": "Mironov, Talwar and Zhang (2019), real orders by quadrature",
+}
+"""of Poisson batches where a record is replaced no curve of one step is known here"""
+GAUSSIAN = "Gaussian composition (Dong, Roth and Su, 2022)"
 NOISE = "noise is Gaussian and fresh in every step"
 FIXED = "batches of fixed size without replacement, fresh in every step"
 POISSON = "every record is in a batch independently with probability q, fresh in every step"
@@ -36,88 +49,37 @@ PUBLIC = (
     "for a known order: holds even if the order of the records is public; with a secret order the true loss is smaller"
 )
 DIVIDED = "the sum is divided by a fixed number, not by the realised batch size"
+UNDEFINED = "batches of fixed size are defined for replace-one neighbours"
+CONSTANT: dict[Relation, str] = {
+    "add-remove": "constant gradients: the record's against no record's",
+    "replace-one": "constant gradients: the record's against no record, or the opposite one",
+}
+LINEAR: dict[Scheme, str] = {
+    "add-remove": "linear losses: the record's gradient is C, against none",
+    "replace-one": "linear losses: the record's gradient is C, against -C",
+    "fixed-size": "linear losses: the record's gradient is C, against -C; all others' are C",
+}
 
 
-def divides(q: float) -> bool:
-    """Whether batches of the share q cut the records evenly: 1 / q is whole, to the digits in which q is typed.
-
-    A share of seven digits or more is recognised: 1 / q may be off by a millionth of itself, and by 0.001 at most.
-    """
-    return abs(round(1 / q) - 1 / q) <= min(1e-3, 1e-6 / q)
-
-
-def batches_of(q: float) -> int:
-    """Batches in an epoch of batches of the share q, and the whole number below where q does not cut evenly.
-
-    Fewer batches are more visits: the number covers a last batch that is short, and one that is left out.
-    """
-    return max(1, round(1 / q) if divides(q) else math.floor(1 / q))
-
-
-def batches_above(q: float) -> int:
-    """Batches in an epoch of batches of the share q, with a short last one where q does not cut evenly."""
-    return round(1 / q) if divides(q) else math.ceil(1 / q)
-
-
-def visits(steps: int, q: float) -> int:
-    """How often a record that is used once an epoch is used at most in `steps` steps."""
-    return math.ceil(steps / batches_of(q))
-
-
-def partition_complaint(q: float, sampling: Sampling) -> str:
-    """Why batches of the share q are no partition of the records; empty where they are, or need not be one."""
-    if sampling not in ONCE_AN_EPOCH:
-        return ""
-    if q == 0:
-        return f"{sampling} batches need a sampling_probability above 0"
-    if sampling in PARTITIONS and not divides(q):
-        return (
-            f"a partition needs 1 / sampling_probability to be whole, not 1 / {q:.9g}: "
-            f"write it as a fraction, for instance sampling_probability=1/{max(1, round(1 / q))}"
-        )
-    return ""
-
-
-def batch_complaint(n: int, batch_size: int, sampling: Sampling, records: str = "") -> str:
-    """Why n records give no batches of that size; empty where they do. `records` is what the n records are called."""
-    called = records or f"n = {n}"
-    if batch_size > n:
-        return f"batch_size = {batch_size} is larger than {called}"
-    if sampling == "full-batch" and batch_size != n:
-        return f"a full batch has batch_size = {called}, not {batch_size}"
-    if sampling in PARTITIONS and n % batch_size:
-        near = [m for m in range(max(1, batch_size // 2), min(n, 2 * batch_size) + 1) if n % m == 0]
-        nearest = ", ".join(str(m) for m in sorted(near, key=lambda m: abs(m - batch_size))[:3])
-        hint = f" (near: {nearest})" if nearest else ""
-        return f"batch_size = {batch_size} must divide {called} evenly{hint}"
-    return ""
-
-
-def epoch_text(q: float) -> str:
-    """How many batches an epoch has, for a statement."""
-    uneven = (
-        "" if divides(q) else f" are counted, rounded down from {1 / q:.6g}: a short or missing last batch is covered"
-    )
-    return f"{batches_of(q)} batches an epoch{uneven}"
-
-
-def composition(q: float, multiplier: float, steps: int, sampling: Sampling, relation: Relation) -> list[Analysis]:
-    """Analyses of all iterates; `multiplier` is noise over one record's norm, and replacing it moves twice as far."""
-    known = trivial(multiplier, steps)
+def composition(phases: Iterable[Phase], sampling: Sampling, relation: Relation) -> list[Analysis]:
+    """Analyses of all iterates."""
+    kinds = _kinds(phases)
+    known = trivial(min((z for z, _, _ in kinds), default=0.0), len(kinds))
     if known:
         return [known]
-    # the batches that a record is in are known, or are shown, which can only help: Gaussian steps add up as squares
-    if sampling == "full-batch" or q == 1 or sampling in ONCE_AN_EPOCH:
-        uses = visits(steps, q) if sampling in ONCE_AN_EPOCH else steps
-        mu = math.sqrt(uses) * distance(relation) / multiplier
+    mu = _gaussian_mu(kinds, sampling, relation)
+    if mu is not None:
         once = (ONE_BATCH, *((OTHERS,) if relation == "add-remove" else ())) if sampling in ONCE_AN_EPOCH else ()
-        exact = "exact" if sampling in ("cyclic", "full-batch") or q == 1 else PUBLIC
-        source = f"Gaussian composition (Dong, Roth and Su, 2022), {exact}"
-        return [gaussian_analysis("gaussian-composition", source, ALL, mu, (NOISE, *once))]
+        exact = PUBLIC if sampling in ("shuffled", "reshuffled") and any(q < 1 for _, q, _ in kinds) else "exact"
+        return [gaussian_analysis("gaussian-composition", f"{GAUSSIAN}, {exact}", ALL, mu, (NOISE, *once))]
     if sampling == "fixed-size" and relation == "add-remove":
-        reason = "batches of fixed size are defined for replace-one neighbours"
-        return [gaussian_analysis("none", "", ALL, math.inf, (), reason)]
-    return _sampled(q, multiplier, steps, sampling, relation)
+        return [gaussian_analysis("none", "", ALL, math.inf, (), UNDEFINED)]
+    steps = _steps(kinds, sampling, relation).few("above")
+    assumptions = (NOISE, FIXED) if sampling == "fixed-size" else (NOISE, POISSON, DIVIDED)
+    found = [composed_analysis("pld-composition", PLD, ALL, steps, assumptions)]
+    if steps.scheme in RENYI:
+        found.insert(0, renyi_analysis("renyi-composition", RENYI[steps.scheme], ALL, steps.rdp, assumptions))
+    return found
 
 
 def trivial(multiplier: float, steps: int) -> Analysis | None:
@@ -131,20 +93,113 @@ def trivial(multiplier: float, steps: int) -> Analysis | None:
     return None
 
 
-def _sampled(q: float, multiplier: float, steps: int, sampling: Sampling, relation: Relation) -> list[Analysis]:
-    """Random batches: by Renyi divergences where there is a curve, and by the privacy loss distribution."""
-    assumptions = (NOISE, FIXED) if sampling == "fixed-size" else (NOISE, POISSON, DIVIDED)
-    share, noise, scheme = random_step(q, multiplier, sampling, relation)
-    curves = {
-        "fixed-size": (symmetrised, "subsampling theorem of Dong, Roth and Su (2022) with Renyi composition"),
-        "add-remove": (mixture_from_base, "Mironov, Talwar and Zhang (2019), real orders by quadrature"),
-    }
-    # of Poisson sampling where a record is replaced no curve of one step is known here
-    found = []
-    if scheme in curves:
-        one, source = curves[scheme]
-        found.append(
-            renyi_analysis("renyi-composition", source, ALL, lambda a: steps * one(a, share, noise), assumptions)
-        )
-    composed = Steps([(step_loss(share, noise, scheme), steps)])
-    return [*found, composed_analysis("pld-composition", PLD, ALL, composed, assumptions)]
+def attained_sums(phases: Iterable[Phase], sampling: Sampling, relation: Relation) -> list[Analysis]:
+    """What constant gradients attain of all sums, by fresh batches; nothing where it is trivial or undefined."""
+    kinds = _kinds(phases)
+    undefined = sampling in ONCE_AN_EPOCH or (sampling == "fixed-size" and relation == "add-remove")
+    if undefined or not 0 < min((z for z, _, _ in kinds), default=0.0) < math.inf:
+        return []
+    mu = _gaussian_mu(kinds, sampling, relation)
+    if mu is not None:
+        return [attained("exact-composition", ALL, CONSTANT[relation], partial(eps_of, mu))]
+    steps = _steps(kinds, sampling, relation)
+    if sampling == "fixed-size":
+        # a record that is turned round among others of one gradient is there or not, at half of the noise
+        steps = _steps(((z / 2, q, n) for z, q, n in kinds), "poisson", "add-remove")
+    return [attained("exact-composition", ALL, CONSTANT[relation], cache(steps.attained))]
+
+
+def attained_unprojected(phases: Iterable[Phase], sampling: Sampling, relation: Relation) -> list[Analysis]:
+    """What a run on an unbounded set attains: all sums, and the last iterate of linear losses, which has all noise."""
+    kinds = _kinds(phases)
+    sums = attained_sums(kinds, sampling, relation)
+    if not sums:
+        return []
+    # the record is in the last iterate at least as often as with the least q in each step: of the one data set the sum
+    # is then larger, and of the other it is not
+    total, least = sum(n for _, _, n in kinds), 1.0 if sampling == "full-batch" else min(q for _, q, _ in kinds)
+    noise = math.hypot(*(math.sqrt(n / total) * z for z, _, n in kinds))
+    return [*sums, *linear_last(least, noise, total, "fixed-size" if sampling == "fixed-size" else relation)]
+
+
+def linear_last(q: float, multiplier: float, steps: int, scheme: Scheme) -> list[Analysis]:
+    """The last iterate of linear losses on an unbounded set, whose record is in a batch with probability q."""
+    eps = linear.eps_of_scheme(q, multiplier, steps, scheme) if math.isfinite(multiplier) else None
+    return [attained("linear-loss", LAST, LINEAR[scheme], cache(eps))] if eps else []
+
+
+def linear_cyclic(uses: int, multiplier: float, steps: int, relation: Relation) -> Analysis:
+    """The same for a record that is in `uses` of the batches: the sum moves so often, in noise sqrt(T) z."""
+    mu = uses * distance(relation) / (math.sqrt(steps) * multiplier)
+    return attained("linear-loss", LAST, LINEAR[relation], partial(eps_of, mu))
+
+
+def _kinds(phases: Iterable[Phase]) -> list[Phase]:
+    """Each kind of step once, with its number; those that meet no record release nothing of it."""
+    counts: dict[tuple[float, float], int] = {}
+    for z, q, steps in phases:
+        if q > 0 and steps > 0:
+            counts[z, q] = counts.get((z, q), 0) + steps
+    return [(z, q, steps) for (z, q), steps in counts.items()]
+
+
+def _gaussian_mu(kinds: Sequence[Phase], sampling: Sampling, relation: Relation) -> float | None:
+    """mu of steps whose batches are known, or shown, which can only help: they add up as squares. Else None."""
+    once = sampling in ONCE_AN_EPOCH
+    if not once and sampling != "full-batch" and any(q < 1 for _, q, _ in kinds):
+        return None
+    return math.hypot(*(math.sqrt(visits(n, q) if once else n) * distance(relation) / z for z, q, n in kinds))
+
+
+def _steps(kinds: Iterable[Phase], sampling: Sampling, relation: Relation) -> Steps:
+    """Their loss distributions; steps of infinite noise add nothing, and have none."""
+    finite = ((z, q, n) for z, q, n in kinds if math.isfinite(z))
+    return Steps((step_loss(*random_step(q, z, sampling, relation)), n) for z, q, n in finite)
+
+
+LOSSES = "privacy loss distributions of the steps of all runs, composed"
+BASIC = "basic composition: epsilons add up, each at its share of delta"
+INDEPENDENT = "every run has batches and noise of its own"
+
+
+def composition_of_runs(runs: Sequence[tuple[Analysis, int]]) -> Analysis:
+    """The analysis of releasing several runs on the same records: one of each kind of run, and how many there are.
+
+    All must speak of the same neighbours, and be valid. One run is its own analysis.
+    (a) Gaussian parameters add up as squares.
+    (b) Steps of one scheme are composed by their loss distributions, as if all were one run of different steps. A run
+    of which mu alone is known is one more step there, on all records.
+    (c) Where neither is known for all of them, epsilons and deltas add up.
+    """
+    runs = [(analysis, count) for analysis, count in runs if count]
+    if len(runs) == 1 and runs[0][1] == 1:
+        return runs[0][0]
+    released = ALL if all(analysis.released == ALL for analysis, _ in runs) else LAST
+    assumptions = tuple(dict.fromkeys([INDEPENDENT, *(text for analysis, _ in runs for text in analysis.assumptions)]))
+    mu = math.sqrt(math.fsum(count * float(a.mu or 0) ** 2 for a, count in runs if not a.steps))
+    # (a)
+    if all(analysis.mu is not None for analysis, _ in runs):
+        source = "Gaussian composition: the root of the sum of the squared mu (Dong, Roth and Su, 2022)"
+        return gaussian_analysis("together", source, released, mu, assumptions)
+    # (b)
+    schemes = {analysis.steps.scheme for analysis, _ in runs if analysis.steps}
+    if len(schemes) == 1 and math.isfinite(mu) and all(a.steps or a.mu is not None for a, _ in runs):
+        steps = Steps(part for analysis, count in runs for part in analysis.steps.times(count)).with_gaussian(mu)
+        return composed_analysis("together", LOSSES, released, steps, assumptions)
+    # (c)
+    number = sum(count for _, count in runs)
+
+    def eps(delta: float) -> float:
+        return math.fsum(count * analysis.eps(delta / number) for analysis, count in runs)
+
+    return guarantee("together", BASIC, released, cache(eps), assumptions)
+
+
+def composable(analyses: Sequence[Analysis], delta: float, last_alone: bool = False) -> Analysis:
+    """The analysis by which a run is composed with others: one of its steps or of Gaussian DP, else the smallest.
+
+    `last_alone`: nothing but its last iterate is released.
+    """
+    covering = [a for a in analyses if a.valid and (a.released == ALL or last_alone)]
+    additive = [a for a in covering if a.released == ALL and (a.steps or a.mu is not None)]
+    return min(additive or covering, key=lambda a: a.eps(delta))

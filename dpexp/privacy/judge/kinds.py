@@ -88,7 +88,7 @@ def _value(curve: Curve, kind: Kind, at: float) -> float:
 def analyses(s: Setting, assumes: Assumes) -> list[Analysis]:
     """Every analysis of a run with these assumptions, refused ones included."""
     if assumes.released == "all-iterates" or not (assumes.bounded or assumes.strongly_convex):
-        return composition(s.q, s.multiplier, s.steps, assumes.sampling, assumes.relation)  # type: ignore[arg-type]
+        return composition([(s.multiplier, s.q, s.steps)], assumes.sampling, assumes.relation)  # type: ignore[arg-type]
     # the last iterate on a bounded set, or of losses that contract: by the mechanism whose analyses assume as much
     shared: dict[str, Any] = {key: getattr(s, key) for key in ("n", "batch_size", "step_size", "steps", "diameter")}
     shared |= {"sampling": assumes.sampling, "neighboring_relation": assumes.relation}

@@ -7,13 +7,12 @@ from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Registry
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.mechanisms.cap_sampling import CapSampling
-from dpexp.privacy.mechanisms.clipped_noisy_sgd import ClippedNoisySgd
 from dpexp.privacy.mechanisms.epoch_gaussian import EpochGaussian
 from dpexp.privacy.mechanisms.gradient_recursion import NoisyGradientRecursion
 from dpexp.privacy.mechanisms.langevin import Langevin
 from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
 from dpexp.privacy.mechanisms.mechanism import Mechanism
-from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
+from dpexp.privacy.mechanisms.noisy_sgd import ClippedNoisySgd, NoisySgd
 from dpexp.privacy.mechanisms.private_selection import PrivateSelection
 from dpexp.privacy.mechanisms.reduced_momentum import NoisyReducedMomentum
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian

@@ -10,17 +10,21 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from dpexp.accounting.allocation import epoch_loss
-from dpexp.accounting.sampling import Relation, distance
+from dpexp.accounting.sampling import Relation, Sampling, distance
 from dpexp.privacy.analyses.analysis import ALL, Analysis, attained, gaussian_analysis, guarantee
 from dpexp.privacy.analyses.composition import (
     DIVIDED,
     GROUPS,
     NOISE,
     ONE_BATCH,
+    attained_sums,
     composition,
+    linear_cyclic,
+    linear_last,
 )
-from dpexp.privacy.lower_bounds import linear_cyclic, linear_last, sampled_sums
+from dpexp.privacy.batch_sampling import RELATIONS, BatchSampling, Epochs
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Steps, about_sums
+from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 
 EpochSampling = Literal["balls-in-bins", "cyclic-poisson", "shuffled", "reshuffled"]
 SAMPLING: dict[EpochSampling, str] = {
@@ -76,24 +80,17 @@ class EpochGaussian(Mechanism):
     def _noisy(self) -> bool:
         return self._begun > 0 and 0 < self.noise_multiplier < math.inf
 
-    @property
-    def _ordered(self) -> bool:
-        """Whether batches are cut from an order of the records."""
-        return self.sampling in ("shuffled", "reshuffled")
-
     def upper_bounds(self) -> list[Analysis]:
         z, relation = self.noise_multiplier, self.neighboring_relation
         if self.sampling == "cyclic-poisson":
             # the steps of a record's own group are sampled Gaussians, and the others do not see the record
-            q = self.sampling_probability
-            found = composition(q, z, self._begun, "full-batch" if q == 1 else "poisson", relation)
+            found = composition([(z, self.sampling_probability, self._begun)], "poisson", relation)
             return [replace(a, assumptions=(*a.assumptions, GROUPS)) for a in found]
         # batches of one size cut from an order are not drawn independently: composed as if the order were known
-        if self._ordered:
-            partition: Literal["shuffled", "reshuffled"] = "shuffled" if self.sampling == "shuffled" else "reshuffled"
-            return composition(1 / self.batches, z, self._steps, partition, relation)
+        if self.sampling == "shuffled" or self.sampling == "reshuffled":
+            return composition([(z, 1 / self.batches, self._steps)], self.sampling, relation)
         if not self._noisy:
-            return composition(1.0, z, self._begun, "full-batch", relation)
+            return composition([(z, 1.0, self._begun)], "full-batch", relation)
         # given the batches that a record is in, its steps are Gaussian: showing them can only help the adversary
         mu = distance(relation) * math.sqrt(self._begun) / z
         shown = gaussian_analysis("gaussian-composition", SHOWN, ALL, mu, (NOISE, ONE_BATCH, DIVIDED))
@@ -108,19 +105,20 @@ class EpochGaussian(Mechanism):
             return []
         z, relation = self.noise_multiplier, self.neighboring_relation
         if self.sampling == "cyclic-poisson":
-            q = self.sampling_probability
-            # a record of the first group is used in every epoch that is begun
-            found = sampled_sums(q, z, self._begun, relation)
-            # the noise of all steps is in the last iterate, the record in those of its group alone
-            return [found, *linear_last(q, z * math.sqrt(self._steps / self._begun), self._begun, relation)]
-        if not self._whole_epochs:
+            # a record of the first group is used in every epoch that is begun; the noise of all steps is in the last
+            # iterate, the record in those of its group alone
+            q, begun = self.sampling_probability, self._begun
+            sums = attained_sums([(z, q, begun)], "poisson", relation)
+            return [*sums, *linear_last(q, z * math.sqrt(self._steps / begun), begun, relation)]
+        epochs = self._whole_epochs
+        if not epochs:
             return []
         # linear losses add up: the last iterate has the record once an epoch, and the noise of all steps; a record that
         # an unfinished epoch has too is told more easily: one sum is larger, and the other is not
         if not self.left_out:
-            return [self._secret_order(), linear_cyclic(self._whole_epochs, z, self._steps, distance(relation))]
-        of_visits = z * math.sqrt(self._steps / self._whole_epochs)
-        return [self._secret_order(), *linear_last(1 - self.left_out, of_visits, self._whole_epochs, relation)]
+            return [self._secret_order(), linear_cyclic(epochs, z, self._steps, relation)]
+        last = linear_last(1 - self.left_out, z * math.sqrt(self._steps / epochs), epochs, relation)
+        return [self._secret_order(), *last]
 
     @property
     def _whole_epochs(self) -> int:
@@ -133,7 +131,7 @@ class EpochGaussian(Mechanism):
         What is left out of the release, an epoch that ends early and short batches, could only help.
         """
         z, replaced, epochs = self.noise_multiplier, self.neighboring_relation == "replace-one", self._whole_epochs
-        if replaced and self._ordered:
+        if replaced and self.sampling in ("shuffled", "reshuffled"):
             # records are cut into batches of equal size: every sum is -b C, and the record makes one of them 2 C more
             mu, pair = 2 / z, "constant gradients: the record's C against -C; all others' are -C"
         else:
@@ -151,3 +149,42 @@ class EpochGaussian(Mechanism):
         ends = "; the last epoch ends early, and is counted as a whole one" if self.unfinished else ""
         drawn = f"{SAMPLING[self.sampling]}; {self.batches:,} {called}{share}"
         return about_sums(self.neighboring_relation, drawn, self.noise_multiplier, self._steps, ends)
+
+
+SCHEMES: dict[BatchSampling, Sampling] = {"poisson": "poisson", "fixed-size": "fixed-size", "shuffled": "reshuffled"}
+"""sampling scheme of a config -> what `sampled-gaussian` calls it: shuffled batches are a new order in every epoch"""
+
+
+def noisy_batches(
+    sampling: BatchSampling, share: float, steps: int, multiplier: float, by_epochs: Epochs | None
+) -> SampledGaussian | EpochGaussian:
+    """The mechanism of `steps` noisy sums of batches of the share batch_size / n, of the scheme that draws them.
+
+    `by_epochs` where batches are drawn epoch by epoch; `multiplier` is the noise over the largest norm of one record. A
+    last epoch that ends early is stated as such.
+    """
+    relation = RELATIONS[sampling]
+    if sampling == "balls-in-bins" or sampling == "cyclic-poisson":
+        assert by_epochs is not None, sampling
+        epochs, unfinished = divmod(steps, by_epochs.batches)
+        return EpochGaussian(
+            noise_multiplier=multiplier,
+            batches=by_epochs.batches,
+            epochs=epochs,
+            sampling=sampling,
+            sampling_probability=by_epochs.share,
+            unfinished=unfinished or None,
+            neighboring_relation=relation,
+        )
+    return SampledGaussian(
+        noise_multiplier=multiplier,
+        sampling_probability=share,
+        steps=steps,
+        sampling=SCHEMES[sampling],
+        neighboring_relation=relation,
+    )
+
+
+def called(mechanism: SampledGaussian | EpochGaussian) -> str:
+    """Its name in MECHANISMS."""
+    return "epoch-gaussian" if isinstance(mechanism, EpochGaussian) else "sampled-gaussian"

@@ -1,16 +1,38 @@
-"""Projected noisy SGD: `noisy-sgd`. Noise on the gradient; w <- Proj(w - eta (G + Z)), Z ~ N(0, noise_std^2 I)."""
+"""Projected noisy SGD on batches: of convex losses with noise on the gradient, and of any losses with clipping.
+
+`noisy-sgd`:          w <- Proj(w - eta (G + Z)), Z ~ N(0, noise_std^2 I)
+`clipped-noisy-sgd`:  w <- Proj(w - (eta / b) sum clip_C(gradient) + N(0, noise_std^2 I))
+
+In units of the noise that a step puts on the parameter, the set is `width` wide, a batch moves by at most `reach`, and
+`multiplier` is the noise over what one record's largest norm moves.
+"""
 
 from __future__ import annotations
 
 import math
-from functools import lru_cache, partial
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache, lru_cache, partial
 from typing import ClassVar
 
-from dpexp.accounting.sampling import ONCE_AN_EPOCH
-from dpexp.privacy.analyses.analysis import LAST, Analysis, gaussian_analysis
-from dpexp.privacy.analyses.composition import composition, visits
-from dpexp.privacy.analyses.from_curves import renyi_analysis
-from dpexp.privacy.analyses.hybrid import Contracted, LogContraction, convex
+from pydantic import model_validator
+
+from dpexp.accounting.binomials import poisson_sizes
+from dpexp.accounting.gaussian import eps_of
+from dpexp.accounting.sampling import ONCE_AN_EPOCH, Sampling, distance, random_step
+from dpexp.accounting.steps import step_loss
+from dpexp.privacy.analyses.analysis import (
+    LAST,
+    Analysis,
+    attained,
+    gaussian_analysis,
+    guarantee,
+    hockey_stick_analysis,
+    renyi_analysis,
+)
+from dpexp.privacy.analyses.composition import UNDEFINED, attained_unprojected, composition, linear_cyclic
+from dpexp.privacy.analyses.hidden_state import PoissonReach, last_iterate_delta
+from dpexp.privacy.analyses.hybrid import Contracted, LogContraction, any_loss, convex, hybrid_eps, powers
 from dpexp.privacy.analyses.last_iterate import (
     cyclic_convex,
     cyclic_strongly_convex,
@@ -19,9 +41,18 @@ from dpexp.privacy.analyses.last_iterate import (
     last_iterate,
 )
 from dpexp.privacy.analyses.random_contraction import random_contraction
-from dpexp.privacy.lower_bounds import exact_walk
-from dpexp.privacy.mechanisms.batched import BatchedMechanism
-from dpexp.privacy.mechanisms.mechanism import Curvature, Length, Noise, Size, parameter_noise
+from dpexp.privacy.mechanisms.mechanism import (
+    Curvature,
+    Length,
+    Mechanism,
+    Noise,
+    Records,
+    Size,
+    Steps,
+    gradient_noise,
+    parameter_noise,
+)
+from dpexp.privacy.samplings import SAMPLING, batch_complaint, epoch_text, visits
 
 ORIENTATIONS = {
     "literal": (
@@ -42,25 +73,216 @@ CONVEX = (
     "only the last iterate is released: averages and earlier iterates are not covered",
 )
 BOK = "shifted interpolation (Bok, Su and Altschuler, 2024)"
+OURS = "ours: composition of the last steps, contraction before (docs page privacy)"
+OVER_SIZES = "ours: the recursion of hidden-state over the sizes of Poisson batches (docs page privacy)"
+UNBOUNDED = "needs a bounded set: give diameter"
+WIDEST, MOST_WORK, MOST_SIZES = 120.0, 1.2e5, 400
+"""width of the set, squared width times the number of maps, and numbers of records in a batch, up to which the exact
+law is computed within a second"""
 
 
-@lru_cache(maxsize=64)
-def _iterated(
-    q: float, multiplier: float, width: float, steps: int, step: str, c: float, source: str, reason: str
-) -> Analysis:
-    """Amplification by iteration; kept, because its answers are asked for by several statements."""
-    places: list[int] = []
+class BatchedMechanism(Mechanism):
+    """T steps of size eta on batches of b of n records."""
 
-    def curve(order: float, refine: bool = True) -> float:
-        return last_iterate(order, q, multiplier, width, steps, step, c, refine, places).rdp
+    gradients: ClassVar[str]
+    """what is assumed of them"""
+    n: Records
+    batch_size: Records
+    step_size: Size
+    steps: Steps
+    sampling: Sampling = "fixed-size"
 
-    return renyi_analysis(f"iteration-{step}", source, LAST, curve, CONVEX, reason, partial(curve, refine=False))
+    @model_validator(mode="after")
+    def _fits(self) -> BatchedMechanism:
+        wrong = batch_complaint(self.n, self.batch_size, self.sampling)
+        if wrong:
+            raise ValueError(wrong)
+        return self
+
+    @property
+    def q(self) -> float:
+        """Probability that a record is in a batch; where batches are cut from an order, one over those in an epoch."""
+        # a last batch of fewer records is covered whether it is run or left out: the number is rounded down
+        if self._once:
+            return 1 / (self.n // self.batch_size)
+        return 1.0 if self.sampling == "full-batch" else self.batch_size / self.n
+
+    @property
+    def multiplier(self) -> float:
+        """Noise over one record's largest share of a step."""
+        raise NotImplementedError
+
+    @property
+    def width(self) -> float:
+        """Diameter of the set in standard deviations of one step's noise."""
+        raise NotImplementedError
+
+    @property
+    def _once(self) -> bool:
+        return self.sampling in ONCE_AN_EPOCH
+
+    @property
+    def _noisy(self) -> bool:
+        return self.steps > 0 and 0 < getattr(self, self.noise_field) < math.inf
+
+    @property
+    def _undefined(self) -> str:
+        """Why neighbours of this relation have no batches of this kind."""
+        return UNDEFINED if self.sampling == "fixed-size" and self.neighboring_relation == "add-remove" else ""
+
+    def upper_bounds(self) -> list[Analysis]:
+        phases = [(self.multiplier, self.q, self.steps)]
+        every = composition(phases, self.sampling, self.neighboring_relation)
+        return [*every, *self._last_iterate()] if self._noisy else every
+
+    def lower_bounds(self) -> list[Analysis]:
+        if not self._noisy or self._undefined:
+            return []
+        if math.isfinite(self.width):
+            return [] if self._once else self._exact_walk()
+        phases, relation = [(self.multiplier, self.q, self.steps)], self.neighboring_relation
+        # a record of the first batch, which an unfinished epoch has too
+        if self.sampling == "cyclic":
+            return [linear_cyclic(visits(self.steps, self.q), self.multiplier, self.steps, relation)]
+        return attained_unprojected(phases, self.sampling, relation)
+
+    def _last_iterate(self) -> list[Analysis]:
+        raise NotImplementedError
+
+    def _exact_walk(self) -> list[Analysis]:
+        raise NotImplementedError
+
+    def contracted(self, reach: float, convex: LogContraction | None = None) -> list[Analysis]:
+        """The bound of `hidden-state`, and ours: the last steps composed, the ones before contracted.
+
+        A batch of b records moves by `reach`, so that two starts `width` apart are 2 `reach` further apart after it;
+        `convex` is the contraction of convex losses.
+        """
+        width, move = self.width, 2 * reach
+        fresh = ("needs a fresh random batch in every step" if self._once else "") or self._undefined
+        bounded = fresh or ("" if math.isfinite(width) else UNBOUNDED)
+        refused = bounded if convex is None else fresh
+        # a Poisson batch moves the iterate by its own size: the coefficients are means over sizes
+        poisson, random = self.sampling == "poisson", PoissonReach(width, move / self.batch_size, self.n, self.q)
+        step = random_step(self.q, self.multiplier, self.sampling, self.neighboring_relation)
+        per_step = distance(self.neighboring_relation) / self.multiplier
+
+        def delta(eps: float) -> float:
+            if bounded:
+                return 1.0
+            if poisson:
+                return random.last_iterate_delta(eps, self.steps)
+            return last_iterate_delta(eps, width + move, self.q, self.steps)
+
+        def composed(steps: int, delta: float) -> float:
+            return eps_of(math.sqrt(steps) * per_step, delta) if self.q == 1 else step_loss(*step).eps(steps, delta)
+
+        def contraction(e1: float) -> Contracted:
+            # convex losses contract at least as any losses do, but for Poisson batches, of which large ones can expand
+            flat = convex(e1) if convex else None
+            if not poisson:
+                return flat or any_loss(e1, width + move)
+            plain = powers(random.contraction(e1))
+            return (lambda steps: min(plain(steps), flat(steps))) if flat else plain
+
+        @cache
+        def eps(delta: float) -> float:
+            return math.inf if refused else hybrid_eps(composed, contraction, self.steps, delta)
+
+        def assumed(losses: str) -> Sequence[str]:
+            return "projection on a bounded convex set", self.gradients, losses, "only the last iterate is released"
+
+        either = assumed("no convexity of the losses")
+        losses = either if convex is None else assumed("every loss is convex and smooth")
+        source = OVER_SIZES if poisson else "hidden-state, main result"
+        return [
+            hockey_stick_analysis("contraction", source, LAST, delta, either, bounded),
+            guarantee("hybrid", OURS, LAST, eps, losses, refused=refused),
+        ]
+
+    def walked(self, reach: float, pair: str, turning: str = "", bend: float | None = None) -> list[Analysis]:
+        """The last iterate of a run on an interval, by the program that judges every bound, rounded down.
+
+        `bend` is eta m of convex losses, which are quadratics with a linear part, and None for any losses. A step is
+        y' = clip(y + f(y) + Z, -h, h) without the record and clip(y + (1 - 1/b) f(y) + r(y) / b + Z, -h, h) with it (of
+        Poisson batches k / b times f, k ~ Bin(n - 1, q)). The others pull nowhere but by their curvature, and the
+        record as hard as it may; the other data set has a record of the opposite slope, or none; both orders. Where a
+        step can turn the set around, a slope may be told better from a flat record than from the opposite one, and the
+        larger holds, which `turning` adds to `pair`. Empty where the set is too wide or the maps are too many to be
+        done within a second.
+        """
+        from dpexp.privacy.exact import runs
+        from dpexp.privacy.exact.update import Drift, Update, affine, constant
+
+        sampling, n, batch_size, steps = self.sampling, self.n, self.batch_size, self.steps
+        h, curved = self.width / 2, bend or 0.0
+        room = reach - curved * h  # the linear part that the clip leaves at the wall, where it and the curvature add up
+        # flat losses move a batch of any size alike
+        sizes = poisson_sizes(n - 1, batch_size / n).counts + 1 if sampling == "poisson" and curved else (batch_size,)
+        fits = 0 < 2 * h <= WIDEST and len(sizes) <= MOST_SIZES and 4 * h * h * 2 * len(sizes) <= MOST_WORK
+        if not (fits and room > 0):
+            return []
+        # y -> y (1 - bend k / b) turns round where the largest batch has bend k > b
+        turns, signs = bool(curved * sizes[-1] > batch_size), (1, -1, 0)
+        if bend is None:
+            others, records = Drift((-h, h), (0.0, 0.0)), [constant(sign * reach) for sign in signs]
+        else:
+            others, records = affine(-curved, 0.0, h), [affine(-curved, sign * room, h) for sign in signs]
+        one = Update(sampling, n, batch_size, steps, h, others, records[0])
+        other = [None] if self.neighboring_relation == "add-remove" else records[1:] if turns else records[1:2]
+        pairs = [(one, replace(one, record=record)) for record in other]
+        eps = cache(lambda delta: max(runs.pair(*both).eps(delta) for both in pairs))
+        return [attained("exact-walk", LAST, pair + (turning if turns else ""), eps)]
+
+    def described(self, noise: str) -> list[tuple[str, str]]:
+        """The description, with what the noise is on."""
+        share = epoch_text(self.batch_size / self.n) if self._once else f"probability {self.q:g} for a record"
+        return [
+            ("Protected", f"every record, against who sees what is released; neighbours: {self.neighboring_relation}"),
+            ("Sampling", f"{SAMPLING[self.sampling]}; {share}"),
+            ("Noise", noise),
+            ("Released", "see each line: all iterates, or the last one alone"),
+        ]
+
+
+class ClippedNoisySgd(BatchedMechanism):
+    """Any losses, gradients clipped at C, on a set of the given diameter."""
+
+    noise_field: ClassVar[str] = "noise_std"
+    gradients: ClassVar[str] = "gradients clipped at C"
+    clip: Size
+    noise_std: Noise
+    """standard deviation of the noise on the parameter"""
+    diameter: Length = math.inf
+
+    @property
+    def multiplier(self) -> float:
+        return self.batch_size * gradient_noise(self.noise_std, self.step_size) / self.clip
+
+    @property
+    def width(self) -> float:
+        return self.diameter / self.noise_std
+
+    @property
+    def _reach(self) -> float:
+        return self.step_size * self.clip / self.noise_std
+
+    def _last_iterate(self) -> list[Analysis]:
+        return self.contracted(self._reach)
+
+    def _exact_walk(self) -> list[Analysis]:
+        other = "the opposite one" if self.neighboring_relation == "replace-one" else "none"
+        return self.walked(self._reach, f"one dimension: the record's gradient is C, against {other}; all others are 0")
+
+    def description(self) -> list[tuple[str, str]]:
+        return self.described(f"standard deviation {self.noise_std:g} on the parameter")
 
 
 class NoisySgd(BatchedMechanism):
     """L-Lipschitz losses on a set of diameter D, batches of size b of n records, T steps of size eta."""
 
     noise_field: ClassVar[str] = "noise_std"
+    gradients: ClassVar[str] = "gradients of norm at most L"
     noise_std: Noise
     """standard deviation of the noise on the (averaged) gradient, every coordinate"""
     lipschitz: Size
@@ -71,8 +293,11 @@ class NoisySgd(BatchedMechanism):
 
     @property
     def multiplier(self) -> float:
-        """Noise over one record's largest share of the averaged gradient."""
         return self.batch_size * self.noise_std / self.lipschitz
+
+    @property
+    def width(self) -> float:
+        return self.diameter / parameter_noise(self.noise_std, self.step_size)
 
     def step_factor(self, size: float) -> float:
         """Lipschitz constant of a step on `size` b records whose sum is divided by b: max(|1 - eta m|, |1 - eta M|)."""
@@ -80,28 +305,48 @@ class NoisySgd(BatchedMechanism):
         eta = self.step_size * size
         return max(abs(1 - eta * self.strong_convexity), abs(1 - eta * self.smoothness))
 
-    @property
-    def width(self) -> float:
-        """Diameter in standard deviations of one step's noise."""
-        return self.diameter / parameter_noise(self.noise_std, self.step_size)
-
-    def upper_bounds(self) -> list[Analysis]:
-        every = composition(self.q, self.multiplier, self.steps, self.sampling, self.neighboring_relation)
-        if not self._noisy:
-            return every
-        refused = self._not_smooth()
+    def _last_iterate(self) -> list[Analysis]:
+        refused = self._not_smooth
         c = min(1.0, self.step_factor(1.0)) if self.strong_convexity and not refused else 1.0
-        if self.sampling in ONCE_AN_EPOCH:
-            every += self._partitioned(c, refused)
+        bounded = math.isfinite(self.width) or (self.sampling == "full-batch" and c < 1)
+        bounds = []
+        if self._once:
+            bounds.append(self._shifted(c, refused))
         else:
+            refused = refused or ("" if bounded else UNBOUNDED)
             drawn = "stated for batches of fixed size" if self.sampling == "poisson" else ""
-            every += self._iteration(c, refused or self._not_bounded(c) or drawn)
+            bounds += self._iterated(c, refused or drawn)
             if self.sampling in ("full-batch", "fixed-size") and self.batch_size == self.n:  # all records in every step
-                every.append(self._full_batch(c, refused or self._not_bounded(c)))
-        gradients = "gradients of norm at most L"
-        # a batch of gradients of norm L moves by eta L, in either direction: 2 L over the noise on the gradient
-        move = 2 / self.multiplier * self.batch_size
-        return every + self.last_iterate_bounds(self.multiplier, self.width, move, gradients, self._convex())
+                bounds.append(self._shifted(c, refused))
+        # a batch of gradients of norm L moves by eta L, in either direction
+        return bounds + self.contracted(self.batch_size / self.multiplier, self._convex())
+
+    def _iterated(self, c: float, refused: str) -> list[Analysis]:
+        """Amplification by iteration: convex smooth losses on a bounded set, or strongly convex ones."""
+        kind = "" if c == 1 else ", strongly convex (5.3) with shifts in proportion to c^(T-t)"
+        # the replaced record's gradients are 2 L apart, and the analysis is of a distance of 1
+        setting = self.q, self.multiplier / 2, self.width, self.steps
+        return [
+            _iterated(*setting, step, c, source + kind, refused or caveat)
+            for step, (source, caveat) in (FULL_BATCH if self.q == 1 else ORIENTATIONS).items()
+        ]
+
+    def _shifted(self, c: float, refused: str) -> Analysis:
+        """Shifted interpolation: full batches, or batches of any order, public or not, that repeats."""
+        per_step, width, mu, source = 2 / self.multiplier, self.width, math.inf, BOK
+        if not self._once:
+            flat = partial(full_batch_convex, per_step, width, self.steps)
+            contracting = partial(full_batch_strongly_convex, per_step, c, self.steps)
+        else:
+            source, batches, epochs = BOK + ", cyclic batches", self.n // self.batch_size, visits(self.steps, self.q)
+            flat = partial(cyclic_convex, per_step, width, batches, epochs)
+            contracting = partial(cyclic_strongly_convex, per_step, c, batches, epochs)
+            if self.sampling == "reshuffled":
+                refused = "needs the same batches in every epoch"
+        if not refused:
+            # both bounds hold where steps contract
+            mu = min(flat(), contracting()) if c < 1 else flat()
+        return gaussian_analysis("shifted-interpolation", source, LAST, mu, CONVEX, refused)
 
     def _convex(self) -> LogContraction | None:
         """How steps of convex smooth losses contract, None where that is not known.
@@ -132,59 +377,7 @@ class NoisySgd(BatchedMechanism):
             return None
         return partial(convex, width=self.width, contraction=min(1.0, c))
 
-    def lower_bounds(self) -> list[Analysis]:
-        if not self._noisy or self._undefined():
-            return []
-        if math.isinf(self.diameter):
-            return [] if self.strong_convexity else self.linear_bounds(self.multiplier)
-        if self.sampling in ONCE_AN_EPOCH:
-            return []
-        # quadratics of the stated curvature leave a linear part L - m D / 2 of the gradient
-        linear = 1 - self.strong_convexity * self.diameter / (2 * self.lipschitz)
-        size = "L" if linear == 1 else f"{linear:.3g} L"
-        part, others = ("linear part of the ", "quadratic") if self.strong_convexity else ("", "0")
-
-        def pair(turning: bool) -> str:
-            other = f"-{size}" + (" or 0, whichever is larger" if turning else "")
-            other = other if self.neighboring_relation == "replace-one" else "none"
-            return f"one dimension: the {part}record's gradient is {size}, against {other}; all others are {others}"
-
-        convex = self.smoothness is not None or self.strong_convexity > 0
-        bend = self.step_size * self.strong_convexity if convex else None
-        reach = self.lipschitz / self.noise_std  # eta L over eta noise_std
-        return exact_walk(self._drawn, self.neighboring_relation, self.width, reach, pair, bend)
-
-    def _iteration(self, c: float, refused: str) -> list[Analysis]:
-        """Amplification by iteration: convex smooth losses on a bounded set, or strongly convex ones."""
-        found = []
-        kind = "" if c == 1 else ", strongly convex (5.3) with shifts in proportion to c^(T-t)"
-        for step, (source, caveat) in (FULL_BATCH if self.q == 1 else ORIENTATIONS).items():
-            # the replaced record's gradients are 2 L apart, and the analysis is of a distance of 1
-            setting = self.q, self.multiplier / 2, self.width
-            found.append(_iterated(*setting, self.steps, step, c, source + kind, refused or caveat))
-        return found
-
-    def _full_batch(self, c: float, refused: str) -> Analysis:
-        # both bounds hold where steps contract
-        mu, per_step = math.inf, 2 / self.multiplier
-        if not refused:
-            mu = full_batch_convex(per_step, self.width, self.steps)
-            if c < 1:
-                mu = min(mu, full_batch_strongly_convex(per_step, c, self.steps))
-        return gaussian_analysis("shifted-interpolation", BOK, LAST, mu, CONVEX, refused)
-
-    def _partitioned(self, c: float, refused: str) -> list[Analysis]:
-        """Cyclic or shuffled batches: shifted interpolation for any order, public or not."""
-        batches, epochs, per_step = self.n // self.batch_size, visits(self.steps, self.q), 2 / self.multiplier
-        if self.sampling == "reshuffled":
-            refused = "needs the same batches in every epoch"
-        mu = math.inf
-        if not refused:
-            mu = cyclic_convex(per_step, self.width, batches, epochs)
-            if c < 1:
-                mu = min(mu, cyclic_strongly_convex(per_step, c, batches, epochs))
-        return [gaussian_analysis("shifted-interpolation", BOK + ", cyclic batches", LAST, mu, CONVEX, refused)]
-
+    @property
     def _not_smooth(self) -> str:
         """Why gradient steps may expand, or neighbours are not the ones of these theorems."""
         if self.neighboring_relation != "replace-one":
@@ -197,10 +390,34 @@ class NoisySgd(BatchedMechanism):
             return "strong convexity above smoothness"
         return ""
 
-    def _not_bounded(self, c: float) -> str:
-        bounded = math.isfinite(self.width) or (self.sampling == "full-batch" and c < 1)
-        return "" if bounded else "needs a bounded set: give diameter"
+    def lower_bounds(self) -> list[Analysis]:
+        return [] if math.isinf(self.diameter) and self.strong_convexity else super().lower_bounds()
+
+    def _exact_walk(self) -> list[Analysis]:
+        # quadratics of the stated curvature leave a linear part L - m D / 2 of the gradient
+        linear = 1 - self.strong_convexity * self.diameter / (2 * self.lipschitz)
+        size = "L" if linear == 1 else f"{linear:.3g} L"
+        part, others = ("linear part of the ", "quadratic") if self.strong_convexity else ("", "0")
+        other = f"-{size}" if self.neighboring_relation == "replace-one" else "none"
+        pair = f"one dimension: all others are {others}, the {part}record's gradient is {size}, against {other}"
+        turning = " or 0, whichever is larger" if self.neighboring_relation == "replace-one" else ""
+        is_convex = self.smoothness is not None or self.strong_convexity > 0
+        bend = self.step_size * self.strong_convexity if is_convex else None
+        return self.walked(self.lipschitz / self.noise_std, pair, turning, bend)  # eta L over eta noise_std
 
     def description(self) -> list[tuple[str, str]]:
         on_parameter = parameter_noise(self.noise_std, self.step_size)
         return self.described(f"std {self.noise_std:g} on the gradient, {on_parameter:g} on the parameter")
+
+
+@lru_cache(maxsize=64)
+def _iterated(
+    q: float, multiplier: float, width: float, steps: int, step: str, c: float, source: str, reason: str
+) -> Analysis:
+    """Amplification by iteration; kept, because its answers are asked for by several statements."""
+    places: list[int] = []
+
+    def curve(order: float, refine: bool = True) -> float:
+        return last_iterate(order, q, multiplier, width, steps, step, c, refine, places).rdp
+
+    return renyi_analysis(f"iteration-{step}", source, LAST, curve, CONVEX, reason, partial(curve, refine=False))

@@ -10,8 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from dpexp.accounting.selection import best_of
-from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis
-from dpexp.privacy.analyses.from_curves import renyi_analysis
+from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis, renyi_analysis
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 
 NO_CURVE = "the theorem takes a Renyi curve of one run, and there is none here for this sampling and these neighbours"

@@ -13,8 +13,7 @@ from dpexp.accounting.allocation import epochs_eps
 from dpexp.accounting.mixed import shown_sizes, truncated
 from dpexp.accounting.sampling import Relation, distance
 from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis, guarantee
-from dpexp.privacy.analyses.composition import DIVIDED, NOISE, POISSON, trivial
-from dpexp.privacy.lower_bounds import constant_gradients, linear_cyclic
+from dpexp.privacy.analyses.composition import DIVIDED, NOISE, POISSON, attained_unprojected, linear_cyclic, trivial
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Steps, about_sums
 
 CUT = "a batch above the cap is cut to a uniform subset of it, not to the first records of an order, and not left out"
@@ -91,7 +90,7 @@ class TruncatedPoisson(_PoissonSums):
         # how often the record is met, over both kinds of steps
         step = truncated(self.n, self.sampling_probability, self.cap, self.noise_multiplier)
         met = float(step.present @ step.shares)
-        return constant_gradients(met, self.noise_multiplier, self.steps, self.neighboring_relation)
+        return attained_unprojected([(self.noise_multiplier, met, self.steps)], "poisson", self.neighboring_relation)
 
     def description(self) -> list[tuple[str, str]]:
         return [*super().description(), ("Cap", f"{self.cap:,} records, reached in {self.reached:.2%} of the steps")]
@@ -116,7 +115,8 @@ class ShownSizes(_PoissonSums):
         """The sums less C for every record of their batch: a sampled Gaussian that the record moves by 2 C."""
         if trivial(self.noise_multiplier, self.steps):
             return []
-        found = constant_gradients(self.sampling_probability, self.noise_multiplier / 2, self.steps, "add-remove")
+        phase = self.noise_multiplier / 2, self.sampling_probability, self.steps
+        found = attained_unprojected([phase], "poisson", "add-remove")
         return [replace(bound, source=PAIRS[self.neighboring_relation]) for bound in found]
 
 
@@ -161,7 +161,7 @@ class KOfT(Mechanism):
         uses, steps = self.selected * self.epochs, self.steps_per_epoch * self.epochs
         if trivial(self.noise_multiplier, uses):
             return []
-        return [linear_cyclic(uses, self.noise_multiplier, steps, distance(self.neighboring_relation))]
+        return [linear_cyclic(uses, self.noise_multiplier, steps, self.neighboring_relation)]
 
     def description(self) -> list[tuple[str, str]]:
         drawn = f"every record in {self.selected} random steps of the {self.steps_per_epoch} of every epoch"

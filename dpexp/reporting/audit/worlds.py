@@ -27,7 +27,7 @@ from dpexp.engine.lanes.elementwise import Value, where
 from dpexp.engine.linear.designs import Design, Errors, independent_normals
 from dpexp.engine.linear.one_pass import Model
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
-from dpexp.privacy.analyses.composition_of_runs import composition_of_runs
+from dpexp.privacy.analyses.composition import composition_of_runs
 from dpexp.privacy.budgets import Budget
 from dpexp.problems.canaries import Canaries, LinearCanaries
 from dpexp.problems.linear_predictor import LinearPredictorProblem

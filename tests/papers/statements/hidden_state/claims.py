@@ -17,7 +17,7 @@ from dpexp.papers.hidden_state.claims import (
 from dpexp.papers.hidden_state.slides import crossing, eta_forgotten, limit, same_mechanism
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.exact.walk import HockeyStick, Law
-from dpexp.privacy.mechanisms.clipped_noisy_sgd import ClippedNoisySgd
+from dpexp.privacy.mechanisms.noisy_sgd import ClippedNoisySgd
 from dpexp.reporting.row import above
 
 EPSILONS = (0.01, 0.5, 4.0)
