@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dpexp.engine.linear.rule import Rule
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
-    from dpexp.privacy.mechanisms.released import Stated
+    from dpexp.privacy.mechanisms.mechanism import Stated
 
 
 class Sensitivities(NamedTuple):
@@ -118,7 +118,7 @@ class OnePassAlgorithm(Algorithm):
         # Whatever the rule's server side does is a function of what users send, so it changes nothing here.
         from dpexp.privacy.mechanisms.cap_sampling import CapSampling
         from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
-        from dpexp.privacy.mechanisms.released import Stated
+        from dpexp.privacy.mechanisms.mechanism import Stated
 
         if budget.pure_eps is not None:
             sent = CapSampling(pure_eps=budget.pure_eps, dimension=problem.p)
