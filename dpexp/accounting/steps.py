@@ -1,6 +1,6 @@
 """Privacy loss distributions: the tightest composition of sampled Gaussian steps, rounded up, and what they attain.
 
-A step is its hockey-stick curve, `discrete_losses` puts it on a grid from above or from below, and `tilted` composes.
+A step is its hockey-stick curve, `grid` puts it on a grid from above or from below, and `compose` sums.
 Batches of fixed size, whose pair dp_accounting lacks, are one more curve.
 """
 
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 
 import numpy as np
@@ -17,6 +18,7 @@ from dpexp.accounting import pairs
 from dpexp.accounting.compose import MOST_CELLS, Composed, TooWide
 from dpexp.accounting.conversions import eps_of_curve
 from dpexp.accounting.curve import Curve, Side
+from dpexp.accounting.functions import log1p
 from dpexp.accounting.gaussian import delta_of, eps_of
 from dpexp.accounting.grid import Discrete, from_above, from_below
 from dpexp.accounting.renyi import mixture_from_base, symmetrised
@@ -48,6 +50,12 @@ ROUGH = 10**7
 """steps from which on the grid is so coarse that the Renyi bound is asked too"""
 MOST_KINDS = 256
 """kinds of steps that are composed as they are: each takes 7 ms and 0.8 MB"""
+FEW, AT_ONCE = 4, 64
+"""kinds of one step up to which its curve is evaluated at all points, and whose curves are evaluated together"""
+BULK, LADDER = 400, 1.005
+"""points of the grid on which the curve itself is evaluated, ten deviations of a step's loss, and ratio of two
+neighbouring points beyond: chords of half a percent of a loss move its square by a 100,000th"""
+CERTAIN = np.ones(1)
 
 
 def grid(spread: float, top: float, steps: int, kinds: int = 1) -> float:
@@ -61,24 +69,62 @@ class StepLoss:
     """One step, composed on demand; `multiplier` is noise over the distance that one record can move its mean.
 
     With `replace-one` (Poisson sampling) that distance is one record's norm, and the two means lie on opposite sides;
-    with `fixed-size` it is the distance between the means of neighbours. Raises ValueError for other noise or q.
+    with `fixed-size` it is the distance between the means of neighbours. A step of several kinds draws one, with
+    probability `present` where the record is there and `absent` where it is not, and shows which: then all of these are
+    arrays [kinds]. `lost` is the probability of kinds that are left out, which counts as a loss without bound, and
+    `unsampled` the mu of a Gaussian step that is no better. Raises ValueError for other noise or q.
+
+    (a) The hockey-stick curve of a pair (P, Q) is H(eps) = sup over events of P(S) - e^eps Q(S). With the kind shown
+    the best event is the best one for each kind, so H(eps) = sum_k w_k H_k(eps - log(w_k / v_k)).
+    (b) Between points of a grid the curve of many kinds is replaced by its chord in e^eps, above a convex function.
     """
 
-    def __init__(self, q: float, multiplier: float, scheme: Scheme) -> None:
-        if not (0 < q <= 1 and 0 < multiplier < math.inf):
+    def __init__(
+        self,
+        q: float | np.ndarray,
+        multiplier: float | np.ndarray,
+        scheme: Scheme,
+        present: np.ndarray = CERTAIN,
+        absent: np.ndarray = CERTAIN,
+        lost: float = 0.0,
+        unsampled: float | None = None,
+    ) -> None:
+        self.shares, noise = np.atleast_1d(q).astype(np.float64), np.atleast_1d(multiplier).astype(np.float64)
+        if not np.all((self.shares > 0) & (self.shares <= 1) & (noise > 0) & (noise < math.inf)):
             raise ValueError(f"need 0 < q <= 1 and a finite positive noise, not {q} and {multiplier}")
-        self.q, self.mu, self.scheme = float(q), 1 / float(multiplier), scheme
+        self.distances, self.scheme = 1 / noise, scheme
+        self.q, self.mu = float(self.shares.max()), float(self.distances.max())
+        self.present, self.absent, self.lost = present, absent, lost
+        # a step on all records is never better than one on a sample of them
+        self.unsampled = self.mu * (2 if scheme == "replace-one" else 1) if unsampled is None else unsampled
 
     @cached_property
     def curves(self) -> list[tuple[Profile, Profile]]:
         """Curves at eps >= 0, each with that of the exchanged pair."""
-        kinds = {
-            "add-remove": (pairs.removing, pairs.adding),
-            "replace-one": (pairs.opposite,),
-            "fixed-size": (pairs.symmetrised,),
-        }[self.scheme]
-        partials = [partial(kind, q=self.q, mu=self.mu) for kind in kinds]
-        return list(zip(partials, partials[::-1], strict=True))
+        shift = np.log(self.present / self.absent)
+        if self.scheme == "add-remove":
+            removed = partial(self._sum, pairs.removing, self.present, shift)
+            added = partial(self._sum, pairs.adding, self.absent, -shift)
+            return [(removed, added), (added, removed)]
+        kind = pairs.opposite if self.scheme == "replace-one" else pairs.symmetrised
+        both = partial(self._sum, kind, self.present, shift)
+        return [(both, both)]
+
+    def _sum(
+        self, curve: Callable[..., np.ndarray], weights: np.ndarray, shift: np.ndarray, eps: np.ndarray
+    ) -> np.ndarray:
+        """(a), of many kinds at the points of (b): the bulk, and a geometric ladder farther out."""
+        at = np.arange(len(eps))
+        if len(weights) > FEW:
+            rungs = np.arange(math.ceil(math.log(max(len(eps) / BULK, 1)) / math.log(LADDER)) + 2)
+            ladder = np.concatenate([np.arange(BULK), np.ceil(BULK * LADDER**rungs).astype(int)])
+            at = np.unique(np.minimum(ladder, len(eps) - 1))
+        heights = np.zeros(len(at))
+        for k in range(0, len(weights), AT_ONCE):
+            block = slice(k, k + AT_ONCE), np.newaxis
+            for term in weights[block] * curve(eps[at] - shift[block], self.shares[block], self.distances[block]):
+                heights += term
+        return heights if len(at) == len(eps) else np.asarray(np.interp(np.exp(eps), np.exp(eps[at]), heights))
 
     @cached_property
     def spread(self) -> float:
@@ -90,23 +136,26 @@ class StepLoss:
         at = np.zeros(1)
         return math.sqrt(2 * math.pi) * max(float(curve(at)[0]) for curve, _ in self.curves)
 
+    @lru_cache(maxsize=64)  # noqa: B019  # of few numbers
     def top(self, reach: float) -> float:
-        """The loss at `reach` noise units beyond the far mean, above which a step has the mass `beyond`.
+        """The loss at `reach` noise units beyond the far mean of any kind, above which a step has the mass `beyond`.
 
         The far mean is mu, so the place is x = mu + reach, where N(mu, 1) is e^c times N(0, 1), c = mu x - mu^2 / 2.
-        The loss there is log(1 - q + q e^c), less the log density of the opposite mixture for `replace-one`. The
-        exchanged pair stays below: its loss at the mirrored place is -log(1 - q + q e^-c), and (1 - q + q e^c)
-        (1 - q + q e^-c) = (1 - q)^2 + q^2 + q (1 - q)(e^c + e^-c) >= 1, since the last bracket is at least 2.
+        The loss there is log(1 - q + q e^c), less the log density of the opposite mixture for `replace-one`, more the
+        kind's own log ratio. The exchanged pair stays below: its loss at the mirrored place is -log(1 - q + q e^-c),
+        and (1 - q + q e^c) (1 - q + q e^-c) = (1 - q)^2 + q^2 + q (1 - q)(e^c + e^-c) >= 1.
         """
-        far = self.mu * (self.mu + reach)
-        away = math.log1p(-self.q) if self.q < 1 else -math.inf
-        logs = math.log(self.q) - self.mu**2 / 2
-        other = float(np.logaddexp(away, logs - far)) if self.scheme == "replace-one" else 0.0
-        return float(np.logaddexp(away, logs + far)) - other
+        far, away = self.distances * (self.distances + reach), log1p(-self.shares)
+        logs = np.log(self.shares) - self.distances**2 / 2
+        other = np.logaddexp(away, logs - far) if self.scheme == "replace-one" else 0.0
+        return float((np.logaddexp(away, logs + far) - other + np.abs(np.log(self.present / self.absent))).max())
 
     def beyond(self, reach: float) -> float:
-        """Probability of a loss above `top`: (1 - q) Phi(-mu - reach) + q Phi(-reach), rounded up."""
-        return (math.erfc((self.mu + reach) / 2**0.5) + self.q * math.erfc(reach / 2**0.5)) / 2 * (1 + 1e-9)
+        """Probability of a loss above `top`, (1 - q) Phi(-mu - reach) + q Phi(-reach) rounded up, and of lost kinds."""
+        far = math.erfc(reach / 2**0.5)
+        near = np.array([math.erfc((mu + reach) / 2**0.5) for mu in self.distances])
+        masses = np.maximum(self.present, self.absent) * (near + self.shares * far) / 2 * (1 + 1e-9)
+        return self.lost + float(masses.sum())
 
     def laws(self, interval: float, reach: float, side: Side) -> list[Discrete]:
         """One step on a grid, for every order of the neighbours that matters."""
@@ -119,21 +168,15 @@ class StepLoss:
                 known[curve] = curve(eps)
             return known[curve]
 
-        accuracy = self.accuracy(reach)
-        return [on_grid(partial(once, f), partial(once, g), cells, interval, accuracy) for f, g in self.curves]
-
-    def accuracy(self, reach: float) -> float:
-        """Relative error of the curves, five times the one beside 60 digits in test_curves_have_the_stated_digits."""
-        return 3e-14 * reach**2 * (1 + 1 / self.mu)
-
-    @property
-    def unsampled(self) -> float:
-        """mu of a step on all records, which is never better than a step on a sample of them."""
-        return self.mu * (2 if self.scheme == "replace-one" else 1)
+        # five times the relative error of the curves beside 60 digits in test_curves_have_the_stated_digits
+        accuracy = 3e-14 * reach**2 * (1 + 1 / float(self.distances.min()))
+        laws = [on_grid(partial(once, f), partial(once, g), cells, interval, accuracy) for f, g in self.curves]
+        return [replace(law, unbounded=law.unbounded + self.lost) for law in laws] if self.lost else laws
 
     def rdp(self, order: float) -> float:
-        """Renyi divergence of one step, by quadrature; of replaced records under Poisson sampling as if unsampled."""
-        if self.scheme == "replace-one":
+        """Renyi divergence of one step, by quadrature; as if unsampled of several kinds, and of replaced records under
+        Poisson sampling."""
+        if self.scheme == "replace-one" or len(self.shares) > 1 or self.lost:
             return order * self.unsampled**2 / 2
         return (mixture_from_base if self.scheme == "add-remove" else symmetrised)(order, self.q, 1 / self.mu)
 
@@ -206,9 +249,33 @@ class Steps(tuple[tuple[StepLoss, int], ...]):
         """What is guaranteed."""
         return Curve(self.eps, direct=self.delta, rdp=self.rdp, unsampled=self.unsampled)
 
+    @lru_cache(maxsize=64)  # noqa: B019  # equal steps have one answer
     def few(self, side: Side) -> Steps:
-        """Each kind once, and of them at most `MOST_KINDS`: see `few_kinds`."""
-        return few_kinds(self, side)
+        """Each kind once and taken at all, and at most `MOST_KINDS` kinds of plain steps: similar ones become one that
+        dominates them, or is dominated by them.
+
+        More noise, and a smaller q, are never easier to tell apart: a pair with t q is the pair with q on a share t of
+        the steps and a pair of equal laws on the others, and hockey sticks are jointly convex.
+        """
+        counts: dict[StepLoss, int] = {}
+        for step, count in self:
+            counts[step] = counts.get(step, 0) + count
+        kinds, width, end = [part for part in counts.items() if part[1]], 1e-4, max if side == "above" else min
+        plain = all(len(step.shares) == 1 and not step.lost for step, _ in kinds)
+        while plain and len(kinds) > MOST_KINDS and width < 100:
+            similar: dict[tuple[int, int], list[tuple[StepLoss, int]]] = {}
+            for step, count in kinds:
+                cell = round(math.log(step.q) / width), round(math.log(step.mu) / width)
+                similar.setdefault(cell, []).append((step, count))
+            if len(similar) <= MOST_KINDS:
+                # of one step its own numbers are the ends
+                ends = [
+                    (end(step.q for step, _ in like), end(step.mu for step, _ in like)) for like in similar.values()
+                ]
+                sums = [sum(count for _, count in like) for like in similar.values()]
+                kinds = [(step_loss(q, 1 / mu, self.scheme), n) for (q, mu), n in zip(ends, sums, strict=True)]
+            width *= 1.3
+        return Steps(kinds)
 
     def reaches(self, delta: float) -> Iterator[float]:
         """Those of `REACHES` beyond which the mass is negligible beside delta.
@@ -231,7 +298,7 @@ def _eps(steps: Steps, delta: float) -> float:
     The plainer bounds are asked where the loss distribution is out of reach (little noise, deltas below 1e-250, more
     steps than the grid can resolve) and where its grid is coarse: elsewhere they are always larger.
     """
-    steps = few_kinds(steps, "above")
+    steps = steps.few("above")
     if delta >= 1 or not steps:
         return 0.0
     if delta <= 0:  # a share of a delta, in a bound that splits it, can be too small for a number
@@ -248,7 +315,7 @@ def _eps(steps: Steps, delta: float) -> float:
 
 @lru_cache(maxsize=1024)
 def _delta(steps: Steps, eps: float) -> float:
-    steps = few_kinds(steps, "above")
+    steps = steps.few("above")
     # without sampling the steps are one Gaussian step: a bound for every scheme, to begin with
     best = delta_of(steps.unsampled, eps)
     # the reach depends on the delta that is looked for: it grows until it is the one that its own answer needs
@@ -273,7 +340,7 @@ def _delta(steps: Steps, eps: float) -> float:
 
 @lru_cache(maxsize=1024)
 def _attained(steps: Steps, delta: float) -> float:
-    steps = few_kinds(steps, "below")
+    steps = steps.few("below")
     if delta >= 1 or not steps:
         return 0.0
     for reach in steps.reaches(delta):
@@ -289,37 +356,6 @@ def _attained(steps: Steps, delta: float) -> float:
         else:
             return 0.0
     return 0.0
-
-
-@lru_cache(maxsize=64)
-def few_kinds(steps: Steps, side: Side) -> Steps:
-    """Each kind once and taken at all, and at most `MOST_KINDS` kinds of plain steps: similar ones become one that
-    dominates them, or is dominated by them.
-
-    More noise, and a smaller q, are never easier to tell apart: a pair with t q is the pair with q on a share t of the
-    steps and a pair of equal laws on the others, and hockey sticks are jointly convex.
-    """
-    counts: dict[StepLoss, int] = {}
-    for step, count in steps:
-        counts[step] = counts.get(step, 0) + count
-    kinds, width, end = [part for part in counts.items() if part[1]], 1e-4, max if side == "above" else min
-    while len(kinds) > MOST_KINDS and width < 100:
-        similar: dict[object, list[tuple[StepLoss, int]]] = {}
-        for step, count in kinds:
-            plain = type(step) is StepLoss  # other classes have parameters of their own
-            cell = step.scheme, round(math.log(step.q) / width), round(math.log(step.mu) / width)
-            similar.setdefault(cell if plain else step, []).append((step, count))
-        if len(similar) <= MOST_KINDS:
-            kinds = [(_one_kind([step for step, _ in like], end), sum(n for _, n in like)) for like in similar.values()]
-        width *= 1.3
-    return Steps(kinds)
-
-
-def _one_kind(steps: Sequence[StepLoss], end: Callable[[Iterator[float]], float]) -> StepLoss:
-    """The step of the largest q and the least noise, or the other way round."""
-    if len(steps) == 1:
-        return steps[0]
-    return step_loss(end(step.q for step in steps), 1 / end(step.mu for step in steps), steps[0].scheme)
 
 
 @lru_cache(maxsize=12)
